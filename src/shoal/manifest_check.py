@@ -18,6 +18,7 @@ def verify(
     manifest: str | os.PathLike[str] | Document,
     *,
     ledger: str | os.PathLike[str] | Ledger | None = None,
+    replan: bool = False,
 ) -> Verdict:
     """Recompute the privacy loss and every certificate of a manifest from the manifest alone.
 
@@ -26,6 +27,7 @@ def verify(
             mean.
         ledger: Check, too, that this ledger, or the one at this path, holds and recorded these
             very bytes, for this request and unit, at no less than what they cost.
+        replan: Of cells: plan again, too, and compare the decision; by the same version alone.
 
     Returns:
         A verdict; it is false if any claim is better than the truth.
@@ -41,4 +43,4 @@ def verify(
     """
     if ledger is not None and not isinstance(ledger, Ledger):
         ledger = Ledger(ledger)
-    return second_opinion.verify(manifest, ledger=ledger)
+    return second_opinion.verify(manifest, ledger=ledger, replan=replan)

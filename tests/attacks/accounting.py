@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import shoal
-from shoal.cells.statistics.mean import Mean
-from shoal.cells.statistics.variance import Variance
+from shoal.cells.cell_statistics import Mean, Variance
 from shoal.errors import InputError
 from shoal.privacy import permute_and_flip as selection
 from shoal.trials import ClusterDP, Space, UniformPrior
@@ -127,23 +126,23 @@ def _occupancy(rng: np.random.Generator) -> shoal.Counts:
 
 def _moves(plan: shoal.Plan) -> list[list[tuple[int, float]]]:
     """Of each user: what it moves every noisy number by, over the scale of its noise."""
-    design, queries = plan.design, plan.queries
-    rows = queries.per_statistic(plan.relative_scale)
-    moved: list[list[tuple[int, float]]] = [[] for _ in range(plan.occupancy.n_users)]
+    design, queries = plan.weights, plan.numbers
+    rows = queries.per_statistic(plan.decision.scale)
+    moved: list[list[tuple[int, float]]] = [[] for _ in range(plan.counts.n_users)]
     for at, statistic in enumerate(plan.statistics):
-        if plan.joint and statistic in (Mean(), Variance()):
+        if plan.decision.joint and statistic in (Mean(), Variance()):
             continue
-        part = design.contribution / design.total[design.number]
+        part = design.reach / design.total[design.cell]
         if statistic == Variance():
             # No closed form of two lines: the theory's own tests enumerate it.
             part = queries.sensitivity[at]
-        for user, number, move in zip(design.user, design.number, part, strict=True):
+        for user, number, move in zip(design.user, design.cell, part, strict=True):
             if move > 0:
                 moved[user].append((int(number), float(move / rows[at][number])))
-    if plan.joint:
+    if plan.decision.joint:
         first, second = queries.pair
-        part = design.contribution / design.total[design.number]
-        for user, number, move in zip(design.user, design.number, part, strict=True):
+        part = design.reach / design.total[design.cell]
+        for user, number, move in zip(design.user, design.cell, part, strict=True):
             for each in _pair(rows[first][number], rows[second][number] / 4, plan.gaussian):
                 if move * each > 0:
                     moved[user].append((int(number), float(move * each)))
@@ -163,15 +162,15 @@ def _pair(first: float, second: float, gaussian: bool) -> tuple[float, float]:
 def _selections(plan: shoal.Plan) -> list[list[float]]:
     """Of each user: what the selections cost it."""
     mechanism = plan.mechanism
-    found: list[list[float]] = [[] for _ in range(plan.occupancy.n_users)]
+    found: list[list[float]] = [[] for _ in range(plan.counts.n_users)]
     if mechanism.range.selects == "nothing":
         return found
-    moved = mechanism.range.score_sensitivity(plan.design)
-    pairs = set(zip(plan.design.user.tolist(), plan.design.number.tolist(), strict=True))
+    moved = mechanism.range.score_sensitivity(plan.weights)
+    pairs = set(zip(plan.weights.user.tolist(), plan.weights.number.tolist(), strict=True))
     if mechanism.range.selects == "for all":
         pairs = {(user, 0) for user, _ in pairs}
     for user, number in sorted(pairs):
-        one = float(selection.loss(moved, float(plan.selection_scale[number])))
+        one = float(selection.loss(moved, float(plan.decision.selection_scale[number])))
         found[user] += [one] * mechanism.range.rounds
     return found
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 import shoal
-from shoal.cells.presets import METHODS
+from shoal.cells.methods import METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

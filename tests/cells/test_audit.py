@@ -17,9 +17,8 @@ import pytest
 from scipy import stats
 
 import shoal
-from shoal.cells.draw_of_plan import drawing_of
-from shoal.cells.estimates import Numbers
-from shoal.cells.ranges import one_interval
+from shoal.cells import ranges
+from shoal.cells.estimates import Estimates
 from shoal.data.aggregate import Aggregate
 from shoal.privacy import permute_and_flip as selection
 from shoal.privacy.noise import OperatingSystem
@@ -99,14 +98,14 @@ class Attack:
         values = np.empty(SIZE)
         for at, answers in enumerate(kinds.tolist()):
             drawn = drawing.draw(aggregate, Answers(answers))
-            numbers = Numbers(self.plan, drawn.steps, drawn.chosen)
+            numbers = Estimates(self.plan, drawn.steps, drawn.chosen)
             unit = float(numbers.noise_scale[0]) * 2.0**-drawing.bits
             these = kind.ravel() == at
             values[these] = numbers.unclamped[0] + unit * noise[these]
         return values
 
     def _aggregate(self, own: float) -> Aggregate:
-        occupancy, lattice = self.plan.occupancy, self.plan.lattice
+        occupancy, lattice = self.plan.counts, self.plan.lattice
         value = np.where(occupancy.user == self.user, own, 0.4)
         sums = np.round(value * 2**lattice.bits).astype(np.int64) * occupancy.count
         centred = sums - (occupancy.count << (lattice.bits - 1))
@@ -115,7 +114,7 @@ class Attack:
     def _selected(
         self, drawing: Drawing, aggregate: Aggregate, rng: np.random.Generator
     ) -> NDArray[np.int64]:
-        rounds = self.plan.mechanism.range.rounds
+        rounds = self.plan.decision.method.range.rounds
         shown = Answers([0] * rounds)
         drawing.draw(aggregate, shown)
         columns = [
@@ -170,8 +169,8 @@ def test_no_audit_finds_more_than_epsilon(
     monkeypatch.setattr(selection, "CELLS", 8)
     if method == "adaptive":
         # So few users would select nothing: let a selection take place all the same.
-        monkeypatch.setattr(one_interval, "_needed", lambda *_: 0.2)
-        monkeypatch.setattr(one_interval, "MOST_HALVINGS", 3)
+        monkeypatch.setattr(ranges, "_needed", lambda *_: 0.2)
+        monkeypatch.setattr(ranges, "MOST_HALVINGS", 3)
     plan, rng = plan_of(method, settings), np.random.default_rng(7)
     assert plan.epsilon <= 1
     found = 0.0

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.cells.ball_mean import BallMean, ticks
+from shoal.cells.vector_mean import BallMean, ticks
 from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.unit

@@ -54,7 +54,7 @@ def test_hexagons_have_parents() -> None:
     found = best_coarser(plan)
     assert found is not None
     assert found.name == "with hexagons of resolution 6"
-    assert found.cells < plan.occupancy.n_cells / 10
+    assert found.cells < plan.counts.n_cells / 10
 
 
 def test_a_single_column_has_no_coarser_grid() -> None:

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.cells.contributions.design import FINE
-from shoal.cells.draw_of_plan import drawing_of
-from shoal.cells.estimates import Numbers
+from shoal.cells.draw import draw
+from shoal.cells.estimates import Estimates
+from shoal.cells.weights import FINE
 from tests.support.tape import Tape
 from tests.support.verdicts import failed_claims
 
@@ -70,10 +70,10 @@ def planned(name: str, of: shoal.Records, epsilon: float) -> shoal.Plan:
     )
 
 
-def exactly(plan: PlanFacts, sums: Aggregate, part: float) -> Numbers:
+def exactly(plan: PlanFacts, sums: Aggregate, part: float) -> Estimates:
     """The numbers with the range at this part of the candidates, without noise."""
-    drawn = drawing_of(plan).draw(sums, Exact(part=part))
-    return Numbers(plan, drawn.steps, drawn.chosen)
+    drawn = draw(plan, sums, Exact(part=part))
+    return Estimates(plan, drawn.steps, drawn.chosen)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -100,9 +100,9 @@ def test_values_lie_in_their_typical_intervals(name: str, cells: int) -> None:
             before = exactly(plan, sums, part)
             # Also noise of many scales, which hardly ever comes up.
             for away in (-30, -5, 0, 5, 30):
-                steps = [x + (away << plan.lattice_bits) for x in before.steps]
-                numbers = Numbers(plan, steps, before.chosen)
-                (low, high), near = numbers.both_intervals(0.9)
+                steps = [x + (away << plan.decision.bits) for x in before.steps]
+                numbers = Estimates(plan, steps, before.chosen)
+                (low, high), near = numbers.intervals(0.9), numbers.typical_intervals(0.9)
                 inside = (low, near[0], numbers.value, near[1], high)
                 assert all((a <= b).all() for a, b in pairwise(inside))
 

@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from shoal.cells.accounting import Cost, ReleasedStatistics
+from shoal.cells.cell_statistics import Mean
 from shoal.cells.draw import to_steps
-from shoal.cells.presets import parts_of
-from shoal.cells.privacy_loss import Losses
-from shoal.cells.queries import Queries
-from shoal.cells.statistics.mean import Mean
+from shoal.cells.ranges import Range
+from shoal.cells.weights import every_record
 from shoal.data.occupancy import Counts
-from shoal.data.value_lattice import Bounds, Lattice
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -105,11 +104,9 @@ def loss_in_steps(case: Small, user: str) -> int:
 
 def accounted_steps(case: Small) -> NDArray[np.int64]:
     """What the planner charges every user."""
-    mechanism = parts_of("baseline").mechanism(Lattice(Bounds(0, 1), TICK_BITS))
-    cells = np.arange(len(case.scales))
-    design = mechanism.design(case.occupancy, cells, {})
-    losses = Losses(mechanism, Queries(design, (Mean(),)), np.zeros(0), case.bits)
-    lost = losses.of_users(np.array(case.scales)) * 2**case.bits
+    weights = every_record(case.occupancy, np.arange(len(case.scales)))
+    cost = Cost(ReleasedStatistics(weights, (Mean(),)), Range(), {}, np.zeros(0), case.bits)
+    lost = cost.losses(np.array(case.scales)).of_users * 2**case.bits
     return np.asarray(lost, dtype=np.int64)
 
 

@@ -13,10 +13,9 @@ import pytest
 from scipy import stats
 
 import shoal
-from shoal.cells.draw_of_plan import drawing_of
-from shoal.cells.estimates import Numbers
+from shoal.cells.draw import draw
 from shoal.cells.posterior import values_of
-from shoal.cells.ranges.one_interval import USER
+from shoal.cells.ranges import USER
 from shoal.cells.typical_error import typical_errors
 from shoal.data.aggregate import Aggregate
 from shoal.errors import BudgetError
@@ -58,15 +57,15 @@ def _plan(counts: dict[tuple[str, int], int], epsilon: object, delta: str = DELT
 
 
 def _data_sets(plan: shoal.Plan) -> Iterator[NDArray[np.int64]]:
-    for sums in itertools.product(*(range((int(m) << BITS) + 1) for m in plan.occupancy.count)):
+    for sums in itertools.product(*(range((int(m) << BITS) + 1) for m in plan.counts.count)):
         yield np.array(sums)
 
 
 def _recorded(plan: shoal.Plan, sums: NDArray[np.int64], answers: tuple[int, ...]) -> Recorder:
-    centred = sums - (plan.occupancy.count << (BITS - 1))
-    aggregate = Aggregate(plan.occupancy, plan.lattice, centred, np.zeros_like(centred))
+    centred = sums - (plan.counts.count << (BITS - 1))
+    aggregate = Aggregate(plan.counts, plan.lattice, centred, np.zeros_like(centred))
     recorder = Recorder(answers)
-    drawing_of(plan).draw(aggregate, recorder)
+    draw(plan, aggregate, recorder)
     return recorder
 
 
@@ -83,8 +82,8 @@ def test_no_user_moves_more_than_the_ball_is_wide(
     widest = 0.0
     for answers in some_answers(plan):
         shown = {sums.tobytes(): _recorded(plan, sums, answers).steps for sums in _data_sets(plan)}
-        for user in range(plan.occupancy.n_users):
-            own = plan.occupancy.user == user
+        for user in range(plan.counts.n_users):
+            own = plan.counts.user == user
             groups: dict[bytes, list[list[int]]] = {}
             for sums in _data_sets(plan):
                 groups.setdefault(sums[~own].tobytes(), []).append(shown[sums.tobytes()])
@@ -94,7 +93,7 @@ def test_no_user_moves_more_than_the_ball_is_wide(
                     assert square <= (2 * ball) ** 2
                     widest = max(widest, math.sqrt(square) / (2 * ball))
     assert widest >= 0.49
-    assert widest >= 0.99 or not len(plan.selection_scale)
+    assert widest >= 0.99 or not len(plan.decision.selection_scale)
 
 
 @pytest.mark.usefixtures("_gaussian")
@@ -102,10 +101,10 @@ def test_no_user_moves_more_than_the_ball_is_wide(
 def test_no_user_moves_a_score_by_more_than_accounted(counts: dict[tuple[str, int], int]) -> None:
     """All data sets: norms of the l2 kind count each user once, too."""
     plan = _plan(counts, 60)
-    assert len(plan.selection_scale) == 2
+    assert len(plan.decision.selection_scale) == 2
     shown = {sums.tobytes(): _recorded(plan, sums, (0, 3)).scores for sums in _data_sets(plan)}
-    for user in range(plan.occupancy.n_users):
-        own = plan.occupancy.user == user
+    for user in range(plan.counts.n_users):
+        own = plan.counts.user == user
         groups: dict[bytes, list[list[NDArray[np.int64]]]] = {}
         for sums in _data_sets(plan):
             groups.setdefault(sums[~own].tobytes(), []).append(shown[sums.tobytes()])
@@ -133,11 +132,11 @@ def _tail(move: float, epsilon: float) -> float:
 def test_the_parts_of_the_loss_add_up(counts: dict[tuple[str, int], int], epsilon: object) -> None:
     """Pure selections, and noise that hides the diameter at what they leave."""
     plan = _plan(counts, epsilon)
-    selections = sum(Fraction(2 * USER) / Fraction(each) for each in plan.selection_scale)
+    selections = sum(Fraction(2 * USER) / Fraction(each) for each in plan.decision.selection_scale)
     assert plan.exact_epsilon <= Fraction(str(epsilon))
     assert plan.exact_delta == Fraction(DELTA)
     left = float(plan.exact_epsilon - selections)
-    move = 2 * int(plan.parameters["ball"][0]) / 2**plan.lattice_bits
+    move = 2 * int(plan.parameters["ball"][0]) / 2**plan.decision.bits
     assert _tail(move, left) <= float(DELTA)
     assert _tail(move, left * (1 - 1e-3)) > float(DELTA)
     assert float(plan.exact_epsilon) >= float(str(epsilon)) * (1 - 1e-4)
@@ -162,7 +161,7 @@ def test_noise_has_the_deviation_that_is_charged() -> None:
         scaled = (numbers.unclamped - 0.5) / numbers.noise_scale
         # Without a private range everybody is at the centre: what is left is noise.
         drawn.extend(scaled.tolist())
-    assert len(plan.selection_scale) == 0
+    assert len(plan.decision.selection_scale) == 0
     assert stats.kstest(drawn, "norm").pvalue > 1e-6
     assert stats.kstest(drawn, "laplace").pvalue < 1e-9
 
@@ -231,15 +230,15 @@ def test_what_clipped_users_hide_by_hand() -> None:
     numbers = shoal.Plan.release(plan, records, noise=shoal.Simulated(3)).numbers  # type: ignore[arg-type]
     assert isinstance(numbers, Numbers)
     assert numbers.chosen is not None
-    radius = float(numbers.chosen.range_width[0]) / 2.0 ** (plan.lattice.bits + 10)
+    radius = float(numbers.chosen.width[0]) / 2.0 ** (plan.lattice.bits + 10)
     radii = max(1.0, 1 + math.log2(1 / radius / 16) / 2)
     ball, clipped = (int(plan.parameters[name][0]) for name in ("ball", "clipped"))
-    reach = plan.design.part / plan.relative_scale[plan.design.number]
-    norm = np.sqrt(np.bincount(plan.design.user, reach**2))
+    reach = plan.weights.part / plan.decision.scale[plan.weights.number]
+    norm = np.sqrt(np.bincount(plan.weights.user, reach**2))
     for cell in range(30):
-        share = reach[plan.design.number == cell].sum() / norm.sum()
+        share = reach[plan.weights.number == cell].sum() / norm.sum()
         share = max(share, reach.sum() / norm.sum() / 30)
-        diameter = 2 * ball * 2.0**-plan.lattice_bits
+        diameter = 2 * ball * 2.0**-plan.decision.bits
         wanted = radii * clipped * share * float(numbers.noise_scale[cell]) * diameter / 2
         # Everybody has one record in every cell: weights move nothing.
         assert numbers.hidden[cell] == pytest.approx(wanted, rel=1e-6)

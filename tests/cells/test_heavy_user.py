@@ -7,11 +7,8 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.cells.contributions.design import members
-from shoal.cells.contributions.parts_of_weights import PART
-from shoal.cells.presets import parts_of
-from shoal.cells.ranges.one_interval import MOST_HALVINGS, USER
-from shoal.data.value_lattice import Bounds, Lattice
+from shoal.cells.methods import method_of
+from shoal.cells.ranges import MOST_HALVINGS, USER
 from tests.support import occupancies
 
 pytestmark = pytest.mark.unit
@@ -44,7 +41,7 @@ def test_intervals_cover_whatever_one_user_has(heavy: int) -> None:
     for seed in range(_RUNS):
         release = plan.release(records, noise=shoal.Simulated(seed))
         true = truth[np.array(release.table()["cell"])]
-        low, high = release.numbers.both_intervals(0.95)[1]
+        low, high = release.numbers.typical_intervals(0.95)
         inside += int(((low <= true) & (true <= high)).sum())
         off.append(np.abs(np.array(release.table()["plain"]) - true).mean())
     # 95% of 48, less six standard deviations of as many draws.
@@ -55,13 +52,11 @@ def test_intervals_cover_whatever_one_user_has(heavy: int) -> None:
 def test_a_selection_that_costs_nothing_finds_nothing() -> None:
     """No reward is given for widths that the selection's part of the loss can't find."""
     occupancy = occupancies.sparse(5)
-    mechanism = parts_of("optimal", {"range": "selected"}).mechanism(Lattice(Bounds(0, 9), 10))
-    cells = np.arange(occupancy.n_cells)
-    member, _ = members(occupancy, cells)
-    full = {"part": np.full(len(member), 1 << PART, dtype=np.int64), "reward": np.zeros(1, int)}
-    design, noise = mechanism.design(occupancy, cells, full), np.full(len(cells), 1e-3)
-    free = mechanism.range.tune(design, full, 1000.0, noise, 1e-6)
+    method, cells = method_of("optimal", {"range": "selected"}), np.arange(occupancy.n_cells)
+    full = method.parameters(occupancy, cells, np.ones(len(cells)), 10)
+    weights, noise = method.weigh(occupancy, cells, full), np.full(len(cells), 1e-3)
+    free = method.range.tune(weights, full, 1000.0, noise, 1e-6)
     assert free["reward"].tolist() == [0]
-    paid = mechanism.range.tune(design, full, 1000.0, noise, 0.28)
+    paid = method.range.tune(weights, full, 1000.0, noise, 0.28)
     assert len(paid["reward"]) // 2 == MOST_HALVINGS
     assert 0 < paid["reward"][-1] <= _USERS * USER

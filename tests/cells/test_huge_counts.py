@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.cells.draw_of_plan import drawing_of
+from shoal.cells.draw import draw
 from shoal.data.aggregate import Aggregate
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import DataError, ShoalError
@@ -70,12 +70,12 @@ def test_no_user_of_a_huge_table_loses_more(name: str, bits: int) -> None:
 def _tape(
     plan: shoal.Plan, bits: int, changed: int, answers: list[list[int]], *, low: bool
 ) -> Tape:
-    occupancy, tape = plan.occupancy, Tape(answers=answers)
+    occupancy, tape = plan.counts, Tape(answers=answers)
     count: Any = occupancy.count.astype(object)
     half = 2 ** (bits - 1)
     sums = np.array(
         [-half * int(m) if low and at == changed else half * int(m) for at, m in enumerate(count)]
     )
     lattice = Lattice(Bounds(0, 1), bits)
-    drawing_of(plan).draw(Aggregate(occupancy, lattice, sums, np.zeros_like(sums)), tape)
+    draw(plan, Aggregate(occupancy, lattice, sums, np.zeros_like(sums)), tape)
     return tape

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,17 +12,9 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal import mean
-from shoal.cells.contributions.truncated_users import TruncatedUsers
-from shoal.cells.planner import decide
-from shoal.cells.ranges.one_interval import OneInterval
-from shoal.cells.ranges.quantile_pair import QuantilePair
-from shoal.data.value_lattice import Bounds, Lattice
-from tests.support import plan_parts
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from shoal.cells.ranges.base import RangeRule
 
 pytestmark = pytest.mark.oracle
 
@@ -93,15 +84,3 @@ def test_cells_in_which_nobody_counts_leave_the_loss_to_others(tmp_path: Path) -
     release.write_manifest(tmp_path / "manifest.json")
     verdict = shoal.verify(tmp_path / "manifest.json")
     assert verdict.holds, str(verdict)
-
-
-@pytest.mark.parametrize("where", [QuantilePair("fixed"), OneInterval()], ids=["pair", "interval"])
-def test_selections_are_paid_for_where_nobody_counts(where: RangeRule) -> None:
-    """Users of such cells pay for what is selected of them; epsilon is kept."""
-    parts = plan_parts.composed(TruncatedUsers(), where)
-    assert parts is not None
-    counts = shoal.Counts.from_counts([0, 1, 2, 0, 1], [0, 0, 0, 1, 1], [2, 1, 1, 3, 1])
-    request = plan_parts.request(parts, Fraction(1, 2))
-    plan = decide(counts, Lattice(Bounds(0, 10), 20), request)
-    assert plan.parameters["threshold"].tolist() == [0, 0]
-    assert 0 < plan.exact_epsilon <= Fraction(1, 2)

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.cells.contributions.design import FINE
-from shoal.cells.contributions.parts_of_weights import PART
-from shoal.cells.moments import WeighedMoments
-from shoal.cells.presets import parts_of
-from shoal.cells.statistics.share import ShareAbove
+from shoal.cells.cell_statistics import ShareAbove
+from shoal.cells.methods import method_of
+from shoal.cells.private_sums import WeighedMoments
+from shoal.cells.weights import FINE, PART
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Counts
 from shoal.data.records import check_size
@@ -24,8 +23,7 @@ from shoal.data.value_lattice import Bounds, Lattice
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.cells.contributions.base import Parameters
-    from shoal.cells.contributions.design import Design
+    from shoal.cells.weights import Design, Parameters
 
 pytestmark = pytest.mark.property
 
@@ -47,7 +45,7 @@ class Case:
     @property
     def design(self) -> Design:
         """Of all cells."""
-        mechanism = parts_of(self.name, {}).mechanism(LATTICE)
+        mechanism = method_of(self.name, {}).mechanism(LATTICE)
         return mechanism.design(self.occupancy, np.arange(self.occupancy.n_cells), self.parameters)
 
     def moments(self, *, linear: bool = True) -> WeighedMoments:
@@ -211,7 +209,9 @@ def test_the_largest_counts_do_not_overflow(name: str, up: int) -> None:
     if name == "optimal":
         parameters = {"part": np.full(users, 2**PART - 1)}
     design = (
-        parts_of(name, {}).mechanism(LATTICE).design(aggregate.occupancy, np.array([0]), parameters)
+        method_of(name, {})
+        .mechanism(LATTICE)
+        .design(aggregate.occupancy, np.array([0]), parameters)
     )
     moments = WeighedMoments(design, aggregate, linear=True)
     share = Fraction(up, users)

@@ -14,7 +14,7 @@ import shoal
 from shoal import documents
 from shoal.cells import document as plan_document
 from shoal.cells import planner
-from shoal.cells.cell_order import keeping_order
+from shoal.cells.largest_error import keeping_order
 from shoal.cells.typical_error import SPREAD
 from shoal.errors import DocumentError, InputError
 from tests.support import flights, occupancies
@@ -203,7 +203,7 @@ def test_another_choice_of_cells_is_refused(method: str, change: str, tmp_path: 
     else:
         status = np.array(plan.status, dtype=object)
         status[plan.released[-1]] = "error too large"
-        less = planner._solve(plan.occupancy, plan.lattice, plan.request, status)
+        less = planner._solve(plan.counts, plan.lattice, plan.request, status)
         document = plan_document.to_document(less)
     path.write_bytes(documents.canonical_bytes(document))
     with pytest.raises(DocumentError, match="changed by hand"):

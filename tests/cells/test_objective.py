@@ -12,9 +12,9 @@ import pytest
 
 import shoal
 from shoal import documents
+from shoal.cells.cell_statistics import statistics
 from shoal.cells.objective import OBJECTIVES, choose
 from shoal.cells.posterior import values_of
-from shoal.cells.statistics.catalogue import statistics
 from shoal.errors import DocumentError, InputError
 from shoal.theory import gaussian, user_clipping
 from tests.support import draws

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.cells.draw_of_plan import drawing_of
-from shoal.cells.estimates import Numbers
-from shoal.cells.pooled import left_out, pooled
+from shoal.cells.draw import draw
+from shoal.cells.estimates import Estimates
+from shoal.cells.posterior import left_out, pooled
 from shoal.cells.table import make_table
 from shoal.data.aggregate import Aggregate
 from shoal.privacy.noise import Simulated
@@ -53,8 +53,8 @@ def outcome(
     covered, errors, guesses = [], [], []
     for seed in range(_DRAWS):
         private = population(occupancy, plan, seed, between, users, keys)
-        drawn = drawing_of(plan).draw(private, Simulated(seed))
-        numbers = Numbers(plan, drawn.steps, drawn.chosen)
+        drawn = draw(plan, private, Simulated(seed))
+        numbers = Estimates(plan, drawn.steps, drawn.chosen)
         found, where = pooled(numbers, 0.95), left_out(numbers)
         assert found is not None
         truth, known = private.cell_means()[where], ~np.isnan(found.low)
@@ -98,10 +98,10 @@ def test_labels_that_released_cells_have_tell_of_the_others() -> None:
 
 def rows(plan: shoal.Plan, seed: int = 0) -> list[dict[str, Any]]:
     """The table of a release of made-up values."""
-    occupancy = plan.occupancy
+    occupancy = plan.counts
     private = population(occupancy, plan, seed, 0.3, 0.4, np.arange(occupancy.n_cells))
-    drawn = drawing_of(plan).draw(private, Simulated(seed))
-    return make_table(Numbers(plan, drawn.steps, drawn.chosen), 0.95).to_pylist()
+    drawn = draw(plan, private, Simulated(seed))
+    return make_table(Estimates(plan, drawn.steps, drawn.chosen), 0.95).to_pylist()
 
 
 def test_pooled_values_are_marked() -> None:
@@ -126,8 +126,8 @@ def test_a_label_that_no_released_cell_has_tells_nothing() -> None:
     occupancy = shoal.Counts.from_counts(user, cells, count)
     plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=4, min_users=20)
     keys = occupancy.cells.column("row").to_numpy()
-    drawn = drawing_of(plan).draw(population(occupancy, plan, 1, 0.6, 0.2, keys), Simulated(1))
-    numbers = Numbers(plan, drawn.steps, drawn.chosen)
+    drawn = draw(plan, population(occupancy, plan, 1, 0.6, 0.2, keys), Simulated(1))
+    numbers = Estimates(plan, drawn.steps, drawn.chosen)
     found, columns = pooled(numbers, 0.95), occupancy.cells.column("column").to_numpy()
     known = np.isin(columns[left_out(numbers)], columns[plan.released])
     assert found is not None
@@ -149,7 +149,7 @@ def test_no_interval_is_better_than_a_short_one(wanted: dict[str, Any]) -> None:
     """Without a private radius, or with few cells, the spread of users is unknown."""
     occupancy = shoal.Counts.from_counts(*uneven())
     plan = shoal.plan(occupancy, bounds=(0, 10), **wanted)
-    assert plan.parts.range.of_vectors == (len(plan.released) < 10)
+    assert plan.decision.method.range.of_vectors == (len(plan.released) < 10)
     others = [row for row in rows(plan) if row["status"] != "released"]
     assert others
     assert all(row["low"] is None and row["high"] is None for row in others)

@@ -12,9 +12,9 @@ import pytest
 from shoal_studies.benchmarks import sparse
 
 import shoal
-from shoal.cells.contributions.design import FINE
-from shoal.cells.estimates import Numbers
+from shoal.cells.estimates import Estimates
 from shoal.cells.posterior import values_of
+from shoal.cells.weights import FINE
 from tests.support import flights
 
 pytestmark = pytest.mark.statistics
@@ -92,14 +92,14 @@ def test_labels_tell_what_cells_have_in_common() -> None:
     # Cells are sorted by side first.
     truth = truth[occupancy.cells["cell"].to_numpy()]
     noisy = truth + rng.laplace(scale=plan.noise_scale)
-    steps = noisy / (plan.statistic_range * plan.relative_scale) * 2.0**plan.lattice_bits
-    numbers = Numbers(plan, [round(x) for x in steps.tolist()], None)
+    steps = noisy / (plan.statistic_range * plan.decision.scale) * 2.0**plan.decision.bits
+    numbers = Estimates(plan, [round(x) for x in steps.tolist()], None)
     found = values_of(numbers, 0.95)
     flat = shoal.Counts.from_counts(
         np.arange(200 * 20), np.repeat(np.arange(200), 20), np.ones(4000, dtype=int)
     )
     other = replace(plan, occupancy=flat, built=None)
-    blind = values_of(Numbers(other, numbers.steps, None), 0.95)
+    blind = values_of(Estimates(other, numbers.steps, None), 0.95)
     own, rest = (np.abs(each.value - truth).mean() for each in (found, blind))
     assert own < 2
     assert own < 0.5 * rest
@@ -124,21 +124,21 @@ def test_intervals_allow_for_tails_as_long_as_the_bounds() -> None:
     numbers = plan.release(records, noise=shoal.Simulated(5)).numbers
     assert numbers.chosen is not None
     clipped, ball = (int(plan.parameters[name][0]) for name in ("clipped", "ball"))
-    radius = numbers.chosen.range_width[0] / 2.0 ** (plan.lattice.bits + FINE)
+    radius = numbers.chosen.width[0] / 2.0 ** (plan.lattice.bits + FINE)
     # A ball that ends at a bound was moved there: before, its radius was up to twice as long.
-    at_bound = abs(int(numbers.chosen.low[0] - numbers.chosen.range_width[0])) <= 1
+    at_bound = abs(int(numbers.chosen.low[0] - numbers.chosen.width[0])) <= 1
     wide = 2 * radius if at_bound else radius
     radii = 1 + math.log2(1 / wide / 16) / 2
     assert radii > 1.5
-    loss = 2 * ball * 2.0**-plan.lattice_bits
+    loss = 2 * ball * 2.0**-plan.decision.bits
     low, high = numbers.plain_intervals(0.95)
     for at in range(20):
-        mine = plan.design.number == at
-        weight = plan.design.weight[mine] / plan.design.weight[mine].sum()
-        apart = weight - plan.design.share[mine]
+        mine = plan.weights.number == at
+        weight = plan.weights.weight[mine] / plan.weights.weight[mine].sum()
+        apart = weight - plan.weights.share[mine]
         moved = math.sqrt((apart**2).sum()) + np.abs(apart).sum() / 2
         scale = float(numbers.noise_scale[at])
-        norms = np.bincount(plan.design.number, plan.design.part) / plan.relative_scale
+        norms = np.bincount(plan.weights.number, plan.weights.part) / plan.decision.scale
         share = max(1 / 20, norms[at] / norms.sum())
         hidden = radii * clipped * loss * share / 2 * wide / radius
         half = scale * (math.log(20) + hidden) + wide * 1000 * moved * 2 / 3
@@ -159,7 +159,7 @@ def test_intervals_without_a_prior_are_those_of_the_numbers(
         np.arange(2000), np.arange(2000) % cells, np.ones(2000, dtype=np.int64)
     )
     plan = shoal.plan(occupancy, bounds=(0, 100), epsilon=1, **wanted)
-    assert plan.parts.range.of_vectors == ("range" in wanted)
+    assert plan.decision.method.range.of_vectors == ("range" in wanted)
     values = np.where(np.arange(2000) % cells == 1, 90.0, 20.0)
     columns = {"who": np.arange(2000), "cell": np.arange(2000) % cells, "v": values}
     table = pa.table({name: pa.array(each) for name, each in columns.items()})

@@ -33,24 +33,25 @@ def test_sums_of_squares_are_never_too_small(gaussian: shoal.Plan) -> None:
     below = 0
     # Lattices so fine that squares of steps have more digits than floating point.
     for fine in (34, 40, 44, 50):
-        terms = gaussian.queries.member_steps(gaussian.relative_scale, fine)
-        exact = [0] * gaussian.occupancy.n_users
+        terms = gaussian.numbers.member_steps(gaussian.decision.scale, fine)
+        exact = [0] * gaussian.counts.n_users
         for term in terms:
-            for who, steps in zip(gaussian.design.user.tolist(), term.tolist(), strict=True):
+            for who, steps in zip(gaussian.weights.user.tolist(), term.tolist(), strict=True):
                 exact[who] += steps * steps
-        found = replace(gaussian.losses, bits=fine)._squares(gaussian.relative_scale).tolist()
+        cost = replace(gaussian.cost, bits=fine)
+        found = cost.steps(gaussian.decision.scale)[-1].moves.tolist()  # type: ignore[union-attr]
         assert all(
             low <= int(high) <= low * (1 + 1e-8) for low, high in zip(exact, found, strict=True)
         )
-        plain = np.bincount(gaussian.design.user, sum(term.astype(float) ** 2 for term in terms))
+        plain = np.bincount(gaussian.weights.user, sum(term.astype(float) ** 2 for term in terms))
         below += sum(int(low) < true for low, true in zip(plain.tolist(), exact, strict=True))
     assert below > 0
 
 
 def test_a_user_is_in_every_statistic_of_its_cells(gaussian: shoal.Plan) -> None:
     """The lattice's own delta is for all numbers that one user moves."""
-    cells = int(np.bincount(gaussian.design.user).max())
-    assert gaussian.losses.most == cells * len(_STATISTICS)
+    cells = int(np.bincount(gaussian.weights.user).max())
+    assert gaussian.cost.most_numbers == cells * len(_STATISTICS)
 
 
 def test_a_plan_states_the_delta_that_it_spends(gaussian: shoal.Plan) -> None:

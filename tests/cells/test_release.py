@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.cells.draw_of_plan import drawing_of
-from shoal.cells.estimates import Numbers
+from shoal.cells.draw import draw
+from shoal.cells.estimates import Estimates
 from shoal.cells.text import describe
 from shoal.errors import BudgetError, DataError, InputError, LedgerError
 from shoal.theory.laplace import mean_absolute
@@ -40,15 +39,15 @@ def test_estimates_are_the_means_plus_noise_of_the_stated_scale() -> None:
     """
     table = flights.table()
     plan, records, truth = flights.plan(table), flights.records(table), true_means(table)
-    exact = np.array([truth[label] for label in plan.occupancy.labels])
+    exact = np.array([truth[label] for label in plan.counts.labels])
     aggregate = records.aggregate()
     errors = []
     for seed in range(2000):
-        drawn = drawing_of(plan).draw(aggregate, shoal.Simulated(seed))
-        found = Numbers(plan, drawn.steps, drawn.chosen).unclamped
+        drawn = draw(plan, aggregate, shoal.Simulated(seed))
+        found = Estimates(plan, drawn.steps, drawn.chosen).unclamped
         errors.append(np.abs(found - exact) / plan.noise_scale)
     average = float(np.mean(errors))
-    unit = mean_absolute(2.0**plan.lattice_bits) / 2.0**plan.lattice_bits
+    unit = mean_absolute(2.0**plan.decision.bits) / 2.0**plan.decision.bits
     slack = 6.11 / math.sqrt(8000) + 1e-4
     assert abs(average - unit) <= slack
     assert abs(average * 1.1 - unit) > slack
@@ -59,7 +58,7 @@ def test_intervals_cover_as_often_as_they_say() -> None:
     """90% intervals of 2,000 x 4 simulated estimates cover 90%, +- 6.11 sigma."""
     table = flights.table()
     plan, records, truth = flights.plan(table), flights.records(table), true_means(table)
-    wanted = np.array([truth[place] for place in plan.occupancy.labels])
+    wanted = np.array([truth[place] for place in plan.counts.labels])
     covered, sums = 0, records.aggregate()
     for seed in range(500):
         low, high = draws.drawn(plan, sums, seed).plain_intervals(0.9)
@@ -171,31 +170,6 @@ def test_left_out_cells_are_in_the_table_without_numbers(tmp_path: Path) -> None
     assert all(row["value"] is not None for row in rows if row["place"] != "ZZZ")
 
 
-def test_delta_of_gaussian_noise_is_charged(tmp_path: Path) -> None:
-    """The ledger books both parts of the loss, and refuses a delta that does not fit."""
-    user, cell = np.divmod(np.repeat(np.arange(50 * 80), 3), 80)
-    value = pa.array(np.full(len(user), 0.25))
-    table = pa.table({"who": pa.array(user), "where": pa.array(cell), "value": value})
-    records = shoal.Records(table, user="who", value="value", bounds=(0, 1), by="where")
-    plan = shoal.plan(
-        records.counts(),
-        method="balanced",
-        bounds=(0, 1),
-        epsilon=1,
-        delta="1e-6",
-        uninformative="keep",
-    )
-    assert plan.gaussian
-    poor = shoal.Ledger.create(tmp_path / "poor.ledger", epsilon=9, delta="1e-7", unit="who")
-    with pytest.raises(BudgetError):
-        plan.release(records, ledger=poor)
-    rich = shoal.Ledger.create(tmp_path / "rich.ledger", epsilon=9, delta="1e-5", unit="who")
-    plan.release(records, ledger=rich)
-    assert rich.spent == plan.loss
-    assert rich.spent.delta == Fraction(1, 10**6)
-    assert poor.spent.epsilon == poor.spent.delta == 0
-
-
 @pytest.mark.parametrize("method", ["uniform", "balanced", "user_clipped", "adaptive", "levy"])
 @pytest.mark.parametrize("what", ["strides", "dtype"])
 def test_arrays_that_are_seen_otherwise_change_no_draw(
@@ -217,7 +191,7 @@ def test_arrays_that_are_seen_otherwise_change_no_draw(
     assert plan.exact_epsilon <= 2
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for each in (plan.design.total, plan.design.weight, plan.design.contribution):
+        for each in (plan.weights.total, plan.weights.weight, plan.weights.reach):
             setattr(each, what, (0,) if what == "strides" else np.dtype(">i8"))
     ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=2, unit="who")
     release = plan.release(records, ledger=ledger)

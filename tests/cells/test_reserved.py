@@ -18,7 +18,7 @@ def test_no_column_of_a_result_can_be_a_cell_column() -> None:
     records = flights.records()
     plan = shoal.plan(records.counts(), method="balanced", bounds=flights.BOUNDS, epsilon=1)
     release = plan.release(records, noise=shoal.Simulated(1))
-    cells = set(plan.occupancy.cells.column_names)
+    cells = set(plan.counts.cells.column_names)
     added = set(release.table().column_names) - cells
     assert added <= RESERVED
     for name in sorted(added):

@@ -15,8 +15,8 @@ import pytest
 
 import shoal
 from shoal.cells import draw_of_plan
-from shoal.cells.draw_of_plan import drawing_of, first_round
-from shoal.cells.ranges.one_interval import USER
+from shoal.cells.draw import draw, first_round
+from shoal.cells.ranges import USER
 from shoal.data.aggregate import Aggregate
 from shoal.errors import DocumentError, InputError
 from tests.cells.test_user_vectors import BITS, CASES, Recorder
@@ -55,21 +55,21 @@ def _neighbours(plan: shoal.Plan) -> Iterator[list[NDArray[np.int64]]]:
     """Groups of all data sets that differ in one user."""
     every = [
         np.array(sums)
-        for sums in itertools.product(*(range((int(m) << BITS) + 1) for m in plan.occupancy.count))
+        for sums in itertools.product(*(range((int(m) << BITS) + 1) for m in plan.counts.count))
     ]
-    for user in range(plan.occupancy.n_users):
+    for user in range(plan.counts.n_users):
         groups: dict[bytes, list[NDArray[np.int64]]] = {}
         for sums in every:
-            key = sums[plan.occupancy.user != user].tobytes()
+            key = sums[plan.counts.user != user].tobytes()
             groups.setdefault(key, []).append(sums)
         yield from groups.values()
 
 
 def _recorded(plan: shoal.Plan, sums: NDArray[np.int64], step: int) -> Recorder:
-    centred = sums - (plan.occupancy.count << (BITS - 1))
-    aggregate = Aggregate(plan.occupancy, plan.lattice, centred, np.zeros_like(centred))
+    centred = sums - (plan.counts.count << (BITS - 1))
+    aggregate = Aggregate(plan.counts, plan.lattice, centred, np.zeros_like(centred))
     recorder = Recorder((0, 3, step))
-    drawing_of(plan).draw(aggregate, recorder)
+    draw(plan, aggregate, recorder)
     return recorder
 
 
@@ -111,9 +111,9 @@ def test_the_first_round_is_a_round_of_its_own_ball(
     for group in _neighbours(plan):
         shown = []
         for sums in group:
-            centred = sums - (plan.occupancy.count << (BITS - 1))
-            found = Aggregate(plan.occupancy, plan.lattice, centred, np.zeros_like(centred))
-            shown.append(drawing_of(first).select(found, Recorder((0, 3)))[0])
+            centred = sums - (plan.counts.count << (BITS - 1))
+            found = Aggregate(plan.counts, plan.lattice, centred, np.zeros_like(centred))
+            shown.append(exact_numbers(first, found, Recorder((0, 3)))[0])
         for one, other in itertools.combinations(shown, 2):
             moved = sum(abs(x - y) ** power for x, y in zip(one, other, strict=True))
             assert moved <= (2 * ball) ** power
@@ -136,7 +136,7 @@ def test_centres_follow_from_what_the_first_round_gave_away(name: str) -> None:
     assert one.asked[-1].numbers != two.asked[-1].numbers
     assert (one.asked[-1].kind == "gaussian") == plan.gaussian
     # Other answers lead to other centres.
-    shifted = [[each + (3 << plan.lattice_bits) for each in one.given[0]]]
+    shifted = [[each + (3 << plan.decision.bits) for each in one.given[0]]]
     assert not np.array_equal(recentre(found, Tape(answers=shifted)), centres)
 
 
@@ -164,17 +164,17 @@ def test_a_posterior_that_fails_leaves_the_numbers_of_the_first_round(
 def test_the_parts_of_the_loss_add_up(epsilon: int) -> None:
     """Three selections and the diameters of both balls; squares of them if Gaussian."""
     plan = _plan(CASES["two cells"], epsilon, 0)
-    selections = sum(Fraction(2 * USER) / Fraction(each) for each in plan.selection_scale)
-    assert len(plan.selection_scale) == 3
+    selections = sum(Fraction(2 * USER) / Fraction(each) for each in plan.decision.selection_scale)
+    assert len(plan.decision.selection_scale) == 3
     balls = [2 * int(plan.parameters[name][0]) for name in ("ball", "first_ball")]
-    noise = Fraction(sum(balls), 2**plan.lattice_bits)
+    noise = Fraction(sum(balls), 2**plan.decision.bits)
     assert selections + noise <= plan.exact_epsilon <= epsilon
     assert float(plan.exact_epsilon) >= epsilon * (1 - 1e-5)
     normal = _plan(CASES["two cells"], epsilon, "1e-6")
     assert normal.gaussian
     balls = [2 * int(normal.parameters[name][0]) for name in ("ball", "first_ball")]
-    squares = Fraction(sum(each**2 for each in balls), 2 * 4**normal.lattice_bits)
-    assert normal.losses.largest(normal.relative_scale) == squares
+    squares = Fraction(sum(each**2 for each in balls), 2 * 4**normal.decision.bits)
+    assert normal.losses.largest(normal.decision.scale) == squares
     # What a lattice adds to delta counts a user's numbers of both rounds.
     assert normal.losses.most == 2 * 2
     assert epsilon * (1 - 1e-4) <= float(normal.exact_epsilon) <= epsilon
@@ -316,7 +316,7 @@ def test_few_users_have_one_round(tmp_path: Path, delta: str) -> None:
         two.save(tmp_path / "plan.json")
         two = shoal.Plan.load(tmp_path / "plan.json")
     assert two.rounds == 1
-    assert len(two.selection_scale) == 0
+    assert len(two.decision.selection_scale) == 0
     assert two.exact_epsilon == one.exact_epsilon
     told = {name: each.tolist() for name, each in two.parameters.items()}
     assert told["first_ball"] == told["first_clipped"] == [0]

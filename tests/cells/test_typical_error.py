@@ -8,6 +8,7 @@ import pytest
 
 import shoal
 from shoal import mean
+from shoal.cells.plan_warnings import warnings
 from shoal.cells.posterior import values_of
 from shoal.cells.simulation.simulate import made_up
 from shoal.cells.typical_error import (
@@ -17,7 +18,6 @@ from shoal.cells.typical_error import (
     typical_errors,
     typical_half_widths,
 )
-from shoal.cells.warnings import warnings
 from shoal.errors import InputError
 from tests.support import draws, occupancies
 
@@ -185,7 +185,7 @@ def test_few_users_with_much_of_the_records_are_warned_of(
         assert "intervals hardly cover" in sentence
         assert f"warning: {sentence}" in str(plan)
     certified = shoal.plan(
-        plan.occupancy, bounds=(0, 120), epsilon=1, objective="worst_case", uninformative="keep"
+        plan.counts, bounds=(0, 120), epsilon=1, objective="worst_case", uninformative="keep"
     )
     assert warnings(certified) == []
 

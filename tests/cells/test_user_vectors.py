@@ -14,11 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.cells.contributions.design import FINE
-from shoal.cells.draw_of_plan import drawing_of
-from shoal.cells.ranges.balls import balls, radius_of
-from shoal.cells.ranges.centre_and_radius import bin_scores, can_be, centre_of, rank_scores
-from shoal.cells.ranges.one_interval import USER
+from shoal.cells.draw import draw
+from shoal.cells.ranges import USER
+from shoal.cells.user_vectors import balls, bin_scores, can_be, centre_of, radius_of, rank_scores
+from shoal.cells.weights import FINE
 from shoal.data.aggregate import Aggregate
 from shoal.documents import canonical_bytes
 from shoal.errors import DocumentError, InputError
@@ -80,22 +79,22 @@ def _plan(counts: dict[tuple[str, int], int], epsilon: object) -> shoal.Plan:
 
 
 def _data_sets(plan: shoal.Plan) -> Iterator[NDArray[np.int64]]:
-    spans = [range((int(m) << BITS) + 1) for m in plan.occupancy.count]
+    spans = [range((int(m) << BITS) + 1) for m in plan.counts.count]
     for sums in itertools.product(*spans):
         yield np.array(sums)
 
 
 def _recorded(plan: shoal.Plan, sums: NDArray[np.int64], answers: tuple[int, ...]) -> Recorder:
-    centred = sums - (plan.occupancy.count << (BITS - 1))
-    aggregate = Aggregate(plan.occupancy, plan.lattice, centred, np.zeros_like(centred))
+    centred = sums - (plan.counts.count << (BITS - 1))
+    aggregate = Aggregate(plan.counts, plan.lattice, centred, np.zeros_like(centred))
     recorder = Recorder(answers)
-    drawing_of(plan).draw(aggregate, recorder)
+    draw(plan, aggregate, recorder)
     return recorder
 
 
 def some_answers(plan: shoal.Plan) -> list[tuple[int, ...]]:
     """Places of centres at both bounds and in the middle, each with large balls and others."""
-    if not len(plan.selection_scale):
+    if not len(plan.decision.selection_scale):
         return [()]
     [bins], (first, end) = (plan.parameters[name].tolist() for name in ("centres", "radii"))
     last = {
@@ -119,8 +118,8 @@ def test_no_user_moves_more_than_the_ball_is_wide(
             sums.tobytes(): np.array(_recorded(plan, sums, answers).steps)
             for sums in _data_sets(plan)
         }
-        for user in range(plan.occupancy.n_users):
-            own = plan.occupancy.user == user
+        for user in range(plan.counts.n_users):
+            own = plan.counts.user == user
             groups: dict[bytes, list[NDArray[np.int64]]] = {}
             for sums in _data_sets(plan):
                 groups.setdefault(sums[~own].tobytes(), []).append(shown[sums.tobytes()])
@@ -130,20 +129,20 @@ def test_no_user_moves_more_than_the_ball_is_wide(
                 assert apart <= 2 * ball
                 widest = max(widest, apart / (2 * ball))
     assert widest >= 0.49
-    assert widest >= 0.99 or not len(plan.selection_scale)
+    assert widest >= 0.99 or not len(plan.decision.selection_scale)
 
 
 @pytest.mark.parametrize("counts", CASES.values(), ids=CASES)
 def test_no_user_moves_a_score_by_more_than_accounted(counts: dict[tuple[str, int], int]) -> None:
     """All data sets: a centre's score by its votes, a radius' by one user."""
     plan = _plan(counts, 60)
-    assert len(plan.selection_scale) == 2
+    assert len(plan.decision.selection_scale) == 2
     for place in (0, int(plan.parameters["centres"][0]) - 1):
         shown = {
             sums.tobytes(): _recorded(plan, sums, (place, 3)).scores for sums in _data_sets(plan)
         }
-        for user in range(plan.occupancy.n_users):
-            own = plan.occupancy.user == user
+        for user in range(plan.counts.n_users):
+            own = plan.counts.user == user
             groups: dict[bytes, list[list[NDArray[np.int64]]]] = {}
             for sums in _data_sets(plan):
                 groups.setdefault(sums[~own].tobytes(), []).append(shown[sums.tobytes()])
@@ -164,8 +163,8 @@ def test_no_user_moves_a_score_by_more_than_accounted(counts: dict[tuple[str, in
 def test_the_parts_of_the_loss_add_up(counts: dict[tuple[str, int], int], epsilon: object) -> None:
     """Selections and the ball's diameter are the loss; never more, and nearly all."""
     plan = _plan(counts, epsilon)
-    selections = sum(Fraction(2 * USER) / Fraction(each) for each in plan.selection_scale)
-    noise = Fraction(2 * int(plan.parameters["ball"][0]), 2**plan.lattice_bits)
+    selections = sum(Fraction(2 * USER) / Fraction(each) for each in plan.decision.selection_scale)
+    noise = Fraction(2 * int(plan.parameters["ball"][0]), 2**plan.decision.bits)
     assert selections + noise <= plan.exact_epsilon <= Fraction(str(epsilon))
     assert float(plan.exact_epsilon) >= float(str(epsilon)) * (1 - 1e-5)
     assert len(set(plan.user_losses.tolist())) == 1
@@ -176,13 +175,13 @@ def test_vectors_in_the_ball_are_not_moved() -> None:
     rng = np.random.default_rng(1)
     counts = {(f"u{user}", cell): 1 + user % 3 for user in range(90) for cell in range(3)}
     plan = _plan(counts, 30)
-    sums = rng.integers(0, (plan.occupancy.count << BITS) + 1)
+    sums = rng.integers(0, (plan.counts.count << BITS) + 1)
     shown = _recorded(plan, sums, (int(plan.parameters["centres"][0]) // 2, 0))
-    weight = plan.design.weight / plan.design.total[plan.design.number]
-    mean = sums / plan.occupancy.count / 2**BITS
-    exact = np.bincount(plan.design.number, weight * mean)
+    weight = plan.weights.weight / plan.weights.total[plan.weights.number]
+    mean = sums / plan.counts.count / 2**BITS
+    exact = np.bincount(plan.weights.number, weight * mean)
     # The ball of all values has half of the width.
-    found = np.array(shown.steps) * plan.relative_scale * 2.0 ** -(plan.lattice_bits + 1)
+    found = np.array(shown.steps) * plan.decision.scale * 2.0 ** -(plan.decision.bits + 1)
     assert np.allclose(found, exact, atol=1e-4)
 
 
@@ -232,7 +231,7 @@ def test_noise_that_no_vector_fits_is_refused() -> None:
     plan = _plan(CASES["three cells"], 60)
     for scale in (0.99, 2.0**-30):
         with pytest.raises(InputError, match="a plan with noise"):
-            replace(plan, relative_scale=plan.relative_scale * scale)
+            replace(plan, relative_scale=plan.decision.scale * scale)
 
 
 def test_users_of_large_cells_are_planned() -> None:
@@ -293,7 +292,7 @@ def test_the_sharpness_of_selections_follows_from_counts() -> None:
     records = methods.records(table)
     plan = shoal.plan(records.counts(), bounds=methods.BOUNDS, epsilon=2, method="user_clipped")
     for factor in (2.0**30, 1.01, 0.99):
-        other = replace(plan, selection_scale=plan.selection_scale * factor)
+        other = replace(plan, selection_scale=plan.decision.selection_scale * factor)
         with pytest.raises(DocumentError, match="damaged"):
             other.release(records, noise=shoal.Simulated(1))
     manifest = plan.release(records, noise=shoal.Simulated(1)).manifest

@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.cells.draw_of_plan import drawing_of
-from shoal.cells.estimates import Numbers
+from shoal.cells.estimates import Estimates
 from tests.support import flights
 from tests.support.loop import loop_over
 
@@ -47,7 +46,7 @@ def truth(table: pa.Table) -> dict[tuple[str, str], float]:
 
 def exact(plan: shoal.Plan, table: pa.Table) -> NDArray[np.float64]:
     """The truth in the order of a plan's numbers."""
-    labels, true = plan.occupancy.labels, truth(table)
+    labels, true = plan.counts.labels, truth(table)
     return np.array([true[labels[g], s.name] for s in plan.statistics for g in plan.released])
 
 
@@ -58,7 +57,7 @@ def estimates(plan: shoal.Plan, table: pa.Table) -> list[Numbers]:
     )
     drawing = drawing_of(plan)
     drawn = (drawing.draw(aggregate, shoal.Simulated(seed)) for seed in range(ROUNDS))
-    return [Numbers(plan, each.steps, each.chosen) for each in drawn]
+    return [Estimates(plan, each.steps, each.chosen) for each in drawn]
 
 
 def extreme() -> pa.Table:
@@ -124,7 +123,7 @@ def test_errors_intervals_and_ranges(wanted: dict[str, Any], data: Any) -> None:
 def joint_plan(table: pa.Table, **wanted: Any) -> shoal.Plan:
     """A plan that releases first and second moments together."""
     made = plan_of(table, {"statistics": ["mean", "variance"], **wanted})
-    assert made.joint
+    assert made.decision.joint
     return made
 
 
@@ -139,7 +138,7 @@ def test_joint_estimates_are_unbiased_and_their_noise_is_not_half_as_large() -> 
     plan = joint_plan(low, epsilon=Fraction(1, 5))
     found = np.array([each.unclamped for each in estimates(plan, low)])
     rows = slice(len(plan.released), None)
-    scale = plan.queries.per_statistic(plan.relative_scale)[0]
+    scale = plan.numbers.per_statistic(plan.decision.scale)[0]
     correction = 8 * scale**2 * 700**2 / 4
     noise = SIGMAS * found[:, rows].std(axis=0) / math.sqrt(ROUNDS)
     centre = found[:, rows].mean(axis=0)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from shoal.cells.draw_of_plan import drawing_of
 
 import shoal
 from shoal import trials
-from shoal.cells.draw_of_plan import drawing_of
 from shoal.data import csv as reading
 from shoal.data import sources
 from shoal.data.csv import count_records

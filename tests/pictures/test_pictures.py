@@ -75,7 +75,7 @@ def test_a_plan_shows_its_errors() -> None:
     [axis] = of_cells.draw_plan(plan).axes
     assert np.allclose(axis.lines[0].get_ydata(), np.sort(plan.typical_error(2.25)), rtol=0.5)
     names = {each.get_text() for each in axis.get_xticklabels()}
-    assert names <= set(plan.occupancy.labels)
+    assert names <= set(plan.counts.labels)
 
 
 @pytest.mark.parametrize("least", [1, 60])

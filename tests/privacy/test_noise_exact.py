@@ -10,7 +10,7 @@ import opendp.prelude as dp
 import pytest
 
 import shoal
-from shoal.cells.draw_of_plan import drawing_of
+from shoal.cells.draw import draw
 from shoal.errors import InputError
 from shoal.privacy.noise import OperatingSystem, Simulated, source_of
 from tests.support import flights, occupancies
@@ -121,10 +121,10 @@ def test_every_number_has_a_draw_of_its_own(wanted: dict[str, Any]) -> None:
     records = flights.records()
     plan = flights.plan(uninformative="keep", **wanted)
     source, others = Labelled(), [each.measure for each in plan.statistics if each.measure]
-    drawn = drawing_of(plan).draw(records.aggregate(others), source)
+    drawn = draw(plan, records.aggregate(others), source)
     ((kind, steps, bits),) = source.asked
     assert kind == ("gaussian" if plan.gaussian else "laplace")
-    assert bits == plan.lattice_bits
+    assert bits == plan.decision.bits
     assert len(steps) == len(plan.statistics) * len(plan.released)
     assert drawn.steps == [x + (at + 1) ** 2 for at, x in enumerate(steps)]
 
@@ -140,7 +140,7 @@ def test_gaussian_plans_draw_gaussian_noise() -> None:
     users, cells = occupancy.user.repeat(occupancy.count), occupancy.cell.repeat(occupancy.count)
     table = {"user": users, "cell": cells, "value": np.full(len(users), 0.25)}
     source = Labelled()
-    drawing_of(plan).draw(_aggregate(table), source)
+    draw(plan, _aggregate(table), source)
     assert [kind for kind, *_ in source.asked] == ["gaussian"]
 
 

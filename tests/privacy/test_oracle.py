@@ -33,7 +33,7 @@ def test_the_account_is_never_below_the_loss_distribution(seed: int) -> None:
     cells = occupancy.cell[mine]
     share = occupancy.count[mine] / occupancy.totals[cells]
     accountant = pld.PLDAccountant()
-    for scale in (plan.relative_scale[cells] / share).tolist():
+    for scale in (plan.decision.scale[cells] / share).tolist():
         accountant.compose(events.LaplaceDpEvent(noise_multiplier=scale))
     found = float(np.asarray(accountant.get_epsilon(1e-12)))
     assert found <= plan.epsilon * (1 + 1e-3)

@@ -11,11 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal.cells.bounding import grouping
-from shoal.cells.presets import parts_of
-from shoal.cells.ranges import one_interval
-from shoal.cells.ranges.private_means import PrivateMeans
-from shoal.cells.ranges.selected import Range, ends
+from shoal.cells.methods import method_of
+from shoal.cells.private_sums import PrivateMeans
+from shoal.cells.ranges import Range, ends, one_interval
 from shoal.data.aggregate import Aggregate
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.privacy import permute_and_flip as selection
@@ -175,7 +173,7 @@ def test_adaptive_scores_count_weight_inside(cells: int, bits: int) -> None:
     users = np.tile(np.arange(size), cells)
     counts = rng.integers(1, 9, size * cells)
     occupancy = shoal.Counts.from_counts(users, np.repeat(np.arange(cells), size), counts)
-    mechanism = parts_of("adaptive").mechanism(Lattice(Bounds(0, 1), bits))
+    mechanism = method_of("adaptive").mechanism(Lattice(Bounds(0, 1), bits))
     every = np.arange(cells)
     parameters = mechanism.parameters(occupancy, every, np.full(cells, 20.0))
     design = mechanism.design(occupancy, every, parameters)

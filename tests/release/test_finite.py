@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from shoal.cells.document import question_of
+from shoal.cells.results import to_results
 
 import shoal
 from shoal import mean, trials, unbiased
-from shoal.cells.document import question_of
-from shoal.cells.estimates import Numbers
-from shoal.cells.results import to_results
+from shoal.cells.estimates import Estimates
 from shoal.documents import canonical_bytes
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
@@ -94,16 +94,16 @@ def test_every_number_that_can_be_drawn_can_be_written(
 def test_the_widest_noise_that_a_plan_may_have(name: str, scale: float) -> None:
     """Noise as wide as any plan's, and its square, are numbers."""
     plan = methods.plan(methods.tied(3, 14, 3), {**methods.METHODS[name], "bounds": (-FAR, FAR)}, 4)
-    wide = dataclasses.replace(plan, relative_scale=np.full_like(plan.relative_scale, scale))
+    wide = dataclasses.replace(plan, relative_scale=np.full_like(plan.decision.scale, scale))
     about = methods.records(methods.tied(3, 14, 3)).describe()
     for place in ENDS:
-        numbers = Numbers(wide, [place] * wide.queries.n_numbers, None)
+        numbers = Estimates(wide, [place] * wide.numbers.n_numbers, None)
         with np.errstate(all="raise", under="ignore"):
             question = question_of(wide, about, "who", "x")
             made = make_manifest(question, to_results(numbers), simulated=True)
         assert _finite(json.loads(canonical_bytes(made)))
     with pytest.raises(InputError):
-        dataclasses.replace(plan, relative_scale=plan.relative_scale * 0 + 2.0**101)
+        dataclasses.replace(plan, relative_scale=plan.decision.scale * 0 + 2.0**101)
 
 
 @pytest.mark.parametrize("bounds", WIDEST)

@@ -33,7 +33,7 @@ from shoal_studies.registry import find
 from shoal_studies.study import write
 from shoal_studies.values import WIDTH
 
-from shoal.cells.bounding.statistics import cell_errors
+from shoal.cells.cell_statistics import cell_errors
 from shoal.data.occupancy import Counts
 from shoal.theory import joint, variance
 from tests.support import worst_case_errors

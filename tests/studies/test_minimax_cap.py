@@ -7,7 +7,7 @@ import pytest
 from shoal_studies import collections
 from shoal_studies.minimax_cap import every_cap
 
-from shoal.cells.bounding import caps
+from shoal.cells import caps
 
 pytestmark = pytest.mark.study
 

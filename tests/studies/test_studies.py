@@ -15,7 +15,7 @@ from shoal_studies.measure import QUICK, Effort, Setting, _part, _Task, measure
 from shoal_studies.registry import STUDIES, find
 from shoal_studies.values import BOUNDS, WIDTH
 
-from shoal.cells.bounding import caps, grouping
+from shoal.cells import caps
 from shoal.cells.simulation.simulate import Measured, _Trial
 from shoal.cli.main import main
 from shoal.errors import InputError

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import shoal
-from shoal.cells.draw_of_plan import drawing_of
-from shoal.cells.estimates import Numbers
+from shoal.cells.draw import draw
+from shoal.cells.estimates import Estimates
 
 if TYPE_CHECKING:
     from shoal.cells.plan_facts import PlanFacts
     from shoal.data.aggregate import Aggregate
 
 
-def drawn(plan: PlanFacts, sums: Aggregate, seed: int) -> Numbers:
+def drawn(plan: PlanFacts, sums: Aggregate, seed: int) -> Estimates:
     """Numbers as a release would publish them, with noise of a seed."""
-    found = drawing_of(plan).draw(sums, shoal.Simulated(seed))
-    return Numbers(plan, found.steps, found.chosen)
+    found = draw(plan, sums, shoal.Simulated(seed))
+    return Estimates(plan, found.steps, found.chosen)

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import shoal
-from shoal.cells.draw_of_plan import drawing_of
-from shoal.cells.presets import METHODS as NAMES
-from shoal.cells.presets import parts_of
+from shoal.cells.draw import draw
+from shoal.cells.methods import METHODS as NAMES
+from shoal.cells.methods import method_of
 from tests.support.tape import Tape
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 BOUNDS = (0.0, 100.0)
 # Methods by what they plan: noise alone, users of all cells at once, or cell by cell.
-ALLOCATIONS = [name for name in NAMES if parts_of(name).shares]
-BOUNDINGS = [name for name in NAMES if parts_of(name).contributions.together]
-MECHANISMS = [name for name in NAMES if parts_of(name).allocation.by_cell]
+ALLOCATIONS = [name for name in NAMES if method_of(name).planner == "shared"]
+BOUNDINGS = [name for name in NAMES if method_of(name).planner in ("optimal", "clip user")]
+MECHANISMS = [name for name in NAMES if method_of(name).planner in ("by cell", "user clipped")]
 ALL = ("mean", "variance", "share_above(60)")
 SETTINGS: dict[str, dict[str, Any]] = {
     "clip_user-best-balanced": {"spare": "best", "noise": "balanced"},
@@ -143,7 +143,7 @@ def recorded(
         like: Another recording, whose noisy numbers are given.
     """
     tape = Tape(part=part, answers=[] if like is None else like.given)
-    drawing_of(made).draw(found, tape)
+    draw(made, found, tape)
     return tape
 
 

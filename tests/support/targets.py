@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from hypothesis import strategies as st
-
 from shoal.cells.lp.problem import TargetProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from shoal.cells.lp.problem import Floats, Ints
+
     from shoal.data.occupancy import Counts
 
 

@@ -21,7 +21,7 @@ def error(counts: NDArray[np.int64], epsilon: float, dimension: int = 1) -> floa
     Args:
         counts: Records of each user.
         epsilon: Privacy loss of the cell.
-        dimension: Numbers in one record.
+        dimension: Estimates in one record.
     """
     most = worst_case.threshold(counts, epsilon, dimension)
     cut = float(np.maximum(0, counts - most).sum())

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from shoal.cells.contributions.design import linear
 from shoal.cells.contributions.truncated_users import TruncatedUsers
+
+from shoal.cells.weights import linear
 from shoal.data.occupancy import Counts
 from shoal.theory import bias
 

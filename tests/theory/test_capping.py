@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.theory import capping
+from shoal.cells import caps
 
 pytestmark = pytest.mark.property
 
@@ -16,7 +16,7 @@ several_counts = st.lists(st.integers(1, 60), min_size=1, max_size=12)
 
 def surrogate(counts: np.ndarray, caps: np.ndarray) -> np.ndarray:
     """Paper 002, equation (19): 1 - K(m)/n + max(m, mean count)/m*."""
-    left_out = 1 - capping.kept(counts, caps) / counts.sum()
+    left_out = 1 - caps.kept(counts, caps) / counts.sum()
     return np.asarray(left_out + np.maximum(caps, counts.mean()) / counts.max())
 
 
@@ -26,9 +26,9 @@ def test_objectives_are_their_definitions(several: list[int], epsilon: float) ->
     counts, caps = np.array(several), np.arange(1, 70)
     n = sum(several)
     kept = np.array([sum(min(m, cap) for m in several) for cap in caps.tolist()])
-    assert capping.kept(counts, caps).tolist() == kept.tolist()
+    assert caps.kept(counts, caps).tolist() == kept.tolist()
     np.testing.assert_allclose(
-        capping.minimax_objective(counts, caps, epsilon),
+        caps.minimax_error(counts, caps, epsilon),
         1 - kept / n + caps / (epsilon * kept),
         atol=1e-12,
     )
@@ -38,8 +38,8 @@ def test_objectives_are_their_definitions(several: list[int], epsilon: float) ->
 def test_caps_of_any_shape() -> None:
     """A number gives a number, a table a table."""
     counts = np.array([5, 1, 2])
-    assert capping.kept(counts, 2).shape == ()
-    assert capping.minimax_objective(counts, np.array([[1, 2], [3, 9]]), 1.0).shape == (2, 2)
+    assert caps.kept(counts, 2).shape == ()
+    assert caps.minimax_error(counts, np.array([[1, 2], [3, 9]]), 1.0).shape == (2, 2)
 
 
 def test_erratum_10_the_surrogate_has_kinks_inside() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shoal_studies import collections
 
-from shoal.cells.bounding import caps, grouping
+from shoal.cells import caps
 
 pytestmark = pytest.mark.oracle
 

@@ -115,8 +115,7 @@ class ReleasedStatistics:
         """
         rows, cell = self.per_statistic(scale), self.weights.cell
         found = [
-            sensitivity.whole_steps(self.sensitivity[at], rows[at][cell], bits)
-            for at in self.alone
+            sensitivity.whole_steps(self.sensitivity[at], rows[at][cell], bits) for at in self.alone
         ]
         if self.joint:
             rate = self._pair_rate(rows)[cell]

@@ -21,7 +21,8 @@ from shoal.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shoal.cells.cell_statistics import InCounts
+    from numpy.typing import NDArray
+
     from shoal.cells.weights import Floats, Ints
 
 NAMES = ("median", "levy", "minimax", "surrogate")
@@ -207,7 +208,7 @@ def of_vectors(
 def after_suppression(
     cell: Ints,
     count: Ints,
-    kept: Ints,
+    kept: NDArray[np.bool_],
     n_cells: int,
     error: Callable[[Ints, Ints, Ints], Floats],
 ) -> Ints:
@@ -220,8 +221,8 @@ def after_suppression(
     heaviest user alone can have half of them or more, from m >= A: there the noise is 1/4, or
     1/4 - 1/(4 K^2) if K is odd, so that five more caps between the two largest counts are tried.
     """
-    order = np.lexsort((count[kept > 0], cell[kept > 0]))
-    where, value = cell[kept > 0][order], count[kept > 0][order]
+    order = np.lexsort((count[kept], cell[kept]))
+    where, value = cell[kept][order], count[kept][order]
     ends = np.searchsorted(where, np.arange(n_cells), side="right")
     starts = np.append(0, ends[:-1])
     below = np.cumsum(value) - value

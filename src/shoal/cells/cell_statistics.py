@@ -247,7 +247,9 @@ def statistic(name: str) -> Statistic:
     except ValueError:
         pass
     raise InputError(
-        f"a statistic {checks.shown(text)}", f"{', '.join(NAMES)} or another threshold", "choose one"
+        f"a statistic {checks.shown(text)}",
+        f"{', '.join(NAMES)} or another threshold",
+        "choose one",
     )
 
 

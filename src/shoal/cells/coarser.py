@@ -49,7 +49,7 @@ def best_coarser(plan: PlanFacts) -> Coarser | None:
     found = []
     for name, keys in _grids(plan.counts.cells):
         counts = _merged(plan.counts, keys)
-        changes = {"weights": {}, "uninformative": "keep", "max_error": None}
+        changes: dict[str, Any] = {"weights": {}, "uninformative": "keep", "max_error": None}
         request = plan.request.model_copy(update=changes)
         try:
             errors = typical_errors(make_plan(counts, request))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -109,7 +109,7 @@ class Task:
         """The same task with other cells."""
         return replace(self, status=tuple(status.tolist()))
 
-    def decide(self, scale: Floats, bits: int, **others: object) -> Decision:
+    def decide(self, scale: Floats, bits: int, **others: Any) -> Decision:
         """The decision with these scales, bits and other fields."""
         return Decision(self.method, self.status, scale, bits, reason=self.reason, **others)
 

@@ -18,6 +18,7 @@ from shoal.cells.weights import FINE
 from shoal.release.manifest import CONFIDENCE
 
 if TYPE_CHECKING:
+    from shoal.cells.accounting import ReleasedStatistics
     from shoal.cells.cell_statistics import Fractions
     from shoal.cells.ranges import Interval
     from shoal.cells.weights import Ints
@@ -65,7 +66,7 @@ def exact_numbers(
         return vectors.steps(ball), ball
     selected = where.select(means, chosen.parameters, selection_scale, noise)
     if selected is None:
-        private = _fractions(plan, aggregate)
+        private = fractions(plan.numbers, aggregate)
     else:
         sums, total = means.add_up(selected), plan.weights.total.tolist()
         widths: list[int] = selected.width.tolist()
@@ -77,11 +78,12 @@ def exact_numbers(
     return exact, selected
 
 
-def _fractions(plan: PlanFacts, aggregate: Aggregate) -> Fractions:
-    moments = WeightedMoments(plan.weights, aggregate, linear=plan.decision.joint)
+def fractions(numbers: ReleasedStatistics, aggregate: Aggregate) -> Fractions:
+    """Returns the private value of each number over its range, exactly."""
+    moments = WeightedMoments(numbers.weights, aggregate, linear=numbers.joint)
     private: Fractions = []
-    for statistic in plan.statistics:
-        second = plan.decision.joint and statistic == Variance()
+    for statistic in numbers.statistics:
+        second = numbers.joint and statistic == Variance()
         private += moments.second_moment() if second else statistic.fractions(moments)
     return private
 

@@ -291,7 +291,7 @@ class Estimates:
         return float(lattice.rounding) + 2.0 ** -(lattice.bits + FINE) + steps
 
     def _spread(self, part: Floats) -> Floats:
-        """Standard deviation over the width that exchangeable users of weights w leave in each mean.
+        """Deviation over the width that exchangeable users of weights w leave in each mean.
 
         sqrt(sum (w - v)^2 r^2 L/(L-1)) of L users, r half of a user's range.
         """

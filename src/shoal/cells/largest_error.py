@@ -42,7 +42,7 @@ def errors_compared(plan: PlanFacts) -> Floats:
 
 
 def within(plan: PlanFacts) -> bool:
-    """Returns whether no released cell errs more than was asked for, if it was, or than guessing."""
+    """Returns whether no released cell errs more than was asked for, if anything, or guessing."""
     most = plan.request.largest_error
     if most is None:
         return True

@@ -27,12 +27,8 @@ def reasons(plan: PlanFacts) -> list[str]:
     request, counts = plan.request, plan.counts
     times = dict(zip(*_left_out_for_error(plan), strict=True))
     say: dict[str, Callable[[int], str]] = {
-        "too few users": lambda at: _few(
-            int(counts.users_per_cell[at]), "user", request.min_users
-        ),
-        "too few records": lambda at: _few(
-            int(counts.totals[at]), "record", request.min_records
-        ),
+        "too few users": lambda at: _few(int(counts.users_per_cell[at]), "user", request.min_users),
+        "too few records": lambda at: _few(int(counts.totals[at]), "record", request.min_records),
         **dict.fromkeys(_FOR_ERRORS, lambda at: _times(times[at])),
         "released": lambda _: "",
     }

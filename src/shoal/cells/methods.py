@@ -64,8 +64,8 @@ class Method:
 
     name: str
     planner: Planner
-    weigh: Callable[[Counts, Ints, Parameters], Weights] = (
-        lambda counts, cells, _: weights.every_record(counts, cells)
+    weigh: Callable[[Counts, Ints, Parameters], Weights] = lambda counts, cells, _: (
+        weights.every_record(counts, cells)
     )
     bound: Callable[[Counts, Ints, Floats], Parameters] = lambda counts, cells, epsilon: {}
     own: tuple[str, ...] = ()
@@ -161,43 +161,24 @@ def _limits(most: Ints, members: int, top: int) -> dict[str, tuple[int | None, i
 def method_of(name: str, settings: Mapping[str, Any] | None = None) -> Method:
     """Returns a method with its settings, checked; those left out have their defaults."""
     own = checked_settings(name, settings)
-    given = {**DEFAULTS[name], **own}
-    return replace(_row(name, given), name=name, settings=own)
+    return replace(_ROWS[name]({**DEFAULTS[name], **own}), name=name, settings=own)
 
 
-def _row(name: str, given: Mapping[str, Any]) -> Method:
-    """The table of methods."""
-    match name:
-        case "balanced" | "equalised" | "uniform":
-            return Method(name, "shared", mechanism="baseline")
-        case "clip_user":
-            return Method(name, "clip user", _kept, _everybody_kept, ("cap", "kept"))
-        case "optimal" if given["range"] == "whole":
-            return Method(name, "optimal", _in_parts, _whole_parts, ("part",))
-        case "optimal":
-            range_, mechanism = OneInterval(), "optimal_in_range"
-            return Method(name, "optimal", _in_parts, _whole_parts, ("part",), range_, mechanism)
-        case "baseline":
-            return Method(name, "by cell")
-        case "array_averaging" | "opt_array_averaging":
-            return _arrays(name, given, Range())
-        case "levy":
-            return _arrays(name, given, LevyInterval(given["gamma"]))
-        case "quantile":
-            return _arrays(name, given, QuantilePair(given["quantiles"]))
-        case "worst_case_optimal":
-            return Method(name, "by cell", _truncated, _thresholds, ("threshold",))
-        case "akmv":
-            return Method(name, "by cell", _sums, range=SumThreshold())
-        case "adaptive":
-            return Method(name, "by cell", _widened, _exchangeable, ("cap", "widened"), OneInterval())
-        case "user_clipped":
-            where = TwoRounds() if given["rounds"] == 2 else CentreAndRadius()
-            return Method(name, "user clipped", _capped, _largest_caps, ("cap",), where)
-    raise AssertionError(name)
+def _optimal(given: Mapping[str, Any]) -> Method:
+    """Users count in parts of their shares, of the bounds or of a selected range."""
+    plain = Method("optimal", "optimal", _in_parts, _whole_parts, ("part",))
+    if given["range"] == "whole":
+        return plain
+    return replace(plain, range=OneInterval(), mechanism="optimal_in_range")
 
 
-def _arrays(name: str, given: Mapping[str, Any], where: Range) -> Method:
+def _user_clipped(given: Mapping[str, Any]) -> Method:
+    """Users' vectors are clipped around a private centre, in one round or two."""
+    where = TwoRounds() if given["rounds"] == 2 else CentreAndRadius()
+    return Method("user_clipped", "user clipped", _capped, _largest_caps, ("cap",), where)
+
+
+def _arrays(given: Mapping[str, Any], where: Range) -> Method:
     """Means of arrays of records, averaged, or clipped to a selected range one by one."""
 
     def chosen(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
@@ -209,7 +190,7 @@ def _arrays(name: str, given: Mapping[str, Any], where: Range) -> Method:
         clipped = where.selects != "nothing"
         return weights.arrays(counts, cells, parameters["cap"], given["grouping"], clipped=clipped)
 
-    return Method(name, "by cell", averaged, chosen, ("cap",), where)
+    return Method("", "by cell", averaged, chosen, ("cap",), where)
 
 
 def _each_cell(counts: Counts, cells: Ints) -> Iterator[tuple[int, Ints]]:
@@ -271,6 +252,25 @@ def _largest_caps(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
     return {"cap": largest_counts(counts, cells)}
 
 
+# The table of methods: of each name what it is made of, given its settings.
+_ROWS: dict[str, Callable[[Mapping[str, Any]], Method]] = {
+    **dict.fromkeys(
+        ("balanced", "equalised", "uniform"), lambda _: Method("", "shared", mechanism="baseline")
+    ),
+    "clip_user": lambda _: Method("", "clip user", _kept, _everybody_kept, ("cap", "kept")),
+    "optimal": _optimal,
+    "baseline": lambda _: Method("", "by cell"),
+    "array_averaging": lambda given: _arrays(given, Range()),
+    "opt_array_averaging": lambda given: _arrays(given, Range()),
+    "worst_case_optimal": lambda _: Method("", "by cell", _truncated, _thresholds, ("threshold",)),
+    "levy": lambda given: _arrays(given, LevyInterval(given["gamma"])),
+    "quantile": lambda given: _arrays(given, QuantilePair(given["quantiles"])),
+    "akmv": lambda _: Method("", "by cell", _sums, range=SumThreshold()),
+    "adaptive": lambda _: Method(
+        "", "by cell", _widened, _exchangeable, ("cap", "widened"), OneInterval()
+    ),
+    "user_clipped": _user_clipped,
+}
 _GROUPED: dict[str, Setting] = {"grouping": "best_fit"}
 DEFAULTS: dict[str, dict[str, Setting]] = {
     "balanced": {},

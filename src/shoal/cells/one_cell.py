@@ -127,11 +127,16 @@ def one_estimate(
     )  # fmt: skip
     private = aggregate_of(values, users, request.lattice)
     if request.objective == "worst_case":
-        # No bounding of users in one cell has a smaller worst-case error (docs/theory/worst-case.md).
+        # No bounding of one cell has a smaller worst-case error (docs/theory/worst-case.md).
         request = request.model_copy(update={"method": "worst_case_optimal", "objective": None})
     elif method is None:
         chosen, _ = choose(request, private.occupancy)
-        changes = {"method": chosen.name, "settings": {}, "objective": None, "range": None}
+        changes: dict[str, Any] = {
+            "method": chosen.name,
+            "settings": {},
+            "objective": None,
+            "range": None,
+        }
         request = request.model_copy(update=changes)
     plan = make_plan(private.occupancy, request)
     found = Estimates(plan, *draw(plan, private, source))

@@ -7,7 +7,7 @@ plans again nor looks at them.
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer
@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
     from shoal.cells.weights import Floats
 
+Noise = Literal["discrete laplace", "discrete gaussian"]
 SCHEMA, KIND, MANIFEST_SCHEMA = "shoal.plan/4", "cells", "shoal.manifest/5"
 NEIGHBOURS = "values: all values of one user change, the counts are public"
-_NOISE = ("discrete laplace", "discrete gaussian")
+_NOISE: tuple[Noise, Noise] = get_args(Noise)
 _PRIVACY = {False: "pure differential privacy", True: "approximate differential privacy"}
 
 Exact = Annotated[str, BeforeValidator(lambda each: str(from_text(each)))]
@@ -73,7 +74,7 @@ class DecisionPart(Model):
     mechanism: Text
     reason: Text
     status: tuple[Status, ...]
-    noise: Literal["discrete laplace", "discrete gaussian"]
+    noise: Noise
     joint: bool
     bits: int
     scale: Numbers
@@ -105,6 +106,7 @@ class Claims(Model):
     epsilon: Exact
     delta: Exact
     gap: float | None
+    weight: Floating
     bias_bound: Floating
     worst_case_error: Floating
     lower_bound: Floating | None
@@ -120,7 +122,9 @@ class PlanDocument(Model):
     records: Records | None
     counts: Annotated[
         Any,
-        BeforeValidator(lambda each: each if isinstance(each, Counts) else Counts.from_document(each)),
+        BeforeValidator(
+            lambda each: each if isinstance(each, Counts) else Counts.from_document(each)
+        ),
         PlainSerializer(lambda counts: counts.to_document()),
     ]
     decision: DecisionPart
@@ -217,7 +221,7 @@ def document_of(plan: PlanFacts, records: Mapping[str, Any] | None) -> PlanDocum
         decision=DecisionPart(
             method=chosen.method.name,
             settings=dict(chosen.method.settings),
-            mechanism=chosen.method.mechanism,
+            mechanism=chosen.method.mechanism or chosen.method.name,
             reason=chosen.reason,
             status=chosen.status,
             noise=_NOISE[chosen.gaussian],
@@ -233,6 +237,7 @@ def document_of(plan: PlanFacts, records: Mapping[str, Any] | None) -> PlanDocum
             epsilon=str(plan.loss.epsilon),
             delta=str(plan.loss.delta),
             gap=plan.gap,
+            weight=tuple(plan.importance.tolist()),
             bias_bound=tuple(plan.bias_bound.tolist()),
             worst_case_error=tuple(plan.worst_case_error.tolist()),
             lower_bound=None if plan.gaussian else tuple(lower.tolist()),
@@ -253,10 +258,8 @@ def described(records: Mapping[str, Any]) -> Records:
         ) from None
 
 
-def question_of(
-    plan: PlanFacts, records: Mapping[str, Any], unit: str, name: str = ""
-) -> Question:
-    """Returns what a release of a plan is asked for: request, records and counts, nothing derived."""
+def question_of(plan: PlanFacts, records: Mapping[str, Any], unit: str, name: str = "") -> Question:
+    """Returns what a release of a plan is asked for: request, records and counts alone."""
     asked = {"request": plan.request.to_document(), "counts": plan.counts.fingerprint}
     return Question(
         kind=KIND,

@@ -110,7 +110,9 @@ def _to_leave_out(plan: PlanFacts) -> Ints:
     if plan.method == "equalised":
         problem = _problem(plan)
         total = float(problem.loss(np.ones(problem.n_cells)).max())
-        return given_up(problem, total * (MIDPOINT_ERROR / float(error.max())) ** plan.numbers.power)
+        return given_up(
+            problem, total * (MIDPOINT_ERROR / float(error.max())) ** plan.numbers.power
+        )
     # The worse half at a time: what the first ones free may save the others.
     return np.argsort(-error, kind="stable")[: (int((error >= MIDPOINT_ERROR).sum()) + 1) // 2]
 

@@ -102,7 +102,7 @@ class Range:
     def parameters(
         self, weights: Weights, own: Parameters, epsilon: Floats, top: int
     ) -> Parameters:
-        """Public whole numbers that follow from weights (and their own), each cell's loss, width."""
+        """Public whole numbers that follow from weights, their own, and the loss of each cell."""
         return {}
 
     def fits(self, parameters: Parameters) -> bool:
@@ -184,9 +184,7 @@ class LevyInterval(Range):
         for at, inside in enumerate(by_cell(means.group_cell, means.weights.n_cells)):
             bins = int(parameters["bins"][at])
             scores = selection.middle_scores(means.group_means[inside], bins, top)
-            middles.append(
-                centre_of(noise.select(scores, float(scale[at]), at), bins, top)
-            )
+            middles.append(centre_of(noise.select(scores, float(scale[at]), at), bins, top))
         middle, radius = np.array(middles, dtype=np.int64), parameters["radius"]
         return Interval(np.maximum(middle - radius, 0), np.minimum(middle + radius, top))
 

@@ -264,23 +264,8 @@ class CellDraw:
         return Estimates(plan, *draw(plan, aggregate, noise))
 
     def results(self, drawn: Estimates) -> list[documents.Document]:
-        """One object a number: whole steps of the lattice, what they stand for, its interval."""
-        plan, chosen = self.plan, drawn.chosen
-        low, high = drawn.intervals(CONFIDENCE)
-        key, cells = plan.counts.key_rows, plan.released.tolist()
-        return [
-            {
-                "cell": cell,
-                "key": list(key[cell]),
-                "statistic": statistic,
-                "steps": drawn.steps[at],
-                "range": None if chosen is None else [int(chosen.low[at]), int(chosen.high[at])],
-                "unclamped": float(drawn.unclamped[at]),
-                "value": float(drawn.value[at]),
-                "interval": [float(low[at]), float(high[at])],
-            }
-            for at, (statistic, cell) in enumerate(product(plan.request.statistics, cells))
-        ]
+        """One object a number."""
+        return results_of(drawn)
 
     def publishes_values(self, drawn: Estimates) -> bool:
         """Never: every number is noisy."""
@@ -308,3 +293,23 @@ class CellDraw:
                 "as many records of as many users in every cell as were planned for",
                 "check the file, or make a new plan from these records",
             )
+
+
+def results_of(numbers: Estimates) -> list[documents.Document]:
+    """Returns one object a number: whole lattice steps, the value they stand for, its interval."""
+    plan, chosen = numbers.plan, numbers.chosen
+    low, high = numbers.intervals(CONFIDENCE)
+    key, cells = plan.counts.key_rows, plan.released.tolist()
+    return [
+        {
+            "cell": cell,
+            "key": list(key[cell]),
+            "statistic": statistic,
+            "steps": numbers.steps[at],
+            "range": None if chosen is None else [int(chosen.low[at]), int(chosen.high[at])],
+            "unclamped": float(numbers.unclamped[at]),
+            "value": float(numbers.value[at]),
+            "interval": [float(low[at]), float(high[at])],
+        }
+        for at, (statistic, cell) in enumerate(product(plan.request.statistics, cells))
+    ]

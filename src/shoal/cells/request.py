@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 
-from pydantic import BeforeValidator, PlainSerializer, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from shoal import checks
 from shoal.cells import cell_statistics
@@ -46,7 +46,7 @@ def _delta(delta: Any) -> Fraction:
 
 
 def _weights(given: Any) -> dict[str, float]:
-    ends = {"least": 1 / _MOST_WEIGHT, "most": _MOST_WEIGHT}
+    ends: dict[str, Any] = {"least": 1 / _MOST_WEIGHT, "most": _MOST_WEIGHT}
     weights = checks.mapping(given, "weights")
     return {
         label: checks.number(weights[label], f"the weight of cell {checks.shown(label)}", **ends)
@@ -90,13 +90,13 @@ class Request(Model):
     objective: Annotated[str | None, checked(checks.choice, OBJECTIVES, "objective")] = None
     range: Annotated[str | None, checked(checks.choice, RANGES, "range")] = None
     method: Annotated[str | None, checked(checks.choice, METHODS, "method")] = None
-    settings: dict[str, str | int | float] = {}
+    settings: dict[str, str | int | float] = Field(default_factory=dict)
     uninformative: Annotated[
         str, checked(checks.choice, get_args(Uninformative), "uninformative")
     ] = "drop"
     min_users: Annotated[int, checked(checks.whole, "min_users", least=1)] = 1
     min_records: Annotated[int, checked(checks.whole, "min_records", least=1)] = 1
-    weights: Annotated[dict[str, float], BeforeValidator(_weights)] = {}
+    weights: Annotated[dict[str, float], BeforeValidator(_weights)] = Field(default_factory=dict)
 
     @cached_property
     def lattice(self) -> Lattice:
@@ -185,7 +185,7 @@ class Request(Model):
         if self.delta and not way.takes_delta:
             raise InputError(
                 f"delta with the method {way.name}",
-                f"delta with {_those(lambda each: each.takes_delta)}; the others need Laplace noise",
+                f"delta with {_those(lambda each: each.takes_delta)}; others need Laplace noise",
                 "leave delta out",
             )
 

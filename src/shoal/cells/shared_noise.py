@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -53,7 +53,7 @@ def ways(request: Request) -> tuple[bool, ...]:
 
 
 def judge(plan: PlanFacts) -> float:
-    """Returns what a method wants small: the largest error, or the weighted mean of its logarithm."""
+    """Returns what a method wants small: the largest error, or the mean of its logarithm."""
     rows = plan.numbers.per_statistic(plan.relative_error)
     if plan.decision.method.levels:
         return float(rows.sum(axis=0).max())
@@ -83,7 +83,7 @@ def finish(
     *,
     parameters: Parameters | None = None,
     selection_scale: Floats | None = None,
-    **others: object,
+    **others: Any,
 ) -> PlanFacts:
     """Returns the plan with these noise scales over the range, made to fit lattice and loss.
 

@@ -73,9 +73,7 @@ def plan_table(plan: PlanFacts) -> pa.Table:
     return pa.concat_tables(blocks).combine_chunks()
 
 
-def _block(
-    plan: PlanFacts, statistic: str, why: list[str], columns: dict[str, Floats]
-) -> pa.Table:
+def _block(plan: PlanFacts, statistic: str, why: list[str], columns: dict[str, Floats]) -> pa.Table:
     table = plan.counts.cells
     size = table.num_rows
     table = table.append_column("statistic", pa.array([statistic] * size))

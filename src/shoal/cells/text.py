@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import checks
-from shoal.cells.left_out import reasons
 from shoal.cells.cell_statistics import Mean
-from shoal.cells.typical_error import SPREAD, typical_errors, typical_half_widths
+from shoal.cells.left_out import reasons
 from shoal.cells.plan_warnings import plan_warnings
+from shoal.cells.typical_error import SPREAD, typical_errors, typical_half_widths
 from shoal.errors import printable
 from shoal.files import html
 from shoal.privacy.budget import show

@@ -44,7 +44,7 @@ class Typical(NamedTuple):
 
 
 def typical_errors(plan: PlanFacts, spread: float = SPREAD) -> Floats:
-    """Returns the mean absolute error of each released cell's value over the population's deviation.
+    """Returns the mean absolute error of each released cell's value, over values' deviation.
 
     That is the standard deviation of all values: between cells, users and records together; as a
     part of the width, up to a half, it is `spread`. Each of 3 to 12 simulated releases draws its

@@ -43,9 +43,7 @@ def user_clipped(task: Task) -> PlanFacts:
     smaller typical error.
     """
     found = [
-        _plan(task, gaussian=gaussian)
-        for gaussian in task.noises
-        if not gaussian or _fits(task)
+        _plan(task, gaussian=gaussian) for gaussian in task.noises if not gaussian or _fits(task)
     ]
     if len(found) == 1:
         return found[0]

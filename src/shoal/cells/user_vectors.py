@@ -227,7 +227,8 @@ class UserVectors:
 
     def select_around(self, centres: Ints, scale: float, noise: Noise) -> Interval:
         """From the centre c_g to c_g + D in every cell, by one selection of the radius D."""
-        found = radii(*self.parameters["radii"].tolist(), self.private.top)
+        first, end = self.parameters["radii"].tolist()
+        found = radii(first, end, self.private.top)
         scores = self._rank_scores([(centres, each) for each in found])
         return Interval(centres, centres + found[noise.select(scores, scale, 2)])
 
@@ -253,8 +254,8 @@ class UserVectors:
             key = centres.tobytes()
             if key not in known:
                 # Norm of each user for a radius of the whole width; 0 of those in no cell.
-                size = np.abs(self.vectors(centres, self.private.top))
-                known[key] = self._ball.norms(size, self.weights.user)
+                apart = np.abs(self.vectors(centres, self.private.top))
+                known[key] = self._ball.norms(apart, self.weights.user)
             size = ball_of(self.parameters) * radius // self.private.top
             beyond.append(int((known[key] > size + np.minimum(self._slack, size >> 6)).sum()))
         users = len(np.unique(self.weights.user))

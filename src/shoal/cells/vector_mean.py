@@ -263,9 +263,7 @@ class BallMean:
     tick_bits: int
 
     @classmethod
-    def plan(
-        cls, counts: Ints, dimension: int, epsilon: Fraction, tick_bits: int
-    ) -> BallMean:
+    def plan(cls, counts: Ints, dimension: int, epsilon: Fraction, tick_bits: int) -> BallMean:
         """T is the ceil(2d/epsilon)-th largest count; the noise uses all of epsilon.
 
         Below 2d/L no user keeps anything (T = 0): the zero vector is released, which costs nothing.
@@ -322,9 +320,7 @@ class BallMean:
         ticks = 2 * self.dimension * 2.0**-self.tick_bits
         return cut + ticks + self.dimension * self.relative_scale * 2.0 ** -(self.bits + 1)
 
-    def release(
-        self, sums: Ints, counts: Ints, noise: Noise
-    ) -> list[int]:
+    def release(self, sums: Ints, counts: Ints, noise: Noise) -> list[int]:
         """Noisy lattice numbers, one for each dimension.
 
         Args:

@@ -283,10 +283,10 @@ def wrap_around(count: Ints, cap: int) -> tuple[Ints, Ints, Ints, int]:
 
 
 def best_fit(count: Ints, cap: int) -> tuple[Ints, Ints, Ints, int]:
-    """Puts each user whole into the fullest array that holds it, by falling count; all arrays count.
+    """Puts each user whole into the fullest array that holds it, by falling count.
 
-    Returns user, array and records of each piece, and the number of arrays; ties go to the lowest
-    array (docs/theory/grouping.md#arrays).
+    Returns user, array and records of each piece, and the number of arrays, all of which count;
+    ties go to the lowest array (docs/theory/grouping.md#arrays).
     """
     order, size = _by_falling_size(count, cap)
     array, number, free = [], 0, list[tuple[int, int]]()

@@ -252,7 +252,7 @@ def _best(release: Release) -> list[str]:
     value, low, high, noise = (
         table.column(name).to_pylist() for name in ("value", "low", "high", "noise_scale")
     )
-    labels, released = release.plan.occupancy.labels, release.plan.released.tolist()
+    labels, released = release.plan.counts.labels, release.plan.released.tolist()
     return [
         f"{labels[at]} {value[at]:.0f} mph [{low[at]:.0f}, {high[at]:.0f}]"
         for at in sorted(released, key=noise.__getitem__)[:3]

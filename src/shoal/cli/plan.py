@@ -156,8 +156,8 @@ def _show(plan: Plan, rows: int, *, as_json: bool) -> None:
         show(str(describe(plan, rows=rows)))
         return
     document = plan.to_document()
-    document["occupancy"] = {"fingerprint": plan.occupancy.fingerprint}
-    document["labels"] = plan.occupancy.labels
+    document["counts"] = {"fingerprint": plan.counts.fingerprint}
+    document["labels"] = plan.counts.labels
     show_json(document)
 
 

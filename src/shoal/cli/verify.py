@@ -17,6 +17,9 @@ def verify(
         Path | None,
         typer.Option(help="Also check that this ledger recorded and charged it."),
     ] = None,
+    replan: Annotated[
+        bool, typer.Option("--replan", help="Of cells: plan again, too, and compare.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Recompute the privacy loss and every certificate from the manifest alone; say yes or no.
@@ -25,7 +28,7 @@ def verify(
     """
     import shoal
 
-    verdict = shoal.verify(manifest, ledger=ledger)
+    verdict = shoal.verify(manifest, ledger=ledger, replan=replan)
     if as_json:
         show_json(
             {

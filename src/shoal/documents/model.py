@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError
 
 from shoal import documents
+from shoal.documents.strict_json import strict
 from shoal.errors import DocumentError, InputError
 
 Exact = Annotated[Fraction, BeforeValidator(Fraction), PlainSerializer(str, return_type=str)]
@@ -33,9 +34,7 @@ Numbers = Annotated[
 
 def checked(check: Callable[..., Any], *args: Any, **named: Any) -> BeforeValidator:
     """Returns a validator that asks one of shoal's own checks, and lets None through."""
-    return BeforeValidator(
-        lambda found: found if found is None else check(found, *args, **named)
-    )
+    return BeforeValidator(lambda found: found if found is None else check(found, *args, **named))
 
 
 def _unpacked(found: Any) -> NDArray[np.int64]:
@@ -78,7 +77,7 @@ class Model(BaseModel):
     @classmethod
     def from_bytes(cls, data: bytes, what: str) -> Self:
         """The inverse of `to_bytes`, and of nothing else."""
-        documents.strict(data, what)
+        strict(data, what)
         try:
             return cls.model_validate_json(data)
         except (ValidationError, ValueError, TypeError, ArithmeticError, LookupError):

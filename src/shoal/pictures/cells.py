@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
+from shoal.cells.cell_statistics import Mean
 from shoal.cells.frontier.errors import GUESS
 from shoal.cells.frontier.frontier import JOINT_BOUND, LOWER_BOUND, Frontier
 from shoal.cells.frontier.text import over
@@ -18,7 +19,6 @@ from shoal.cells.plan import Plan
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.release import Release
 from shoal.cells.simulation.compare import Comparison
-from shoal.cells.statistics.mean import Mean
 from shoal.cells.typical_error import CELLS, SPREAD, typical_errors
 from shoal.data.occupancy import Counts
 from shoal.pictures import shapes
@@ -38,7 +38,7 @@ def draw_release(release: Release, confidence: float) -> Figure:
 
     Few cells come in their own order with their names, many from the smallest value to the largest.
     """
-    table, labels = release.table(confidence), release.plan.occupancy.labels
+    table, labels = release.table(confidence), release.plan.counts.labels
     statistics, places = table["statistic"].unique().to_pylist(), _hexagons(release)
     named = places is None and len(labels) <= MOST_NAMED
     released = len(release.plan.released)
@@ -72,7 +72,7 @@ def _hexagons(release: Release) -> list[str] | None:
     """Returns the hexagons that all cells are, if they are nothing else."""
     rules = release.manifest["records"]["cell"]
     if len(rules) == 1 and rules[0].startswith("hexagon("):
-        return list(map(str, release.plan.occupancy.cells.column(0).to_pylist()))
+        return list(map(str, release.plan.counts.cells.column(0).to_pylist()))
     return None
 
 
@@ -154,7 +154,7 @@ def draw_plan(plan: PlanFacts) -> Figure:
             axis.plot(place, plan.lower_bound[rows][order], "_", color=GREY, label=label)
         axis.axhline(guess[rows][0], color=ORANGE, label=rival)
         if len(place) <= _NAMED:
-            names = [plan.occupancy.labels[each] for each in plan.released[order].tolist()]
+            names = [plan.counts.labels[each] for each in plan.released[order].tolist()]
             axis.set_xticks(place, map(shapes.plain_name, names), rotation=60, ha="right")
         axis.set(xlabel="cells, best first", ylabel=f"{what} of the {statistic.name}\n{unit}")
         shapes.logarithmic(axis, "y")

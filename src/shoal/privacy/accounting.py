@@ -112,10 +112,14 @@ class Losses:
 
     @cached_property
     def of_users(self) -> NDArray[np.float64]:
-        """Each user's pure loss, or rho of Gaussian noise if there is some, rounded upwards."""
-        lost, whole = self.pure if self.gaussian is None else self.squares
+        """Each user's pure loss, or rho if some noise is Gaussian, rounded upwards."""
+        lost, whole = self.pure
         kinds, kind = np.unique(lost, return_inverse=True)
-        return np.array([round_up(_exact(each, whole)) for each in kinds])[kind]
+        pure = np.array([round_up(_exact(each, whole)) for each in kinds])[kind]
+        if self.gaussian is None:
+            return pure
+        squares, parts = self.squares
+        return np.asarray((squares.astype(np.float64) / parts + pure**2 / 2) * _OUTWARD)
 
 
 def account(steps: Sequence[Step], delta: Fraction = Fraction(0)) -> Losses:
@@ -137,9 +141,9 @@ def account(steps: Sequence[Step], delta: Fraction = Fraction(0)) -> Losses:
         if isinstance(step, NoisyVector) and step.noise == "gaussian":
             squares.append((_moves(step.moves, floats=True), 2 * 4**step.bits))
             wide.append(step)
-        elif isinstance(step, NoisyVector) and step.noise in get_args(NoiseKind):
-            pure.append((_moves(step.moves), 2**step.bits))
-        elif isinstance(step, Selections):
+        elif isinstance(step, Selections) or (
+            isinstance(step, NoisyVector) and step.noise in get_args(NoiseKind)
+        ):
             pure.append((_moves(step.moves), 2**step.bits))
         elif isinstance(step, Stated):
             pure.append((np.array([step.epsilon.numerator], object), step.epsilon.denominator))

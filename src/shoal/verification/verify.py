@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shoal import documents
-from shoal.verification.cells import verify as of_cells
+from shoal.cells.plan_file import MANIFEST_SCHEMA
+from shoal.documents.strict_json import strict
+from shoal.verification import rederive
 from shoal.verification.envelope import SCHEMA
 from shoal.verification.ledger_record import record_checks
 from shoal.verification.means import verify as of_means
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from shoal.verification.ledger_record import Books
 
 _KINDS: dict[str, Callable[[documents.Document], Verdict]] = {
-    of_cells.KIND: of_cells.verify,
     of_trials.KIND: of_trials.verify,
     of_means.KIND: of_means.verify,
     of_questions.KIND: of_questions.verify,
@@ -31,6 +32,7 @@ def verify(
     manifest: str | os.PathLike[str] | documents.Document,
     *,
     ledger: Books | None = None,
+    replan: bool = False,
 ) -> Verdict:
     """Recompute epsilon and every certificate of a manifest from it alone.
 
@@ -39,6 +41,7 @@ def verify(
             or an unbiased mean.
         ledger: Check, too, that this ledger holds and recorded these very bytes, for this request
             and unit, at no less than what they cost.
+        replan: Of cells: plan again, too, and compare the decision; of the same version alone.
 
     Returns:
         A verdict; it is false if any claim is better than the truth.
@@ -53,10 +56,15 @@ def verify(
         shoal.errors.DocumentError: manifest is not of the schema ...
     """
     if isinstance(manifest, dict):
-        found = documents.check_schema(documents.plain(manifest, "manifest"), (SCHEMA,), "manifest")
+        data = documents.canonical_bytes(documents.plain(manifest, "manifest"))
     else:
-        found = documents.read(manifest, SCHEMA, "manifest")
-    verdict = _KINDS[found["kind"]](found)
+        data = documents.read_bytes(manifest, "manifest")
+    found: Any = strict(data, "manifest")
+    if isinstance(found, dict) and found.get("schema") == MANIFEST_SCHEMA:
+        verdict = rederive.verify(found, replan=replan)
+    else:
+        found = documents.parse(data, SCHEMA, "manifest")
+        verdict = _KINDS[found["kind"]](found)
     if ledger is None:
         return verdict
     return Verdict((*verdict.checks, *record_checks(found, ledger)), verdict.unverified)

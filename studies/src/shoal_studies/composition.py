@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-
 from shoal.cells.bounding.capping import cap_kept
-from shoal.cells.bounding.statistics import MEAN, VARIANCE, Statistic, cell_errors, split
-from shoal.cells.bounding.suppression import clip_user
+
+from shoal.cells.cell_statistics import MEAN, VARIANCE, Statistic, cell_errors, split
+from shoal.cells.clip_user import clip_user
 from shoal.theory import variance
 from shoal_studies.measure import carry_out
 from shoal_studies.occupancies import itms_many, synthetic
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.cells.bounding.suppression import Suppression
+    from shoal.cells.clip_user import Suppression
     from shoal.data.occupancy import Counts
     from shoal_studies.measure import Effort
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.draw_of_plan import drawing_of
-from shoal.cells.estimates import Numbers
-from shoal.cells.planner import decide
+from shoal.cells.estimates import Estimates
+from shoal.cells.planner import make_plan
 from shoal.cells.request import make_request
 from shoal.data.records import Records
 from shoal.privacy.noise import Simulated
@@ -74,13 +73,13 @@ class Compared:
     @property
     def names(self) -> list[str]:
         """Of the destinations."""
-        labels = self.plan.occupancy.labels
+        labels = self.plan.counts.labels
         return [labels[at] for at in self.plan.released.tolist()]
 
     @property
     def records(self) -> NDArray[np.int64]:
         """Flights to each destination."""
-        return np.asarray(self.plan.occupancy.totals[self.plan.released])
+        return np.asarray(self.plan.counts.totals[self.plan.released])
 
     @property
     def epsilon(self) -> float:
@@ -124,12 +123,12 @@ def _compare(
         uninformative="keep",
         min_users=1, min_records=MIN_RECORDS, weights=None,
     )  # fmt: skip
-    plan = decide(aggregate.occupancy, aggregate.lattice, request)
-    labels = plan.occupancy.labels
+    plan = make_plan(aggregate.occupancy, aggregate.lattice, request)
+    labels = plan.counts.labels
     found: list[tuple[Floats, Floats, Floats]] = []
     for draw in range(draws):
-        drawn = drawing_of(plan).draw(aggregate, Simulated(seed * _DRAWS + draw))
-        numbers = Numbers(plan, drawn.steps, drawn.chosen)
+        drawn = draw(plan, aggregate, Simulated(seed * _DRAWS + draw))
+        numbers = Estimates(plan, drawn.steps, drawn.chosen)
         found.append((numbers.value, *numbers.intervals(_CONFIDENCE)))
     true = np.array([truth[labels[at]] for at in plan.released.tolist()])
     value, low, high = (np.array(each) for each in zip(*found, strict=True))
@@ -137,7 +136,7 @@ def _compare(
 
 
 def _rows(found: Compared) -> list[Row]:
-    certificate, cells = found.plan.worst_case_error, found.plan.occupancy.users_per_cell
+    certificate, cells = found.plan.worst_case_error, found.plan.counts.users_per_cell
     return [
         {
             "epsilon": found.epsilon,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.bounding import caps
-from shoal.cells.bounding.grouping import wrap_around
+from shoal.cells import caps
+from shoal.cells.weights import wrap_around
 from shoal_studies import collections, drawing
 from shoal_studies.lines import ARRAY_MEDIAN, LEVY, QUANTILE, Line
 from shoal_studies.measure import Setting, measure

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.bounding import caps
-from shoal.theory import capping
+from shoal.cells import caps
 from shoal_studies import collections, drawing
 from shoal_studies.study import Outcome, Row, Study, verdict
 
@@ -25,7 +24,7 @@ def _run(effort: Effort) -> Outcome:
     cap = np.array([caps.minimax(counts, epsilon) for epsilon in epsilons.tolist()])
     error = np.array(
         [
-            float(capping.minimax_objective(counts, np.array([each]), epsilon)[0])
+            float(caps.minimax_error(counts, np.array([each]), epsilon)[0])
             for each, epsilon in zip(cap.tolist(), epsilons.tolist(), strict=True)
         ]
     )
@@ -75,7 +74,7 @@ def every_cap(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         counts: Records of each user.
     """
     every = np.unique(counts)
-    kept = capping.kept(counts, every)
+    kept = caps.kept(counts, every)
     base, slope = 1 - kept / counts.sum(), every / kept
     steeper = slope[:, None] - slope[None]
     apart = base[None] - base[:, None]

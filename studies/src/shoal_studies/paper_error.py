@@ -12,17 +12,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from shoal.cells.allocation import balanced
-from shoal.cells.allocation_problem import Problem
 from shoal.cells.lp.dual_bound import dual_bound
 from shoal.cells.lp.problem import TargetProblem
 from shoal.cells.lp.solve import solve
+
+from shoal.cells import allocation
+from shoal.cells.allocation import Problem
 from shoal.theory import joint, variance
 
 if TYPE_CHECKING:
     from shoal.cells.lp.problem import Floats
     from shoal.cells.lp.solution import Solution
+
     from shoal.data.occupancy import Counts
 
 TOLERANCE = 1e-3
@@ -238,7 +239,7 @@ class Cells:
             self.user, self.cell, self.everybody.unit, self.occupancy.n_users,
             np.ones(self.occupancy.n_cells),
         )  # fmt: skip
-        return float(balanced.solve(problem).noise_scale.max()) / error
+        return float(allocation.balanced(problem).noise_scale.max()) / error
 
     def optimal(self, error: Floats) -> Optimal:
         """The least loss at errors of the cells (docs/theory/optimal.md)."""

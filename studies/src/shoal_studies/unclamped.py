@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.draw_of_plan import drawing_of
-from shoal.cells.estimates import Numbers
-from shoal.cells.planner import decide
+from shoal.cells.draw import exact_numbers
+from shoal.cells.estimates import Estimates
+from shoal.cells.planner import make_plan
 from shoal.cells.request import mean_request
 from shoal.cells.simulation.simulate import made_up
 from shoal.data.value_lattice import Bounds, Lattice
@@ -47,7 +47,7 @@ def measure(setting: Setting, lines: Sequence[Line], effort: Effort) -> list[Cur
     occupancy, lattice = setting.occupancy, Lattice(Bounds.of(setting.bounds), 20)
     plans = [
         [
-            decide(occupancy, lattice, mean_request(line.method, each, line.settings))
+            make_plan(occupancy, lattice, mean_request(line.method, each, line.settings))
             for each in setting.epsilons
         ]
         for line in lines
@@ -74,7 +74,7 @@ def measure(setting: Setting, lines: Sequence[Line], effort: Effort) -> list[Cur
 
 
 def _error(plan: PlanFacts, aggregate: Aggregate, noise: Simulated) -> float:
-    numbers = Numbers(plan, *drawing_of(plan).select(aggregate, noise))
+    numbers = Estimates(plan, *exact_numbers(plan, aggregate, noise))
     truth = aggregate.cell_means()[plan.released]
     off: NDArray[np.float64] = np.abs(numbers.unclamped - truth)
     scale = numbers.noise_scale

@@ -127,7 +127,7 @@ def test_methods_are_compared_at_equal_loss() -> None:
     assert plain.epsilon < 1.5
     found = frontier.plan("uniform", 2)
     assert rows(frontier, "uniform")[1]["asked"] == pytest.approx(4 / plain.epsilon, rel=1e-3)
-    ratio = found.relative_scale / plain.relative_scale
+    ratio = found.decision.scale / plain.decision.scale
     assert ratio == pytest.approx(np.full(len(ratio), plain.epsilon / 2), rel=1e-3)
 
 

@@ -152,7 +152,7 @@ def _plan(base: P, make: Callable[..., P], choice: Choice, epsilon: Fraction) ->
         settings=settings,
         delta=_delta(request, choice),
         tick_bits=base.lattice.bits,
-        source=base.source,
+        source=getattr(base, "source", None),
     )
 
 

@@ -128,7 +128,7 @@ def _notes_on(method: str, points: tuple[Point[P], ...]) -> Iterator[str]:
 
 def _proof(method: str, plans: list[P]) -> Iterator[str]:
     gaps = [each.gap for each in plans if each.gap is not None]
-    if gaps and plans[0].targets is not None:
+    if gaps and plans[0].decision.targets is not None:
         yield (
             f"{method}: no plan that weighs users has all errors more than "
             f"{max(gap / (1 + gap) for gap in gaps):.2%} smaller: certified by linear programming"

@@ -26,7 +26,8 @@ from scipy.linalg import lapack
 from shoal.cells.optimal.program import FREE, certify
 
 if TYPE_CHECKING:
-    from shoal.cells.weights import Floats, Ints, Program, Solution
+    from shoal.cells.optimal.program import Program, Solution
+    from shoal.cells.weights import Floats, Ints
 
     Products = tuple[Floats, Floats, Floats]
 

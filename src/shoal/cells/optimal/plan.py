@@ -79,7 +79,7 @@ class _Search:
     def selecting(self) -> float:
         """Part of the loss for a private range, as if weights were capped in every cell.
 
-        In full a heavy user would make everybody else's votes so small that no range could be found.
+        In full a heavy user would leave everybody else too few votes to find a range.
         """
         task = self.task
         if not task.method.selects:

@@ -15,7 +15,8 @@ from shoal.cells.optimal.program import FREE, certify, dual_bound, feasible, los
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shoal.cells.weights import Floats, Program, Solution
+    from shoal.cells.optimal.program import Program, Solution
+    from shoal.cells.weights import Floats
 
 _ROUNDS, _SECANTS = 30, 5
 _LEAST, _INSIDE = 1e-9, 1e-4

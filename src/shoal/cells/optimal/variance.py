@@ -51,7 +51,9 @@ class StatisticPrograms:
     def of(cls, program: Program, statistics: tuple[Statistic, ...]) -> StatisticPrograms:
         """Returns the programs of these statistics; costs of the program do not count."""
         linear = sum(isinstance(each, Linear) for each in statistics)
-        return cls(program, linear, Variance() in statistics, set(MEAN_AND_VARIANCE) <= set(statistics))
+        return cls(
+            program, linear, Variance() in statistics, set(MEAN_AND_VARIANCE) <= set(statistics)
+        )
 
     @cached_property
     def heaviest(self) -> Floats:

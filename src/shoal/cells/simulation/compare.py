@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from shoal.cells.cell_statistics import Mean
 from shoal.cells.simulation.distributions import Normal
 from shoal.cells.simulation.simulate import METHODS, check_occupancy, simulate
-from shoal.cells.cell_statistics import Mean
 from shoal.cells.typical_error import CELLS, SPREAD, USERS
 from shoal.data.value_lattice import Bounds
 from shoal.errors import InputError

@@ -1,4 +1,4 @@
-"""Manifests as plain numbers: the only module here that knows their JSON (shoal.manifest/4)."""
+"""Manifests as plain numbers: the only module here that knows their JSON."""
 
 from __future__ import annotations
 
@@ -68,33 +68,36 @@ def _plain(entry: Any) -> Any:
 
 
 def _cells(plan: Document, results: list[Document]) -> Document:
-    numbers, public, duals = plan["numbers"], plan["occupancy"], plan["duals"]
-    lengths, released, size = public["cells_per_user"], numbers["cell"], len(numbers["cell"])
-    place, dual = np.full(int(public["cell"].max()) + 1, -1), np.zeros(len(lengths))
+    request, chosen, public = plan["request"], plan["decision"], plan["counts"]
+    duals, lengths = chosen["duals"], public["cells_per_user"]
+    released = [at for at, status in enumerate(chosen["status"]) if status == "released"]
+    size, dual = len(released), np.zeros(len(lengths))
+    place = np.full(int(public["cell"].max()) + 1, -1)
     place[released] = np.arange(size)
-    cell, parameters = place[public["cell"]], plan["mechanism"]["parameters"]
-    kept, (low, high) = cell >= 0, map(Fraction, plan["bounds"])
+    cell, parameters = place[public["cell"]], chosen["parameters"]
+    kept, (low, high) = cell >= 0, map(Fraction, request["bounds"])
     ends = np.cumsum(np.bincount(cell[kept], minlength=size))[:-1]
     if duals:
         dual[duals["user"]] = np.array(duals["dual"]) / max(duals["dual"])
-    scale = [Fraction(each) for each in numbers["relative_scale"]]
-    statistics, parts = numbers["statistics"], ("steps", "range", "unclamped", "value", "interval")
+    scale = [Fraction(each) for each in chosen["scale"]]
+    statistics, parts = request["statistics"], ("steps", "range", "unclamped", "value", "interval")
     drawn = [tuple(each[part] for part in parts) for each, _ in zip(results, scale, strict=True)]
     names = {name: slice(at * size, at * size + size) for at, name in enumerate(statistics)}
     ranges = {name: (Fraction(0), Fraction(1)) for name in statistics}
     ranges |= {"mean": (low, high - low), "variance": (Fraction(0), (high - low) ** 2 / 4)}
-    return {**plan, **plan["request"], **plan["claims"], **plan["mechanism"], **numbers} | {
+    return {**plan, **request, **plan["claims"], **chosen} | {
+        "name": chosen["mechanism"],
+        "lattice_bits": chosen["bits"],
         "user": np.repeat(np.arange(len(lengths)), lengths)[kept],
         "cell": cell[kept],
         "count": public["count"][kept],
         "size": size,
         "members": np.split(np.argsort(cell[kept], kind="stable"), ends),
-        "parameters": {name: np.asarray(each) for name, each in parameters.items()},
-        "widened": parameters.get("widened") == [1],
-        "gaussian": numbers["noise"] == "discrete gaussian",
+        "widened": parameters.get("widened", np.zeros(1)).tolist() == [1],
+        "gaussian": chosen["noise"] == "discrete gaussian",
         "scale": {name: scale[part] for name, part in names.items()},
         "ranges": ranges,
-        "top": 1 << (plan["tick_bits"] + 10),
+        "top": 1 << (request["tick_bits"] + 10),
         "dual": dual if duals else None,
         "results": {name: drawn[part] for name, part in names.items()},
     }

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from shoal.cells.draw_of_plan import drawing_of
-from shoal.cells.estimates import Numbers
-from shoal.cells.planner import decide
+from shoal.cells.draw import draw
+from shoal.cells.estimates import Estimates
+from shoal.cells.planner import make_plan
 from shoal.cells.posterior import values_of
 from shoal.cells.request import mean_request
 from shoal.data.aggregate import Aggregate
@@ -90,7 +90,9 @@ def run(
 
 def _line(shape: Shape, occupancy: Counts, epsilon: float, delta: str, repetitions: int) -> str:
     one, two = (
-        decide(occupancy, _LATTICE, mean_request("user_clipped", epsilon, {"rounds": each}, delta))
+        make_plan(
+            occupancy, _LATTICE, mean_request("user_clipped", epsilon, {"rounds": each}, delta)
+        )
         for each in (1, 2)
     )
     ratios = [
@@ -107,9 +109,9 @@ def _line(shape: Shape, occupancy: Counts, epsilon: float, delta: str, repetitio
 def _error(plan: PlanFacts, kind: Kind, repetitions: int) -> float:
     found = []
     for turn in range(repetitions):
-        aggregate = _drawn(plan.occupancy, kind, turn)
-        drawn = drawing_of(plan).draw(aggregate, Simulated(turn))
-        value = values_of(Numbers(plan, drawn.steps, drawn.chosen), _CONFIDENCE).value
+        aggregate = _drawn(plan.counts, kind, turn)
+        drawn = draw(plan, aggregate, Simulated(turn))
+        value = values_of(Estimates(plan, drawn.steps, drawn.chosen), _CONFIDENCE).value
         found.append(np.abs(value - aggregate.cell_means()[plan.released]).mean())
     return float(np.mean(found))
 

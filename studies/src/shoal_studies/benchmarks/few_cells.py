@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.planner import decide
+from shoal.cells.planner import make_plan
 from shoal.cells.request import mean_request
 from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
@@ -109,7 +109,7 @@ def _measured(
     repetitions: int,
 ) -> tuple[float, float]:
     lattice = Lattice(Bounds.of(population.bounds))
-    plan = decide(population.occupancy, lattice, mean_request(method, epsilon, settings))
+    plan = make_plan(population.occupancy, lattice, mean_request(method, epsilon, settings))
     found = measured(plan, population, repetitions)
     return found.value, found.covered
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal import Plan, Records
-    from shoal.cells.allocation_problem import Problem
+    from shoal.cells.allocation import Problem
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 _CELLS_PER_USER, _USERS_PER_CELL = 10, 100
@@ -111,15 +111,15 @@ class _Counts:
 
     def problem(self) -> Problem:
         """Means of all cells."""
-        from shoal.cells.allocation_problem import Problem
+        from shoal.cells.allocation import Problem
 
         share = self.count / np.bincount(self.cell, self.count)[self.cell]
         return Problem(self.user, self.cell, share, self.n_users, np.ones(self.n_cells))
 
 
 def _clip_user(made: _Counts) -> str:
-    from shoal.cells.bounding.statistics import MEAN
-    from shoal.cells.bounding.suppression import clip_user
+    from shoal.cells.cell_statistics import MEAN
+    from shoal.cells.clip_user import clip_user
 
     found = clip_user(made.user, made.cell, made.count, made.n_users, made.n_cells, [MEAN], 1.0)
     return f"most cells of a user {np.bincount(made.user).max()} -> {found.most_cells}"
@@ -128,7 +128,7 @@ def _clip_user(made: _Counts) -> str:
 def _losses(made: _Counts) -> str:
     problem = made.problem()
     loss = float(problem.loss(problem.largest).max())
-    return f"epsilon {loss:.4g} where the paper's is {problem.most_numbers}"
+    return f"epsilon {loss:.4g} where the paper's is {problem.most_cells}"
 
 
 class _Default:
@@ -164,15 +164,15 @@ class _Asked:
 
     def balanced(self, made: _Counts) -> str:
         """Noise at a total loss of 1."""
-        from shoal.cells.allocation import balanced
+        from shoal.cells import allocation
 
         problem = made.problem()
-        found = balanced.solve(problem)
+        found = allocation.balanced(problem)
         self.error = found.noise_scale
         middle = f"median error {np.median(self.error):.4g} at epsilon 1"
-        if found.duals is None:
+        if found.decision.duals is None:
             return middle
-        return f"{middle}, gap {balanced.gap(problem, found.noise_scale, found.duals, 1.0):.1e}"
+        return f"{middle}, gap {allocation.balanced_gap(problem, found.noise_scale, found.decision.duals, 1.0):.1e}"
 
     def optimal(self, made: _Counts) -> str:
         """The least loss at targets a fifth below."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shoal.cells.planner import decide
+from shoal.cells.planner import make_plan
 from shoal.cells.request import mean_request
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
@@ -44,7 +44,7 @@ def run(
                 for rounds in (1, 2):
                     request = mean_request("user_clipped", epsilon, {"rounds": rounds}, allowed)
                     try:
-                        plan = decide(population.occupancy, lattice, request)
+                        plan = make_plan(population.occupancy, lattice, request)
                     except InputError as error:
                         yield f"{population.name:<33}{epsilon:>5g} {rounds} rounds: {error}"
                         continue

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.draw_of_plan import drawing_of
-from shoal.cells.estimates import Numbers
-from shoal.cells.planner import decide
+from shoal.cells.draw import draw
+from shoal.cells.estimates import Estimates
+from shoal.cells.planner import make_plan
 from shoal.cells.posterior import values_of
 from shoal.cells.request import mean_request
 from shoal.cells.simulation.simulate import made_up
@@ -43,7 +43,7 @@ def run(repetitions: int, epsilon: float) -> Iterator[str]:
     lattice = Lattice(_BOUNDS)
     cell = np.repeat(occupancy.cell, occupancy.count)
     plans = {
-        name: decide(occupancy, lattice, mean_request(method, epsilon, settings))
+        name: make_plan(occupancy, lattice, mean_request(method, epsilon, settings))
         for name, (method, settings) in _METHODS.items()
     }
     data = []
@@ -62,8 +62,8 @@ def run(repetitions: int, epsilon: float) -> Iterator[str]:
 def _line(name: str, plan: PlanFacts, data: list[Aggregate], truth: np.ndarray) -> str:
     plain, value, covered = [], [], []
     for turn, aggregate in enumerate(data):
-        drawn = drawing_of(plan).draw(aggregate, Simulated(turn))
-        numbers = Numbers(plan, drawn.steps, drawn.chosen)
+        drawn = draw(plan, aggregate, Simulated(turn))
+        numbers = Estimates(plan, drawn.steps, drawn.chosen)
         found = values_of(numbers, _CONFIDENCE)
         plain.append(np.abs(numbers.value - truth[turn]).mean())
         value.append(np.abs(found.value - truth[turn]).mean())

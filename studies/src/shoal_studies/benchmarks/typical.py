@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.draw_of_plan import drawing_of
-from shoal.cells.estimates import Numbers
+from shoal.cells.draw import draw
+from shoal.cells.estimates import Estimates
+from shoal.cells.methods import method_of
 from shoal.cells.objective import choose
-from shoal.cells.planner import decide
+from shoal.cells.plan_warnings import warnings
+from shoal.cells.planner import make_plan
 from shoal.cells.posterior import values_of
-from shoal.cells.presets import parts_of
 from shoal.cells.request import mean_request
 from shoal.cells.simulation.naive import NAIVE
 from shoal.cells.typical_error import typical_errors
-from shoal.cells.warnings import warnings
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
@@ -128,7 +128,7 @@ def _default(population: Population, epsilon: float, delta: str) -> PlanFacts:
     chosen = choose(
         "typical", population.occupancy, request.statistics, request.epsilon, request.delta
     )
-    needed = delta if parts_of(chosen.method).takes_delta else "0"
+    needed = delta if method_of(chosen.method).takes_delta else "0"
     return _preset(population, epsilon, chosen.method, dict(chosen.settings), needed)
 
 
@@ -141,7 +141,7 @@ def _preset(
 ) -> PlanFacts:
     lattice = Lattice(Bounds.of(population.bounds))
     request = mean_request(method, epsilon, settings, delta)
-    return decide(population.occupancy, lattice, request)
+    return make_plan(population.occupancy, lattice, request)
 
 
 def _least(plan: PlanFacts, population: Population, repetitions: int) -> float:
@@ -159,8 +159,8 @@ def measured(plan: PlanFacts, population: Population, repetitions: int) -> Erred
     """
     found = []
     for turn in range(repetitions):
-        drawn = drawing_of(plan).draw(population.draw(turn), Simulated(turn))
-        numbers, truth = Numbers(plan, drawn.steps, drawn.chosen), population.truth(turn)
+        drawn = draw(plan, population.draw(turn), Simulated(turn))
+        numbers, truth = Estimates(plan, drawn.steps, drawn.chosen), population.truth(turn)
         best, (low, high) = values_of(numbers, _CONFIDENCE), numbers.plain_intervals(_CONFIDENCE)
         found.append(
             (

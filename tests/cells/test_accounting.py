@@ -18,11 +18,13 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.cells.draw import Drawing
-from shoal.cells.presets import parts_of
-from shoal.cells.privacy_loss import Losses
-from shoal.cells.queries import Queries
-from shoal.cells.statistics.catalogue import statistics
+from shoal.cells import shared_noise
+from shoal.cells.accounting import Cost, ReleasedStatistics
+from shoal.cells.cell_statistics import statistics
+from shoal.cells.decision import Task
+from shoal.cells.draw import fractions, to_steps
+from shoal.cells.methods import method_of
+from shoal.cells.ranges import Range
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
@@ -32,11 +34,11 @@ from tests.support import flights, occupancies
 from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from shoal.cells.contributions.design import Design
+    from shoal.cells.weights import Weights
 
 pytestmark = pytest.mark.unit
 
@@ -49,23 +51,12 @@ ENDS = tuple(tick << (BITS - 1) for tick in (-1, 0, 1))
 Sums = tuple[int, int, int]
 
 
-@dataclass
-class Quiet:
-    """Stands in for noise: adds none."""
-
-    bits: int = STEPS
-    simulated: bool = True
-
-    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
-        """The steps themselves."""
-        assert lattice_bits == self.bits
-        return steps
-
-    add_gaussian = add_laplace
-
-    def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
-        """Nothing is selected here."""
-        raise AssertionError((scores, scale, draw))
+def steps_of(
+    numbers: ReleasedStatistics, aggregate: Aggregate, scales: Sequence[float], bits: int
+) -> list[int]:
+    """The lattice numbers before noise."""
+    private = zip(fractions(numbers, aggregate), scales, strict=True)
+    return [to_steps(part, whole, scale, bits) for (part, whole), scale in private]
 
 
 @dataclass(frozen=True)
@@ -88,39 +79,29 @@ class Case:
         return Counts.from_counts(users, cells, list(self.counts.values()))
 
     @cached_property
-    def design(self) -> Design:
+    def weights(self) -> Weights:
         """Of all cells."""
-        mechanism = parts_of(self.method, {}).mechanism(LATTICE)
         parameters = {name: np.array(each) for name, each in self.parameters.items()}
-        return mechanism.design(self.occupancy, np.arange(self.occupancy.n_cells), parameters)
+        every = np.arange(self.occupancy.n_cells)
+        return method_of(self.method).weigh(self.occupancy, every, parameters)
 
-    def queries(self, *, gaussian: bool = False) -> Queries:
+    def numbers(self, *, gaussian: bool = False) -> ReleasedStatistics:
         """What is accounted for."""
-        return Queries(self.design, statistics(self.names), joint=self.joint, gaussian=gaussian)
+        names = statistics(self.names)
+        return ReleasedStatistics(self.weights, names, joint=self.joint, gaussian=gaussian)
 
     def losses(self, *, gaussian: bool = False) -> NDArray[np.float64]:
         """What users are charged: steps, or squares of steps."""
-        queries = self.queries(gaussian=gaussian)
-        mechanism = parts_of(self.method, {}).mechanism(LATTICE)
-        losses = Losses(mechanism, queries, np.zeros(0), self.bits)
-        found = losses.of_users(np.array(self.scales))
+        delta = Fraction(1, 10**6) if gaussian else Fraction(0)
+        cost = Cost(self.numbers(gaussian=gaussian), Range(), {}, np.zeros(0), self.bits, delta)
+        found = cost.losses(np.array(self.scales)).of_users
         return found * (2 * 4.0**self.bits if gaussian else 2.0**self.bits)
 
     def steps(self, sums: tuple[Sums, ...]) -> list[int]:
         """The lattice numbers of a data set before noise, by the code that releases them."""
         centred, squares, above = (np.array(each) for each in zip(*sums, strict=True))
         aggregate = Aggregate(self.occupancy, LATTICE, centred, squares, {SHARE: above})
-        drawing = Drawing(
-            mechanism=parts_of(self.method, {}).mechanism(LATTICE),
-            design=self.design,
-            parameters={},
-            selection_scale=np.zeros(0),
-            relative_scale=np.array(self.scales),
-            bits=self.bits,
-            statistics=statistics(self.names),
-            joint=self.joint,
-        )
-        return drawing.draw(aggregate, Quiet(self.bits)).steps
+        return steps_of(self.numbers(), aggregate, self.scales, self.bits)
 
     def memberships(self) -> list[list[Sums]]:
         """What the records of each membership can add up to."""
@@ -190,9 +171,9 @@ def test_no_user_loses_more_than_accounted(case: Case) -> None:
 @pytest.mark.parametrize("case", [each for each in CASES if not each.joint])
 def test_no_data_set_errs_by_more_than_the_bias(case: Case) -> None:
     """Every statistic of every data set against the number that noise is added to."""
-    design, scale = case.design, np.array(case.scales)
-    size, cell = design.n_numbers, case.occupancy.cell
-    bound, worst = case.queries().bias, np.zeros(len(scale))
+    weights, scale = case.weights, np.array(case.scales)
+    size, cell = weights.n_cells, case.occupancy.cell
+    bound, worst = case.numbers().bias, np.zeros(len(scale))
     for sums in itertools.product(*case.memberships()):
         centred, squares, above = (
             np.bincount(cell, part, minlength=size) / case.occupancy.totals
@@ -230,8 +211,8 @@ def test_missing_mass_is_attained_too() -> None:
     one = Case(
         {("a", 0): 1, ("b", 0): 1}, ALL, (0.25, 0.5, 0.5), "optimal", {"part": [2**15, 49152]}
     )
-    moved = max(steps for steps, _ in one.distances(int(one.design.user[0])))
-    accounted = one.losses()[one.design.user[0]]
+    moved = max(steps for steps, _ in one.distances(int(one.weights.user[0])))
+    accounted = one.losses()[one.weights.user[0]]
     assert moved <= accounted <= moved * (1 + 2.0**-19) + 6
 
 
@@ -292,12 +273,11 @@ def coarse(bits: int, *, joint: bool, up: int, steps: int = STEPS) -> tuple[floa
     lattice = Lattice(Bounds(0, 1), bits)
     users = ["heavy", *(f"light {at}" for at in range(150))]
     occupancy = Counts.from_counts(users, [0] * 151, [101] + [1] * 150)
-    mechanism = parts_of("clip_user", {}).mechanism(lattice)
     parameters = {"cap": np.array([50]), "kept": np.ones(151, dtype=np.int64)}
-    design = mechanism.design(occupancy, np.array([0]), parameters)
+    weights = method_of("clip_user").weigh(occupancy, np.array([0]), parameters)
     names = ("mean", "variance") if joint else ("variance",)
     scale = np.array([0.5, 0.4] if joint else [0.5])
-    queries = Queries(design, statistics(names), joint=joint)
+    numbers = ReleasedStatistics(weights, statistics(names), joint=joint)
     heavy, half = int(occupancy.count.argmax()), 2 ** (bits - 1)
     lights = np.full(151, -half)
     lights[np.flatnonzero(np.arange(151) != heavy)[:up]] = half
@@ -306,15 +286,13 @@ def coarse(bits: int, *, joint: bool, up: int, steps: int = STEPS) -> tuple[floa
         for other in (-half, half, min(1 - half, 0)):
             centred, squares = lights.copy(), lights**2
             centred[heavy], squares[heavy] = (101 - zeros) * other, (101 - zeros) * other**2
-            drawing = Drawing(
-                mechanism, design, parameters, np.zeros(0), scale, steps, queries.statistics, joint
-            )
             aggregate = Aggregate(occupancy, lattice, centred, squares)
-            found.append(drawing.draw(aggregate, Quiet(steps)).steps)
+            found.append(steps_of(numbers, aggregate, scale.tolist(), steps))
     table = np.array(found)
     moved = np.abs(table[:, None] - table).sum(axis=2).max()
-    losses = Losses(mechanism, queries, np.zeros(0), steps).of_users(scale) * 2.0**steps
-    return float(moved), float(losses[design.user[heavy]])
+    cost = Cost(numbers, Range(), {}, np.zeros(0), steps)
+    losses = cost.losses(scale).of_users * 2.0**steps
+    return float(moved), float(losses[weights.user[heavy]])
 
 
 @pytest.mark.parametrize("joint", [False, True], ids=["direct", "joint"])
@@ -347,7 +325,7 @@ def test_the_margin_of_two_moments_is_needed(scales: tuple[float, float]) -> Non
         sums[heavy] = own
         found.append(case.steps(tuple(sums)))
     moved = np.abs(np.array(found[1:]) - found[0]).sum(axis=1).max()
-    accounted = case.losses()[case.design.user[heavy]]
+    accounted = case.losses()[case.weights.user[heavy]]
     assert moved <= accounted
     assert moved > accounted / (1 + 2.0**-27)
 
@@ -376,9 +354,11 @@ def plan(names: list[str], **wanted: Any) -> shoal.Plan:
 @pytest.mark.parametrize("gaussian", [False, True], ids=["laplace", "gaussian"])
 def test_errors_of_joint_variances_are_those_of_both_noises(*, gaussian: bool) -> None:
     """Over U^2/4, four times the second moment's and the mean's noise, and its square."""
-    made = replace(plan(["mean", "variance"]), joint=True, gaussian=gaussian)
-    first, second = made.queries.per_statistic(made.relative_scale)
-    _, variance = made.queries.per_statistic(made.mean_noise)
+    delta = "1e-6" if gaussian else 0
+    made = plan(["mean", "variance"], delta=delta)
+    made = replace(made, decision=replace(made.decision, joint=True, gaussian=gaussian))
+    first, second = made.numbers.per_statistic(made.decision.scale)
+    _, variance = made.numbers.per_statistic(made.mean_noise)
     if gaussian:
         part = math.sqrt(2 / math.pi)
         square = 4 * math.exp(-0.5) / math.sqrt(2 * math.pi)
@@ -391,21 +371,17 @@ def test_errors_of_joint_variances_are_those_of_both_noises(*, gaussian: bool) -
 @pytest.mark.parametrize("method", ["balanced", "equalised"])
 def test_the_way_that_errs_least_is_taken(method: str) -> None:
     """Mean and variance: never worse, as the method judges, than the other way at the same loss."""
-    from shoal.cells import noise_allocation as sharing
-
     chosen = plan(["mean", "variance"], method=method)
-    request = chosen.request
+    task = Task(chosen.counts, chosen.request, chosen.decision.method, chosen.status)
+    kinds = chosen.statistics
     tried = [
-        sharing._plan(
-            Queries(chosen.design, chosen.statistics, joint=joint), chosen.lattice, request,
-            chosen.status,
-        )
+        shared_noise._plan(task, ReleasedStatistics(chosen.weights, kinds, joint=joint))
         for joint in (False, True)
-    ]  # fmt: skip
-    judged = [sharing.judge(each) for each in tried]
-    assert sharing.judge(chosen) == min(judged)
+    ]
+    judged = [shared_noise.judge(each) for each in tried]
+    assert shared_noise.judge(chosen) == min(judged)
     assert judged[0] != judged[1]
-    assert chosen.joint is tried[int(np.argmin(judged))].joint
+    assert chosen.decision.joint is tried[int(np.argmin(judged))].decision.joint
 
 
 @pytest.mark.parametrize("method", ["balanced", "equalised"])
@@ -414,7 +390,7 @@ def test_the_split_beats_equal_parts(method: str, names: list[str]) -> None:
     """Sum (equalised) or product (balanced) of the errors against an equal part of epsilon each."""
     together = plan(names, method=method)
     parts = [plan([name], method=method, epsilon=Fraction(1, len(names))) for name in names]
-    split = together.queries.per_statistic(together.relative_error)
+    split = together.numbers.per_statistic(together.relative_error)
     apart = np.stack([each.relative_error for each in parts])
     if method == "equalised":
         assert split.sum(axis=0).max() <= apart.sum(axis=0).max() * 0.99
@@ -434,7 +410,7 @@ def test_a_third_statistic_leaves_a_joint_pair_its_part() -> None:
         "share_above(400)"],
         uninformative="keep",
     )  # fmt: skip
-    assert made.joint
+    assert made.decision.joint
     w = 1 / 40
     assert float(np.prod(made.relative_error / w)) < 65
 
@@ -453,7 +429,7 @@ def test_epsilon_is_kept(names: list[str], method: str) -> None:
     assert 0 < made.exact_epsilon <= 1
     assert made.exact_epsilon == Fraction(float(made.user_losses.max()))
     size = len(names) * len(made.released)
-    assert made.relative_scale.shape == made.worst_case_error.shape == (size,)
+    assert made.decision.scale.shape == made.worst_case_error.shape == (size,)
     assert (made.lower_bound <= made.worst_case_error).all()
 
 
@@ -501,9 +477,7 @@ def test_cells_do_not_depend_on_the_names_of_others() -> None:
         occupancies.sparse(3), method="balanced", bounds=(-5, 50), epsilon=8, uninformative="keep",
         statistics=["share_above(10)", "variance", "mean"],
     )  # fmt: skip
-    rows = made.queries.per_statistic(made.statistic_range)
+    rows = made.numbers.per_statistic(made.statistic_range)
     assert rows[:, 0].tolist() == [1.0, 55**2 / 4, 55.0]
     assert (rows == rows[:, :1]).all()
-    again = made.to_document()["numbers"]
-    assert again["statistics"] == ["share_above(10)", "variance", "mean"]
-    assert len(again["relative_scale"]) == 3 * len(again["cell"])
+    assert len(made.decision.scale) == 3 * len(made.released)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from dataclasses import fields, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +15,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.cells.derived import planned
-from shoal.cells.statistics.catalogue import NAMES, statistic, statistics
-from shoal.cells.statistics.mean import Mean
-from shoal.cells.statistics.share import ShareAbove
-from shoal.cells.statistics.variance import Variance
+from shoal.cells.cell_statistics import (
+    MEAN,
+    VARIANCE,
+    Mean,
+    ShareAbove,
+    Variance,
+    cell_errors,
+    statistic,
+    statistics,
+)
 from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
@@ -89,7 +93,6 @@ def test_ranges_are_what_values_allow() -> None:
     assert Mean().statistic_range(bounds) == (Fraction(-2), Fraction(8))
     assert Variance().statistic_range(bounds) == (Fraction(0), Fraction(16))
     assert ShareAbove(3.0).statistic_range(bounds) == (Fraction(0), Fraction(1))
-    assert [each.power for each in statistics(list(NAMES))] == [1, 2, 0]
 
 
 @given(data=st.data())
@@ -234,44 +237,6 @@ def test_large_memberships_are_added_as_integers() -> None:
     assert by_engine(whole) == by_hand(whole, records.lattice)
 
 
-def test_a_third_statistic_is_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another measure needs its line in the catalogue: here, the share above twice a threshold.
-
-    A subclass with another edge goes through the pass, the weights and the lattice.
-    """
-
-    class ShareAboveTwice(ShareAbove):
-        """Records above twice a threshold."""
-
-        @property
-        def name(self) -> str:
-            """Another name."""
-            return f"share_above_twice({self.threshold:g})"
-
-        def edge(self, lattice: Lattice) -> int:
-            """That of twice the threshold."""
-            return ShareAbove(2 * self.threshold).edge(lattice)
-
-    records = shoal.Records(table(), user="who", value="value", bounds=BOUNDS, by="place")
-    above, below = ShareAbove(20.0), ShareAboveTwice(10.0)
-    aggregate = records.aggregate([above, below])
-    assert (aggregate.sums_of(above.name) == aggregate.sums_of(below.name)).all()
-    made = shoal.plan(
-        records.counts(), method="balanced", bounds=BOUNDS, epsilon=8, statistics=["mean"]
-    )
-    wanted = planned(replace(made, request=replace(made.request, statistics=(below,))))
-    monkeypatch.setattr(
-        "shoal.cells.release.written_anew",
-        lambda plan, *_: {each.name: getattr(plan, each.name) for each in fields(plan)},
-    )  # not in the catalogue
-    drawn = wanted.release(records, noise=shoal.Simulated(1)).table().to_pylist()
-    assert [row["statistic"] for row in drawn] == [below.name] * 3
-    ticks = by_hand(table(), records.lattice)
-    share = sum(row[3 + THRESHOLDS.index(20.0)] for row in ticks) / (len(table()) << 20)
-    average = sum(row["value"] * row["records"] for row in drawn) / len(table())
-    assert average == pytest.approx(share, abs=6 * max(row["noise_scale"] for row in drawn))
-
-
 def test_measures_are_told_apart_by_name() -> None:
     """Eight thresholds in one pass, each with its own sum, falling as the threshold rises."""
     records = shoal.Records(table(), user="who", value="value", bounds=BOUNDS, by="place")
@@ -279,3 +244,37 @@ def test_measures_are_told_apart_by_name() -> None:
     aggregate = records.aggregate(measures)
     sums = [int(aggregate.sums_of(each.name).sum()) for each in measures]
     assert all(one > other for one, other in itertools.pairwise(sums))
+
+
+def spread(values: tuple[float, ...]) -> float:
+    """Population variance."""
+    return sum(x * x for x in values) / len(values) - (sum(values) / len(values)) ** 2
+
+
+@pytest.mark.parametrize("n", range(2, 7))
+def test_erratum_1_bias_of_the_variance_by_enumeration(n: int) -> None:
+    """Erratum 1: over all data sets on a 5-point grid, every number q of dropped records."""
+    grid = [step / 4 for step in range(5)]
+    data = list(itertools.product(grid, repeat=n))
+    for dropped in range(1, n):
+        worst = max(abs(spread(values) - spread(values[dropped:])) for values in data)
+        stated = VARIANCE.bias(np.array([dropped]), np.array([n]))[0] / 4
+        assert worst == pytest.approx(stated, abs=1e-12)
+
+
+@pytest.mark.parametrize("dropped", range(1, 5))
+def test_bias_of_the_mean_by_enumeration(dropped: int) -> None:
+    """Both bounds suffice: the extremes of a linear function."""
+    data = list(itertools.product([0.0, 1.0], repeat=5))
+    worst = max(abs(np.mean(values) - np.mean(values[dropped:])) for values in data)
+    stated = MEAN.bias(np.array([dropped]), np.array([5]))[0]
+    assert worst == pytest.approx(stated, abs=1e-12)
+
+
+def test_error_is_bias_plus_noise_in_units() -> None:
+    """K = 6 of n = 8 records, the heaviest user has 2: by hand, with U = 65."""
+    arrays, wide = (np.array([2]), np.array([6]), np.array([8])), 65.0
+    found = cell_errors([MEAN, VARIANCE], 1.0, [wide, wide**2 / 4])(*arrays)[0]
+    mean = wide * (2 / 8 + 2 / 6 / 0.5)
+    variance = wide**2 * (2 * 6 / 64 + 2 * 4 / 36 / 0.5)
+    assert found == pytest.approx(mean + variance)

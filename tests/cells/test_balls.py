@@ -8,14 +8,18 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.cells.draw_of_plan import drawing_of
-from shoal.cells.ranges.balls import balls, before_moving, holds_all, moved, radius_of
-from shoal.cells.ranges.centre_and_radius import can_be, centre_of, rank_scores
-from shoal.cells.ranges.one_interval import USER
+from shoal.cells.draw import draw
+from shoal.cells.ranges import USER
+from shoal.cells.user_vectors import (
+    balls,
+    before_moving,
+    holds_all,
+    moved,
+    radius_of,
+    rank_scores,
+)
 from shoal.data.aggregate import Aggregate
 from shoal.theory.user_clipping import RADII
-from shoal.verification.cells.vectors import can_lie
-from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.property
 
@@ -51,35 +55,6 @@ def test_no_ball_is_larger_than_that_of_all_values(top: int, first: int, end: in
         assert holds_all(*found[0], top)
 
 
-@loop_over(
-    "top",
-    [8, 64, 96, 1000, 2**20],
-)
-@loop_over(
-    "bins",
-    [1, 2, 3, 8],
-)
-@loop_over(
-    ("first", "end"),
-    [(0, RADII), (2, 3), (0, 6)],
-)
-def test_outcomes_are_those_of_some_centre(top: int, bins: int, first: int, end: int) -> None:
-    """A manifest's ball is a candidate, and no other one is read."""
-    true = {
-        (centre, centre + radius)
-        for place in range(bins)
-        for centre, radius in balls(centre_of(place, bins, top), first, end, top)
-    }
-    near = itertools.product((-2, -1, 0, 1, 2), repeat=2)
-    tried = {(low + one, high + other) for one, other in near for low, high in true}
-    told = {"centres": [bins], "radii": [first, end], "clipped": [1], "ball": [5]}
-    parameters = {name: np.array(values) for name, values in told.items()}
-    for low, high in tried:
-        if 0 <= low < high:
-            assert can_be(low, high, parameters, top) == ((low, high) in true)
-            assert can_lie(low, high, top, told) == ((low, high) in true)
-
-
 def test_no_user_moves_a_score_of_any_counts_by_more_than_one() -> None:
     """Counts that one user changes by at most one each, in any directions."""
     for counts in itertools.product(range(4), repeat=4):
@@ -104,7 +79,7 @@ def test_a_larger_ball_is_worth_nothing_where_a_smaller_one_will_do() -> None:
 @pytest.mark.parametrize("cells", [5, 13, 30])
 def test_nobody_is_beyond_the_ball_of_all_values(cells: int, delta: str) -> None:
     """Users at the bounds are on its edge, where roundings of a norm must not decide."""
-    for users in range(195, 206):
+    for users in (195, 200, 205):
         who, cell = np.repeat(np.arange(users), cells), np.tile(np.arange(cells), users)
         counts = shoal.Counts.from_counts(who, cell, np.ones_like(who))
         plan = shoal.plan(
@@ -113,7 +88,7 @@ def test_nobody_is_beyond_the_ball_of_all_values(cells: int, delta: str) -> None
         ends = np.random.default_rng(users).choice([-1, 1], len(who))
         aggregate = Aggregate(counts, plan.lattice, ends, np.zeros_like(ends))
         scores = Scores()
-        drawing_of(plan).draw(aggregate, scores)
+        draw(plan, aggregate, scores)
         wanted = int(plan.parameters["clipped"][0])
         # The largest ball leaves out nobody, and no other holds enough: only ranks tell.
         assert -scores.found[1][0] // USER <= wanted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import shoal
+from shoal.cells.weights import FINE
 from shoal.errors import InputError
 from tests.support import occupancies
 from tests.support.loop import loop_over
@@ -32,12 +34,12 @@ def test_uninformative_cells_are_left_out_and_the_others_gain(method: str) -> No
     """No released cell errs by half the width, and what they leave is used."""
     kept, dropped = plan(method=method, uninformative="keep"), plan(method=method)
     assert (kept.relative_error >= 0.5).any()
-    assert dropped.status[dropped.occupancy.labels.index("alone")] == "uninformative"
+    assert dropped.status[dropped.counts.labels.index("alone")] == "uninformative"
     assert (dropped.relative_error < 0.5).all()
-    better = {dropped.occupancy.labels[g]: e for g, e in zip(
+    better = {dropped.counts.labels[g]: e for g, e in zip(
         dropped.released, dropped.worst_case_error, strict=True)}  # fmt: skip
     for g, error in zip(kept.released, kept.worst_case_error, strict=True):
-        label = kept.occupancy.labels[g]
+        label = kept.counts.labels[g]
         assert label == "alone" or better[label] <= error
 
 
@@ -55,9 +57,9 @@ def test_refuse_names_a_uninformative_cell() -> None:
 def test_public_rules_leave_cells_out() -> None:
     """Cells with too few users or records are not released and cost nothing."""
     ruled = plan(min_users=2)
-    assert ruled.status[ruled.occupancy.labels.index("alone")] == "too few users"
+    assert ruled.status[ruled.counts.labels.index("alone")] == "too few users"
     ruled = plan(min_records=4)
-    assert ruled.status[ruled.occupancy.labels.index("alone")] == "too few records"
+    assert ruled.status[ruled.counts.labels.index("alone")] == "too few records"
     assert ruled.exact_epsilon <= 1
 
 
@@ -129,27 +131,26 @@ def test_plans_are_pure() -> None:
 def test_losses_never_wrap() -> None:
     """Noise far too small is refused, not accounted as nothing."""
     plain = plan(uninformative="keep")
-    fields = {name: getattr(plain, name) for name in plain.__dataclass_fields__}
-    for scale in (1e-300, 1e-12):
-        fields["relative_scale"] = np.full(len(plain.released), scale)
-        with pytest.raises(InputError, match="lattice"):
-            _ = shoal.Plan(**{**fields, "lattice_bits": 60}).epsilon
+    for scale, bits in itertools.product((1e-300, 1e-12), (40, 60)):
+        small = np.full(len(plain.released), scale)
         with pytest.raises(InputError, match=r"lattice|too small"):
-            _ = shoal.Plan(**{**fields, "lattice_bits": 40}).epsilon
+            _ = replace(plain, decision=replace(plain.decision, scale=small, bits=bits)).epsilon
 
 
 @pytest.mark.parametrize("method", ["quantile", "levy", "adaptive", "baseline"])
 def test_noise_over_a_selected_range_has_room_on_the_lattice(method: str) -> None:
     """A narrow range means many steps; what might not fit is refused beforehand."""
     made = plan(method=method, uninformative="keep")
-    range_widths = made.mechanism.most_narrowing(made.parameters)
-    assert (range_widths == 1) is (method == "baseline")
+    top = 1 << (made.lattice.bits + FINE)
+    zoom = made.decision.method.range.largest_zoom(made.parameters, top)
+    assert (zoom == 1) is (method == "baseline")
+
+    def with_noise(scale: float) -> shoal.Plan:
+        wide = np.full(len(made.decision.scale), scale)
+        return replace(made, decision=replace(made.decision, scale=wide, bits=50))
+
     # Twice the least scale at which numbers over the whole range fit.
-    scale = np.full(len(made.relative_scale), 2.0**-10)
-    if range_widths <= 2:
-        assert replace(made, relative_scale=scale, lattice_bits=50).lattice_bits == 50
-        return
-    with pytest.raises(InputError, match="lattice"):
-        replace(made, relative_scale=scale, lattice_bits=50)
-    wide = replace(made, relative_scale=scale * range_widths, lattice_bits=50)
-    assert wide.lattice_bits == 50
+    if zoom > 2:
+        with pytest.raises(InputError, match="lattice"):
+            with_noise(2.0**-10)
+    assert with_noise(2.0**-10 * zoom).decision.bits == 50

@@ -1,0 +1,157 @@
+"""Plans on disk: the same plan comes back, and a changed one does not."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal import documents
+from shoal.cells.plan_facts import PlanFacts
+from shoal.cells.plan_file import PlanDocument, document_of
+from shoal.errors import DocumentError, InputError
+from tests.support import occupancies
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Change = Callable[[dict[str, Any]], object]
+
+pytestmark = pytest.mark.unit
+
+
+def plan(**wanted: Any) -> shoal.Plan:
+    """A plan that leaves something out."""
+    wanted = {"bounds": (-5, 50), "epsilon": "3", **wanted}
+    occupancy = occupancies.sparse(5)
+    return shoal.plan(
+        occupancy,
+        min_users=int(occupancy.users_per_cell.min()) + 1,
+        **{"method": "balanced", **wanted},
+    )
+
+
+@pytest.mark.parametrize("wanted", [{}, {"method": "equalised"}, {"weights": {"0": 3}}])
+def test_saved_and_loaded_plans_are_equal(tmp_path: Path, wanted: dict[str, Any]) -> None:
+    """Every field survives, and so does the text."""
+    one = plan(**wanted)
+    one.save(tmp_path / "plan.json")
+    other = shoal.Plan.load(tmp_path / "plan.json")
+    assert other.to_document() == one.to_document()
+    assert str(other) == str(one)
+
+
+BROKEN: list[Change] = [
+    lambda d: d["decision"].update(status=[]),
+    lambda d: d["decision"].update(scale=[1e308]),
+    lambda d: d["decision"].update(scale=[-1.0] * len(d["decision"]["scale"])),
+    lambda d: d["decision"].update(bits=70),
+    lambda d: d["decision"].update(method="magic"),
+    lambda d: d["decision"].update(joint=True),
+    lambda d: d["decision"]["duals"].update(dual=[1]),
+    lambda d: d["decision"]["duals"].update(dual=[0.0] * len(d["decision"]["duals"]["dual"])),
+    lambda d: d["request"].update(bounds="wide"),
+    lambda d: d["request"].update(tick_bits=10**10),
+    lambda d: d["request"].update(nonsense=1),
+    lambda d: d["request"].update(epsilon="1e99999999"),
+    # Less than the decision costs.
+    lambda d: d["request"].update(epsilon="2999/1000"),
+    lambda d: d["counts"].update(fingerprint="0" * 64),
+    lambda d: d["counts"]["count"].update(data="AAAA"),
+    lambda d: d["counts"]["cells"].update(columns=[]),
+    lambda d: d["counts"]["cells"]["columns"][0].update(type="INT64"),
+    lambda d: d.update(neighbours="presence"),
+    lambda d: d.update(claims=None),
+    lambda d: d.pop("decision"),
+    lambda d: d.update(schema="shoal.plan/9"),
+    lambda d: d.update(extra="thing"),
+]
+
+
+def test_a_plan_out_of_form_is_refused(tmp_path: Path) -> None:
+    """Types, shapes, limits, counts that do not fit, and less epsilon than it costs."""
+    path, original = tmp_path / "plan.json", plan().to_document()
+    for change in BROKEN:
+        document = copy.deepcopy(original)
+        change(document)
+        path.write_bytes(documents.canonical_bytes(document))
+        with pytest.raises(DocumentError):
+            shoal.Plan.load(path)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    data=st.data(), method=st.sampled_from(["balanced", "levy", "akmv", "adaptive", "clip_user"])
+)
+def test_an_edited_decision_costs_what_it_states_or_is_refused(
+    data: st.DataObject, method: str
+) -> None:
+    """Other scales and whole numbers: the loss is computed from them, within what was asked."""
+    original = EDITED.setdefault(method, plan(method=method, epsilon=30))
+    chosen, n = original.decision, len(original.decision.scale)
+    factor = data.draw(st.lists(st.floats(0.2, 5), min_size=n, max_size=n))
+    moved = {
+        name: values + data.draw(st.integers(-2, 2)) * (np.arange(len(values)) % 2)
+        for name, values in chosen.parameters.items()
+    }
+    edited = replace(chosen, scale=chosen.scale * factor, parameters=moved)
+    try:
+        facts = PlanFacts(original.counts, original.request, edited)
+        document = document_of(facts, None)
+        found = PlanDocument.from_bytes(document.to_bytes(), "plan").facts()
+    except (DocumentError, InputError):
+        return
+    exact = found.cost.losses(found.decision.scale).epsilon
+    assert found.loss.epsilon >= exact == facts.exact_epsilon
+    assert exact <= original.request.epsilon
+
+
+EDITED: dict[str, shoal.Plan] = {}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"schema": 1}', "\x00\x01", "[" * 9999])
+def test_a_file_that_is_no_plan_is_refused(tmp_path: Path, text: str) -> None:
+    """Not JSON, not an object, or another schema."""
+    path = tmp_path / "plan.json"
+    path.write_text(text)
+    with pytest.raises(DocumentError, match="plan"):
+        shoal.Plan.load(path)
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    """The message names the path."""
+    with pytest.raises(DocumentError, match=r"nowhere.json"):
+        shoal.Plan.load(tmp_path / "nowhere.json")
+
+
+def test_the_text_of_a_plan_says_what_matters() -> None:
+    """Loss, cells, errors, the paper's accounting, dear users, the gap, what is left out."""
+    text = str(plan())
+    for part in ("balanced plan", "epsilon 3 per user", "of the standard deviation of the values",
+                 "accounting of Rameshwar and Tandon", "the user with the largest loss is in",
+                 "and loses epsilon 3", "certified gap", "left out, too few users"):  # fmt: skip
+        assert part in text
+    assert "\n" not in repr(plan())
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"file": "flights"},
+        {"user": "a", "value": "b", "cell": ["c"]},
+        {"user": "a", "value": "b", "cell": "c", "missing": "refuse"},
+        {"user": "a", "value": "b", "cell": ["c"], "missing": "guess"},
+        {"user": "a", "value": "b", "cell": ["c"], "missing": "refuse", "year": 2013},
+    ],
+)
+def test_a_description_that_no_plan_can_be_loaded_with_is_refused(source: dict[str, Any]) -> None:
+    """At once, not when the saved plan is read; what `describe` gives is kept."""
+    with pytest.raises(InputError, match=r"records\.describe"):
+        plan(source=source)

@@ -1,0 +1,194 @@
+"""Weights of users, and groupings against a reference that places one user at a time."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.cells import weights
+from shoal.cells.methods import method_of
+from shoal.cells.weights import PART, SHARE
+from shoal.data.occupancy import Counts
+from shoal.errors import InputError
+from tests.support import occupancies
+
+pytestmark = pytest.mark.property
+
+Pieces = list[tuple[int, int, int]]
+several_counts = st.one_of(
+    st.lists(st.integers(1, 12), min_size=1, max_size=60),
+    st.lists(st.integers(1, 300), min_size=1, max_size=60),
+)
+
+
+def by_falling_size(several: list[int]) -> list[int]:
+    """Users by falling count, ties by position."""
+    return sorted(range(len(several)), key=lambda user: (-several[user], user))
+
+
+def one_user_at_a_time(several: list[int], cap: int) -> tuple[Pieces, int]:
+    """Best fit (docs/theory/weights.md#arrays): (user, array, records), the number of arrays."""
+    free: list[int] = []
+    pieces = []
+    for user in by_falling_size(several):
+        size = min(several[user], cap)
+        fits = [(space, array) for array, space in enumerate(free) if space >= size]
+        if not fits:
+            fits = [(cap, len(free))]
+            free.append(cap)
+        array = min(fits)[1]
+        free[array] -= size
+        pieces.append((user, array, size))
+    return pieces, len(free)
+
+
+def one_record_at_a_time(several: list[int], cap: int) -> tuple[Pieces, int]:
+    """Wrap-around as docs/theory/weights.md#arrays has it."""
+    stream = [user for user in by_falling_size(several) for _ in range(min(several[user], cap))]
+    full = len(stream) // cap
+    inside = enumerate(stream[: full * cap])
+    runs = itertools.groupby(inside, key=lambda entry: (entry[1], entry[0] // cap))
+    return [(user, array, len(list(run))) for (user, array), run in runs], full
+
+
+def placed(group: Any, several: list[int], cap: int) -> tuple[Pieces, int]:
+    """What a grouping gives, array by array in the order of users."""
+    user, array, records, number = group(np.array(several), cap)
+    rank = {each: at for at, each in enumerate(by_falling_size(several))}
+    pieces = zip(user.tolist(), array.tolist(), records.tolist(), strict=True)
+    return sorted(pieces, key=lambda piece: (rank[piece[0]], piece[1])), number
+
+
+@given(several=several_counts, cap=st.integers(1, 310))
+def test_best_fit_is_one_user_at_a_time(several: list[int], cap: int) -> None:
+    """The same user in the same array, for every cap."""
+    assert placed(weights.best_fit, several, cap) == one_user_at_a_time(several, cap)
+
+
+@given(data=st.data(), several=several_counts)
+def test_wrap_around_is_one_record_at_a_time(data: st.DataObject, several: list[int]) -> None:
+    """The same records in the same arrays; what fills no array is gone."""
+    cap = data.draw(st.integers(1, max(several)))
+    assert placed(weights.wrap_around, several, cap) == one_record_at_a_time(several, cap)
+
+
+@given(data=st.data(), several=several_counts)
+def test_users_weigh_their_shares_of_arrays(data: st.DataObject, several: list[int]) -> None:
+    """Weights are shares of arrays, rounded downwards to 2^-24, and at most one array's each."""
+    cap = data.draw(st.integers(1, max(several)))
+    counts = Counts.from_counts(range(len(several)), [0] * len(several), several)
+    for name, reference in (
+        ("best_fit", one_user_at_a_time),
+        ("wrap_around", one_record_at_a_time),
+    ):
+        pieces, number = reference(counts.count.tolist(), cap)
+        filled = [Fraction(0)] * number
+        for _, array, records in pieces:
+            filled[array] += records
+        exact = [Fraction(0)] * len(several)
+        for user, array, records in pieces:
+            exact[user] += Fraction(records) / filled[array] / number
+        for clipped in (False, True):
+            made = weights.arrays(
+                counts,
+                np.array([0]),
+                np.array([cap]),
+                name,
+                clipped=clipped,  # type: ignore[arg-type]
+            )
+            stated = [Fraction(w, int(made.total[0])) for w in made.weight.tolist()]
+            for one, true in zip(stated, exact, strict=True):
+                assert true - Fraction(2, number << SHARE) <= one <= true
+            assert made.largest[0] >= float(max(stated))
+        assert max(exact) <= Fraction(1, number)
+        touched = np.bincount([user for user, _, _ in pieces], minlength=len(several))
+        assert (made.reach == touched << SHARE).all()
+        assert made.touched == touched.max() <= (1 if name == "best_fit" else 2)
+        assert made.pieces.tolist() == [number]
+
+
+def test_erratum_7_a_user_moves_plain_averages_by_one_array_at_most() -> None:
+    """All small counts and caps: what a user moves is exact, at most 1/K where 2/K is printed."""
+    straddling = 0
+    for users in (1, 2, 3, 4):
+        for several in itertools.combinations_with_replacement(range(1, 5), users):
+            for cap in range(1, min(sum(several), max(several) + 2) + 1):
+                # Caps above the largest count are no use but show more straddling.
+                for group in (weights.wrap_around, weights.best_fit):
+                    user, array, records, number = group(np.array(several), cap)
+                    filled = np.bincount(array, records)
+                    share = np.bincount(user, records / filled[array]) / number
+                    assert share.max() <= 1 / number + 1e-12
+                    straddling += np.bincount(user).max() == 2
+    assert straddling > 20
+
+
+def test_erratum_7_clipped_array_means_do_move_twice() -> None:
+    """A user in two arrays moves the mean of two clipped means by 2 (b - a)/K."""
+    user, array, records, number = weights.wrap_around(np.array([4, 3, 3, 2]), 4)
+    twice = int(np.flatnonzero(np.bincount(user) == 2)[0])
+    share = np.bincount(array, records * (user == twice)) / np.bincount(array, records)
+    low, high = 0.0, 0.25
+    moved = np.clip(share, low, high).mean()
+    assert (high - low) / number < moved <= min(2 * (high - low), 1) / number
+
+
+@pytest.mark.parametrize("cap", [0, -1])
+def test_a_cap_is_at_least_one(cap: int) -> None:
+    """Arrays hold something."""
+    with pytest.raises(InputError, match="a cap of"):
+        weights.best_fit(np.array([1, 2]), cap)
+    with pytest.raises(InputError, match="a cap of"):
+        weights.wrap_around(np.array([1, 2]), cap)
+
+
+def test_wrap_around_needs_a_full_array() -> None:
+    """Three records fill no array of four."""
+    with pytest.raises(InputError, match="fill no array"):
+        weights.wrap_around(np.array([1, 2]), 4)
+    assert weights.best_fit(np.array([1, 2]), 4)[-1] == 1
+
+
+OCCUPANCY = occupancies.sparse(3)
+CELLS = np.arange(OCCUPANCY.n_cells)
+EVERY = ["baseline", "clip_user", "optimal", "array_averaging", "levy", "adaptive", "akmv"]
+
+
+@pytest.mark.parametrize("name", [*EVERY, "worst_case_optimal", "user_clipped"])
+def test_weights_are_of_the_released_cells_alone(name: str) -> None:
+    """Members of the cells that are released, whole weights, reaches of at most the total."""
+    cells, method = CELLS[1:4], method_of(name)
+    made = method.weigh(OCCUPANCY, cells, method.bound(OCCUPANCY, cells, np.ones(3)))
+    assert set(OCCUPANCY.cell[made.member].tolist()) == {1, 2, 3}
+    assert (made.weight >= 0).all()
+    assert (made.reach <= made.total[made.cell] * made.touched).all()
+    assert (made.pieces >= 1).all()
+
+
+def test_only_lone_users_are_widened() -> None:
+    """Users of one cell each: lighter ones have wider ranges, and reach as far as the heaviest."""
+    alone = Counts.from_counts(range(6), [0, 0, 0, 1, 1, 1], [1, 2, 3, 4, 5, 6])
+    method = method_of("adaptive")
+    for counts, wider in ((alone, True), (OCCUPANCY, False)):
+        cells = np.arange(counts.n_cells)
+        made = method.weigh(counts, cells, method.bound(counts, cells, np.ones(len(cells))))
+        assert made.widened == wider
+        most = made.heaviest[made.cell] if wider else made.weight
+        assert (made.reach == most).all()
+
+
+def test_users_reach_a_threshold_or_a_part() -> None:
+    """Each user reaches min(m, T) of its records, or its part of them; the rest is missing."""
+    counts = Counts.from_counts(["a", "b"], [0, 0], [2, 9])
+    cut = weights.truncated(counts, np.array([0]), np.array([3]))
+    assert sorted(cut.reach.tolist()) == [2, 3]
+    assert cut.missing.tolist() == [6 / 11]
+    half = weights.parts(counts, np.array([0]), np.full(2, 1 << PART >> 1))
+    assert half.missing.tolist() == [0.5]
+    assert half.bias.tolist() == [0.25]
