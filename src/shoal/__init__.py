@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from shoal.data.value_lattice import Bounds
     from shoal.errors import ShoalError
     from shoal.manifest_check import verify
-    from shoal.pictures.pictures import picture
+    from shoal.pictures import picture
     from shoal.privacy.ledger import Ledger
     from shoal.privacy.noise import Simulated
 
@@ -52,7 +52,7 @@ _HOME = {
     "hexagon": "shoal.data.cell_rules",
     "hour_of_day": "shoal.data.cell_rules",
     "month": "shoal.data.cell_rules",
-    "picture": "shoal.pictures.pictures",
+    "picture": "shoal.pictures",
     "plan": "shoal.cells.plan",
     "simulate": "shoal.cells.simulation.simulate",
     "timeslot": "shoal.data.cell_rules",

@@ -1,6 +1,6 @@
 """Every error shoal raises on purpose.
 
-A message has three parts: what was got, what is allowed, what to do next. It never
+A message says what is wrong and what to do, some between them what is allowed. It never
 contains a private value: only names, options, counts and other public facts.
 """
 
@@ -13,19 +13,18 @@ _LONGEST = 700
 class ShoalError(Exception):
     """Base of all errors that shoal raises on purpose.
 
-    Args:
-        got: What was found, in public words only.
-        allowed: What would have been accepted.
-        todo: What the reader can do next.
-
     Example:
+        >>> str(ShoalError("epsilon is -1", "give an epsilon above 0"))
+        'epsilon is -1; give an epsilon above 0.'
         >>> str(ShoalError("epsilon is -1", "epsilon above 0", "give for example epsilon=1"))
         'epsilon is -1; allowed: epsilon above 0; give for example epsilon=1.'
     """
 
-    def __init__(self, got: str, allowed: str, todo: str) -> None:
+    def __init__(self, got: str, *rest: str) -> None:
+        allowed, todo = ("", *rest)[-2:]
         self.got, self.allowed, self.todo = map(one_line, (got, allowed, todo))
-        super().__init__(f"{self.got}; allowed: {self.allowed}; {self.todo}.")
+        between = f"allowed: {self.allowed}; " if self.allowed else ""
+        super().__init__(f"{self.got}; {between}{self.todo}.")
 
     def __reduce__(self) -> tuple[type[ShoalError], tuple[str, str, str]]:
         """Its three parts: an error of another process reaches the one that waits for it."""

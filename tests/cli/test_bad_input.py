@@ -188,9 +188,9 @@ def test_an_edited_manifest_is_said_to_be_changed(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "no columns in the first line of 'flights.csv', which is empty; allowed: a CSV file"),
-        ("", "of one in Latin-1, as Windows or Excel may write it, make one in UTF-8 (iconv"),
-        ("\n", "no columns in the first line of 'flights.csv'; allowed: a CSV file"),
+        ("", "no columns in the first line of 'flights.csv', which is empty; give a CSV file"),
+        ("", "in Latin-1, as Windows or Excel may write it, becomes one by iconv"),
+        ("\n", "no columns in the first line of 'flights.csv'; give a CSV file"),
         ("aircraft,place,speed\n", "no records in 'flights.csv'"),
     ],
 )

@@ -19,7 +19,7 @@ from shoal.cells.draw_of_plan import drawing_of
 from shoal.data import csv as reading
 from shoal.data import sources
 from shoal.data.csv import count_records
-from shoal.data.whole_columns import read_columns
+from shoal.data.sources import read_columns
 from shoal.errors import DataError, ShoalError
 from tests.support.tape import Tape, lost
 
@@ -210,7 +210,7 @@ def test_texts_are_no_numbers_wherever_they_are(tmp_path: Path, missing: str) ->
         for rows in ([f'bob,a,"{bad}",', *lines()], [*lines(), f'bob,a,"{bad}",']):
             path = tmp_path / "t.csv"
             path.write_text("\n".join([HEAD, *rows]))
-            with pytest.raises(DataError, match="'v' holds text; allowed: a number") as caught:
+            with pytest.raises(DataError, match="'v' holds text; give a number") as caught:
                 records(path, missing=missing).aggregate()
             assert CANARY not in str(caught.value)
 
@@ -265,7 +265,7 @@ def test_times_are_read_one_by_one(tmp_path: Path) -> None:
             *(f"2013-01-01 05:00:00{zone}" for zone in ("+99:99", "+24", "-23:60", "+0199")),
         ):
             path.write_text("who,c,v\n" + "".join(f"{at},{at},1\n" for at in (*order, bad)))
-            with pytest.raises(DataError, match="'c' holds text; allowed: a date or time"):
+            with pytest.raises(DataError, match="'c' holds text; give a date or time"):
                 records(path, by="hour_of_day(c)").counts()
     path.write_text("who,c,v\na,2013-01-01,1\nb,2013-01-02,2\n")
     assert records(path, by=["c", "timeslot(c,1d)"]).counts().n_cells == 2

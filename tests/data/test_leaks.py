@@ -17,7 +17,7 @@ import pytest
 
 import shoal
 from shoal import mean, trials, unbiased
-from shoal.data.whole_columns import read_columns
+from shoal.data.sources import read_columns
 from shoal.errors import ShoalError
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ import pytest
 import shoal
 from shoal.data import engines, sources
 from shoal.data.engines import engine_errors
-from shoal.data.whole_columns import read_columns
+from shoal.data.sources import read_columns
 from shoal.errors import DataError, InputError
 from tests.data import kinds
 
@@ -67,7 +67,7 @@ def test_every_source_asks_for_the_nearest_name(tmp_path: Path, kind: str) -> No
         ({"by": ["Origin", "bins(airtime,10)"]}, "air_time"),
     ]
     for options, meant in wanted:
-        assert f"(did you mean '{meant}'?); allowed: " in said(made, **options)
+        assert f"(did you mean '{meant}'?); give " in said(made, **options)
     assert "did you mean" not in said(made, user="zzz")
 
 
@@ -149,7 +149,7 @@ def test_names_of_folders_are_public_columns(tmp_path: Path) -> None:
     [
         *(("gone.parquet", "no file of records"), ("folder.csv", "no file of records")),
         *(("notes.txt", "a file that ends in"), ("corrupt.parquet", r"could not read .* \(Arrow")),
-        *(("none*.csv", "put a pattern in quotes"), ("text.csv", "holds text; allowed: a number")),
+        *(("none*.csv", "put a pattern in quotes"), ("text.csv", "holds text; give a number")),
     ],
 )
 def test_bad_files(tmp_path: Path, name: str, message: str) -> None:
@@ -191,7 +191,7 @@ def test_whole_floats_are_whole_keys(tmp_path: Path) -> None:
     for odd in (1.5, 2.0**53):
         frame.loc[0, "tailnum"] = odd
         for source in (frame, frame[::-1], kinds.parquet(pa.table(frame), tmp_path)):
-            assert "'tailnum' holds double; allowed: text, integers" in said(source)
+            assert "'tailnum' holds double; convert it to text, integers" in said(source)
     named = read_columns(frame, private={"value": "speed"}, public={"unit": "Origin"})
     assert named.schema.types == [pa.float64(), pa.int64()]
 
@@ -202,8 +202,8 @@ def test_private_columns_have_a_numeric_type() -> None:
     assert "holds Python objects" in said(objects)
     long = pa.array([Decimal(1), Decimal(2)], pa.decimal256(60, 3))
     for column, message in (
-        (pa.array(["1", CANARY]), "'speed' holds varchar; allowed: numbers"),
-        (pa.array([True, False]), "'speed' holds boolean; allowed: numbers"),
+        (pa.array(["1", CANARY]), "'speed' holds varchar; convert it to numbers"),
+        (pa.array([True, False]), "'speed' holds boolean; convert it to numbers"),
         (pa.array([[1], [2]]), "'speed' holds "),
         (long, "decimals of 60 digits"),
     ):

@@ -12,7 +12,7 @@ from matplotlib.collections import LineCollection, PolyCollection
 
 import shoal
 from shoal import trials
-from shoal.errors import InputError, ShoalWarning
+from shoal.errors import InputError
 from shoal.pictures import cells as of_cells
 from shoal.pictures import trials as of_trials
 from shoal.pictures.shapes import plain_name
@@ -184,7 +184,7 @@ def test_names_are_drawn_as_they_are(tmp_path: Path) -> None:
             assert "$0_$9" in path.read_text(encoding="utf-8")
     assert plain_name("$" * 9, most=3) == r"\$\$\$"
     assert plain_name("a\nb") == "a\\nb"
-    with pytest.warns(ShoalWarning, match="drawn as boxes"):
+    with pytest.warns(UserWarning, match="missing from font"):
         shoal.picture(_released(["\u65e5\u672c", "b"]), tmp_path / "p.png")
 
 
@@ -193,7 +193,7 @@ def test_bad_pictures_are_refused(tmp_path: Path) -> None:
     for subject, name, options, words in (
         (3, "p.png", {}, "a subject of type int"),
         (OCCUPANCY, "p.png", {"confidence": 0.9}, "a confidence with a subject of type Counts"),
-        (OCCUPANCY, "p.gif", {}, r"allowed: a name that ends in \.png"),
+        (OCCUPANCY, "p.gif", {}, r"choose a name that ends in \.png"),
     ):
         with pytest.raises(InputError, match=words):
             shoal.picture(subject, tmp_path / name, **options)  # type: ignore[arg-type]

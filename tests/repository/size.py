@@ -14,20 +14,20 @@ MADE = {ROOT / "docs/reference/cli.md"}
 # Of each part its folders and files, today's ceiling, and the goal of the redesign.
 PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
     "cells": (("src/shoal/cells",), 15390, 7200),
-    "theory": (("src/shoal/theory",), 6484, 2900),
+    "theory": (("src/shoal/theory",), 4670, 2900),
     "trials": (("src/shoal/trials",), 10992, 4300),
     "means": (("src/shoal/means",), 4965, 1900),
-    "data": (("src/shoal/data",), 3114, 1500),
+    "data": (("src/shoal/data",), 2910, 1500),
     "privacy": (("src/shoal/privacy",), 1290, 1300),
     "release, documents, files, checks, errors": (
         tuple(
             f"src/shoal/{each}" for each in ("release", "documents", "files", "checks", "errors.py")
         ),
-        1422,
+        1421,
         1300,
     ),
     "cli": (("src/shoal/cli", "src/shoal/__main__.py"), 2821, 1400),
-    "pictures": (("src/shoal/pictures",), 595, 500),
+    "pictures": (("src/shoal/pictures",), 543, 500),
     "verification": (("src/shoal/verification",), 9271, 1600),
     "other modules": (
         tuple(
@@ -38,8 +38,8 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
         600,
     ),
     "studies": (("studies",), 9620, 4200),
-    "tests": (("tests", "conftest.py"), 38600, 20000),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 6900, 2600),
+    "tests": (("tests", "conftest.py"), 38215, 20000),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 6565, 2600),
 }
 
 

@@ -57,7 +57,7 @@ def demo(
     """
     drawing = find_spec("matplotlib") is not None
     if drawing:  # one that cannot be imported is refused before any work
-        from shoal.pictures.pictures import check_picture
+        from shoal.pictures import check_picture
 
         check_picture("demo.png")
     folder.mkdir(parents=True, exist_ok=True)

@@ -42,7 +42,7 @@ def check_places(
             check_ending(place)
     for place in (pictures or {}).values():
         if place is not None:
-            from shoal.pictures.pictures import check_picture
+            from shoal.pictures import check_picture
 
             check_picture(place)
     for name, place in (documents or {}).items():

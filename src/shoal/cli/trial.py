@@ -182,7 +182,7 @@ def release(
     --manifest trial.json
     """
     from shoal.checks import check_confidence
-    from shoal.data.whole_columns import read_columns
+    from shoal.data.sources import read_columns
     from shoal.trials.space_text import space_of
 
     check_confidence(confidence)
@@ -235,7 +235,7 @@ def _sizes(
 ) -> Any:
     """Sizes of groups from public columns of a file, or the number of units."""
     from shoal.data.assignment import enrol
-    from shoal.data.whole_columns import read_columns
+    from shoal.data.sources import read_columns
     from shoal.errors import InputError
 
     if (data is None) == (units is None) or (data is None) != (treatment is None):

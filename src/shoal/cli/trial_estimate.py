@@ -96,7 +96,7 @@ def _check_groups(
 
 def _public(groups: Path | None, assigned: str | None, unit: str | None) -> tuple[Any, Any]:
     """The groups and the names of a file; nothing in it is private."""
-    from shoal.data.whole_columns import read_columns
+    from shoal.data.sources import read_columns
 
     if groups is None:
         return assigned, None

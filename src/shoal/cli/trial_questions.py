@@ -295,7 +295,7 @@ def _read(
     *,
     texts: bool = False,
 ) -> _Public:
-    from shoal.data.whole_columns import read_columns
+    from shoal.data.sources import read_columns
 
     wanted = [each for each in dict.fromkeys(names) if each not in ("arm", "cluster")]
     source = {name: _column(name) for name in wanted}

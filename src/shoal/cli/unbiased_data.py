@@ -41,7 +41,7 @@ def read(data: Path, value: str | None, user: str | None, missing: str) -> pa.Ta
     """Columns of a file; without rows that lack one, if whether they are there is public."""
     import pyarrow.compute as pc
 
-    from shoal.data.whole_columns import read_columns
+    from shoal.data.sources import read_columns
     from shoal.errors import InputError
 
     if missing not in {"refuse", "public"}:

@@ -1,19 +1,13 @@
 """What one pass over the records leaves: exact integers for each user and cell. Private."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from shoal.data.occupancy import Counts
-    from shoal.data.value_lattice import Lattice
+from shoal.data.occupancy import Counts
+from shoal.data.value_lattice import Lattice
 
 _HALF = 26
 
@@ -38,7 +32,7 @@ class Aggregate:
     measures: Mapping[str, NDArray[np.int64]] = field(default_factory=dict, repr=False)
 
     def sums_of(self, measure: str) -> NDArray[np.int64]:
-        """Whole ticks of a measure by its name, or of the values, shape (memberships,)."""
+        """Returns whole ticks of a measure by its name, or of the values, shape (memberships,)."""
         return self.measures[measure] if measure else self.sums
 
     @property
@@ -47,11 +41,10 @@ class Aggregate:
         return self.centred + (self.occupancy.count << (self.lattice.bits - 1))
 
     def __repr__(self) -> str:
-        """Public counts only."""
         return f"<Aggregate of {self.occupancy.n_users} users, {self.occupancy.n_cells} cells>"
 
     def cell_sums(self) -> list[int]:
-        """Sum of ticks of each cell, exactly."""
+        """Returns the sum of ticks of each cell, exactly."""
         amounts = self.sums
         # Two halves in floating point stay exact where one 64-bit sum could overflow.
         halves = (
@@ -62,7 +55,7 @@ class Aggregate:
         return list(high * 2**_HALF + low)
 
     def cell_means(self) -> NDArray[np.float64]:
-        """Mean of each cell's values, in their unit, shape (cells,): for simulations."""
+        """Returns each cell's mean, in the value's unit, shape (cells,): for simulations."""
         share = np.array(self.cell_sums(), dtype=np.float64) / self.occupancy.totals
         bounds = self.lattice.bounds
         return np.asarray(bounds.lo + share * 2.0**-self.lattice.bits * float(bounds.width))

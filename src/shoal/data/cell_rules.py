@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 import warnings
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import available_timezones
 
 import numpy as np
@@ -19,12 +20,8 @@ import pyarrow as pa
 
 from shoal import checks
 from shoal.data.engines import floored, rest
+from shoal.data.sources import Columns, Use
 from shoal.errors import DataError, InputError, MissingPartError, ShoalWarning
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shoal.data.sources import Columns, Use
 
 _HOUR, _DAY, _THURSDAY = 3600, 86400, 3  # days from Monday to 1970-01-01
 _UNITS = {"s": 1, "min": 60, "h": _HOUR, "d": _DAY}
@@ -36,6 +33,12 @@ _FINEST, _POLE, _DATE_LINE, _NOWHERE = 15, 90, 180, 0
 _CIRCLE = 66.6
 # What names another zone on another machine, or none.
 _OF_MACHINES = {"localtime", "posixrules", "Factory"}
+_DAYS = f"CAST({floored('{0}', _DAY)} / {_DAY} AS INT)"
+_DATE = f"(DATE '1970-01-01' + {_DAYS})"
+
+
+def _same(key: Any) -> Any:
+    return key
 
 
 @dataclass(frozen=True)
@@ -43,120 +46,28 @@ class Rule:
     """One part of a cell's key. Made by `bins`, `hexagon`, `timeslot` and the like.
 
     Attributes:
-        call: The function that made it; empty for a column as it is.
+        text: As plans, manifests and the command line write it.
+        name: Name of the key column.
         columns: Columns of the records that it reads, all of them public.
-        settings: What else the function was given, such as a width.
-        tz: A name of the time zone database; universal time without it.
+        use: What these hold: keys, numbers or times.
+        base: SQL of what the code follows from: a column, a whole number, or seconds since 1970.
+        code: SQL of the code of a base, `{0}`.
+        keys: Makes of codes the keys that people read, in their order.
+        check: Refuses codes, or asks about them; they are public, in whatever order they come.
     """
 
-    call: str
+    text: str
+    name: str
     columns: tuple[str, ...]
-    settings: tuple[str | int, ...] = ()
-    tz: str | None = None
+    use: Use
+    base: Callable[[Columns], str] = field(compare=False, repr=False)
+    code: str = field(default="{0}", compare=False, repr=False)
+    keys: Callable[[pa.Array[Any]], Any] = field(default=_same, compare=False, repr=False)
+    check: Callable[[pa.Array[Any]], object] = field(default=_same, compare=False, repr=False)
 
     def __str__(self) -> str:
         """As plans, manifests and the command line write it."""
-        given = (*self.columns, *self.settings, *([self.tz] if self.tz else []))
-        return f"{self.call}({','.join(map(str, given))})" if self.call else self.columns[0]
-
-    @property
-    def name(self) -> str:
-        """Name of the key column."""
-        endings = {"": "", "bins": "_from", "hour_of_day": "_hour"}
-        if self.call == "hexagon":
-            return f"hexagon_{self.settings[0]}"
-        if self.call == "timeslot":
-            return f"{self.columns[0]}_{self.settings[0]}"
-        return self.columns[0] + endings.get(self.call, f"_{self.call}")
-
-    @property
-    def use(self) -> Use:
-        """What its columns hold: keys, numbers or times."""
-        return "key" if not self.call else _OF_NUMBERS.get(self.call, "time")
-
-    def base(self, columns: Columns) -> str:
-        """SQL of what the code follows from: a column, a whole number, or seconds since 1970."""
-        engine, (first, *_) = columns.engine, self.columns
-        sql = [columns.sql[name] for name in self.columns]
-        if not self.call:
-            return engine.key(sql[0], columns.kinds[first])
-        if self.use == "time":
-            seconds = engine.seconds(sql[0], columns.types[first])
-            return engine.local(seconds, self.tz) if self.tz else seconds
-        # What is not finite is missing. Arithmetic says it: statistics of files leave NaN out.
-        numbers = [f"CASE WHEN {c} - {c} = 0 THEN CAST({c} AS DOUBLE) END" for c in sql]
-        if self.call == "hexagon":
-            engine.add(self.name, _indexes(int(self.settings[0])))
-            return f"{self.name}({', '.join(numbers)})"
-        small = f"CASE WHEN abs({numbers[0]}) < {_MOST} THEN {numbers[0]} END"
-        return f"CAST(floor({small}) AS BIGINT)"
-
-    def code(self, base: str) -> str:
-        """SQL of the code, by the name of its base."""
-        if self.call == "timeslot":
-            return floored(base, self._seconds)
-        if self.call == "hour_of_day":
-            return floored(rest(base, _DAY), _HOUR)
-        if self.call == "bins":
-            width, start = self._bins
-            return f"({base} - {rest(f'{base} - {start}', width)})"
-        days = f"CAST({floored(base, _DAY)} / {_DAY} AS INT)"
-        if self.call == "weekday":
-            return rest(f"{days} + {_THURSDAY}", 7)
-        if self.call == "month":
-            day = f"(DATE '1970-01-01' + {days})"
-            return f"(year({day}) * 12 + month({day}) - {1970 * 12 + 1})"
-        return days if self.call == "date" else base
-
-    def keys(self, code: pa.Array[Any]) -> pa.Array[Any]:
-        """The keys that people read of codes, in their order."""
-        if self.call in {"", "bins"}:
-            return code
-        number = code.to_numpy(zero_copy_only=False).astype(np.int64)
-        if self.call == "hexagon":
-            return pa.array([f"{index:x}" for index in number.tolist()], pa.string())
-        if self.call == "timeslot":
-            return pa.array(number, pa.timestamp("s", None if self.tz else "UTC"))
-        if self.call == "date":
-            return pa.array(number.astype(np.int32)).cast(pa.date32())
-        if self.call == "month":
-            texts = np.datetime_as_string(number.astype("datetime64[M]"))
-            return pa.array(texts.astype(str).tolist(), pa.string())
-        return pa.array(number // _HOUR if self.call == "hour_of_day" else number + 1)
-
-    def check(self, code: pa.Array[Any]) -> None:
-        """Refuse places outside the globe, and ask whether latitude and longitude are exchanged.
-
-        Cells are public, in whatever order they come.
-        """
-        if self.call != "hexagon":
-            return
-        (lat, lon), (resolution,) = self.columns, self.settings
-        meant = f"did you mean hexagon({lon},{lat},{resolution})?"
-        cells = np.asarray(np.from_dlpack(code.unique()))
-        if (cells == _NOWHERE).any():
-            raise DataError(
-                f"coordinates outside the globe in {lat} or {lon}",
-                "latitudes of -90 to 90 degrees, then longitudes of -180 to 180",
-                f"check the columns: {meant}",
-            )
-        from h3ronpy.vector import cells_to_coordinates
-
-        places: Any = pa.record_batch(cells_to_coordinates(cells.astype(np.uint64)))
-        y, x = (np.abs(places.column(name).to_numpy()) for name in ("lat", "lng"))
-        if np.mean((y > _CIRCLE) & (x <= _CIRCLE)) > 1 / 2:
-            text = f"most cells lie beyond a polar circle, and exchanged they do not: {meant}"
-            warnings.warn(text, ShoalWarning, stacklevel=2)
-
-    @property
-    def _seconds(self) -> int:
-        found = _WIDTH.fullmatch(str(self.settings[0]))
-        return int(found[1]) * _UNITS[found[2]] if found else 0
-
-    @property
-    def _bins(self) -> tuple[int, int]:
-        width, start, *_ = (*self.settings, 0)
-        return int(width), int(start)
+        return self.text
 
 
 def bins(column: str, width: int, start: int = 0) -> Rule:
@@ -183,7 +94,14 @@ def bins(column: str, width: int, start: int = 0) -> Rule:
     """
     size = checks.whole(width, "the width of a bin", least=1, most=_MOST - 1, example=10)
     first = checks.whole(start, "the start of a bin", least=1 - _MOST, most=_MOST - 1, example=0)
-    return Rule("bins", _columns(column), (size, first) if first else (size,))
+    text = _text("bins", checks.text(column, "a column"), size, first or None)
+
+    def base(columns: Columns) -> str:
+        number = _finite(columns.sql[column])
+        return f"CAST(floor(CASE WHEN abs({number}) < {_MOST} THEN {number} END) AS BIGINT)"
+
+    code = f"({{0}} - {rest(f'{{0}} - {first}', size)})"
+    return Rule(text, f"{column}_from", (column,), "number", base, code)
 
 
 def hexagon(lat: str, lon: str, resolution: int) -> Rule:
@@ -205,10 +123,23 @@ def hexagon(lat: str, lon: str, resolution: int) -> Rule:
         'hexagon_7'
     """
     size = checks.whole(resolution, "a hexagon resolution", most=_FINEST, example=7)
+    columns = checks.text(lat, "a column"), checks.text(lon, "a column")
+    name, text = f"hexagon_{size}", _text("hexagon", *columns, size)
     if lon.casefold().startswith("lat") or lat.casefold().startswith(("lon", "lng")):
-        asked = f"hexagon({lat},{lon},{size}) takes a latitude first, then a longitude"
+        asked = f"{text} takes a latitude first, then a longitude"
         warnings.warn(asked, ShoalWarning, stacklevel=2)
-    return Rule("hexagon", _columns(lat, lon), (size,))
+
+    def base(read: Columns) -> str:
+        read.engine.add(name, _indexes(size))
+        return f"{name}({', '.join(_finite(read.sql[each]) for each in columns)})"
+
+    def keys(code: pa.Array[Any]) -> Any:
+        return pa.array([f"{index:x}" for index in _whole(code).tolist()], pa.string())
+
+    def check(code: pa.Array[Any]) -> None:
+        _check_places(_whole(code.unique()), lat, lon, size)
+
+    return Rule(text, name, columns, "number", base, keys=keys, check=check)
 
 
 def timeslot(column: str, width: str, tz: str | None = None) -> Rule:
@@ -230,13 +161,18 @@ def timeslot(column: str, width: str, tz: str | None = None) -> Rule:
         >>> timeslot("time_hour", "15min").name
         'time_hour_15min'
     """
-    if not _WIDTH.fullmatch(checks.text(width, "width")):
+    slot = _WIDTH.fullmatch(checks.text(width, "width"))
+    if not slot:
         raise InputError(
             f"a timeslot of {checks.shown(width)}",
-            "a whole number of s, min, h or d, such as 15min or 1h",
-            "give for example timeslot(column, '1h')",
+            "give a whole number of s, min, h or d, such as timeslot(column, '15min')",
         )
-    return Rule("timeslot", _columns(column), (width,), _zone(tz))
+
+    def keys(code: pa.Array[Any]) -> Any:
+        return pa.array(_whole(code), pa.timestamp("s", None if tz else "UTC"))
+
+    code = floored("{0}", int(slot[1]) * _UNITS[slot[2]])
+    return _time("timeslot", column, tz, width, code, keys, width)
 
 
 def hour_of_day(column: str, tz: str | None = None) -> Rule:
@@ -248,7 +184,8 @@ def hour_of_day(column: str, tz: str | None = None) -> Rule:
         >>> str(hour_of_day("time_hour", tz="America/New_York"))
         'hour_of_day(time_hour,America/New_York)'
     """
-    return Rule("hour_of_day", _columns(column), (), _zone(tz))
+    code = floored(rest("{0}", _DAY), _HOUR)
+    return _time("hour_of_day", column, tz, "hour", code, lambda code: _whole(code) // _HOUR)
 
 
 def weekday(column: str, tz: str | None = None) -> Rule:
@@ -260,7 +197,8 @@ def weekday(column: str, tz: str | None = None) -> Rule:
         >>> weekday("time_hour").name
         'time_hour_weekday'
     """
-    return Rule("weekday", _columns(column), (), _zone(tz))
+    code = rest(f"{_DAYS} + {_THURSDAY}", 7)
+    return _time("weekday", column, tz, "weekday", code, lambda code: _whole(code) + 1)
 
 
 def date(column: str, tz: str | None = None) -> Rule:
@@ -272,7 +210,7 @@ def date(column: str, tz: str | None = None) -> Rule:
         >>> date("time_hour").name
         'time_hour_date'
     """
-    return Rule("date", _columns(column), (), _zone(tz))
+    return _time("date", column, tz, "date", _DAYS, lambda code: _whole(code).astype("M8[D]"))
 
 
 def month(column: str, tz: str | None = None) -> Rule:
@@ -284,10 +222,14 @@ def month(column: str, tz: str | None = None) -> Rule:
         >>> month("time_hour").name
         'time_hour_month'
     """
-    return Rule("month", _columns(column), (), _zone(tz))
+
+    def keys(code: pa.Array[Any]) -> Any:
+        return np.datetime_as_string(_whole(code).astype("datetime64[M]")).astype(str).tolist()
+
+    code = f"(year({_DATE}) * 12 + month({_DATE}) - {1970 * 12 + 1})"
+    return _time("month", column, tz, "month", code, keys)
 
 
-_OF_NUMBERS: dict[str, Use] = {"bins": "number", "hexagon": "number"}
 _MAKERS: dict[str, Callable[..., Rule]] = {
     each.__name__: each for each in (bins, hexagon, hour_of_day, weekday, date, month, timeslot)
 }
@@ -295,10 +237,10 @@ _CALL, _NUMBER = re.compile(r"\s*(\w+)\s*\((.*)\)\s*"), re.compile(r"-?[0-9]{1,1
 
 
 def parse(text: str) -> Rule:
-    """A rule from its text: a column's name, or a call as `str` of a rule writes it."""
+    """Returns a rule from its text: a column's name, or a call as `str` of a rule writes it."""
     call = _CALL.fullmatch(text)
     if call is None:
-        return Rule("", (text,))
+        return Rule(text, text, (text,), "key", lambda columns: columns.key(text))
     given = [part.strip() for part in call[2].split(",")]
     settings = [int(each) if _NUMBER.fullmatch(each) else each for each in given[1:]]
     try:
@@ -307,47 +249,67 @@ def parse(text: str) -> Rule:
         pass
     raise InputError(
         f"the cell rule {text!r}",
-        "a column, timeslot(column,1h), hour_of_day(column), weekday(column), date(column), "
+        "give a column, timeslot(column,1h), hour_of_day(column), weekday(column), date(column), "
         "month(column), each with a time zone or without, bins(column,10) or hexagon(lat,lon,7)",
-        "check the name and the arguments",
     )
 
 
-def rules_of(given: object) -> tuple[Rule, ...]:
-    """Rules from one rule or text, or from a list of them; none from None."""
-    listed: list[Any] = list(given) if isinstance(given, list | tuple) else [given]
-    listed = [] if given is None else listed
+def rules_of(by: object) -> tuple[Rule, ...]:
+    """Returns rules from one rule or text, or from a list of them; none from None."""
+    listed: list[Any] = list(by) if isinstance(by, list | tuple) else [by]
+    listed = [] if by is None else listed
     for each in listed:
         if not isinstance(each, str | Rule) or not each:
             raise InputError(
                 f"a cell rule of type {type(each).__name__}",
-                f"a column, {', '.join(_MAKERS)}, or the text of one",
-                'give for example by=["dest", shoal.hour_of_day("time_hour")]',
+                f"give a column, {', '.join(_MAKERS)}, or the text of one, for example "
+                'by=["dest", shoal.hour_of_day("time_hour")]',
             )
         if isinstance(each, Rule) and parse(str(each)) != each:
             raise InputError(
                 f"a cell rule that is written {str(each)!r}, which is another rule",
-                "columns whose names are no call of a rule, and have no comma where a rule is "
-                "given them",
-                "rename the column",
+                "rename the column: its name is no call of a rule, and has no comma in a call",
             )
     return tuple(parse(each) if isinstance(each, str) else each for each in listed)
 
 
-def _columns(*names: str) -> tuple[str, ...]:
-    return tuple(checks.text(name, "a column") for name in names)
+def _time(
+    call: str,
+    column: str,
+    tz: str | None,
+    ending: str,
+    code: str,
+    keys: Callable[[pa.Array[Any]], Any],
+    *settings: str,
+) -> Rule:
+    """Returns a rule by what the clocks of a zone show: seconds since 1970 there."""
+    zone = checks.optional(tz, checks.text, "tz")
+    if zone is not None and zone not in _zones():
+        raise InputError(
+            f"the time zone {zone!r}",
+            "give a name of the time zone database that is one zone on every machine, such as "
+            "Europe/Berlin; where the system has no such database, install the package tzdata",
+        )
+
+    def base(columns: Columns) -> str:
+        seconds = columns.engine.seconds(columns.sql[column], columns.types[column])
+        return columns.engine.local(seconds, zone) if zone else seconds
+
+    text = _text(call, checks.text(column, "a column"), *settings, zone)
+    return Rule(text, f"{column}_{ending}", (column,), "time", base, code, keys)
 
 
-def _zone(zone: object) -> str | None:
-    name = checks.optional(zone, checks.text, "tz")
-    if name is None or name in _zones():
-        return name
-    raise InputError(
-        f"the time zone {name!r}",
-        "a name of the time zone database that is one zone on every machine, such as Europe/Berlin "
-        "or America/New_York",
-        "check the spelling; where the system has no such database, install the package tzdata",
-    )
+def _text(call: str, *given: str | int | None) -> str:
+    return f"{call}({','.join(str(each) for each in given if each is not None)})"
+
+
+def _finite(column: str) -> str:
+    """Returns SQL of finite numbers. Arithmetic says it: statistics of files leave NaN out."""
+    return f"CASE WHEN {column} - {column} = 0 THEN CAST({column} AS DOUBLE) END"
+
+
+def _whole(code: pa.Array[Any]) -> Any:
+    return code.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 @cache
@@ -355,11 +317,28 @@ def _zones() -> frozenset[str]:
     return frozenset(available_timezones()) - _OF_MACHINES
 
 
+def _check_places(cells: Any, lat: str, lon: str, resolution: int) -> None:
+    """Refuses places outside the globe, and asks whether latitude and longitude are exchanged."""
+    meant = f"did you mean hexagon({lon},{lat},{resolution})?"
+    if (cells == _NOWHERE).any():
+        raise DataError(
+            f"coordinates outside the globe in {lat} or {lon}",
+            f"give latitudes of -90 to 90 degrees, then longitudes of -180 to 180: {meant}",
+        )
+    from h3ronpy.vector import cells_to_coordinates
+
+    places: Any = pa.record_batch(cells_to_coordinates(cells.astype(np.uint64)))
+    y, x = (np.abs(places.column(name).to_numpy()) for name in ("lat", "lng"))
+    if np.mean((y > _CIRCLE) & (x <= _CIRCLE)) > 1 / 2:
+        text = f"most cells lie beyond a polar circle, and exchanged they do not: {meant}"
+        warnings.warn(text, ShoalWarning, stacklevel=2)
+
+
 def _indexes(resolution: int) -> Callable[..., pa.Array[Any]]:
-    """A function from latitudes and longitudes to indexes of H3; also sent to workers of Spark."""
+    """Returns a function from coordinates to indexes of H3; also sent to workers of Spark."""
     if find_spec("h3ronpy") is None:
         raise MissingPartError(
-            "h3ronpy is not installed", "it computes hexagons", 'run pip install "shoal[geo]"'
+            "h3ronpy, which computes hexagons, is not installed", 'run pip install "shoal[geo]"'
         )
     pole, date_line, nowhere = _POLE, _DATE_LINE, _NOWHERE
 

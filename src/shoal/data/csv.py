@@ -5,27 +5,23 @@ read, and one that looks for the ends of records in parallel loses some: so type
 and records are counted a second time, by their line ends and quotes alone.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from shoal.errors import DataError
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 # How files are compressed, by the endings of their names.
 CODECS = {".csv": "none", ".csv.gz": "gzip", ".csv.zst": "zstd"}
 _BLOCK, _MOST_HEADER = 2**20, 2**20
 _MARK = b"\xef\xbb\xbf"
-_QUOTE, _LINE, _RETURN = b'"\n\r'
+_QUOTE, _LINE = b'"\n'
 _TIME = (
     "^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?"
     "(Z| UTC|[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)?)?$"
@@ -38,13 +34,13 @@ _ALLOWED = {
 
 
 def codec_of(path: str) -> str:
-    """How a CSV file is compressed, by its name; an empty text for another file."""
+    """Returns how a CSV file is compressed, by its name; an empty text for another file."""
     name = path.casefold()
     return next((codec for ending, codec in CODECS.items() if name.endswith(ending)), "")
 
 
 def header(path: str) -> list[str]:
-    """Names in the first line; they are not for messages, since the line may be a record."""
+    """Returns names in the first line; they are not for messages: the line may be a record."""
     with _stream(path) as stream:
         start = stream.read(_MOST_HEADER).removeprefix(_MARK)
     lines = io.StringIO(start.decode(errors="replace"), newline="")
@@ -56,9 +52,8 @@ def header(path: str) -> list[str]:
     if not names or not whole or "\ufffd" in "".join(names):
         raise DataError(
             f"no columns in the first line of {called(path)}" + ", which is empty" * (not start),
-            "a CSV file in UTF-8 whose first line names the columns, with commas between",
-            "check the file; of one in Latin-1, as Windows or Excel may write it, make one in "
-            "UTF-8 (iconv -f latin1 -t utf-8)",
+            "give a CSV file in UTF-8 whose first line names the columns, with commas between; one "
+            "in Latin-1, as Windows or Excel may write it, becomes one by iconv -f latin1 -t utf-8",
         )
     return names
 
@@ -66,26 +61,22 @@ def header(path: str) -> list[str]:
 def read_texts(
     connection: Any, files: Sequence[str], names: Sequence[str], uses: Mapping[str, str]
 ) -> None:
-    """Make the table `records` of columns of CSV files, `c0`, `c1`, ... in the order of their uses.
+    """Makes the view `records` of columns of CSV files, `c0`, `c1`, ... in the order of their uses.
 
     Commas between cells, double quotes around them, UTF-8; `names` are those of the first line.
     """
-    columns = [f"t{names.index(name)}" for name in uses]
-    values = [_value(text, use) for text, use in zip(columns, uses.values(), strict=True)]
-    bad = [
-        f"{value} IS NULL AND trim({text}, E' \\t\\r\\n') <> ''"
-        for text, value in zip(columns, values, strict=True)
-    ]
-    chosen = ", ".join(
-        f"{value} AS c{at}, {odd} AS bad{at}"
-        for at, (value, odd) in enumerate(zip(values, bad, strict=True))
-    )
+    chosen = []
+    for at, (name, use) in enumerate(uses.items()):
+        text = f"t{names.index(name)}"
+        value = _value(text, use)
+        odd = f"{value} IS NULL AND trim({text}, E' \\t\\r\\n') <> ''"
+        chosen.append(f"{value} AS c{at}, {odd} AS bad{at}")
     texts = ", ".join(f"'t{at}': 'VARCHAR'" for at in range(len(names)))
-    places = ", ".join(map(file_literal, files))
     connection.execute(
-        f"CREATE TEMP TABLE texts AS SELECT {chosen} FROM read_csv([{places}], "
-        f"columns = {{{texts}}}, auto_detect = false, header = true, delim = ',', quote = '\"', "
-        "escape = '\"', strict_mode = true, null_padding = false, ignore_errors = false, "
+        f"CREATE TEMP TABLE texts AS SELECT {', '.join(chosen)} FROM "
+        f"read_csv([{', '.join(map(file_literal, files))}], columns = {{{texts}}}, "
+        "auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', "
+        "strict_mode = true, null_padding = false, ignore_errors = false, "
         f"hive_partitioning = false, parallel = false, compression = '{codec_of(files[0])}')"
     )
     any_bad = ", ".join(f"bool_or(bad{at})" for at in range(len(uses)))
@@ -94,15 +85,13 @@ def read_texts(
         raise _malformed(files)
     for (name, use), is_wrong in zip(uses.items(), wrong, strict=True):
         if is_wrong:
-            raise DataError(
-                f"the column {name!r} holds text", _ALLOWED[use], "convert it, or clean the file"
-            )
+            raise DataError(f"the column {name!r} holds text", f"give {_ALLOWED[use]}")
     kept = ", ".join(f"c{at}" for at in range(len(uses)))
     connection.execute(f"CREATE TEMP VIEW records AS SELECT {kept} FROM texts")
 
 
 def count_records(path: str, *, columns: int) -> int:
-    """Records of a CSV file behind its line of names, in one pass of constant memory.
+    """Counts records of a CSV file behind its line of names, in one pass of constant memory.
 
     A quote opens a cell at its start; a line end outside of quotes ends a record. An empty line is
     none, but where there is one column alone.
@@ -127,23 +116,17 @@ def count_records(path: str, *, columns: int) -> int:
 
 
 def called(path: str) -> str:
-    """A path as messages show it: from the working folder, if it is in there."""
-    here = os.path.join(os.getcwd(), "")
-    return repr(path.removeprefix(here))
-
-
-def literal(text: str) -> str:
-    """A text of SQL."""
-    return "'" + text.replace("'", "''") + "'"
+    """Returns a path as messages show it: from the working folder, if it is in there."""
+    return repr(path.removeprefix(os.path.join(os.getcwd(), "")))
 
 
 def file_literal(path: str) -> str:
-    """A path in SQL: square brackets and stars in a name are no pattern."""
-    return literal(re.sub(r"([*?\[])", r"[\1]", path))
+    """Returns a path in SQL: square brackets and stars in a name are no pattern."""
+    return "'" + re.sub(r"([*?\[])", r"[\1]", path).replace("'", "''") + "'"
 
 
 def _value(text: str, use: str) -> str:
-    """What a cell is by itself, in SQL: null if it is not of its column's use."""
+    """Returns SQL of what a cell is by itself: null if it is not of its column's use."""
     if use in {"key", "text"}:
         return text
     if use == "time":
@@ -151,7 +134,7 @@ def _value(text: str, use: str) -> str:
             f"CASE WHEN regexp_matches({text}, '{_TIME}') THEN TRY_CAST({text} AS TIMESTAMPTZ) END"
         )
     # 1_0, +-5 and nan(1) are numbers for DuckDB alone.
-    odd = " OR ".join(f"contains({text}, '{each}')" for each in ("_", "+-", "("))
+    odd = f"regexp_matches({text}, '_|[(]|[+]-')"
     number = f"CASE WHEN {odd} THEN NULL ELSE TRY_CAST({text} AS DOUBLE) END"
     truth = f"CASE lower(trim({text})) WHEN 'true' THEN 1e0 WHEN 'false' THEN 0e0 END"
     return number if use == "number" else f"coalesce({number}, {truth})"
@@ -166,7 +149,6 @@ def _stream(path: str) -> Any:
 def _malformed(files: Sequence[str]) -> DataError:
     return DataError(
         f"a malformed CSV file: {', '.join(map(called, files[:3]))}",
-        "double quotes around whole cells alone, each closed, and doubled inside of a cell; lines "
-        "that all end alike",
-        "write the file again with a CSV writer",
+        "write it again with a CSV writer: double quotes around whole cells alone, each closed, "
+        "and doubled inside of a cell; lines that all end alike",
     )

@@ -1,24 +1,21 @@
 """The engines that compute over records: our own DuckDB, and Spark for its own frames.
 
-Both run the same query. What differs, the functions of times and how texts are grouped, is in here.
-No session's time zone matters: DuckDB's is UTC, and Spark is asked for seconds since 1970.
+Both run the same query over columns `c0`, `c1`, ... of their `relation`. What differs, functions of
+times and how texts are grouped, is in here. No session's time zone matters: DuckDB's is UTC, and
+Spark is asked for seconds since 1970.
 """
-
-from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import pyarrow as pa
 
 from shoal.errors import DataError, ShoalError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    import pyarrow as pa
 
 Kind = Literal["whole", "float", "decimal", "truth", "text", "date", "time", "other"]
 
@@ -36,44 +33,44 @@ _LOGS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 def kind_of(engine_type: str) -> Kind:
-    """What a type of an engine means, whichever engine it is."""
+    """Returns what a type of an engine means, whichever engine it is."""
     name = engine_type.lower()
     return next((kind for kind, form in _KINDS.items() if re.fullmatch(form, name)), "other")
 
 
 @dataclass(frozen=True)
 class DuckDB:
-    """Our own DuckDB, in UTC; it runs queries over columns `c0`, `c1`, ... of `relation`."""
+    """Our own DuckDB, in UTC."""
 
     connection: Any
     relation: str = "records"
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The engine's types of the columns."""
+        """Types of the columns."""
         return tuple(row[1] for row in self.connection.execute("DESCRIBE records").fetchall())
 
     def run(self, query: str) -> pa.Table:
-        """The result of a query."""
-        found: pa.Table = self.connection.sql(query).to_arrow_table()
-        return found
+        """Returns the result of a query."""
+        table: pa.Table = self.connection.sql(query).to_arrow_table()
+        return table
 
     def add(self, name: str, function: Callable[..., Any]) -> None:
-        """Make a function of two columns of numbers known, which gives whole numbers."""
+        """Makes a function of two columns of numbers known, which gives whole numbers."""
         numbers = ["DOUBLE", "DOUBLE"]
         self.connection.create_function(name, function, numbers, "BIGINT", type="arrow")
 
     def key(self, column: str, kind: Kind) -> str:
-        """A key as it is grouped by: tables of our own have no collation."""
+        """Returns a key as it is grouped by: tables of our own have no collation."""
         return column
 
     def seconds(self, column: str, engine_type: str) -> str:
-        """Seconds since 1970 in universal time, also of times without a zone; rounded downwards."""
+        """Returns seconds since 1970 in universal time, rounded downwards, of any time or date."""
         unit, each = ("ns", 10**9) if "_NS" in engine_type else ("us", 10**6)
         return f"CAST({floored(f'epoch_{unit}({column})', each)} / {each} AS BIGINT)"
 
     def local(self, seconds: str, zone: str) -> str:
-        """Seconds since 1970 as the clocks of a zone show them, by DuckDB's own ICU."""
+        """Returns seconds since 1970 as the clocks of a zone show them, by DuckDB's own ICU."""
         return f"CAST(epoch(timezone('{zone}', to_timestamp({seconds}))) AS BIGINT)"
 
 
@@ -86,26 +83,31 @@ class Spark:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """As Spark calls them."""
+        """Types of the columns."""
         return tuple(kind for _, kind in self.frame.dtypes)
 
     def run(self, query: str) -> pa.Table:
-        """The result of a query."""
-        with _silent():
-            found: pa.Table = self.frame.sparkSession.sql(query, records=self.frame).toArrow()
-        return found
+        """Returns the result of a query; PySpark's logs are off meanwhile."""
+        from pyspark.logger import PySparkLogger
+
+        with ExitStack() as before:
+            for log in map(PySparkLogger.getLogger, _LOGS):
+                before.callback(setattr, log, "disabled", log.disabled)
+                log.disabled = True
+            table: pa.Table = self.frame.sparkSession.sql(query, records=self.frame).toArrow()
+        return table
 
     def add(self, name: str, function: Callable[..., Any]) -> None:
-        """A vectorised function over arrays of Arrow."""
+        """Makes a function over arrays of Arrow known."""
         functions: Any = import_module("pyspark.sql.functions")
         self.frame.sparkSession.udf.register(name, functions.arrow_udf(function, "bigint"))
 
     def key(self, column: str, kind: Kind) -> str:
-        """Texts as bytes: columns of Spark may have a collation."""
+        """Returns texts as bytes: columns of Spark may have a collation."""
         return f"CAST({column} AS BINARY)" if kind == "text" else column
 
     def seconds(self, column: str, engine_type: str) -> str:
-        """Without casts between times, which follow the session's time zone."""
+        """Does without casts between times, which follow the session's time zone."""
         days = f"CAST(unix_date(CAST({column} AS DATE)) AS BIGINT) * 86400"
         if engine_type == "date":
             return days
@@ -115,17 +117,17 @@ class Spark:
         return f"unix_seconds({column})"
 
     def local(self, seconds: str, zone: str) -> str:
-        """By the zones of Java."""
+        """Uses the zones of Java."""
         return f"unix_seconds(from_utc_timestamp(timestamp_seconds({seconds}), '{zone}'))"
 
 
 def floored(whole: str, width: int) -> str:
-    """A whole number of SQL down to a multiple of a width, also below 0."""
+    """Returns SQL of a whole number down to a multiple of a width, also below 0."""
     return f"({whole} - {rest(whole, width)})"
 
 
 def rest(whole: str, width: int) -> str:
-    """What a whole number of SQL is above a multiple of a width: 0 to width - 1."""
+    """Returns SQL of what a whole number is above a multiple of a width: 0 to width - 1."""
     return f"((({whole}) % {width} + {width}) % {width})"
 
 
@@ -145,42 +147,21 @@ def duckdb() -> Iterator[DuckDB]:
 
 
 @contextmanager
-def engine_errors(described: str) -> Iterator[None]:
-    """Errors of an engine by their kind alone, since their texts quote cells; Ctrl-C as it is."""
+def engine_errors(source: str) -> Iterator[None]:
+    """Raises errors of an engine again by their kind alone, since their texts quote cells."""
     try:
         yield
     except ShoalError:
         raise
     except BaseException as error:
-        if _interrupted(error):
-            raise KeyboardInterrupt() from None
+        # DuckDB makes errors of its own of Ctrl-C.
+        for each in (error, error.__cause__, error.__context__):
+            is_query = isinstance(each, RuntimeError) and str(each) == "Query interrupted"
+            if is_query or "Interrupt" in type(each).__name__:
+                raise KeyboardInterrupt() from None
         if not isinstance(error, Exception):
             raise
         raise DataError(
-            f"the engine could not read {described} ({type(error).__name__})",
-            "readable records whose columns have one type each",
-            "check the source with the engine's own tools",
+            f"the engine could not read {source} ({type(error).__name__})",
+            "check with the engine's own tools that it is whole and each column has one type",
         ) from None
-
-
-def _interrupted(error: BaseException | None) -> bool:
-    """Whether it is Ctrl-C, or what DuckDB makes of it."""
-    while error is not None:
-        said = isinstance(error, RuntimeError) and str(error) == "Query interrupted"
-        if said or isinstance(error, KeyboardInterrupt) or "Interrupt" in type(error).__name__:
-            return True
-        error = error.__cause__ or error.__context__
-    return False
-
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    """PySpark's logs of failed queries are off in a block."""
-    from pyspark.logger import PySparkLogger
-
-    logs = [PySparkLogger.getLogger(name) for name in _LOGS]
-    with ExitStack() as before:
-        for log in logs:
-            before.callback(setattr, log, "disabled", log.disabled)
-            log.disabled = True
-        yield

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from shoal.documents.strict_json import canonical_bytes
+from shoal.documents.strict_json import Document, canonical_bytes
 from shoal.errors import DataError, DocumentError
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.documents import Document
-
-    Whole = NDArray[np.int64]
+Whole = NDArray[np.int64]
 
 # What documents hold of a column's name, and of columns that make a cell.
 LONGEST_NAME, MOST_COLUMNS = 200, 64
@@ -31,43 +27,41 @@ _PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_40
 # In a microsecond, the least that texts of times tell apart.
 _NANOSECONDS = 1000
 _IS_KEY = (
-    pa.types.is_string,
-    pa.types.is_integer,
-    pa.types.is_boolean,
-    pa.types.is_date32,
-    pa.types.is_timestamp,
+    *(pa.types.is_string, pa.types.is_integer, pa.types.is_boolean),
+    *(pa.types.is_date32, pa.types.is_timestamp),
 )
 
 
 def as_array(values: Any, name: str) -> pa.Array[Any]:
-    """A column of keys as one Arrow array, without nulls and of a type that keys may have."""
+    """Returns keys as one Arrow array, without nulls and of a type that keys may have."""
     array: Any = _in_arrow(values)
-    if array is None:
-        raise _bad_type(name, "mixed or nested values, or text that is not UTF-8")
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
-    if pa.types.is_large_string(array.type) or pa.types.is_string_view(array.type):
+    kind = None if array is None else array.type
+    if kind in {pa.large_string(), pa.string_view()}:
         array = array.cast(pa.string())
-    if array.null_count:
+    if array is not None and array.null_count:
         raise DataError(
             f"a null in the {name} column",
-            "a key in every row",
             'leave such rows out, or declare missing="public" to drop them',
         )
-    if not any(test(array.type) for test in _IS_KEY):
-        raise _bad_type(name, str(array.type))
-    found: pa.Array[Any] = array
+    if array is None or not any(test(array.type) for test in _IS_KEY):
+        odd = "mixed or nested values, or text that is not UTF-8"
+        raise DataError(
+            f"the column {name} holds {kind or odd}",
+            "give text, integers, booleans, dates or times, for example by rounding",
+        )
     if pa.types.is_integer(array.type) and (pc.max(array).as_py() or 0) < 2**63:
-        found = array.cast(pa.int64())  # the same keys whatever the width of their type
-    if not _has_a_text(found):
+        array = array.cast(pa.int64())  # the same keys whatever the width of their type
+    if not _has_a_text(array):
         raise DataError(
             f"dates or times in the column {name} that have no text of their own",
-            "days of the years 1 to 9999 and times in whole microseconds",
-            "leave such rows out, or round the times",
+            "give days of the years 1 to 9999 and times in whole microseconds",
         )
-    return found
+    column: pa.Array[Any] = array
+    return column
 
 
 def is_name(name: object) -> bool:
@@ -75,9 +69,8 @@ def is_name(name: object) -> bool:
     return isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable()
 
 
-def as_table(cells: object) -> pa.Table:
-    """Key columns of cells as an Arrow table; a single column is called `cell`."""
-    columns: list[tuple[Any, Any]]
+def as_table(cells: Any) -> pa.Table:
+    """Returns key columns of cells as an Arrow table; a single column is called `cell`."""
     if isinstance(cells, pa.Table):
         columns = list(zip(cells.column_names, cells.columns, strict=True))
     else:
@@ -86,32 +79,32 @@ def as_table(cells: object) -> pa.Table:
     if not 0 < len(set(names)) == len(names) <= MOST_COLUMNS or not all(map(is_name, names)):
         raise DataError(
             f"{len(names)} cell columns, or names that a manifest cannot hold",
-            f"1 to {MOST_COLUMNS} different printable names of up to {LONGEST_NAME} characters",
-            "name the columns that make a cell, rename or join them",
+            f"give 1 to {MOST_COLUMNS} columns of different printable names of up to "
+            f"{LONGEST_NAME} characters",
         )
     arrays = [as_array(column, name) for name, (_, column) in zip(names, columns, strict=True)]
     if len(set(map(len, arrays))) != 1:
-        raise DataError("cell columns of different length", "one length", "give one row a count")
+        raise DataError("cell columns of different length", "give one row a count")
     return pa.Table.from_arrays(arrays, names=names)
 
 
 def numbers(column: Any) -> NDArray[Any]:
-    """Numbers of Arrow without nulls in NumPy. Arrow's own way would load pandas."""
+    """Returns numbers of Arrow without nulls in NumPy. Arrow's own way would load pandas."""
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     return np.asarray(np.from_dlpack(whole))
 
 
 def in_arrow(whole: Whole) -> pa.Array[Any]:
-    """The inverse of `numbers` for integers of 64 bits."""
+    """Inverts `numbers` for integers of 64 bits."""
     memory: Any = np.ascontiguousarray(whole, np.int64)
     return pa.Array.from_buffers(pa.int64(), len(whole), [None, pa.py_buffer(memory)])
 
 
 def ranked(array: Any, name: str) -> tuple[pa.Array[Any], Whole]:
-    """The distinct keys, sorted, and each row's position among them.
+    """Returns the distinct keys, sorted, and each row's position among them.
 
     Numbers are sorted by size, false before true, dates and times by age, texts by their bytes in
-    UTF-8: whatever the width of the type, the order of rows, chunks, dictionaries and the engine.
+    UTF-8: whatever the type's width and the order of rows, which may follow the values.
     """
     encoded = as_array(array, name).dictionary_encode()
     order = pc.sort_indices(encoded.dictionary)
@@ -121,15 +114,12 @@ def ranked(array: Any, name: str) -> tuple[pa.Array[Any], Whole]:
 
 
 def encode(array: Any, name: str) -> Whole:
-    """Each key's position among the distinct keys as `ranked` sorts them.
-
-    Keys are public, the order of rows is not: it may follow the values.
-    """
+    """Returns each key's position among the distinct keys as `ranked` sorts them."""
     return ranked(array, name)[1]
 
 
 def encode_cells(cells: pa.Table) -> tuple[pa.Table, Whole]:
-    """The distinct cells sorted by key, and each row's position among them."""
+    """Returns the distinct cells sorted by key, and each row's position among them."""
     code, size = np.zeros(cells.num_rows, dtype=np.int64), 1
     for name in cells.column_names:
         keys, own = ranked(cells.column(name), name)
@@ -144,7 +134,7 @@ def encode_cells(cells: pa.Table) -> tuple[pa.Table, Whole]:
 
 
 def _dense(code: Whole, size: int) -> tuple[Whole, int]:
-    """Codes without gaps, in the same order."""
+    """Returns codes without gaps, in the same order."""
     if size > 4 * len(code):
         found, dense = np.unique(code, return_inverse=True)
         return dense, len(found)
@@ -153,30 +143,27 @@ def _dense(code: Whole, size: int) -> tuple[Whole, int]:
 
 
 def labels(cells: pa.Table) -> list[str]:
-    """One readable name a row: the key columns joined by a middle dot."""
+    """Returns one readable name a row: the key columns joined by a middle dot."""
     columns = [[_text(value) for value in column.to_pylist()] for column in cells.columns]
     return [" · ".join(parts) for parts in zip(*columns, strict=True)]
 
 
 def to_document(cells: pa.Table) -> Document:
-    """Cell keys as JSON: the type of every column and its values."""
-    return {
-        "columns": [
-            {
-                "name": name,
-                "type": str(cells.column(name).type),
-                "values": [
-                    value.isoformat() if isinstance(value, date) else value
-                    for value in cells.column(name).to_pylist()
-                ],
-            }
-            for name in cells.column_names
-        ]
-    }
+    """Returns cell keys as JSON: the type of every column and its values."""
+
+    def values(name: str) -> list[object]:
+        keys = cells.column(name).to_pylist()
+        return [each.isoformat() if isinstance(each, date) else each for each in keys]
+
+    columns = [
+        {"name": name, "type": str(cells.column(name).type), "values": values(name)}
+        for name in cells.column_names
+    ]
+    return {"columns": columns}
 
 
 def from_document(document: Document) -> pa.Table:
-    """The inverse of `to_document`; a `DocumentError` for what shoal does not write."""
+    """Inverts `to_document`; raises a `DocumentError` for what shoal does not write."""
     try:
         columns = document["columns"]
         found = as_table({each["name"]: _revive(each["values"], each["type"]) for each in columns})
@@ -185,28 +172,23 @@ def from_document(document: Document) -> pa.Table:
     except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException, DocumentError):
         same = False
     if not same:
-        raise DocumentError(
-            "the cells are damaged", "a document written by shoal", "write the file again"
-        ) from None
+        raise DocumentError("the cells are damaged", "write the file again") from None
     return found
 
 
-def _revive(values: list[Any], kind: str) -> pa.Array[Any]:
+def _revive(values: list[Any], kind: str) -> Any:
     named: Any = pa
     if kind.startswith("timestamp["):
         unit, _, zone = kind.removeprefix("timestamp[").removesuffix("]").partition(", tz=")
-        target = named.timestamp(unit, tz=zone or None)
-        values = [datetime.fromisoformat(value) for value in values]
-    else:
-        target = named.type_for_alias(kind.removesuffix("[day]"))
-        if pa.types.is_date(target):
-            values = [date.fromisoformat(value) for value in values]
-    found: pa.Array[Any] = pa.array(values, type=target)
-    return found
+        times = [datetime.fromisoformat(each) for each in values]
+        return pa.array(times, named.timestamp(unit, tz=zone or None))
+    if kind == "date32[day]":
+        return pa.array([date.fromisoformat(each) for each in values], pa.date32())
+    return pa.array(values, named.type_for_alias(kind))
 
 
 def _in_arrow(values: Any) -> Any:
-    """An Arrow array, or None for what cannot be one; says nothing of what is in it."""
+    """Returns an Arrow array, or None for what cannot be one; says nothing of what is in it."""
     try:
         if isinstance(values, Mapping | str | bytes | set | frozenset):
             return None
@@ -236,11 +218,3 @@ def _text(value: object) -> str:
     if isinstance(value, datetime):
         return value.isoformat(sep=" ", timespec="minutes" if value.second == 0 else "auto")
     return str(value)
-
-
-def _bad_type(name: str, got: str) -> DataError:
-    return DataError(
-        f"the column {name} holds {got}",
-        "text, integers, booleans, dates or times",
-        "turn it into one of these, for example by rounding",
-    )

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from shoal import checks, documents, files
 from shoal.data import keys
 from shoal.errors import DataError, DocumentError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     import pandas as pd
-    from numpy.typing import NDArray
 
 SCHEMA = "shoal.occupancy/1"
 # Planners and mechanisms add up counts times up to 2^24 in whole numbers of 64 bits.
 _MOST_RECORDS = 2**36
-_PARTS = {"schema", "cells", "cells_per_user", "cell", "count", "fingerprint"}
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,6 @@ class Counts:
         if not self._is_sorted():
             raise InputError(
                 "memberships that are not in the order of users and cells, or no such numbers",
-                "users 0, 1, ..., each in rising cells, every cell used, counts from 1",
                 "make it with Counts.from_counts",
             )
 
@@ -123,28 +120,25 @@ class Counts:
         """
         number = checks.array(counts)
         if number is not None and number.size == 0:
-            raise DataError("no records", "at least one record", "check the source and its filters")
+            raise DataError("no records", "check the source and its filters")
         table = keys.as_table(cells)
         if number is None or number.ndim != 1 or number.dtype.kind not in "iu":
             kind = "mixed type" if number is None else f"type {number.dtype}"
-            raise DataError(f"counts are of {kind}", "whole numbers", "give one integer per row")
+            raise DataError(f"counts are of {kind}", "give one integer per row")
         if float(number.sum(dtype=np.float64)) > _MOST_RECORDS or int(number.min()) < 1:
             raise DataError(
                 "a count below 1, or counts of more records than any table holds",
-                f"counts of at least 1, and at most {_MOST_RECORDS:,} in all",
-                "check the counts, and leave empty rows out",
+                f"leave empty rows out, and give at most {_MOST_RECORDS:,} records in all",
             )
         who = keys.as_array(users, "user")
         if not len(who) == table.num_rows == len(number):
             raise DataError(
                 f"{len(who)} users, {table.num_rows} cells and {len(number)} counts",
-                "three columns of one length",
-                "give one row per user and cell",
+                "give three columns of one length, one row per user and cell",
             )
         return build(who, table, number.astype(np.int64))[0]
 
     def __repr__(self) -> str:
-        """One line."""
         return f"<Counts of {self.n_users} users, {self.n_cells} cells>"
 
     @property
@@ -157,35 +151,34 @@ class Counts:
         """The number G of cells with at least one record."""
         return int(self.cells.num_rows)
 
-    @functools.cached_property
+    @cached_property
     def totals(self) -> NDArray[np.int64]:
         """The records n_g of each cell, shape (cells,)."""
         # Exact: all records together are below 2^53.
-        sums = np.bincount(self.cell, self.count, minlength=self.n_cells)
-        return sums.astype(np.int64)
+        return np.bincount(self.cell, self.count, minlength=self.n_cells).astype(np.int64)
 
-    @functools.cached_property
+    @cached_property
     def users_per_cell(self) -> NDArray[np.int64]:
         """Users of each cell, shape (cells,)."""
         return np.bincount(self.cell, minlength=self.n_cells).astype(np.int64)
 
-    @functools.cached_property
+    @cached_property
     def cells_per_user(self) -> NDArray[np.int64]:
         """The cells G_l of each user, shape (users,)."""
         return np.bincount(self.user, minlength=self.n_users).astype(np.int64)
 
-    @functools.cached_property
+    @cached_property
     def labels(self) -> tuple[str, ...]:
         """One readable name a cell: its key columns joined by a middle dot."""
         return tuple(keys.labels(self.cells))
 
-    @functools.cached_property
+    @cached_property
     def key_rows(self) -> tuple[tuple[object, ...], ...]:
         """The keys of each cell, as JSON has them."""
-        columns = (column["values"] for column in keys.to_document(self.cells)["columns"])
-        return tuple(zip(*columns, strict=True))
+        columns = keys.to_document(self.cells)["columns"]
+        return tuple(zip(*(column["values"] for column in columns), strict=True))
 
-    @functools.cached_property
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of cells and counts: equal for equal occupancies whoever the users are."""
         state = hashlib.sha256(documents.canonical_bytes(keys.to_document(self.cells)))
@@ -235,52 +228,49 @@ class Counts:
 
         Guarantees: G-REFUSE.
         """
-
         data = documents.canonical_bytes(self.to_document())
         files.write_bytes(path, data, {"records": self.origin}, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Counts:
         """Read what `save` wrote, or raise a `DocumentError` if it is damaged or another file."""
-        found = cls.from_document(documents.read(path, SCHEMA, "occupancy"))
         # An absolute path, whatever the working folder is later.
-        return replace(found, origin=os.path.abspath(path))
+        counts = cls.from_document(documents.read(path, SCHEMA, "occupancy"))
+        return replace(counts, origin=os.path.abspath(path))
 
     def to_document(self) -> documents.Document:
-        """The occupancy as a JSON object; counts are packed integer arrays."""
+        """Returns the occupancy as a JSON object; counts are packed integer arrays."""
         return dict(self._document)
 
-    @functools.cached_property
+    @cached_property
     def _document(self) -> documents.Document:
+        parts = ("cells_per_user", "cell", "count")
         return {
             "schema": SCHEMA,
             "cells": keys.to_document(self.cells),
-            "cells_per_user": documents.pack_integers(self.cells_per_user),
-            "cell": documents.pack_integers(self.cell),
-            "count": documents.pack_integers(self.count),
+            **{name: documents.pack_integers(getattr(self, name)) for name in parts},
             "fingerprint": self.fingerprint,
         }
 
     @classmethod
     def from_document(cls, document: documents.Document) -> Counts:
-        """The inverse of `to_document`, checked against its fingerprint."""
-        found = documents.plain(document, "occupancy")
-        document = documents.check_schema(found, (SCHEMA,), "occupancy")
+        """Inverts `to_document`, checked against its fingerprint."""
+        plain = documents.plain(document, "occupancy")
+        document = documents.check_schema(plain, (SCHEMA,), "occupancy")
         try:
-            table = keys.from_document(document["cells"])
             lengths, cell, count = (
                 documents.unpack_integers(document[name], name)
                 for name in ("cells_per_user", "cell", "count")
             )
-            if not 0 < len(lengths) <= len(cell) or int(lengths.max()) > len(cell):
-                raise _damaged()
-            occupancy = cls(table, np.repeat(np.arange(len(lengths)), lengths), cell, count)
-            if occupancy.fingerprint != document["fingerprint"] or document.keys() != _PARTS:
-                raise _damaged()
-        except (KeyError, TypeError, InputError):
-            raise _damaged() from None
-        vars(occupancy)["_document"] = dict(document)  # packing again would only take time
-        return occupancy
+            sound = len(lengths) and lengths.max() <= len(cell) == lengths.sum()
+            user = np.repeat(np.arange(len(lengths)), lengths if sound else 0)
+            counts = cls(keys.from_document(document["cells"]), user, cell, count)
+            if counts.fingerprint != document["fingerprint"]:
+                raise KeyError
+        except (KeyError, TypeError, ValueError):
+            raise DocumentError("the occupancy is damaged", "write the file again") from None
+        vars(counts)["_document"] = dict(document)  # packing again would only take time
+        return counts
 
 
 def build(
@@ -291,7 +281,7 @@ def build(
     finish: Callable[[pa.Table], pa.Table] = lambda cells: cells,
     origin: str | None = None,
 ) -> tuple[Counts, NDArray[np.int64]]:
-    """The canonical occupancy of rows (user, cell, count), and the order it puts the rows in.
+    """Returns the canonical occupancy of rows (user, cell, count), and its order of the rows.
 
     Users come by what they contribute, ties by key: mechanisms treat users of equal counts
     differently (arrays, suppressed users), so that an order by rows would let one user's values,
@@ -303,9 +293,7 @@ def build(
     order = np.argsort(place)
     who, where, counts = who[order], where[order], counts[order]
     if not np.diff(place[order]).all():
-        raise DataError(
-            "a user occurs twice in one cell", "one row per user and cell", "add the counts up"
-        )
+        raise DataError("a user occurs twice in one cell", "add the counts up")
     mark = _mix(where.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
     mark = _mix(mark ^ counts.astype(np.uint64))
     starts = np.flatnonzero(np.diff(who, prepend=-1))
@@ -328,9 +316,3 @@ def _mix(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def _quartiles(values: NDArray[np.int64]) -> tuple[int, ...]:
     found = np.quantile(values, [0, 0.25, 0.5, 0.75, 1], method="inverted_cdf")
     return tuple(int(each) for each in found)
-
-
-def _damaged() -> DocumentError:
-    return DocumentError(
-        "the occupancy is damaged", "a document written by shoal", "write the file again"
-    )

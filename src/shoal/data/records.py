@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal import checks
-from shoal.checks import roles
 from shoal.data import keys
 from shoal.data import occupancy as occupancies
 from shoal.data.aggregate import Aggregate
-from shoal.data.cell_rules import rules_of
-from shoal.data.sources import described, located, opened
+from shoal.data.cell_rules import Rule, rules_of
+from shoal.data.occupancy import Counts
+from shoal.data.sources import Columns, Use, described, located, opened
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import DataError, InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from shoal.data.cell_rules import Rule
-    from shoal.data.occupancy import Counts
-    from shoal.data.sources import Columns, Use
 
 Missing = Literal["refuse", "public"]
 
 # Columns of the sums of measures, by their place.
 _MEASURES = tuple(f"measure_{at}" for at in range(8))
+_SUMS = ("centred", "squares", *_MEASURES)
 RESERVED = frozenset({
-    "user", "count", "present", "centred", "squares", "statistic", "status", "users", "records",
-    "reason", "source", "value", "low", "high", "plain", "plain_low", "plain_high", "noise_scale",
-    "bias_bound", "worst_case_error", *_MEASURES,
+    "user", "count", "present", "statistic", "status", "users", "records", "reason", "source",
+    "value", "low", "high", "plain", "plain_low", "plain_high", "noise_scale", "bias_bound",
+    "worst_case_error", *_SUMS,
 })  # fmt: skip
 # Of the text of a cell rule, and how many there may be: what a manifest can hold.
 _LONGEST_RULE, _MOST_RULES = 400, 64
@@ -131,10 +126,6 @@ class Records:
         """Where the file is, which no output may replace; None for tables."""
         return self.source if isinstance(self.source, str) else None
 
-    @property
-    def _names(self) -> list[str]:
-        return [rule.name for rule in self.rules]
-
     def describe(self) -> dict[str, Any]:
         """Public facts, kept in plans and manifests: columns, cell rules, the missing rule."""
         return {
@@ -169,19 +160,17 @@ class Records:
             DataError: As `counts`, or so many records of a user in one cell that sums of squares
                 could pass 64 bits.
         """
-        wanted = checks.items(measures, "measures", least=0, most=len(_MEASURES))
-        names = [each.name for each in wanted]
+        listed = checks.items(measures, "measures", least=0, most=len(_MEASURES))
+        names = [each.name for each in listed]
         if len(set(names)) < len(names):
-            raise InputError(
-                f"measures named {', '.join(names)}", "different names", "give each of them once"
-            )
-        occupancy, (centred, squares, *others) = self._group(wanted)
+            raise InputError(f"measures named {', '.join(names)}", "give each of them once")
+        occupancy, (centred, squares, *others) = self._group(listed)
         return Aggregate(
             occupancy, self.lattice, centred, squares, dict(zip(names, others, strict=True))
         )
 
     def _group(self, measures: Sequence[Measure] | None) -> tuple[Counts, list[np.ndarray]]:
-        """Counts, and with measures also sums, in the order of the counts."""
+        """Returns counts, and with measures also sums, in the order of the counts."""
         uses: dict[str, Use] = {self.value: "number", self.user: "key"}
         for rule in self.rules:
             for name in rule.columns:
@@ -192,34 +181,33 @@ class Records:
             for rule in self.rules:
                 _check_types(columns, dict.fromkeys(rule.columns, rule.use))
             query = _queries(columns, self)
-            found = columns.engine.run(query("DOUBLE", measures))
-            largest = pc.max(found.column("count")).as_py() or 0
+            sums = columns.engine.run(query("DOUBLE", measures))
+            largest = pc.max(sums.column("count")).as_py() or 0
             if measures is not None and largest > 2 ** (53 - 2 * (self.lattice.bits - 1)):
                 check_size(largest, self.lattice)
-                found = columns.engine.run(query("BIGINT", measures))
-        return self._counted(found.combine_chunks())
+                sums = columns.engine.run(query("BIGINT", measures))
+        return self._counted(sums.combine_chunks())
 
-    def _counted(self, found: pa.Table) -> tuple[Counts, list[np.ndarray]]:
-        counts = keys.numbers(found.column("count"))
+    def _counted(self, table: pa.Table) -> tuple[Counts, list[np.ndarray]]:
+        counts = keys.numbers(table.column("count"))
         if len(counts) == 0:
             raise DataError(
                 f"no records in {described(self.source)}",
-                "at least one row with user, cell and value",
                 "check the source, its filters and the missing rule",
             )
-        columns = [found.column(at).combine_chunks() for at in range(len(self.rules) + 1)]
-        for name, column in zip([self.user, *self._names], columns, strict=True):
+        names = [rule.name for rule in self.rules]
+        columns = [table.column(at).combine_chunks() for at in range(len(names) + 1)]
+        for name, column in zip([self.user, *names], columns, strict=True):
             if column.null_count:
                 raise _missing(name, "null")
-        names = [name for name in found.column_names if name in {"centred", "squares", *_MEASURES}]
-        sums = [keys.numbers(found.column(name)) for name in names]
-        there = keys.numbers(found.column("present")) == counts
-        if not there.all() or any(np.isnan(each).any() for each in sums[:1]):
+        sums = [keys.numbers(table.column(name)) for name in _SUMS if name in table.column_names]
+        is_there = keys.numbers(table.column("present")) == counts
+        if not is_there.all() or any(np.isnan(each).any() for each in sums[:1]):
             raise _missing(self.value, "null, NaN or infinite")
         users, *codes = map(_text, columns)
         for rule, code in zip(self.rules, codes, strict=True):
             rule.check(code)
-        cells = pa.table(codes, names=self._names)
+        cells = pa.table(codes, names=names)
         if not self.rules:
             alike = keys.in_arrow(0 * counts)
             all_alike = pa.DictionaryArray.from_arrays(alike, pa.array(["all"], pa.string()))
@@ -230,7 +218,7 @@ class Records:
         return occupancy, [each[order].astype(np.int64) for each in sums]
 
     def _keys(self, cells: pa.Table) -> pa.Table:
-        """Key columns of the cells as people read them."""
+        """Returns key columns of the cells as people read them."""
         for at, rule in enumerate(self.rules):
             key = keys.as_array(rule.keys(cells.column(at).combine_chunks()), rule.name)
             cells = cells.set_column(at, rule.name, key)
@@ -238,35 +226,35 @@ class Records:
 
 
 def check_size(largest: int, lattice: Lattice) -> None:
-    """Refuse memberships whose sum of squares could pass 64 bits."""
+    """Refuses memberships whose sum of squares could pass 64 bits."""
     most = 2 ** (63 - 2 * (lattice.bits - 1)) - 1
     if largest > most:
         raise DataError(
             "a user with too many records in one cell for exact 64-bit sums",
-            f"at most {most:,} with {lattice.bits} tick bits",
-            "use smaller cells or fewer tick bits",
+            f"use smaller cells or fewer tick bits: {most:,} fit with {lattice.bits} tick bits",
         )
 
 
-def _queries(columns: Columns, records: Records) -> Callable[..., str]:
-    """The query of a pass, by the type of its sums and what is measured.
+def _queries(columns: Columns, records: Records) -> Callable[[str, Sequence[Measure] | None], str]:
+    """Returns the query of a pass, by the type of its sums and what is measured.
 
     Sums of whole numbers in floating point are exact in any order below 2^53, and faster than the
     integers of 128 bits that are used beyond.
     """
     engine, lattice = columns.engine, records.lattice
-    who = engine.key(columns.sql[records.user], columns.kinds[records.user])
-    bases = [rule.base(columns) for rule in records.rules]
-    codes = [f"{rule.code(f'base_{at}')} AS key_{at}" for at, rule in enumerate(records.rules)]
     lo, hi = (_number(end) for end in (lattice.bounds.lo, lattice.bounds.hi))
     clipped = f"greatest(least(v, {hi}), {lo})"
     tick = f"CAST(floor(({clipped} - {lo}) * {_number(lattice.factor)} + 0.5e0) AS DOUBLE)"
     tick = f"{tick} - {_number(2 ** (lattice.bits - 1))}"
-    inner = ", ".join(
-        [f"{who} AS who", f"CAST({columns.sql[records.value]} AS DOUBLE) AS v"]
-        + [f"{base} AS base_{at}" for at, base in enumerate(bases)]
-    )
-    groups = ["who", *(f"key_{at}" for at in range(len(bases)))]
+    bases = {f"base_{at}": rule.base(columns) for at, rule in enumerate(records.rules)}
+    codes = [rule.code.format(name) for rule, name in zip(records.rules, bases, strict=True)]
+    groups = ", ".join(["who", *(f"key_{at}" for at in range(len(codes)))])
+    inner = {"who": columns.key(records.user), **bases}
+    inner["v"] = f"CAST({columns.sql[records.value]} AS DOUBLE)"
+    rows = f"(SELECT {_named(inner)} FROM {engine.relation}) AS bases"
+    if records.missing == "public":
+        there = ["v - v = 0", *(f"{name} IS NOT NULL" for name in ("who", *bases))]
+        rows += f" WHERE {' AND '.join(there)}"
 
     def query(kind: str, measures: Sequence[Measure] | None) -> str:
         # Arithmetic tells NaN from numbers: DuckDB answers isnan() from statistics. In floating
@@ -275,28 +263,24 @@ def _queries(columns: Columns, records: Records) -> Callable[..., str]:
         value = f"CASE WHEN v - v = 0 THEN {value} END"
         if measures is not None and kind == "DOUBLE":
             value = f"{tick} + (v - v)"
-        rows = ", ".join(["who", *codes, f"{value} AS tick"])
         added = {} if measures is None else {"centred": "tick", "squares": "tick * tick"}
         for name, each in zip(_MEASURES, measures or (), strict=False):
             above = f"CASE WHEN tick > {each.edge(lattice)} THEN {2**lattice.bits} ELSE 0 END"
             added[name] = f"CAST({above} AS {kind})"
-        sums = "".join(
-            f", CAST(coalesce(sum({each}), 0) AS {kind}) AS {name}" for name, each in added.items()
-        )
-        bare = ["who", *(f"base_{at}" for at in range(len(bases)))]
-        there = " AND ".join(["v - v = 0", *(f"{name} IS NOT NULL" for name in bare)])
-        chosen = f"SELECT {rows} FROM (SELECT {inner} FROM {engine.relation}) AS bases"
-        chosen += f" WHERE {there}" * (records.missing == "public")
-        return (
-            f"SELECT {', '.join(groups)}, count(*) AS count, count(tick) AS present{sums} "
-            f"FROM ({chosen}) AS ticks GROUP BY {', '.join(groups)}"
-        )
+        sums = {name: f"CAST(coalesce(sum({x}), 0) AS {kind})" for name, x in added.items()}
+        coded = {f"key_{at}": code for at, code in enumerate(codes)}
+        inside = f"SELECT {_named({'who': 'who', **coded, 'tick': value})} FROM {rows}"
+        outside = _named({"count": "count(*)", "present": "count(tick)", **sums})
+        return f"SELECT {groups}, {outside} FROM ({inside}) AS ticks GROUP BY {groups}"
 
     return query
 
 
+def _named(columns: dict[str, str]) -> str:
+    return ", ".join(f"{expression} AS {name}" for name, expression in columns.items())
+
+
 def _number(value: float) -> str:
-    """A number of SQL in floating point."""
     text = repr(float(value))
     return text if "e" in text else f"{text}e0"
 
@@ -306,15 +290,12 @@ def _text(column: pa.Array[Any]) -> pa.Array[Any]:
 
 
 def _check_types(columns: Columns, uses: dict[str, Use]) -> None:
-    """Refuse columns that are no numbers or times where these are needed, or no keys."""
+    """Refuses columns that are no numbers or times where these are needed, or no keys."""
     for name, use in uses.items():
         fitting, allowed = _FITS[use]
         if columns.kinds[name] not in fitting:
-            raise DataError(
-                f"the column {name!r} holds {columns.types[name].lower()}",
-                allowed,
-                "convert it, or name another column",
-            )
+            kind = columns.types[name].lower()
+            raise DataError(f"the column {name!r} holds {kind}", f"convert it to {allowed}")
 
 
 def _check_names(user: str, value: str, rules: tuple[Rule, ...]) -> None:
@@ -323,31 +304,27 @@ def _check_names(user: str, value: str, rules: tuple[Rule, ...]) -> None:
     if not sound or any(len(str(rule)) > _LONGEST_RULE for rule in rules):
         raise InputError(
             "a user, value or cell that is no column",
-            f"printable names of up to {keys.LONGEST_NAME} characters, and at most {_MOST_RULES} "
-            f"cell rules of up to {_LONGEST_RULE} characters each",
-            'give for example user="tailnum", value="speed", by=["dest"]',
+            f"give printable names of up to {keys.LONGEST_NAME} characters, and at most "
+            f"{_MOST_RULES} cell rules of up to {_LONGEST_RULE} characters each",
         )
     read = [column for rule in rules for column in rule.columns]
-    roles({"value": value}, {"user": user, "cell": read})
+    checks.roles({"value": value}, {"user": user, "cell": read})
     if user.casefold() in {str(rule).casefold() for rule in rules}:
         raise InputError(
             f"the user column {user!r} as cell, which would publish who is who",
-            "cells of several users",
-            "leave it out of by",
+            "leave it out of by: cells hold several users",
         )
     if len(set(names)) != len(names) or set(names) & RESERVED:
         raise InputError(
             f"cell columns named {', '.join(names)}",
-            f"different names, none of {', '.join(sorted(RESERVED))}",
-            "rename a column of the source; where two rules call their keys alike, give one a copy "
-            "of its column under another name, or hexagons another resolution",
+            f"rename a column of the source: names differ and are none of "
+            f"{', '.join(sorted(RESERVED))}; hexagons may have another resolution",
         )
 
 
 def _missing(name: str, what: str) -> DataError:
     return DataError(
         f"{what} in the column {name!r}",
-        "a user, cells and a finite value in every row",
-        'clean the records, or declare missing="public" to drop such rows if it is public '
-        "which they are",
+        'clean the records, or declare missing="public" to drop rows without a user, a cell or a '
+        "finite value, if it is public which they are",
     )

@@ -4,29 +4,23 @@ Files, frames and tables of Ibis are read into our own DuckDB, whoever holds the
 stay where they are.
 """
 
-from __future__ import annotations
-
 import glob
 import os
 import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from shoal import checks
 from shoal.data.csv import CODECS, called, codec_of, file_literal, header, read_texts
-from shoal.data.engines import DuckDB, Spark, duckdb, engine_errors, kind_of
+from shoal.data.engines import DuckDB, Kind, Spark, duckdb, engine_errors, kind_of
 from shoal.errors import DataError, InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from shoal.data.engines import Kind
 
 # What a column is for: public keys, numbers, numbers or truths, texts, or times.
 Use = Literal["key", "number", "answer", "text", "time"]
@@ -42,7 +36,6 @@ _FORMS = {
     "DATE": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
 }
 _NUMBER = "regexp_matches(c, '^-?[0-9]+([.][0-9]+)?$')"
-_SEPARATORS = {";": "semicolons", "\t": "tabs"}
 # One connection of the user's own is no place for two threads.
 _READING = Lock()
 
@@ -52,20 +45,45 @@ class Columns:
     """By names of columns: what queries call them, what they hold, the engine's word for it."""
 
     engine: DuckDB | Spark
-    sql: Mapping[str, str]
-    kinds: Mapping[str, Kind]
-    types: Mapping[str, str]
+    sql: dict[str, str]
+    kinds: dict[str, Kind]
+    types: dict[str, str]
+
+    def key(self, name: str) -> str:
+        """Returns a public key as it is grouped by."""
+        return self.engine.key(self.sql[name], self.kinds[name])
+
+
+def read_columns(
+    source: object,
+    *,
+    private: Mapping[str, str | None],
+    public: Mapping[str, str | None],
+    texts: bool = False,
+) -> pa.Table:
+    """Returns columns of records by their roles, in the order of the source's rows. Private."""
+    checks.roles(private, public)
+    hidden = [name for name in private.values() if name is not None]
+    uses: dict[str, Use] = dict.fromkeys(hidden, "text" if texts else "answer")
+    uses.update({name: "key" for name in public.values() if name is not None})
+    place = located(source)
+    with opened(place, uses, hidden) as columns:
+        chosen = ", ".join(f"{columns.sql[name]} AS c{at}" for at, name in enumerate(uses))
+        table = columns.engine.run(f"SELECT {chosen} FROM {columns.engine.relation}")
+    if table.num_rows == 0:
+        raise DataError(f"no rows in {described(place)}", "check the source and its filters")
+    return table.rename_columns(list(uses))
 
 
 def located(source: object) -> object:
-    """A path as text that no change of the working folder moves; anything else as it is."""
+    """Returns a path as text that no change of the working folder moves; anything else as it is."""
     if isinstance(source, str | os.PathLike):
         return os.path.join(os.getcwd(), checks.path(source, "a source"))
     return source
 
 
 def described(source: object) -> str:
-    """A source in public words: its path, or what kind of table it is."""
+    """Returns a source in public words: its path, or what kind of table it is."""
     return called(source) if isinstance(source, str) else f"the {_library(source)} table"
 
 
@@ -73,12 +91,7 @@ def described(source: object) -> str:
 def opened(
     source: object, uses: Mapping[str, Use], private: Collection[str] = ()
 ) -> Iterator[Columns]:
-    """Columns of a source by the names that it has for them, in an engine, in a block.
-
-    Raises:
-        InputError: No source of records, or a private column that folders are named for.
-        DataError: It cannot be read, changed meanwhile, or has no such columns.
-    """
+    """Yields columns of a source by the names that it has for them, in an engine."""
     with engine_errors(described(source)):
         if _library(source) == "pyspark":
             yield _typed(Spark(_spark_columns(source, uses)), uses, ())
@@ -94,18 +107,20 @@ def opened(
         if _states(source) != before:
             raise DataError(
                 f"the file {called(source)} changed while it was read",
-                "a file that stays as it is until the command is done",
                 "ask again once the file is complete",
             )
 
 
 def files_of(path: str) -> list[str]:
-    """Files of a path, a pattern, or a folder of Parquet files, by the order of their names."""
+    """Returns files of a path, a pattern, or a folder of Parquet files, in the order of names."""
     if os.path.isdir(path):
-        folder = Path(path)
-        found = [str(each) for each in folder.rglob("*") if _is_like(each, PARQUET)]
-        # What begins so are notes of Spark and others.
-        found = [each for each in found if not {"_", "."} & _initials(Path(each), folder)]
+        each_file = (each for each in Path(path).rglob("*") if _is_like(each, PARQUET))
+        # What begins with these signs are notes of Spark and others.
+        found = [
+            str(each)
+            for each in each_file
+            if not any(part[0] in "_." for part in each.relative_to(path).parts)
+        ]
     else:
         # Names of folders that are there are no patterns.
         root = next(each for each in Path(path).parents if each.is_dir())
@@ -115,14 +130,10 @@ def files_of(path: str) -> list[str]:
     if len(set(map(codec_of, found))) != 1 or not all(_is_like(each, ENDINGS) for each in found):
         raise DataError(
             f"{'files of several kinds' if found else 'no file of records'} at {called(path)}",
-            f"a file that ends in {', '.join(ENDINGS)}, a pattern of such, or a folder of Parquet",
-            "check the path, put a pattern in quotes, or convert the file",
+            f"give a file that ends in {', '.join(ENDINGS)}, a pattern of such (put a pattern in "
+            "quotes), or a folder of Parquet files",
         )
     return sorted(set(found), key=os.fsencode)
-
-
-def _initials(path: Path, folder: Path) -> set[str]:
-    return {part[0] for part in path.relative_to(folder).parts}
 
 
 def _is_like(path: object, endings: tuple[str, ...]) -> bool:
@@ -130,7 +141,6 @@ def _is_like(path: object, endings: tuple[str, ...]) -> bool:
 
 
 def _states(path: str) -> dict[str, tuple[int, int]]:
-    """Size and time of each file."""
     states = {each: os.stat(each) for each in files_of(path)}
     return {each: (state.st_size, state.st_mtime_ns) for each, state in states.items()}
 
@@ -138,7 +148,7 @@ def _states(path: str) -> dict[str, tuple[int, int]]:
 def _read_files(
     files: list[str], uses: Mapping[str, Use], private: Collection[str], connection: Any
 ) -> list[str]:
-    """Make `records` of files; gives names of columns that are texts for want of a type."""
+    """Makes `records` of files; returns names of columns that are texts for want of a type."""
     if not codec_of(files[0]):
         return _read_parquet(files, uses, private, connection)
     names = header(files[0])
@@ -147,8 +157,7 @@ def _read_files(
         if header(each) != names:
             raise DataError(
                 f"another first line in {called(each)} than in {called(files[0])}",
-                "files with the same columns in the same order",
-                "write one of the files anew, or name fewer files",
+                "name files with the same columns in the same order",
             )
     read_texts(connection, files, names, uses)
     return [name for name, use in uses.items() if use == "key"]
@@ -157,7 +166,7 @@ def _read_files(
 def _read_parquet(
     files: list[str], uses: Mapping[str, Use], private: Collection[str], connection: Any
 ) -> list[str]:
-    """Parquet files of the same columns; a folder such as month=5 is a column, too."""
+    """Reads Parquet files of the same columns; a folder such as month=5 is a column, too."""
     import pyarrow.parquet as pq
 
     schemas = [pq.read_schema(each) for each in files]
@@ -168,8 +177,7 @@ def _read_parquet(
     if {*private} & {*hive}:
         raise InputError(
             f"a private column that folders are named for: {', '.join(private)}",
-            "a column of the files: names of folders are public",
-            "name another column",
+            "name a column of the files: names of folders are public",
         )
     for schema in schemas:
         _check_digits(schema, private)
@@ -185,8 +193,7 @@ def _read_parquet(
     if len(shapes) > 1 or len(set(folded)) < len(folded):
         raise DataError(
             f"columns of {called(files[0])} and files beside it that are not alike, or not unique",
-            "files whose columns have the same types, and names that differ in more than case",
-            "write one of the files anew, rename a column, or name fewer files",
+            "name files whose columns have the same types, and names that differ in more than case",
         )
     connection.execute(f"CREATE TEMP VIEW records AS {select(chosen, ', '.join(places), options)}")
     return hive
@@ -195,49 +202,40 @@ def _read_parquet(
 def _read_table(
     source: Any, uses: Mapping[str, Use], private: Collection[str], connection: Any
 ) -> None:
-    """Make `records` of a frame, or of a table of Ibis, which its own engine reads."""
-    kind = _library(source)
-    if kind == "ibis" and hasattr(source, "to_pyarrow"):
-        _check_names(source.columns, uses, described(source))
-        with _READING:
-            table = source.select(*uses).to_pyarrow()
-    elif kind in {"pandas", "polars", "pyarrow"} and hasattr(type(source), "columns"):
-        table = _frame_in_arrow(source, uses, private)
-    else:
+    """Makes `records` of a frame, or of a table of Ibis, which its own engine reads."""
+    kind, names = _library(source), list(uses)
+    lazy = hasattr(source, "collect_schema")
+    if kind not in {"ibis", "pandas", "polars", "pyarrow"} or not hasattr(type(source), "columns"):
         raise InputError(
             f"records of type {type(source).__name__}",
-            "a path, a PyArrow, Polars or pandas table, a Spark frame, or an Ibis table",
-            "convert them to one of these",
+            "give a path, a PyArrow, Polars or pandas table, a Spark frame, or an Ibis table",
         )
+    known = source.collect_schema().names() if lazy else source.columns
+    _check_names(source.schema.names if kind == "pyarrow" else known, uses, described(source))
+    if kind == "ibis":
+        with _READING:
+            table = source.select(*names).to_pyarrow()
+    elif kind == "pandas":
+        for name in private:
+            if source[name].dtype == object:
+                raise DataError(
+                    f"the private column {name!r} holds Python objects",
+                    "give it one type for all its cells, for example with astype(float)",
+                )
+        table = pa.Table.from_pandas(source[names], preserve_index=False)
+    elif kind == "polars":
+        chosen = source.select(*names)
+        table = (chosen.collect() if lazy and hasattr(chosen, "collect") else chosen).to_arrow()
+    else:
+        table = pa.table(source.select(names))
     _check_digits(table.schema, private)
-    columns = [_plain(table.column(name)) for name in uses]
-    given = pa.Table.from_arrays(columns, names=[f"c{at}" for at in range(len(columns))])
-    connection.register("records", given)
-
-
-def _frame_in_arrow(frame: Any, uses: Mapping[str, Use], private: Collection[str]) -> pa.Table:
-    kind, lazy = _library(frame), hasattr(frame, "collect_schema")
-    known = frame.collect_schema().names() if lazy else frame.columns
-    known = frame.schema.names if kind == "pyarrow" else known
-    _check_names(known, uses, described(frame))
-    if kind == "pyarrow":
-        return pa.table(frame.select(list(uses)))
-    if kind == "polars":
-        chosen = frame.select(*uses)
-        found: pa.Table = (chosen.collect() if hasattr(chosen, "collect") else chosen).to_arrow()
-        return found
-    for name in private:
-        if frame[name].dtype == object:
-            raise DataError(
-                f"the private column {name!r} holds Python objects",
-                "a column of one type for all its cells, such as float64",
-                "convert it first, for example with astype(float)",
-            )
-    return pa.Table.from_pandas(frame[list(uses)], preserve_index=False)
+    columns = [_plain(table.column(name)) for name in names]
+    plain = pa.Table.from_arrays(columns, names=[f"c{at}" for at in range(len(columns))])
+    connection.register("records", plain)
 
 
 def _plain(column: Any) -> Any:
-    """A column of Arrow without a dictionary, or half precision, which DuckDB does not read."""
+    """Returns a column without a dictionary, or half precision, which DuckDB does not read."""
     if pa.types.is_dictionary(column.type):
         return column.cast(column.type.value_type)
     return column.cast(pa.float32()) if pa.types.is_float16(column.type) else column
@@ -250,7 +248,7 @@ def _spark_columns(frame: Any, uses: Mapping[str, Use]) -> Any:
 
 
 def _typed(engine: DuckDB | Spark, uses: Mapping[str, Use], texts: Collection[str]) -> Columns:
-    """What each column is; keys of texts or floats get the type that their whole column has.
+    """Says what each column is; keys of texts or floats get the type that their whole column has.
 
     A column of texts without a type is whole numbers, truths or dates if every cell is one in its
     one form; a column of floats is whole numbers if all are, as pandas has them beside a missing
@@ -261,14 +259,14 @@ def _typed(engine: DuckDB | Spark, uses: Mapping[str, Use], texts: Collection[st
     sql = {name: f"c{at}" for at, name in enumerate(uses)}
     for name in uses:
         column = sql[name]
+        rows = f"SELECT DISTINCT {column} AS c FROM {engine.relation}"
         if name in texts:
             for target, form in _FORMS.items():
                 valid = f"regexp_matches(c, '{form}') AND TRY_CAST(c AS {target}) IS NOT NULL"
-                if _every(engine, f"SELECT DISTINCT {column} AS c FROM {engine.relation}", valid):
+                if _every(engine, rows, valid):
                     sql[name], kinds[name] = f"CAST({column} AS {target})", kind_of(target)
                     break
             else:
-                rows = f"SELECT DISTINCT {column} AS c FROM {engine.relation}"
                 if _every(engine, rows, _NUMBER) and not _every(engine, rows, "NOT c LIKE '%.%'"):
                     kinds[name], types[name] = "float", "numbers with fractions"
         elif uses[name] == "key" and kinds[name] == "float":
@@ -284,66 +282,58 @@ def _typed(engine: DuckDB | Spark, uses: Mapping[str, Use], texts: Collection[st
 
 def _every(engine: DuckDB | Spark, rows: str, holds: str) -> bool:
     """Whether something holds of all that is there."""
-    found = engine.run(f"SELECT bool_and({holds}) AS every FROM ({rows}) AS r WHERE c IS NOT NULL")
-    return bool(found.column("every")[0].as_py())
+    query = f"SELECT bool_and({holds}) AS every FROM ({rows}) AS r WHERE c IS NOT NULL"
+    return bool(engine.run(query).column("every")[0].as_py())
 
 
 def _check_names(
     known: Sequence[object], needed: Collection[str], source: str, *, is_csv: bool = False
 ) -> None:
-    """Refuse columns that are not there, or whose names are another's but for case.
+    """Refuses columns that are not there, or whose names are another's but for case.
 
     The first line of a CSV file may be a record: its names are told only if one is asked for.
     """
     texts = [name for name in known if isinstance(name, str)]
     folded = [name.casefold() for name in texts]
     for name in needed:
-        if name not in texts:
-            told = not is_csv or any(each in texts for each in needed)
-            raise DataError(
-                f"no column {name!r} in {source}{_meant(name, texts) if told else ''}",
-                _first_line(texts) if is_csv else f"one of {', '.join(sorted(texts))}",
-                "check the spelling",
-            )
         if folded.count(name.casefold()) > 1:
             raise DataError(
                 f"columns of {source} that are called {name!r} but for case",
-                "names that differ in more than case",
-                "rename one of them",
+                "rename one of them: names differ in more than case",
+            )
+        if name not in texts:
+            near = "" if is_csv and not {*needed} & {*texts} else _suggestions(name, texts)
+            columns = f"one of the {len(texts)} columns that the first line names"
+            for mark, plural in ((";", "semicolons"), ("\t", "tabs")):
+                if is_csv and len(texts) == 1 and mark in texts[0]:
+                    columns += f"; it seems to be separated by {plural}: write it with commas"
+            raise DataError(
+                f"no column {name!r} in {source}{near}",
+                f"give {columns if is_csv else 'one of ' + ', '.join(sorted(texts))}",
             )
 
 
-def _meant(name: str, known: Sequence[str]) -> str:
+def _suggestions(name: str, known: Sequence[str]) -> str:
     plain = {re.sub(r"[\W_]", "", each.casefold()): each for each in known}
     near = get_close_matches(re.sub(r"[\W_]", "", name.casefold()), plain, n=3, cutoff=0.7)
     return f" (did you mean {' or '.join(repr(plain[each]) for each in near)}?)" if near else ""
 
 
-def _first_line(names: Sequence[str]) -> str:
-    told = f"one of the {len(names)} columns that the first line names, with commas between"
-    for mark, plural in _SEPARATORS.items():
-        if len(names) == 1 and mark in names[0]:
-            told += f": the file seems to be separated by {plural}, write it with commas"
-    return told
-
-
 def _check_digits(schema: pa.Schema, private: Collection[str]) -> None:
-    """Refuse private decimals that DuckDB would read by the digits of the longest cell."""
+    """Refuses private decimals that DuckDB would read by the digits of the longest cell."""
     for name in private:
         kind: Any = schema.field(name).type
         if pa.types.is_decimal(kind) and kind.precision > _MOST_DIGITS:
             raise DataError(
                 f"the private column {name!r} holds decimals of {kind.precision} digits",
-                f"at most {_MOST_DIGITS} digits, or floating point",
-                "convert it to DECIMAL(38, s) or double",
+                f"convert it to DECIMAL({_MOST_DIGITS}, s) or double",
             )
 
 
 def _library(source: object) -> str:
-    """The package that an object's type is of."""
     return type(source).__module__.split(".")[0]
 
 
 def quoted(name: str) -> str:
-    """A name of a column in SQL."""
+    """Returns a name of a column in SQL."""
     return '"' + name.replace('"', '""') + '"'

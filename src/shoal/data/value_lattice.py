@@ -1,19 +1,14 @@
 """The lattice of values: real numbers in public bounds become integers before they are added."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import checks
 from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MOST_BITS = 24
 # Floating-point numbers within a tick, at least: `Lattice.rounding` counts on it.
@@ -48,17 +43,15 @@ class Bounds:
         if not self.lo < self.hi or self.width < _NARROWEST:
             raise InputError(
                 f"bounds are ({self.lo:g}, {self.hi:g})",
-                "two finite numbers, the lower one first, no nearer than 1e-100",
-                "give for example bounds=(0, 65)",
+                "give two finite numbers, the lower one first, no nearer than 1e-100",
             )
 
     @classmethod
-    def of(cls, bounds: Bounds | tuple[float, float]) -> Bounds:
-        """Check a pair of numbers, in the value's unit; return bounds as they are."""
+    def of(cls, bounds: "Bounds | tuple[float, float]") -> "Bounds":
+        """Returns bounds of a pair of numbers, in the value's unit; bounds as they are."""
         if isinstance(bounds, Bounds):
             return bounds
-        lo, hi = checks.items(bounds, "bounds", least=2, most=2)
-        return cls(lo, hi)
+        return cls(*checks.items(bounds, "bounds", least=2, most=2))
 
     @property
     def width(self) -> Fraction:
@@ -72,9 +65,6 @@ class Lattice:
 
     A tick count t in 0..2^bits stands for the value lo + U t / 2^bits. One record moves a sum of
     ticks by at most 2^bits, so rounding is inside every sensitivity that uses the width U.
-
-    Raises:
-        InputError: The ticks would be finer than the floating-point numbers near the bounds.
 
     Example:
         >>> Lattice(Bounds(0, 8), bits=4).ticks(np.array([-1.0, 0.2, 0.3, 8.0])).tolist()
@@ -90,8 +80,8 @@ class Lattice:
         spacing = math.ulp(max(abs(self.bounds.lo), abs(self.bounds.hi), _SMALLEST))
         if self.bounds.width / 2**self.bits < _SPACINGS * spacing:
             raise InputError(
-                f"{self.bits} tick bits for bounds ({self.bounds.lo:g}, {self.bounds.hi:g})",
-                "ticks far coarser than the numbers near the bounds",
+                f"{self.bits} tick bits for bounds ({self.bounds.lo:g}, {self.bounds.hi:g}), finer "
+                "than the numbers near the bounds allow",
                 "widen the bounds or subtract a public constant from the values",
             )
 
@@ -109,12 +99,12 @@ class Lattice:
         return float(2**self.bits / self.bounds.width)
 
     def ticks(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Ticks of finite values: floor((clip(x) - lo) * factor + 1/2), as in the engines."""
+        """Returns ticks of finite values: floor((clip(x) - lo) * factor + 1/2), as engines do."""
         clipped = np.clip(values, self.bounds.lo, self.bounds.hi)
         return np.floor((clipped - self.bounds.lo) * self.factor + 0.5).astype(np.int64)
 
     def value(self, numerator: int, denominator: int) -> float:
-        """The value at a share of the width above lo, correctly rounded to a float."""
+        """Returns the value at a share of the width above lo, correctly rounded to a float."""
         lo, (up, down) = Fraction(self.bounds.lo), self.bounds.width.as_integer_ratio()
         whole = lo.denominator * down * denominator
         # Dividing two integers rounds once, unlike floating-point arithmetic on the parts.

@@ -1,1 +1,87 @@
-"""Pictures of public facts."""
+"""Pictures of public facts: chosen by the kind of the subject, written by the ending of a name."""
+
+import io
+import os
+from pathlib import Path
+
+from shoal import checks, files
+from shoal.errors import InputError, MissingPartError
+from shoal.release.manifest import CONFIDENCE
+
+_ENDINGS = (".png", ".svg", ".pdf")
+
+
+def picture(
+    subject: object,
+    path: str | os.PathLike[str],
+    *,
+    confidence: float | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Draw public facts: counts, errors of a plan, methods compared, or a release.
+
+    Args:
+        subject: Counts, a plan, a release of cells, a comparison of mechanisms, a frontier of
+            plans, a trial's plan, a released trial, a plan of questions, or their answers.
+            Released cells that are hexagons are drawn as a map.
+        path: Where to; the ending chooses PNG, SVG or PDF.
+        confidence: Of the intervals of what was released; 0.95 unless given.
+        overwrite: Replace a file that is there.
+
+    Raises:
+        InputError: Another subject or ending, or an unusable confidence.
+        DocumentError: There is a file already, or the place cannot be written.
+        MissingPartError: Matplotlib is not installed.
+
+    Guarantees: G-REFUSE.
+
+    Example:
+        >>> import tempfile, shoal
+        >>> counts = shoal.Counts.from_counts(["a", "b"], [1, 1], [2, 5])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     picture(counts, f"{folder}/counts.svg")
+    """
+    place = check_picture(path)
+    from matplotlib import rc_context
+
+    from shoal.pictures import cells, trials
+
+    released, planned = cells.RELEASED | trials.RELEASED, cells.PLANNED | trials.PLANNED
+    kind = next((each for each in (*released, *planned) if isinstance(subject, each)), None)
+    if kind is None:
+        raise InputError(
+            f"a subject of type {type(subject).__name__}",
+            "give counts, a plan, a release, a comparison, a frontier, a trial, or questions",
+        )
+    if confidence is not None and kind not in released:
+        raise InputError(
+            f"a confidence with a subject of type {type(subject).__name__}",
+            "leave it out: only pictures of what was released have intervals",
+        )
+    image = io.BytesIO()
+    # With the fonts of a user's own settings, but never by LaTeX.
+    with rc_context({"text.usetex": False, "text.parse_math": True}):
+        if kind in released:
+            figure = released[kind](subject, CONFIDENCE if confidence is None else confidence)
+        else:
+            figure = planned[kind](subject)
+        figure.savefig(image, dpi=150, format=Path(place).suffix[1:].lower())
+    files.write_bytes(place, image.getvalue(), overwrite=overwrite)
+
+
+def check_picture(path: str | os.PathLike[str]) -> str:
+    """Returns the path of a picture, or refuses before any work what cannot be drawn."""
+    place = checks.path(path)
+    if Path(place).suffix.lower() not in _ENDINGS:
+        raise InputError(
+            f"a picture named {checks.shown(place, 300)}",
+            f"choose a name that ends in {', '.join(_ENDINGS)}",
+        )
+    try:
+        import matplotlib.figure  # noqa: F401
+    except Exception as error:
+        raise MissingPartError(
+            f"no pictures without matplotlib ({type(error).__name__} when it is imported)",
+            'run pip install "shoal[pictures]", or look at its settings',
+        ) from None
+    return place

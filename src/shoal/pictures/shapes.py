@@ -1,20 +1,17 @@
 """The shapes of all pictures: intervals by name, curves, and ranked dots."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
+from numpy.typing import NDArray
 
 from shoal.errors import printable
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from numpy.typing import NDArray
-
+Floats = NDArray[np.float64]
 BLUE, ORANGE, GREY, DARK, PALE = "#1f6f8b", "#d1495b", "#8d99ae", "#333333", "#eeeeee"
 # Told apart by people who see no red or no green (Okabe and Ito).
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5d3a9b", "#7a5c3e")
@@ -28,9 +25,7 @@ _FINE = 1e3
 def new(
     title: str, size: tuple[float, float], shape: tuple[int, int] = (1, 1), **options: Any
 ) -> tuple[Figure, list[Axes]]:
-    """A figure of a size in inches with its panels, in rows and columns."""
-    from matplotlib.figure import Figure
-
+    """Returns a figure of a size in inches with its panels, in rows and columns."""
     figure = Figure(figsize=size, layout="constrained")
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     axes = figure.subplots(*shape, squeeze=False, **options).ravel().tolist()
@@ -44,11 +39,11 @@ def new(
 def intervals(
     axis: Axes,
     names: Sequence[str],
-    value: NDArray[np.float64],
-    ends: tuple[NDArray[np.float64], NDArray[np.float64]],
+    value: Floats,
+    ends: tuple[Floats, Floats],
     hollow: NDArray[np.bool_] | None = None,
 ) -> None:
-    """A row a name, downwards: its value as a dot with its interval, grey and hollow if pooled."""
+    """Draws a row a name, downwards: its value as a dot with its interval, hollow if pooled."""
     place = np.arange(len(names))
     pooled = np.zeros(len(names), bool) if hollow is None else hollow
     for rows, line, face, label in (
@@ -65,51 +60,69 @@ def intervals(
     axis.grid(visible=False, axis="y")
 
 
+def rows(
+    title: str, names: Sequence[str], value: Floats, ends: tuple[Floats, Floats], label: str
+) -> tuple[Figure, Axes]:
+    """Returns a figure of intervals in one panel."""
+    figure, (axis,) = new(title, (8.5, 1.6 + 0.24 * min(len(names), MOST_NAMED)))
+    intervals(axis, names, value, ends)
+    axis.set_xlabel(label)
+    return figure, axis
+
+
+def pairs(
+    title: str, names: Sequence[str], label: str, columns: Mapping[str, Sequence[float | None]]
+) -> Figure:
+    """Returns a figure of two positive numbers a row; the second may be missing."""
+    first, second = (np.array(column, float) for column in columns.values())
+    ends = np.fmin(first, second), np.fmax(first, second)
+    figure, axis = rows(title, names, first, ends, label)
+    axis.lines[0].set_label(next(iter(columns)))
+    axis.plot(second, np.arange(len(names)), "D", color=ORANGE, label=[*columns][1])
+    logarithmic(axis, "x")
+    legend(figure, axis)
+    return figure
+
+
 def ranked(
-    axis: Axes,
-    value: NDArray[Any],
-    label: str = "",
-    colour: str = BLUE,
-    ends: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+    axis: Axes, value: NDArray[Any], label: str = "", ends: tuple[Floats, Floats] | None = None
 ) -> NDArray[np.int64]:
-    """A column each, from the smallest value to the largest; returns their order."""
+    """Draws a dot each, from the smallest value to the largest; returns their order."""
     order = np.argsort(value, kind="stable")
     place = np.arange(1, len(order) + 1)
     if ends is not None:
-        axis.vlines(place, ends[0][order], ends[1][order], color=colour, linewidth=0.8, alpha=0.5)
-    axis.plot(place, value[order], "o", color=colour, markersize=2.5, label=label)
+        axis.vlines(place, ends[0][order], ends[1][order], color=BLUE, linewidth=0.8, alpha=0.5)
+    axis.plot(place, value[order], "o", color=BLUE, markersize=2.5, label=label)
     return order
 
 
 def curve(
     axis: Axes, x: Sequence[float], y: Sequence[float], label: str, at: int, style: str = "-"
 ) -> None:
-    """A line with a marker a point; its number decides how it looks, later ones are thinner."""
+    """Draws a line with a marker a point; its number decides its looks, later ones are thinner."""
     marker = MARKERS[(at + at // len(COLOURS)) % len(MARKERS)]
     look: dict[str, Any] = {"color": COLOURS[at % len(COLOURS)], "marker": marker, "markersize": 5}
     axis.plot(x, y, style, label=label, linewidth=1.2 + 3 * 0.7**at, **look)
 
 
 def logarithmic(axis: Axes, which: str) -> None:
-    """Make an axis, `x` or `y`, logarithmic, with ordinary numbers as ticks."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    getattr(axis, f"set_{which}scale")("log")
-    low, high = getattr(axis, f"get_{which}lim")()
-    ticks = getattr(axis, f"{which}axis")
+    """Makes an axis, `x` or `y`, logarithmic, with ordinary numbers as ticks."""
+    axis.set(**{f"{which}scale": "log"})
+    ticks = axis.xaxis if which == "x" else axis.yaxis
+    low, high = ticks.get_view_interval()
     ticks.set_major_locator(LogLocator(subs=(1, 2, 5) if high < _FINE * low else (1,), numticks=30))
-    ticks.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    ticks.set_minor_formatter(NullFormatter())
+    ticks.set_major_formatter("{x:g}")
+    ticks.set_minor_formatter("")
 
 
 def legend(figure: Figure, axis: Axes, columns: int = 2) -> None:
-    """What is drawn in a panel, below all of them."""
+    """Says below all panels what is drawn in one."""
     look: dict[str, Any] = {"ncols": columns, "frameon": False, "fontsize": 9}
     figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", **look)
 
 
 def plain_name(name: str, most: int = 60) -> str:
-    r"""A name as Matplotlib's text: cut, printable, and never read as a formula.
+    r"""Returns a name as Matplotlib's text: cut, printable, and never read as a formula.
 
     Example:
         >>> print(plain_name("$10 to $99"))

@@ -1,33 +1,27 @@
 """Pictures of trials: what each mechanism would report, effects, questions and their answers."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from shoal.pictures import shapes
 from shoal.pictures.shapes import GREY, MOST_NAMED, ORANGE
 from shoal.privacy.budget import show
+from shoal.trials.forecast import TrialPlan
 from shoal.trials.mechanism_forecasts import NAMES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from matplotlib.figure import Figure
-
-    from shoal.trials.forecast import TrialPlan
-    from shoal.trials.questions.plan_facts import QuestionsFacts
-    from shoal.trials.questions.result import PrivateAnswers
-    from shoal.trials.result import PrivateTrial
+from shoal.trials.questions.plan_facts import QuestionsFacts
+from shoal.trials.questions.result import PrivateAnswers
+from shoal.trials.result import PrivateTrial
 
 # From an eighth to eight times the plan's loss.
 _FACTORS = 2.0 ** np.arange(-3, 4)
 
 
 def draw_plan(plan: TrialPlan) -> Figure:
-    """Standard error of the effect against the loss of one outcome, a curve a mechanism."""
+    """Draws the standard error of the effect by the loss of an outcome, a curve a mechanism."""
     epsilons = (plan.epsilon * _FACTORS).tolist()
     rows = plan.against(epsilon=[f"{epsilon:.6g}" for epsilon in epsilons]).to_pylist()
     title = f"{plan.n:,} units in {len(plan.sizes):,} clusters: what each mechanism would report"
@@ -48,7 +42,7 @@ def draw_plan(plan: TrialPlan) -> Figure:
 
 
 def draw_effects(trial: PrivateTrial, confidence: float) -> Figure:
-    """The effect of every arm: of all units, and cluster by cluster where there are several."""
+    """Draws the effect of every arm: of all units, and cluster by cluster if several."""
     effects = trial.effects(confidence)
     clusters = [str(name) for name in trial.assignment.clusters.to_pylist()]
     names = ["all units", *(clusters if len(clusters) > 1 else [])]
@@ -73,36 +67,35 @@ def draw_effects(trial: PrivateTrial, confidence: float) -> Figure:
 
 
 def draw_widths(plan: QuestionsFacts) -> Figure:
-    """Half of each predicted 95% interval, with noise and without, a row a question."""
+    """Draws half of each predicted 95% interval, with noise and without, a row a question."""
     found = plan.predicted
-    noisy, plain = (
-        np.array([getattr(each, name) for each in found])
-        for name in ("half_width", "plain_half_width")
-    )
+    halves = {
+        "with noise": [each.half_width for each in found],
+        "without noise": [each.plain_half_width for each in found],
+    }
     title = f"{plan.columns.n:,} units, epsilon {show(plan.epsilon)}"
-    figure, (axis,) = shapes.new(title, _size(found))
-    shapes.intervals(axis, [each.question for each in found], noisy, (plain, noisy))
-    axis.lines[0].set_label("with noise")
-    axis.plot(plain, np.arange(len(found)), "o", color=GREY, markersize=4, label="without noise")
-    axis.set_xlabel("half of the predicted 95% interval, in the outcome's unit")
-    shapes.logarithmic(axis, "x")
-    shapes.legend(figure, axis)
-    return figure
+    label = "half of the predicted 95% interval, in the outcome's unit"
+    return shapes.pairs(title, [each.question for each in found], label, halves)
 
 
 def draw_answers(release: PrivateAnswers, confidence: float) -> Figure:
-    """Each answer with its interval, a row a question."""
+    """Draws each answer with its interval, a row a question."""
     found = list(release.estimate(confidence))
     kind = "simulated, not private: " if release.simulated else ""
     title = f"{kind}{release.plan.columns.n:,} units, epsilon {show(release.epsilon)}"
-    figure, (axis,) = shapes.new(title, _size(found))
+    label = f"answer, in the outcome's unit ({100 * confidence:.4g}%)"
     low, high = np.array([each.interval for each in found], float).T
     value = np.array([each.value for each in found])
-    shapes.intervals(axis, [each.question for each in found], value, (low, high))
+    figure, axis = shapes.rows(title, [each.question for each in found], value, (low, high), label)
     axis.axvline(0, color=GREY, linewidth=0.8)
-    axis.set_xlabel(f"answer, in the outcome's unit ({100 * confidence:.4g}%)")
     return figure
 
 
-def _size(rows: Sequence[object]) -> tuple[float, float]:
-    return 8.5, 1.6 + 0.24 * min(len(rows), MOST_NAMED)
+RELEASED: dict[type, Callable[[Any, float], Figure]] = {
+    PrivateTrial: draw_effects,
+    PrivateAnswers: draw_answers,
+}
+PLANNED: dict[type, Callable[[Any], Figure]] = {
+    TrialPlan: draw_plan,
+    QuestionsFacts: draw_widths,
+}
