@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.cells.methods import Method, method_of
+from shoal.cells.optimal.program import is_small
 from shoal.cells.request import MIDPOINT_ERROR
 from shoal.cells.weights import largest
 from shoal.theory.gaussian import cells_at_least, rho_of
@@ -83,7 +84,8 @@ def _count_alike(counts: Counts) -> bool:
 def _certified(request: Request, counts: Counts) -> tuple[Method, str]:
     """The smallest error in every data set; a delta is taken only where counts say it helps."""
     epsilon, delta = request.epsilon, request.delta
-    if len(counts.user) > _MOST_OF_PROGRAM:
+    few = len(counts.user) <= _MOST_OF_PROGRAM
+    if not (few and is_small(counts.user, counts.n_cells)):
         slow = "certified in every data set; a program would take too long"
         return method_of("balanced"), _SMALLER if delta else slow
     if epsilon and delta and gaussian_is_smaller(counts, epsilon, delta, len(request.statistics)):

@@ -9,14 +9,11 @@ the origin that touches (y - t)+ as a function of y^p bounds it everywhere.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from shoal import checks
 from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _LEAST_ORDER, _MOST_ORDER = 2.0, 1000.0
 _SMALLEST, _LARGEST = 2.0**-300, 2.0**300
@@ -61,18 +58,7 @@ Moments = tuple[Moment, ...]
 def moments_of(moment: Moment | Sequence[Moment]) -> Moments:
     """One or several bounds as a tuple.
 
-    Args:
-        moment: One bound, or several.
-
-    Returns:
-        The bounds, at least one.
-
-    Raises:
-        InputError: Something else, or none.
-
-    Example:
-        >>> moments_of(Moment(2, 1))
-        (Moment(order=2.0, size=1.0),)
+    Returns the bounds, at least one.
     """
     found = (moment,) if isinstance(moment, Moment) else moment
     if not isinstance(found, tuple | list) or not all(isinstance(m, Moment) for m in found):
@@ -89,34 +75,14 @@ def moments_of(moment: Moment | Sequence[Moment]) -> Moments:
 
 
 def deviation(moments: Moments) -> float:
-    """Largest standard deviation: the least size, as E Y^2 <= (E Y^p)^(2/p).
-
-    Args:
-        moments: Public bounds on central moments.
-
-    Returns:
-        In the value's unit.
-
-    Example:
-        >>> deviation((Moment(2, 1), Moment(8, 1.8)))
-        1.0
-    """
+    """Largest standard deviation: the least size, as E Y^2 <= (E Y^p)^(2/p)."""
     return min(moment.size for moment in moments)
 
 
 def tail(moments: Moments, margin: float) -> float:
     """P[Y > t] <= (psi/t)^p, and at most 1 (Markov).
 
-    Args:
-        moments: Public bounds on central moments.
-        margin: t, in the value's unit.
-
-    Returns:
-        An upper bound on the probability.
-
-    Example:
-        >>> tail((Moment(2, 1),), 2.0)
-        0.25
+    `margin`: t, in the value's unit; returns an upper bound on the probability.
     """
     return min([1.0, *(_power(m.size, margin, m.order) for m in moments)])
 
@@ -128,16 +94,7 @@ def excess(moments: Moments, margin: float) -> float:
     at y = p t/(p-1); if psi is beyond, below its tangent at y = psi. Both are attained: by the
     two points 0 and p t/(p-1), and by psi alone. The paper has 1 in place of K.
 
-    Args:
-        moments: Public bounds on central moments.
-        margin: t, in the value's unit.
-
-    Returns:
-        An upper bound, in the value's unit.
-
-    Example:
-        >>> excess((Moment(2, 1),), 2.0)
-        0.125
+    `margin`: t, in the value's unit; returns an upper bound, in the value's unit.
     """
     return min(_excess(m, margin) for m in moments)
 
@@ -147,16 +104,7 @@ def excess_square(moments: Moments, margin: float) -> float:
 
     As in `excess`, touching at y = p t/(p-2); (psi - t)^2 where psi is beyond; psi^2 at p = 2.
 
-    Args:
-        moments: Public bounds on central moments.
-        margin: t, in the value's unit.
-
-    Returns:
-        An upper bound, in the squared unit.
-
-    Example:
-        >>> round(excess_square((Moment(4, 1),), 2.0), 6)
-        0.015625
+    `margin`: t, in the value's unit; returns an upper bound, in the squared unit.
     """
     return min(_excess_square(m, margin) for m in moments)
 
@@ -167,16 +115,7 @@ def one_sided(moments: Moments, margin: float) -> float:
     The second is Scarf's bound, sharp for given mean and variance: (x - t)+ = (x - t + |x - t|)/2
     and E|x - t| <= sqrt(psi^2 + t^2).
 
-    Args:
-        moments: Public bounds on central moments.
-        margin: t, in the value's unit.
-
-    Returns:
-        An upper bound, in the value's unit.
-
-    Example:
-        >>> round(one_sided((Moment(2, 1),), 2.0), 6)
-        0.118034
+    `margin`: t, in the value's unit; returns an upper bound, in the value's unit.
     """
     # The form without cancellation.
     size = deviation(moments)
@@ -189,20 +128,6 @@ def margin(moments: Moments, bias: float) -> float:
 
     Clipping to [a - t, b + t] with mu in [a, b] loses at most E(X - b - t)+ at one end and
     E(a - t - X)+ at the other, and the bias is their difference, so at most the larger.
-
-    Args:
-        moments: Public bounds on central moments.
-        bias: Budget above 0, in the value's unit.
-
-    Returns:
-        In the value's unit.
-
-    Raises:
-        InputError: The budget is not a finite number above 0.
-
-    Example:
-        >>> round(margin((Moment(2, 1),), 0.125), 4)
-        1.875
     """
     if isinstance(bias, bool) or not isinstance(bias, int | float) or not 0 < bias < math.inf:
         raise InputError(
@@ -233,37 +158,15 @@ def symmetric_bias(moments: Moments, off: float, half_width: float) -> float:
     `excess` at c - off, and at most off times the tail P[Y > c - off], for the integral of
     P[X' > u] from c-e to c+e is at most 2 e P[Y > c-e]/2.
 
-    Args:
-        moments: Public bounds on central moments.
-        off: Most that the middle of the interval is off, in the value's unit.
-        half_width: c, above `off`, in the value's unit.
-
-    Returns:
-        An upper bound on the bias, in the value's unit.
-
-    Example:
-        >>> symmetric_bias((Moment(2, 1),), 1.0, 5.0)
-        0.03125
+    `half_width`: c, above `off`, in the value's unit; returns an upper bound on the bias, in the
+    value's unit.
     """
     inside = half_width - off
     return min(excess(moments, inside) / 2, off * tail(moments, inside))
 
 
 def least(objective: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function of a positive number is least: a coarse grid of ratios, then golden section.
-
-    Args:
-        objective: The function, in any unit.
-        low: Above 0, in the unit of its argument.
-        high: Above `low`, in the same unit.
-
-    Returns:
-        The argument, in the same unit.
-
-    Example:
-        >>> round(least(lambda x: x + 4 / x, 0.01, 100.0), 3)
-        2.0
-    """
+    """Where a function is least between positive ends: a grid of ratios, then golden section."""
     steps = 64
     ratio = math.pow(high / low, 1 / steps)
     at = min(range(steps + 1), key=lambda i: objective(low * ratio**i))

@@ -7,17 +7,14 @@ What it protects when whole numbers move by whole steps, and its moments. Proofs
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from shoal.errors import InputError
 from shoal.theory import zcdp
 from shoal.theory.zcdp import delta_of, epsilon_of, rho_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = [
     "SQUARE_NOISE",
@@ -48,20 +45,8 @@ def lattice_correction(rho: float, numbers: int, bits: int) -> float:
     k c + ((1 + h) / sqrt(1 - 2c))^k exp(2 rho c / (1 - 2c)) - 1, near (k + rho) / (12 4^bits),
     whatever epsilon (`docs/theory/gaussian.md`).
 
-    Args:
-        rho: zCDP loss of a user, squared whole steps over 2 4^bits; from 0 to 1e12.
-        numbers: k, the most numbers that one user touches, from 1.
-        bits: Noise has the scale of 2^bits steps; from 0 to 61.
-
-    Returns:
-        The bound on the probability delta, rounded upwards, at most 1.
-
-    Raises:
-        InputError: An argument is outside its range.
-
-    Example:
-        >>> f"{lattice_correction(0.02, numbers=47, bits=26):.3g}"
-        '8.7e-16'
+    `numbers`: k, the most numbers that one user touches, from 1; returns the bound on the
+    probability delta, rounded upwards, at most 1.
     """
     zcdp.check_rho(rho)
     _check_lattice(numbers, bits)
@@ -78,21 +63,7 @@ def delta_of_lattice(epsilon: float, rho: float, numbers: int, bits: int) -> flo
 
     `delta_of` plus `lattice_correction`.
 
-    Args:
-        epsilon: From 0 to 1e9.
-        rho: zCDP loss of a user, squared whole steps over 2 4^bits; from 0 to 1e12.
-        numbers: The most numbers that one user touches, from 1.
-        bits: Noise has the scale of 2^bits steps; from 0 to 61.
-
-    Returns:
-        A probability, rounded upwards.
-
-    Raises:
-        InputError: An argument is outside its range.
-
-    Example:
-        >>> f"{delta_of_lattice(1.0, 0.02, numbers=47, bits=10):.3g}"
-        '3.75e-06'
+    Returns a probability, rounded upwards.
     """
     exact = delta_of(epsilon, rho) + lattice_correction(rho, numbers, bits)
     return min(1.0, math.nextafter(exact, math.inf))
@@ -101,21 +72,7 @@ def delta_of_lattice(epsilon: float, rho: float, numbers: int, bits: int) -> flo
 def epsilon_of_lattice(rho: float, delta: float, numbers: int, bits: int) -> float:
     """An epsilon for which discrete Gaussian noise of loss rho is (epsilon, delta)-private.
 
-    Args:
-        rho: zCDP loss of a user, squared whole steps over 2 4^bits; from 0 to 1e12.
-        delta: From 1e-300 to below 1.
-        numbers: The most numbers that one user touches, from 1.
-        bits: Noise has the scale of 2^bits steps; from 0 to 61.
-
-    Returns:
-        Epsilon, rounded upwards: `delta_of_lattice` of it is at most delta.
-
-    Raises:
-        InputError: An argument is outside its range, or the lattice is too coarse for delta.
-
-    Example:
-        >>> round(epsilon_of_lattice(0.02, 1e-6, numbers=47, bits=26), 6)
-        0.834118
+    Returns epsilon, rounded upwards: `delta_of_lattice` of it is at most delta.
     """
     return epsilon_of(rho, _left(delta, rho, numbers, bits))
 
@@ -125,22 +82,8 @@ def rho_of_lattice(epsilon: float, delta: float, numbers: int, bits: int) -> flo
 
     The largest but for the correction, which is taken at the loss of continuous noise.
 
-    Args:
-        epsilon: Above 0, at most 1e9.
-        delta: From 1e-300 to below 1.
-        numbers: The most numbers that one user touches, from 1.
-        bits: Noise has the scale of 2^bits steps; from 0 to 61.
-
-    Returns:
-        Loss rho, rounded downwards: `delta_of_lattice` of it is at most delta, and
-        `epsilon_of_lattice` of it, or of less, at most epsilon.
-
-    Raises:
-        InputError: An argument is outside its range, or the lattice is too coarse for delta.
-
-    Example:
-        >>> round(rho_of_lattice(1.0, 1e-6, numbers=47, bits=26), 6)
-        0.028014
+    Returns loss rho, rounded downwards: `delta_of_lattice` of it is at most delta, and
+    `epsilon_of_lattice` of it, or of less, at most epsilon.
     """
     largest = rho_of(epsilon, delta)
     return rho_of(epsilon, _left(delta, largest, numbers, bits))
@@ -149,18 +92,7 @@ def rho_of_lattice(epsilon: float, delta: float, numbers: int, bits: int) -> flo
 def mean_absolute(scale: float) -> float:
     """E|Z| <= t sqrt(2/pi) of discrete Gaussian noise, in steps: the continuous value, upwards.
 
-    Args:
-        scale: t, a whole number of steps from 1.
-
-    Returns:
-        An upper bound, in steps.
-
-    Raises:
-        InputError: The scale is no whole number from 1.
-
-    Example:
-        >>> round(mean_absolute(1024.0), 4)
-        817.0338
+    `scale`: t, a whole number of steps from 1; returns an upper bound, in steps.
     """
     _check_scale(scale)
     return scale * math.sqrt(2 / math.pi) * (1 + _OUTWARD)
@@ -171,19 +103,7 @@ def tail_quantile(scale: float, beta: float) -> int:
 
     P[|Z| > z] <= P[|X| > z + 1/2] / (1 - 1/(24 t^2)) for normal X of standard deviation t.
 
-    Args:
-        scale: t, a whole number of steps from 1.
-        beta: Probability of a larger noise, from 1e-300 to below 1.
-
-    Returns:
-        Whole steps.
-
-    Raises:
-        InputError: An argument is outside its range.
-
-    Example:
-        >>> tail_quantile(1024.0, 0.05)
-        2007
+    `scale`: t, a whole number of steps from 1.
     """
     _check_scale(scale)
     if not zcdp.LEAST_DELTA <= beta < 1:
@@ -207,19 +127,7 @@ def cells_at_least(epsilon: float, delta: float) -> float:
 
     Source: docs/theory/gaussian.md.
 
-    Args:
-        epsilon: Above 0, at most 1e9.
-        delta: From 1e-300 to below 1.
-
-    Returns:
-        A number of cells times numbers of each, above 0; not rounded.
-
-    Raises:
-        InputError: An argument is outside its range.
-
-    Example:
-        >>> [round(cells_at_least(1.0, delta), 1) for delta in (1e-9, 1e-4)]
-        [19.2, 6.5]
+    Returns a number of cells times numbers of each, above 0; not rounded.
     """
     return epsilon**2 / (math.pi * zcdp.rho_of(epsilon, delta))
 
@@ -234,17 +142,9 @@ def joint_rate(
     D = (3 - sqrt(1 - 8 s2^2/s1^2))/4, so the second moment costs nothing from s2 >= 0.3003 s1 on,
     where s2^2/s1^2 = (5 sqrt 5 - 11)/2 (`docs/theory/gaussian.md`).
 
-    Args:
-        mean_scale: s1 over U, above 0, of any shape; standard deviation of the noise on the mean of
-            y.
-        square_scale: s2 over U^2, above 0, same shape; of the noise on the mean of y^2.
-
-    Returns:
-        The factor R, rounded upwards, same shape.
-
-    Example:
-        >>> joint_rate(np.array([0.5, 0.5]), np.array([0.5, 0.1])).round(6).tolist()
-        [4.0, 7.33732]
+    `mean_scale`: s1 over U, above 0, of any shape; standard deviation of the noise on the mean of
+    y; `square_scale`: s2 over U^2, above 0, same shape; of the noise on the mean of y^2; returns
+    the factor R, rounded upwards, same shape.
     """
     first = np.asarray(mean_scale, dtype=np.float64)
     second = np.asarray(square_scale, dtype=np.float64)

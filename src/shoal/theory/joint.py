@@ -6,12 +6,9 @@ Values are centred and relative to the width: y = (x - lo)/U - 1/2 lies in [-1/2
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 # E|X^2 - 2| of a Laplace variable with scale 1.
 SQUARE_NOISE = 4 * (1 + math.sqrt(2)) * math.exp(-math.sqrt(2))
@@ -29,16 +26,9 @@ def loss(
     user's means of y and y^2 lie. Exact for independent Laplace noise of scales b1 and b2
     (docs/theory/variance.md#mean-and-second-moment-together, with h = 1/2).
 
-    Args:
-        mean_scale: b1 over U, above 0, of any shape; noise on the mean of y.
-        square_scale: b2 over U^2, above 0, same shape; noise on the mean of y^2.
-
-    Returns:
-        The loss J, rounded upwards, same shape.
-
-    Example:
-        >>> loss(np.array([0.5, 0.5]), np.array([0.5, 0.25])).round(6).tolist()
-        [2.0, 2.25]
+    `mean_scale`: b1 over U, above 0, of any shape; noise on the mean of y; `square_scale`: b2 over
+    U^2, above 0, same shape; noise on the mean of y^2; returns the loss J, rounded upwards, same
+    shape.
     """
     first = np.asarray(mean_scale, dtype=np.float64)
     second = np.asarray(square_scale, dtype=np.float64)
@@ -58,16 +48,7 @@ def error_bound(
     expectation (docs/theory/variance.md#mean-and-second-moment-together, with h = 1/2). Var^ is
     unbiased.
 
-    Args:
-        mean_scale: b1 over U, of any shape.
-        square_scale: b2 over U^2, same shape.
-
-    Returns:
-        The bound over U^2, same shape.
-
-    Example:
-        >>> float(error_bound(0.1, 0.05).round(6))
-        0.173477
+    `mean_scale`: b1 over U, of any shape; `square_scale`: b2 over U^2, same shape.
     """
     first = np.asarray(mean_scale, dtype=np.float64)
     return np.asarray(square_scale + first + SQUARE_NOISE * first**2)

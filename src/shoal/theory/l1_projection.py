@@ -6,12 +6,8 @@ the accounting needs (docs/theory/user-clipped.md#privacy).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 # Sums of a user's absolute numbers stay below this, so that no sum of 64 bits overflows.
 MOST = 1 << 61
@@ -25,21 +21,8 @@ def project(vector: NDArray[np.int64], owner: NDArray[np.int64], radius: int) ->
 
     Source: docs/theory/user-clipped.md#projection.
 
-    Args:
-        vector: Whole numbers, shape (memberships,); their absolute values sum to at most 2^61 an
-            owner.
-        owner: Owner of each, from 0, same shape.
-        radius: T, at least 0.
-
-    Returns:
-        Whole numbers of the same shape.
-
-    Raises:
-        OverflowError: An owner's absolute values sum to more.
-
-    Example:
-        >>> project(np.array([5, -3, 1, 2]), np.array([0, 0, 0, 1]), 4).tolist()
-        [3, -1, 0, 2]
+    `vector`: whole numbers, shape (memberships,); their absolute values sum to at most 2^61 an
+    owner; `owner`: owner of each, from 0, same shape; `radius`: T, at least 0.
     """
     size = np.abs(vector)
     beyond = norms(size, owner) > radius
@@ -62,19 +45,7 @@ def project(vector: NDArray[np.int64], owner: NDArray[np.int64], radius: int) ->
 def norms(size: NDArray[np.int64], owner: NDArray[np.int64]) -> NDArray[np.int64]:
     """Sum of each owner's absolute values, exact.
 
-    Args:
-        size: Absolute values, shape (memberships,).
-        owner: Owner of each, from 0, same shape.
-
-    Returns:
-        Whole numbers, shape (owners,).
-
-    Raises:
-        OverflowError: One is above 2^61.
-
-    Example:
-        >>> norms(np.array([5, 3, 2]), np.array([0, 0, 1])).tolist()
-        [8, 2]
+    `size`: absolute values, shape (memberships,); `owner`: owner of each, from 0, same shape.
     """
     about = np.bincount(owner, size.astype(np.float64))
     if about.max(initial=0.0) > MOST:

@@ -6,12 +6,8 @@ the accounting needs (docs/theory/user-clipped.md#gaussian-noise).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 # Remainders of up to twice a norm stay 64-bit numbers.
 MOST = 1 << 60
@@ -29,20 +25,8 @@ def project(vector: NDArray[np.int64], owner: NDArray[np.int64], radius: int) ->
 
     Source: docs/theory/user-clipped.md#gaussian-noise.
 
-    Args:
-        vector: Whole numbers, shape (memberships,), with an l2 norm of at most 2^60 an owner.
-        owner: Owner of each, from 0, same shape.
-        radius: T, from 0 to 2^46.
-
-    Returns:
-        Whole numbers of the same shape.
-
-    Raises:
-        OverflowError: A norm or the radius is larger.
-
-    Example:
-        >>> project(np.array([30, -40, 1, 2]), np.array([0, 0, 0, 1]), 25).tolist()
-        [14, -19, 0, 2]
+    `vector`: whole numbers, shape (memberships,), with an l2 norm of at most 2^60 an owner;
+    `owner`: owner of each, from 0, same shape; `radius`: T, from 0 to 2^46.
     """
     if not 0 <= radius <= MOST_RADIUS:
         raise OverflowError("a radius beyond 2^46")
@@ -61,19 +45,8 @@ def project(vector: NDArray[np.int64], owner: NDArray[np.int64], radius: int) ->
 def norms(size: NDArray[np.int64], owner: NDArray[np.int64]) -> NDArray[np.int64]:
     """A whole number for each owner that is at least its l2 norm, and hardly more.
 
-    Args:
-        size: Absolute values, shape (memberships,), at most 2^28 of an owner.
-        owner: Owner of each, from 0, same shape.
-
-    Returns:
-        Whole numbers, shape (owners,): at most 1 + (1 + 2^-21) times the norm.
-
-    Raises:
-        OverflowError: One is above 2^60.
-
-    Example:
-        >>> norms(np.array([3, 4, 2]), np.array([0, 0, 1])).tolist()
-        [6, 3]
+    `size`: absolute values, shape (memberships,), at most 2^28 of an owner; `owner`: owner of each,
+    from 0, same shape.
     """
     square = np.bincount(owner, size.astype(np.float64) ** 2)
     root = np.ceil(np.sqrt(square) * _OUTWARD)

@@ -10,17 +10,14 @@ Source: docs/theory/user-clipped.md#the-value.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 _ROUNDS = 40
 # Columns, and levels of a column.
@@ -40,16 +37,7 @@ def useful_columns(labels: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64
 
     A single column says as much as the cells themselves: then there are none.
 
-    Args:
-        labels: One column each, labels as codes from 0, shape (cells,).
-
-    Returns:
-        The columns that effects are fitted for, each of shape (cells,).
-
-    Example:
-        >>> one, other = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-        >>> len(useful_columns([one, other])), len(useful_columns([one]))
-        (2, 0)
+    `labels`: one column each, labels as codes from 0, shape (cells,).
     """
     if len(labels) < _FEWEST:
         return []
@@ -70,20 +58,9 @@ def fitted_without(
     With W = 1/(residual variance + q), C = (X'WX + diag(1/effect variances))^-1 and the leverage
     H_g = W_g x_g'C x_g: (fit_g - H_g y_g)/(1 - H_g).
 
-    Args:
-        estimate: y_g, shape (cells,), in the value's unit.
-        variance: q_g of its noise, same shape, above 0.
-        labels: Columns of codes, each of shape (cells,), as `useful_columns` gives them, at least
-            one.
-
-    Returns:
-        Predictions, same shape and unit.
-
-    Example:
-        >>> row, column = np.repeat([0, 1, 2], 3), np.tile([0, 1, 2], 3)
-        >>> found = fitted_without(10.0 * row + column, np.full(9, 1e-9), [row, column])
-        >>> found.round(3).tolist()
-        [0.0, 1.0, 2.0, 10.0, 11.0, 12.0, 20.0, 21.0, 22.0]
+    `estimate`: y_g, shape (cells,), in the value's unit; `variance`: q_g of its noise, same shape,
+    above 0; `labels`: columns of codes, each of shape (cells,), as `useful_columns` gives them, at
+    least one.
     """
     return _fitted(estimate, variance, labels).without
 
@@ -98,21 +75,10 @@ def predicted(
 
     With x_g the labels of a cell and beta the fitted mean and effects it is x_g'beta.
 
-    Args:
-        estimate: y_g, shape (cells,), in the value's unit.
-        variance: q_g of its noise, same shape, above 0.
-        labels: Columns of codes as for `fitted_without`, each of shape (cells,).
-        others: The same columns of the other cells, each of shape (others,); -1 is a label that no
-            cell with an estimate has, whose effect is 0.
-
-    Returns:
-        Predictions, shape (others,), same unit.
-
-    Example:
-        >>> row, column = np.repeat([0, 1, 2], 3), np.tile([0, 1, 2], 3)
-        >>> known = 10.0 * row + column, np.full(9, 1e-9), [row, column]
-        >>> predicted(*known, [np.array([2, 0]), np.array([1, -1])]).round(3).tolist()
-        [21.0, 1.0]
+    `estimate`: y_g, shape (cells,), in the value's unit; `variance`: q_g of its noise, same shape,
+    above 0; `labels`: columns of codes as for `fitted_without`, each of shape (cells,); `others`:
+    the same columns of the other cells, each of shape (others,); -1 is a label that no cell with an
+    estimate has, whose effect is 0.
     """
     found = _fitted(estimate, variance, labels)
     result = np.full(len(others[0]), float(found.effect[0]))

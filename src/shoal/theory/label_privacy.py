@@ -26,22 +26,8 @@ def response_epsilon(keep: Fraction, least: Fraction, delta: Fraction = Fraction
     delta for this epsilon (paper 003, Theorem 3.1; docs/theory/trials.md#what-it-costs; erratum
     12).
 
-    Args:
-        keep: k = 1 - lambda, from 0 to 1.
-        least: lambda gamma, from 0 to 1.
-        delta: The delta of (epsilon, delta)-DP, from 0 to below 1.
-
-    Returns:
-        The privacy loss, never below the exact one.
-
-    Raises:
-        InputError: Not probabilities, or a loss without bound (least = 0 and keep > delta).
-
-    Example:
-        >>> round(float(response_epsilon(Fraction(1, 2), Fraction(1, 4))), 12) == 1.098612288668
-        True
-        >>> response_epsilon(Fraction(1, 100), Fraction(0), Fraction(1, 50))
-        Fraction(0, 1)
+    `keep`: k = 1 - lambda, from 0 to 1; `least`: lambda gamma, from 0 to 1; returns the privacy
+    loss, never below the exact one.
     """
     _check(keep, least, delta)
     if keep <= delta:
@@ -61,18 +47,7 @@ def ratio_epsilon(ratio: Fraction) -> Fraction:
     ln(ratio): the definition of pure differential privacy for a finite table
     (docs/theory/best-table.md#in-whole-numbers).
 
-    Args:
-        ratio: The largest ratio of two probabilities of one response, from 1.
-
-    Returns:
-        The privacy loss, never below the exact one.
-
-    Raises:
-        InputError: A ratio below 1.
-
-    Example:
-        >>> round(float(ratio_epsilon(Fraction(3))), 12) == round(math.log(3), 12)
-        True
+    Returns the privacy loss, never below the exact one.
     """
     if ratio < 1:
         raise InputError(
@@ -82,21 +57,7 @@ def ratio_epsilon(ratio: Fraction) -> Fraction:
 
 
 def ratio_for(epsilon: Fraction) -> Fraction:
-    """A rational ratio, hardly below e^epsilon, that `ratio_epsilon` says to cost at most epsilon.
-
-    Args:
-        epsilon: The loss of one outcome, above 0.
-
-    Returns:
-        The ratio, above 1.
-
-    Raises:
-        InputError: An epsilon of 0 or less.
-
-    Example:
-        >>> 0 < math.exp(1) - float(ratio_for(Fraction(1))) < 1e-14
-        True
-    """
+    """A rational ratio, hardly below e^epsilon, that costs at most epsilon by `ratio_epsilon`."""
     if epsilon <= 0:
         raise InputError(f"epsilon {float(epsilon):.6g}", "above 0", "give for example 1")
     more = _expm1_down(epsilon)
@@ -110,21 +71,7 @@ def replacement_for(epsilon: Fraction, delta: Fraction, floor: Fraction, bits: i
 
     lambda >= (1 - delta)/(1 + gamma (e^epsilon - 1)), rounded upwards.
 
-    Args:
-        epsilon: The loss of the response, above 0 unless delta is.
-        delta: The delta of (epsilon, delta)-DP.
-        floor: gamma, the least probability of the public distribution, above 0.
-        bits: Probabilities are whole numbers of 2^-bits.
-
-    Returns:
-        l, so that lambda is l/2^bits.
-
-    Raises:
-        InputError: Not usable numbers.
-
-    Example:
-        >>> replacement_for(Fraction(1), Fraction(0), Fraction(1, 2), bits=4) / 16
-        0.5625
+    `floor`: gamma, the least probability of the public distribution, above 0.
     """
     if epsilon < 0 or not 0 < floor <= 1 or not 0 <= delta < 1:
         raise InputError(

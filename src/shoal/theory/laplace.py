@@ -6,28 +6,17 @@ Source: docs/theory/lattice.md.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def mean_absolute(scale: float) -> float:
     """E|Z| = 1/sinh(1/t), in steps; just below t, the value of the continuous distribution.
 
-    Args:
-        scale: t > 0, in steps.
-
-    Returns:
-        In steps.
-
-    Example:
-        >>> round(mean_absolute(1024.0), 4)
-        1023.9998
+    `scale`: t > 0, in steps.
     """
     return 1 / math.sinh(1 / scale)
 
@@ -37,19 +26,7 @@ def tail_quantile(scale: float, beta: float) -> int:
 
     P[|Z| > z] = 2 q^(z+1) / (1 + q) with q = exp(-1/t).
 
-    Args:
-        scale: t > 0, in steps.
-        beta: Probability of a larger noise, in (0, 1).
-
-    Returns:
-        Whole steps.
-
-    Raises:
-        InputError: beta is not a probability strictly between 0 and 1.
-
-    Example:
-        >>> tail_quantile(1024.0, 0.05)
-        3068
+    `scale`: t > 0, in steps.
     """
     if not 0 < beta < 1:
         raise InputError(
@@ -75,20 +52,9 @@ def clamped_error(
     G(z) = max(z, 0) + (b/2) exp(-|z|/b), it is
     |truth - t| + G(t - c) - G(low - c) + G(c - t) - G(c - high).
 
-    Args:
-        centre: c, the estimate before noise, of any shape and unit.
-        scale: b > 0, same shape and unit.
-        truth: The estimand, same shape and unit.
-        low: The least value that is released, same shape and unit.
-        high: The largest one, same shape and unit.
-
-    Returns:
-        One number for each entry, same shape and unit.
-
-    Example:
-        >>> one = np.ones(1)
-        >>> float(clamped_error(0 * one, 2 * one, 0 * one, -1e9 * one, 1e9 * one).round(6)[0])
-        2.0
+    `centre`: c, the estimate before noise, of any shape and unit; `scale`: b > 0, same shape and
+    unit; `truth`: the estimand, same shape and unit; `low`: the least value that is released, same
+    shape and unit; `high`: the largest one, same shape and unit.
     """
     inside = np.clip(truth, low, high)
 

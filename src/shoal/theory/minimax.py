@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.theory import variance
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def least_mean_error(
@@ -24,19 +20,9 @@ def least_mean_error(
     largest of U m_l, 0 if there are fewer users (docs/theory/limits.md#means; paper 001, Theorem
     III.1).
 
-    Args:
-        cell: Cell of each membership, 0..n_cells-1, shape (memberships,).
-        counts: Records of each membership, same shape.
-        n_cells: Number of cells.
-        epsilon: Privacy loss that the cell may use, one for all or shape (cells,); of a whole plan,
-            its total is a valid bound. At 0 only guessing is left.
-
-    Returns:
-        One number a cell, shape (cells,), as a part of the width.
-
-    Example:
-        >>> least_mean_error(np.array([0, 0, 0]), np.array([3, 1, 1]), 1, 1.0).tolist()
-        [0.4]
+    `cell`: cell of each membership, 0..n_cells-1, shape (memberships,); `counts`: records of each
+    membership, same shape; `epsilon`: privacy loss that the cell may use, one for all or shape
+    (cells,); of a whole plan, its total is a valid bound. At 0 only guessing is left.
     """
     # Cell and falling count in one integer: a plain sort is far faster than one by two keys.
     most = int(counts.max()) + 1
@@ -75,20 +61,8 @@ def least_variance_error(
     least a d + k w/epsilon = 2a (d/2 + w/(2 a epsilon/k)), least as for means at the loss 2 a
     epsilon/k. For weighed users with Laplace noise (docs/theory/limits.md#variances).
 
-    Args:
-        cell: Cell of each membership, 0..n_cells-1, shape (memberships,).
-        counts: Records of each membership, same shape.
-        n_cells: Number of cells.
-        epsilon: Privacy loss that the cell may use.
-        error: e of each cell, from 0 on, shape (cells,), as a part of U^2/4.
-
-    Returns:
-        One number a cell, shape (cells,), as a part of U^2/4: at most e and 1/2.
-
-    Example:
-        >>> cell, counts = np.zeros(3, dtype=int), np.array([3, 1, 1])
-        >>> least_variance_error(cell, counts, 1, 16.0, np.array([0.2])).round(4).tolist()
-        [0.0504]
+    `cell`: cell of each membership, 0..n_cells-1, shape (memberships,); `counts`: records of each
+    membership, same shape; `error`: e of each cell, from 0 on, shape (cells,), as a part of U^2/4.
     """
     most = np.minimum(error, 0.5)
     if epsilon <= 0:

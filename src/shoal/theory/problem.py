@@ -128,15 +128,7 @@ class Setting:
 def downwards(bound: float) -> float:
     """A number below a bound, by more than the rounding of NumPy's functions can add to it.
 
-    Args:
-        bound: A lower bound, in any unit.
-
-    Returns:
-        A smaller number, in the same unit.
-
-    Example:
-        >>> 0 < 1 - downwards(1.0) < 1e-6
-        True
+    `bound`: a lower bound, in any unit.
     """
     return bound * (1 - 2.0**-40)
 

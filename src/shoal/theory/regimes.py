@@ -7,17 +7,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import checks
-from shoal.theory.problem import Setting
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.theory.problem import Amount, Moment
+from shoal.theory.problem import Amount, Moment, Setting
 
 CLIPPED = "clipped_mean"
 RESIDUAL = "clipped_plus_residual"
@@ -116,19 +111,7 @@ def regime(
 
 
 def regime_of(setting: Setting, releases: int = 1) -> Regime:
-    """`regime` of a checked problem.
-
-    Args:
-        setting: The problem, checked.
-        releases: How many releases will be averaged.
-
-    Returns:
-        The estimator with the least error.
-
-    Example:
-        >>> regime_of(Setting.of(10_000, 1, 0, 0, (2, 1.0))).name
-        'none'
-    """
+    """`regime` of a checked problem."""
     clipped, bias = _clipped(setting, releases)
     squares = {
         CLIPPED: clipped,
@@ -153,16 +136,7 @@ def clip_margin(order: float, bias: NDArray[np.float64]) -> NDArray[np.float64]:
 
     Paper 004, Lemma B.1.1: c = ((order - 1)^(order - 1)/order^order / bias)^(1/(order - 1)).
 
-    Args:
-        order: Order of the moment, from 2.
-        bias: Budgets, of any shape, as a factor of the moment's size.
-
-    Returns:
-        Margins of the same shape, as a factor of the size.
-
-    Example:
-        >>> clip_margin(2.0, np.array([0.01])).round(9).tolist()
-        [25.0]
+    `bias`: budgets, of any shape, as a factor of the moment's size.
     """
     power = order - 1
     constant = power * math.log(power) - order * math.log(order)

@@ -8,12 +8,8 @@ group, in the outcome's unit squared; `shoal.theory.trial_variance` adds them up
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 # Priors are whole numbers of 2^-32: rounding moves at most one such part a level.
 _PART = 2.0**-32
@@ -30,19 +26,10 @@ def given_prior(
     lambda/(1 - lambda) mean (y_i - q1)^2 + lambda/(1 - lambda)^2 v, with q1 and v the mean and the
     variance of the prior (docs/theory/trials.md; paper 003, proof of Proposition A.9).
 
-    Args:
-        counts: Units of each group on each level, shape (groups, K); any multiple of the shares
-            will do.
-        prior: Share of each level in the prior, same shape, rows summing to 1.
-        levels: The K levels, shape (K,), in the outcome's unit.
-        lam: lambda, the probability that an outcome is replaced, below 1.
-
-    Returns:
-        One number a group, shape (groups,), in the squared unit.
-
-    Example:
-        >>> given_prior(np.array([[1, 1]]), np.array([[0.5, 0.5]]), np.array([0.0, 2.0]), 0.5)
-        array([3.])
+    `counts`: units of each group on each level, shape (groups, K); any multiple of the shares will
+    do; `prior`: share of each level in the prior, same shape, rows summing to 1; `levels`: the K
+    levels, shape (K,), in the outcome's unit; `lam`: lambda, the probability that an outcome is
+    replaced, below 1.
     """
     mean = prior @ levels
     apart = (levels - mean[..., None]) ** 2
@@ -60,21 +47,11 @@ def with_uniform_prior(
     and M2 the means of y and of y^2 over the levels (paper 003, Theorem A.5;
     docs/theory/trials.md#the-uniform-prior).
 
-    Args:
-        mean: Of the outcomes of each group, of any shape, in their unit, or of a cluster's
-            potential outcomes under an arm: a random part of the cluster has the same mean variance
-            on average.
-        square: Mean of their squares, same shape, in the squared unit.
-        levels: The K levels, shape (K,), in the outcome's unit.
-        lam: lambda, the probability that an outcome is replaced, below 1.
-
-    Returns:
-        One number a group, same shape, in the squared unit.
-
-    Example:
-        >>> binary = np.array([0.0, 1.0])
-        >>> float(with_uniform_prior(np.array([0.3]), np.array([0.3]), binary, 0.5)[0])
-        0.75
+    `mean`: of the outcomes of each group, of any shape, in their unit, or of a cluster's potential
+    outcomes under an arm: a random part of the cluster has the same mean variance on average;
+    `square`: mean of their squares, same shape, in the squared unit; `levels`: the K levels, shape
+    (K,), in the outcome's unit; `lam`: lambda, the probability that an outcome is replaced, below
+    1.
     """
     # Shifting all levels and outcomes shifts every omega: around the middle little cancels.
     middle = float(levels.mean())
@@ -91,17 +68,9 @@ def with_any_prior(levels: NDArray[np.float64], lam: float, floor: float) -> flo
     b = a/(1 - lambda) the variance for the outcome 0 is a m^2 + b (e - m^2), concave in m with its
     top at m = U/(2 lambda), as close as the floor lets m come; the outcome U is its mirror image.
 
-    Args:
-        levels: The K levels, shape (K,), in the outcome's unit, rising.
-        lam: lambda, the probability of a replacement, above 0 and below 1.
-        floor: gamma, the least share of a level, at most 1/K.
-
-    Returns:
-        The largest variance, in the squared unit.
-
-    Example:
-        >>> with_any_prior(np.array([0.0, 1.0]), lam=0.5, floor=0.0)
-        1.0
+    `levels`: the K levels, shape (K,), in the outcome's unit, rising; `lam`: lambda, the
+    probability of a replacement, above 0 and below 1; `floor`: gamma, the least share of a level,
+    at most 1/K.
     """
     width = float(levels[-1] - levels[0])
     one = _furthest(levels - levels[0], width, lam, floor)
@@ -132,18 +101,8 @@ def prior_distance(
     Replaces what paper 003 prints three times differently in A(x) (erratum 16; proof in
     docs/theory/trials.md). Valid for every histogram, for Laplace noise and for its lattice.
 
-    Args:
-        sizes: n, units of each group, of any shape.
-        levels: K.
-        floor: gamma, the least share of a level, above 0 and at most 1/K.
-        sigma: Noise of the counts, in units of the trial; infinite for a uniform prior.
-
-    Returns:
-        Of the sizes' shape, each a probability.
-
-    Example:
-        >>> prior_distance(np.array([250, 10**6]), 12, floor=0.001, sigma=10.0).round(3).tolist()
-        [0.344, 0.011]
+    `sizes`: n, units of each group, of any shape; `levels`: K; `floor`: gamma, the least share of a
+    level, above 0 and at most 1/K.
     """
     most = np.full(np.shape(sizes), 1 - floor)
     if not np.isfinite(sigma):
@@ -173,22 +132,10 @@ def at_most(
     the variance of the group's outcomes, U the width of the levels and D `prior_distance`. It takes
     the place of paper 003, Theorem 3.5 (erratum 16): there phi_a adds up s, A(x) is the rest.
 
-    Args:
-        sizes: Units of each group, of any shape.
-        levels: The K levels, shape (K,), in the outcome's unit, rising.
-        lam: lambda, the probability of a replacement, above 0 and below 1.
-        floor: gamma, the least share of a level, above 0 and at most 1/K.
-        sigma: Noise of the counts, in units of the trial; infinite for a uniform prior.
-        spread: At least the variance of the outcomes of each group, same shape as sizes; U^2/4,
-            which nothing exceeds, unless given.
-
-    Returns:
-        One number a group, the sizes' shape, in the squared unit.
-
-    Example:
-        >>> levels = np.arange(12.0)
-        >>> at_most(np.array([250, 10**6]), levels, lam=0.5, floor=0.001, sigma=10).round(1)
-        array([120.6,  93.4])
+    `sizes`: units of each group, of any shape; `levels`: the K levels, shape (K,), in the outcome's
+    unit, rising; `lam`: lambda, the probability of a replacement, above 0 and below 1; `floor`:
+    gamma, the least share of a level, above 0 and at most 1/K; `spread`: at least the variance of
+    the outcomes of each group, same shape as sizes; U^2/4, which nothing exceeds, unless given.
     """
     width = float(levels[-1] - levels[0])
     around = np.full(np.shape(sizes), width**2 / 4) if spread is None else spread

@@ -13,15 +13,12 @@ Source: docs/theory/user-clipped.md#the-value.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 _NORMALS, _ROUNDS, _PSEUDO = 8, 30, 0.3
 _HALVINGS = 44
@@ -57,19 +54,8 @@ def fit_mixture(
     z is eight root mean squares of what the predictions miss, at most the width. 0.3 cells of
     each normal are added, so that none disappears.
 
-    Args:
-        estimate: y_g, shape (cells,), in the value's unit.
-        scale: b_g of its noise, same shape and unit.
-        prediction: Of each cell, same shape and unit.
-        width: Of the value's range, in its unit.
-        normal: Whether the noise is normal instead of Laplace.
-
-    Returns:
-        The mixture.
-
-    Example:
-        >>> fit_mixture(np.array([0.0, 8.0]), np.ones(2), np.zeros(2), 100.0).share.shape
-        (2, 8)
+    `estimate`: y_g, shape (cells,), in the value's unit; `scale`: b_g of its noise, same shape and
+    unit; `prediction`: of each cell, same shape and unit.
     """
     apart = estimate - prediction
     missed = max(float((apart**2).mean()) ** 0.5, float(scale.min()) * 2.0**-20)
@@ -91,18 +77,8 @@ def log_density(apart: Floats, scale: Floats, deviation: Floats, *, normal: bool
     With s = t/b: e^(s^2/2)/(2b) (e^(-d/b) Phi(d/t - s) + e^(d/b) Phi(-d/t - s)); with normal noise
     that of N(0, t^2 + b^2).
 
-    Args:
-        apart: d, any shape, in the value's unit.
-        scale: b, of a shape that broadcasts, in the same unit.
-        deviation: t, of such a shape too, in the same unit.
-        normal: Whether the noise is normal instead of Laplace.
-
-    Returns:
-        Of the shape of all together, a logarithm without a unit.
-
-    Example:
-        >>> float(log_density(np.array(0.0), np.array(1.0), np.array(1e-9)).round(6))
-        -0.693147
+    `apart`: d, any shape, in the value's unit; `scale`: b, of a shape that broadcasts, in the same
+    unit; `deviation`: t, of such a shape too, in the same unit.
     """
     if normal:
         both = np.hypot(deviation, scale)
@@ -123,21 +99,8 @@ def posterior_quantile(
 ) -> Floats:
     """The value that theta stays below with the given posterior probability, by bisection.
 
-    Args:
-        estimate: y_g, shape (cells,), in the value's unit.
-        scale: b_g, same shape and unit.
-        prediction: Of each cell, same shape and unit.
-        mixture: As fitted to them.
-        level: The probability, above 0 and below 1.
-        normal: Whether the noise is normal instead of Laplace.
-
-    Returns:
-        Quantiles, same shape and unit.
-
-    Example:
-        >>> y, b, m = np.array([3.0, 3.0]), np.array([1e-9, 1e9]), np.zeros(2)
-        >>> posterior_quantile(y, b, m, fit_mixture(y, b, m, 100.0), 0.5).round(5).tolist()
-        [3.0, 0.0]
+    `estimate`: y_g, shape (cells,), in the value's unit; `scale`: b_g, same shape and unit;
+    `prediction`: of each cell, same shape and unit.
     """
     apart = estimate - prediction
     reach = np.abs(apart) + 40 * np.minimum(scale, mixture.deviation.max())

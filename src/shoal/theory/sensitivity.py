@@ -5,14 +5,10 @@ Source: docs/theory/sensitivity.md; docs/theory/lattice.md.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # Two roundings of a double stay below this relative margin.
 OUTWARD = 1 + 2.0**-51
@@ -29,16 +25,8 @@ def mean(counts: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.flo
     Delta_l = U m_l / n (docs/theory/sensitivity.md); exact, attained when the user's values go from
     one bound to the other.
 
-    Args:
-        counts: Records of each user in the cell, shape (memberships,).
-        totals: Records of that cell, same shape.
-
-    Returns:
-        m/n, rounded upwards, same shape, as a part of the width.
-
-    Example:
-        >>> mean(np.array([1, 3]), np.array([4, 4])).round(6).tolist()
-        [0.25, 0.75]
+    `counts`: records of each user in the cell, shape (memberships,); `totals`: records of that
+    cell, same shape; returns m/n, rounded upwards, same shape, as a part of the width.
     """
     return np.minimum(1.0, counts / totals * OUTWARD)
 
@@ -51,20 +39,9 @@ def whole_steps(
     Rounding to the nearest step is non-decreasing and commutes with whole steps, so two numbers d
     steps apart are at most ceil(d) apart once rounded.
 
-    Args:
-        sensitivity: D, most that the user moves the number, rounded upwards, of any shape and unit.
-        noise_scale: b in the same unit and shape.
-        lattice_bits: j; one step is b/2^j.
-
-    Returns:
-        Whole steps, same shape, never below the exact ceiling.
-
-    Raises:
-        InputError: More than 2^53 steps, or a scale of 0: sums would not be exact.
-
-    Example:
-        >>> whole_steps(np.array([0.25]), np.array([0.5]), 3).tolist()
-        [5]
+    `sensitivity`: D, most that the user moves the number, rounded upwards, of any shape and unit;
+    `noise_scale`: b in the same unit and shape; returns whole steps, same shape, never below the
+    exact ceiling.
     """
     # Outward rounding: an exact whole number becomes the next one, which only costs us.
     whole = np.ceil(sensitivity / noise_scale * 2.0**lattice_bits * OUTWARD)

@@ -8,12 +8,9 @@ theta_g ~ N(m, t^2); the noise of y_g is Laplace with scale b_g
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 _ROUNDS = 200
 _CLOSE = 1e-10
@@ -39,17 +36,8 @@ def fit_prior(estimate: NDArray[np.float64], variance: NDArray[np.float64]) -> P
 
     w_g = 1/(s_g^2 + t^2), m = sum w y / sum w, t^2 = max(0, sum w^2 ((y - m)^2 - s^2)/sum w^2).
 
-    Args:
-        estimate: y_g, shape (cells,), in the value's unit.
-        variance: s_g^2, same shape, above 0: of the noise, and of what else is uncertain.
-
-    Returns:
-        The prior's mean and deviation, in the value's unit.
-
-    Example:
-        >>> found = fit_prior(np.array([1.0, 3.0]), np.array([1e-9, 1e-9]))
-        >>> found.mean, round(found.deviation, 6)
-        (2.0, 1.0)
+    `estimate`: y_g, shape (cells,), in the value's unit; `variance`: s_g^2, same shape, above 0: of
+    the noise, and of what else is uncertain.
     """
     spread = float(np.var(estimate))
     for _ in range(_ROUNDS):
@@ -71,16 +59,7 @@ def widened(prior: Prior, variance: NDArray[np.float64]) -> float:
     t^2 + sqrt(2/sum w^2) + 1/sum w with w = 1/(s^2 + t^2): the standard error of t^2, as of a
     variance of normal numbers, and the variance of m.
 
-    Args:
-        prior: As fitted.
-        variance: s_g^2 of the estimates it was fitted to, shape (cells,).
-
-    Returns:
-        A deviation, in the value's unit.
-
-    Example:
-        >>> widened(Prior(0.0, 0.0, 1.0), np.array([2.0, 2.0])) > 1
-        True
+    `variance`: s_g^2 of the estimates it was fitted to, shape (cells,).
     """
     weight = 1 / (variance + prior.deviation**2)
     error = (2 / float((weight**2).sum())) ** 0.5

@@ -44,16 +44,7 @@ class Shuffled:
 def least_added(blocks: int, epsilon: float) -> float:
     """Least delta_1 for which the theorem is proved: 2 exp(-m / (16 e^epsilon)), rounded upwards.
 
-    Args:
-        blocks: m, from 1.
-        epsilon: Privacy loss of one step.
-
-    Returns:
-        The probability delta_1.
-
-    Example:
-        >>> f"{least_added(10_000, 1.0):.2g}"
-        '2.8e-100'
+    `blocks`: m, from 1.
     """
     return 2 * math.exp(-blocks / 16 * math.exp(-epsilon)) * _OUTWARD
 
@@ -105,18 +96,7 @@ def shuffled(blocks: int, epsilon: Amount, delta: Amount, added: float) -> Shuff
 def amplified(blocks: int, epsilon: float, delta: float, added: float) -> tuple[float, float]:
     """Privacy after shuffling, as in `shuffled`, for numbers that are in range.
 
-    Args:
-        blocks: m, from 1.
-        epsilon: Privacy loss of one step.
-        delta: The delta of one step.
-        added: delta_1, a probability.
-
-    Returns:
-        epsilon_1 and delta', rounded upwards.
-
-    Example:
-        >>> amplified(16, 5.0, 0.0, 1.0)
-        (5.0, 0.0)
+    `blocks`: m, from 1; returns epsilon_1 and delta', rounded upwards.
     """
     ratio = math.exp(-epsilon)
     # Beyond this there is no gain, and the exponential might overflow.

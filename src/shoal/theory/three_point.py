@@ -8,12 +8,9 @@ by 2 v b while most users hold 0. Twice as sharp as two points for small epsilon
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 # Beyond, e^epsilon is far above any number of users; two points say more.
 _MOST_EPSILON = 100
@@ -28,16 +25,7 @@ def triple_distance(epsilon: float, delta: float = 0.0) -> float:
 
     The ratios are to the middle one.
 
-    Args:
-        epsilon: From 0 to 100.
-        delta: From 0 to below 1.
-
-    Returns:
-        An upper bound; the ratio of probabilities has no unit.
-
-    Example:
-        >>> round(triple_distance(0.1), 5), round(triple_distance(1.0), 4)
-        (0.01001, 1.2515)
+    Returns an upper bound; the ratio of probabilities has no unit.
     """
     e, over = math.exp(epsilon), math.expm1(epsilon)
     few = 2
@@ -47,18 +35,7 @@ def triple_distance(epsilon: float, delta: float = 0.0) -> float:
 
 
 def most_chance(order: float) -> float:
-    """Up to this b the central moment is at most v^order b: b order ((1 + b)^(order - 2) + 1) <= 4.
-
-    Args:
-        order: Order of the moment, from 2.
-
-    Returns:
-        The probability b.
-
-    Example:
-        >>> most_chance(2.0), round(most_chance(4.0), 3)
-        (0.5, 0.353)
-    """
+    """Up to this b the moment is at most v^order b: b order ((1 + b)^(order - 2) + 1) <= 4."""
     tries = np.linspace(0, 0.5, 4097)
     # A large power overflows to infinity, where nothing holds.
     with np.errstate(over="ignore"):
@@ -74,18 +51,8 @@ def triple_resistance(
     With c = n (b/2) sqrt(D/(1 - b)), D the `triple_distance`, an upper bound on the integral of
     min(c, sqrt(n b/(1 - s^2))), plus 4 sqrt(2) n sqrt(delta b); at most pi sqrt(n b).
 
-    Args:
-        n: Users.
-        epsilon: From 0.
-        delta: From 0 to below 1.
-        chance: Each a probability b, above 0 to 1/2, of any shape.
-
-    Returns:
-        An upper bound for each, same shape, as a factor of the RMSE.
-
-    Example:
-        >>> triple_resistance(1000, 1.0, 0.0, np.array([0.0001])).round(4).tolist()
-        [0.0559]
+    `chance`: each a probability b, above 0 to 1/2, of any shape; returns an upper bound for each,
+    same shape, as a factor of the RMSE.
     """
     root = np.sqrt(n * chance)
     if epsilon > _MOST_EPSILON:
@@ -100,17 +67,7 @@ def triple_resistance(
 def triple_range(order: float, width: float, chance: NDArray[np.float64]) -> NDArray[np.float64]:
     """How far the mean moves from the middle: v b = b^(1 - 1/order), or width/2; 0 beyond its b.
 
-    Args:
-        order: Order of the moment, from 2.
-        width: Length of the interval of the mean, as a factor of the moment's size.
-        chance: Each a probability b, of any shape.
-
-    Returns:
-        Half ranges of the same shape, as a factor of the size.
-
-    Example:
-        >>> triple_range(2.0, 1.0, np.array([0.01, 0.5])).round(4).tolist()
-        [0.1, 0.5]
+    `chance`: each a probability b, of any shape.
     """
     moved = np.minimum(chance ** (1 - 1 / order), width / 2) * (1 - 2.0**-45)
     return np.asarray(np.where(chance <= most_chance(order), moved, 0.0))

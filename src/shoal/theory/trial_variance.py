@@ -8,12 +8,8 @@ Source: docs/theory/trials.md#debiased-responses.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 
 def of_effects(unit: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -21,17 +17,8 @@ def of_effects(unit: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[n
 
     sum_c (n_c/n)^2 (v_{a,c}/n_{a,c} + v_{0,c}/n_{0,c}).
 
-    Args:
-        unit: v, the mean variance of a unit in each group, shape (clusters, arms), in the squared
-            unit of the outcome.
-        sizes: Units of each group, shape (clusters, arms).
-
-    Returns:
-        One number for each arm but the control, shape (arms - 1,), in the squared unit.
-
-    Example:
-        >>> of_effects(np.array([[1.0, 3.0]]), np.array([[2, 6]])).tolist()
-        [1.0]
+    `unit`: v, the mean variance of a unit in each group, shape (clusters, arms), in the squared
+    unit of the outcome; `sizes`: units of each group, shape (clusters, arms).
     """
     means = _weights(sizes)[:, None] ** 2 * unit / sizes
     return np.asarray((means[:, 1:] + means[:, :1]).sum(axis=0))
@@ -46,18 +33,9 @@ def of_assignment(
     divisor d - 1, over all units of a cluster (paper 003, appendix A.2;
     docs/theory/trials.md#debiased-responses).
 
-    Args:
-        spread: S^2 of the cluster's potential outcomes under each arm, shape (clusters, arms), in
-            the squared unit.
-        effect_spread: S^2 of y_i(a) - y_i(0), shape (clusters, arms - 1), in the squared unit.
-        sizes: Units of each group, shape (clusters, arms).
-
-    Returns:
-        One number for each arm but the control, shape (arms - 1,), in the squared unit.
-
-    Example:
-        >>> of_assignment(np.array([[1.0, 1.0]]), np.array([[0.0]]), np.array([[2, 2]])).tolist()
-        [1.0]
+    `spread`: S^2 of the cluster's potential outcomes under each arm, shape (clusters, arms), in the
+    squared unit; `effect_spread`: S^2 of y_i(a) - y_i(0), shape (clusters, arms - 1), in the
+    squared unit; `sizes`: units of each group, shape (clusters, arms).
     """
     shared = (_weights(sizes) ** 2 / sizes.sum(axis=1))[:, None] * effect_spread
     return np.asarray(of_effects(spread, sizes) - shared.sum(axis=0))
@@ -69,17 +47,8 @@ def of_noisy_differences(sizes: NDArray[np.int64], width: float, epsilon: float)
     2 sum_c ((n_c/n) D_c/epsilon)^2 with D_c = U/min(n_{0,c}, n_{1,c}). The paper takes max |y| for
     the width U, too small if outcomes have both signs (Proposition A.2, erratum 14).
 
-    Args:
-        sizes: Units of each group, shape (clusters, 2).
-        width: U, from the lowest level to the highest, in the outcome's unit.
-        epsilon: The loss of one outcome.
-
-    Returns:
-        A variance, in the squared unit.
-
-    Example:
-        >>> of_noisy_differences(np.array([[2, 4]]), width=1.0, epsilon=1.0)
-        0.5
+    `sizes`: units of each group, shape (clusters, 2); `width`: U, from the lowest level to the
+    highest, in the outcome's unit.
     """
     scale = width / sizes.min(axis=1) / epsilon
     return float(2 * ((_weights(sizes) * scale) ** 2).sum())
@@ -93,19 +62,9 @@ def of_noisy_histograms(
     sum_a sum_c (n_c/n)^2 2 (2/(n_{a,c} epsilon))^2 sum_y y^2. One label moves two shares: the
     paper's scale 1/(n epsilon) is half of what is needed (Proposition A.3, erratum 15).
 
-    Args:
-        sizes: Units of each group, shape (clusters, 2).
-        levels: What the noisy shares are multiplied by, shape (K,), in the outcome's unit. The
-            levels less their mean estimate the same effect, as true shares sum to 1, with the least
-            variance.
-        epsilon: The loss of one outcome.
-
-    Returns:
-        A variance, in the squared unit.
-
-    Example:
-        >>> of_noisy_histograms(np.array([[2, 2]]), np.array([-0.5, 0.5]), epsilon=1.0)
-        2.0
+    `sizes`: units of each group, shape (clusters, 2); `levels`: what the noisy shares are
+    multiplied by, shape (K,), in the outcome's unit. The levels less their mean estimate the same
+    effect, as true shares sum to 1, with the least variance.
     """
     scale = 2 / (sizes * epsilon)
     group = 2 * (_weights(sizes)[:, None] * scale) ** 2

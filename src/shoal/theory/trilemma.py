@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from shoal import checks
 from shoal.errors import InputError
 from shoal.theory import classical
 from shoal.theory import two_point as paths
-from shoal.theory.problem import Setting, downwards
+from shoal.theory.problem import Amount, Moment, Setting, downwards
 from shoal.theory.regimes import Regime, regime_of
-
-if TYPE_CHECKING:
-    from shoal.theory.problem import Amount, Moment
 
 _MOST_BIAS = 1 / 80
 _MOST_GAMMA = 1 / 5

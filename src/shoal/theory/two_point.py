@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.theory import three_point as triples
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.theory.problem import Setting
+from shoal.theory.problem import Setting
 
 # No numbers below this: their squares would vanish.
 _TINY = 1e-140
@@ -43,17 +39,7 @@ def influence(epsilon: float, delta: float, spread: NDArray[np.float64]) -> NDAr
         (1 - delta) q / (q + 1/(4 sinh^2(epsilon/2))) + delta,
     attained by randomised response that shows the bit openly with probability delta.
 
-    Args:
-        epsilon: From 0.
-        delta: From 0 to 1.
-        spread: q = p (1 - p), the variance of the bit, from above 0 to 1/4, of any shape.
-
-    Returns:
-        One share from 0 to 1 for each q, same shape.
-
-    Example:
-        >>> influence(1.0, 0.0, np.array([0.25])).round(4).tolist()
-        [0.2136]
+    `spread`: q = p (1 - p), the variance of the bit, from above 0 to 1/4, of any shape.
     """
     if epsilon == 0:
         return np.full_like(spread, delta)
@@ -70,19 +56,8 @@ def resistance(
     min(n sqrt(R(q)), sqrt(n)) / sqrt(q), q = p (1 - p); with p = sin^2 t the integrand
     2 min(n sqrt(R), sqrt(n)) grows in t, so that right ends give an upper sum.
 
-    Args:
-        n: Users.
-        epsilon: From 0.
-        delta: From 0 to 1.
-        chance: Each a probability b, above 0 to 1/2, of any shape.
-        points: Steps of the sum.
-
-    Returns:
-        An upper bound for each b, same shape, as a factor of the RMSE.
-
-    Example:
-        >>> resistance(1000, 1.0, 0.0, np.array([0.001])).round(3).tolist()
-        [1.044]
+    `chance`: each a probability b, above 0 to 1/2, of any shape; returns an upper bound for each b,
+    same shape, as a factor of the RMSE.
     """
     end = np.arcsin(np.sqrt(chance))
     angle = end[:, None] * (np.arange(1, points + 1) / points)
@@ -95,17 +70,7 @@ def half_range(order: float, width: float, chance: NDArray[np.float64]) -> NDArr
 
     X = v with probability p <= b, else 0, has a central moment of at most v^order p (1 - p) <= 1.
 
-    Args:
-        order: Order of the moment, from 2.
-        width: Length of the interval of the mean, as a factor of the moment's size.
-        chance: Each a probability b, of any shape.
-
-    Returns:
-        Half ranges of the same shape, as a factor of the size.
-
-    Example:
-        >>> half_range(2.0, 1.0, np.array([0.01, 0.5])).round(4).tolist()
-        [0.1005, 0.5]
+    `chance`: each a probability b, of any shape.
     """
     reached = chance ** (1 - 1 / order) * (1 - chance) ** (-1 / order)
     # Rounded downwards here: a bias is subtracted from it later.
@@ -118,18 +83,6 @@ def path_bounds(setting: Setting, points: int = 200) -> PathBounds:
     With M half the range of the mean and J the resistance of b, RMSE >= (M - bias)/J, and
     RMSE >= M/(1 + J) since no bias exceeds the RMSE. Any grid is valid. Without delta and bias
     the first grows beyond all bounds: no such estimator exists.
-
-    Args:
-        setting: The problem.
-        points: Values of b that are tried, and steps of their integrals.
-
-    Returns:
-        The best bound of each kind, as a factor of the moment's size.
-
-    Example:
-        >>> from shoal.theory.problem import Setting
-        >>> round(path_bounds(Setting.of(1000, 0.1, 0, 0.01, (2, 1.0))).promised, 3)
-        0.5
     """
     coarse = np.geomspace(_least_chance(setting), 0.5, points)
     promised, always = _at(setting, coarse, points)

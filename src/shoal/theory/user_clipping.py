@@ -11,15 +11,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.theory import gaussian
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # Radii that are tried: the width over 2^(j/2), j from 0.
 RADII = 25
@@ -70,23 +67,6 @@ def split(epsilon: float, users: int, cells: int) -> Split | None:
     10/epsilon_radius)).
 
     Source: docs/theory/user-clipped.md#parts-of-the-budget.
-
-    Args:
-        epsilon: Total privacy loss.
-        users: Users in released cells.
-        cells: Released cells.
-
-    Returns:
-        The parts; None if N is below 75, or below 60 in a single cell.
-
-    Raises:
-        InputError: epsilon is not above 0, or there is no user or no cell.
-
-    Example:
-        >>> split(1.0, 4000, 100).clipped
-        319
-        >>> split(1.0, 20, 3) is None
-        True
     """
     if not epsilon > 0 or users < 1 or cells < 1:
         raise InputError(
@@ -118,22 +98,6 @@ def rounds(epsilon: float, delta: float, users: int, members: int, cells: int) -
     of cells: sqrt(pi rho d) at least 1.3 times 0.8 epsilon, rho what (0.8 epsilon, delta) pays for.
 
     Source: docs/theory/user-clipped.md#one-round-or-two.
-
-    Args:
-        epsilon: Total privacy loss.
-        delta: The delta of (epsilon, delta)-DP; 0 for Laplace noise alone.
-        users: Users in all cells.
-        members: Pairs of a user and a cell.
-        cells: Of all users.
-
-    Returns:
-        1 or 2.
-
-    Example:
-        >>> [rounds(1.0, 1e-9, 4000, 4000 * each, 900) for each in (11, 39)]
-        [1, 2]
-        >>> rounds(1.0, 0.0, 4000, 4000 * 39, 900)
-        1
     """
     if not delta or cells < _MANY or epsilon * users < _ENOUGH:
         return 1
@@ -148,18 +112,6 @@ def clipped_users(wanted: float, users: int, selecting: float) -> int:
     can find.
 
     Source: docs/theory/user-clipped.md#parts-of-the-budget.
-
-    Args:
-        wanted: Users at whom the bias of clipping and the noise balance, without a unit.
-        users: Users in released cells.
-        selecting: Loss of the radius.
-
-    Returns:
-        A whole number.
-
-    Example:
-        >>> clipped_users(30.0, 1000, 0.1), clipped_users(30.0, 100, 0.1)
-        (100, 35)
     """
     return max(1, math.floor(min(0.35 * users, max(wanted, 10 / selecting))))
 
@@ -171,18 +123,6 @@ def balancing_users(distance: float, cells: int, each: float) -> float:
     equal deviations that is shortened by one in l2 is shortened by sqrt(each) in l1.
 
     Source: docs/theory/user-clipped.md#gaussian-noise.
-
-    Args:
-        distance: Diameter of the ball over the deviation of the noise, without a unit.
-        cells: Released cells.
-        each: Cells of a user in the mean, a number without a unit.
-
-    Returns:
-        Users, without a unit.
-
-    Example:
-        >>> round(balancing_users(0.2, 100, 25.0), 1)
-        239.4
     """
     return 3 * cells / (distance * math.sqrt(math.pi / 2 * each))
 
@@ -194,16 +134,6 @@ def hidden_radii(ratio: float) -> float:
     shorter, so this is a judgement, measured in `shoal bench typical`, and no bound.
 
     Source: docs/theory/user-clipped.md#intervals.
-
-    Args:
-        ratio: Width of the bounds over the radius, above 0, without a unit.
-
-    Returns:
-        Radii, without a unit.
-
-    Example:
-        >>> hidden_radii(8.0), hidden_radii(64.0)
-        (1.0, 2.0)
     """
     return max(1.0, 1.0 + math.log2(ratio / _NEAR) / 2)
 
@@ -228,21 +158,8 @@ def best_caps(
 
     Source: docs/theory/user-clipped.md#weights.
 
-    Args:
-        cell: Cell of each membership, shape (memberships,).
-        count: Its records, same shape.
-        n_cells: Number of cells, none of them empty.
-        loss: Loss of each cell's noise for its heaviest user, shape (cells,).
-        penalty: Deviations by which heavy users may differ, without a unit.
-        width: Noise for a loss of 1, in deviations of a user.
-
-    Returns:
-        Whole numbers, shape (cells,).
-
-    Example:
-        >>> cell, count = np.zeros(4, np.int64), np.array([1, 1, 1, 9])
-        >>> best_caps(cell, count, 1, np.array([9.0])), best_caps(cell, count, 1, np.array([0.1]))
-        (array([9]), array([1]))
+    `cell`: cell of each membership, shape (memberships,); `count`: its records, same shape; `loss`:
+    loss of each cell's noise for its heaviest user, shape (cells,).
     """
     least = np.full(n_cells, np.iinfo(np.int64).max)
     np.minimum.at(least, cell, count)

@@ -7,12 +7,8 @@ Source: docs/theory/variance.md.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 # Four roundings of a double stay below this relative margin.
 _OUTWARD = 1 + 2.0**-50
@@ -27,16 +23,9 @@ def sensitivity(counts: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray
     are j (n - j) / n^2 with j = min(k, floor(n/2)): the values split between the two bounds as
     evenly as k of them can make it. Exact (docs/theory/variance.md#whole-records; erratum 3).
 
-    Args:
-        counts: k, records of each user in the cell, shape (memberships,); at most n.
-        totals: n, records of that cell, same shape; at least 1.
-
-    Returns:
-        V, rounded upwards, same shape, as a part of U^2. Non-decreasing in k.
-
-    Example:
-        >>> sensitivity(np.array([1, 3, 3]), np.array([4, 4, 5])).round(6).tolist()
-        [0.1875, 0.25, 0.24]
+    `counts`: k, records of each user in the cell, shape (memberships,); at most n; `totals`: n,
+    records of that cell, same shape; at least 1; returns V, rounded upwards, same shape, as a part
+    of U^2. Non-decreasing in k.
     """
     moved = np.minimum(counts, totals // 2)
     split = moved / totals * ((totals - moved) / totals)
@@ -49,16 +38,9 @@ def bias(dropped: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.fl
     Exact over all data sets: the product q (n - q) / n^2 holds if n > 2q, with q the records
     dropped, not kept (docs/theory/variance.md#whole-records; erratum 1).
 
-    Args:
-        dropped: q, records left out of each cell, shape (cells,); fewer than n.
-        totals: n, records of each cell, same shape.
-
-    Returns:
-        Largest difference of the two variances, rounded upwards, same shape, as a part of U^2.
-
-    Example:
-        >>> bias(np.array([0, 1]), np.array([100, 100])).round(6).tolist()
-        [0.0, 0.0099]
+    `dropped`: q, records left out of each cell, shape (cells,); fewer than n; `totals`: n, records
+    of each cell, same shape; returns largest difference of the two variances, rounded upwards, same
+    shape, as a part of U^2.
     """
     return sensitivity(dropped, totals)
 
@@ -73,17 +55,9 @@ def mass_sensitivity(part: NDArray[np.float64], kept: NDArray[np.float64]) -> ND
     which is w (1 - w), or 1/4 from w = 1/2 on, if nothing is missing. Proof and brute force:
     docs/theory/variance.md.
 
-    Args:
-        part: w of each member, in 0..1, shape (members,).
-        kept: W of its cell, same shape, at least w, as a part of the whole.
-
-    Returns:
-        As a part of U^2/4, same shape, rounded upwards: also against means of users kept with 30
-        bits.
-
-    Example:
-        >>> mass_sensitivity(np.array([0.25, 0.5, 0.25]), np.array([1.0, 1.0, 0.5])).round(4)
-        array([0.75  , 1.    , 0.3333])
+    `part`: w of each member, in 0..1, shape (members,); `kept`: W of its cell, same shape, at least
+    w, as a part of the whole; returns as a part of U^2/4, same shape, rounded upwards: also against
+    means of users kept with 30 bits.
     """
     rest = np.maximum(1 - part, 2.0**-60)
     others = np.maximum(kept - part, 0.0)
@@ -98,16 +72,7 @@ def mass_slope(part: NDArray[np.float64], kept: NDArray[np.float64]) -> NDArray[
     (1 - 2w + W)^2/(1 - w), or 1 + (W - w)^2/(w (1 - w)) if W < 2w: falls with w, grows with W, is
     at least 1, and rounded downwards.
 
-    Args:
-        part: w above 0, shape (members,).
-        kept: W, same shape, at least w, as a part of the whole.
-
-    Returns:
-        As a part of U^2/4, same shape.
-
-    Example:
-        >>> mass_slope(np.array([0.25, 0.5]), np.array([1.0, 1.0])).round(6).tolist()
-        [3.0, 2.0]
+    `part`: w above 0, shape (members,); `kept`: W, same shape, at least w, as a part of the whole.
     """
     rest = np.maximum(1 - part, 2.0**-60)
     others = np.maximum(kept - part, 0.0)
@@ -125,16 +90,9 @@ def mass_bias(missing: NDArray[np.float64], distance: NDArray[np.float64]) -> ND
 
     Source: docs/theory/variance.md#weighted-users-and-missing-mass.
 
-    Args:
-        missing: 1 - W of each cell, shape (cells,), as a part of the whole.
-        distance: Mass by which weights, with the missing mass, and shares differ; same shape.
-
-    Returns:
-        As a part of U^2/4, same shape, rounded upwards.
-
-    Example:
-        >>> mass_bias(np.array([0.0, 0.2, 0.7]), np.array([0.2, 0.2, 0.7])).round(3).tolist()
-        [0.64, 0.32, 0.5]
+    `missing`: 1 - W of each cell, shape (cells,), as a part of the whole; `distance`: mass by which
+    weights, with the missing mass, and shares differ; same shape; returns as a part of U^2/4, same
+    shape, rounded upwards.
     """
     moved = np.minimum(distance, 0.5)
     whole = 4 * moved * (1 - moved)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def threshold(counts: NDArray[np.int64], epsilon: float, dimension: int = 1) -> int:
@@ -19,20 +16,7 @@ def threshold(counts: NDArray[np.int64], epsilon: float, dimension: int = 1) -> 
     T is the ceil(2d/epsilon)-th largest count, 0 if there are fewer users: the largest one for
     epsilon >= 2d, 0 for epsilon < 2d/L (docs/theory/worst-case.md; errata 5 and 6).
 
-    Args:
-        counts: m, records of each user, shape (users,).
-        epsilon: Privacy loss of the cell.
-        dimension: d, numbers in one record.
-
-    Returns:
-        A count of records.
-
-    Raises:
-        InputError: epsilon is not above 0, or there is not even one dimension.
-
-    Example:
-        >>> threshold(np.array([3, 1, 2]), 1.0)
-        2
+    `counts`: m, records of each user, shape (users,); `dimension`: d, numbers in one record.
     """
     if not epsilon > 0:
         raise InputError(

@@ -7,18 +7,14 @@ the zCDP loss rho = m^2 / 2. Losses of independent noise add up. Proofs: `docs/t
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
 
 # Below it, rounding upwards would no longer be close.
 LEAST_DELTA = 1e-300
@@ -39,19 +35,7 @@ def delta_of(epsilon: float, rho: float) -> float:
     delta = Phi(m/2 - epsilon/m) - e^epsilon Phi(-m/2 - epsilon/m) with m = sqrt(2 rho) (Balle and
     Wang 2018, Theorem 8), attained.
 
-    Args:
-        epsilon: From 0 to 1e9.
-        rho: zCDP loss, from 0 to 1e12.
-
-    Returns:
-        A probability, rounded upwards; above 0 unless rho is 0.
-
-    Raises:
-        InputError: An argument is outside its range.
-
-    Example:
-        >>> f"{delta_of(1.0, 0.02):.6g}"
-        '1.75463e-08'
+    Returns a probability, rounded upwards; above 0 unless rho is 0.
     """
     _check_epsilon(epsilon, zero=True)
     check_rho(rho)
@@ -61,19 +45,7 @@ def delta_of(epsilon: float, rho: float) -> float:
 def epsilon_of(rho: float, delta: float) -> float:
     """The least epsilon for which Gaussian noise of loss rho is (epsilon, delta)-private.
 
-    Args:
-        rho: The zero-concentrated loss, from 0 to 1e12.
-        delta: From 1e-300 to below 1.
-
-    Returns:
-        Epsilon, rounded upwards: `delta_of` of it is at most delta. 0 if no epsilon is needed.
-
-    Raises:
-        InputError: An argument is outside its range.
-
-    Example:
-        >>> round(epsilon_of(0.02, 1e-6), 6)
-        0.834118
+    Returns epsilon, rounded upwards: `delta_of` of it is at most delta. 0 if no epsilon is needed.
     """
     check_rho(rho)
     check_delta(delta)
@@ -89,20 +61,8 @@ def epsilon_of(rho: float, delta: float) -> float:
 def rho_of(epsilon: float, delta: float) -> float:
     """The largest zCDP loss of (epsilon, delta)-private Gaussian noise.
 
-    Args:
-        epsilon: Above 0, at most 1e9.
-        delta: From 1e-300 to below 1.
-
-    Returns:
-        Loss rho, rounded downwards by a millionth of a millionth: `delta_of` of it is at most
-        delta, and `epsilon_of` of it, or of less, at most epsilon.
-
-    Raises:
-        InputError: An argument is outside its range.
-
-    Example:
-        >>> round(rho_of(1.0, 1e-6), 6)
-        0.028014
+    Returns loss rho, rounded downwards by a millionth of a millionth: `delta_of` of it is at most
+    delta, and `epsilon_of` of it, or of less, at most epsilon.
     """
     _check_epsilon(epsilon)
     check_delta(delta)
@@ -171,17 +131,7 @@ def _check_epsilon(epsilon: float, *, zero: bool = False) -> None:
 
 
 def check_rho(rho: float) -> None:
-    """Refuse a loss outside 0 to 1e12.
-
-    Args:
-        rho: The zero-concentrated loss.
-
-    Raises:
-        InputError: It is.
-
-    Example:
-        >>> check_rho(0.5)
-    """
+    """Refuse a loss outside 0 to 1e12."""
     if not 0 <= rho <= _LARGEST_RHO:
         raise InputError(
             f"rho is {rho!r}", "a number from 0 to 1e12", "use wider noise, or Laplace noise"
@@ -189,17 +139,7 @@ def check_rho(rho: float) -> None:
 
 
 def check_delta(delta: float) -> None:
-    """Refuse a delta outside 1e-300 to below 1.
-
-    Args:
-        delta: The delta.
-
-    Raises:
-        InputError: It is.
-
-    Example:
-        >>> check_delta(1e-9)
-    """
+    """Refuse a delta outside 1e-300 to below 1."""
     if not LEAST_DELTA <= delta < 1:
         raise InputError(
             f"delta is {delta!r}",

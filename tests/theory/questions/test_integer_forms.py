@@ -17,11 +17,6 @@ from shoal.theory.questions.integer_forms import (
     loss_with_forms,
 )
 from shoal.theory.questions.integer_strategy import TICKS, answers, integer_strategy
-from shoal.theory.questions.quadratic_forms import (
-    clipped_sensitivity,
-    parts_of_factor,
-    sensitivity,
-)
 from shoal.theory.questions.variance_forms import cr2
 
 if TYPE_CHECKING:
@@ -31,6 +26,18 @@ if TYPE_CHECKING:
 
 HALF = TICKS // 2
 INSIDE = (-HALF, -HALF // 3, 7, HALF // 2, HALF)
+
+
+def sensitivity(factor: Floats) -> float:
+    """How far one outcome of [-1/2, 1/2] moves a form whose rows sum to 0: the largest S_i."""
+    form = np.abs(factor.T @ factor)
+    return float((form.sum(axis=0) - np.diag(form)).max())
+
+
+def clipped_sensitivity(factor: Floats, limits: Floats) -> float:
+    """The same of squares of clipped sums, at most: u (2R - u) for u <= R, else R^2."""
+    moved = np.minimum(np.abs(factor), limits[:, None])
+    return float((moved * (2 * limits[:, None] - moved)).sum(axis=0).max())
 
 
 def _design(seed: int) -> tuple[Floats, Floats]:
@@ -68,7 +75,7 @@ def test_one_outcome_moves_a_form_by_at_most_its_steps(seed: int) -> None:
     moved = [_moved(values, each) for each in range(6)]
     assert all(one <= most for one, most in zip(moved, form.unit_steps().tolist(), strict=True))
     assert max(moved) >= 0.999 * int(form.unit_steps().max())
-    exact = sensitivity(*parts_of_factor(factor), 1.0)
+    exact = sensitivity(factor)
     assert float(form.moves.max()) * unit**2 == pytest.approx(exact, rel=1e-4)
     assert int(values.max()) <= form.most_steps
 
@@ -83,7 +90,7 @@ def test_clipped_sums_move_by_at_most_their_steps(part: float) -> None:
     values = _values(form, INSIDE)
     moved = [_moved(values, each) for each in range(6)]
     assert all(one <= most for one, most in zip(moved, form.unit_steps().tolist(), strict=True))
-    exact = clipped_sensitivity(factor, limits, 1.0)
+    exact = clipped_sensitivity(factor, limits)
     assert float(form.moves.max()) * unit**2 == pytest.approx(exact, rel=1e-4)
     assert int(values.max()) <= form.most_steps
     # Where limits are below what one unit moves, that takes sums from one end to the middle.

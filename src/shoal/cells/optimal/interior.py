@@ -92,9 +92,7 @@ class Newton:
         row = np.concatenate([user, user, np.arange(n_users)])
         column = np.concatenate([cell, cell + n_cells, np.full(n_users, 2 * n_cells)])
         self.rows = sp.csr_array((data, (row, column)), (n_users, 2 * n_cells + 1))
-        filled = self.rows.nnz > _FILLED * math.prod(self.rows.shape)
-        rows = self.rows.toarray() if filled else self.rows
-        dense = -(rows.T @ rows) if filled else -(rows.T @ rows).toarray()
+        dense = -_squared(self.rows)
         x, alpha = np.arange(n_cells), np.arange(n_cells, 2 * n_cells)
         both = program.by_cell(share * self.pull_z / self.stiff) / 2 - self.short
         pulls = self.pull_z * self.pull_y / self.stiff
@@ -136,6 +134,14 @@ class Newton:
         z = full - y + self.miss_z
         mu, sigma = of_z / at.z - self.pull_z * z, of_y / at.y - self.pull_y * y
         return Point(x, y, z, (of_r - at.r * lam) / at.lam, float(t[0]), alpha, lam, mu, sigma)
+
+
+def _squared(rows: sp.csr_array) -> Floats:
+    """Returns the dense product of the transposed rows with the rows, in the faster way."""
+    if rows.nnz <= _FILLED * math.prod(rows.shape):
+        return np.asarray((rows.T @ rows).toarray())
+    filled = rows.toarray()
+    return np.asarray(filled.T @ filled)
 
 
 def solve(program: Program, tolerance: float = 1e-3, seconds: float = math.inf) -> Solution:

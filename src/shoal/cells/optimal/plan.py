@@ -18,7 +18,7 @@ from shoal.cells import caps
 from shoal.cells.accounting import ReleasedStatistics
 from shoal.cells.methods import method_of
 from shoal.cells.optimal.interior import solve
-from shoal.cells.optimal.program import Program, dual_bound, is_small
+from shoal.cells.optimal.program import Program, is_small
 from shoal.cells.optimal.search import least_factor
 from shoal.cells.optimal.variance import StatisticPrograms
 from shoal.cells.optimal.weighted import WeightedPlan
@@ -154,8 +154,9 @@ class _Search:
             plans.append((factor, plan, solution.duals))
             missing = plan.numbers.weights.missing
         least, best, _ = min(plans, key=lambda each: each[0])
-        lowest = self.programs.lowest(least if self.epsilon else 1.0)
-        return best, max((each[2] for each in plans), key=lambda duals: dual_bound(lowest, duals))
+        known = (self.epsilon, least) if self.epsilon else (least, 1.0)
+        proofs = (each[2] for each in plans)
+        return best, max(proofs, key=lambda each: self.programs.least_factor(each, *known))
 
     def _tangents(self, best: WeightedPlan) -> WeightedPlan:
         """Returns the best of programs above the true errors that touch them at the best so far."""

@@ -28,7 +28,7 @@ _CELLS, _PAIRS = 2_000, 100_000_000
 # The least price of a user, over the largest: where users without a price make up 1 - 2E of a cell,
 # roundings decide whether they suffice.
 _PRICE = 2.0**-36
-_ROOM, _SLACK = 2.0**-40, 2.0**-30
+_ROOM = 2.0**-40
 
 
 def is_small(user: Ints, n_cells: int) -> bool:
@@ -147,23 +147,27 @@ def dual_bound(program: Program, duals: Floats) -> float:
         return 0.0
     duals = duals / largest + _PRICE
     price, need = duals[program.user] * program.cost, 1 - 2 * program.target
-    order = np.lexsort((price, program.cell))
+    # By cell, then by price to some forty bits.
+    order = np.argsort(program.cell + price / (2 * float(price.max())))
     start = np.cumsum(program.size) - program.size
 
     def running(entry: Floats) -> Floats:
         total = np.cumsum(entry[order])
-        return total - np.repeat(total[start] - entry[order[start]], program.size)
+        return np.asarray(total - np.repeat(total[start] - entry[order[start]], program.size))
 
-    room = running(program.share) - np.repeat(need, program.size)
+    # Sums of k terms v (tau - p) with sum v = 1 are off by at most k + 6 roundings of tau.
+    slack = (program.size + 8) * _ULP
+    needed = need - 2 * slack
+    room = running(program.share) - np.repeat(needed, program.size)
     ratio = np.full(len(room), math.inf)
     np.divide(running(price * program.share), room, out=ratio, where=room > _ROOM)
     tau = np.minimum.reduceat(ratio, start)
     # Running sums have the roundings of all cells; those of the cell's own users have not.
     kept = np.where(price <= tau[program.cell], program.share, 0.0)
-    room = program.by_cell(kept) - need
+    room = program.by_cell(kept) - needed
     np.divide(program.by_cell(price * kept), room, out=tau, where=room > _ROOM)
-    tau = np.where((need > 0) & np.isfinite(tau), tau * (1 - _SLACK), 0.0)
+    tau = np.where((need > 0) & np.isfinite(tau), tau, 0.0)
     excess = program.by_cell(program.share * np.maximum(tau[program.cell] - price, 0.0))
-    proved = excess + (program.size + 8) * _ULP * tau <= tau * need
+    proved = excess + slack * tau <= tau * need
     total = float(duals.sum()) * (1 + (len(duals) + 2) * _ULP)
     return 2 * float(tau[proved].sum()) / total * (1 - (len(tau) + 8) * _ULP)

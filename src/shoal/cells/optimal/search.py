@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from shoal.cells.optimal.program import Program, Solution
     from shoal.cells.weights import Floats
 
-_ROUNDS, _SECANTS = 30, 5
-_LEAST, _INSIDE = 1e-9, 1e-4
+_ROUNDS = 30
+# Where the search starts, below what suffices, and slopes of lines to one side.
+_START, _SLOPE, _FLATTEST = 0.8, -2.0, -0.5
+# How far a search and a crossing stay inside what is known, as a part of it.
+_LEAST, _INSIDE, _WITHIN = 1e-9, 0.1, 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,53 +43,93 @@ def least_factor(
 ) -> Factor:
     """Returns the least s at which errors of s E_g cost at most epsilon.
 
-    L(s), the least loss at errors s E_g, is nearly a power of s, so that a secant in logarithms
-    meets epsilon after a few programs. Weights prove an s that suffices, dual variables one that
-    does not.
+    The loss L(s) is nearly a power of s, so that a line through the logarithms of the nearest
+    programs on both sides meets epsilon soon. Weights prove an s that suffices, dual variables one
+    that does not.
     """
     # Every cell is free here.
     high, low = FREE / float(program.target.min()) * (1 + 2.0**-50), 0.0
     weight, duals = np.zeros(len(program.share)), np.zeros(program.n_users)
-    end, fine = time.monotonic() + seconds, tolerance / 64
+    end, fine = time.monotonic() + seconds, tolerance / 32
 
-    def cost(kept: Floats) -> Callable[[float], float]:
-        return lambda s: loss_of(at := program.scaled(s), *feasible(at, kept))
+    def suffices(kept: Floats) -> float:
+        def cost(s: float) -> float:
+            at = program.scaled(s)
+            return loss_of(at, *feasible(at, kept))
 
-    if (found := _crossing(cost(program.share), epsilon, low, high, fine)[1]) < high:
-        high, weight = found, program.share
-    at, last, slope = 0.8 * high, None, -1.0
-    for turn in range(_ROUNDS):
+        return _crossing(cost, epsilon, low, high, fine)[1]
+
+    def fails(prices: Floats) -> float:
+        def bound(s: float) -> float:
+            return dual_bound(program.scaled(s), prices)
+
+        return _crossing(bound, epsilon, low, high, fine)[0]
+
+    if (factor := suffices(program.share)) < high:
+        high, weight = factor, program.share
+    at, line = _START * high, _Line()
+    for _ in range(_ROUNDS):
         solution = solve(program.scaled(at), tolerance / 4, max(end - time.monotonic(), 0.0))
-        if (found := _crossing(cost(solution.weight), epsilon, low, high, fine)[1]) < high:
-            high, weight = found, solution.weight
-        proof = lambda s: dual_bound(program.scaled(s), solution.duals)  # noqa: B023, E731
-        if (found := _crossing(proof, epsilon, low, high, fine)[0]) > low:
-            low, duals = found, solution.duals
+        if (factor := suffices(solution.weight)) < high:
+            high, weight = factor, solution.weight
+        if (factor := fails(solution.duals)) > low:
+            low, duals = factor, solution.duals
         if high <= low * (1 + tolerance) or time.monotonic() > end:
             break
-        point = math.log(at), math.log(max(solution.loss, 1e-300) / epsilon)
-        if last is not None and last[0] != point[0]:
-            slope = (point[1] - last[1]) / (point[0] - last[0])
-        last = point
-        middle = (turn >= _SECANTS and turn % 2) or slope >= 0
-        at = math.sqrt(low * high) if middle else math.exp(point[0] - point[1] / slope)
-        at = min(max(at, low * (1 + _INSIDE)), high / (1 + _INSIDE))
+        at = line.next(at, max(solution.loss, 1e-300) / epsilon)
+        room = (high / low) ** _INSIDE if low else 1.0
+        at = min(max(at, low * room), high / room)
     return Factor(high, low, certify(program.scaled(high), weight, duals))
+
+
+class _Line:
+    """A line through logarithms of factors and losses, which an epsilon of 1 is looked for on."""
+
+    def __init__(self) -> None:
+        self.last: tuple[float, float] | None = None
+        # The nearest points whose loss is above epsilon, and not.
+        self.sides: dict[bool, list[float]] = {}
+
+    def next(self, factor: float, loss: float) -> float:
+        """Returns where the line meets epsilon, after what a program lost at a factor."""
+        x, y = math.log(factor), math.log(loss)
+        last, self.last, above = self.last, (x, y), y > 0
+        if len(self.sides) > 1 and last and (last[1] > 0) == above:
+            # The other end would hold the line for ever (the Illinois rule).
+            self.sides[not above][1] /= 2
+        self.sides[above] = [x, y]
+        if len(self.sides) > 1:
+            (x, y), (right, low) = self.sides[True], self.sides[False]
+            return math.exp(x + (right - x) * y / (y - low))
+        slope = _SLOPE
+        if last and last[0] != x:
+            slope = min((y - last[1]) / (x - last[0]), _FLATTEST)
+        return math.exp(x - y / slope)
 
 
 def _crossing(
     loss: Callable[[float], float], epsilon: float, low: float, high: float, fine: float
 ) -> tuple[float, float]:
-    """Returns neighbours in [low, high] between which a falling loss passes epsilon."""
-    if loss(high) > epsilon:
+    """Returns neighbours in [low, high] between which a falling loss passes epsilon.
+
+    By turns by the middle, which never stalls, and a straight line between logarithms.
+    """
+    of_high = loss(high)
+    if of_high > epsilon:
         return high, high
-    below = low or high / 2
-    while not loss(below) > epsilon:
+    below, of_low = low or high / 2, 0.0
+    while not (of_low := loss(below)) > epsilon:
         if low or below < high * _LEAST:
             return low, high
         below /= 2
-    low = below
+    low, turn = below, 0
     while high > low * (1 + fine):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if loss(middle) > epsilon else (low, middle)
+        part, turn = 0.5, turn + 1
+        if turn % 2 and 0 < of_high < of_low < math.inf:
+            part = math.log(of_low / epsilon) / math.log(of_low / of_high)
+        middle = low * (high / low) ** min(max(part, _WITHIN), 1 - _WITHIN)
+        if (of_middle := loss(middle)) > epsilon:
+            low, of_low = middle, of_middle
+        else:
+            high, of_high = middle, of_middle
     return low, high

@@ -9,18 +9,15 @@ Source: docs/theory/questions.md#gaussian-noise.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import checks
 from shoal.errors import InputError
 from shoal.theory.questions.weights import check_rows
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 _MOST_STEPS = 20_000
 # Shorter directions, as a part of the longest, are left to noise of each question by itself.
@@ -76,25 +73,10 @@ def least_covariance(vectors: Floats, *, tolerance: float = 5e-5) -> GaussianStr
 
     Source: docs/theory/questions.md#gaussian-noise.
 
-    Args:
-        vectors: V in units of the targets, shape (questions, units); questions may depend on one
-            another.
-        tolerance: Largest gap, as a part of the least total variance. Directions that are shorter
-            than 1e-7 of the longest may add a few parts in a million: `gap` has them all.
-
-    Returns:
-        The noise with its dual variables, shape (units,).
-
-    Raises:
-        InputError: No such vectors, moves beyond 1e-75 to 1e75 targets, more steps than allowed,
-            or a unit whose loss is not shown to be at most 1 whatever was rounded.
-
     Guarantees: G-LOSS.
 
-    Example:
-        >>> found = least_covariance(np.eye(2))
-        >>> found.covariance.round(3).tolist(), round(found.lower_bound, 3)
-        ([[1.0, 0.0], [0.0, 1.0]], 2.0)
+    `vectors`: V in units of the targets, shape (questions, units); questions may depend on one
+    another.
     """
     tolerance = checks.number(tolerance, "tolerance", least=1e-9, most=1, example=1e-4)
     vectors = _sized(vectors)
@@ -130,16 +112,8 @@ def _covered(root: Floats, along: Floats, vectors: Floats) -> Floats:
     For v = F z + r and a diagonal E, v' (F F' + E)^-1 v <= |z|^2 + r' E^-1 r: r is what roundings
     and short directions leave over, and E is noise of each question by itself for that.
 
-    Args:
-        root: F in units of the targets, shape (questions, r).
-        along: z without a unit, shape (r, units).
-        vectors: V in units of the targets, shape (questions, units).
-
-    Returns:
-        In squared units of the targets, shape (questions, questions).
-
-    Raises:
-        InputError: The loss of a unit is not at most 1, or is no number.
+    `root`: F in units of the targets, shape (questions, r); `along`: z without a unit, shape (r,
+    units); `vectors`: V in units of the targets, shape (questions, units).
     """
     questions = len(vectors)
     most = float(np.einsum("ij,ij->j", along, along).max())
@@ -180,21 +154,10 @@ def dual_bound(vectors: Floats, unit_weights: Floats) -> float:
 
     Source: docs/theory/questions.md#gaussian-noise.
 
-    Args:
-        vectors: V in units of the targets, shape (questions, units).
-        unit_weights: p, parts of 1, not below 0, shape (units,); divided by their sum.
-
-    Returns:
-        A total variance, in squared units of the targets.
-
-    Raises:
-        InputError: Weights below 0 or without a sum, or of another shape.
-
     Guarantees: G-LOSS.
 
-    Example:
-        >>> round(dual_bound(np.eye(2), np.array([0.5, 0.5])), 6)
-        2.0
+    `vectors`: V in units of the targets, shape (questions, units); `unit_weights`: p, parts of 1,
+    not below 0, shape (units,); divided by their sum.
     """
     vectors = check_rows(vectors)
     weights = np.asarray(unit_weights, dtype=np.float64)
@@ -215,21 +178,7 @@ def independent(vectors: Floats) -> tuple[Floats, Floats]:
 
     Source: docs/theory/questions.md#laplace-noise.
 
-    Args:
-        vectors: V in units of the targets, shape (questions, units).
-
-    Returns:
-        B with orthonormal columns, a part of 1, shape (questions, r), and u with B u = V, in units
-        of the targets, shape (r, units).
-
-    Raises:
-        InputError: No such vectors, or questions of which it cannot be told in floating point
-            whether they depend on others.
-
-    Example:
-        >>> basis, inside = independent(np.array([[1.0, -1.0], [2.0, -2.0]]))
-        >>> basis.shape, inside.shape
-        ((2, 1), (1, 2))
+    `vectors`: V in units of the targets, shape (questions, units).
     """
     vectors = _sized(vectors)
     even = vectors / np.abs(vectors).max(axis=1, keepdims=True)

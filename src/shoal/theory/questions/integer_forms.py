@@ -9,23 +9,19 @@ Source: docs/theory/questions.md#forms-in-whole-numbers.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.theory.questions.integer_strategy import TICKS, unit_steps
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Whole = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
 
 # Whole numbers of B, and sums of products of them, are exact in 64 bits and in floating point.
 _MOST_BITS, _SUM_BITS, _FLOAT_BITS = 20, 62, 53
@@ -46,14 +42,6 @@ class IntegerForm:
         kind: Which of them each unit has, shape (units,).
         limits: Of each row, in 2^20 ticks: sums are clipped to them; empty for none.
         step: q: a step of V is 2^40 q squared ticks.
-
-    Raises:
-        InputError: Numbers of other shapes, or too large for exact sums.
-
-    Example:
-        >>> form = IntegerForm(np.array([[1, -1]]), np.array([0, 1]), np.array([], dtype=int), 1)
-        >>> form.moves.tolist(), form.value(np.array([2**19, -(2**19)]))
-        ([1, 1], 1)
     """
 
     factor: Whole
@@ -123,9 +111,7 @@ class IntegerForm:
 
         Source: docs/theory/questions.md#forms-in-whole-numbers.
 
-        Args:
-            ticks: t, private, whole numbers from the middle, clipped to -2^19..2^19, shape
-                (units,).
+        `ticks`: t, private, whole numbers from the middle, clipped to -2^19..2^19, shape (units,).
         """
         # Clipped without a word: whether an outcome lies outside is private.
         ticks = np.clip(ticks, -TICKS // 2, TICKS // 2)
@@ -153,19 +139,7 @@ def bits_for(rows: int, units: int) -> int:
 
     Source: docs/theory/questions.md#forms-in-whole-numbers.
 
-    Args:
-        rows: Of B.
-        units: Columns of B.
-
-    Returns:
-        A whole number, at most 20.
-
-    Raises:
-        InputError: Too many of them.
-
-    Example:
-        >>> bits_for(200, 5000), bits_for(2000, 100_000)
-        (20, 17)
+    `rows`: of B; `units`: columns of B.
     """
     found = min(
         _MOST_BITS, (_SUM_BITS - _log(rows) - _log(units)) // 2, (_FLOAT_BITS - _log(rows)) // 2
@@ -182,20 +156,8 @@ def integer_form(factor: Floats, limits: Floats | None = None) -> tuple[IntegerF
 
     Source: docs/theory/questions.md#forms-in-whole-numbers.
 
-    Args:
-        factor: B, without a unit, shape (rows, units).
-        limits: Of each row, in parts of the range, shape (rows,); None for none.
-
-    Returns:
-        The form, and the unit of its factor.
-
-    Raises:
-        InputError: A factor of zeros, or one that is too large.
-
-    Example:
-        >>> form, unit = integer_form(np.array([[0.5, -0.5]]))
-        >>> form.factor.tolist() == [[-(2**20), 2**20]], unit == 2**-21
-        (True, True)
+    `factor`: B, without a unit, shape (rows, units); `limits`: of each row, in parts of the range,
+    shape (rows,); None for none.
     """
     most = float(np.abs(factor).max())
     if not most > 0:
@@ -220,24 +182,10 @@ def loss_with_forms(rows: Whole, steps: Whole, forms: Sequence[IntegerForm], bit
 
     Source: docs/theory/questions.md#forms-in-whole-numbers.
 
-    Args:
-        rows: a, whole numbers of at most 2^40, shape (numbers, units).
-        steps: Of each number, at least 1, shape (numbers,).
-        forms: Of the same units.
-        bits: j: all noise has the scale of 2^j steps.
-
-    Returns:
-        A privacy loss.
-
-    Raises:
-        InputError: As `unit_steps`, or forms of other units.
-
     Guarantees: G-REACH.
 
-    Example:
-        >>> form = IntegerForm(np.array([[1, -1]]), np.array([0, 1]), np.array([], dtype=int), 1)
-        >>> loss_with_forms(np.array([[3, -1]]), np.array([2**20]), [form], bits=2)
-        Fraction(1, 1)
+    `rows`: a, whole numbers of at most 2^40, shape (numbers, units); `steps`: of each number, at
+    least 1, shape (numbers,).
     """
     moved = [unit_steps(rows, steps), *(each.unit_steps() for each in forms)]
     if any(len(each) != len(moved[0]) for each in moved):

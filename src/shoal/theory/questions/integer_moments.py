@@ -10,18 +10,15 @@ Source: docs/theory/questions.md#second-moments-in-whole-numbers.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import checks
 from shoal.errors import InputError
 from shoal.theory.questions.integer_strategy import TICKS, unit_steps
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Whole = NDArray[np.int64]
+Whole = NDArray[np.int64]
 
 _MOST_UNITS = 1 << 20
 
@@ -33,21 +30,10 @@ def moment_step(rows: Whole, steps: Whole) -> int:
 
     Source: docs/theory/questions.md#second-moments-in-whole-numbers.
 
-    Args:
-        rows: a, whole numbers of at most 2^40, shape (numbers, units).
-        steps: Of each number, at least 1, shape (numbers,).
-
-    Returns:
-        A whole number of squared ticks.
-
-    Raises:
-        InputError: As `unit_steps`.
-
     Guarantees: G-LOSS.
 
-    Example:
-        >>> moment_step(np.array([[3, -1]]), np.array([2**20])) == -(-(2**40) // 3)
-        True
+    `rows`: a, whole numbers of at most 2^40, shape (numbers, units); `steps`: of each number, at
+    least 1, shape (numbers,).
     """
     return -(-(TICKS**2) // int(unit_steps(rows, steps).max()))
 
@@ -57,24 +43,10 @@ def loss_with_moments(rows: Whole, steps: Whole, step: int, bits: int) -> Fracti
 
     Source: docs/theory/questions.md#second-moments-in-whole-numbers.
 
-    Args:
-        rows: a, whole numbers of at most 2^40, shape (numbers, units).
-        steps: Of each number, at least 1, shape (numbers,).
-        step: Of the second moments, a whole number of squared ticks.
-        bits: j: all noise has the scale of 2^j steps.
-
-    Returns:
-        A privacy loss.
-
-    Raises:
-        InputError: As `unit_steps`, or a step below `moment_step`, so that they are not free.
-
     Guarantees: G-LOSS.
 
-    Example:
-        >>> rows, steps = np.array([[3, -1]]), np.array([2**20])
-        >>> loss_with_moments(rows, steps, moment_step(rows, steps), bits=2)
-        Fraction(1, 1)
+    `rows`: a, whole numbers of at most 2^40, shape (numbers, units); `steps`: of each number, at
+    least 1, shape (numbers,).
     """
     step = checks.whole(step, "step", least=1)
     bits = checks.whole(bits, "bits", least=1, most=60)
@@ -93,22 +65,11 @@ def second_moments(group: Whole, ticks: Whole, step: int) -> list[int]:
 
     Source: docs/theory/questions.md#second-moments-in-whole-numbers.
 
-    Args:
-        group: Of each unit, codes from 0, shape (units,); at most 2^20 units.
-        ticks: t, private, whole numbers from the middle, clipped to -2^19..2^19, same shape.
-        step: A whole number of squared ticks.
-
-    Returns:
-        Whole numbers, one a group.
-
-    Raises:
-        InputError: Numbers outside their ranges.
-
     Guarantees: G-LOSS.
 
-    Example:
-        >>> second_moments(np.array([0, 1, 0]), np.array([1, 2, -3]), 2)
-        [5, 2]
+    `group`: of each unit, codes from 0, shape (units,); at most 2^20 units; `ticks`: t, private,
+    whole numbers from the middle, clipped to -2^19..2^19, same shape; `step`: a whole number of
+    squared ticks.
     """
     group = np.asarray(group, np.int64)
     step = checks.whole(step, "step", least=1)

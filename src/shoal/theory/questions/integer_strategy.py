@@ -10,19 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import checks
 from shoal.errors import InputError
 from shoal.theory.questions.weights import check_rows
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Whole = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
 
 # The range of an outcome is this many ticks wide: outcomes lie within half of it of the middle.
 TICKS = 1 << 20
@@ -65,24 +62,11 @@ def integer_strategy(
 
     Source: docs/theory/questions.md#in-whole-numbers.
 
-    Args:
-        rows: A, in 1 over the unit of what is released, shape (numbers, units).
-        width: U, in the outcome's unit.
-        epsilon: Allowed privacy loss, above 0.
-        bits: j, from 20 to 36: rounding to steps costs each number at most 2^-j of loss.
-
-    Returns:
-        The strategy; its weights have shape (numbers, units).
-
-    Raises:
-        InputError: Rows that cannot be asked, or noise that does not fit 60 bits.
-
     Guarantees: G-LOSS.
 
-    Example:
-        >>> found = integer_strategy(np.array([[0.5, -0.5]]), 1.0, Fraction(1))
-        >>> found.rows.tolist() == [[2**40, -(2**40)]], float(found.loss)
-        (True, 1.0)
+    `rows`: A, in 1 over the unit of what is released, shape (numbers, units); `width`: U, in the
+    outcome's unit; `bits`: j, from 20 to 36: rounding to steps costs each number at most 2^-j of
+    loss.
     """
     rows = check_rows(rows)
     width = checks.number(width, "width", above=0)
@@ -115,21 +99,10 @@ def unit_steps(rows: Whole, steps: Whole) -> Whole:
 
     Source: docs/theory/questions.md#in-whole-numbers.
 
-    Args:
-        rows: a, whole numbers of at most 2^40, shape (numbers, units).
-        steps: Of each number, at least 1, shape (numbers,).
-
-    Returns:
-        Whole numbers, shape (units,).
-
-    Raises:
-        InputError: Numbers outside their ranges, or sums beyond 60 bits.
-
     Guarantees: G-LOSS.
 
-    Example:
-        >>> unit_steps(np.array([[3, -1], [0, 1]]), np.array([2**20, 2**21])).tolist()
-        [3, 2]
+    `rows`: a, whole numbers of at most 2^40, shape (numbers, units); `steps`: of each number, at
+    least 1, shape (numbers,).
     """
     rows, steps = _whole(rows, steps)
     moved = -((-np.abs(rows) * TICKS) // steps[:, None])
@@ -143,22 +116,9 @@ def exact_loss(rows: Whole, steps: Whole, bits: int) -> Fraction:
 
     Source: docs/theory/questions.md#in-whole-numbers.
 
-    Args:
-        rows: a, whole numbers, shape (numbers, units).
-        steps: Of each number, shape (numbers,).
-        bits: j: the noise has scale 2^j steps.
-
-    Returns:
-        A privacy loss.
-
-    Raises:
-        InputError: As `unit_steps`.
-
     Guarantees: G-LOSS.
 
-    Example:
-        >>> exact_loss(np.array([[3, -1]]), np.array([2**20]), bits=2)
-        Fraction(3, 4)
+    `rows`: a, whole numbers, shape (numbers, units); `steps`: of each number, shape (numbers,).
     """
     return Fraction(int(unit_steps(rows, steps).max()), 2**bits)
 
@@ -168,22 +128,11 @@ def answers(rows: Whole, steps: Whole, ticks: Whole) -> list[int]:
 
     Source: docs/theory/questions.md#in-whole-numbers.
 
-    Args:
-        rows: a, whole numbers of at most 2^40, shape (numbers, units); at most 2^20 units.
-        steps: Of each number, shape (numbers,).
-        ticks: t, private, whole numbers from the middle, clipped to -2^19..2^19, shape (units,).
-
-    Returns:
-        Whole numbers, one a row.
-
-    Raises:
-        InputError: Numbers outside their ranges.
-
     Guarantees: G-LOSS.
 
-    Example:
-        >>> answers(np.array([[3, -1]]), np.array([2]), np.array([5, 4]))
-        [5]
+    `rows`: a, whole numbers of at most 2^40, shape (numbers, units); at most 2^20 units; `steps`:
+    of each number, shape (numbers,); `ticks`: t, private, whole numbers from the middle, clipped to
+    -2^19..2^19, shape (units,).
     """
     rows, steps = _whole(rows, steps)
     ticks = np.asarray(ticks, np.int64)

@@ -8,22 +8,18 @@ Source: docs/theory/questions.md#laplace-noise.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import checks
 from shoal.errors import InputError
 from shoal.theory.questions.gaussian_strategy import independent, least_covariance
 from shoal.theory.questions.weights import check_rows
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 _MOST_STEPS = 20_000
 _OUTWARD = 1 + 2.0**-40
@@ -97,14 +93,7 @@ class LaplaceStrategy:
         return self.total / self.lower_bound
 
     def covariance(self, epsilon: float) -> Floats:
-        """Covariance of the noise of all answers: 2 R R'/eps^2.
-
-        Args:
-            epsilon: Privacy loss.
-
-        Returns:
-            In squared units of the targets, shape (questions, questions).
-        """
+        """Covariance of the noise of all answers: 2 R R'/eps^2."""
         return np.asarray(2 / epsilon**2 * (self.recover @ self.recover.T))
 
 
@@ -117,22 +106,9 @@ def diagonal_strategy(vectors: Floats, *, tolerance: float = 1e-4) -> DiagonalSt
 
     Source: docs/theory/questions.md#laplace-noise.
 
-    Args:
-        vectors: V in units of the targets, shape (questions, units).
-        tolerance: Largest gap, as a part of the least total.
-
-    Returns:
-        Scales of shape (questions,) with their dual variables.
-
-    Raises:
-        InputError: No such vectors, or more steps than allowed.
-
     Guarantees: G-LOSS.
 
-    Example:
-        >>> disjoint = diagonal_strategy(np.eye(2))
-        >>> disjoint.scales.round(3).tolist(), round(disjoint.lower_bound, 3)
-        ([1.0, 1.0], 2.0)
+    `vectors`: V in units of the targets, shape (questions, units).
     """
     tolerance = checks.number(tolerance, "tolerance", least=1e-9, most=1, example=1e-4)
     size = np.abs(check_rows(vectors))
@@ -164,23 +140,10 @@ def laplace_strategy(vectors: Floats) -> LaplaceStrategy:
 
     Source: docs/theory/questions.md#laplace-noise.
 
-    Args:
-        vectors: V in units of the targets, shape (questions, units); questions may depend on one
-            another.
-
-    Returns:
-        T, shape (numbers, questions), with its estimates and bound.
-
-    Raises:
-        InputError: No such vectors, or questions that nearly depend on others, so that their
-            answers are lost in rounding.
-
     Guarantees: G-LOSS.
 
-    Example:
-        >>> found = laplace_strategy(np.array([[0.5, 0.5, 0.5, 0.5], [0.5, 0.5, -0.5, -0.5]]))
-        >>> round(found.total, 2), round(found.diagonal.total, 2)
-        (1.0, 2.0)
+    `vectors`: V in units of the targets, shape (questions, units); questions may depend on one
+    another.
     """
     basis, inside = independent(vectors)
     diagonal = diagonal_strategy(vectors)

@@ -9,17 +9,14 @@ Source: docs/theory/questions.md#an-honest-interval.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import checks
 from shoal.errors import InputError
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 # Of b2/b1^2; between them the factor is linear in the logarithm.
 _RATIOS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
@@ -44,21 +41,7 @@ def added_noise(confidence: float, ratio: float) -> float:
 
     Source: docs/theory/questions.md#an-honest-interval.
 
-    Args:
-        confidence: From 0.8 to 0.995.
-        ratio: b2/b1^2, from 0, without a unit; infinite where b1 is 0.
-
-    Returns:
-        a, a factor.
-
-    Raises:
-        InputError: Numbers outside their ranges.
-
     Guarantees: G-COVERAGE.
-
-    Example:
-        >>> added_noise(0.95, 1.0), added_noise(0.95, 1e9)
-        (0.43, 0.8)
     """
     known = sorted(_FACTORS)
     confidence = checks.number(confidence, "confidence", least=known[0], most=known[-1])
@@ -86,24 +69,11 @@ def half_width(
 
     Source: docs/theory/questions.md#an-honest-interval.
 
-    Args:
-        confidence: From 0.8 to 0.995.
-        variance: V^, released variances in the squared unit of the estimate, shape (numbers,).
-        scale: b1, in the unit of the estimate.
-        variance_scale: b2, in its squared unit.
-        inflation: f, such as (t quantile/normal quantile)^2 for degrees of freedom: a factor.
-
-    Returns:
-        In the unit of the estimate, shape (numbers,).
-
-    Raises:
-        InputError: Numbers outside their ranges.
-
     Guarantees: G-COVERAGE.
 
-    Example:
-        >>> half_width(0.95, np.array([1.0]), 0.0, 0.0).round(3).tolist()
-        [1.96]
+    `variance`: V^, released variances in the squared unit of the estimate, shape (numbers,);
+    `scale`: b1, in the unit of the estimate; `variance_scale`: b2, in its squared unit;
+    `inflation`: f, such as (t quantile/normal quantile)^2 for degrees of freedom: a factor.
     """
     variance = np.asarray(variance, np.float64)
     scale = checks.number(scale, "scale", least=0)
@@ -121,20 +91,7 @@ def quantile(confidence: float, variance: Floats, scale: float) -> Floats:
 
     Source: docs/theory/questions.md#an-honest-interval.
 
-    Args:
-        confidence: Between 0 and 1.
-        variance: V, from 0, in squared units of b, shape (numbers,).
-        scale: b, from 0, in any unit.
-
-    Returns:
-        x in the unit of b, right to about 1e-9 of it, shape (numbers,).
-
-    Raises:
-        InputError: Numbers outside their ranges.
-
-    Example:
-        >>> quantile(0.95, np.array([0.0, 1.0]), 1.0).round(3).tolist()
-        [2.996, 3.495]
+    `variance`: V, from 0, in squared units of b, shape (numbers,); `scale`: b, from 0, in any unit.
     """
     confidence = checks.check_confidence(confidence)
     variance = np.asarray(variance, np.float64)
@@ -159,17 +116,8 @@ def tail(distance: Floats, variance: Floats, scale: float) -> Floats:
 
     Source: docs/theory/questions.md#an-honest-interval.
 
-    Args:
-        distance: x, from 0, in the unit of b, shape (numbers,).
-        variance: V, from 0, in squared units of b, same shape.
-        scale: b, from 0, in any unit.
-
-    Returns:
-        Each a probability, shape (numbers,).
-
-    Example:
-        >>> tail(np.array([1.0, 1.0]), np.array([0.0, 1.0]), 1.0).round(4).tolist()
-        [0.3679, 0.5186]
+    `distance`: x, from 0, in the unit of b, shape (numbers,); `variance`: V, from 0, in squared
+    units of b, same shape; `scale`: b, from 0, in any unit.
     """
     from scipy.special import erfcx, ndtr
 

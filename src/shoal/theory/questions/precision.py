@@ -5,17 +5,13 @@ Source: docs/theory/questions.md#precision-weights.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import checks
 from shoal.errors import InputError
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 
 def precision_shares(sizes: NDArray[np.int64], ratio: float, epsilon: float) -> Floats:
@@ -28,20 +24,8 @@ def precision_shares(sizes: NDArray[np.int64], ratio: float, epsilon: float) -> 
 
     Source: docs/theory/questions.md#precision-weights.
 
-    Args:
-        sizes: Units of the two arms in each cluster, shape (clusters, 2), at least 1 each.
-        ratio: r, width of the range over the residual deviation, without a unit.
-        epsilon: Privacy loss.
-
-    Returns:
-        Parts of 1, shape (clusters,).
-
-    Raises:
-        InputError: An empty cell, or numbers outside their ranges.
-
-    Example:
-        >>> precision_shares(np.array([[10, 10], [1, 19]]), 2.0, 1.0).round(3).tolist()
-        [0.909, 0.091]
+    `sizes`: units of the two arms in each cluster, shape (clusters, 2), at least 1 each; `ratio`:
+    r, width of the range over the residual deviation, without a unit.
     """
     sizes = np.asarray(sizes, np.int64)
     if not len(sizes) or int(sizes.min()) < 1:
@@ -72,19 +56,7 @@ def distance(shares: Floats, units: NDArray[np.int64]) -> float:
 
     Source: docs/theory/questions.md#precision-weights.
 
-    Args:
-        shares: omega, parts of 1, shape (clusters,).
-        units: n_c, units of each cluster, same shape.
-
-    Returns:
-        A part of 1.
-
-    Raises:
-        InputError: Arrays that do not fit, or no units.
-
-    Example:
-        >>> distance(np.array([0.5, 0.5]), np.array([10, 30]))
-        0.25
+    `shares`: omega, parts of 1, shape (clusters,); `units`: n_c, units of each cluster, same shape.
     """
     shares = np.asarray(shares, np.float64)
     units = np.asarray(units, np.int64)

@@ -5,17 +5,13 @@ Source: docs/theory/questions.md#variances-as-forms.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Codes = NDArray[np.int64]
-    Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 # Parts of a group that the regressors fit exactly have no residuals: their roots are 0.
 _FITTED = 1e-9
@@ -30,19 +26,8 @@ def neyman(weights: Floats, cell: Codes) -> Floats:
 
     Source: docs/theory/questions.md#variances-as-forms.
 
-    Args:
-        weights: Of the effect, without a unit, equal within each cell, shape (units,).
-        cell: Cluster and arm of each unit as one code from 0, same shape.
-
-    Returns:
-        Q, without a unit, shape (units, units).
-
-    Raises:
-        InputError: A cell of one unit, or of unequal weights.
-
-    Example:
-        >>> neyman(np.array([0.5, 0.5]), np.array([0, 0])).tolist()
-        [[0.25, -0.25], [-0.25, 0.25]]
+    `weights`: of the effect, without a unit, equal within each cell, shape (units,); `cell`:
+    cluster and arm of each unit as one code from 0, same shape.
     """
     weights, cell = _weighed(weights, cell)
     units = np.bincount(cell)
@@ -69,20 +54,8 @@ def matched_pairs(weights: Floats, pair: Codes) -> Floats:
 
     Source: docs/theory/questions.md#variances-as-forms.
 
-    Args:
-        weights: Of the effect, without a unit, with a sum of 0 in each pair, shape (units,).
-        pair: Pair of each unit, codes from 0, same shape.
-
-    Returns:
-        B with V = |B y|^2, without a unit, shape (pairs, units).
-
-    Raises:
-        InputError: Fewer than two pairs, an empty pair, or weights that do not sum to 0.
-
-    Example:
-        >>> factor = matched_pairs(np.array([0.5, -0.5, 0.5, -0.5]), np.array([0, 0, 1, 1]))
-        >>> round(float(((factor @ np.array([3.0, 1.0, 5.0, 5.0])) ** 2).sum()), 9)
-        1.0
+    `weights`: of the effect, without a unit, with a sum of 0 in each pair, shape (units,); `pair`:
+    pair of each unit, codes from 0, same shape.
     """
     weights, pair = _weighed(weights, pair)
     pairs = int(pair.max()) + 1
@@ -109,22 +82,9 @@ def cr2(design: Floats, cluster: Codes, weights: Floats) -> Floats:
 
     Source: docs/theory/questions.md#variances-as-forms.
 
-    Args:
-        design: X, public regressors with dummies of strata, shape (units, columns).
-        cluster: Group of each unit, codes from 0, shape (units,).
-        weights: w, a row of `regression` for X, in units of 1 over the column's, shape (units,).
-
-    Returns:
-        B with V = |B y|^2, in the same units, shape (groups, units).
-
-    Raises:
-        InputError: Other shapes, an empty group, or fewer than two.
-
-    Example:
-        >>> design, group = np.ones((4, 1)), np.array([0, 0, 1, 1])
-        >>> factor = cr2(design, group, np.full(4, 0.25))
-        >>> round(float(((factor @ np.array([1.0, 1.0, 3.0, 3.0])) ** 2).sum()), 9)
-        1.0
+    `design`: X, public regressors with dummies of strata, shape (units, columns); `cluster`: group
+    of each unit, codes from 0, shape (units,); `weights`: w, a row of `regression` for X, in units
+    of 1 over the column's, shape (units,).
     """
     weights, cluster = _weighed(weights, cluster)
     design = np.asarray(design, np.float64)
@@ -149,18 +109,7 @@ def degrees_of_freedom(factor: Floats) -> float:
 
     Source: docs/theory/questions.md#variances-as-forms.
 
-    Args:
-        factor: B, without a unit, shape (groups, units).
-
-    Returns:
-        Degrees of freedom, at most the number of groups.
-
-    Raises:
-        InputError: A factor of zeros.
-
-    Example:
-        >>> round(degrees_of_freedom(np.eye(5) - 0.2), 9)
-        4.0
+    `factor`: B, without a unit, shape (groups, units).
     """
     product = factor @ factor.T
     square = float((product**2).sum())

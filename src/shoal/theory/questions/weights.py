@@ -9,20 +9,16 @@ Source: docs/theory/questions.md#rows-of-weights.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import checks
 from shoal.errors import InputError
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    Codes = NDArray[np.int64]
-    Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 # A column of length 1 whose part beyond the other columns is below this depends on them.
 _COLLINEAR = 1e-9
@@ -37,21 +33,9 @@ def effect(arm: Codes, cluster: Codes, *, shares: Floats | None = None) -> Float
 
     Source: docs/theory/questions.md#rows-of-weights.
 
-    Args:
-        arm: Arm of each unit, 0 for control and 1 for treated, shape (units,).
-        cluster: Cluster of each unit, codes from 0, same shape.
-        shares: omega, parts of the whole, shape (clusters,); none below 0.
-
-    Returns:
-        Weights, without a unit, shape (units,).
-
-    Raises:
-        InputError: Codes below 0, a cluster without a unit in arm 0 or 1, or shares that do not
-            fit.
-
-    Example:
-        >>> effect(np.array([1, 0, 0, 1]), np.array([0, 0, 1, 1])).tolist()
-        [0.5, -0.5, -0.5, 0.5]
+    `arm`: arm of each unit, 0 for control and 1 for treated, shape (units,); `cluster`: cluster of
+    each unit, codes from 0, same shape; `shares`: omega, parts of the whole, shape (clusters,);
+    none below 0.
     """
     sizes = cell_sizes(arm, cluster)
     if shares is None:
@@ -67,18 +51,7 @@ def arm_means(arm: Codes) -> Floats:
 
     Source: docs/theory/questions.md#rows-of-weights.
 
-    Args:
-        arm: Arm of each unit, codes from 0, shape (units,).
-
-    Returns:
-        Weights, without a unit, shape (arms, units).
-
-    Raises:
-        InputError: Codes below 0, or an arm without units.
-
-    Example:
-        >>> arm_means(np.array([0, 1, 1])).tolist()
-        [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]]
+    `arm`: arm of each unit, codes from 0, shape (units,).
     """
     arm = _codes(arm, "arm")
     units = np.bincount(arm)
@@ -97,22 +70,8 @@ def effects_by(arm: Codes, cluster: Codes, group: Codes) -> Floats:
 
     Source: docs/theory/questions.md#rows-of-weights.
 
-    Args:
-        arm: Arm of each unit, 0 for control and 1 for treated, shape (units,).
-        cluster: Cluster of each unit, codes from 0, same shape.
-        group: Subgroup of each unit, codes from 0, same shape.
-
-    Returns:
-        Weights, without a unit, shape (groups, units).
-
-    Raises:
-        InputError: Codes below 0, or a part of a cluster in a subgroup without a unit in arm 0
-            or 1.
-
-    Example:
-        >>> arm, group = np.array([1, 0, 0, 1]), np.array([0, 0, 1, 1])
-        >>> effects_by(arm, np.zeros(4, np.int64), group).tolist()
-        [[1.0, -1.0, 0.0, 0.0], [0.0, 0.0, -1.0, 1.0]]
+    `arm`: arm of each unit, 0 for control and 1 for treated, shape (units,); `cluster`: cluster of
+    each unit, codes from 0, same shape; `group`: subgroup of each unit, codes from 0, same shape.
     """
     group = _codes(group, "group")
     cluster = _codes(cluster, "cluster", len(group))
@@ -134,21 +93,8 @@ def regression(design: Floats, *, precision: Floats | None = None) -> Floats:
 
     Source: docs/theory/questions.md#rows-of-weights.
 
-    Args:
-        design: X, public regressors with a column of ones if wanted, shape (units, columns).
-        precision: D, a weight of each unit above 0, without a unit, shape (units,).
-
-    Returns:
-        Weights, in units of 1 over the column's, shape (columns, units).
-
-    Raises:
-        InputError: More columns than units, columns that depend on others, or numbers that are not
-            finite.
-
-    Example:
-        >>> found = regression(np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 1.0]]))
-        >>> (found @ np.array([5.0, 6.0, 8.0])).round(6).tolist()
-        [5.0, 2.0]
+    `design`: X, public regressors with a column of ones if wanted, shape (units, columns);
+    `precision`: D, a weight of each unit above 0, without a unit, shape (units,).
     """
     from scipy.linalg import qr, solve_triangular
 
@@ -192,19 +138,7 @@ def stack(rows: Sequence[Floats]) -> Floats:
 
     Source: docs/theory/questions.md#rows-of-weights.
 
-    Args:
-        rows: Weights, without a unit, each of shape (units,) or (questions, units).
-
-    Returns:
-        W, without a unit, shape (questions, units).
-
-    Raises:
-        InputError: No questions, more of them than units, other numbers of units, weights that are
-            not finite, or a question that weighs no unit.
-
-    Example:
-        >>> stack([np.array([0.5, -0.5, 0.0]), np.eye(3)[:2]]).shape
-        (3, 3)
+    `rows`: weights, without a unit, each of shape (units,) or (questions, units).
     """
     every = [np.atleast_2d(np.asarray(each, dtype=np.float64)) for each in rows]
     if not every or len({each.shape[1:] for each in every}) != 1 or every[0].ndim > 2:
@@ -221,18 +155,7 @@ def check_rows(rows: Floats) -> Floats:
 
     Source: docs/theory/questions.md#rows-of-weights.
 
-    Args:
-        rows: Weights, without a unit, shape (questions, units).
-
-    Returns:
-        The same, shape (questions, units).
-
-    Raises:
-        InputError: As `stack`.
-
-    Example:
-        >>> check_rows(np.eye(2)).shape
-        (2, 2)
+    `rows`: weights, without a unit, shape (questions, units).
     """
     shape: tuple[int, ...] = getattr(rows, "shape", ())
     if len(shape) != 2 or not 0 < shape[0] <= shape[1]:
@@ -254,18 +177,7 @@ def spikiness(rows: Floats) -> Floats:
 
     Source: docs/theory/questions.md#spikiness.
 
-    Args:
-        rows: Weights, without a unit, shape (questions, units).
-
-    Returns:
-        A part of 1, shape (questions,).
-
-    Raises:
-        InputError: As `stack`.
-
-    Example:
-        >>> spikiness(np.array([[0.5, -0.5, 0.5, -0.5], [1.0, 0.0, 0.0, 0.0]])).tolist()
-        [0.5, 1.0]
+    `rows`: weights, without a unit, shape (questions, units).
     """
     rows = check_rows(rows)
     most = np.abs(rows).max(axis=1)
@@ -280,20 +192,7 @@ def widening(kappa: float, ratio: float, epsilon: float) -> float:
 
     Source: docs/theory/questions.md#spikiness.
 
-    Args:
-        kappa: Spikiness of the question, a part of 1.
-        ratio: r, without a unit.
-        epsilon: Privacy loss.
-
-    Returns:
-        A factor of at least 1.
-
-    Raises:
-        InputError: Numbers outside their ranges.
-
-    Example:
-        >>> round(widening(0.01, 2.0, 1.0), 4)
-        1.0004
+    `ratio`: r, without a unit; returns a factor of at least 1.
     """
     kappa = checks.number(kappa, "kappa", above=0, most=1, example=0.1)
     ratio = checks.number(ratio, "ratio", above=0, example=2)
@@ -308,20 +207,8 @@ def scaled(rows: Floats, width: float, targets: Floats | None = None) -> Floats:
 
     Source: docs/theory/questions.md#noise-for-many-questions.
 
-    Args:
-        rows: W, without a unit, shape (questions, units).
-        width: U, width of the outcomes' range, in their unit.
-        targets: In the unit of the answers, above 0, shape (questions,).
-
-    Returns:
-        V, in units of the targets, shape (questions, units).
-
-    Raises:
-        InputError: As `stack`, or numbers outside their ranges.
-
-    Example:
-        >>> scaled(np.array([[3.0, 4.0]]), 2.0).round(9).tolist()
-        [[1.2, 1.6]]
+    `rows`: W, without a unit, shape (questions, units); `width`: U, width of the outcomes' range,
+    in their unit; `targets`: in the unit of the answers, above 0, shape (questions,).
     """
     rows = check_rows(rows)
     width = checks.number(width, "width", above=0)
@@ -338,19 +225,8 @@ def cell_sizes(arm: Codes, cluster: Codes) -> Codes:
 
     Source: docs/theory/questions.md#rows-of-weights.
 
-    Args:
-        arm: Arm of each unit, codes from 0, shape (units,).
-        cluster: Cluster of each unit, codes from 0, same shape.
-
-    Returns:
-        Counts, shape (clusters, 2).
-
-    Raises:
-        InputError: Codes below 0, or a cluster without a unit in arm 0 or 1.
-
-    Example:
-        >>> cell_sizes(np.array([1, 0, 0]), np.array([0, 0, 0])).tolist()
-        [[2, 1]]
+    `arm`: arm of each unit, codes from 0, shape (units,); `cluster`: cluster of each unit, codes
+    from 0, same shape.
     """
     arm = _codes(arm, "arm")
     cluster = _codes(cluster, "cluster", len(arm))
