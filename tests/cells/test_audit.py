@@ -27,7 +27,6 @@ from tests.support import selections
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.cells.draw import Drawing
 
 pytestmark = pytest.mark.audit
 
@@ -90,16 +89,14 @@ class Attack:
         Selections follow the exact probabilities of permute-and-flip, numbers are drawn by the
         operating system; each distinct selection is carried out once without noise.
         """
-        drawing = drawing_of(self.plan)
-        aggregate = self._aggregate(own)
-        chosen = self._selected(drawing, aggregate, rng)
+        aggregate, bits = self._aggregate(own), self.plan.decision.bits
+        chosen = self._selected(aggregate, rng)
         kinds, kind = np.unique(chosen, axis=0, return_inverse=True)
-        noise = np.array(OperatingSystem().add_laplace([2**50] * SIZE, drawing.bits)) - 2**50
+        noise = np.array(OperatingSystem().add_laplace([2**50] * SIZE, bits)) - 2**50
         values = np.empty(SIZE)
         for at, answers in enumerate(kinds.tolist()):
-            drawn = drawing.draw(aggregate, Answers(answers))
-            numbers = Estimates(self.plan, drawn.steps, drawn.chosen)
-            unit = float(numbers.noise_scale[0]) * 2.0**-drawing.bits
+            numbers = Estimates(self.plan, *draw(self.plan, aggregate, Answers(answers)))
+            unit = float(numbers.noise_scale[0]) * 2.0**-bits
             these = kind.ravel() == at
             values[these] = numbers.unclamped[0] + unit * noise[these]
         return values
@@ -111,12 +108,10 @@ class Attack:
         centred = sums - (occupancy.count << (lattice.bits - 1))
         return Aggregate(occupancy, lattice, centred, np.zeros_like(centred))
 
-    def _selected(
-        self, drawing: Drawing, aggregate: Aggregate, rng: np.random.Generator
-    ) -> NDArray[np.int64]:
+    def _selected(self, aggregate: Aggregate, rng: np.random.Generator) -> NDArray[np.int64]:
         rounds = self.plan.decision.method.range.rounds
         shown = Answers([0] * rounds)
-        drawing.draw(aggregate, shown)
+        draw(self.plan, aggregate, shown)
         columns = [
             rng.choice(len(scores), SIZE, p=_chances(scores, scale)) for scores, scale in shown.seen
         ]

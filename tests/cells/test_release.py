@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import warnings
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -170,35 +170,29 @@ def test_left_out_cells_are_in_the_table_without_numbers(tmp_path: Path) -> None
     assert all(row["value"] is not None for row in rows if row["place"] != "ZZZ")
 
 
-@pytest.mark.parametrize("method", ["uniform", "balanced", "user_clipped", "adaptive", "levy"])
-@pytest.mark.parametrize("what", ["strides", "dtype"])
-def test_arrays_that_are_seen_otherwise_change_no_draw(
-    method: str, what: str, tmp_path: Path
-) -> None:
-    """NumPy lets anybody give a read-only array other strides, or another type.
-
-    What is drawn and charged follows from the document of the plan, made anew for each release.
-    """
-    records = methods.records(methods.tied(3, 60, 3))
-
-    def made() -> shoal.Plan:
-        return shoal.plan(
-            records.counts(), bounds=methods.BOUNDS, epsilon=2, method=method,
-            uninformative="keep",
-        )  # fmt: skip
-
-    plan = made()
-    assert plan.exact_epsilon <= 2
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for each in (plan.weights.total, plan.weights.weight, plan.weights.reach):
-            setattr(each, what, (0,) if what == "strides" else np.dtype(">i8"))
-    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=2, unit="who")
-    release = plan.release(records, ledger=ledger)
-    assert shoal.verify(release.manifest, ledger=ledger).holds
-    own = made().release(records, noise=shoal.Simulated(3)).manifest["results"]
-    again = plan.release(records, noise=shoal.Simulated(3)).manifest["results"]
-    assert own == again
+def test_delta_of_gaussian_noise_is_charged(tmp_path: Path) -> None:
+    """The ledger books both parts of the loss, and refuses a delta that does not fit."""
+    user, cell = np.divmod(np.repeat(np.arange(50 * 80), 3), 80)
+    value = pa.array(np.full(len(user), 0.25))
+    table = pa.table({"who": pa.array(user), "where": pa.array(cell), "value": value})
+    records = shoal.Records(table, user="who", value="value", bounds=(0, 1), by="where")
+    plan = shoal.plan(
+        records.counts(),
+        method="balanced",
+        bounds=(0, 1),
+        epsilon=1,
+        delta="1e-6",
+        uninformative="keep",
+    )
+    assert plan.gaussian
+    poor = shoal.Ledger.create(tmp_path / "poor.ledger", epsilon=9, delta="1e-7", unit="who")
+    with pytest.raises(BudgetError):
+        plan.release(records, ledger=poor)
+    rich = shoal.Ledger.create(tmp_path / "rich.ledger", epsilon=9, delta="1e-5", unit="who")
+    plan.release(records, ledger=rich)
+    assert rich.spent == plan.loss
+    assert rich.spent.delta == Fraction(1, 10**6)
+    assert poor.spent.epsilon == poor.spent.delta == 0
 
 
 @pytest.mark.parametrize("rows", [None, 0, -1, 1.5, "3", True, 10**20])

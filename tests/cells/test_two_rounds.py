@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 import math
 from dataclasses import replace
@@ -14,16 +13,15 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.cells import draw_of_plan
-from shoal.cells.draw import draw, first_round
+from shoal.cells import draw as drawing
+from shoal.cells.draw import draw, exact_numbers, first_round
 from shoal.cells.ranges import USER
 from shoal.data.aggregate import Aggregate
-from shoal.errors import DocumentError, InputError
+from shoal.errors import InputError
 from tests.cells.test_user_vectors import BITS, CASES, Recorder
 from tests.support import methods
 from tests.support.gaussian_vectors import always_gaussian
 from tests.support.tape import Tape
-from tests.support.verdicts import failed_claims, rekey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -83,7 +81,7 @@ def test_no_user_moves_the_second_round_by_more_than_accounted(
     assert plan.gaussian == bool(delta)
     top = 1 << (BITS + 10)
     centres = np.linspace(0, top, len(plan.released) + 2).astype(np.int64)[1:-1]
-    monkeypatch.setattr(draw_of_plan, "_centres", lambda _plan, _sums, _noise: centres)
+    monkeypatch.setattr(drawing, "_centres", lambda _plan, _sums, _noise: centres)
     ball, power, widest = int(plan.parameters["ball"][0]), 2 if delta else 1, 0.0
     for step in (3, 20):
         for group in _neighbours(plan):
@@ -127,17 +125,16 @@ def test_centres_follow_from_what_the_first_round_gave_away(name: str) -> None:
         plan = methods.plan(table, methods.METHODS[name])
     found = methods.aggregate(plan, table)
     other = replace(found, centred=-found.centred)
-    recentre = drawing_of(plan).recentre
-    assert recentre is not None
+    first = first_round(plan)
     one = Tape()
-    centres = recentre(found, one)
+    centres = drawing._centres(first, found, one)
     two = Tape(answers=one.given)
-    assert np.array_equal(recentre(other, two), centres)
+    assert np.array_equal(drawing._centres(first, other, two), centres)
     assert one.asked[-1].numbers != two.asked[-1].numbers
     assert (one.asked[-1].kind == "gaussian") == plan.gaussian
     # Other answers lead to other centres.
     shifted = [[each + (3 << plan.decision.bits) for each in one.given[0]]]
-    assert not np.array_equal(recentre(found, Tape(answers=shifted)), centres)
+    assert not np.array_equal(drawing._centres(first, found, Tape(answers=shifted)), centres)
 
 
 def test_a_posterior_that_fails_leaves_the_numbers_of_the_first_round(
@@ -148,13 +145,12 @@ def test_a_posterior_that_fails_leaves_the_numbers_of_the_first_round(
     def fails(*_: object) -> None:
         raise np.linalg.LinAlgError
 
-    monkeypatch.setattr(draw_of_plan, "values_of", fails)
+    monkeypatch.setattr(drawing, "values_of", fails)
     table = methods.tied()
     plan = methods.plan(table, methods.METHODS["user_clipped-twice"])
-    recentre = drawing_of(plan).recentre
-    assert recentre is not None
+    first = first_round(plan)
     tape = Tape()
-    centres = recentre(methods.aggregate(plan, table), tape)
+    centres = drawing._centres(first, methods.aggregate(plan, table), tape)
     top = 1 << (plan.lattice.bits + 10)
     assert ((centres >= 0) & (centres <= top)).all()
     assert len(set(centres.tolist())) == len(plan.released)
@@ -228,68 +224,6 @@ def test_two_rounds_are_booked_delivered_and_verified(tmp_path: Path, delta: str
     assert ledger.spent == plan.loss
     verdict = shoal.verify(release.manifest)
     assert verdict.holds, str(verdict)
-    assert "values of a first round" in str(verdict)
-    for name, (change, claim) in LIES.items():
-        lie = copy.deepcopy(release.manifest)
-        change(lie)
-        rekey(lie)
-        assert claim in failed_claims(lie), name
-
-
-def _told(name: str, factor: float) -> Change:
-    def change(lie: dict[str, Any]) -> None:
-        told = lie["plan"]["mechanism"]["parameters"]
-        told[name] = [max(1, round(each * factor)) for each in told[name]]
-
-    return change
-
-
-def _longer(lie: dict[str, Any]) -> None:
-    lie["results"][3]["range"][1] += 1
-
-
-def _another_radius(lie: dict[str, Any]) -> None:
-    low, high = lie["results"][3]["range"]
-    lie["results"][3]["range"] = [low, low + 2 * (high - low)]
-
-
-def _sharper(lie: dict[str, Any]) -> None:
-    lie["plan"]["mechanism"]["selection_scale"][2] /= 2
-
-
-LIES: dict[str, tuple[Change, str]] = {
-    "a larger ball": (_told("ball", 1.05), "privacy loss"),
-    "a larger first ball": (_told("first_ball", 1.2), "privacy loss"),
-    "more users are clipped": (_told("clipped", 1.5), "mechanism"),
-    "fewer users are clipped at first": (_told("first_clipped", 0.5), "mechanism"),
-    "a radius that is none": (_longer, "selected ranges"),
-    "another radius in one cell": (_another_radius, "selected ranges"),
-    "a sharper second radius": (_sharper, "privacy loss"),
-}
-
-
-def test_a_plan_of_other_balls_is_not_drawn() -> None:
-    """Ranks and balls follow from counts; the ledger's question holds both rounds."""
-    records, _ = _apart()
-    plan = shoal.plan(
-        records.counts(), bounds=(0, 1000), epsilon=2, method="user_clipped",
-        settings={"rounds": 2},
-    )  # fmt: skip
-    document = plan.to_document()
-    assert document["request"]["settings"] == {"rounds": 2}
-    for name in ("first_clipped", "clipped"):
-        changed = {**plan.parameters, name: plan.parameters[name] + 1}
-        other = shoal.Plan(**{**_fields(plan), "parameters": changed})
-        with pytest.raises(DocumentError, match="damaged"):
-            other.release(records, noise=shoal.Simulated(1))
-
-
-def _fields(plan: shoal.Plan) -> dict[str, Any]:
-    names = (
-        *("occupancy", "lattice", "request", "status", "relative_scale", "lattice_bits"),
-        *("parameters", "selection_scale", "gaussian"),
-    )
-    return {name: getattr(plan, name) for name in names}
 
 
 @pytest.mark.parametrize("rounds", [0, 3, 1.5, "2"])
@@ -326,12 +260,6 @@ def test_few_users_have_one_round(tmp_path: Path, delta: str) -> None:
     release = two.release(records, ledger=book)
     verdict = shoal.verify(release.manifest)
     assert verdict.holds, str(verdict)
-    assert "values of a first round" not in str(verdict)
-    for name, value in (("first_ball", 5), ("first_clipped", 2)):
-        lie = copy.deepcopy(release.manifest)
-        lie["plan"]["mechanism"]["parameters"][name] = [value]
-        rekey(lie)
-        assert failed_claims(lie), name
 
 
 def _few() -> shoal.Records:

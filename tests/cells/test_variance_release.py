@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
 from tests.support import flights
 from tests.support.loop import loop_over
@@ -50,14 +51,13 @@ def exact(plan: shoal.Plan, table: pa.Table) -> NDArray[np.float64]:
     return np.array([true[labels[g], s.name] for s in plan.statistics for g in plan.released])
 
 
-def estimates(plan: shoal.Plan, table: pa.Table) -> list[Numbers]:
+def estimates(plan: shoal.Plan, table: pa.Table) -> list[Estimates]:
     """Many simulated releases."""
     aggregate = flights.records(table).aggregate(
         [each.measure for each in plan.statistics if each.measure is not None]
     )
-    drawing = drawing_of(plan)
-    drawn = (drawing.draw(aggregate, shoal.Simulated(seed)) for seed in range(ROUNDS))
-    return [Estimates(plan, each.steps, each.chosen) for each in drawn]
+    drawn = (draw(plan, aggregate, shoal.Simulated(seed)) for seed in range(ROUNDS))
+    return [Estimates(plan, *each) for each in drawn]
 
 
 def extreme() -> pa.Table:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from shoal.cells.draw_of_plan import drawing_of
 
 import shoal
 from shoal import trials
+from shoal.cells.draw import draw
 from shoal.data import csv as reading
 from shoal.data import sources
 from shoal.data.csv import count_records
@@ -183,7 +183,7 @@ def test_one_value_moves_its_own_record_alone(tmp_path: Path) -> None:
             records(path, bounds=(0, 1)).counts(), method="balanced", bounds=(0, 1), epsilon=1
         )
         tapes.append(Tape())
-        drawing_of(plan).draw(records(path, bounds=(0, 1)).aggregate(), tapes[-1])
+        draw(plan, records(path, bounds=(0, 1)).aggregate(), tapes[-1])
     assert lost(*tapes)[0] <= float(plan.exact_epsilon)
 
 

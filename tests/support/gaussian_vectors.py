@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from shoal.cells import user_clipped_plan
+from shoal.cells import user_clipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +19,6 @@ def always_gaussian() -> Iterator[None]:
     """Plans with a delta have Gaussian noise."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            user_clipped_plan, "typical_errors", lambda plan: np.array([float(not plan.gaussian)])
+            user_clipped, "typical_errors", lambda plan: np.array([float(not plan.gaussian)])
         )
         yield

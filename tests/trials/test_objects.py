@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from shoal.cells.one_cell_values import numbers_of
 
 from shoal import mean, unbiased
+from shoal.cells.one_cell import numbers_of
 from shoal.data.outcome_space import Space
 from shoal.errors import DataError
 from shoal.means.one_value_per_user import UserValues

@@ -249,6 +249,8 @@ def described(records: Mapping[str, Any]) -> Records:
     """Returns a description of records as `records.describe()` gives it; refuses another one."""
     try:
         given = dict(records)
+        if not isinstance(given["cell"], list | tuple):
+            raise TypeError
         return Records(**{**given, "cell": tuple(given["cell"])})
     except (ValueError, TypeError, LookupError):
         raise InputError(

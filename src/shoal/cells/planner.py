@@ -16,20 +16,21 @@ from shoal.cells.largest_error import most_cells
 from shoal.cells.methods import method_of
 from shoal.cells.objective import choose
 from shoal.cells.optimal.plan import optimal
-from shoal.cells.request import MIDPOINT_ERROR
+from shoal.cells.request import MIDPOINT_ERROR, Request
 from shoal.cells.shared_noise import shared_noise
 from shoal.cells.user_clipped import user_clipped
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from shoal.cells.allocation import Problem
     from shoal.cells.methods import Planner
     from shoal.cells.plan_facts import PlanFacts
-    from shoal.cells.request import Request
     from shoal.cells.weights import Ints
     from shoal.data.occupancy import Counts
+    from shoal.data.value_lattice import Bounds
+    from shoal.privacy.budget import Amount
 
 _PLANNERS: dict[Planner, Callable[[Task], PlanFacts]] = {
     "shared": shared_noise,
@@ -61,6 +62,22 @@ def make_plan(counts: Counts, request: Request) -> PlanFacts:
         if request.uninformative == "refuse":
             raise _uninformative(plan, useless)
         task = task.with_status(_without(task, _to_leave_out(plan)))
+
+
+def plan_means(
+    counts: Counts,
+    bounds: Bounds | tuple[float, float],
+    method: str,
+    epsilon: Amount,
+    settings: Mapping[str, str | int | float] | None = None,
+    *,
+    delta: Amount = 0,
+    tick_bits: int = 20,
+) -> PlanFacts:
+    """Returns a plan of means of every cell, uninformative or not, by a method: for comparisons."""
+    asked = {"epsilon": epsilon, "delta": delta, "method": method, "settings": settings or {}}
+    request = Request.of(bounds=bounds, tick_bits=tick_bits, uninformative="keep", **asked)
+    return make_plan(counts, request)
 
 
 def _plan(task: Task) -> PlanFacts:

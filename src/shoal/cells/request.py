@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 from shoal import checks
 from shoal.cells import cell_statistics
 from shoal.cells.methods import METHODS, checked_settings, method_of
-from shoal.data.value_lattice import Bounds, Lattice
+from shoal.data.value_lattice import MOST_BITS, Bounds, Lattice
 from shoal.documents.model import Model, checked
 from shoal.errors import InputError
 from shoal.privacy.budget import Budget, check_epsilon
@@ -68,7 +68,7 @@ def _largest_error(given: Any) -> float | str:
     return checks.number(number, "max_error", above=0, example=5)
 
 
-_Text = PlainSerializer(str, return_type=str)
+_Text = PlainSerializer(lambda each: None if each is None else str(each))
 
 
 class Request(Model):
@@ -78,7 +78,7 @@ class Request(Model):
         tuple[float, float],
         BeforeValidator(lambda each: (lambda found: (found.lo, found.hi))(Bounds.of(each))),
     ]
-    tick_bits: int = 20
+    tick_bits: Annotated[int, checked(checks.whole, "tick bits", least=1, most=MOST_BITS)] = 20
     statistics: Annotated[
         tuple[str, ...],
         BeforeValidator(lambda each: tuple(s.name for s in cell_statistics.statistics(each))),

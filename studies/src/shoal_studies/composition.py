@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from shoal.cells.bounding.capping import cap_kept
 
-from shoal.cells.cell_statistics import MEAN, VARIANCE, Statistic, cell_errors, split
+from shoal.cells import caps
+from shoal.cells.cell_statistics import MEAN, VARIANCE, InCounts, cell_errors
 from shoal.cells.clip_user import clip_user
-from shoal.theory import variance
 from shoal_studies.measure import carry_out
 from shoal_studies.occupancies import itms_many, synthetic
 from shoal_studies.paper_error import Cells, Units
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.cells.clip_user import Suppression
     from shoal.data.occupancy import Counts
     from shoal_studies.measure import Effort
 
@@ -59,9 +57,10 @@ def _printed_bias(dropped: NDArray[np.int64], totals: NDArray[np.int64]) -> NDAr
     return np.where(dropped == 0, 0.0, np.where(totals > 2 * kept, product, quarter))
 
 
-AS_PRINTED = Statistic("variance, bias as printed", 2, variance.sensitivity, _printed_bias)
+AS_PRINTED = InCounts(VARIANCE.sensitivity, lambda q, n: 4 * _printed_bias(q, n))
 STATISTICS = {MEANS: (MEAN,), BOTH: (MEAN, VARIANCE)}
 _PRINTED = {MEANS: (MEAN,), BOTH: (MEAN, AS_PRINTED)}
+_RANGES = {MEANS: (WIDTH,), BOTH: (WIDTH, WIDTH**2 / 4)}
 UNITS = {MEANS: Units(WIDTH, 0.0), BOTH: Units(WIDTH, WIDTH**2)}
 
 
@@ -183,6 +182,16 @@ def _point(task: _Task) -> Found:
     return task.answer(task.occupancy, task.case, task.epsilon)
 
 
+@dataclass(frozen=True, eq=False)
+class Suppression:
+    """Who is left where, and the error that no suppression was allowed to exceed."""
+
+    kept: NDArray[np.bool_]
+    most_cells: int
+    limit: float
+    loss: float
+
+
 def suppress(occupancy: Counts, case: Case, epsilon: float, method: str) -> Suppression:
     """Clip-User at one loss a cell.
 
@@ -192,11 +201,19 @@ def suppress(occupancy: Counts, case: Case, epsilon: float, method: str) -> Supp
         epsilon: Loss of a cell.
         method: `PRINTED`, `CLIP` or `SPARING`.
     """
-    return clip_user(
-        occupancy.user, occupancy.cell, occupancy.count, occupancy.n_users, occupancy.n_cells,
-        (_PRINTED if method == PRINTED else STATISTICS)[case.statistics], epsilon,
-        spare_best=method == SPARING, width=WIDTH,
-    )  # fmt: skip
+    cost = _cost(_PRINTED if method == PRINTED else STATISTICS, case, epsilon)
+    kept = clip_user(
+        occupancy.user, occupancy.cell, occupancy.count, cost, spare_best=method == SPARING
+    )
+    start = cost(*_sums(occupancy, occupancy.count), occupancy.totals)
+    most = int(np.bincount(occupancy.user[kept]).max())
+    return Suppression(kept, most, float(start.max()), most * epsilon)
+
+
+def _cost(
+    forms: dict[str, tuple[InCounts, ...]], case: Case, epsilon: float
+) -> Callable[..., NDArray[np.float64]]:
+    return cell_errors(forms[case.statistics], epsilon, _RANGES[case.statistics])
 
 
 def losses_of(occupancy: Counts, case: Case, epsilon: float) -> Found:
@@ -258,22 +275,27 @@ def suppressed_of(occupancy: Counts, case: Case, epsilon: float) -> Found:
 
 
 def _capped(occupancy: Counts, case: Case, epsilon: float, clipped: Suppression) -> float:
-    return cap_kept(
-        occupancy.cell, occupancy.count, clipped.kept, occupancy.n_cells,
-        STATISTICS[case.statistics], epsilon, width=WIDTH,
-    ).error  # fmt: skip
+    count = _left(occupancy, clipped.kept, _cost(STATISTICS, case, epsilon))
+    return float(_cell_errors(occupancy, case, epsilon, count).max())
+
+
+def _left(
+    occupancy: Counts, kept: NDArray[np.bool_], cost: Callable[..., NDArray[np.float64]]
+) -> NDArray[np.int64]:
+    """Records of each membership after the capping step."""
+    sizes = occupancy.cell, occupancy.count, kept, occupancy.n_cells
+    cap = caps.after_suppression(*sizes, cost)
+    return np.where(kept, np.minimum(occupancy.count, cap[occupancy.cell]), 0)
 
 
 def _capped_as_printed(
     occupancy: Counts, case: Case, epsilon: float, kept: NDArray[np.bool_]
 ) -> tuple[float, float]:
     """Errors after the capping step, with the bias as printed and as it is."""
-    capped = cap_kept(
-        occupancy.cell, occupancy.count, kept, occupancy.n_cells, _PRINTED[case.statistics],
-        epsilon, width=WIDTH,
-    )  # fmt: skip
-    true = _cell_errors(occupancy, case, epsilon, capped.count)
-    return capped.error, float(true.max())
+    cost = _cost(_PRINTED, case, epsilon)
+    count = _left(occupancy, kept, cost)
+    claimed = cost(*_sums(occupancy, count), occupancy.totals)
+    return float(claimed.max()), float(_cell_errors(occupancy, case, epsilon, count).max())
 
 
 def _errors(
@@ -286,10 +308,7 @@ def _cell_errors(
     occupancy: Counts, case: Case, epsilon: float, count: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """True errors of the cells with these records of each membership."""
-    heaviest, records = _sums(occupancy, count)
-    return cell_errors(
-        STATISTICS[case.statistics], epsilon, heaviest, records, occupancy.totals, width=WIDTH
-    )
+    return _cost(STATISTICS, case, epsilon)(*_sums(occupancy, count), occupancy.totals)
 
 
 def _charge(occupancy: Counts, case: Case, epsilon: float, kept: NDArray[np.bool_]) -> float:
@@ -301,8 +320,8 @@ def _charge(occupancy: Counts, case: Case, epsilon: float, kept: NDArray[np.bool
     count = np.where(kept, occupancy.count, 0)
     heaviest, records = _sums(occupancy, count)
     lost = np.zeros(len(count))
-    for statistic, share in zip(statistics, split(statistics, epsilon), strict=True):
-        noise = statistic.sensitivity(heaviest, records) / share
+    for statistic in statistics:
+        noise = statistic.sensitivity(heaviest, records) / (epsilon / len(statistics))
         moved = statistic.sensitivity(count, records[occupancy.cell])
         # One user alone in a cell with one record: no variance, no noise, no loss.
         lost += np.divide(moved, noise[occupancy.cell], out=np.zeros(len(count)), where=moved > 0)

@@ -173,7 +173,7 @@ class Randomised:
             counts, sizes = counts.sum(axis=1, keepdims=True), sizes.sum(axis=0, keepdims=True)
         steps = counts * self.parameters.weight
         if self.parameters.weight:
-            steps = steps + discrete_laplace(random, self.parameters.decision.bits, steps.shape)
+            steps = steps + discrete_laplace(random, self.parameters.lattice_bits, steps.shape)
         units = np.broadcast_to(sizes, steps.shape[:-1])
         flat = steps.reshape(-1, steps.shape[-1])
         return prior_of(flat, units.ravel(), self.parameters).reshape(steps.shape) / ONE

@@ -12,8 +12,7 @@ import numpy as np
 
 from shoal.cells.draw import exact_numbers
 from shoal.cells.estimates import Estimates
-from shoal.cells.planner import make_plan
-from shoal.cells.request import mean_request
+from shoal.cells.planner import plan_means
 from shoal.cells.simulation.simulate import made_up
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.privacy.noise import Simulated
@@ -47,7 +46,7 @@ def measure(setting: Setting, lines: Sequence[Line], effort: Effort) -> list[Cur
     occupancy, lattice = setting.occupancy, Lattice(Bounds.of(setting.bounds), 20)
     plans = [
         [
-            make_plan(occupancy, lattice, mean_request(line.method, each, line.settings))
+            plan_means(occupancy, setting.bounds, line.method, each, line.settings)
             for each in setting.epsilons
         ]
         for line in lines

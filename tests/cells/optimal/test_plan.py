@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from shoal.cells.request_rules import keeps
-from shoal.cells.weighed_users import Weighed
 
 import shoal
 from shoal.cells.optimal.variance import largest_factor
+from shoal.cells.optimal.weighted import WeightedPlan
 from shoal.cells.private_sums import PrivateMeans
-from shoal.cells.ranges import Range
-from shoal.cells.weights import PART, PartsOfWeights
+from shoal.cells.ranges import Interval
+from shoal.cells.weights import PART, parts
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
@@ -60,10 +59,12 @@ def test_no_other_weights_do_better_than_certified(statistics: list[str], seed: 
     rng = np.random.default_rng(seed)
     for _ in range(20):
         part = made.parameters["part"] + rng.integers(-(2**14), 2**14, len(made.weights.member))
-        other = replace(made, parameters={"part": np.clip(part, 0, 1 << PART)})
-        lost = other.losses.of_users(other.decision.scale).max()
+        kept = {"part": np.clip(part, 0, 1 << PART)}
+        other = replace(made, decision=replace(made.decision, parameters=kept))
+        lost = other.losses.of_users.max()
         # With noise for the same loss.
-        same = replace(other, relative_scale=other.decision.scale * lost / made.epsilon)
+        scale = other.decision.scale * lost / made.epsilon
+        same = replace(other, decision=replace(other.decision, scale=scale))
         assert _factor(same) >= bound * (1 - 1e-6)
 
 
@@ -106,7 +107,6 @@ def test_an_error_is_kept_whatever_the_ticks(bits: int, statistic: str) -> None:
     statistic_range = 9 if statistic == "mean" else 1
     for part in (0.3, 0.03, 1.5 * 2.0**-bits):
         made = plan(0, [statistic], epsilon=None, error=part * statistic_range, tick_bits=bits)
-        assert keeps(made)
         assert (made.worst_case_error <= part * statistic_range).all()
 
 
@@ -143,8 +143,8 @@ def test_users_reach_their_part_of_a_selected_range() -> None:
     cells = np.arange(occupancy.n_cells)
     rng = np.random.default_rng(4)
     part = rng.integers(0, (1 << PART) + 1, len(occupancy.user))
-    design = PartsOfWeights().design(occupancy, cells, {"part": part})
-    chosen = Range(rng.integers(0, 2**29, len(cells)), rng.integers(2**29, 2**30, len(cells)))
+    design = parts(occupancy, cells, part)
+    chosen = Interval(rng.integers(0, 2**29, len(cells)), rng.integers(2**29, 2**30, len(cells)))
     ticks = rng.integers(-(2**19), 2**19, len(occupancy.user)) * occupancy.count
     for at in range(0, len(part), 7):
         sums = []
@@ -162,8 +162,8 @@ def test_users_reach_their_part_of_a_selected_range() -> None:
 def test_selected_ranges_and_optimal_weights_go_together() -> None:
     """Selection and noise stay within epsilon, and the plan comes back from its file."""
     made = plan(5, settings={"range": "selected"}, epsilon="2")
-    assert made.mechanism.name == "optimal_in_range"
-    assert made.losses.selecting > 0
+    assert made.decision.method.mechanism == "optimal_in_range"
+    assert made.cost.selecting > 0
     assert made.exact_epsilon <= Fraction(2)
     assert made.epsilon > 1.99
     with pytest.raises(InputError, match="the mean alone"):
@@ -182,6 +182,4 @@ def test_more_cells_than_a_program_solves_are_refused() -> None:
 def _factor(plan: shoal.Plan) -> float:
     """The largest error of a plan over its target."""
     assert plan.decision.targets is not None
-    return largest_factor(
-        Weighed(plan.numbers, plan.parameters, plan.decision.targets), plan.decision.scale
-    )
+    return largest_factor(WeightedPlan(plan.numbers, plan.decision.targets), plan.decision.scale)

@@ -12,9 +12,8 @@ import numpy as np
 
 from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
-from shoal.cells.planner import make_plan
+from shoal.cells.planner import plan_means
 from shoal.cells.posterior import values_of
-from shoal.cells.request import mean_request
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
@@ -90,9 +89,7 @@ def run(
 
 def _line(shape: Shape, occupancy: Counts, epsilon: float, delta: str, repetitions: int) -> str:
     one, two = (
-        make_plan(
-            occupancy, _LATTICE, mean_request("user_clipped", epsilon, {"rounds": each}, delta)
-        )
+        plan_means(occupancy, (0.0, 1.0), "user_clipped", epsilon, {"rounds": each}, delta=delta)
         for each in (1, 2)
     )
     ratios = [

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.planner import make_plan
-from shoal.cells.request import mean_request
+from shoal.cells.planner import plan_means
 from shoal.data.occupancy import Counts
-from shoal.data.value_lattice import Bounds, Lattice
 from shoal_studies.benchmarks.typical import measured, naive
 from shoal_studies.populations import Population
 
@@ -108,8 +106,7 @@ def _measured(
     epsilon: float,
     repetitions: int,
 ) -> tuple[float, float]:
-    lattice = Lattice(Bounds.of(population.bounds))
-    plan = make_plan(population.occupancy, lattice, mean_request(method, epsilon, settings))
+    plan = plan_means(population.occupancy, population.bounds, method, epsilon, settings)
     found = measured(plan, population, repetitions)
     return found.value, found.covered
 

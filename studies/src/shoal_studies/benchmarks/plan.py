@@ -118,11 +118,12 @@ class _Counts:
 
 
 def _clip_user(made: _Counts) -> str:
-    from shoal.cells.cell_statistics import MEAN
+    from shoal.cells.cell_statistics import MEAN, cell_errors
     from shoal.cells.clip_user import clip_user
 
-    found = clip_user(made.user, made.cell, made.count, made.n_users, made.n_cells, [MEAN], 1.0)
-    return f"most cells of a user {np.bincount(made.user).max()} -> {found.most_cells}"
+    kept = clip_user(made.user, made.cell, made.count, cell_errors([MEAN], 1.0))
+    left = np.bincount(made.user[kept]).max()
+    return f"most cells of a user {np.bincount(made.user).max()} -> {left}"
 
 
 def _losses(made: _Counts) -> str:
@@ -170,9 +171,10 @@ class _Asked:
         found = allocation.balanced(problem)
         self.error = found.noise_scale
         middle = f"median error {np.median(self.error):.4g} at epsilon 1"
-        if found.decision.duals is None:
+        if found.duals is None:
             return middle
-        return f"{middle}, gap {allocation.balanced_gap(problem, found.noise_scale, found.decision.duals, 1.0):.1e}"
+        gap = allocation.balanced_gap(problem, found.noise_scale, found.duals, 1.0)
+        return f"{middle}, gap {gap:.1e}"
 
     def optimal(self, made: _Counts) -> str:
         """The least loss at targets a fifth below."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shoal.cells.planner import make_plan
-from shoal.cells.request import mean_request
-from shoal.data.value_lattice import Bounds, Lattice
+from shoal.cells.planner import plan_means
 from shoal.errors import InputError
 from shoal_studies.benchmarks.typical import measured
 from shoal_studies.populations import populations
@@ -38,13 +36,12 @@ def run(
         f"{'value':>9}{'covered':>12}"
     )
     for population in chosen:
-        lattice = Lattice(Bounds.of(population.bounds))
         for epsilon in epsilons:
             for allowed in ("0", delta):
                 for rounds in (1, 2):
-                    request = mean_request("user_clipped", epsilon, {"rounds": rounds}, allowed)
+                    asked = population.occupancy, population.bounds, "user_clipped", epsilon
                     try:
-                        plan = make_plan(population.occupancy, lattice, request)
+                        plan = plan_means(*asked, {"rounds": rounds}, delta=allowed)
                     except InputError as error:
                         yield f"{population.name:<33}{epsilon:>5g} {rounds} rounds: {error}"
                         continue

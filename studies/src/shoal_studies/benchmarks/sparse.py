@@ -8,9 +8,8 @@ import numpy as np
 
 from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
-from shoal.cells.planner import make_plan
+from shoal.cells.planner import plan_means
 from shoal.cells.posterior import values_of
-from shoal.cells.request import mean_request
 from shoal.cells.simulation.simulate import made_up
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.privacy.noise import Simulated
@@ -43,7 +42,7 @@ def run(repetitions: int, epsilon: float) -> Iterator[str]:
     lattice = Lattice(_BOUNDS)
     cell = np.repeat(occupancy.cell, occupancy.count)
     plans = {
-        name: make_plan(occupancy, lattice, mean_request(method, epsilon, settings))
+        name: plan_means(occupancy, _BOUNDS, method, epsilon, settings)
         for name, (method, settings) in _METHODS.items()
     }
     data = []

@@ -10,15 +10,12 @@ import numpy as np
 
 from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
-from shoal.cells.methods import method_of
-from shoal.cells.objective import choose
-from shoal.cells.plan_warnings import warnings
-from shoal.cells.planner import make_plan
+from shoal.cells.plan_warnings import plan_warnings
+from shoal.cells.planner import make_plan, plan_means
 from shoal.cells.posterior import values_of
-from shoal.cells.request import mean_request
+from shoal.cells.request import Request
 from shoal.cells.simulation.naive import NAIVE
 from shoal.cells.typical_error import typical_errors
-from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
 from shoal_studies.populations import populations
@@ -115,7 +112,7 @@ def _line(
     spread = float(np.mean([np.std(each) for each in population.means]))
     stated = float(typical_errors(plan, spread / plan.width).mean()) * spread
     ratio = own.value / others[best]
-    warned = "!" if warnings(plan) else " "
+    warned = "!" if plan_warnings(plan) else " "
     return (
         f"{population.name:<32}{warned}{float(epsilon):>5g}{own.plain:>9.3g}{own.value:>9.3g}"
         f"{own.plain_covered:>6.0%}{own.covered:>6.0%}{stated / own.value:>8.2f}"
@@ -124,12 +121,8 @@ def _line(
 
 
 def _default(population: Population, epsilon: float, delta: str) -> PlanFacts:
-    request = mean_request("balanced", epsilon, {}, delta)
-    chosen = choose(
-        "typical", population.occupancy, request.statistics, request.epsilon, request.delta
-    )
-    needed = delta if method_of(chosen.method).takes_delta else "0"
-    return _preset(population, epsilon, chosen.method, dict(chosen.settings), needed)
+    asked = {"epsilon": epsilon, "delta": delta, "uninformative": "keep"}
+    return make_plan(population.occupancy, Request.of(bounds=population.bounds, **asked))
 
 
 def _preset(
@@ -139,9 +132,9 @@ def _preset(
     settings: dict[str, str | int | float],
     delta: str = "0",
 ) -> PlanFacts:
-    lattice = Lattice(Bounds.of(population.bounds))
-    request = mean_request(method, epsilon, settings, delta)
-    return make_plan(population.occupancy, lattice, request)
+    return plan_means(
+        population.occupancy, population.bounds, method, epsilon, settings, delta=delta
+    )
 
 
 def _least(plan: PlanFacts, population: Population, repetitions: int) -> float:
