@@ -18,7 +18,7 @@ from shoal.cells.allocation_problem import Problem
 from shoal.cells.lp.dual_bound import dual_bound
 from shoal.cells.lp.problem import TargetProblem
 from shoal.cells.lp.solve import solve
-from shoal.theory import joint, variance
+from shoal.theory import variance
 
 if TYPE_CHECKING:
     from shoal.cells.lp.problem import Floats
@@ -92,7 +92,7 @@ class Units:
     @property
     def _joint(self) -> float:
         errors = self.mean + self.variance * (1 + _RATIOS)
-        return float((joint.loss(1.0, _RATIOS) * errors).min())
+        return float((variance.joint_loss(1.0, _RATIOS) * errors).min())
 
 
 @dataclass(frozen=True, eq=False)

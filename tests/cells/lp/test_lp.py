@@ -20,7 +20,7 @@ from shoal.cells.lp.solution import Solution, certify, verify
 from shoal.cells.lp.solve import Method, solve
 from shoal.cells.lp.target_scaling import least_factor
 from shoal.errors import InputError
-from shoal.theory import minimax as limits
+from shoal.theory import limits
 from tests.support import targets, worst_case_errors
 
 if TYPE_CHECKING:
