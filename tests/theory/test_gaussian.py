@@ -145,22 +145,19 @@ def test_arguments_outside_their_ranges_are_refused(call: Any, arguments: Any) -
         call(*arguments)
 
 
-DIGITS_1 = cast("Any", mpmath.mp).clone()
-DIGITS_1.dps = 60
-
 BITS = [0, 1, 2, 3]
 SCALES = [(0.1, 0.2), (0.1, 0.031), (0.1, 0.03), (0.2, 0.05), (1.0, 0.01), (3.0, 5.0)]
-EPSILONS_1 = [0.0, 0.1, 0.5, 1.0, 3.0]
+LOSSES = [0.0, 0.1, 0.5, 1.0, 3.0]
 
 
 @cache
 def distribution(scale: int) -> dict[int, Any]:
     """P[Z = z], from the definition, with 60 digits."""
     weight = {
-        z: DIGITS_1.exp(-DIGITS_1.mpf(z * z) / (2 * scale * scale))
+        z: DIGITS.exp(-DIGITS.mpf(z * z) / (2 * scale * scale))
         for z in range(-12 * scale, 12 * scale + 1)
     }
-    total = DIGITS_1.fsum(weight.values())
+    total = DIGITS.fsum(weight.values())
     return {z: value / total for z, value in weight.items()}
 
 
@@ -184,12 +181,12 @@ def test_the_constant_of_the_proof(bits: int) -> None:
     """A rounded normal is nowhere below (1 - 1/(24 t^2)) P[z]; their distance is half of that."""
     scale = 2**bits
     rounded = {
-        z: DIGITS_1.ncdf((z + DIGITS_1.mpf("0.5")) / scale)
-        - DIGITS_1.ncdf((z - DIGITS_1.mpf("0.5")) / scale)
+        z: DIGITS.ncdf((z + DIGITS.mpf("0.5")) / scale)
+        - DIGITS.ncdf((z - DIGITS.mpf("0.5")) / scale)
         for z in distribution(scale)
     }
     lost = max(1 - rounded[z] / chance for z, chance in distribution(scale).items())
-    distance = DIGITS_1.fsum(abs(rounded[z] - p) for z, p in distribution(scale).items()) / 2
+    distance = DIGITS.fsum(abs(rounded[z] - p) for z, p in distribution(scale).items()) / 2
     stated = 1 / (24 * scale**2)
     assert 0.9 * stated <= lost <= stated
     assert 0.35 * stated <= distance <= 0.5 * stated
@@ -201,7 +198,7 @@ def test_the_constant_of_the_proof(bits: int) -> None:
 )
 @loop_over(
     "epsilon",
-    EPSILONS_1,
+    LOSSES,
 )
 def test_no_event_of_one_number_exceeds_delta(bits: int, epsilon: float) -> None:
     """All moves up to three scales, the worst event each."""
@@ -218,7 +215,7 @@ def test_no_event_of_one_number_exceeds_delta(bits: int, epsilon: float) -> None
 )
 @loop_over(
     "epsilon",
-    EPSILONS_1,
+    LOSSES,
 )
 def test_no_event_of_several_numbers_exceeds_delta(moves: tuple[int, ...], epsilon: float) -> None:
     """Every outcome of two and three numbers that one user moves."""
@@ -232,7 +229,7 @@ def test_the_correction_is_needed(bits: int) -> None:
     """On whole numbers delta does exceed that of continuous noise, by a tenth of the correction."""
     scale = 2**bits
     used = 0.0
-    for move, epsilon in itertools.product(range(1, 3 * scale + 1), EPSILONS_1):
+    for move, epsilon in itertools.product(range(1, 3 * scale + 1), LOSSES):
         rho = move**2 / (2 * scale**2)
         more = worst_event((move,), scale, epsilon) - gaussian.delta_of(epsilon, rho)
         used = max(used, more / gaussian.lattice_correction(rho, 1, bits))
@@ -294,11 +291,11 @@ def test_unusable_lattices_are_refused(numbers: int, bits: int) -> None:
 def test_moments_are_never_below_the_sums(scale: int) -> None:
     """E|Z| against the sum; the excess falls with the square of the scale."""
     chances = distribution(scale)
-    absolute = DIGITS_1.fsum(abs(z) * p for z, p in chances.items())
+    absolute = DIGITS.fsum(abs(z) * p for z, p in chances.items())
     capacity = 1 + 0.6 / scale**2
     assert absolute <= gaussian.mean_absolute(scale) <= absolute * capacity
     # Of the squared noise plans take 4 phi(1) t^2.
-    quadratic = DIGITS_1.fsum(abs(z * z - scale * scale) * p for z, p in chances.items())
+    quadratic = DIGITS.fsum(abs(z * z - scale * scale) * p for z, p in chances.items())
     stated = gaussian.SQUARE_NOISE * scale**2 * (1 + 1e-12)
     assert quadratic <= stated <= quadratic * capacity
 
@@ -309,7 +306,7 @@ def test_tail_quantile_is_the_least_or_one_above(scale: int, beta: float) -> Non
     z = gaussian.tail_quantile(scale, beta)
 
     def tail(at: int) -> Any:
-        return 1 - DIGITS_1.fsum(p for k, p in distribution(scale).items() if abs(k) <= at)
+        return 1 - DIGITS.fsum(p for k, p in distribution(scale).items() if abs(k) <= at)
 
     assert tail(z) <= beta
     assert z < 2 or tail(z - 2) > beta
@@ -317,7 +314,7 @@ def test_tail_quantile_is_the_least_or_one_above(scale: int, beta: float) -> Non
 
 def test_tail_quantile_at_a_fine_scale() -> None:
     """On a fine lattice it is the normal quantile."""
-    normal = float(DIGITS_1.sqrt(2) * DIGITS_1.erfinv(0.95))
+    normal = float(DIGITS.sqrt(2) * DIGITS.erfinv(0.95))
     assert gaussian.tail_quantile(2.0**30, 0.05) / 2**30 == pytest.approx(normal, rel=1e-8)
 
 
