@@ -23,6 +23,10 @@ KINDS = ("cells", "flights", "trials", "means", "releases")
 _GAP, _NOTHING = 1e-6, 1e-12
 # Of losses, whatever else differs.
 _LOSS = 1.5e-7
+# Of optimal plans, which another solver and search finds by other weights: relative, of losses,
+# errors and one plus the gap.
+_OPTIMAL = 0.005
+_WEIGHTS = ("scale", "whole", "weight", "bias", "loss")
 # What an exact loss follows from.
 _SCALES = ("scale", "selection_scale", "whole")
 
@@ -50,6 +54,10 @@ def differences(request: Plain, before: Plain, after: Plain) -> list[Difference]
     """What differs by more than the request's tolerance."""
     if before.keys() != after.keys():
         return [("result", before if len(before) == 1 else "a result", after)]
+    plan = request.get("asked", request).get("plan", {})
+    if "optimal" in (plan.get("method"), before.get("method")):
+        before, after = (_of_any_weights(each, plan["bounds"]) for each in (before, after))
+        return list(_differences("", before, after, _OPTIMAL))
     if "loss" in before:
         # Where scales agree in all places, so do losses; else they are as near as the scales.
         exact = all(before.get(part) == after.get(part) for part in _SCALES)
@@ -64,6 +72,21 @@ def shown(difference: Difference) -> str:
         for each in difference[1:]
     ]
     return f"{difference[0]}: {texts[0][:100]} before, {texts[1][:100]} now"
+
+
+def _of_any_weights(result: Plain, bounds: list[float]) -> Plain:
+    """What optimal plans with other weights agree in: of releases, drawn with them, few columns."""
+    if "loss" not in result:
+        return {name: isinstance(each, dict) and each["statistic"] for name, each in result.items()}
+    width = bounds[1] - bounds[0]
+    ranges = {"mean": width, "variance": width**2 / 4}
+    errors = [
+        [error / ranges.get(name, 1) for error in each]
+        for name, each in result["worst_case"].items()
+    ]
+    sums = [sum(each) for each in zip(*errors, strict=True)]
+    facts = {name: each for name, each in result.items() if name not in _WEIGHTS}
+    return facts | {"gap": 1 + result["gap"], "worst_case": sums}
 
 
 def _loss(loss: Plain, exact: bool) -> Plain:

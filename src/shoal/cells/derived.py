@@ -13,9 +13,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from shoal.cells import lp_plan as optimum
 from shoal.cells.allocation.base import LinearProgram
 from shoal.cells.most_cells import first_ones_released
+from shoal.cells.optimal.plan import remake_plan
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.planner import decide, order_of_leaving
 from shoal.cells.request_rules import keeps, public_status
@@ -105,7 +105,7 @@ def follows(facts: PlanFacts) -> bool:
 
 
 def _optimal_follows(facts: PlanFacts) -> bool:
-    own = optimum.again(facts)
+    own = remake_plan(facts)
     rewards = own.parameters.keys() == facts.parameters.keys() and all(
         values.shape == facts.parameters[name].shape
         and bool((np.abs(values - facts.parameters[name]) <= _ROUNDED).all())

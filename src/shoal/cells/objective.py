@@ -9,6 +9,7 @@ import numpy as np
 
 from shoal import checks
 from shoal.cells.noise_kinds import gaussian_is_smaller
+from shoal.cells.optimal.program import is_small
 from shoal.theory.user_clipping import rounds, split
 
 if TYPE_CHECKING:
@@ -127,7 +128,8 @@ def _certified(
     delta: Fraction,
 ) -> Chosen:
     """The smallest error in every data set; a delta is taken only where counts say it helps."""
-    if len(occupancy.user) > _MOST_OF_PROGRAM:
+    few = len(occupancy.user) <= _MOST_OF_PROGRAM
+    if not (few and is_small(occupancy.user, occupancy.n_cells)):
         if delta:
             return Chosen("balanced", _SMALLER)
         return Chosen("balanced", "certified in every data set; a program would take too long")

@@ -12,7 +12,7 @@ import numpy as np
 from shoal.cells.allocation import balanced
 from shoal.cells.contributions.design import FINE
 from shoal.cells.count_limits import check_counts, check_weights
-from shoal.cells.gaps import optimal_gap
+from shoal.cells.optimal.variance import gap as optimal_gap
 from shoal.cells.plan_form import check_capacity, in_form
 from shoal.cells.privacy_loss import Losses
 from shoal.cells.queries import Queries
@@ -351,7 +351,7 @@ class PlanFacts:
         """How far a plan can be from the best one of its family, as a part, or None.
 
         Balanced: the mean logarithm of the noise could fall by at most this. Optimal: no plan has
-        all errors below this one's over 1 + gap (`cells.gaps.optimal_gap`).
+        all errors below this one's over 1 + gap (`optimal.variance.gap`).
         """
         if self.duals is None:
             return None

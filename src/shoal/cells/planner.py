@@ -9,7 +9,6 @@ import numpy as np
 
 from shoal.cells import clip_user_plan as suppressed
 from shoal.cells import contribution_plan as bounded
-from shoal.cells import lp_plan as optimum
 from shoal.cells import noise_allocation as sharing
 from shoal.cells import user_clipped_plan as clipped
 from shoal.cells.allocation import equalised
@@ -18,6 +17,7 @@ from shoal.cells.allocation.equalised import Equalised
 from shoal.cells.count_limits import check_counts, check_weights
 from shoal.cells.most_cells import most_cells
 from shoal.cells.noise_allocation import GUESS
+from shoal.cells.optimal import plan as optimal
 from shoal.cells.request_rules import check_labels, public_status
 from shoal.errors import InputError
 
@@ -74,7 +74,7 @@ def _solve(
 def _solver(parts: PlanParts) -> Callable[..., PlanFacts]:
     """Who plans these parts: by their allocation, and for shared noise by their contributions."""
     if isinstance(parts.allocation, LinearProgram):
-        return optimum.solve
+        return optimal.make_plan
     if parts.range.of_vectors:
         return clipped.solve
     if parts.allocation.by_cell:

@@ -7,7 +7,7 @@ paper these plans are made here, from the same linear program and the same proof
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,14 +15,12 @@ import numpy as np
 
 from shoal.cells.allocation import balanced
 from shoal.cells.allocation_problem import Problem
-from shoal.cells.lp.dual_bound import dual_bound
-from shoal.cells.lp.problem import TargetProblem
-from shoal.cells.lp.solve import solve
+from shoal.cells.optimal.interior import solve
+from shoal.cells.optimal.program import Program, dual_bound
 from shoal.theory import variance
 
 if TYPE_CHECKING:
-    from shoal.cells.lp.problem import Floats
-    from shoal.cells.lp.solution import Solution
+    from shoal.cells.optimal.program import Floats, Solution
     from shoal.data.occupancy import Counts
 
 TOLERANCE = 1e-3
@@ -301,7 +299,7 @@ class Cells:
         free = (error >= self.units.guess)[self.cell]
         return Weighed(self, np.where(free, 0.0, solution.weight), solution.duals)
 
-    def _above(self, error: Floats, plan: Weighed) -> TargetProblem:
+    def _above(self, error: Floats, plan: Weighed) -> Program:
         """A linear program whose plans meet the errors: tangents of the bias."""
         missing = 1 - plan.kept
         slope = self.units.slope(missing)
@@ -310,7 +308,7 @@ class Cells:
         cost = np.where(plan.weight > 0, entry, self._cost(missing))
         return self._normal(capacity, slope, cost)
 
-    def _below(self, error: Floats) -> TargetProblem:
+    def _below(self, error: Floats) -> Program:
         """A linear program below every plan: chords of the bias, least slopes of sensitivities."""
         most = self.units.most_missing(error)
         kept = 1 - most
@@ -325,10 +323,8 @@ class Cells:
         kappa = np.where(part > 0, variance.mass_slope(part, kept), 1.0)
         return self.units.least_cost(kappa)
 
-    def _normal(self, error: Floats, slope: Floats, cost: Floats) -> TargetProblem:
+    def _normal(self, error: Floats, slope: Floats, cost: Floats) -> Program:
         """With slope 1/2 of the missing mass, as the solvers want it."""
         target = np.maximum(error, _TINY) / (2 * slope)
-        problem = TargetProblem(
-            self.user, self.cell, self.share, self.occupancy.n_users, self.occupancy.n_cells, target
-        )
-        return replace(problem, cost=cost / (2 * slope)[self.cell])
+        cost = cost / (2 * slope)[self.cell]
+        return Program(self.user, self.cell, self.share, cost, target, self.occupancy.n_users)

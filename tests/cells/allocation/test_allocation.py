@@ -206,3 +206,32 @@ def test_a_problem_counts_what_a_user_is_in() -> None:
     )
     assert problem.most_numbers == 2
     assert problem.largest.tolist() == [0.5, 0.9]
+
+
+def test_plans_by_clip_user_stay_within_the_papers_account() -> None:
+    """The paper's charge is at most epsilon, ours is lower still."""
+    for epsilon in (1, 4, 16):
+        wanted = {"method": "clip_user", "epsilon": epsilon, "statistics": ["mean", "variance"]}
+        plan = make(3, **wanted)
+        assert plan.epsilon <= plan.paper_epsilon * (1 + 1e-6)
+        assert 0.999 * epsilon <= plan.paper_epsilon <= epsilon * (1 + 1e-5)
+    spared = make(3, method="clip_user", epsilon=6, settings={"spare": "best"})
+    assert spared.paper_epsilon <= 6 * (1 + 1e-5)
+
+
+def test_noise_is_gaussian_where_that_errs_less() -> None:
+    """Users in many cells: Gaussian noise at a delta; users in one cell: Laplace noise still."""
+    wanted: dict[str, Any] = {"bounds": (0, 9), "epsilon": 1, "uninformative": "keep"}
+    wanted["method"] = "balanced"
+    for statistics in (["mean"], ["mean", "variance"]):
+        wanted["statistics"] = statistics
+        pure = shoal.plan(occupancies.crowded(), **wanted)
+        made = shoal.plan(occupancies.crowded(), delta="1e-6", **wanted)
+        assert made.gaussian
+        assert made.exact_delta == Fraction("1e-6")
+        assert 0.999 < made.epsilon <= 1
+        assert (made.worst_case_error < pure.worst_case_error).all()
+    alone = shoal.Counts.from_counts(range(40), [1, 2] * 20, [1] * 40)
+    made = shoal.plan(alone, delta="1e-6", **wanted)
+    assert not made.gaussian
+    assert made.exact_delta == 0

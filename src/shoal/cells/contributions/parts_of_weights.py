@@ -26,7 +26,7 @@ PART = 16
 class PartsOfWeights(ContributionRule):
     """Each user's mean is clipped to U/2 -+ U w/(2v): it reaches as far as a weight w <= v would.
 
-    The weights are planned for all cells at once (`lp_plan`); without a plan everybody counts in
+    The weights are planned for all cells at once (`optimal`); without a plan everybody counts in
     full (docs/theory/optimal.md). Statistics other than the mean weigh users by w, with the missing
     mass in the middle. Within a selected range, weights, noise and targets are relative to it, so
     that the plan is made before the range is known

@@ -176,10 +176,10 @@ class _Asked:
 
     def optimal(self, made: _Counts) -> str:
         """The least loss at targets a fifth below."""
-        from shoal.cells.lp.problem import TargetProblem
-        from shoal.cells.lp.solve import solve
+        from shoal.cells.optimal.interior import solve
+        from shoal.cells.optimal.program import Program
 
         share, target = made.problem().sensitivity, _PART * self.error
-        problem = TargetProblem(made.user, made.cell, share, made.n_users, made.n_cells, target)
-        found = solve(problem, self.tolerance, seconds=self.seconds)
+        program = Program(made.user, made.cell, share, np.ones(len(share)), target, made.n_users)
+        found = solve(program, self.tolerance, self.seconds)
         return f"epsilon {found.loss:.4g}, at least {found.lower_bound:.4g}: gap {found.gap:.2%}"

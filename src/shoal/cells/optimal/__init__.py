@@ -1,0 +1,1 @@
+"""Optimal plans: what users keep and how much noise, by linear programs that prove themselves."""

@@ -1,0 +1,134 @@
+"""The least factor of all errors at a given loss, with a proof from both sides."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.cells.optimal.interior import solve
+from shoal.cells.optimal.program import FREE, certify, dual_bound, feasible, loss_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shoal.cells.optimal.program import Floats, Program, Solution
+
+_ROUNDS = 30
+# Where the search starts, below what suffices, and slopes of lines to one side.
+_START, _SLOPE, _FLATTEST = 0.8, -2.0, -0.5
+# How far a search and a crossing stay inside what is known, as a part of it.
+_LEAST, _INSIDE, _WITHIN = 1e-9, 0.1, 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """The least s at which a plan costs what it may, what no plan can beat, and the plan.
+
+    No plan has errors of at most s E_g for any s below `lower_bound`, as the solution's dual
+    variables prove.
+    """
+
+    factor: float
+    lower_bound: float
+    solution: Solution
+
+
+def least_factor(
+    program: Program, epsilon: float, tolerance: float = 0.004, seconds: float = math.inf
+) -> Factor:
+    """Returns the least s at which errors of s E_g cost at most epsilon.
+
+    The loss L(s) is nearly a power of s, so that a line through the logarithms of the nearest
+    programs on both sides meets epsilon soon. Weights prove an s that suffices, dual variables one
+    that does not.
+    """
+    # Every cell is free here.
+    high, low = FREE / float(program.target.min()) * (1 + 2.0**-50), 0.0
+    weight, duals = np.zeros(len(program.share)), np.zeros(program.n_users)
+    end, fine = time.monotonic() + seconds, tolerance / 32
+
+    def suffices(kept: Floats) -> float:
+        def cost(s: float) -> float:
+            at = program.scaled(s)
+            return loss_of(at, *feasible(at, kept))
+
+        return _crossing(cost, epsilon, low, high, fine)[1]
+
+    def fails(prices: Floats) -> float:
+        def bound(s: float) -> float:
+            return dual_bound(program.scaled(s), prices)
+
+        return _crossing(bound, epsilon, low, high, fine)[0]
+
+    if (factor := suffices(program.share)) < high:
+        high, weight = factor, program.share
+    at, line = _START * high, _Line()
+    for _ in range(_ROUNDS):
+        solution = solve(program.scaled(at), tolerance / 4, max(end - time.monotonic(), 0.0))
+        if (factor := suffices(solution.weight)) < high:
+            high, weight = factor, solution.weight
+        if (factor := fails(solution.duals)) > low:
+            low, duals = factor, solution.duals
+        if high <= low * (1 + tolerance) or time.monotonic() > end:
+            break
+        at = line.next(at, max(solution.loss, 1e-300) / epsilon)
+        room = (high / low) ** _INSIDE if low else 1.0
+        at = min(max(at, low * room), high / room)
+    return Factor(high, low, certify(program.scaled(high), weight, duals))
+
+
+class _Line:
+    """A line through logarithms of factors and losses, which an epsilon of 1 is looked for on."""
+
+    def __init__(self) -> None:
+        self.last: tuple[float, float] | None = None
+        # The nearest points whose loss is above epsilon, and not.
+        self.sides: dict[bool, list[float]] = {}
+
+    def next(self, factor: float, loss: float) -> float:
+        """Returns where the line meets epsilon, after what a program lost at a factor."""
+        x, y = math.log(factor), math.log(loss)
+        last, self.last, above = self.last, (x, y), y > 0
+        if len(self.sides) > 1 and last and (last[1] > 0) == above:
+            # The other end would hold the line for ever (the Illinois rule).
+            self.sides[not above][1] /= 2
+        self.sides[above] = [x, y]
+        if len(self.sides) > 1:
+            (x, y), (right, low) = self.sides[True], self.sides[False]
+            return math.exp(x + (right - x) * y / (y - low))
+        slope = _SLOPE
+        if last and last[0] != x:
+            slope = min((y - last[1]) / (x - last[0]), _FLATTEST)
+        return math.exp(x - y / slope)
+
+
+def _crossing(
+    loss: Callable[[float], float], epsilon: float, low: float, high: float, fine: float
+) -> tuple[float, float]:
+    """Returns neighbours in [low, high] between which a falling loss passes epsilon.
+
+    By turns by the middle, which never stalls, and a straight line between logarithms.
+    """
+    of_high = loss(high)
+    if of_high > epsilon:
+        return high, high
+    below, of_low = low or high / 2, 0.0
+    while not (of_low := loss(below)) > epsilon:
+        if low or below < high * _LEAST:
+            return low, high
+        below /= 2
+    low, turn = below, 0
+    while high > low * (1 + fine):
+        part, turn = 0.5, turn + 1
+        if turn % 2 and 0 < of_high < of_low < math.inf:
+            part = math.log(of_low / epsilon) / math.log(of_low / of_high)
+        middle = low * (high / low) ** min(max(part, _WITHIN), 1 - _WITHIN)
+        if (of_middle := loss(middle)) > epsilon:
+            low, of_low = middle, of_middle
+        else:
+            high, of_high = middle, of_middle
+    return low, high

@@ -1,0 +1,163 @@
+"""Programs above and below the errors of plans that release a variance, and what none can beat.
+
+The error of a cell is the sum over its statistics of bias and noise over their ranges. For linear
+statistics alone the least loss is a linear program; a variance adds a bias 2 d (1 - d), concave in
+the missing mass d, and a sensitivity that depends on it. A chord below the one and the least slope
+of the other bound every plan from below (docs/theory/optimal.md#variances).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.cells.optimal.program import Program, dual_bound
+from shoal.cells.queries import PAIR
+from shoal.cells.statistics.base import Linear
+from shoal.cells.statistics.variance import Variance
+from shoal.cells.weighed_users import Weighed
+from shoal.theory import variance
+
+if TYPE_CHECKING:
+    from shoal.cells.contributions.base import Parameters
+    from shoal.cells.optimal.program import Floats
+    from shoal.cells.queries import Queries
+    from shoal.cells.statistics.base import Statistic
+
+_BISECTIONS = 60
+# Tangents of the bias are taken where it still rises.
+_STEEPEST, _LEAST = 0.45, 1e-6
+# Joint releases lose (1 + r)^2/(4 r b1) at b2 = r b1 with an error of b1 + 4 (b1 + b2) over the
+# ranges; the product is least where 8 r^2 + 5 r = 5.
+_RATIO = (185**0.5 - 5) / 16
+JOINT_COST = (1 + _RATIO) ** 2 / (4 * _RATIO) * (5 + 4 * _RATIO) * (1 - 2.0**-50)
+
+
+@dataclass(frozen=True, eq=False)
+class StatisticPrograms:
+    """Linear programs of cells whose statistics together may have the errors `program.target`.
+
+    `linear` counts linear statistics; with `varies` there is a variance, too, which `joint` may
+    release together with the mean.
+    """
+
+    program: Program
+    linear: int
+    varies: bool
+    joint: bool
+
+    @classmethod
+    def of(cls, program: Program, statistics: tuple[Statistic, ...]) -> StatisticPrograms:
+        """Returns the programs of these statistics; costs of the program do not count."""
+        linear = sum(isinstance(each, Linear) for each in statistics)
+        return cls(program, linear, Variance() in statistics, set(PAIR) <= set(statistics))
+
+    @cached_property
+    def heaviest(self) -> Floats:
+        """The largest share of each cell."""
+        top = np.zeros(len(self.program.target))
+        np.maximum.at(top, self.program.cell, self.program.share)
+        return top
+
+    def at(self, missing: Floats) -> Program:
+        """Returns the program with chord and slope of the variance at missing masses, (cells,)."""
+        chord = 2 * (1 - np.minimum(missing, 0.5)) * self.varies
+        return self._with_slope(self.program.target, self.linear / 2 + chord, missing)
+
+    def tangent(self, missing: Floats, factor: float) -> Program:
+        """Returns the program of factor times the errors, above the true bias, which is concave.
+
+        It touches the bias at these missing masses, so that its plan loses no more than one that
+        misses them, but for what sensitivities change with the masses.
+        """
+        near = np.minimum(missing, _STEEPEST) * self.varies
+        slope = self.linear / 2 + 2 * (1 - 2 * near) * self.varies
+        error = np.maximum(factor * self.program.target - 2 * near**2, _LEAST * self.program.target)
+        return self._with_slope(error, slope, missing)
+
+    def _with_slope(self, error: Floats, slope: Floats, missing: Floats) -> Program:
+        kept = (1 - missing)[self.program.cell]
+        return self._normal(error, slope, self._cost(np.minimum(self.program.share, kept), kept))
+
+    def lowest(self, factor: float) -> Program:
+        """Returns a program below every plan with errors of at most factor times the targets."""
+        error = factor * self.program.target
+        slope, cost = np.full(len(error), self.linear / 2), np.full(len(error), self.linear**2.0)
+        if self.varies:
+            most = self._most_missing(error)
+            slope = slope + np.where(most > 0, _chord(most), 2.0)
+            cost = self._cost(np.minimum(self.heaviest, 1 - most), 1 - most)
+        return self._normal(error, slope, cost[self.program.cell])
+
+    def least_factor(self, duals: Floats, epsilon: float, most: float) -> float:
+        """Returns a factor up to `most` that no plan of loss epsilon gets below, by these duals."""
+        low, high = 0.0, most
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            above = dual_bound(self.lowest(middle), duals) >= epsilon
+            low, high = (middle, high) if above else (low, middle)
+        return low
+
+    def _cost(self, part: Floats, kept: Floats) -> Floats:
+        """Returns losses at weight 1 and scales that add up to 1, shared with the least loss.
+
+        By Cauchy-Schwarz that is (sum of roots of the slopes)^2; the slope of the variance is its
+        sensitivity over the weight, and with the mean together it is `JOINT_COST`.
+        """
+        if not self.varies:
+            return np.full(len(part), self.linear**2.0)
+        alone = np.where(part > 0, variance.mass_slope(part, kept), 1.0)
+        direct = np.asarray((self.linear + np.sqrt(alone)) ** 2)
+        return (
+            np.minimum(direct, (self.linear - 1 + JOINT_COST**0.5) ** 2) if self.joint else direct
+        )
+
+    def _most_missing(self, error: Floats) -> Floats:
+        """Returns the largest d with linear d/2 + 2 d (1 - d) <= error, 1/2 in place beyond it."""
+        low, high = np.zeros(len(error)), np.ones(len(error))
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            fits = self.linear * middle / 2 + middle * _chord(middle) <= error
+            low, high = np.where(fits, middle, low), np.where(fits, high, middle)
+        return high
+
+    def _normal(self, error: Floats, slope: Floats, cost: Floats) -> Program:
+        """Returns the program with slope 1/2 of the missing mass, as solvers want it."""
+        cost = cost / (2 * slope)[self.program.cell]
+        return replace(self.program, target=error / (2 * slope), cost=cost)
+
+
+def _chord(missing: Floats) -> Floats:
+    """Returns the variance's bias over its range by the missing mass: 2 (1 - d), then 1/(2 d)."""
+    return np.asarray(np.where(missing <= 1 / 2, 2 * (1 - missing), 0.5 / np.maximum(missing, 0.5)))
+
+
+def largest_factor(weighed: Weighed, scale: Floats) -> float:
+    """Returns the largest error over its target, without roundings, at scales over the ranges."""
+    return float((weighed.error(scale) / weighed.targets).max())
+
+
+def gap(
+    queries: Queries,
+    parameters: Parameters,
+    targets: Floats,
+    duals: Floats,
+    scale: Floats,
+    loss: float,
+) -> float:
+    """Returns how far a plan's factor can be above the best one's, at the loss of its noise.
+
+    0.01 means that no plan which weighs users, adds Laplace noise and loses as much has errors
+    below the plan's over 1.01 in all cells.
+    """
+    design = queries.design
+    own = largest_factor(Weighed(queries, parameters, targets), scale)
+    share = design.share
+    program = Program(
+        design.user, design.number, share, np.ones(len(share)), targets, design.occupancy.n_users
+    )
+    low = StatisticPrograms.of(program, queries.statistics).least_factor(duals, loss, own)
+    return own / low - 1 if low > 0 else float("inf")

@@ -1,0 +1,51 @@
+"""Interior points against HiGHS."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from shoal_studies.occupancies import synthetic
+
+from shoal.cells.optimal.interior import solve
+from tests.support import programs
+
+pytestmark = pytest.mark.oracle
+
+
+@given(program=programs.small())
+@settings(deadline=None, max_examples=60)
+def test_small_programs_are_solved(program: programs.Program) -> None:
+    """Free cells, single users, any costs: a gap of 1e-6 proves the plan best."""
+    best = solve(program, 1e-6)
+    assert best.gap <= 1e-6
+    assert best.loss == pytest.approx(programs.by_highs(program)[0], rel=1e-5)
+    assert not best.weight[program.target[program.cell] >= 1 / 2].any()
+
+
+@pytest.mark.parametrize("degenerate", [False, True])
+def test_heavy_users_are_solved(*, degenerate: bool) -> None:
+    """Costs, free cells and degenerate targets."""
+    for seed in range(6):
+        program = programs.random(seed, degenerate=degenerate)
+        best = solve(program, 1e-6)
+        assert best.gap <= 1e-6
+        assert best.loss == pytest.approx(programs.by_highs(program)[0], rel=2e-6)
+
+
+def test_whatever_time_leaves_is_certified() -> None:
+    """After a single step: a plan and a bound."""
+    program = programs.random(0)
+    stopped, best = solve(program, 1e-6, 0.0), solve(program, 1e-6)
+    assert 0 < stopped.lower_bound < best.loss < stopped.loss < np.inf
+
+
+@pytest.mark.parametrize(("gamma", "most"), [(3, 0.45), (9, 0.17)])
+def test_the_papers_setting_costs_a_fraction(gamma: float, most: float) -> None:
+    """docs/theory/optimal.md: 12 by the paper's accounting at the same worst-case error."""
+    counts = synthetic(gamma, 1)
+    share = counts.count / counts.totals[counts.cell]
+    error = np.full(counts.n_cells, share.max())
+    best = solve(programs.of_counts(counts.user, counts.cell, counts.count, error, 1.0))
+    assert best.loss <= most
+    assert best.gap <= 1e-3
