@@ -133,7 +133,7 @@ def test_the_gap_holds_for_any_prices(occupancy: shoal.Counts, seed: int) -> Non
     rng = np.random.default_rng(seed)
     problem = problem_of(plan)
     duals = rng.exponential(size=problem.n_users) + 1e-6
-    scale = rng.exponential(size=problem.n_numbers) + 0.01
+    scale = rng.exponential(size=problem.n_cells) + 0.01
     scale *= problem.loss(scale).max()
     claimed = allocation.balanced_gap(problem, scale, duals, 1.0)
     improvement = float(np.mean(np.log(scale) - np.log(plan.decision.scale)))
@@ -145,7 +145,7 @@ def test_a_gap_is_the_same_at_every_epsilon() -> None:
     plan = make(0)
     problem, rng = problem_of(plan), np.random.default_rng(1)
     duals = rng.exponential(size=problem.n_users)
-    scale = rng.exponential(size=problem.n_numbers) + 0.01
+    scale = rng.exponential(size=problem.n_cells) + 0.01
     scale *= problem.loss(scale).max()
     claimed = allocation.balanced_gap(problem, scale, duals, 1.0)
     assert claimed > 0.01

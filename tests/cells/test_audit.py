@@ -18,6 +18,7 @@ from scipy import stats
 
 import shoal
 from shoal.cells import ranges
+from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
 from shoal.data.aggregate import Aggregate
 from shoal.privacy import permute_and_flip as selection

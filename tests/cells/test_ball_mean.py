@@ -105,5 +105,5 @@ def test_erratum_4_the_printed_noise_for_vectors_is_not_private() -> None:
 
     printed = (1 / 3) / epsilon
     assert math.isclose(log_ratio(printed), 2 * epsilon)
-    assert log_ratio(made.decision.scale) <= epsilon
+    assert log_ratio(made.relative_scale) <= epsilon
     assert moved == pytest.approx(2 / 3)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from shoal.cells import caps
 from shoal.errors import InputError
+from shoal.theory.user_clipping import ALONE, TOGETHER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,3 +130,37 @@ def test_of_caps_that_are_equally_good_the_smallest_is_taken() -> None:
     """Levy's caps 1 and 4 tie at 3; minimax's 1 and 2 at epsilon 1/2."""
     assert caps.levy(np.array([1, 1, 4])) == 1
     assert caps.minimax(np.array([1, 2]), 0.5) == 1
+
+
+def expected(count: np.ndarray, cap: int, loss: float, penalty: float) -> float:
+    """The error of one cell with one cap, term by term."""
+    capped = np.minimum(count, cap)
+    apart = capped / capped.sum() - count / count.sum()
+    noise = 3.5 * (capped / capped.sum()).max() / loss
+    return float(np.sqrt(noise**2 + 0.64 * (apart**2).sum()) + penalty * np.abs(apart).sum() / 2)
+
+
+@given(
+    count=st.lists(st.integers(1, 400), min_size=1, max_size=12),
+    loss=st.floats(0.01, 100),
+    penalty=st.sampled_from([ALONE, TOGETHER]),
+)
+def test_no_step_has_a_smaller_error(count: list[int], loss: float, penalty: float) -> None:
+    """Of the geometric steps between the least and the largest count, two cells at once."""
+    counts = np.array(count)
+    twice = np.concatenate([counts, counts[::-1] * 3])
+    cell = np.repeat([0, 1], len(counts))
+    found = caps.of_vectors(cell, twice, 2, np.array([loss, loss]), penalty=penalty, width=3.5)
+    for at, each in enumerate((counts, counts * 3)):
+        low, high = int(each.min()), int(each.max())
+        steps = {round(low * (high / low) ** (step / 13)) for step in range(14)}
+        assert int(found[at]) in steps
+        least = min(expected(each, step, loss, penalty) for step in steps)
+        assert expected(each, int(found[at]), loss, penalty) <= least * (1 + 1e-12)
+
+
+def test_a_large_loss_leaves_every_weight() -> None:
+    """Without noise nothing is worth capping."""
+    count = np.array([1, 5, 80, 3])
+    of = caps.of_vectors(np.zeros(4, np.int64), count, 1, np.array([1e9]), penalty=ALONE, width=3.5)
+    assert of.tolist() == [80]

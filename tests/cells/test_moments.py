@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from shoal.cells.cell_statistics import ShareAbove
 from shoal.cells.methods import method_of
-from shoal.cells.private_sums import WeighedMoments
+from shoal.cells.private_sums import WeightedMoments
 from shoal.cells.weights import FINE, PART
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Counts
@@ -23,7 +23,7 @@ from shoal.data.value_lattice import Bounds, Lattice
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.cells.weights import Design, Parameters
+    from shoal.cells.weights import Parameters, Weights
 
 pytestmark = pytest.mark.property
 
@@ -43,12 +43,12 @@ class Case:
     parameters: Parameters
 
     @property
-    def design(self) -> Design:
+    def weights(self) -> Weights:
         """Of all cells."""
-        mechanism = method_of(self.name, {}).mechanism(LATTICE)
-        return mechanism.design(self.occupancy, np.arange(self.occupancy.n_cells), self.parameters)
+        cells = np.arange(self.occupancy.n_cells)
+        return method_of(self.name, {}).weigh(self.occupancy, cells, self.parameters)
 
-    def moments(self, *, linear: bool = True) -> WeighedMoments:
+    def moments(self, *, linear: bool = True) -> WeightedMoments:
         """The class under test."""
         middle = 1 << (BITS - 1)
         each = [np.array(ticks) - middle for ticks in self.values]
@@ -57,7 +57,7 @@ class Case:
         above = [int((y > 0).sum()) << BITS for y in each]
         measures = {SHARE.name: np.array(above)}
         aggregate = Aggregate(self.occupancy, LATTICE, centred, squares, measures)
-        return WeighedMoments(self.design, aggregate, linear=linear)
+        return WeightedMoments(self.weights, aggregate, linear=linear)
 
     def members(self, cell: int) -> list[tuple[Fraction, Fraction, list[Fraction]]]:
         """Weight, part of it that reaches, and values y of each user of a cell."""
@@ -208,12 +208,8 @@ def test_the_largest_counts_do_not_overflow(name: str, up: int) -> None:
         parameters = {"cap": np.array([count - 1]), "kept": np.ones(users, dtype=np.int64)}
     if name == "optimal":
         parameters = {"part": np.full(users, 2**PART - 1)}
-    design = (
-        method_of(name, {})
-        .mechanism(LATTICE)
-        .design(aggregate.occupancy, np.array([0]), parameters)
-    )
-    moments = WeighedMoments(design, aggregate, linear=True)
+    weights = method_of(name, {}).weigh(aggregate.occupancy, np.array([0]), parameters)
+    moments = WeightedMoments(weights, aggregate, linear=True)
     share = Fraction(up, users)
     part = 1 - Fraction(1, 2**PART) if name == "optimal" else Fraction(1)
     centre = part * (share - Fraction(1, 2))
@@ -221,7 +217,7 @@ def test_the_largest_counts_do_not_overflow(name: str, up: int) -> None:
     assert fraction(moments.mean("")[0]) == centre + Fraction(1, 2)
     assert fraction(moments.second_moment()[0]) == part
     assert fraction(moments.variance()[0]) == part - 4 * centre**2 + added
-    direct = WeighedMoments(design, aggregate).mean("")[0]
+    direct = WeightedMoments(weights, aggregate).mean("")[0]
     assert fraction(direct) == centre + Fraction(1, 2)
 
 
@@ -237,6 +233,6 @@ def test_a_wrong_weight_is_caught() -> None:
 
 
 def test_nothing_private_is_shown() -> None:
-    """Moments print their public design only."""
+    """Moments print their public weights only."""
     case = Case(Counts.from_counts(["a"], [0], [1]), [[777_777]], "baseline", {})
     assert str(777_777 - 2 ** (BITS - 1)) not in repr(case.moments())

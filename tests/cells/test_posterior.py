@@ -98,7 +98,7 @@ def test_labels_tell_what_cells_have_in_common() -> None:
     flat = shoal.Counts.from_counts(
         np.arange(200 * 20), np.repeat(np.arange(200), 20), np.ones(4000, dtype=int)
     )
-    other = replace(plan, occupancy=flat, built=None)
+    other = replace(plan, counts=flat)
     blind = values_of(Estimates(other, numbers.steps, None), 0.95)
     own, rest = (np.abs(each.value - truth).mean() for each in (found, blind))
     assert own < 2
@@ -133,12 +133,12 @@ def test_intervals_allow_for_tails_as_long_as_the_bounds() -> None:
     loss = 2 * ball * 2.0**-plan.decision.bits
     low, high = numbers.plain_intervals(0.95)
     for at in range(20):
-        mine = plan.weights.number == at
+        mine = plan.weights.cell == at
         weight = plan.weights.weight[mine] / plan.weights.weight[mine].sum()
         apart = weight - plan.weights.share[mine]
         moved = math.sqrt((apart**2).sum()) + np.abs(apart).sum() / 2
         scale = float(numbers.noise_scale[at])
-        norms = np.bincount(plan.weights.number, plan.weights.part) / plan.decision.scale
+        norms = np.bincount(plan.weights.cell, plan.weights.part) / plan.decision.scale
         share = max(1 / 20, norms[at] / norms.sum())
         hidden = radii * clipped * loss * share / 2 * wide / radius
         half = scale * (math.log(20) + hidden) + wide * 1000 * moved * 2 / 3

@@ -51,7 +51,7 @@ def test_sums_of_squares_are_never_too_small(gaussian: shoal.Plan) -> None:
 def test_a_user_is_in_every_statistic_of_its_cells(gaussian: shoal.Plan) -> None:
     """The lattice's own delta is for all numbers that one user moves."""
     cells = int(np.bincount(gaussian.weights.user).max())
-    assert gaussian.cost.most_cells == cells * len(_STATISTICS)
+    assert gaussian.cost.most_numbers == cells * len(_STATISTICS)
 
 
 def test_a_plan_states_the_delta_that_it_spends(gaussian: shoal.Plan) -> None:

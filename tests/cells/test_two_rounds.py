@@ -170,9 +170,9 @@ def test_the_parts_of_the_loss_add_up(epsilon: int) -> None:
     assert normal.gaussian
     balls = [2 * int(normal.parameters[name][0]) for name in ("ball", "first_ball")]
     squares = Fraction(sum(each**2 for each in balls), 2 * 4**normal.decision.bits)
-    assert normal.losses.largest(normal.decision.scale) == squares
+    assert normal.losses.noise_rho == squares
     # What a lattice adds to delta counts a user's numbers of both rounds.
-    assert normal.losses.most == 2 * 2
+    assert normal.cost.most_numbers == 2 * 2
     assert epsilon * (1 - 1e-4) <= float(normal.exact_epsilon) <= epsilon
 
 

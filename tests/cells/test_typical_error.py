@@ -8,7 +8,7 @@ import pytest
 
 import shoal
 from shoal import mean
-from shoal.cells.plan_warnings import warnings
+from shoal.cells.plan_warnings import plan_warnings
 from shoal.cells.posterior import values_of
 from shoal.cells.simulation.simulate import made_up
 from shoal.cells.typical_error import (
@@ -79,8 +79,6 @@ def test_the_error_is_a_public_number_of_the_plan() -> None:
     assert one.shape == (12,)
     assert more.mean() < 0.7 * one.mean()
     assert np.array_equal(plans[0].typical_error(60 * SPREAD), 60 * SPREAD * one)
-    with pytest.raises(ValueError, match="read-only"):
-        plans[0].typical_error()[:] = 0
 
 
 @pytest.mark.parametrize(("method", "within"), [("user_clipped", 1.42), ("balanced", 1.15)])
@@ -123,9 +121,9 @@ def test_other_statistics_and_spreads_are_refused() -> None:
 def test_counts_that_speak_against_a_plan_are_told() -> None:
     """Nothing where nothing is wrong; heavy users, few users, and cells that are too fine."""
     plan = shoal.plan(_crowd(cells=30), bounds=(0, 60), epsilon=4)
-    assert warnings(plan) == []
+    assert plan_warnings(plan) == []
     assert "warning" not in str(plan)
-    [told] = warnings(shoal.plan(_crowd(cells=29), bounds=(0, 60), epsilon=4))
+    [told] = plan_warnings(shoal.plan(_crowd(cells=29), bounds=(0, 60), epsilon=4))
     assert told.startswith("in fewer than 30 cells a private radius leaves out more users")
     [told] = [
         each
@@ -143,16 +141,16 @@ def test_counts_that_speak_against_a_plan_are_told() -> None:
     heavy = shoal.Counts.from_counts(
         np.arange(400), np.arange(400) % 3, np.where(np.arange(400) == 3, 500, 2)
     )
-    _, told, often = warnings(shoal.plan(heavy, bounds=(0, 60), epsilon=4))
+    _, told, often = plan_warnings(shoal.plan(heavy, bounds=(0, 60), epsilon=4))
     assert often.startswith("the 20 most frequent of 400 users own 4")
     assert told.startswith("in 1 cells one user owns a quarter of the records or more (0: 6")
     few = shoal.plan(_crowd(users=30), bounds=(0, 60), epsilon=1)
-    assert any("epsilon times users is 30" in each for each in warnings(few))
+    assert any("epsilon times users is 30" in each for each in plan_warnings(few))
     fine = shoal.plan(occupancies.sparse(3, users=40, cells=30), bounds=(0, 60), epsilon=0.5)
-    [told] = [each for each in warnings(fine) if each.startswith("cells are too fine")]
+    [told] = [each for each in plan_warnings(fine) if each.startswith("cells are too fine")]
     assert "of the standard deviation of the values or more" in told
     large = shoal.Counts.from_counts(np.arange(3000), np.arange(3000) % 4, np.ones(3000, int))
-    _, told = warnings(shoal.plan(large, bounds=(0, 60), epsilon=0.01))
+    _, told = plan_warnings(shoal.plan(large, bounds=(0, 60), epsilon=0.01))
     assert told.startswith("epsilon is too small, or cells are too fine")
     assert told.endswith("use a larger epsilon, fewer key columns, or larger cells")
 
@@ -178,7 +176,7 @@ def test_few_users_with_much_of_the_records_are_warned_of(
     """Of no cell a quarter each, and together what decides every mean."""
     plan = shoal.plan(_few_own(part, share), bounds=(0, 120), epsilon=1)
     assert plan.method == "user_clipped"
-    found = [each for each in warnings(plan) if "most frequent of 1,200 users" in each]
+    found = [each for each in plan_warnings(plan) if "most frequent of 1,200 users" in each]
     assert len(found) == bool(told)
     for sentence in found:
         assert sentence.startswith(f"the {told}")
@@ -187,7 +185,7 @@ def test_few_users_with_much_of_the_records_are_warned_of(
     certified = shoal.plan(
         plan.counts, bounds=(0, 120), epsilon=1, objective="worst_case", uninformative="keep"
     )
-    assert warnings(certified) == []
+    assert plan_warnings(certified) == []
 
 
 def test_frequent_users_who_differ_are_not_covered() -> None:
@@ -227,7 +225,7 @@ def test_counts_that_are_moderately_skewed_are_not_warned_of(kind: str) -> None:
     }[kind]
     counts = shoal.Counts.from_counts(np.arange(users), np.arange(users) % 4, count)
     plan = shoal.plan(counts, bounds=(0, 60), epsilon=8, method="user_clipped")
-    assert not any("most frequent" in each for each in warnings(plan))
+    assert not any("most frequent" in each for each in plan_warnings(plan))
 
 
 @pytest.mark.parametrize("users", [31, 50, 74, 75])
@@ -297,7 +295,7 @@ def test_two_rounds_of_few_users_are_warned_of() -> None:
             _crowd(), bounds=(0, 60), epsilon=epsilon, method="user_clipped", settings={"rounds": 2}
         )
         assert plan.rounds == 2
-        assert any("too few for two rounds" in each for each in warnings(plan)) == told
+        assert any("too few for two rounds" in each for each in plan_warnings(plan)) == told
 
 
 @pytest.mark.parametrize(("rare", "told"), [(True, True), (False, False)])

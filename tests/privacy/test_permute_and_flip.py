@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
+from shoal.cells import weights
 from shoal.cells.methods import method_of
 from shoal.cells.private_sums import PrivateMeans
 from shoal.cells.ranges import Range, ends, one_interval
@@ -135,7 +136,7 @@ def test_erratum_8_levy_with_wrap_around_spends_twice_as_printed() -> None:
     """Exact probabilities: e^(-eps c/4) with two arrays of one user costs eps, not eps/2."""
     epsilon = 1.0
     # The second user fills the end of one array and begins another.
-    made = grouping.wrap_around(np.array([2, 2, 2]), 3)
+    made = weights.wrap_around(np.array([2, 2, 2]), 3)
     assert (made.user == 1).sum() == 2
     # Among forty arrays in the highest of two bins, such a user moves two from the lowest.
     low, high = np.array([0, 0, *[TOP] * 40]), np.array([TOP, TOP, *[TOP] * 40])

@@ -15,7 +15,7 @@ from shoal_studies.measure import QUICK, Effort, Setting, _part, _Task, measure
 from shoal_studies.registry import STUDIES, find
 from shoal_studies.values import BOUNDS, WIDTH
 
-from shoal.cells import caps
+from shoal.cells import caps, weights
 from shoal.cells.simulation.simulate import Measured, _Trial
 from shoal.cli.main import main
 from shoal.errors import InputError
@@ -93,7 +93,7 @@ def test_wrap_around_as_printed_has_the_printed_noise(folder: Path) -> None:
     """Its noise is 2U/(K epsilon), to which sampling adds little at small losses."""
     rows = table(folder, "002-figure-1")
     found, epsilon = errors(rows), losses(rows)
-    arrays = grouping.wrap_around(ITMS, caps.median(ITMS)).n_arrays
+    arrays = weights.wrap_around(ITMS, caps.median(ITMS)).n_arrays
     printed = found["array averaging, wrap_around as printed"]
     assert printed == pytest.approx(2 * WIDTH / (arrays * epsilon), rel=0.02)
     exact = found["array averaging, wrap_around"]
@@ -185,8 +185,8 @@ def test_the_counts_have_the_published_statistics() -> None:
     assert caps.median(ITMS) == 46
     cap = caps.levy(ITMS)
     assert cap == 56
-    assert grouping.wrap_around(ITMS, cap).n_arrays == 160
-    assert grouping.best_fit(ITMS, cap).n_arrays == 164
+    assert weights.wrap_around(ITMS, cap).n_arrays == 160
+    assert weights.best_fit(ITMS, cap).n_arrays == 164
     assert collections.geometric().tolist().count(64) == 1
     assert len(collections.geometric()) == 2**7 - 1
     assert collections.extreme().sum() == 110

@@ -1,4 +1,4 @@
-"""How the budget of the user-clipped mean is split, and caps against every other cap."""
+"""How the budget of the user-clipped mean is split, and tails."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import InputError
 from shoal.theory.user_clipping import (
-    ALONE,
-    TOGETHER,
     balancing_users,
-    best_caps,
     clipped_users,
     hidden_radii,
     rounds,
@@ -80,39 +77,6 @@ def test_counts_that_there_are_not_are_refused(epsilon: float, users: int, cells
     """One of our errors."""
     with pytest.raises(InputError):
         split(epsilon, users, cells)
-
-
-def expected(count: np.ndarray, cap: int, loss: float, penalty: float) -> float:
-    """The error of one cell with one cap, term by term."""
-    capped = np.minimum(count, cap)
-    apart = capped / capped.sum() - count / count.sum()
-    noise = 3.5 * (capped / capped.sum()).max() / loss
-    return float(np.sqrt(noise**2 + 0.64 * (apart**2).sum()) + penalty * np.abs(apart).sum() / 2)
-
-
-@given(
-    count=st.lists(st.integers(1, 400), min_size=1, max_size=12),
-    loss=st.floats(0.01, 100),
-    penalty=st.sampled_from([ALONE, TOGETHER]),
-)
-def test_no_step_has_a_smaller_error(count: list[int], loss: float, penalty: float) -> None:
-    """Of the geometric steps between the least and the largest count, two cells at once."""
-    counts = np.array(count)
-    twice = np.concatenate([counts, counts[::-1] * 3])
-    cell = np.repeat([0, 1], len(counts))
-    found = best_caps(cell, twice, 2, np.array([loss, loss]), penalty=penalty)
-    for at, each in enumerate((counts, counts * 3)):
-        low, high = int(each.min()), int(each.max())
-        steps = {round(low * (high / low) ** (step / 13)) for step in range(14)}
-        assert int(found[at]) in steps
-        least = min(expected(each, step, loss, penalty) for step in steps)
-        assert expected(each, int(found[at]), loss, penalty) <= least * (1 + 1e-12)
-
-
-def test_a_large_loss_leaves_every_weight() -> None:
-    """Without noise nothing is worth capping."""
-    count = np.array([1, 5, 80, 3])
-    assert best_caps(np.zeros(4, np.int64), count, 1, np.array([1e9])).tolist() == [80]
 
 
 def test_longer_tails_hide_more() -> None:

@@ -26,7 +26,7 @@ from shoal.privacy import permute_and_flip
 from shoal.privacy.accounting import NoisyVector, Selections, account
 from shoal.privacy.noise import LARGEST_STEPS
 from shoal.privacy.noise_lattice import fit
-from shoal.theory import gaussian, joint, sensitivity
+from shoal.theory import gaussian, sensitivity, variance
 
 if TYPE_CHECKING:
     from shoal.cells.cell_statistics import Statistic
@@ -169,7 +169,7 @@ class ReleasedStatistics:
 def _rate(mean_scale: Floats, square_scale: Floats, *, gaussian_noise: bool) -> Floats:
     if gaussian_noise:
         return np.sqrt(gaussian.joint_rate(mean_scale, square_scale)) * sensitivity.OUTWARD
-    return joint.loss(mean_scale, square_scale)
+    return variance.joint_loss(mean_scale, square_scale)
 
 
 def _ratio(*, gaussian_noise: bool, least_sum: bool) -> tuple[float, float]:

@@ -21,7 +21,7 @@ from shoal.cells.ranges import (
 from shoal.cells.user_vectors import LARGEST_BALL, MOST_USERS, CentreAndRadius, TwoRounds
 from shoal.cells.weights import FINE, PART, Weights, by_cell, largest_counts, members
 from shoal.errors import InputError
-from shoal.theory import worst_case
+from shoal.theory import limits
 from shoal.theory.user_clipping import RADII
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ def _truncated(counts: Counts, cells: Ints, parameters: Parameters) -> Weights:
 
 def _thresholds(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
     of_cell = _each_cell(counts, cells)
-    found = [worst_case.threshold(own, float(epsilon[at])) for at, own in of_cell]
+    found = [limits.threshold(own, float(epsilon[at])) for at, own in of_cell]
     return {"threshold": np.array(found, dtype=np.int64)}
 
 

@@ -17,8 +17,7 @@ from shoal.cells.optimal.variance import gap as optimal_gap
 from shoal.cells.user_vectors import ball_of
 from shoal.cells.weights import FINE
 from shoal.privacy.budget import Budget, round_up
-from shoal.theory import gaussian, joint, laplace
-from shoal.theory import minimax as limits
+from shoal.theory import gaussian, laplace, limits, variance
 
 if TYPE_CHECKING:
     from shoal.cells.cell_statistics import Statistic
@@ -261,7 +260,7 @@ class PlanFacts:
         if self.decision.joint:
             rows, (first, second) = self.numbers.per_statistic(noise), self.numbers.pair
             b1 = self.numbers.per_statistic(self.decision.scale)[first]
-            square = gaussian.SQUARE_NOISE if self.gaussian else joint.SQUARE_NOISE
+            square = gaussian.SQUARE_NOISE if self.gaussian else variance.SQUARE_NOISE
             # |2 s1 z1| <= |z1|, and the square of the noise about its expectation.
             rows[second] += 4 * rows[first] + 4 * square * b1**2
         return noise

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from shoal.cells.ranges import USER, Interval, Range, centre_of
-from shoal.theory import l1_projection, l2_projection
+from shoal.theory.projections import L1, L2, Ball
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import ModuleType
 
     from shoal.cells.private_sums import PrivateMeans
     from shoal.cells.weights import Floats, Ints, Parameters, Weights
@@ -271,5 +270,5 @@ class UserVectors:
         return np.bincount(self.weights.user) // 2 + 1
 
     @property
-    def _ball(self) -> ModuleType:
-        return l2_projection if self.gaussian else l1_projection
+    def _ball(self) -> Ball:
+        return L2 if self.gaussian else L1

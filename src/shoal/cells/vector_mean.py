@@ -23,7 +23,7 @@ from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import DataError, InputError
 from shoal.privacy.budget import check_epsilon, round_up
 from shoal.privacy.noise import LARGEST_STEPS, source_of
-from shoal.theory import laplace, worst_case
+from shoal.theory import laplace, limits
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -288,7 +288,7 @@ class BallMean:
                 "lower tick_bits",
             )
         total = int(counts.sum())
-        threshold = worst_case.threshold(counts, float(epsilon), dimension)
+        threshold = limits.threshold(counts, float(epsilon), dimension)
         if threshold == 0:
             return cls(dimension, total, 0, _LEAST_NOISE, _OVERHEAD_BITS, tick_bits)
         bits = _OVERHEAD_BITS + max(0, math.ceil(math.log2(dimension / epsilon)))

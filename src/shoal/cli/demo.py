@@ -112,7 +112,7 @@ def _ledger(
 ) -> Ledger:
     """The demo's ledger, which holds the demo's questions alone; nothing is spent in another."""
     import shoal
-    from shoal.cells.document import question_of
+    from shoal.cells.plan_file import question_of
 
     if book is None:
         return shoal.Ledger.create(place, epsilon=_BUDGET, unit=_UNIT)

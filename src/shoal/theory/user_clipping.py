@@ -12,9 +12,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from shoal.errors import InputError
 from shoal.theory import gaussian
 
@@ -26,8 +23,6 @@ PRIVATE_RADIUS = 3.5
 WHOLE_WIDTH = 10.0
 # Deviations by which heavy users may differ from others, in one cell and in several.
 ALONE, TOGETHER = 0.4, 2.0
-_STEPS = 14
-_EXCHANGEABLE = 0.64  # 2/pi of a variance: the square of a mean absolute normal deviation
 _NEAR = 16.0
 _FEWEST_BINS, _MOST_BINS = 8, 1024
 # Cells, epsilon times users, and Laplace noise over normal noise: there are two rounds from all
@@ -136,48 +131,3 @@ def hidden_radii(ratio: float) -> float:
     Source: docs/theory/user-clipped.md#intervals.
     """
     return max(1.0, 1.0 + math.log2(ratio / _NEAR) / 2)
-
-
-def best_caps(
-    cell: NDArray[np.int64],
-    count: NDArray[np.int64],
-    n_cells: int,
-    loss: NDArray[np.float64],
-    *,
-    penalty: float = TOGETHER,
-    width: float = PRIVATE_RADIUS,
-) -> NDArray[np.int64]:
-    """The cap of each cell's counts with the least expected error.
-
-    With w = min(m, cap)/sum min(m, cap) and v = m/n it minimises, in deviations of a user,
-
-        sqrt((width max w/loss)^2 + 0.64 sum (w - v)^2) + penalty sum |w - v|/2
-
-    over 14 geometric steps from the least to the largest count: noise, what exchangeable users
-    leave, and what users leave whose heaviest differ from the others.
-
-    Source: docs/theory/user-clipped.md#weights.
-
-    `cell`: cell of each membership, shape (memberships,); `count`: its records, same shape; `loss`:
-    loss of each cell's noise for its heaviest user, shape (cells,).
-    """
-    least = np.full(n_cells, np.iinfo(np.int64).max)
-    np.minimum.at(least, cell, count)
-    most = np.zeros(n_cells, dtype=np.int64)
-    np.maximum.at(most, cell, count)
-    share = count / np.bincount(cell, count, minlength=n_cells)[cell]
-    found, error = most.copy(), np.full(n_cells, np.inf)
-    # From above, so that of equal errors the cap that changes least is taken.
-    for step in range(_STEPS - 1, -1, -1):
-        power = step / (_STEPS - 1)
-        cap = np.rint(least * (most / least) ** power).astype(np.int64)
-        capped = np.minimum(count, cap[cell])
-        total = np.bincount(cell, capped, minlength=n_cells)
-        apart = capped / total[cell] - share
-        noise = width * np.minimum(cap, most) / total / loss
-        spread = _EXCHANGEABLE * np.bincount(cell, apart**2, minlength=n_cells)
-        moved = np.bincount(cell, np.abs(apart), minlength=n_cells) / 2
-        tried = np.sqrt(noise**2 + spread) + penalty * moved
-        better = tried < error
-        found, error = np.where(better, cap, found), np.where(better, tried, error)
-    return found

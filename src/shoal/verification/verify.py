@@ -56,7 +56,8 @@ def verify(
         shoal.errors.DocumentError: manifest is not of the schema ...
     """
     if isinstance(manifest, dict):
-        data = documents.canonical_bytes(documents.plain(manifest, "manifest"))
+        document: Any = documents.plain(manifest, "manifest")
+        data = documents.canonical_bytes(document)
     else:
         data = documents.read_bytes(manifest, "manifest")
     found: Any = strict(data, "manifest")
