@@ -45,7 +45,7 @@ def _dense(found: Any) -> Any:
         return found
     user, dual = documents.unpack_integers(found["user"], "duals"), found["dual"]
     duals = np.zeros(found["users"])
-    duals[user] = dual
+    duals[user] = np.reshape(dual, user.shape)
     return duals
 
 
