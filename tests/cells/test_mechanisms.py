@@ -18,7 +18,7 @@ from shoal.cells.draw_of_plan import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.errors import DocumentError, InputError
 from shoal.privacy.noise import Simulated
-from shoal.theory import worst_case
+from shoal.theory import limits
 from tests.support import flights, occupancies, worst_case_errors
 from tests.support.loop import loop_over
 from tests.support.methods import MECHANISMS
@@ -243,7 +243,7 @@ def test_auto_for_the_worst_case_has_the_least_certificate(
     # Estimates stay within the bounds: no error is larger than the width, here 1.
     best = min(1.0, error("worst_case_optimal", {}))
     truth = max(worst_case_errors.error(np.array(counts), epsilon), 0.0)
-    if worst_case.threshold(np.array(counts), epsilon):
+    if limits.threshold(np.array(counts), epsilon):
         assert math.isclose(best, min(1.0, truth), rel_tol=1e-5, abs_tol=1e-5)
     for name in MECHANISMS:
         assert best <= error(name, {}) * (1 + 1e-5) + 1e-5

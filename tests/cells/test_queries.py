@@ -27,7 +27,7 @@ from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
-from shoal.theory import joint as joint_theory
+from shoal.theory import variance as variance_theory
 from tests.support import flights, occupancies
 from tests.support.loop import loop_over
 
@@ -384,7 +384,7 @@ def test_errors_of_joint_variances_are_those_of_both_noises(*, gaussian: bool) -
         square = 4 * math.exp(-0.5) / math.sqrt(2 * math.pi)
         stated = 4 * (part * (second / 4 + first) + square * first**2)
     else:
-        stated = 4 * joint_theory.error_bound(first, second / 4)
+        stated = 4 * variance_theory.joint_error(first, second / 4)
     assert variance == pytest.approx(stated, rel=1e-6)
 
 

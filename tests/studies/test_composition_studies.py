@@ -35,7 +35,7 @@ from shoal_studies.values import WIDTH
 
 from shoal.cells.bounding.statistics import cell_errors
 from shoal.data.occupancy import Counts
-from shoal.theory import joint, variance
+from shoal.theory import variance
 from tests.support import worst_case_errors
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def test_no_split_of_the_noise_costs_less(units: Units, kappa: float) -> None:
     """Against all splits on a grid, released directly and jointly."""
     first = np.linspace(1e-4, 1 - 1e-4, 20_001)
     direct = units.mean / first + kappa / 4 * units.variance / (1 - first)
-    together = joint.loss(first / units.mean, (1 - first) / units.variance)
+    together = variance.joint_loss(first / units.mean, (1 - first) / units.variance)
     # The joint variance also errs by the noise of the mean.
     noise = 1 + first / units.mean * units.variance
     cost = float(units.least_cost(np.array([kappa]))[0])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.theory import worst_case
+from shoal.theory import limits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +23,7 @@ def error(counts: NDArray[np.int64], epsilon: float, dimension: int = 1) -> floa
         epsilon: Privacy loss of the cell.
         dimension: Numbers in one record.
     """
-    most = worst_case.threshold(counts, epsilon, dimension)
+    most = limits.threshold(counts, epsilon, dimension)
     cut = float(np.maximum(0, counts - most).sum())
     if dimension == 1:
         return (cut / 2 + most / epsilon) / int(counts.sum())

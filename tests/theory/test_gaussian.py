@@ -1,17 +1,19 @@
-"""The discrete Gaussian against sums over all outcomes; joint releases against search."""
+"""Gaussian noise: its exact delta by integration, other accountants, and sums over the lattice."""
 
 from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from fractions import Fraction
 from functools import cache
+from importlib import import_module
 from typing import Any, cast
 
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shoal.errors import InputError
@@ -20,12 +22,132 @@ from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.oracle
 
+
 DIGITS = cast("Any", mpmath.mp).clone()
-DIGITS.dps = 60
+DIGITS.dps = 80
+
+EPSILONS = st.floats(-9, 9).map(lambda power: 10.0**power)
+DELTAS = st.floats(-299, -0.001).map(lambda power: 10.0**power)
+
+
+def exact_delta(epsilon: float, rho: float) -> Any:
+    """The formula with 80 digits."""
+    e, r = DIGITS.mpf(epsilon), DIGITS.mpf(rho)
+    root = 2 * DIGITS.sqrt(r)
+    near, far = (e - r) / root, (e + r) / root
+    return DIGITS.erfc(near) / 2 - DIGITS.exp(e) * DIGITS.erfc(far) / 2
+
+
+def dp_accounting() -> Any:
+    """Google's library, with its accountants."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import_module("dp_accounting.pld")
+        import_module("dp_accounting.rdp")
+        return import_module("dp_accounting")
+
+
+@given(epsilon=EPSILONS, near=st.floats(-8, 37))
+@example(epsilon=1e-9, near=37.0)
+@example(epsilon=1e9, near=37.0)
+@example(epsilon=0.5, near=0.0)
+def test_delta_is_rounded_upwards_and_close(epsilon: float, near: float) -> None:
+    """Never below 80 digits, and within 1e-10, down to a delta of 1e-300."""
+    # The rho at which the formula's first argument is -near.
+    rho = 2 * (epsilon / (near + math.sqrt(near * near + 2 * epsilon))) ** 2
+    exact = exact_delta(epsilon, rho)
+    found = DIGITS.mpf(gaussian.delta_of(epsilon, rho))
+    assert found >= min(exact, 1)
+    assert exact < 1e-300 or found <= exact * (1 + 1e-10)
+
+
+def test_delta_at_the_ends() -> None:
+    """No loss costs nothing; a vanishing delta is still no zero; an epsilon of 0 is a distance."""
+    assert gaussian.delta_of(1.0, 0.0) == 0
+    assert 0 < gaussian.delta_of(1.0, 1e-9) < 1e-300
+    assert gaussian.delta_of(1.0, 1e12) == 1
+    assert gaussian.delta_of(0.0, 0.5) == pytest.approx(math.erf(1 / math.sqrt(8)), rel=1e-12)
+
+
+@given(epsilon=EPSILONS, delta=DELTAS)
+def test_rho_of_is_the_largest(epsilon: float, delta: float) -> None:
+    """What is returned keeps delta, and 1e-9 more does not."""
+    rho = gaussian.rho_of(epsilon, delta)
+    assert exact_delta(epsilon, rho) <= delta
+    assert exact_delta(epsilon, rho * (1 + 1e-9)) > delta
+
+
+@given(rho=st.floats(-18, 9).map(lambda power: 10.0**power), delta=DELTAS)
+def test_epsilon_of_is_the_least(rho: float, delta: float) -> None:
+    """What is returned keeps delta, and 1e-9 less does not."""
+    epsilon = gaussian.epsilon_of(rho, delta)
+    assert exact_delta(epsilon, rho) <= delta
+    assert epsilon == 0 or exact_delta(epsilon * (1 - 1e-9), rho) > delta
+
+
+@given(epsilon=EPSILONS, delta=DELTAS, less=st.floats(0.5, 1))
+@example(epsilon=1.0, delta=1e-6, less=1.0)
+def test_there_and_back_never_costs_more(epsilon: float, delta: float, less: float) -> None:
+    """A plan fitted to an epsilon is charged no more, and hardly less."""
+    rho = gaussian.rho_of(epsilon, delta)
+    assert gaussian.epsilon_of(rho * less, delta) <= epsilon
+    assert gaussian.epsilon_of(rho, delta) >= epsilon - 1e-9 * (epsilon + math.sqrt(rho))
+
+
+def test_no_epsilon_is_needed_when_the_distance_is_below_delta() -> None:
+    """The total variation distance of the outputs is the delta at epsilon 0."""
+    assert gaussian.epsilon_of(1e-6, 0.01) == 0
+    assert gaussian.epsilon_of(0.0, 1e-300) == 0
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6), (5.0, 1e-12)])
+def test_the_noise_is_that_of_another_calibration(epsilon: float, delta: float) -> None:
+    """dp-accounting's analytic calibration agrees to nine digits."""
+    scale = 1 / math.sqrt(2 * gaussian.rho_of(epsilon, delta))
+    oracle = dp_accounting()
+    assert scale == pytest.approx(oracle.get_sigma_gaussian(epsilon, delta), rel=1e-9)
+
+
+@pytest.mark.parametrize("multipliers", [[2.0] * 4, [1.0, 3.0, 7.0]])
+def test_several_numbers_against_other_accountants(multipliers: list[float]) -> None:
+    """PLD composition agrees to six digits; the Renyi accountant charges more."""
+    oracle = dp_accounting()
+    pld, rdp = oracle.pld.PLDAccountant(), oracle.rdp.RdpAccountant()
+    for multiplier in multipliers:
+        pld.compose(oracle.GaussianDpEvent(multiplier))
+        rdp.compose(oracle.GaussianDpEvent(multiplier))
+    rho = sum(0.5 / multiplier**2 for multiplier in multipliers)
+    found = gaussian.epsilon_of(rho, 1e-6)
+    assert found == pytest.approx(float(pld.get_epsilon(1e-6)), rel=1e-5)
+    assert found < float(rdp.get_epsilon(1e-6))
+    assert found < rho + 2 * math.sqrt(rho * math.log(1e6))
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        (gaussian.delta_of, (-1.0, 0.1)),
+        (gaussian.delta_of, (math.nan, 0.1)),
+        (gaussian.delta_of, (2e9, 0.1)),
+        (gaussian.delta_of, (1.0, -0.1)),
+        (gaussian.delta_of, (1.0, math.inf)),
+        (gaussian.epsilon_of, (math.nan, 1e-6)),
+        (gaussian.epsilon_of, (0.1, 0.0)),
+        (gaussian.epsilon_of, (0.1, 1.0)),
+        (gaussian.rho_of, (0.0, 1e-6)),
+        (gaussian.rho_of, (1.0, 1e-301)),
+        (gaussian.rho_of, (1.0, math.nan)),
+    ],
+)
+def test_arguments_outside_their_ranges_are_refused(call: Any, arguments: Any) -> None:
+    """Nothing is computed where nothing is proven."""
+    with pytest.raises(InputError, match=r"(epsilon|rho|delta) is"):
+        call(*arguments)
+
 
 BITS = [0, 1, 2, 3]
 SCALES = [(0.1, 0.2), (0.1, 0.031), (0.1, 0.03), (0.2, 0.05), (1.0, 0.01), (3.0, 5.0)]
-EPSILONS = [0.0, 0.1, 0.5, 1.0, 3.0]
+LOSSES = [0.0, 0.1, 0.5, 1.0, 3.0]
 
 
 @cache
@@ -76,7 +198,7 @@ def test_the_constant_of_the_proof(bits: int) -> None:
 )
 @loop_over(
     "epsilon",
-    EPSILONS,
+    LOSSES,
 )
 def test_no_event_of_one_number_exceeds_delta(bits: int, epsilon: float) -> None:
     """All moves up to three scales, the worst event each."""
@@ -93,7 +215,7 @@ def test_no_event_of_one_number_exceeds_delta(bits: int, epsilon: float) -> None
 )
 @loop_over(
     "epsilon",
-    EPSILONS,
+    LOSSES,
 )
 def test_no_event_of_several_numbers_exceeds_delta(moves: tuple[int, ...], epsilon: float) -> None:
     """Every outcome of two and three numbers that one user moves."""
@@ -107,7 +229,7 @@ def test_the_correction_is_needed(bits: int) -> None:
     """On whole numbers delta does exceed that of continuous noise, by a tenth of the correction."""
     scale = 2**bits
     used = 0.0
-    for move, epsilon in itertools.product(range(1, 3 * scale + 1), EPSILONS):
+    for move, epsilon in itertools.product(range(1, 3 * scale + 1), LOSSES):
         rho = move**2 / (2 * scale**2)
         more = worst_event((move,), scale, epsilon) - gaussian.delta_of(epsilon, rho)
         used = max(used, more / gaussian.lattice_correction(rho, 1, bits))
@@ -199,16 +321,16 @@ def test_tail_quantile_at_a_fine_scale() -> None:
 @pytest.mark.parametrize("beta", [0.0, 1.0, -1.0, float("nan")])
 def test_tail_quantile_refuses_what_is_no_probability(beta: float) -> None:
     """An interval at confidence 0 or 1 does not exist."""
-    with pytest.raises(InputError, match="strictly between 0 and 1"):
+    with pytest.raises(InputError, match="an error probability of"):
         gaussian.tail_quantile(1.0, beta)
 
 
 @pytest.mark.parametrize("scale", [0.5, 1.5, -1.0, float("nan"), float("inf")])
 def test_scales_between_whole_numbers_are_refused(scale: float) -> None:
     """The bounds are proven for whole numbers of steps."""
-    with pytest.raises(InputError, match="a whole number of steps"):
+    with pytest.raises(InputError, match="give a whole number from 1"):
         gaussian.mean_absolute(scale)
-    with pytest.raises(InputError, match="a whole number of steps"):
+    with pytest.raises(InputError, match="give a whole number from 1"):
         gaussian.tail_quantile(scale, 0.05)
 
 

@@ -1,7 +1,9 @@
-"""Sensitivity and bias of the variance against enumeration of all small data sets."""
+"""Variances: sensitivity and bias over all data sets, with masses, and with the mean together."""
 
 from __future__ import annotations
 
+import itertools
+import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -11,11 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.theory import variance
+from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 pytestmark = pytest.mark.property
+
 
 CLOSE = 1 + Fraction(1, 2**49)
 
@@ -92,3 +96,283 @@ def test_one_record_moves_an_eighth_of_the_textbook_bound() -> None:
     one = variance.sensitivity(np.ones(97, int), n)
     np.testing.assert_allclose(one, (n - 1) / n**2, rtol=1e-14)
     assert (8 * one < 8 / n).all()
+
+
+QUARTER = Fraction(1, 4)
+HALF = Fraction(1, 2)
+MARGIN = 1 + Fraction(1, 2**19)
+# Sixths from -1/2 to 1/2: halves, thirds and the middle are among them.
+GRID = np.arange(-3, 4)
+
+
+def by_formula(w: Fraction, kept: Fraction) -> Fraction:
+    """The most that a user of mass w in W moves 4 Var, as the page states it."""
+    rest = kept - w
+    if rest >= w:
+        return w * (1 - w + rest) ** 2 / (1 - w)
+    return w + (rest**2 / (1 - w) if rest else 0)
+
+
+def stated_of_mass(w: Fraction, kept: Fraction) -> Fraction:
+    """The function under test."""
+    found = variance.mass_sensitivity(np.array([float(w)]), np.array([float(kept)]))
+    return Fraction(float(found[0]))
+
+
+def most_moved(own: int, others: tuple[int, ...], total: int, records: int) -> Fraction:
+    """The most that 4 Var moves over all values of one user with some records, and of the others.
+
+    Args:
+        own: Weight of the user, over `total`; each of its records has an equal part.
+        others: Weights of the other users, one record each.
+        total: What weights are divided by; the rest is missing.
+        records: Of the user.
+    """
+    mine = np.array(list(itertools.combinations_with_replacement(GRID, records)))
+    every = list(itertools.product(GRID, repeat=len(others)))
+    theirs = np.array(every, dtype=np.int64).reshape(len(every), len(others))
+    weight = records * np.array(others, dtype=np.int64)
+    first = own * mine.sum(axis=1)[:, None] + theirs @ weight
+    second = own * (mine**2).sum(axis=1)[:, None] + theirs**2 @ weight
+    whole = total * records
+    moved = second * whole - first**2
+    # In sixths and squared: 4/36 of the square of the whole.
+    return Fraction(int((moved.max(axis=0) - moved.min(axis=0)).max()), 9 * whole**2)
+
+
+def on_grid(w: Fraction, kept: Fraction, records: int) -> bool:
+    """Whether the proof's worst pair of a user's values can be made of this many records."""
+    rest = kept - w
+    first = min(HALF, rest / (2 * w))
+    second = -rest / (2 * (1 - w)) if w < 1 else Fraction(0)
+    at_bounds = records * (first + HALF)
+    return at_bounds.denominator == 1 and (6 * second).denominator == 1
+
+
+CASES = [
+    (own, others, total)
+    for total in range(1, 9)
+    for own in range(1, total + 1)
+    for rest in range(total - own + 1)
+    for others in ({(rest,), (rest // 2, rest - rest // 2)} if rest else {()})
+]
+
+
+@pytest.mark.parametrize("records", [1, 2, 3, 4])
+def test_no_user_moves_a_weighted_variance_further(records: int) -> None:
+    """Every weight over up to 8, kept or missing; attained where the grid allows."""
+    attained = 0
+    for own, others, total in CASES:
+        w, kept = Fraction(own, total), Fraction(own + sum(others), total)
+        exact, most = by_formula(w, kept), most_moved(own, others, total, records)
+        assert most <= exact <= stated_of_mass(w, kept) <= exact * MARGIN, (own, others, total)
+        if on_grid(w, kept, records):
+            assert most == exact, (own, others, total)
+            attained += 1
+    assert attained >= 40
+
+
+def test_without_missing_mass_it_is_the_sensitivity_in_counts() -> None:
+    """The two closed forms agree for w = k/n up to one half."""
+    for n in range(2, 40):
+        k = np.arange(1, n // 2 + 1)
+        mass = variance.mass_sensitivity(k / n, np.ones(len(k)))
+        counts = 4 * variance.sensitivity(k, np.full(len(k), n))
+        np.testing.assert_allclose(mass, counts, rtol=2.0**-19)
+        assert (mass >= counts).all()
+
+
+def test_missing_mass_at_a_bound_would_cost_more() -> None:
+    """The enumeration tells where the missing mass lies: at a bound the middle's formula fails."""
+    own, rest, total = 1, 1, 4
+    exact = by_formula(Fraction(own, total), Fraction(own + rest, total))
+    values = GRID / 6
+    first = (own * values[:, None] + rest * values + (total - own - rest) / -2) / total
+    second = (own * values[:, None] ** 2 + rest * values**2 + (total - own - rest) / 4) / total
+    moved = 4 * (second - first**2)
+    assert (moved.max(axis=0) - moved.min(axis=0)).max() > float(exact) * 1.2
+
+
+@given(
+    w=st.fractions(0, 1, max_denominator=2**40),
+    rest=st.fractions(0, 1, max_denominator=2**40),
+    more=st.fractions(0, 1, max_denominator=2**10),
+)
+def test_rounded_upwards_and_growing_with_weight_and_mass(
+    w: Fraction, rest: Fraction, more: Fraction
+) -> None:
+    """Weights and masses that were rounded upwards never cost less."""
+    kept = w + (1 - w) * rest
+    exact = by_formula(w, kept) if w < 1 else Fraction(1)
+    assert min(exact, Fraction(1)) <= stated_of_mass(w, kept) <= exact * MARGIN + Fraction(1, 2**60)
+    heavier = w + (kept - w) * more
+    assert by_formula(heavier, kept) >= exact if heavier < 1 else exact <= 1
+    fuller = kept + (1 - kept) * more
+    assert by_formula(w, fuller) >= exact if w < 1 else exact <= 1
+
+
+def variances(weights: np.ndarray, counts: tuple[int, ...], total: int) -> np.ndarray:
+    """4 Var in all data sets on four points, users' means weighed, the rest in the middle.
+
+    Times (total x product of counts)^2 x 9: a whole number.
+    """
+    grid = np.array([-3, -1, 1, 3])
+    records = np.array(list(itertools.product(grid, repeat=sum(counts))))
+    user = np.repeat(np.arange(len(counts)), counts)
+    scale = int(np.prod(counts))
+    each = (weights * (scale // np.array(counts)))[user]
+    first, second, whole = records @ each, records**2 @ each, total * scale
+    return np.asarray(second * whole - first**2)
+
+
+def middle(missing: Fraction) -> Fraction:
+    """What is added to 4 Var for the missing mass."""
+    added = missing * (1 - missing)
+    return added if missing <= HALF else HALF - added
+
+
+COUNTS = [(1, 1), (1, 2), (1, 1, 1), (3, 1), (2, 2, 1), (1, 1, 3), (1, 2, 3)]
+
+
+@pytest.mark.parametrize("counts", COUNTS, ids=str)
+def test_bias_of_missing_mass(counts: tuple[int, ...]) -> None:
+    """Parts of users missing, in quarters: attained where users are in or out."""
+    n, scale = sum(counts), 4 * int(np.prod(counts))
+    everybody = variances(4 * np.array(counts), counts, 4 * n)
+    for parts in itertools.product(range(5), repeat=len(counts)):
+        weights = np.array(parts) * np.array(counts)
+        missing = 1 - Fraction(int(weights.sum()), 4 * n)
+        added = middle(missing)
+        off = variances(weights, counts, 4 * n) - everybody
+        # In sixths and squared, over the square of the whole.
+        unit = 9 * (n * scale) ** 2
+        most = max(abs(Fraction(int(side), unit) + added) for side in (off.min(), off.max()))
+        gap = np.array([float(missing)])
+        found = Fraction(float(variance.mass_bias(gap, gap)[0]))
+        assert most <= found
+        if set(parts) <= {0, 4}:
+            assert found <= most * MARGIN
+
+
+def test_the_middle_is_needed() -> None:
+    """Without it the bias would be three halves as large: 3 d (1 - d) at d = 1/4."""
+    counts, weights = (1, 3), np.array([0, 3])
+    off = variances(weights, counts, 4) - variances(np.array([1, 3]), counts, 4)
+    most = Fraction(int(np.abs(off).max()), 9 * 12**2)
+    assert most == 3 * Fraction(1, 4) * Fraction(3, 4)
+    gap = np.array([0.25])
+    assert float(most) > 1.4 * variance.mass_bias(gap, gap)[0]
+
+
+@pytest.mark.parametrize("counts", COUNTS, ids=str)
+def test_bias_of_other_weights(counts: tuple[int, ...]) -> None:
+    """Capped and suppressed users: V(distance), attained where users are dropped."""
+    n, scale = sum(counts), int(np.prod(counts))
+    plain = np.array(counts)
+    everybody = variances(plain, counts, n)
+    for kept in itertools.product(*(range(m + 1) for m in counts)):
+        total = sum(kept)
+        if total == 0:
+            continue
+        found = variances(np.array(kept), counts, total)
+        off = np.abs(found * n**2 - everybody * total**2).max()
+        most = Fraction(int(off), 9 * (n * total * scale) ** 2)
+        apart = [Fraction(w, total) - Fraction(m, n) for w, m in zip(kept, counts, strict=True)]
+        distance = sum(max(each, Fraction(0)) for each in apart)
+        bound = variance.mass_bias(np.zeros(1), np.array([float(distance)]))
+        assert most <= Fraction(float(bound[0])) * (1 + Fraction(1, 2**50))
+        if all(w in {0, m} for w, m in zip(kept, counts, strict=True)) and distance < HALF:
+            assert float(bound[0]) == pytest.approx(float(most), rel=1e-12)
+
+
+def test_beyond_half_nothing_is_known_but_the_range() -> None:
+    """From d = 1/2 on the bias is half the range, as of guessing; the two forms meet there."""
+    missing = np.linspace(0.5, 1, 11)
+    np.testing.assert_allclose(variance.mass_bias(missing, missing), 0.5, rtol=1e-12)
+    assert middle(HALF) == QUARTER == HALF - QUARTER
+    np.testing.assert_allclose(variance.mass_bias(np.zeros(11), missing), 1.0, rtol=1e-12)
+
+
+SCALES = [(0.1, 0.2), (0.1, 0.1), (0.1, 0.099), (0.2, 0.05), (1.0, 0.01), (3.0, 5.0)]
+
+
+@pytest.mark.parametrize(("first", "second"), SCALES)
+def test_loss_is_the_most_over_all_pairs(first: float, second: float) -> None:
+    """A convex function of two points of the hull is largest at the curve: all pairs on a grid."""
+    y = np.linspace(-0.5, 0.5, 2001)
+    apart = (
+        np.abs(y[:, None] - y) / first + np.abs((y**2)[:, None] - y**2) / second  # all pairs
+    )
+    stated = float(variance.joint_loss(first, second))
+    assert apart.max() <= stated * (1 + 1e-12)
+    assert apart.max() == pytest.approx(stated, rel=1e-6)
+
+
+@pytest.mark.parametrize(("first", "second"), SCALES)
+def test_no_pair_inside_the_hull_loses_more(first: float, second: float) -> None:
+    """Means of several values, as a user with several records has them, stay below."""
+    values = np.random.default_rng(0).uniform(-0.5, 0.5, (2, 4, 20_000))
+    values[:, :, ::2] = np.sign(values[:, :, ::2]) / 2
+    (x, x2), (z, z2) = values.mean(axis=1), (values**2).mean(axis=1)
+    apart = np.abs(x - x2) / first + np.abs(z - z2) / second
+    assert apart.max() <= variance.joint_loss(first, second)
+
+
+@given(first=st.floats(1e-6, 1e6), second=st.floats(1e-6, 1e6))
+def test_loss_is_rounded_upwards(first: float, second: float) -> None:
+    """Never below the exact value of the formula, with h = 1/2, and a hair above at most."""
+    b1, b2 = Fraction(first), Fraction(second)
+    exact = 1 / b1 if b2 >= b1 else (Fraction(1, 2) + b2 / (2 * b1)) ** 2 / b2
+    found = Fraction(float(variance.joint_loss(first, second)))
+    assert exact <= found <= exact * (1 + Fraction(1, 2**48))
+
+
+def expectation(first: float, second: float, mean: float) -> tuple[float, float]:
+    """E of Var^ - Var and of its absolute value, by quadrature over the noise of the mean."""
+    z, step = np.linspace(-40 * first, 40 * first, 800_001, retstep=True)
+    density = np.exp(-np.abs(z) / first) / (2 * first) * step
+    # Without the noise of the second moment; with it, E|c + N| = |c| + b e^(-|c|/b).
+    rest = -2 * mean * z - z**2 + 2 * first**2
+    away = np.abs(rest) + second * np.exp(-np.abs(rest) / second)
+    return float(density @ rest), float(density @ away)
+
+
+@loop_over(
+    ("first", "second"),
+    SCALES,
+)
+@loop_over(
+    "mean",
+    [-0.5, 0.0, 0.2, 0.5],
+)
+def test_error_bound_holds_and_the_estimate_is_unbiased(
+    first: float, second: float, mean: float
+) -> None:
+    """For the largest, the least and other means."""
+    centre, error = expectation(first, second, mean)
+    assert centre == pytest.approx(0, abs=1e-6 * first)
+    assert error <= variance.joint_error(first, second) * (1 + 1e-9)
+
+
+def test_each_term_of_the_bound_is_exact_alone() -> None:
+    """Nothing in the bound is larger than it has to be when the other terms vanish."""
+    assert expectation(1.0, 1e-9, 0.0)[1] == pytest.approx(
+        4 * (1 + math.sqrt(2)) * math.exp(-math.sqrt(2)), rel=1e-6
+    )
+    assert expectation(1.0, 1e-9, 0.0)[1] == pytest.approx(
+        float(variance.joint_error(1.0, 0.0)) - 1.0, rel=1e-6
+    )
+    assert expectation(1e-6, 1e-12, 0.5)[1] == pytest.approx(1e-6, rel=1e-4)
+    assert expectation(1e-9, 1.0, 0.5)[1] == pytest.approx(1.0, rel=1e-6)
+
+
+def test_error_bound_against_draws() -> None:
+    """The same by Monte Carlo, with every piece of the estimator written out."""
+    rng = np.random.default_rng(7)
+    values = rng.uniform(-0.5, 0.5, 50)
+    first, second = 0.05, 0.04
+    mean = values.mean() + rng.laplace(0, first, 200_000)
+    square = (values**2).mean() + rng.laplace(0, second, 200_000)
+    error = square - mean**2 + 2 * first**2 - values.var()
+    assert abs(error.mean()) < 6 * error.std() / math.sqrt(200_000)
+    assert np.abs(error).mean() <= variance.joint_error(first, second)

@@ -16,7 +16,7 @@ import numpy as np
 from shoal.cells.draw import to_steps
 from shoal.errors import InputError
 from shoal.privacy.noise import LARGEST_STEPS
-from shoal.theory import worst_case
+from shoal.theory import limits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,7 +83,7 @@ class BallMean:
                 "lower tick_bits",
             )
         total = int(counts.sum())
-        threshold = worst_case.threshold(counts, float(epsilon), dimension)
+        threshold = limits.threshold(counts, float(epsilon), dimension)
         if threshold == 0:
             return cls(dimension, total, 0, _LEAST_NOISE, _OVERHEAD_BITS, tick_bits)
         bits = _OVERHEAD_BITS + max(0, math.ceil(math.log2(dimension / epsilon)))

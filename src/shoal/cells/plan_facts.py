@@ -18,8 +18,7 @@ from shoal.cells.privacy_loss import Losses
 from shoal.cells.queries import Queries
 from shoal.cells.statistics.variance import Variance
 from shoal.privacy.budget import Budget, round_up
-from shoal.theory import gaussian, joint, laplace
-from shoal.theory import minimax as limits
+from shoal.theory import gaussian, laplace, limits, variance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -290,7 +289,7 @@ class PlanFacts:
         if self.joint:
             rows, (first, second) = self.queries.per_statistic(noise), self.queries.pair
             b1 = self.queries.per_statistic(self.relative_scale)[first]
-            square = gaussian.SQUARE_NOISE if self.gaussian else joint.SQUARE_NOISE
+            square = gaussian.SQUARE_NOISE if self.gaussian else variance.SQUARE_NOISE
             # |2 s1 z1| <= |z1|, and the square of the noise about its expectation.
             rows[second] += 4 * rows[first] + 4 * square * b1**2
         return noise

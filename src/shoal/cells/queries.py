@@ -16,7 +16,7 @@ import numpy as np
 from shoal.cells.allocation_problem import Problem
 from shoal.cells.statistics.mean import Mean
 from shoal.cells.statistics.variance import Variance
-from shoal.theory import gaussian, joint, sensitivity
+from shoal.theory import gaussian, sensitivity, variance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -167,7 +167,7 @@ def _rate(
 ) -> NDArray[np.float64]:
     if gaussian_noise:
         return np.sqrt(gaussian.joint_rate(mean_scale, square_scale)) * sensitivity.OUTWARD
-    return joint.loss(mean_scale, square_scale)
+    return variance.joint_loss(mean_scale, square_scale)
 
 
 def _ratio(*, gaussian_noise: bool, least_sum: bool) -> tuple[float, float]:

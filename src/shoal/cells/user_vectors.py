@@ -12,11 +12,9 @@ from shoal.cells.ranges.balls import balls
 from shoal.cells.ranges.centre_and_radius import bin_scores, centre_of, radii, rank_scores
 from shoal.cells.ranges.one_interval import USER
 from shoal.cells.ranges.selected import Range
-from shoal.theory import l1_projection, l2_projection
+from shoal.theory.projections import L1, L2, Ball
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from numpy.typing import NDArray
 
     from shoal.cells.contributions.base import Parameters
@@ -150,8 +148,7 @@ class UserVectors:
     def _norms(self, centre: NDArray[np.int64]) -> NDArray[np.int64]:
         """Norm of each user for a radius of the whole width; 0 of those in no released cell."""
         size = np.abs(self.vectors(centre, self.top))
-        found: NDArray[np.int64] = self._ball.norms(size, self.design.user)
-        return found
+        return self._ball.norms(size, self.design.user)
 
     @cached_property
     def _slack(self) -> NDArray[np.int64]:
@@ -167,5 +164,5 @@ class UserVectors:
         return len(np.unique(self.design.user))
 
     @property
-    def _ball(self) -> ModuleType:
-        return l2_projection if self.gaussian else l1_projection
+    def _ball(self) -> Ball:
+        return L2 if self.gaussian else L1

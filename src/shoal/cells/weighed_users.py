@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import InputError
-from shoal.theory import joint
+from shoal.theory import variance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,7 +58,7 @@ class Weighed:
         found = self.bias + rows.sum(axis=0)
         if self.queries.joint:
             first = rows[self.queries.pair[0]]
-            found = found + 4 * joint.error_bound(first, np.zeros_like(first))
+            found = found + 4 * variance.joint_error(first, np.zeros_like(first))
         return np.asarray(found)
 
     def noise(self, factor: float) -> Floats:
@@ -66,7 +66,7 @@ class Weighed:
         capacity = room = factor * self.targets - self.bias
         if self.queries.joint:
             first = self.shape[self.queries.pair[0]]
-            slope, square = 1 + 4 * first, 4 * joint.SQUARE_NOISE * first**2
+            slope, square = 1 + 4 * first, 4 * variance.SQUARE_NOISE * first**2
             capacity = (
                 2 * capacity / (slope + np.sqrt(slope**2 + 4 * square * np.maximum(capacity, 0)))
             )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.theory import bias
+from shoal.theory import sensitivity
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,7 +59,7 @@ def minimax_objective(
         [0.916667, 0.416667]
     """
     left = kept(counts, cap)
-    return np.asarray(bias.kept_mean(left, counts.sum()) + cap / (epsilon * left))
+    return np.asarray(sensitivity.kept_mean(left, counts.sum()) + cap / (epsilon * left))
 
 
 def levy_objective(counts: NDArray[np.int64], cap: NDArray[np.int64] | int) -> NDArray[np.float64]:

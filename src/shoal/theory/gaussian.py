@@ -1,41 +1,84 @@
-"""The discrete Gaussian with scale t steps: P[Z = z] proportional to exp(-z^2 / (2 t^2)).
+"""Gaussian noise: its zCDP loss, its exact (epsilon, delta), and both on a lattice.
 
-What it protects when whole numbers move by whole steps, and its moments. Proofs:
-`docs/theory/gaussian.md`.
+A user who moves the numbers of a release, each over its noise scale, by a vector of l2 norm m has
+the zCDP loss rho = m^2 / 2; losses of independent noise add up. The discrete Gaussian with scale t
+steps has P[Z = z] proportional to exp(-z^2 / (2 t^2)). Source: docs/theory/gaussian.md.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 from shoal.errors import InputError
-from shoal.theory import zcdp
-from shoal.theory.zcdp import delta_of, epsilon_of, rho_of
 
-__all__ = [
-    "SQUARE_NOISE",
-    "cells_at_least",
-    "delta_of",
-    "delta_of_lattice",
-    "epsilon_of",
-    "epsilon_of_lattice",
-    "joint_rate",
-    "lattice_correction",
-    "mean_absolute",
-    "rho_of",
-    "rho_of_lattice",
-    "tail_quantile",
-]
+Floats = NDArray[np.float64]
 
-_MOST_BITS = 61
+# Below it, rounding upwards would no longer be close.
+LEAST_DELTA = 1e-300
+_LARGEST_EPSILON = 1e9
+_LARGEST_RHO = 1e12
+_ROOT = math.sqrt(2 * math.pi)
 # SciPy's functions and a few operations stay well below this relative margin.
 _OUTWARD = 2.0**-46
+# Bisections end far closer than this.
+_CAPACITY = 2.0**-40
+# Products below the normal floats lose at most a few of their least units.
+_UNDERFLOW = 16 * math.ulp(0.0)
+_MOST_BITS = 61
 # E|X^2 - 1| = 4 phi(1) of a normal variable with scale 1, rounded upwards.
 SQUARE_NOISE = 4 * math.exp(-0.5) / math.sqrt(2 * math.pi) * (1 + _OUTWARD)
+
+
+def delta_of(epsilon: float, rho: float) -> float:
+    """The least delta for which Gaussian noise of zCDP loss rho is (epsilon, delta)-private.
+
+    delta = Phi(m/2 - epsilon/m) - e^epsilon Phi(-m/2 - epsilon/m) with m = sqrt(2 rho) (Balle and
+    Wang 2018, Theorem 8), attained.
+
+    Returns a probability, rounded upwards; above 0 unless rho is 0.
+    """
+    _check_epsilon(epsilon, zero=True)
+    check_rho(rho)
+    return _delta(epsilon, rho)
+
+
+def epsilon_of(rho: float, delta: float) -> float:
+    """The least epsilon for which Gaussian noise of loss rho is (epsilon, delta)-private.
+
+    Returns epsilon, rounded upwards: `delta_of` of it is at most delta. 0 if no epsilon is needed.
+    """
+    check_rho(rho)
+    check_delta(delta)
+    if _delta(0.0, rho) <= delta:
+        return 0.0
+    # Where the looser conversion of zCDP ends (Bun and Steinke 2016, Proposition 1.3).
+    good = rho + 2 * math.sqrt(-rho * math.log(delta))
+    while _delta(good, rho) > delta:
+        good *= 2
+    return _last_good(lambda epsilon: _delta(epsilon, rho) <= delta, good, 0.0)
+
+
+def rho_of(epsilon: float, delta: float) -> float:
+    """The largest zCDP loss of (epsilon, delta)-private Gaussian noise.
+
+    Returns loss rho, rounded downwards by a millionth of a millionth: `delta_of` of it is at most
+    delta, and `epsilon_of` of it, or of less, at most epsilon.
+    """
+    _check_epsilon(epsilon)
+    check_delta(delta)
+    root = math.sqrt(-math.log(delta))
+    good = (epsilon / (math.sqrt(epsilon + root * root) + root)) ** 2
+    while _delta(epsilon, good) > delta:
+        good /= 2
+    bad = 2 * good + math.ulp(0.0)
+    while _delta(epsilon, bad) <= delta:
+        bad *= 2
+    good = _last_good(lambda rho: _delta(epsilon, rho) <= delta, good, bad)
+    return good * (1 - _CAPACITY)
 
 
 def lattice_correction(rho: float, numbers: int, bits: int) -> float:
@@ -48,7 +91,7 @@ def lattice_correction(rho: float, numbers: int, bits: int) -> float:
     `numbers`: k, the most numbers that one user touches, from 1; returns the bound on the
     probability delta, rounded upwards, at most 1.
     """
-    zcdp.check_rho(rho)
+    check_rho(rho)
     _check_lattice(numbers, bits)
     small = 4.0**-bits / 24
     theta = math.exp(-2 * math.pi**2 * 4.0**bits)
@@ -106,12 +149,8 @@ def tail_quantile(scale: float, beta: float) -> int:
     `scale`: t, a whole number of steps from 1.
     """
     _check_scale(scale)
-    if not zcdp.LEAST_DELTA <= beta < 1:
-        raise InputError(
-            f"an error probability of {beta!r}",
-            "a number strictly between 0 and 1",
-            "give for example confidence=0.95",
-        )
+    if not LEAST_DELTA <= beta < 1:
+        raise InputError(f"an error probability of {beta!r}", "give for example confidence=0.95")
     exact = scale * -float(special.ndtri(beta * (1 - 1 / (24 * scale * scale)) / 2)) - 0.5
     # The margin covers the rounding of the quantile, so the tail is never above beta.
     return max(0, math.ceil(exact + 1e-12 * scale))
@@ -129,12 +168,10 @@ def cells_at_least(epsilon: float, delta: float) -> float:
 
     Returns a number of cells times numbers of each, above 0; not rounded.
     """
-    return epsilon**2 / (math.pi * zcdp.rho_of(epsilon, delta))
+    return epsilon**2 / (math.pi * rho_of(epsilon, delta))
 
 
-def joint_rate(
-    mean_scale: NDArray[np.float64] | float, square_scale: NDArray[np.float64] | float
-) -> NDArray[np.float64]:
+def joint_rate(mean_scale: Floats | float, square_scale: Floats | float) -> Floats:
     """The factor R in rho = v^2 R / 2 of a user of share v, for mean and second moment together.
 
     R = max over D in [0, 1] of D^2/s1^2 + D^2 (1-D)^2/s2^2: the largest squared distance, in
@@ -153,14 +190,79 @@ def joint_rate(
     return np.asarray(np.maximum(both, first**-2.0) * (1 + _OUTWARD))
 
 
+def _delta(epsilon: float, rho: float) -> float:
+    """See `delta_of`; no limits."""
+    if rho == 0:
+        return 0.0
+    move = math.sqrt(2 * rho)
+    near, far = (epsilon - rho) / move, (epsilon + rho) / move
+    # As phi(near) = e^epsilon phi(far), delta = phi(near) (M(near) - M(far)), M(x) the Mills ratio.
+    density = math.exp(-near * near / 2) / _ROOT
+    if move <= 1:
+        exact = density * _mills_difference(near, move)
+    else:
+        mills = math.sqrt(math.pi / 2) * float(special.erfcx(far / math.sqrt(2)))
+        exact = float(special.ndtr(-near)) - density * mills
+    # A relative error of `near` counts near^2 times in its density.
+    return min(1.0, exact * (1 + _OUTWARD * (1 + max(near, 0.0) ** 2)) + _UNDERFLOW)
+
+
+def _mills_difference(near: float, move: float) -> float:
+    """M(x) - M(x + m) = integral over s > 0 of e^(-x s - s^2/2) (1 - e^(-m s)), x >= -m/2.
+
+    Every term is positive, so nothing cancels when m is small.
+    """
+    nodes, weights = _legendre()
+    end = 90 / (near + math.sqrt(near * near + 90))  # where the exponent is below -45
+    s = end * nodes
+    return end * float(weights @ (np.exp(-near * s - s * s / 2) * -np.expm1(-move * s)))
+
+
+@cache
+def _legendre() -> tuple[Floats, Floats]:
+    nodes, weights = np.polynomial.legendre.leggauss(64)
+    return (nodes + 1) / 2, weights / 2
+
+
+def _last_good(accepts: Callable[[float], bool], good: float, bad: float) -> float:
+    """Bisection; what is returned was accepted."""
+    while abs(good - bad) > _OUTWARD * good:
+        middle = (good + bad) / 2
+        if middle in {good, bad}:
+            break
+        if accepts(middle):
+            good = middle
+        else:
+            bad = middle
+    return good
+
+
+def _check_epsilon(epsilon: float, *, zero: bool = False) -> None:
+    if not (0 <= epsilon <= _LARGEST_EPSILON) or (epsilon == 0 and not zero):
+        raise InputError(f"epsilon is {epsilon!r}", "give a number above 0, at most 1e9")
+
+
+def check_rho(rho: float) -> None:
+    """Refuse a loss outside 0 to 1e12."""
+    if not 0 <= rho <= _LARGEST_RHO:
+        raise InputError(f"rho is {rho!r}, not from 0 to 1e12", "use wider noise, or Laplace noise")
+
+
+def check_delta(delta: float) -> None:
+    """Refuse a delta outside 1e-300 to below 1."""
+    if not LEAST_DELTA <= delta < 1:
+        raise InputError(
+            f"delta is {delta!r}", "give a number from 1e-300 to below 1, or use Laplace noise"
+        )
+
+
 def _left(delta: float, rho: float, numbers: int, bits: int) -> float:
-    zcdp.check_delta(delta)
+    check_delta(delta)
     # The margin also covers a delta that was rounded to a float.
     left = delta * (1 - _OUTWARD) - lattice_correction(rho, numbers, bits)
-    if left < zcdp.LEAST_DELTA:
+    if left < LEAST_DELTA:
         raise InputError(
             f"a lattice of {bits} bits, too coarse for a delta of {delta!r}",
-            "a lattice whose correction stays below delta",
             "use more bits or a larger delta",
         )
     return left
@@ -170,13 +272,10 @@ def _check_lattice(numbers: int, bits: int) -> None:
     if numbers < 1 or not 0 <= bits <= _MOST_BITS:
         raise InputError(
             f"{numbers} numbers of a user on a lattice of {bits} bits",
-            "at least one number, and from 0 to 61 bits",
-            "give for example numbers=1 and bits=26",
+            "give at least one number, and from 0 to 61 bits",
         )
 
 
 def _check_scale(scale: float) -> None:
     if not (scale >= 1 and float(scale).is_integer()):
-        raise InputError(
-            f"Gaussian noise of {scale!r} steps", "a whole number of steps from 1", "use 2^bits"
-        )
+        raise InputError(f"Gaussian noise of {scale!r} steps", "give a whole number from 1")

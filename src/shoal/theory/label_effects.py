@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _ROUNDS = 40
@@ -29,7 +30,7 @@ _MOST_LEVELS, _MOST_WORK = 400, 4e7
 _LEAST = 1e-30  # of the variance of the estimates: where an effect has none
 
 
-def useful_columns(labels: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+def useful_columns(labels: Sequence[Ints]) -> list[Ints]:
     """Columns of labels with two to 400 levels, and fewer than two thirds as many as cells.
 
     With more than 250 cells there are at most sqrt(4e7/cells) levels in all: columns are taken in
@@ -50,9 +51,7 @@ def useful_columns(labels: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64
     return found
 
 
-def fitted_without(
-    estimate: Floats, variance: Floats, labels: Sequence[NDArray[np.int64]]
-) -> Floats:
+def fitted_without(estimate: Floats, variance: Floats, labels: Sequence[Ints]) -> Floats:
     """What the labels predict for each cell, from the estimates of the other cells.
 
     With W = 1/(residual variance + q), C = (X'WX + diag(1/effect variances))^-1 and the leverage
@@ -66,10 +65,7 @@ def fitted_without(
 
 
 def predicted(
-    estimate: Floats,
-    variance: Floats,
-    labels: Sequence[NDArray[np.int64]],
-    others: Sequence[NDArray[np.int64]],
+    estimate: Floats, variance: Floats, labels: Sequence[Ints], others: Sequence[Ints]
 ) -> Floats:
     """What the labels predict for other cells, which have no estimate of their own.
 
@@ -91,11 +87,11 @@ class _Fitted(NamedTuple):
     """Common mean and effects, where each column's begin, and fits without the cell's own."""
 
     effect: Floats
-    ends: NDArray[np.int64]
+    ends: Ints
     without: Floats
 
 
-def _fitted(estimate: Floats, variance: Floats, labels: Sequence[NDArray[np.int64]]) -> _Fitted:
+def _fitted(estimate: Floats, variance: Floats, labels: Sequence[Ints]) -> _Fitted:
     ends = np.cumsum([1, *(int(each.max()) + 1 for each in labels)])
     matrix = np.zeros((len(estimate), int(ends[-1])))
     matrix[:, 0] = 1
@@ -121,7 +117,7 @@ def _fitted(estimate: Floats, variance: Floats, labels: Sequence[NDArray[np.int6
 
 
 def _fit(
-    matrix: Floats, ends: NDArray[np.int64], estimate: Floats, weight: Floats, effects: Floats
+    matrix: Floats, ends: Ints, estimate: Floats, weight: Floats, effects: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Fitted values, leverages, variances of the effects given the estimates, and the effects."""
     precision = np.concatenate([[0.0], np.repeat(1 / effects, np.diff(ends))])

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError
 
+Floats = NDArray[np.float64]
+
 
 def mean_absolute(scale: float) -> float:
     """E|Z| = 1/sinh(1/t), in steps; just below t, the value of the continuous distribution.
@@ -40,12 +42,8 @@ def tail_quantile(scale: float, beta: float) -> int:
 
 
 def clamped_error(
-    centre: NDArray[np.float64],
-    scale: NDArray[np.float64],
-    truth: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    centre: Floats, scale: Floats, truth: Floats, low: Floats, high: Floats
+) -> Floats:
     """E|clip(centre + Z, low, high) - truth| for a continuous Laplace Z of the given scale.
 
     With t = clip(truth, low, high) and G the integral of the distribution function F of Z,
@@ -58,7 +56,7 @@ def clamped_error(
     """
     inside = np.clip(truth, low, high)
 
-    def integral(z: NDArray[np.float64]) -> NDArray[np.float64]:
+    def integral(z: Floats) -> Floats:
         return np.asarray(np.maximum(z, 0) + scale / 2 * np.exp(-np.abs(z) / scale))
 
     within = (

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from shoal import checks
 from shoal.theory.problem import Amount, Moment, Setting
 
+Floats = NDArray[np.float64]
+
 CLIPPED = "clipped_mean"
 RESIDUAL = "clipped_plus_residual"
 SAMPLED = "sampled_mean"
@@ -131,7 +133,7 @@ def regime_of(setting: Setting, releases: int = 1) -> Regime:
     return Regime(best, sentence, errors[best], errors, bias * setting.size)
 
 
-def clip_margin(order: float, bias: NDArray[np.float64]) -> NDArray[np.float64]:
+def clip_margin(order: float, bias: Floats) -> Floats:
     """How far beyond the interval of the mean to clip: E(|X - mean| - c)^+ <= bias at size 1.
 
     Paper 004, Lemma B.1.1: c = ((order - 1)^(order - 1)/order^order / bias)^(1/(order - 1)).

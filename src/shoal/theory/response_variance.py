@@ -11,16 +11,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
 # Priors are whole numbers of 2^-32: rounding moves at most one such part a level.
 _PART = 2.0**-32
 
 
-def given_prior(
-    counts: NDArray[np.int64] | NDArray[np.float64],
-    prior: NDArray[np.float64],
-    levels: NDArray[np.float64],
-    lam: float,
-) -> NDArray[np.float64]:
+def given_prior(counts: Ints | Floats, prior: Floats, levels: Floats, lam: float) -> Floats:
     """Mean variance of omega over the units of each group, given its prior. Exact.
 
     lambda/(1 - lambda) mean (y_i - q1)^2 + lambda/(1 - lambda)^2 v, with q1 and v the mean and the
@@ -38,9 +36,7 @@ def given_prior(
     return np.asarray(lam / (1 - lam) * units + lam / (1 - lam) ** 2 * own)
 
 
-def with_uniform_prior(
-    mean: NDArray[np.float64], square: NDArray[np.float64], levels: NDArray[np.float64], lam: float
-) -> NDArray[np.float64]:
+def with_uniform_prior(mean: Floats, square: Floats, levels: Floats, lam: float) -> Floats:
     """Mean variance of omega over the units of each group with a uniform prior. Exact.
 
     (lambda M2 - lambda^2 M1^2)/(1 - lambda)^2 + lambda/(1 - lambda) (square - 2 M1 mean), with M1
@@ -60,7 +56,7 @@ def with_uniform_prior(
     return np.asarray(lam * spread / (1 - lam) ** 2 + lam / (1 - lam) * around)
 
 
-def with_any_prior(levels: NDArray[np.float64], lam: float, floor: float) -> float:
+def with_any_prior(levels: Floats, lam: float, floor: float) -> float:
     """Largest variance of omega over all outcomes and all priors with a least share. Attained.
 
     A prior of mean m adds most with all it can move on the outer levels, for an outcome on the
@@ -77,7 +73,7 @@ def with_any_prior(levels: NDArray[np.float64], lam: float, floor: float) -> flo
     return max(one, _furthest(levels[-1] - levels, width, lam, floor))
 
 
-def _furthest(above: NDArray[np.float64], width: float, lam: float, floor: float) -> float:
+def _furthest(above: Floats, width: float, lam: float, floor: float) -> float:
     """The largest variance of an outcome at 0."""
     free = max(0.0, 1 - len(above) * floor)
     least = floor * float(above.sum())
@@ -86,9 +82,7 @@ def _furthest(above: NDArray[np.float64], width: float, lam: float, floor: float
     return lam / (1 - lam) * mean**2 + lam / (1 - lam) ** 2 * (second - mean**2)
 
 
-def prior_distance(
-    sizes: NDArray[np.int64], levels: int, floor: float, sigma: float
-) -> NDArray[np.float64]:
+def prior_distance(sizes: Ints, levels: int, floor: float, sigma: float) -> Floats:
     """At least the expected total variation distance of a group's prior from its histogram.
 
     With b = sigma/n, g0 = gamma + (b/2) e^(-gamma/b) and
@@ -118,14 +112,14 @@ def prior_distance(
 
 
 def at_most(
-    sizes: NDArray[np.int64],
-    levels: NDArray[np.float64],
+    sizes: Ints,
+    levels: Floats,
     *,
     lam: float,
     floor: float,
     sigma: float,
-    spread: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
+    spread: Floats | None = None,
+) -> Floats:
     """At least the mean variance of omega over the units of each group, on average over priors.
 
     (1/(1 - lambda)^2 - 1) s + lambda/(1 - lambda)^2 U^2 D, or `with_any_prior` if that is less: s

@@ -42,12 +42,7 @@ class Mixture:
 
 
 def fit_mixture(
-    estimate: Floats,
-    scale: Floats,
-    prediction: Floats,
-    width: float,
-    *,
-    normal: bool = False,
+    estimate: Floats, scale: Floats, prediction: Floats, width: float, *, normal: bool = False
 ) -> Mixture:
     """Probabilities of normals with t_j = z/2^(j - 1/2), j = 1..8, by expectation-maximisation.
 

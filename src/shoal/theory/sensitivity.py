@@ -1,4 +1,4 @@
-"""How far one user can move a statistic, relative to the width of the bounds.
+"""How far one user, or leaving records out, can move a mean, relative to the bounds' width.
 
 Source: docs/theory/sensitivity.md; docs/theory/lattice.md.
 """
@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError
 
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
 # Two roundings of a double stay below this relative margin.
 OUTWARD = 1 + 2.0**-51
 # Whole numbers up to here are exact as doubles, and many of them fit a 64-bit sum.
@@ -19,7 +22,7 @@ MOST_STEPS = 2**53
 ROUNDED_MEANS = 1 + 2.0**-27
 
 
-def mean(counts: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.float64]:
+def mean(counts: Ints, totals: Ints) -> Floats:
     """Sensitivity of a mean to the values of one user: m/n of the width.
 
     Delta_l = U m_l / n (docs/theory/sensitivity.md); exact, attained when the user's values go from
@@ -31,9 +34,7 @@ def mean(counts: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.flo
     return np.minimum(1.0, counts / totals * OUTWARD)
 
 
-def whole_steps(
-    sensitivity: NDArray[np.float64], noise_scale: NDArray[np.float64], lattice_bits: int
-) -> NDArray[np.int64]:
+def whole_steps(sensitivity: Floats, noise_scale: Floats, lattice_bits: int) -> Ints:
     """Most lattice steps one user moves a number rounded to its lattice: ceil(D 2^j / b).
 
     Rounding to the nearest step is non-decreasing and commutes with whole steps, so two numbers d
@@ -46,9 +47,17 @@ def whole_steps(
     # Outward rounding: an exact whole number becomes the next one, which only costs us.
     whole = np.ceil(sensitivity / noise_scale * 2.0**lattice_bits * OUTWARD)
     if not (whole <= MOST_STEPS).all():
-        raise InputError(
-            "noise too small for exact accounting",
-            f"sensitivities of at most 2^{MOST_STEPS.bit_length() - 1} lattice steps",
-            "ask for a smaller epsilon",
-        )
+        raise InputError("noise too small for exact accounting", "ask for a smaller epsilon")
     return whole.astype(np.int64)
+
+
+def kept_mean(kept: Ints, totals: Ints) -> Floats:
+    """Bias of the mean of the kept records: 1 - K/n of the width.
+
+    Attained when the kept values lie at one bound and the others at the other
+    (docs/theory/grouping.md#linear-estimators-and-their-bias).
+
+    `kept`: K, records kept of each cell, shape (cells,); at least 1; `totals`: n, records of each
+    cell, same shape.
+    """
+    return np.asarray((totals - kept) / totals)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
+
 _ROUNDS = 200
 _CLOSE = 1e-10
 
@@ -31,7 +33,7 @@ class Prior:
     mean_error: float
 
 
-def fit_prior(estimate: NDArray[np.float64], variance: NDArray[np.float64]) -> Prior:
+def fit_prior(estimate: Floats, variance: Floats) -> Prior:
     """Moments of the prior from estimates with known error variances, to a fixed point.
 
     w_g = 1/(s_g^2 + t^2), m = sum w y / sum w, t^2 = max(0, sum w^2 ((y - m)^2 - s^2)/sum w^2).
@@ -53,7 +55,7 @@ def fit_prior(estimate: NDArray[np.float64], variance: NDArray[np.float64]) -> P
     return Prior(mean, spread**0.5, float(weight.sum()) ** -0.5)
 
 
-def widened(prior: Prior, variance: NDArray[np.float64]) -> float:
+def widened(prior: Prior, variance: Floats) -> float:
     """The prior's deviation with what is uncertain about the prior added.
 
     t^2 + sqrt(2/sum w^2) + 1/sum w with w = 1/(s^2 + t^2): the standard error of t^2, as of a

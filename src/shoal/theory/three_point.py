@@ -12,6 +12,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
+
 # Beyond, e^epsilon is far above any number of users; two points say more.
 _MOST_EPSILON = 100
 _MOST_LEFT = 4 - 2.0**-40
@@ -43,9 +45,7 @@ def most_chance(order: float) -> float:
     return float(tries[left <= _MOST_LEFT].max())
 
 
-def triple_resistance(
-    n: int, epsilon: float, delta: float, chance: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def triple_resistance(n: int, epsilon: float, delta: float, chance: Floats) -> Floats:
     """Half of what the expectation of a private estimator with RMSE 1 moves, s from -1 to 1.
 
     With c = n (b/2) sqrt(D/(1 - b)), D the `triple_distance`, an upper bound on the integral of
@@ -64,7 +64,7 @@ def triple_resistance(
     return np.asarray(np.minimum(pure + leak, math.pi * root) / 2)
 
 
-def triple_range(order: float, width: float, chance: NDArray[np.float64]) -> NDArray[np.float64]:
+def triple_range(order: float, width: float, chance: Floats) -> Floats:
     """How far the mean moves from the middle: v b = b^(1 - 1/order), or width/2; 0 beyond its b.
 
     `chance`: each a probability b, of any shape.

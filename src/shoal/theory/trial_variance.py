@@ -11,8 +11,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
-def of_effects(unit: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+
+def of_effects(unit: Floats, sizes: Ints) -> Floats:
     """Variance of each arm's effect if the units of a group have independent errors.
 
     sum_c (n_c/n)^2 (v_{a,c}/n_{a,c} + v_{0,c}/n_{0,c}).
@@ -24,9 +27,7 @@ def of_effects(unit: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[n
     return np.asarray((means[:, 1:] + means[:, :1]).sum(axis=0))
 
 
-def of_assignment(
-    spread: NDArray[np.float64], effect_spread: NDArray[np.float64], sizes: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def of_assignment(spread: Floats, effect_spread: Floats, sizes: Ints) -> Floats:
     """Variance of each arm's effect over the assignment, complete within clusters (Neyman).
 
     sum_c (n_c/n)^2 [S^2(y_c(a))/n_{a,c} + S^2(y_c(0))/n_{0,c} - S^2(tau_c)/n_c] with S^2 of
@@ -41,7 +42,7 @@ def of_assignment(
     return np.asarray(of_effects(spread, sizes) - shared.sum(axis=0))
 
 
-def of_noisy_differences(sizes: NDArray[np.int64], width: float, epsilon: float) -> float:
+def of_noisy_differences(sizes: Ints, width: float, epsilon: float) -> float:
     """What noise on each cluster's difference of two means adds to the variance of the effect.
 
     2 sum_c ((n_c/n) D_c/epsilon)^2 with D_c = U/min(n_{0,c}, n_{1,c}). The paper takes max |y| for
@@ -54,9 +55,7 @@ def of_noisy_differences(sizes: NDArray[np.int64], width: float, epsilon: float)
     return float(2 * ((_weights(sizes) * scale) ** 2).sum())
 
 
-def of_noisy_histograms(
-    sizes: NDArray[np.int64], levels: NDArray[np.float64], epsilon: float
-) -> float:
+def of_noisy_histograms(sizes: Ints, levels: Floats, epsilon: float) -> float:
     """What noise on the shares of all levels adds to the variance of the effect of two arms.
 
     sum_a sum_c (n_c/n)^2 2 (2/(n_{a,c} epsilon))^2 sum_y y^2. One label moves two shares: the
@@ -71,5 +70,5 @@ def of_noisy_histograms(
     return float(group.sum() * (levels**2).sum())
 
 
-def _weights(sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+def _weights(sizes: Ints) -> Floats:
     return np.asarray(sizes.sum(axis=1) / sizes.sum())

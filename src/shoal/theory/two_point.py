@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from shoal.theory import three_point as triples
 from shoal.theory.problem import Setting
 
+Floats = NDArray[np.float64]
+
 # No numbers below this: their squares would vanish.
 _TINY = 1e-140
 
@@ -32,7 +34,7 @@ class PathBounds:
     always: float
 
 
-def influence(epsilon: float, delta: float, spread: NDArray[np.float64]) -> NDArray[np.float64]:
+def influence(epsilon: float, delta: float, spread: Floats) -> Floats:
     """Most that one bit with variance q explains of an (epsilon, delta)-private outcome.
 
     The largest squared correlation of the bit with any function of the outcome,
@@ -47,9 +49,7 @@ def influence(epsilon: float, delta: float, spread: NDArray[np.float64]) -> NDAr
     return np.asarray((1 - delta) * spread / (spread + flat) + delta)
 
 
-def resistance(
-    n: int, epsilon: float, delta: float, chance: NDArray[np.float64], points: int = 256
-) -> NDArray[np.float64]:
+def resistance(n: int, epsilon: float, delta: float, chance: Floats, points: int = 256) -> Floats:
     """Most that the expectation of a private estimator with RMSE 1 moves, as P[X = v] grows from 0.
 
     With R(q) the `influence`, at most the integral over p from 0 to b of
@@ -65,7 +65,7 @@ def resistance(
     return np.asarray(end * 2 * np.minimum(n * np.sqrt(share), math.sqrt(n)).mean(axis=1))
 
 
-def half_range(order: float, width: float, chance: NDArray[np.float64]) -> NDArray[np.float64]:
+def half_range(order: float, width: float, chance: Floats) -> Floats:
     """How far the mean moves from the middle: v b with v = (b (1 - b))^(-1/order), or width/2.
 
     X = v with probability p <= b, else 0, has a central moment of at most v^order p (1 - p) <= 1.
@@ -97,9 +97,7 @@ def path_bounds(setting: Setting, points: int = 200) -> PathBounds:
     return PathBounds(promised=tops[0], always=tops[1])
 
 
-def _at(
-    setting: Setting, chance: NDArray[np.float64], steps: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _at(setting: Setting, chance: Floats, steps: int) -> tuple[Floats, Floats]:
     n, epsilon, delta = setting.n, setting.epsilon, setting.delta
     two = half_range(setting.order, setting.width, chance)
     three = triples.triple_range(setting.order, setting.width, chance)

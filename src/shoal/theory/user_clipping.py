@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from shoal.errors import InputError
 from shoal.theory import gaussian
 
+Ints = NDArray[np.int64]
+
 # Radii that are tried: the width over 2^(j/2), j from 0.
 RADII = 25
 # Noise over a ball with a private radius is about this many deviations of a user over its loss.
@@ -139,14 +141,14 @@ def hidden_radii(ratio: float) -> float:
 
 
 def best_caps(
-    cell: NDArray[np.int64],
-    count: NDArray[np.int64],
+    cell: Ints,
+    count: Ints,
     n_cells: int,
     loss: NDArray[np.float64],
     *,
     penalty: float = TOGETHER,
     width: float = PRIVATE_RADIUS,
-) -> NDArray[np.int64]:
+) -> Ints:
     """The cap of each cell's counts with the least expected error.
 
     With w = min(m, cap)/sum min(m, cap) and v = m/n it minimises, in deviations of a user,

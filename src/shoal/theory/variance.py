@@ -7,16 +7,23 @@ Source: docs/theory/variance.md.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
-# Four roundings of a double stay below this relative margin.
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# Six roundings of a double stay below this relative margin.
 _OUTWARD = 1 + 2.0**-50
+# E|X^2 - 2| of a Laplace variable with scale 1.
+SQUARE_NOISE = 4 * (1 + math.sqrt(2)) * math.exp(-math.sqrt(2))
 # Means of users are kept with 30 bits or more: what that may add to a sensitivity.
 _ROUNDED = 1 + 2.0**-20
 
 
-def sensitivity(counts: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.float64]:
+def sensitivity(counts: Ints, totals: Ints) -> Floats:
     """Sensitivity of a variance to k of its n values: V(k, n) over U^2.
 
     V(k, n) = k (n - k) / n^2 if n > 2k, else 1/4 (n even) or 1/4 (1 - 1/n^2) (n odd). All three
@@ -32,7 +39,7 @@ def sensitivity(counts: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray
     return np.minimum(0.25, split * _OUTWARD)
 
 
-def bias(dropped: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.float64]:
+def bias(dropped: Ints, totals: Ints) -> Floats:
     """Bias of the variance of the kept records: V(q, n) over U^2, 0 if none is dropped.
 
     Exact over all data sets: the product q (n - q) / n^2 holds if n > 2q, with q the records
@@ -45,7 +52,7 @@ def bias(dropped: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.fl
     return sensitivity(dropped, totals)
 
 
-def mass_sensitivity(part: NDArray[np.float64], kept: NDArray[np.float64]) -> NDArray[np.float64]:
+def mass_sensitivity(part: Floats, kept: Floats) -> Floats:
     """Sensitivity, over U^2/4, of a variance in which a user's values have mass w of W <= 1.
 
     The missing mass 1 - W lies in the middle of the bounds. With y in [-1/2, 1/2] the variance is
@@ -66,7 +73,7 @@ def mass_sensitivity(part: NDArray[np.float64], kept: NDArray[np.float64]) -> ND
     return np.asarray(np.minimum(1.0, np.where(kept >= 2 * part, small, large) * _ROUNDED))
 
 
-def mass_slope(part: NDArray[np.float64], kept: NDArray[np.float64]) -> NDArray[np.float64]:
+def mass_slope(part: Floats, kept: Floats) -> Floats:
     """What one more unit of weight moves a variance by, over U^2/4: `mass_sensitivity` over w.
 
     (1 - 2w + W)^2/(1 - w), or 1 + (W - w)^2/(w (1 - w)) if W < 2w: falls with w, grows with W, is
@@ -81,7 +88,7 @@ def mass_slope(part: NDArray[np.float64], kept: NDArray[np.float64]) -> NDArray[
     return np.maximum(1.0, np.where(kept >= 2 * part, small, large) * (2 - _OUTWARD))
 
 
-def mass_bias(missing: NDArray[np.float64], distance: NDArray[np.float64]) -> NDArray[np.float64]:
+def mass_bias(missing: Floats, distance: Floats) -> Floats:
     """Bias, over U^2/4, of the variance of reweighted values.
 
     If mass d is missing and no weight exceeds its share, the variance with the missing mass in the
@@ -97,3 +104,37 @@ def mass_bias(missing: NDArray[np.float64], distance: NDArray[np.float64]) -> ND
     moved = np.minimum(distance, 0.5)
     whole = 4 * moved * (1 - moved)
     return np.asarray(np.minimum(1.0, np.where(missing > 0, whole / 2, whole) * _OUTWARD))
+
+
+def joint_loss(mean_scale: Floats | float, square_scale: Floats | float) -> Floats:
+    """Privacy loss of a user who has all records of a cell; a share v loses v times it.
+
+    J = 1/b1 if b2 >= b1 (the second moment costs nothing), else (1 + b2/b1)^2 / (4 b2): the
+    largest |dx|/b1 + |dz|/b2 between two points of the convex hull of {(y, y^2)}, where one
+    user's means of y and y^2 lie. Exact for independent Laplace noise of scales b1 and b2
+    (docs/theory/variance.md#mean-and-second-moment-together, with h = 1/2).
+
+    `mean_scale`: b1 over U, above 0, of any shape; noise on the mean of y; `square_scale`: b2 over
+    U^2, above 0, same shape; noise on the mean of y^2; returns the loss J, rounded upwards, same
+    shape.
+    """
+    first = np.asarray(mean_scale, dtype=np.float64)
+    second = np.asarray(square_scale, dtype=np.float64)
+    # At b2 = b1 both cases are 1/b1: with the ratio held at 1, the second case is the first.
+    ratio = np.minimum(1.0, second / first)
+    both = (1 + ratio) ** 2 / (4 * np.minimum(first, second))
+    return np.asarray(both * _OUTWARD)
+
+
+def joint_error(mean_scale: Floats | float, square_scale: Floats | float) -> Floats:
+    """Bound on E|Var^ - Var| over U^2 of Var^ = S2^ - S1^^2 + 2 b1^2, over all data sets.
+
+    E <= b2 + b1 + 4 (1 + sqrt 2) e^(-sqrt 2) b1^2: the noise of the second moment, the noise of
+    the mean times twice a mean of at most 1/2, and the squared noise of the mean about its
+    expectation (docs/theory/variance.md#mean-and-second-moment-together, with h = 1/2). Var^ is
+    unbiased.
+
+    `mean_scale`: b1 over U, of any shape; `square_scale`: b2 over U^2, same shape.
+    """
+    first = np.asarray(mean_scale, dtype=np.float64)
+    return np.asarray(square_scale + first + SQUARE_NOISE * first**2)

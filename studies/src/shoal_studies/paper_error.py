@@ -17,7 +17,7 @@ from shoal.cells.allocation import balanced
 from shoal.cells.allocation_problem import Problem
 from shoal.cells.optimal.interior import solve
 from shoal.cells.optimal.program import Program, dual_bound
-from shoal.theory import joint, variance
+from shoal.theory import variance
 
 if TYPE_CHECKING:
     from shoal.cells.optimal.program import Floats, Solution
@@ -90,7 +90,7 @@ class Units:
     @property
     def _joint(self) -> float:
         errors = self.mean + self.variance * (1 + _RATIOS)
-        return float((joint.loss(1.0, _RATIOS) * errors).min())
+        return float((variance.joint_loss(1.0, _RATIOS) * errors).min())
 
 
 @dataclass(frozen=True, eq=False)

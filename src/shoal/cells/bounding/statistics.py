@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import InputError
-from shoal.theory import bias, sensitivity, variance
+from shoal.theory import sensitivity, variance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ class Statistic:
 
 
 def _mean_bias(dropped: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.float64]:
-    return bias.kept_mean(totals - dropped, totals)
+    return sensitivity.kept_mean(totals - dropped, totals)
 
 
 MEAN = Statistic("mean", 1, sensitivity.mean, _mean_bias)

@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.cells.contributions.base import ContributionRule, Parameters, by_cell
 from shoal.cells.contributions.design import Design, Interval, linear, members
-from shoal.theory import worst_case
+from shoal.theory import limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +38,7 @@ class TruncatedUsers(ContributionRule):
         member, number = members(occupancy, cells)
         counts = occupancy.count[member]
         threshold = [
-            worst_case.threshold(counts[inside], float(epsilon[at]))
+            limits.threshold(counts[inside], float(epsilon[at]))
             for at, inside in enumerate(by_cell(number, len(cells)))
         ]
         return {"threshold": np.array(threshold, dtype=np.int64)}

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from shoal import checks
 from shoal.errors import InputError
 
+Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-def precision_shares(sizes: NDArray[np.int64], ratio: float, epsilon: float) -> Floats:
+def precision_shares(sizes: Ints, ratio: float, epsilon: float) -> Floats:
     """The shares omega_c of clusters with the least variance of effect and Laplace noise.
 
     They minimise sum omega_c^2/h_c + 2 (r/eps)^2 max (omega_c/m_c)^2 over sum omega_c = 1, with
@@ -48,7 +49,7 @@ def precision_shares(sizes: NDArray[np.int64], ratio: float, epsilon: float) -> 
     return np.asarray(found / found.sum())
 
 
-def distance(shares: Floats, units: NDArray[np.int64]) -> float:
+def distance(shares: Floats, units: Ints) -> float:
     """How far shares are from those of the units: 1/2 sum|omega_c - n_c/n|.
 
     If effects of clusters lie within an interval of width D, the weighed effect is at most D times

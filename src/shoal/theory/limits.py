@@ -1,19 +1,40 @@
-"""What no plan can beat: the least worst-case error of one cell."""
+"""What no plan can beat: the least worst-case error of one cell, and the bound it clips at."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.errors import InputError
 from shoal.theory import variance
 
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
-def least_mean_error(
-    cell: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    n_cells: int,
-    epsilon: float | NDArray[np.float64],
-) -> NDArray[np.float64]:
+
+def threshold(counts: NDArray[np.int64], epsilon: float, dimension: int = 1) -> int:
+    """T over U: no user moves the sum of the cell by more than T records' worth.
+
+    T is the ceil(2d/epsilon)-th largest count, 0 if there are fewer users: the largest one for
+    epsilon >= 2d, 0 for epsilon < 2d/L (docs/theory/worst-case.md; errata 5 and 6).
+
+    `counts`: m, records of each user, shape (users,); `dimension`: d, numbers in one record.
+    """
+    if not epsilon > 0:
+        raise InputError(f"epsilon is {epsilon!r}", "give a number above 0")
+    if dimension < 1:
+        raise InputError(f"a dimension of {dimension!r}", "give dimension=1 for a number")
+    # One unit of the last place downwards keeps ceil(2d/epsilon) from rising above the exact one.
+    wanted = 2 * dimension / epsilon * (1 - 2.0**-52)
+    if wanted > len(counts):
+        return 0
+    place = len(counts) - max(1, math.ceil(wanted))
+    return int(np.partition(counts, place)[place])
+
+
+def least_mean_error(cell: Ints, counts: Ints, n_cells: int, epsilon: float | Floats) -> Floats:
     """E_OPT over U of every cell: no bounding of users with Laplace noise does better at epsilon.
 
     E_OPT = (1/n) [ sum_l max(0, (U m_l - T)/2) + T/epsilon ] with T the ceil(2/epsilon)-th
@@ -46,12 +67,8 @@ def least_mean_error(
 
 
 def least_variance_error(
-    cell: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    n_cells: int,
-    epsilon: float,
-    error: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    cell: Ints, counts: Ints, n_cells: int, epsilon: float, error: Floats
+) -> Floats:
     """The least error of a variance, over U^2/4, given that some plan has an error of at most e.
 
     Weights w <= v with mass d missing have a bias of 2 d (1 - d), 1/2 from d = 1/2 on. A plan with

@@ -1,0 +1,109 @@
+"""Projection of whole-number vectors into a ball: the part of a user that its noise hides.
+
+Two vectors of a ball of radius T are at most 2 T apart in its norm, wherever they point: that is
+all the accounting needs. l1 balls for Laplace noise, l2 balls for Gaussian noise. Source:
+docs/theory/user-clipped.md#projection and #gaussian-noise.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+# Sums of a user's absolute numbers stay below this, so that no sum of 64 bits overflows.
+MOST_L1 = 1 << 61
+# Remainders of up to twice a norm stay 64-bit numbers.
+MOST_L2 = 1 << 60
+# A radius stays a whole number to floating-point arithmetic, with six places to spare.
+MOST_RADIUS = 1 << 46
+# A sum of 2^28 squares in floating point is below the truth by less than this share.
+_OUTWARD = 1 + 2.0**-22
+
+
+def project_l1(vector: Ints, owner: Ints, radius: int) -> Ints:
+    """Each owner's vector moved into the l1 ball: sign(x) max(|x| - t, 0).
+
+    t is the least whole number >= 0 with sum max(|x| - t, 0) <= radius. With C_j the sum of the j
+    largest |x| it is max(0, max_j ceil((C_j - radius)/j)). A vector in the ball is not moved.
+
+    `vector`: whole numbers, shape (memberships,); their absolute values sum to at most 2^61 an
+    owner; `owner`: owner of each, from 0, same shape; `radius`: T, at least 0.
+    """
+    size = np.abs(vector)
+    beyond = norms_l1(size, owner) > radius
+    # The same steps where nobody is beyond: whether anybody is, is private.
+    inside = np.flatnonzero(beyond[owner])
+    found = vector.copy()
+    order = inside[np.lexsort((-size[inside], owner[inside]))]
+    whose, falling = owner[order], size[order]
+    first = np.flatnonzero(np.diff(whose, prepend=-1))
+    place = np.cumsum(np.diff(whose, prepend=-1) != 0) - 1
+    # Sums of differences of one running sum are exact even where it wraps around.
+    total = np.cumsum(falling)
+    so_far = total - (total - falling)[first][place]
+    rank = np.arange(len(order)) - first[place] + 1
+    least = np.maximum.reduceat(-((radius - so_far) // rank), first)
+    found[order] = np.sign(vector[order]) * np.maximum(falling - least[place], 0)
+    return found
+
+
+def norms_l1(size: Ints, owner: Ints) -> Ints:
+    """Sum of each owner's absolute values, exact.
+
+    `size`: absolute values, shape (memberships,); `owner`: owner of each, from 0, same shape.
+    """
+    about = np.bincount(owner, size.astype(np.float64))
+    if about.max(initial=0.0) > MOST_L1:
+        raise OverflowError("a vector whose absolute values sum to more than 2^61")
+    exact = np.zeros(len(about), dtype=np.int64)
+    np.add.at(exact, owner, size)
+    return exact
+
+
+def project_l2(vector: Ints, owner: Ints, radius: int) -> Ints:
+    """Each owner's vector moved into the l2 ball: sign(x) floor(|x| radius/n), n its norm.
+
+    n is a whole number of at least the norm (`norms_l2`), so that the norm of the result is at most
+    the radius, in exact arithmetic. A vector with n <= radius is not moved.
+
+    `vector`: whole numbers, shape (memberships,), with an l2 norm of at most 2^60 an owner;
+    `owner`: owner of each, from 0, same shape; `radius`: T, from 0 to 2^46.
+    """
+    if not 0 <= radius <= MOST_RADIUS:
+        raise OverflowError("a radius beyond 2^46")
+    size = np.abs(vector)
+    norm = norms_l2(size, owner)[owner]
+    beyond = norm > radius
+    # The same steps for every vector: whether anybody is beyond is private.
+    divisor = np.maximum(norm, 1)
+    guess = np.floor(size.astype(np.float64) * (radius / divisor)).astype(np.int64)
+    # The guess is off by one at most, so that wrapped products leave the exact remainder.
+    rest = size * np.int64(radius) - guess * divisor
+    scaled = guess + rest // divisor
+    return np.where(beyond, np.sign(vector) * scaled, vector)
+
+
+def norms_l2(size: Ints, owner: Ints) -> Ints:
+    """A whole number for each owner that is at least its l2 norm, and hardly more.
+
+    `size`: absolute values, shape (memberships,), at most 2^28 of an owner; `owner`: owner of each,
+    from 0, same shape.
+    """
+    square = np.bincount(owner, size.astype(np.float64) ** 2)
+    root = np.ceil(np.sqrt(square) * _OUTWARD)
+    if root.max(initial=0.0) > MOST_L2:
+        raise OverflowError("a vector with a norm of more than 2^60")
+    return np.asarray(root.astype(np.int64))
+
+
+class Ball(NamedTuple):
+    """The projection into a ball, and the norms of owners' vectors."""
+
+    project: Callable[[Ints, Ints, int], Ints]
+    norms: Callable[[Ints, Ints], Ints]
+
+
+L1, L2 = Ball(project_l1, norms_l1), Ball(project_l2, norms_l2)
