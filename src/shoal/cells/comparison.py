@@ -85,8 +85,9 @@ class Row(Generic[P]):
     @property
     def standard_error(self) -> float:
         """Of the mean over cells of `typical`; not a number after a single data set."""
-        many = 0 if self.turns is None else len(self.turns)
-        return float(np.std(self.turns, ddof=1)) / many**0.5 if many > 1 else math.nan
+        if self.turns is None or len(self.turns) < 2:
+            return math.nan
+        return float(np.std(self.turns, ddof=1) / np.sqrt(len(self.turns)))
 
     @property
     def unspent(self) -> bool:

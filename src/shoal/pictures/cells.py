@@ -189,17 +189,16 @@ def _draw_curves(found: Comparison[PlanFacts]) -> Figure:
     for axis, column in zip(axes, columns, strict=True):
         for at, method in enumerate([*found.methods, *looks]):
             rows = [row for row in table if row["method"] == method]
-            certified, which = all(row["certified"] for row in rows), column
-            if not (certified or drawn):
-                which = f"noise_{column}"
+            certified = drawn or all(row["certified"] for row in rows)
+            which = column if certified else f"noise_{column}"
             points = [(row["spent"] or row["epsilon"], row[which]) for row in rows]
             # A plan that releases constants spends nothing, which has no place on the axis.
             losses, errors = [[each[k] for each in points if each[1] is not None] for k in (0, 1)]
             if errors and method in looks:
                 axis.plot(losses, errors, "--", color=looks[method], linewidth=1.4, label=method)
             elif errors:
-                name = method if certified or drawn else f"{method}: only noise, not certified"
-                shapes.curve(axis, losses, errors, name, at, "-" if certified or drawn else ":")
+                name = method if certified else f"{method}: only noise, not certified"
+                shapes.curve(axis, losses, errors, name, at, "-" if certified else ":")
         axis.set_xlabel("privacy loss epsilon, in total")
         shapes.logarithmic(axis, "x")
     shapes.logarithmic(axes[0], "y")
