@@ -10,7 +10,7 @@ import shoal
 from shoal import mean
 from shoal.cells.plan_warnings import plan_warnings
 from shoal.cells.posterior import values_of
-from shoal.cells.simulation.simulate import made_up
+from shoal.cells.simulation import made_up
 from shoal.cells.typical_error import (
     CELLS,
     SPREAD,

@@ -15,7 +15,7 @@ from shoal_studies.trial_insurance import STUDY
 from shoal_studies.trial_insurance_releases import NULL, REAL, Households, Releases, Task
 
 from shoal.errors import MissingPartError
-from shoal.theory.response_variance import with_uniform_prior
+from shoal.theory.randomised_response import with_uniform_prior
 from shoal.trials.mechanisms.aggregates import NoisyHistogram, NoisyHorvitzThompson
 from shoal.trials.mechanisms.outcomes import UniformPrior
 

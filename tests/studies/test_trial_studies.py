@@ -28,7 +28,7 @@ from shoal_studies.trial_studies import FIGURES
 
 from shoal.privacy.budget import Budget
 from shoal.privacy.noise import Simulated
-from shoal.theory.response_variance import given_prior
+from shoal.theory.randomised_response import given_prior
 from shoal.trials import response
 from shoal.trials.parameters import Parameters, calibrate
 

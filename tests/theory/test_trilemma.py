@@ -1,4 +1,4 @@
-"""Lower bounds for private means against attaining mechanisms, brute force and certificates."""
+"""The lower bound: its parts against other ways to them, and against what estimators attain."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import integrate
+from scipy import integrate, stats
 
 from shoal.errors import InputError
-from shoal.theory import classical, regimes
-from shoal.theory import three_point as triples
-from shoal.theory import two_point as paths
+from shoal.theory import paths, regimes
+from shoal.theory.problem import Setting
 from shoal.theory.trilemma import distance_to_bound, trilemma
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from shoal.theory.problem import Amount, Moment
 
 pytestmark = pytest.mark.oracle
+
 
 POWERS = st.floats(-6, 0).map(lambda power: 10.0**power)
 EPSILONS = st.floats(-3, 1).map(lambda power: 10.0**power)
@@ -90,11 +90,11 @@ def test_three_laws_attain_the_triple_distance() -> None:
                 gap = corners[list(three), 0] - corners[list(three), 1]
                 best = max(best, float((mass * gap**2).sum()))
         # Mirrored halves: a vertex of the program need not be symmetric, its mirror image adds up.
-        assert triples.triple_distance(epsilon) >= best - 1e-9
+        assert paths.triple_distance(epsilon) >= best - 1e-9
         few = e <= 2
         a = 1 / (2 * (e + 1)) if few else 1 / (e + 2)
         other = (0.5 - a) * (1 - 1 / e) ** 2 if few else 0.0
-        assert triples.triple_distance(epsilon) == pytest.approx(2 * (a * (e - 1) ** 2 + other))
+        assert paths.triple_distance(epsilon) == pytest.approx(2 * (a * (e - 1) ** 2 + other))
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def test_no_private_mechanism_moves_further(
     moved = abs(two[-1][0] - two[0][0])
     assert moved <= slack * max(sd for _, sd in two) * paths.resistance(n, epsilon, delta, at)[0]
     moved = abs(three[-1][0] - three[0][0]) / 2
-    most = triples.triple_resistance(n, epsilon, delta, at)[0]
+    most = paths.triple_resistance(n, epsilon, delta, at)[0]
     assert moved <= slack * max(sd for _, sd in three) * most
 
 
@@ -192,7 +192,7 @@ def test_one_user_nearly_attains_the_resistance(epsilon: float) -> None:
         strict=True,
     )
     reached = (mean[-1] - mean[0]) / 2 / max(deviation)
-    assert reached >= 0.97 * triples.triple_resistance(1, epsilon, 0.0, at)[0]
+    assert reached >= 0.97 * paths.triple_resistance(1, epsilon, 0.0, at)[0]
 
 
 @given(n=st.integers(1, 10**5), epsilon=EPSILONS, delta=DELTAS, chance=POWERS)
@@ -221,8 +221,8 @@ def test_both_paths_stay_within_the_moment(order: float, part: float) -> None:
     v = paths.half_range(order, 1e9, np.array([b]))[0] / b
     p = np.linspace(0, b, 400)
     assert ((p * (v - p * v) ** order + (1 - p) * (p * v) ** order) <= 1 + 1e-9).all()
-    b = triples.most_chance(order) * part
-    v = triples.triple_range(order, 1e9, np.array([b]))[0] / b
+    b = paths.most_chance(order) * part
+    v = paths.triple_range(order, 1e9, np.array([b]))[0] / b
     s = np.linspace(-1, 1, 400)
     mean = v * b * s
     moment = (
@@ -233,7 +233,7 @@ def test_both_paths_stay_within_the_moment(order: float, part: float) -> None:
     assert (moment <= 1 + 1e-9).all()
     for width in (0.1, 1.0):
         assert paths.half_range(order, width, np.array([b]))[0] <= width / 2
-        assert triples.triple_range(order, width, np.array([b]))[0] <= width / 2
+        assert paths.triple_range(order, width, np.array([b]))[0] <= width / 2
 
 
 @given(
@@ -362,5 +362,44 @@ def test_impossible_is_infinite_and_has_no_distance() -> None:
 def test_extreme_budgets(epsilon: float) -> None:
     """Nothing overflows; with a huge epsilon statistics remain, with a tiny one guessing."""
     found = trilemma(1000, epsilon, 0, math.inf, (2, 1.0))
-    expected = 0.5 if epsilon < 1e-6 else classical.normal_bound(found.setting)
+    expected = 0.5 if epsilon < 1e-6 else paths.normal_bound(found.setting)
     assert found.rmse == pytest.approx(expected, rel=1e-3)
+
+
+def bayes_risk(
+    prior: NDArray[np.float64], truth: NDArray[np.float64], distributions: NDArray[np.float64]
+) -> float:
+    """Mean squared error of the posterior mean; distributions are outcomes by parameters."""
+    joint = distributions * prior / prior.sum()
+    total = joint.sum(axis=1)
+    seen = total > 0
+    centre = (joint @ truth)[seen] / total[seen]
+    return float((joint[seen] * (truth - centre[:, None]) ** 2).sum())
+
+
+@pytest.mark.parametrize("n", [1, 5, 50])
+@pytest.mark.parametrize("width", [0.3, 1.0, 4.0])
+def test_statistics_against_exact_bayes_risks(n: int, width: float) -> None:
+    """Van Trees and Hodges-Lehmann are below the Bayes risk of some prior, by quadrature."""
+    setting = Setting.of(n, 1, 0, 0, (2, 1.0), width)
+    half = width / 2
+    truth = np.linspace(-half, half, 801)
+    prior = np.cos(math.pi * truth / width) ** 2
+    seen = np.linspace(-half - 9 / math.sqrt(n), half + 9 / math.sqrt(n), 4001)
+    distributions = stats.norm.pdf(seen[:, None], truth, 1 / math.sqrt(n)) * (seen[1] - seen[0])
+    assert paths.normal_bound(setting) ** 2 <= bayes_risk(prior, truth, distributions) * (1 + 1e-4)
+    # The largest allowed step of two points at every h.
+    risks = []
+    for near in np.geomspace(1e-2, 0.499, 40):
+        chance = np.linspace(0.5 - near, 0.5 + near, 801)
+        step = min(2.0, width / (2 * near))
+        prior = np.cos(math.pi * (chance - 0.5) / (2 * near)) ** 2
+        distributions = np.asarray(stats.binom.pmf(np.arange(n + 1)[:, None], n, chance))
+        risks.append(bayes_risk(prior, step * chance, distributions))
+    assert paths.coin_bound(setting) ** 2 <= max(risks) * (1 + 1e-3)
+    chance = np.linspace(0, 1, 4001)
+    prior = stats.beta.pdf(chance, math.sqrt(n) / 2 + 1e-9, math.sqrt(n) / 2 + 1e-9)
+    prior[[0, -1]] = 0
+    distributions = np.asarray(stats.binom.pmf(np.arange(n + 1)[:, None], n, chance))
+    risk = bayes_risk(prior, min(width, 2.0) * chance, distributions)
+    assert paths.bit_bound(setting) ** 2 == pytest.approx(risk, rel=0.05)

@@ -16,7 +16,7 @@ from scipy import stats
 from shoal.data.assignment import Assignment
 from shoal.data.outcome_space import Space
 from shoal.privacy.noise import OperatingSystem, Simulated
-from shoal.theory import response_variance, trial_variance
+from shoal.theory import randomised_response, trial_variance
 from shoal.trials import response
 from shoal.trials.aggregate_release import draw_aggregate
 from shoal.trials.expected import Expected
@@ -223,7 +223,7 @@ def _given(units: Units, found: UnitRelease, noise: Simulated) -> Floats:
     words = noise.bits(facts.n, _ROUNDING)
     codes = SPACE.encode(units.outcomes, words, parameters.kept)
     counts = response.tabulate(codes, facts.group, facts.sizes.size, parameters.levels)
-    return response_variance.given_prior(
+    return randomised_response.given_prior(
         counts.reshape(found.counts.shape), found.prior / ONE, found.levels, parameters.lam
     )
 
@@ -307,7 +307,7 @@ def test_the_uniform_prior_has_the_printed_variance() -> None:
     levels, tiny = SPACE.array[list(KEPT)], Tiny()
     mean = np.array([tiny.potential[each].mean(axis=0) for each in CLUSTERS])
     square = np.array([(tiny.potential[each] ** 2).mean(axis=0) for each in CLUSTERS])
-    unit = response_variance.with_uniform_prior(
+    unit = randomised_response.with_uniform_prior(
         mean, square + tiny.rounded(levels), levels, UNIFORM.lam
     )
     printed = float(trial_variance.of_effects(unit, SIZES)[0])
@@ -357,7 +357,7 @@ def test_predicted_variances_are_those_of_the_mechanism(
         source = Simulated(2 * at[0] + at[1])
         noisy = np.array(source.add_laplace(steps, parameters.lattice_bits))
         prior = response.prior_of(noisy.reshape(counts.shape), np.full(runs, sizes[at]), parameters)
-        unit = response_variance.given_prior(counts, prior / ONE, used, parameters.lam)
+        unit = randomised_response.given_prior(counts, prior / ONE, used, parameters.lam)
         assert SIGMAS * unit.std() / runs**0.5 < WITHIN * unit.mean()
         drawn[at] = unit.mean()
     apart = kinds.levels @ paper.array

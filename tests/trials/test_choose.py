@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from shoal.data.outcome_space import Space
 from shoal.errors import InputError
-from shoal.theory.response_variance import given_prior, with_uniform_prior
+from shoal.theory.randomised_response import given_prior, with_uniform_prior
 from shoal.trials import response
 from shoal.trials.choose import choose
 from shoal.trials.expected import Expected, family

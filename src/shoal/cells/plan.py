@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from shoal import checks, documents, files
-from shoal.cells.frontier.explore import compare_plans
+from shoal.cells.comparison import compare_plans
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.plan_file import PlanDocument, described, document_of, met
 from shoal.cells.planner import make_plan
 from shoal.cells.release import Release, release_cells
 from shoal.cells.request import Request
-from shoal.cells.simulation.compare import compare_methods
+from shoal.cells.simulation import compare_methods
 from shoal.cells.table import plan_table
 from shoal.cells.text import describe, summary
 from shoal.cells.typical_error import typical_errors
@@ -32,10 +32,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from dp_accounting.dp_event import DpEvent
 
-    from shoal.cells.frontier.explore import Choice, Progress
-    from shoal.cells.frontier.frontier import Frontier
-    from shoal.cells.simulation.compare import Comparison
-    from shoal.cells.simulation.distributions import Distribution
+    from shoal.cells.assumptions import Distribution
+    from shoal.cells.comparison import Choice, Comparison, Progress
     from shoal.cells.weights import Floats
     from shoal.data.value_lattice import Bounds
     from shoal.privacy.budget import Amount
@@ -141,7 +139,7 @@ class Plan(PlanFacts):
         *,
         assumed: Distribution | None = None,
         repetitions: int | None = None,
-    ) -> Comparison:
+    ) -> Comparison[PlanFacts]:
         """This plan's method, all others and what anybody writes by hand, by their typical errors.
 
         See `shoal.compare`: on this plan's counts, bounds and epsilon, for means of all cells. No
@@ -218,7 +216,7 @@ class Plan(PlanFacts):
         methods: Sequence[str | Choice] | None = None,
         epsilons: Sequence[Amount] | None = None,
         progress: Progress | None = None,
-    ) -> Frontier[Plan]:
+    ) -> Comparison[Plan]:
         """Error against epsilon for several methods on these counts, before a value is read.
 
         Every plan has this one's occupancy, bounds, statistics, public rules and weights, and keeps

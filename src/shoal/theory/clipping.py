@@ -1,12 +1,10 @@
 """What clipping costs when values have no bounds, only bounded central moments.
 
 Throughout, X has mean mu and E|X - mu|^p <= psi^p for one or several public pairs (p, psi), Y is
-|X - mu| and t >= 0 is a margin, in the value's unit. Every bound is the least over the pairs. The
-bounds are those of paper 004, section 3, with the sharp constants in place of 1: a line through
-the origin that touches (y - t)+ as a function of y^p bounds it everywhere.
+|X - mu| and t >= 0 is a margin, in the value's unit. Bounds are upper ones, the least over the
+pairs: those of paper 004, section 3, with the sharp constants in place of 1. A line through the
+origin that touches (y - t)+ as a function of y^p bounds it everywhere.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
@@ -56,21 +54,14 @@ Moments = tuple[Moment, ...]
 
 
 def moments_of(moment: Moment | Sequence[Moment]) -> Moments:
-    """One or several bounds as a tuple.
-
-    Returns the bounds, at least one.
-    """
+    """One or several bounds as a tuple."""
     found = (moment,) if isinstance(moment, Moment) else moment
     if not isinstance(found, tuple | list) or not all(isinstance(m, Moment) for m in found):
         raise InputError(
-            f"a moment of type {type(moment).__name__}",
-            "a Moment(order, size) or a tuple of them",
-            "give for example moment=Moment(2, 1.5)",
+            f"a moment of type {type(moment).__name__}", "give for example moment=Moment(2, 1.5)"
         )
     if not 0 < len(found) <= _MOST_PAIRS:
-        raise InputError(
-            f"{len(found)} moments", f"from 1 to {_MOST_PAIRS}", "give the ones that are known"
-        )
+        raise InputError(f"{len(found)} moments", f"give 1 to {_MOST_PAIRS}")
     return tuple(found)
 
 
@@ -80,10 +71,7 @@ def deviation(moments: Moments) -> float:
 
 
 def tail(moments: Moments, margin: float) -> float:
-    """P[Y > t] <= (psi/t)^p, and at most 1 (Markov).
-
-    `margin`: t, in the value's unit; returns an upper bound on the probability.
-    """
+    """P[Y > t] <= (psi/t)^p, and at most 1 (Markov)."""
     return min([1.0, *(_power(m.size, margin, m.order) for m in moments)])
 
 
@@ -93,8 +81,6 @@ def excess(moments: Moments, margin: float) -> float:
     As a function of z = y^p, (z^(1/p) - t)+ lies below its tangent from the origin, which touches
     at y = p t/(p-1); if psi is beyond, below its tangent at y = psi. Both are attained: by the
     two points 0 and p t/(p-1), and by psi alone. The paper has 1 in place of K.
-
-    `margin`: t, in the value's unit; returns an upper bound, in the value's unit.
     """
     return min(_excess(m, margin) for m in moments)
 
@@ -103,8 +89,6 @@ def excess_square(moments: Moments, margin: float) -> float:
     """E(Y - t)+^2 <= kappa psi^p t^(2-p) with kappa = (4/p^2)(1 - 2/p)^(p-2).
 
     As in `excess`, touching at y = p t/(p-2); (psi - t)^2 where psi is beyond; psi^2 at p = 2.
-
-    `margin`: t, in the value's unit; returns an upper bound, in the squared unit.
     """
     return min(_excess_square(m, margin) for m in moments)
 
@@ -114,8 +98,6 @@ def one_sided(moments: Moments, margin: float) -> float:
 
     The second is Scarf's bound, sharp for given mean and variance: (x - t)+ = (x - t + |x - t|)/2
     and E|x - t| <= sqrt(psi^2 + t^2).
-
-    `margin`: t, in the value's unit; returns an upper bound, in the value's unit.
     """
     # The form without cancellation.
     size = deviation(moments)
@@ -130,9 +112,7 @@ def margin(moments: Moments, bias: float) -> float:
     E(a - t - X)+ at the other, and the bias is their difference, so at most the larger.
     """
     if isinstance(bias, bool) or not isinstance(bias, int | float) or not 0 < bias < math.inf:
-        raise InputError(
-            f"a bias budget of {str(bias)[:40]}", "a finite number above 0", "give bias=0.01"
-        )
+        raise InputError(f"a bias budget of {str(bias)[:40]}", "give a finite number above 0")
     # Scarf's bound is at most sd^2/(4t), so this margin is enough; all bounds fall with t.
     short, enough = 0.0, deviation(moments) * (deviation(moments) / (4 * bias))
     if one_sided(moments, short) <= bias:

@@ -164,9 +164,7 @@ def cells_at_least(epsilon: float, delta: float) -> float:
     numbers, has |v/b|_1 <= sqrt(k pi rho) <= epsilon: Laplace noise with the same b is allowed,
     too, without a delta.
 
-    Source: docs/theory/gaussian.md.
-
-    Returns a number of cells times numbers of each, above 0; not rounded.
+    Returns a number of cells times numbers of each; not rounded.
     """
     return epsilon**2 / (math.pi * rho_of(epsilon, delta))
 

@@ -4,11 +4,8 @@
 
 with normal effects and residuals whose variances are fitted by expectation and maximisation. The
 fit of each cell leaves the cell's own estimate out.
-
 Source: docs/theory/user-clipped.md#the-value.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise

@@ -3,8 +3,6 @@
 Source: docs/theory/lattice.md.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -31,11 +29,7 @@ def tail_quantile(scale: float, beta: float) -> int:
     `scale`: t > 0, in steps.
     """
     if not 0 < beta < 1:
-        raise InputError(
-            f"an error probability of {beta!r}",
-            "a number strictly between 0 and 1",
-            "give for example confidence=0.95",
-        )
+        raise InputError(f"an error probability of {beta!r}", "give for example confidence=0.95")
     exact = scale * (math.log(2 / beta) - math.log1p(math.exp(-1 / scale))) - 1
     # The margin covers the rounding of the logarithms, so the tail is never above beta.
     return max(0, math.ceil(exact + 1e-12 * scale))

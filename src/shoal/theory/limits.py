@@ -1,7 +1,5 @@
 """What no plan can beat: the least worst-case error of one cell, and the bound it clips at."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

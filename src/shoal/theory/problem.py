@@ -5,13 +5,11 @@ Everything is checked once and put in units of the moment's size.
 Source: docs/theory/trilemma.md.
 """
 
-from __future__ import annotations
-
 import math
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from shoal import checks
 from shoal.errors import InputError
@@ -59,12 +57,6 @@ class Setting:
         order: Order of the moment.
         size: Size of the moment, in the value's unit.
         width: Length of the interval that is known to hold the mean, as a factor of `size`.
-
-    Example:
-        >>> from shoal import bounds
-        >>> setting = bounds.Setting.of(1000, 1, 0, bias=0.5, moment=(2, 10.0), width=20)
-        >>> round(setting.bias, 9), setting.width
-        (0.05, 2.0)
     """
 
     n: int
@@ -84,7 +76,7 @@ class Setting:
         bias: float,
         moment: Moment,
         width: float | None = None,
-    ) -> Setting:
+    ) -> Self:
         """Check the facts and put them in units of the moment's size.
 
         Args:
@@ -111,13 +103,10 @@ class Setting:
         reach = size if width is None else checks.number(width, "width", **_LENGTH)
         bias = checks.number(bias, "bias", least=0, infinite=True, example=0)
         loss, chance = _upwards(epsilon, "epsilon"), _upwards(delta, "delta")
-        _check(f"delta {chance}", "from 0 to below 1", "give for example 1e-6", holds=chance < 1)
-        _check(
-            "no budget at all",
-            "epsilon or delta above 0",
-            "give epsilon=1",
-            holds=loss + chance > 0,
-        )
+        if chance >= 1:
+            raise InputError(f"delta {chance}", "give a delta from 0 to below 1")
+        if loss + chance == 0:
+            raise InputError("no budget at all", "give an epsilon or a delta above 0")
         # The bias is promised: a larger one makes every bound weaker, so it is rounded upwards.
         share = math.nextafter(bias / size, math.inf) if bias > 0 else 0.0
         share = share if share <= _MOST_SHARE else math.inf
@@ -140,9 +129,7 @@ def _moment(moment: object) -> tuple[float, float]:
         with suppress(Exception):
             found = (moment.order, moment.size)  # type: ignore[attr-defined]
     if len(found) != _PAIR:
-        raise InputError(
-            f"moment is {checks.shown(moment)}", "(order, size)", "give for example moment=(2, 1.5)"
-        )
+        raise InputError(f"moment is {checks.shown(moment)}", "give for example moment=(2, 1.5)")
     order = checks.number(found[0], "a moment's order", least=2, most=_MOST_ORDER, example=2)
     return order, checks.number(found[1], "a moment's size", **_LENGTH)
 
@@ -153,16 +140,7 @@ def _upwards(amount: Amount, name: str) -> float:
     if isinstance(amount, float):
         # A bound is about the very number that was given, in all its digits.
         exact = Fraction(amount)
-    _check(
-        f"{name} is {checks.shown(amount)}",
-        f"at most {_MOST_LOSS:g}",
-        f"give for example {name}=0.5",
-        holds=exact <= _MOST_LOSS,
-    )
+    if exact > _MOST_LOSS:
+        raise InputError(f"{name} is {checks.shown(amount)}", f"give at most {_MOST_LOSS:g}")
     nearest = float(exact)
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
-
-
-def _check(got: str, allowed: str, todo: str, *, holds: bool) -> None:
-    if not holds:
-        raise InputError(got, allowed, todo)

@@ -3,8 +3,6 @@
 Certificates are those of docs/theory/unbiased.md, with the sharp margin of paper 004, Lemma B.1.2.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -45,11 +43,6 @@ class Regime:
             the value's unit.
         errors: The same for all three, in the value's unit, infinite where one is impossible.
         clip_bias: The bias bound that the clipped mean should use, in the value's unit.
-
-    Example:
-        >>> from shoal import bounds
-        >>> bounds.regime(10_000, 0.1, 0.01, 0.1, (4, 1.0), releases=10_000).name
-        'clipped_plus_residual'
     """
 
     name: str

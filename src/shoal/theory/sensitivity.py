@@ -3,8 +3,6 @@
 Source: docs/theory/sensitivity.md; docs/theory/lattice.md.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

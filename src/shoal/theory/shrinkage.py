@@ -5,8 +5,6 @@ theta_g ~ N(m, t^2); the noise of y_g is Laplace with scale b_g
 (docs/theory/shrinkage.md#the-model).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Privacy amplification by shuffling, and the lower bound it gives: paper 004, section 2.2."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 
@@ -9,8 +7,7 @@ import numpy as np
 
 from shoal import checks
 from shoal.errors import InputError
-from shoal.theory import classical
-from shoal.theory import two_point as paths
+from shoal.theory import paths
 from shoal.theory.problem import Amount, Moment, Setting, downwards
 
 # Above the rounding of a few elementary functions.
@@ -30,11 +27,6 @@ class Shuffled:
         delta: The probability bound, rounded upwards.
 
     Guarantees: G-LOSS.
-
-    Example:
-        >>> from shoal import bounds
-        >>> bounds.shuffled(100_000, 1.0, 0, 1e-8).epsilon < 0.1
-        True
     """
 
     epsilon: float
@@ -80,13 +72,12 @@ def shuffled(blocks: int, epsilon: Amount, delta: Amount, added: float) -> Shuff
     checked = Setting.of(blocks, epsilon, delta, 0.0, (2, 1.0))
     loss, chance = checked.epsilon, checked.delta
     if loss == 0:
-        raise InputError("epsilon is 0", "above 0", "nothing is lost that could be amplified")
+        raise InputError("epsilon is 0", "give an epsilon above 0: nothing is lost at 0")
     least = least_added(checked.n, loss)
     share = checks.number(added, "added", least=0, most=1)
     if share < least:
         raise InputError(
-            f"added={share} for {checked.n} blocks at epsilon {loss}",
-            f"from {least:.3g} to 1",
+            f"added={share} for {checked.n} blocks at epsilon {loss}, which needs {least:.3g}",
             "take more blocks, a smaller epsilon, or a larger added",
         )
     total, chance_of_all = amplified(checked.n, loss, chance, share)
@@ -124,12 +115,6 @@ class ShuffledBound:
         whole: Privacy of the shuffled average.
 
     Guarantees: G-BOUND.
-
-    Example:
-        >>> from shoal import bounds
-        >>> found = bounds.shuffled_trilemma(1000, 0.1, 0, 1e-4, (2, 1.0))
-        >>> found.blocks > 1, found.whole.epsilon <= 0.1
-        (True, True)
     """
 
     rmse: float
@@ -154,14 +139,7 @@ def shuffled_trilemma(
         RMSE^2 >= m L(m n, epsilon_1, delta')^2 - (m - 1) bias^2,
     the best over m and delta_1 on a grid (paper 004, Theorem 2.2.3, which leaves constants open).
 
-    Args:
-        n: Users, one value each.
-        epsilon: Privacy loss, from 0; at 0 nothing is shuffled.
-        delta: From 0 to below 1.
-        bias: Most bias, in the value's unit.
-        moment: (order, size), or an object with these.
-        width: Length of the interval that holds the mean, in the value's unit; without it, the size
-            of the moment.
+    Args: as of `trilemma`; at an epsilon of 0 nothing is shuffled.
 
     Returns:
         The bound, in the value's unit, and how it was found.
@@ -195,7 +173,7 @@ def shuffled_trilemma(
 
 def _whatever_the_bias(setting: Setting) -> float:
     private = paths.path_bounds(setting, points=48).always
-    return max(private, classical.normal_bound(setting))
+    return max(private, paths.normal_bound(setting))
 
 
 def _block_numbers(setting: Setting) -> list[int]:

@@ -2,11 +2,8 @@
 
 The estimator weighs each cluster by its share of the units: tau_a = sum_c (n_c/n)(mean of arm a -
 mean of the control), arm 0, within cluster c. Shapes are clusters x arms, control first.
-
 Source: docs/theory/trials.md#debiased-responses.
 """
-
-from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray

@@ -3,15 +3,12 @@
 The best of several proven lower bounds; proofs: `docs/theory/trilemma.md`.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
 from shoal import checks
 from shoal.errors import InputError
-from shoal.theory import classical
-from shoal.theory import two_point as paths
+from shoal.theory import paths
 from shoal.theory.problem import Amount, Moment, Setting, downwards
 from shoal.theory.regimes import Regime, regime_of
 
@@ -32,12 +29,6 @@ class Term:
         source: The theorem.
         condition: What it needs, and whether that holds.
         holds: Whether its conditions hold.
-
-    Example:
-        >>> from shoal import bounds
-        >>> found = bounds.trilemma(10_000, epsilon=0.1, delta=0, bias=0.01, moment=(2, 1.0))
-        >>> found.terms[0].holds, found.terms[0].rmse == found.rmse
-        (True, True)
     """
 
     rmse: float
@@ -60,12 +51,6 @@ class Trilemma:
         setting: The problem, in units of the moment's size.
 
     Guarantees: G-BOUND.
-
-    Example:
-        >>> from shoal import bounds
-        >>> found = bounds.trilemma(10_000, epsilon=0.1, delta=0, bias=0.01, moment=(2, 1.0))
-        >>> round(found.rmse, 2), found.regime.name
-        (0.05, 'clipped_mean')
     """
 
     rmse: float
@@ -139,9 +124,7 @@ def trilemma(
     """
     setting = Setting.of(n, epsilon, delta, bias, moment, width)
     found = paths.path_bounds(setting)
-    free = max(
-        classical.normal_bound(setting), classical.coin_bound(setting), classical.bit_bound(setting)
-    )
+    free = max(paths.normal_bound(setting), paths.coin_bound(setting), paths.bit_bound(setting))
     terms = [
         Term(found.promised, "path bound with this bias (after Theorem 2.1.1)", _ALWAYS),
         Term(found.always, "path bound whatever the bias", _ALWAYS),
@@ -149,7 +132,7 @@ def trilemma(
         _printed(setting),
         *([_variance_form(setting)] if setting.order == _VARIANCE else []),
         Term(
-            classical.printed_bound(setting),
+            paths.printed_bound(setting),
             "Proposition A.2.1 as printed",
             "the mean may be anywhere in [0, size]",
             setting.width >= 1,
@@ -187,10 +170,8 @@ def distance_to_bound(rmse: float, bound: Trilemma) -> float:
     error = checks.number(rmse, "rmse", above=0)
     if bound.rmse == math.inf:
         raise InputError(
-            "an infinite bound",
-            "a finite one",
-            "allow some bias or delta: without both the error of every private estimator is "
-            "infinite on such a class",
+            "an infinite bound: without bias and delta every private estimator has it here",
+            "allow some bias or delta",
         )
     return error / bound.rmse
 

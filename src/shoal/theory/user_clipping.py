@@ -3,11 +3,9 @@
 Each user's whole vector of weighed deviations from a private centre is moved into a ball of a
 private radius. What the centre and the radius may cost, how many users should be clipped, and where
 counts are capped, follow from counts alone.
-
-Source: docs/theory/user-clipped.md.
+Source: docs/theory/user-clipped.md, whose sections #parts-of-the-budget, #one-round-or-two,
+#gaussian-noise, #intervals and #weights have the functions in this order.
 """
-
-from __future__ import annotations
 
 import math
 from dataclasses import dataclass
@@ -60,14 +58,10 @@ def split(epsilon: float, users: int, cells: int) -> Split | None:
     With N = epsilon users: min(0.2, 40/N) for the centre; min(0.25, max(r/(1 + r), 25/N)) with
     r = sqrt(0.3/cells) for the radius; k = min(0.35 users, max(3 cells/(epsilon_noise),
     10/epsilon_radius)).
-
-    Source: docs/theory/user-clipped.md#parts-of-the-budget.
     """
     if not epsilon > 0 or users < 1 or cells < 1:
         raise InputError(
-            f"epsilon {epsilon:g}, {users} users and {cells} cells",
-            "each above 0",
-            "give counts of records that there are",
+            f"epsilon {epsilon:g}, {users} users and {cells} cells", "give numbers above 0"
         )
     everyone = epsilon * users
     if everyone < (60 if cells == 1 else 75):
@@ -91,8 +85,6 @@ def rounds(epsilon: float, delta: float, users: int, members: int, cells: int) -
     Two if there is a delta, there are at least 250 cells, N = epsilon users is at least 1000, and
     normal noise is at least 1.3 times smaller than Laplace noise for a user in the mean number d
     of cells: sqrt(pi rho d) at least 1.3 times 0.8 epsilon, rho what (0.8 epsilon, delta) pays for.
-
-    Source: docs/theory/user-clipped.md#one-round-or-two.
     """
     if not delta or cells < _MANY or epsilon * users < _ENOUGH:
         return 1
@@ -105,8 +97,6 @@ def clipped_users(wanted: float, users: int, selecting: float) -> int:
 
     min(0.35 users, max(wanted, 10/epsilon_radius)), rounded downwards: a rank that the selection
     can find.
-
-    Source: docs/theory/user-clipped.md#parts-of-the-budget.
     """
     return max(1, math.floor(min(0.35 * users, max(wanted, 10 / selecting))))
 
@@ -116,8 +106,6 @@ def balancing_users(distance: float, cells: int, each: float) -> float:
 
     e = distance sqrt(pi/2) is the loss of Laplace noise of the same mean size. A vector of `each`
     equal deviations that is shortened by one in l2 is shortened by sqrt(each) in l1.
-
-    Source: docs/theory/user-clipped.md#gaussian-noise.
     """
     return 3 * cells / (distance * math.sqrt(math.pi / 2 * each))
 
@@ -127,7 +115,5 @@ def hidden_radii(ratio: float) -> float:
 
     Values whose bounds lie far beyond the radius may have tails as long. No tail is known to be
     shorter, so this is a judgement, measured in `shoal bench typical`, and no bound.
-
-    Source: docs/theory/user-clipped.md#intervals.
     """
     return max(1.0, 1.0 + math.log2(ratio / _NEAR) / 2)

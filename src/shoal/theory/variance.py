@@ -1,11 +1,8 @@
 """How far one user can move a variance, and how far dropping records can, over the squared width.
 
 Both are V(k, n): what changing, or leaving out, k of n values does to Var = sum (x - f)^2 / n.
-
 Source: docs/theory/variance.md.
 """
-
-from __future__ import annotations
 
 import math
 
@@ -93,9 +90,8 @@ def mass_bias(missing: Floats, distance: Floats) -> Floats:
 
     If mass d is missing and no weight exceeds its share, the variance with the missing mass in the
     middle, plus d (1 - d)/4, is off by at most d (1 - d)/2, or 1/8 from d = 1/2 on. If weights sum
-    to 1 and differ from the shares by a mass d, by at most V(d) = d (1 - d), or 1/4.
-
-    Source: docs/theory/variance.md#weighted-users-and-missing-mass.
+    to 1 and differ from the shares by a mass d, by at most V(d) = d (1 - d), or 1/4
+    (docs/theory/variance.md#weighted-users-and-missing-mass).
 
     `missing`: 1 - W of each cell, shape (cells,), as a part of the whole; `distance`: mass by which
     weights, with the missing mass, and shares differ; same shape; returns as a part of U^2/4, same

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal import checks
 from shoal.errors import InputError
-from shoal.theory.label_privacy import replacement_for, response_epsilon
+from shoal.theory.randomised_response import replacement_for, response_epsilon
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.theory.response_variance import given_prior, with_uniform_prior
+from shoal.theory.randomised_response import given_prior, with_uniform_prior
 from shoal.trials.parameters import ONE
 from shoal.trials.response import prior_of
 

@@ -1,7 +1,7 @@
 """Paper 003, experiment 5 (figure 5): what Cluster-DP adds to the variance, within its bounds.
 
 The paper prints A(x), the second part of its bound, in three forms that differ (erratum 16). Ours
-is proved anew (`shoal.theory.response_variance.at_most`).
+is proved anew (`shoal.theory.randomised_response.at_most`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.theory import response_variance, trial_variance
+from shoal.theory import randomised_response, trial_variance
 from shoal_studies import drawing
 from shoal_studies import trial_lines as lines
 from shoal_studies.study import Outcome, Row, Study, short, span, verdict
@@ -67,7 +67,7 @@ def bounds(population: Population, parameters: Parameters) -> dict[str, float]:
     spread = np.column_stack([population.spread, population.spread])
     sizes, levels, lam = population.sizes, population.levels, parameters.lam
     first = trial_variance.of_effects((1 / (1 - lam) ** 2 - 1) * spread, sizes)[0]
-    unit = response_variance.at_most(
+    unit = randomised_response.at_most(
         sizes, levels, lam=lam, floor=parameters.gamma, sigma=parameters.sigma, spread=spread
     )
     found = {_FIRST: float(first), _OURS: float(trial_variance.of_effects(unit, sizes)[0])}

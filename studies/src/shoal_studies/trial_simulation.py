@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from shoal.theory import response_variance, trial_variance
+from shoal.theory import randomised_response, trial_variance
 from shoal.trials.parameters import ONE
 from shoal.trials.response import prior_of
 
@@ -148,7 +148,7 @@ class Randomised:
         drawn = random.multinomial(sizes - kept.sum(axis=-1), prior)
         response = (kept + drawn) @ levels / sizes
         debiased = (response - lam * (prior @ levels)) / (1 - lam)
-        unit = response_variance.given_prior(counts.astype(np.float64), prior, levels, lam)
+        unit = randomised_response.given_prior(counts.astype(np.float64), prior, levels, lam)
         added = ((unit + rounding) * draws.share).sum(axis=(1, 2))
         return draws.estimate(debiased), added
 

@@ -13,7 +13,7 @@ import numpy as np
 from shoal.cells.draw import exact_numbers
 from shoal.cells.estimates import Estimates
 from shoal.cells.planner import plan_means
-from shoal.cells.simulation.simulate import made_up
+from shoal.cells.simulation import made_up
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.privacy.noise import Simulated
 from shoal_studies.measure import Curve

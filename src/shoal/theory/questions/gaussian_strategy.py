@@ -6,8 +6,6 @@ vectors v_i of all units.
 Source: docs/theory/questions.md#gaussian-noise.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

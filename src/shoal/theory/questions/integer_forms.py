@@ -6,8 +6,6 @@ discrete Laplace noise of 2^j steps. Sums of rows of B may be clipped to public 
 Source: docs/theory/questions.md#forms-in-whole-numbers.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

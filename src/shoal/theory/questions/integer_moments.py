@@ -7,8 +7,6 @@ Laplace noise of the same 2^j steps.
 Source: docs/theory/questions.md#second-moments-in-whole-numbers.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -6,8 +6,6 @@ own, plus discrete Laplace noise of scale 2^j steps. Floating point decides noth
 Source: docs/theory/questions.md#in-whole-numbers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 

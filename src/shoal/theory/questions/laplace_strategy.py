@@ -6,8 +6,6 @@ sensitivity vectors v_i of all units; answers are their least squares estimates.
 Source: docs/theory/questions.md#laplace-noise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ several Laplace variables.
 Source: docs/theory/questions.md#an-honest-interval.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -3,8 +3,6 @@
 Source: docs/theory/questions.md#variances-as-forms.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

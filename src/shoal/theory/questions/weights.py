@@ -6,8 +6,6 @@ clusters and covariates.
 Source: docs/theory/questions.md#rows-of-weights.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import DocumentError, InputError
-from shoal.theory.label_privacy import ratio_for
+from shoal.theory.randomised_response import ratio_for
 from shoal.trials.best_table.columns import Program
 from shoal.trials.best_table.integer_table import IntegerTable
 from shoal.trials.best_table.whole_numbers import whole_table

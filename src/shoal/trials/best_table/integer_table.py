@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal import documents
 from shoal.errors import InputError
-from shoal.theory.label_privacy import ratio_epsilon
+from shoal.theory.randomised_response import ratio_epsilon
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

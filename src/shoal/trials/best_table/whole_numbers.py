@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import InputError
-from shoal.theory.label_privacy import ratio_for
+from shoal.theory.randomised_response import ratio_for
 from shoal.trials.best_table.integer_table import ONE, IntegerTable, above_lowest
 
 if TYPE_CHECKING:

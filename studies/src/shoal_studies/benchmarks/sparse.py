@@ -10,7 +10,7 @@ from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
 from shoal.cells.planner import plan_means
 from shoal.cells.posterior import values_of
-from shoal.cells.simulation.simulate import made_up
+from shoal.cells.simulation import made_up
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.privacy.noise import Simulated
 from shoal_studies.occupancies import sparse_cells

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.cells.assumptions import NAIVE
 from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
 from shoal.cells.plan_warnings import plan_warnings
 from shoal.cells.planner import make_plan, plan_means
 from shoal.cells.posterior import values_of
 from shoal.cells.request import Request
-from shoal.cells.simulation.naive import NAIVE
 from shoal.cells.typical_error import typical_errors
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated

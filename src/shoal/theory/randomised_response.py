@@ -1,21 +1,119 @@
-"""Variance of debiased randomised responses: exact given the prior, and bounds from public numbers.
+"""Randomised responses: what one costs, exactly, and the variance of debiased ones.
 
-A unit with outcome y keeps it with probability 1 - lambda, else draws from the prior q. The
-debiased response omega = (response - lambda sum y q) / (1 - lambda) has mean y
-(docs/theory/trials.md#debiased-responses). All variances here are averages over the units of a
-group, in the outcome's unit squared; `shoal.theory.trial_variance` adds them up over groups.
+A unit with outcome y keeps it with probability k = 1 - lambda, else draws from a prior q whose
+least probability is gamma: every outcome is then given with at least lambda gamma. The debiased
+response omega = (response - lambda sum y q) / (1 - lambda) has mean y. Variances are averages over
+the units of a group, in the outcome's unit squared; `shoal.theory.trial_variance` adds them up over
+groups. Source: docs/theory/trials.md#what-it-costs and #debiased-responses.
 """
 
-from __future__ import annotations
+import math
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from shoal.errors import InputError
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Three units in the last place cover a logarithm or exponential and the conversions around it.
+_SAFETY = 3 * Fraction(1, 2**52)
+_TINY = Fraction(1, 2**60)
 # Priors are whole numbers of 2^-32: rounding moves at most one such part a level.
 _PART = 2.0**-32
+
+
+def response_epsilon(keep: Fraction, least: Fraction, delta: Fraction = Fraction(0)) -> Fraction:
+    """The loss of one response: ln(1 + (k - delta)/(lambda gamma)), at least 0, rounded upwards.
+
+    For any two outcomes the probabilities of a response differ by at most k, where the smaller one
+    is at least lambda gamma: P - e^epsilon P' <= k + lambda gamma (1 - e^epsilon), which is at most
+    delta for this epsilon (paper 003, Theorem 3.1; docs/theory/trials.md#what-it-costs; erratum
+    12).
+
+    `keep`: k = 1 - lambda, from 0 to 1; `least`: lambda gamma, from 0 to 1; returns the privacy
+    loss, never below the exact one.
+    """
+    _check(keep, least, delta)
+    if keep <= delta:
+        return Fraction(0)
+    if least == 0:
+        raise InputError(
+            "responses that may be told from another outcome's for certain",
+            "raise the floor or replace more outcomes",
+        )
+    return _log1p_up((keep - delta) / least)
+
+
+def ratio_epsilon(ratio: Fraction) -> Fraction:
+    """The loss of a response whose probabilities differ by at most this ratio, rounded upwards.
+
+    ln(ratio): the definition of pure differential privacy for a finite table
+    (docs/theory/best-table.md#in-whole-numbers).
+
+    Returns the privacy loss, never below the exact one.
+    """
+    if ratio < 1:
+        raise InputError(f"a ratio of {float(ratio):.6g}", "give the larger over the smaller")
+    return _log1p_up(ratio - 1)
+
+
+def ratio_for(epsilon: Fraction) -> Fraction:
+    """A rational ratio, hardly below e^epsilon, that costs at most epsilon by `ratio_epsilon`."""
+    if epsilon <= 0:
+        raise InputError(f"epsilon {float(epsilon):.6g}", "give a number above 0")
+    more = _expm1_down(epsilon)
+    while _log1p_up(more) > epsilon:
+        more *= 1 - _SAFETY
+    return 1 + more
+
+
+def replacement_for(epsilon: Fraction, delta: Fraction, floor: Fraction, bits: int) -> int:
+    """The least l of 2^bits with which replacing with probability l/2^bits costs at most epsilon.
+
+    lambda >= (1 - delta)/(1 + gamma (e^epsilon - 1)), rounded upwards.
+
+    `floor`: gamma, the least probability of the public distribution, above 0.
+    """
+    if epsilon < 0 or not 0 < floor <= 1 or not 0 <= delta < 1:
+        raise InputError(
+            f"epsilon {float(epsilon):.6g}, delta {float(delta):.6g}, floor {float(floor):.6g}",
+            "give an epsilon from 0, a delta from 0 to below 1, and a floor above 0",
+        )
+    number: int = math.ceil(2**bits * (1 - delta) / (1 + floor * _expm1_down(epsilon)))
+    while response_epsilon(
+        1 - Fraction(number, 2**bits), Fraction(number, 2**bits) * floor, delta
+    ) > max(epsilon, Fraction(0)):
+        number += 1
+    return number
+
+
+def _check(keep: Fraction, least: Fraction, delta: Fraction) -> None:
+    if not (0 <= keep <= 1 and 0 <= least <= 1 and 0 <= delta < 1):
+        raise InputError(
+            f"probabilities {float(keep):.6g}, {float(least):.6g} and {float(delta):.6g}",
+            "give numbers from 0 to 1",
+        )
+
+
+def _log1p_up(value: Fraction) -> Fraction:
+    """Not below ln(1 + value)."""
+    if value > Fraction(10) ** 300:
+        # ln(1 + a/b) <= ln 2 (bits of a - bits of b + 2) needs no floating-point number of a/b.
+        bits = (1 + value).numerator.bit_length() - (1 + value).denominator.bit_length() + 1
+        return Fraction(math.log(2)) * bits * (1 + _SAFETY)
+    if value < _TINY:
+        # ln(1 + x) <= x, which is exact where floating-point numbers end.
+        return value
+    return Fraction(math.log1p(float(value))) * (1 + _SAFETY)
+
+
+def _expm1_down(value: Fraction) -> Fraction:
+    """Not above e^value - 1; constant where floating-point numbers end."""
+    capped = min(float(value), 700.0)
+    return Fraction(math.expm1(capped)) * (1 - _SAFETY)
 
 
 def given_prior(counts: Ints | Floats, prior: Floats, levels: Floats, lam: float) -> Floats:
