@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from shoal.cells.document import question_of
-from shoal.cells.results import to_results
 
 import shoal
 from shoal import mean, trials, unbiased
 from shoal.cells.estimates import Estimates
+from shoal.cells.plan_facts import PlanFacts
+from shoal.cells.plan_file import question_of
+from shoal.cells.release import results_of
 from shoal.documents import canonical_bytes
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
@@ -89,21 +90,26 @@ def test_every_number_that_can_be_drawn_can_be_written(
             assert found.table(confidence).num_rows >= 3
 
 
+def with_scale(plan: PlanFacts, scale: np.ndarray) -> PlanFacts:
+    """The same plan with other noise."""
+    return PlanFacts(plan.counts, plan.request, dataclasses.replace(plan.decision, scale=scale))
+
+
 @pytest.mark.parametrize("scale", [2.0**100, 2.0**90])
 @pytest.mark.parametrize("name", ["balanced-joint", "balanced-gaussian-all"])
 def test_the_widest_noise_that_a_plan_may_have(name: str, scale: float) -> None:
     """Noise as wide as any plan's, and its square, are numbers."""
     plan = methods.plan(methods.tied(3, 14, 3), {**methods.METHODS[name], "bounds": (-FAR, FAR)}, 4)
-    wide = dataclasses.replace(plan, relative_scale=np.full_like(plan.decision.scale, scale))
+    wide = with_scale(plan, np.full_like(plan.decision.scale, scale))
     about = methods.records(methods.tied(3, 14, 3)).describe()
     for place in ENDS:
         numbers = Estimates(wide, [place] * wide.numbers.n_numbers, None)
         with np.errstate(all="raise", under="ignore"):
             question = question_of(wide, about, "who", "x")
-            made = make_manifest(question, to_results(numbers), simulated=True)
+            made = make_manifest(question, results_of(numbers), simulated=True)
         assert _finite(json.loads(canonical_bytes(made)))
     with pytest.raises(InputError):
-        dataclasses.replace(plan, relative_scale=plan.decision.scale * 0 + 2.0**101)
+        with_scale(plan, plan.decision.scale * 0 + 2.0**101)
 
 
 @pytest.mark.parametrize("bounds", WIDEST)

@@ -198,10 +198,10 @@ def _middle(numbers: NDArray[np.float64]) -> float:
 
 
 def _about(plan: Plan, job: _Job) -> None:
-    from shoal.cells.warnings import warnings
+    from shoal.cells.plan_warnings import plan_warnings
 
     show(f"  {plan.method}, {job.title}: chosen for the typical error")
-    for sentence in warnings(plan):
+    for sentence in plan_warnings(plan):
         show(fill(sentence, 88, initial_indent="    ", subsequent_indent="    "))
 
 
