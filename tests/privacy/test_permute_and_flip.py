@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
+from shoal.cells import ranges as private_ranges
 from shoal.cells import weights
 from shoal.cells.methods import method_of
 from shoal.cells.private_sums import PrivateMeans
-from shoal.cells.ranges import Range, ends, one_interval
+from shoal.cells.ranges import Interval, ends
 from shoal.data.aggregate import Aggregate
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.privacy import permute_and_flip as selection
@@ -136,8 +137,8 @@ def test_erratum_8_levy_with_wrap_around_spends_twice_as_printed() -> None:
     """Exact probabilities: e^(-eps c/4) with two arrays of one user costs eps, not eps/2."""
     epsilon = 1.0
     # The second user fills the end of one array and begins another.
-    made = weights.wrap_around(np.array([2, 2, 2]), 3)
-    assert (made.user == 1).sum() == 2
+    user, _, _, _ = weights.wrap_around(np.array([2, 2, 2]), 3)
+    assert (user == 1).sum() == 2
     # Among forty arrays in the highest of two bins, such a user moves two from the lowest.
     low, high = np.array([0, 0, *[TOP] * 40]), np.array([TOP, TOP, *[TOP] * 40])
     cost_low = -selection.middle_scores(low, 2, TOP)
@@ -154,7 +155,7 @@ def test_erratum_8_levy_with_wrap_around_spends_twice_as_printed() -> None:
 def test_candidates_cover_the_range_at_every_width(halvings: int) -> None:
     """Whole-number ends inside 0..top, even spans, and every point within a quarter of a centre."""
     top = 1 << 20
-    low, high, steps = one_interval.candidates(halvings, top)
+    low, high, steps = private_ranges.candidates(halvings, top)
     assert low.min() == 0
     assert high.max() == top
     assert ((high - low) % 2 == 0).all()
@@ -174,20 +175,20 @@ def test_adaptive_scores_count_weight_inside(cells: int, bits: int) -> None:
     users = np.tile(np.arange(size), cells)
     counts = rng.integers(1, 9, size * cells)
     occupancy = shoal.Counts.from_counts(users, np.repeat(np.arange(cells), size), counts)
-    mechanism = method_of("adaptive").mechanism(Lattice(Bounds(0, 1), bits))
-    every = np.arange(cells)
-    parameters = mechanism.parameters(occupancy, every, np.full(cells, 20.0))
-    design = mechanism.design(occupancy, every, parameters)
+    method, every = method_of("adaptive"), np.arange(cells)
+    parameters = method.parameters(occupancy, every, np.full(cells, 20.0), bits)
+    design = method.weigh(occupancy, every, parameters)
     assert design.widened == (cells == 1)
     sums = rng.integers(0, (occupancy.count << bits) + 1)
     centred = sums - (occupancy.count << (bits - 1))
     contributions = PrivateMeans(
-        design, Aggregate(occupancy, mechanism.lattice, centred, np.zeros_like(centred))
+        design,
+        Aggregate(occupancy, Lattice(Bounds(0, 1), bits), centred, np.zeros_like(centred)),
     )
-    low, high, steps = one_interval.candidates(10, contributions.top)
-    found = one_interval._inside(contributions, low, high, steps)
-    say = one_interval._say(design)
+    low, high, steps = private_ranges.candidates(10, contributions.top)
+    found = private_ranges._votes_inside(contributions, low, high, steps)
+    say = private_ranges._votes(design)
     for at in rng.choice(len(low), 300).tolist():
-        lows, highs = ends(design, Range(low[[at] * cells], high[[at] * cells]))
+        lows, highs = ends(design, Interval(low[[at] * cells], high[[at] * cells]))
         inside = (contributions.means >= lows) & (contributions.means <= highs)
         assert found[at] == say[inside].sum()

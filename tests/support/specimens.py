@@ -112,11 +112,10 @@ def _cells() -> Iterator[tuple[str, bytes]]:
         with always_gaussian():
             plan = methods.plan(large, wanted)
         release = plan.release(methods.records(large), noise=NOISE)
-        parameters = release.manifest["plan"]["mechanism"]["parameters"]
-        first, last = parameters["radii"]
+        first, last = plan.parameters["radii"]
         assert last - first > 1
         assert plan.gaussian == ("gaussian" in name)
-        assert (parameters.get("first_ball", [0])[0] > 0) == ("2 rounds" in name)
+        assert (plan.rounds > 1) == ("2 rounds" in name)
         yield name, release.document
 
 

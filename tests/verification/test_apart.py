@@ -1,4 +1,4 @@
-"""The second opinion stands on the ground alone, in its source and when it runs."""
+"""The recount stands on the ground alone when it runs."""
 
 from __future__ import annotations
 
@@ -12,17 +12,15 @@ pytestmark = pytest.mark.unit
 GROUND = {"checks", "documents", "errors", "files", "verification"}
 LOADED = """
 import sys
-import shoal.verification.verify
+import shoal.verification.recount
 print(*sorted(name for name in sys.modules if name.startswith("shoal")))
 """
 
 
-def test_verification_loads_nothing_that_it_judges() -> None:
-    """Importing the verifier loads no module of the planner or the mechanisms."""
+def test_the_recount_loads_nothing_that_it_judges() -> None:
+    """Importing it loads no module of the planner or the mechanisms."""
     ran = subprocess.run(
         [sys.executable, "-c", LOADED], capture_output=True, text=True, check=True
     ).stdout.split()
-    assert "shoal.verification.cells.losses" in ran
-    assert "shoal.verification.trials.privacy" in ran
-    assert "shoal.verification.means.bounds" in ran
+    assert "shoal.verification.recount.cells_loss" in ran
     assert {name.split(".")[1] for name in ran if "." in name} <= GROUND

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from shoal import documents, files
+from shoal import checks, documents, files
+from shoal.documents.strict_json import strict
 from shoal.errors import DocumentError
 from shoal.privacy.budget import from_text, round_up
 from shoal.release.question import SCHEMA
@@ -69,13 +70,16 @@ class Release(Generic[PlanT, Drawn]):
         Guarantees: G-LEDGER.
         """
         data = documents.read_bytes(path, "manifest")
-        found = cls.read(data, f"manifest {str(path)!r}")
-        if found["kind"] != cls.kind:
+        what = f"manifest {str(path)!r}"
+        found = strict(data, what)
+        kind = found.get("kind") if isinstance(found, dict) else None
+        if isinstance(kind, str) and kind != cls.kind:
             raise DocumentError(
-                f"a manifest of the kind {found['kind']}",
+                f"a manifest of the kind {checks.shown(kind)}",
                 f"one of the kind {cls.kind}",
                 "give another file, or load it with the class of its kind",
             )
+        cls.read(data, what)
         # An absolute path, whatever the working folder is later.
         loaded = cls(data, loaded=True, inputs={"manifest": os.path.abspath(path)})
         # What cannot be read is refused here, not when somebody looks at it.

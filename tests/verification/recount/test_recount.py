@@ -184,9 +184,9 @@ def test_what_is_no_manifest_is_an_error_of_ours() -> None:
     manifest = dict(specimens.each("cells: balanced"))["cells: balanced"]
     for path, value in [
         (("kind",), "nothing"),
-        (("plan", "occupancy", "cell", "length"), 1),
-        (("plan", "occupancy", "cell", "data"), "AAAA"),
-        (("plan", "numbers", "cell"), [99]),
+        (("plan", "counts", "cell", "length"), 1),
+        (("plan", "counts", "cell", "data"), "AAAA"),
+        (("plan", "decision", "status"), []),
         (("guarantee", "epsilon"), "1/0"),
         (("results", 0, "steps"), None),
     ]:
