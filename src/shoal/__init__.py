@@ -20,11 +20,10 @@ if TYPE_CHECKING:
     __version__: str
 
     from shoal import bounds, mean, trials, unbiased
+    from shoal.cells.assumptions import Normal
     from shoal.cells.plan import Plan, plan
     from shoal.cells.release import Release
-    from shoal.cells.simulation.compare import compare
-    from shoal.cells.simulation.distributions import Normal
-    from shoal.cells.simulation.simulate import simulate
+    from shoal.cells.simulation import compare, simulate
     from shoal.data.cell_rules import bins, date, hexagon, hour_of_day, month, timeslot, weekday
     from shoal.data.occupancy import Counts
     from shoal.data.records import Records
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Bounds": "shoal.data.value_lattice",
     "Ledger": "shoal.privacy.ledger",
-    "Normal": "shoal.cells.simulation.distributions",
+    "Normal": "shoal.cells.assumptions",
     "Counts": "shoal.data.occupancy",
     "Plan": "shoal.cells.plan",
     "Records": "shoal.data.records",
@@ -47,14 +46,14 @@ _HOME = {
     "ShoalError": "shoal.errors",
     "Simulated": "shoal.privacy.noise",
     "bins": "shoal.data.cell_rules",
-    "compare": "shoal.cells.simulation.compare",
+    "compare": "shoal.cells.simulation",
     "date": "shoal.data.cell_rules",
     "hexagon": "shoal.data.cell_rules",
     "hour_of_day": "shoal.data.cell_rules",
     "month": "shoal.data.cell_rules",
     "picture": "shoal.pictures",
     "plan": "shoal.cells.plan",
-    "simulate": "shoal.cells.simulation.simulate",
+    "simulate": "shoal.cells.simulation",
     "timeslot": "shoal.data.cell_rules",
     "verify": "shoal.manifest_check",
     "weekday": "shoal.data.cell_rules",

@@ -9,7 +9,7 @@ import pytest
 import shoal
 from shoal import mean
 from shoal.cells.posterior import values_of
-from shoal.cells.simulation.simulate import made_up
+from shoal.cells.simulation import made_up
 from shoal.cells.typical_error import (
     CELLS,
     SPREAD,

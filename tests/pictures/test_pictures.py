@@ -137,20 +137,32 @@ def test_every_statistic_has_a_panel() -> None:
 def test_a_frontier_shows_errors_at_the_losses_spent() -> None:
     """The worst cells left, the median cells right; the bound is dashed."""
     plan = shoal.plan(OCCUPANCY, method="balanced", bounds=(0, 9), epsilon=2)
-    frontier = plan.frontier(["balanced", "user_clipped"], [1, 2, 4])
-    for axis, name in zip(of_cells.draw_frontier(frontier).axes, ("worst", "median"), strict=True):
+    found = plan.frontier(["balanced", "user_clipped"], [1, 2, 4])
+    table = found.table().to_pandas()
+    for axis, name in zip(of_cells.draw_comparison(found).axes, ("worst", "median"), strict=True):
         lines = {str(line.get_label()): line for line in axis.lines}
-        points = frontier.of("balanced")
-        assert np.allclose(lines["balanced"].get_xdata(), [each.plan.epsilon for each in points])
-        assert np.allclose(
-            lines["balanced"].get_ydata(), [getattr(each.figures, name) for each in points]
-        )
-        assert lines["user_clipped: only noise, not certified"].get_linestyle() == ":"
-        bound = lines["lower bound, each cell alone"]
-        assert np.allclose(
-            bound.get_ydata(), [getattr(each.figures, name) for each in frontier.bounds]
-        )
-        assert bound.get_linestyle() == "--"
+        for method, style in (("balanced", "-"), ("lower bound, each cell alone", "--")):
+            rows, line = table[table["method"] == method], lines[method]
+            assert line.get_linestyle() == style
+            assert np.allclose(np.asarray(line.get_xdata(), float), rows["spent"])
+            assert np.allclose(np.asarray(line.get_ydata(), float), rows[name])
+        noise, rows = lines["user_clipped: only noise, not certified"], table.iloc[3:6]
+        assert noise.get_linestyle() == ":"
+        assert np.allclose(np.asarray(noise.get_ydata(), float), rows[f"noise_{name}"])
+
+
+def test_typical_errors_are_drawn_by_method_or_by_loss() -> None:
+    """A row each at one loss, the smallest on top; a curve each at several."""
+    asked = {"bounds": (0, 9), "methods": ["balanced", "midpoint"], "repetitions": 3}
+    values = shoal.Normal(4, 1)
+    for epsilon in (1, [1, 2]):
+        found = shoal.simulate(OCCUPANCY, values, epsilon=epsilon, **asked)  # type: ignore[arg-type]
+        [axis] = of_cells.draw_comparison(found).axes
+        errors = found.table()["typical_error"].to_numpy()
+        if epsilon == 1:
+            assert np.allclose(axis.lines[0].get_xdata(), errors[::-1])
+        else:
+            assert np.allclose(axis.lines[1].get_ydata(), errors[[0, 2]])
 
 
 def test_trials_and_questions_show_their_intervals(tmp_path: Path) -> None:

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import csv
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from shoal_studies import collections, values
+from shoal_studies import measure as studies_measure
 from shoal_studies.benchmarks.few_cells import KINDS, RANGES, SHAPES
 from shoal_studies.lines import ADAPTIVE, ARRAY_MEDIAN, BASELINE, PAPERS, QUANTILE, Line
 from shoal_studies.measure import QUICK, Effort, Setting, _part, _Task, measure
 from shoal_studies.registry import STUDIES, find
 from shoal_studies.values import BOUNDS, WIDTH
 
+from shoal.cells import simulation
 from shoal.cells.bounding import caps, grouping
-from shoal.cells.simulation.simulate import Measured, _Trial
 from shoal.cli.main import main
 from shoal.errors import InputError
 from tests.support.loop import loop_over
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from shoal.cells.comparison import Comparison
 
 # All studies at once take a minute and a half.
 pytestmark = [pytest.mark.study, pytest.mark.full]
@@ -216,13 +219,13 @@ def test_distributions_of_the_papers() -> None:
 def turns(monkeypatch: pytest.MonkeyPatch) -> list[list[float]]:
     """The error on every data set, one list a line, of whatever is measured in this process."""
     kept: list[list[float]] = []
-    measured = _Trial.measured
 
-    def keep(trial: _Trial) -> Measured:
-        kept.append(trial.turns)
-        return measured(trial)
+    def keep(*counts: Any, **options: Any) -> Comparison[Any]:
+        found = simulation.simulate(*counts, **options)
+        kept.extend(row.turns.tolist() for row in found.rows if row.turns is not None)
+        return found
 
-    monkeypatch.setattr(_Trial, "measured", keep)
+    monkeypatch.setattr(studies_measure, "simulate", keep)
     return kept
 
 

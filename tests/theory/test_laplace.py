@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from typing import Any
 
 import mpmath
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import integrate
 
 from shoal.errors import InputError
 from shoal.theory import laplace
@@ -52,3 +56,22 @@ def test_tail_quantile_refuses_what_is_no_probability(beta: float) -> None:
     """An interval at confidence 0 or 1 does not exist."""
     with pytest.raises(InputError, match="an error probability of"):
         laplace.tail_quantile(1.0, beta)
+
+
+@given(st.floats(-1, 2), st.floats(0.05, 2), st.floats(-0.5, 1.5), st.floats(0, 0.4))
+def test_the_expected_error_is_the_integral(
+    centre: float, scale: float, truth: float, low: float
+) -> None:
+    """Against quadrature of |clip(c + z) - f| times the Laplace density."""
+    high = low + 0.5
+
+    def weighed(z: float) -> float:
+        clipped = min(max(centre + z, low), high)
+        return abs(clipped - truth) * math.exp(-abs(z) / scale) / (2 * scale)
+
+    kinks = sorted({0.0, low - centre, high - centre, min(max(truth, low), high) - centre})
+    ends = [kinks[0] - 60 * scale, *kinks, kinks[-1] + 60 * scale]
+    exact = sum(integrate.quad(weighed, a, b)[0] for a, b in itertools.pairwise(ends))
+    one = np.ones(1)
+    found = laplace.clamped_error(centre * one, scale * one, truth * one, low * one, high * one)
+    assert math.isclose(float(found[0]), exact, rel_tol=1e-6, abs_tol=1e-9)

@@ -11,8 +11,8 @@ import numpy as np
 from shoal import checks, documents, files
 from shoal.cells import document as plan_document
 from shoal.cells.chosen_request import chosen_request
+from shoal.cells.comparison import compare_plans
 from shoal.cells.derived import planned
-from shoal.cells.frontier.explore import compare_plans
 from shoal.cells.largest_error import part_of_range
 from shoal.cells.plan_views import PlanViews
 from shoal.cells.planner import decide
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
     from dp_accounting.dp_event import DpEvent
 
-    from shoal.cells.frontier.explore import Choice, Progress
-    from shoal.cells.frontier.frontier import Frontier
+    from shoal.cells.comparison import Choice, Comparison, Progress
     from shoal.privacy.budget import Amount
     from shoal.privacy.ledger import Ledger
     from shoal.privacy.noise import Simulated
@@ -117,7 +116,7 @@ class Plan(PlanViews):
         methods: Sequence[str | Choice] | None = None,
         epsilons: Sequence[Amount] | None = None,
         progress: Progress | None = None,
-    ) -> Frontier[Plan]:
+    ) -> Comparison[Plan]:
         """Error against epsilon for several methods on these counts, before a value is read.
 
         Every plan has this one's occupancy, bounds, statistics, public rules and weights, and keeps

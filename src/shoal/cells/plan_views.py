@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from shoal import checks
 from shoal.cells.plan_facts import PlanFacts
-from shoal.cells.simulation.compare import compare_methods
+from shoal.cells.simulation import compare_methods
 from shoal.cells.table import plan_table
 from shoal.cells.text import describe, summary
 from shoal.cells.typical_error import typical_errors
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from shoal.cells.frontier.explore import Choice
-    from shoal.cells.simulation.compare import Comparison
-    from shoal.cells.simulation.distributions import Distribution
+    from shoal.cells.assumptions import Distribution
+    from shoal.cells.comparison import Choice, Comparison
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +108,7 @@ class PlanViews(PlanFacts):
         *,
         assumed: Distribution | None = None,
         repetitions: int | None = None,
-    ) -> Comparison:
+    ) -> Comparison[PlanFacts]:
         """This plan's method, all others and what anybody writes by hand, by their typical errors.
 
         See `shoal.compare`: on this plan's counts, bounds and epsilon, for means of all cells. No

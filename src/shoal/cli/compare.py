@@ -88,7 +88,7 @@ def _assumed(
     from dataclasses import replace
 
     import shoal
-    from shoal.cells.simulation.compare import usual
+    from shoal.cells.assumptions import usual
 
     said = {"deviation": deviation, "between": between, "cells": apart}
     given = {name: each for name, each in said.items() if each is not None}

@@ -11,13 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
-from shoal.cells.frontier.errors import GUESS
-from shoal.cells.frontier.frontier import JOINT_BOUND, LOWER_BOUND, Frontier
-from shoal.cells.frontier.text import over
-from shoal.cells.plan import Plan
+from shoal.cells.comparison import GUESS, JOINT_BOUND, LOWER_BOUND, Comparison
+from shoal.cells.comparison_text import over
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.release import Release
-from shoal.cells.simulation.compare import Comparison
 from shoal.cells.statistics.mean import Mean
 from shoal.cells.typical_error import CELLS, SPREAD, typical_errors
 from shoal.data.occupancy import Counts
@@ -162,55 +159,59 @@ def draw_plan(plan: PlanFacts) -> Figure:
     return figure
 
 
-def draw_comparison(found: Comparison) -> Figure:
-    """Draws the typical error of every method, up to its certified one where it has one."""
-    rows = sorted(found.table().to_pylist(), key=lambda row: -row["typical_error"])
+def draw_comparison(found: Comparison[PlanFacts]) -> Figure:
+    """Draws errors of methods: a row each at one loss where values were drawn, else curves."""
+    if found.assumed is None or len(found.epsilons) > 1:
+        return _draw_curves(found)
+    rows = found.table().to_pylist()[::-1]
     worst = [row["worst_case_error"] if row["certified"] else None for row in rows]
     return shapes.pairs(
-        f"error of every method at epsilon {rows[0]['epsilon']:g}",
+        f"error of every method at epsilon {show(found.epsilons[0])}",
         [row["method"].replace("_", " ") for row in rows],
         "absolute error in the value's unit",
         {"typical": [row["typical_error"] for row in rows], "worst case, certified": worst},
     )
 
 
-def draw_frontier(frontier: Frontier[Plan]) -> Figure:
+def _draw_curves(found: Comparison[PlanFacts]) -> Figure:
     """Draws error against privacy loss, a curve a method: the worst cell and the median cell.
 
-    Grey where guessing does as well; nothing lies below the dashed bound. A method without a
-    certificate is dotted: its noise over the range that it selects.
+    Grey where guessing does as well; nothing lies below the dashed bounds. A method without a
+    certificate is dotted: its noise over the range that it selects. Where values were drawn, the
+    typical error instead.
     """
-    plan = frontier.points[0].plan
-    names = ", ".join(each.name for each in plan.statistics)
-    title = f"What a privacy loss buys: {names} of {len(plan.released)} cells"
-    figure, axes = shapes.new(title, (11.2, 5.2), (1, 2), sharex=True, sharey=True)
-    bounds = [(float(each.spent), each.figures) for each in frontier.bounds]
-    joint = [(float(each.epsilon), each) for each in frontier.joint_bounds]
-    for axis, which in zip(axes, ("worst", "median"), strict=True):
-        for at, method in enumerate(frontier.methods):
-            points = frontier.of(method)
-            certified = points[0].plan.certified
+    table, drawn = found.table().to_pylist(), found.assumed is not None
+    title = f"What a privacy loss buys: {', '.join(found.statistics)}"
+    columns = ("typical_error",) if drawn else ("worst", "median")
+    shape, shared = (1, len(columns)), {"sharex": True, "sharey": True}
+    figure, axes = shapes.new(title, (5.6 * len(columns), 5.2), shape, **shared)
+    looks = {LOWER_BOUND: DARK, JOINT_BOUND: GREY}
+    for axis, column in zip(axes, columns, strict=True):
+        for at, method in enumerate([*found.methods, *looks]):
+            rows = [row for row in table if row["method"] == method]
+            certified = drawn or all(row["certified"] for row in rows)
+            which = column if certified else f"noise_{column}"
+            points = [(row["spent"] or row["epsilon"], row[which]) for row in rows]
             # A plan that releases constants spends nothing, which has no place on the axis.
-            spent = [each.plan.epsilon or float(each.epsilon) for each in points]
-            error = [getattr(each.noise_figures or each.figures, which) for each in points]
-            name = method if certified else f"{method}: only noise, not certified"
-            shapes.curve(axis, spent, error, name, at, "-" if certified else ":")
-        lines: list[tuple[str, str, list[Any]]] = [(LOWER_BOUND, DARK, bounds)]
-        lines += [(JOINT_BOUND, GREY, joint)] if which == "worst" else []
-        for label, colour, drawn in lines:
-            line = np.array([(loss, getattr(figures, which)) for loss, figures in drawn])
-            if len(line):
-                axis.plot(*line.T, "--", color=colour, linewidth=1.4, label=label)
-        axis.set_title(f"the {which} cell", fontsize=10, loc="left")
+            losses, errors = [[each[k] for each in points if each[1] is not None] for k in (0, 1)]
+            if errors and method in looks:
+                axis.plot(losses, errors, "--", color=looks[method], linewidth=1.4, label=method)
+            elif errors:
+                name = method if certified else f"{method}: only noise, not certified"
+                shapes.curve(axis, losses, errors, name, at, "-" if certified else ":")
         axis.set_xlabel("privacy loss epsilon, in total")
         shapes.logarithmic(axis, "x")
     shapes.logarithmic(axes[0], "y")
-    top = max(axes[0].get_ylim()[1], _CAPACITY * GUESS)
-    axes[0].set_ylim(axes[0].get_ylim()[0], top)
-    for axis in axes:
-        axis.axhspan(GUESS, top, color=PALE, zorder=0)
-        axis.axhline(GUESS, color=DARK, linewidth=1, label="guessing the middle: error 1/2")
-    axes[0].set_ylabel(f"worst-case error over {over(frontier).partition(' (')[0]}")
+    if drawn:
+        axes[0].set_ylabel("typical error in the value's unit")
+    else:
+        top = max(axes[0].get_ylim()[1], _CAPACITY * GUESS)
+        axes[0].set_ylim(axes[0].get_ylim()[0], top)
+        for axis, column in zip(axes, columns, strict=True):
+            axis.set_title(f"the {column} cell", fontsize=10, loc="left")
+            axis.axhspan(GUESS, top, color=PALE, zorder=0)
+            axis.axhline(GUESS, color=DARK, linewidth=1, label="guessing the middle: error 1/2")
+        axes[0].set_ylabel(f"worst-case error over {over(found).partition(' (')[0]}")
     shapes.legend(figure, axes[0], columns=3)
     return figure
 
@@ -220,5 +221,4 @@ PLANNED: dict[type, Callable[[Any], Figure]] = {
     Counts: draw_occupancy,
     PlanFacts: draw_plan,
     Comparison: draw_comparison,
-    Frontier: draw_frontier,
 }

@@ -19,7 +19,7 @@ from shoal_studies.values import BOUNDS, WIDTH, Projected, Uniform
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shoal.cells.simulation.distributions import Distribution
+    from shoal.cells.assumptions import Distribution
     from shoal_studies.measure import Curve, Effort
 
 EPSILONS = tuple(round(0.1 * step, 1) for step in range(1, 21))

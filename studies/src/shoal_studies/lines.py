@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from shoal.cells.simulation.simulate import Settings
+    from shoal.cells.comparison import Settings
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from shoal.cells.simulation.simulate import simulate
+from shoal.cells.simulation import simulate
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.cells.simulation.distributions import Distribution
+    from shoal.cells.assumptions import Distribution
     from shoal.cli.progress import Progress
     from shoal.data.occupancy import Counts
     from shoal_studies.lines import Line
@@ -235,6 +235,6 @@ def _part(task: _Task) -> NDArray[np.float64]:
             repetitions=task.repetitions,
             seed=task.seed,
         )
-        numbers = [(row.mean_error, row.standard_error) for row in found.rows]
+        numbers = [(np.mean(row.plain), row.standard_error) for row in found.rows]
         made[:, these] = np.array(numbers).reshape(-1, len(these), 2).transpose(2, 1, 0)
     return made

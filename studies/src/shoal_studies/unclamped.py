@@ -14,7 +14,7 @@ from shoal.cells.draw_of_plan import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.planner import decide
 from shoal.cells.request import mean_request
-from shoal.cells.simulation.simulate import made_up
+from shoal.cells.simulation import made_up
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.privacy.noise import Simulated
 from shoal_studies.measure import Curve

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shoal.cells.simulation.distributions import Normal
+from shoal.cells.assumptions import Normal
 
 if TYPE_CHECKING:
     import numpy as np

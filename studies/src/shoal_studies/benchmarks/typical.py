@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.cells.assumptions import NAIVE
 from shoal.cells.draw_of_plan import drawing_of
 from shoal.cells.estimates import Numbers
 from shoal.cells.objective import choose
@@ -15,7 +16,6 @@ from shoal.cells.planner import decide
 from shoal.cells.posterior import values_of
 from shoal.cells.presets import parts_of
 from shoal.cells.request import mean_request
-from shoal.cells.simulation.naive import NAIVE
 from shoal.cells.typical_error import typical_errors
 from shoal.cells.warnings import warnings
 from shoal.data.value_lattice import Bounds, Lattice

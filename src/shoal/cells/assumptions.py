@@ -1,0 +1,180 @@
+"""What values are assumed to look like, and what anybody writes in ten lines to compare plans with.
+
+Assumptions are those of whoever asks, never fitted to records. What is written by hand is private
+at the stated loss by the simplest accounting, with continuous noise and no lattice: for comparisons
+on made-up values, never for a release.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from shoal import checks
+from shoal.cells.typical_error import CELLS, SPREAD, USERS
+from shoal.theory import user_clipping
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from shoal.data.occupancy import Counts
+    from shoal.data.value_lattice import Bounds
+
+    Floats = NDArray[np.float64]
+    Estimator = Callable[[Counts, Floats, float, np.random.Generator], Floats]
+
+# Sums and products of values this large are numbers.
+_LARGEST = 1e280
+# Values lie around this part of the width unless somebody says more.
+_PLACE = 0.4
+
+
+class Distribution(Protocol):
+    """What draws a value for every record."""
+
+    def __call__(
+        self, rng: np.random.Generator, user: NDArray[np.int64], cell: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """One value a record.
+
+        Args:
+            rng: Source of randomness.
+            user: User of each record.
+            cell: Cell of each record.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Normal values, with parts of the variance between users and between cells.
+
+    Source: docs/theory/adaptive.md#the-cap, where users are exchangeable in the same way.
+
+    Args:
+        mean: Mean of all values, in the value's unit.
+        deviation: Standard deviation of one record of a cell, in the value's unit.
+        between: Part of that variance that lies between users, 0 to 1.
+        cells: Standard deviation of the means of cells, in the value's unit.
+
+    Raises:
+        InputError: A deviation below 0 or a part outside 0 to 1.
+
+    Example:
+        >>> import numpy as np
+        >>> users, cells = np.repeat([0, 1], 5000), np.zeros(10000, np.int64)
+        >>> values = Normal(20.0, 10.0, between=1.0)(np.random.default_rng(1), users, cells)
+        >>> len(np.unique(values))
+        2
+    """
+
+    mean: float
+    deviation: float
+    between: float = 0.0
+    cells: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, least, most in (
+            ("mean", -_LARGEST, _LARGEST),
+            ("deviation", 0, _LARGEST),
+            ("between", 0, 1),
+            ("cells", 0, _LARGEST),
+        ):
+            found = checks.number(getattr(self, name), name, least=least, most=most)
+            object.__setattr__(self, name, found)
+
+    def __str__(self) -> str:
+        """In words, with six significant digits."""
+        parts = [f"standard deviation {self.deviation:g}"]
+        parts += [f"{self.between:.3g} of the variance between users"] if self.between else []
+        parts += [f"means of cells with {self.cells:g}"] if self.cells else []
+        return f"normal values of mean {self.mean:g}, {', '.join(parts)}"
+
+    def __call__(
+        self, rng: np.random.Generator, user: NDArray[np.int64], cell: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """One value a record; a user has one deviation in all cells."""
+        values = self.mean + self.deviation * math.sqrt(1 - self.between) * rng.standard_normal(
+            len(user)
+        )
+        if self.between:
+            of_user = rng.standard_normal(int(user.max()) + 1)
+            values += self.deviation * math.sqrt(self.between) * of_user[user]
+        if self.cells:
+            values += self.cells * rng.standard_normal(int(cell.max()) + 1)[cell]
+        return values
+
+
+def usual(bounds: Bounds) -> Normal:
+    """Returns what is assumed of values if nobody says more: the population of typical errors.
+
+    A sixth of the width in all, of which three tenths of the variance lie between cells and four
+    between users.
+    """
+    wide, own = float(bounds.width) * SPREAD, 1 - CELLS
+    mean = bounds.lo + _PLACE * float(bounds.width)
+    return Normal(mean, wide * own**0.5, USERS / own, wide * CELLS**0.5)
+
+
+def midpoint(occupancy: Counts, mean: Floats, epsilon: float, rng: np.random.Generator) -> Floats:
+    """Returns the middle of the range in every cell, without a look at the data."""
+    del mean, epsilon, rng
+    return np.full(occupancy.n_cells, 0.5)
+
+
+def one_constant(
+    occupancy: Counts, mean: Floats, epsilon: float, rng: np.random.Generator
+) -> Floats:
+    """Returns the mean of all users' means, with Laplace noise of scale U/(users epsilon)."""
+    users = occupancy.n_users
+    own = np.bincount(occupancy.user, occupancy.count * mean) / np.bincount(
+        occupancy.user, occupancy.count
+    )
+    noisy = float(own.mean()) + rng.laplace(0, 1 / (users * epsilon))
+    return np.full(occupancy.n_cells, min(max(noisy, 0.0), 1.0))
+
+
+def laplace_of_users(
+    occupancy: Counts, mean: Floats, epsilon: float, rng: np.random.Generator
+) -> Floats:
+    """Returns users' means, one vote a user, and epsilon in equal parts among a user's cells."""
+    weight = np.ones(len(mean))
+    return _laplace(occupancy, mean, weight, epsilon, rng)
+
+
+def laplace_with_caps(
+    occupancy: Counts, mean: Floats, epsilon: float, rng: np.random.Generator
+) -> Floats:
+    """Returns means of records capped where noise and heavy users err least, in the same parts."""
+    cells = occupancy.n_cells
+    split = np.full(cells, epsilon / int(occupancy.cells_per_user.max()))
+    cap = user_clipping.best_caps(
+        occupancy.cell, occupancy.count, cells, split, penalty=1.0, width=user_clipping.WHOLE_WIDTH
+    )
+    weight = np.minimum(occupancy.count, cap[occupancy.cell]).astype(np.float64)
+    return _laplace(occupancy, mean, weight, epsilon, rng)
+
+
+NAIVE: dict[str, Estimator] = {
+    "midpoint": midpoint,
+    "one constant": one_constant,
+    "Laplace, one vote a user": laplace_of_users,
+    "Laplace, best caps": laplace_with_caps,
+}
+
+
+def _laplace(
+    occupancy: Counts, mean: Floats, weight: Floats, epsilon: float, rng: np.random.Generator
+) -> Floats:
+    cells = occupancy.n_cells
+    total = np.bincount(occupancy.cell, weight, minlength=cells)
+    heaviest = np.zeros(cells)
+    np.maximum.at(heaviest, occupancy.cell, weight)
+    exact = np.bincount(occupancy.cell, weight * mean, minlength=cells) / total
+    split = epsilon / int(occupancy.cells_per_user.max())
+    return np.clip(exact + rng.laplace(0, heaviest / total / split), 0, 1)

@@ -1,0 +1,409 @@
+"""Methods side by side on the same counts, before any value is read.
+
+Certified errors follow from the plans, and `Plan.frontier` compares them at several losses; typical
+errors are measured on values that somebody assumes (`simulation`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from shoal import checks
+from shoal.cells.comparison_text import describe, notes
+from shoal.cells.plan_facts import PlanFacts
+from shoal.cells.presets import METHODS, checked_settings, parts_of
+from shoal.errors import InputError
+from shoal.privacy.budget import check_epsilon, round_up, show
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from shoal.cells.assumptions import Distribution
+    from shoal.privacy.budget import Amount
+
+    Floats: TypeAlias = NDArray[np.float64]
+    Settings: TypeAlias = Mapping[str, str | int | float]
+    Choice: TypeAlias = tuple[str, Settings]
+    Progress: TypeAlias = Callable[[Iterable[tuple[Choice, Fraction]], int],
+                                   Iterable[tuple[Choice, Fraction]]]  # fmt: skip
+
+P = TypeVar("P", bound=PlanFacts)
+LOWER_BOUND, JOINT_BOUND = "lower bound, each cell alone", "lower bound, all cells at once"
+GUESS, GOOD = 1 / 2, 1 / 4
+# What counts as spent, and more than floating point loses.
+_UNSPENT, _FLOATS = Fraction(1, 100), 1e-6
+_STEPS = range(-3, 4)
+_KINDS: dict[pa.DataType, str] = {
+    pa.string(): "method",
+    pa.int64(): "cells below_quarter better_than_guessing",
+    pa.bool_(): "certified",
+    pa.float64(): "epsilon asked spent worst median geometric_mean noise_worst noise_median gap "
+    "typical_error standard_error plain_error worst_case_error",
+}
+_FIELDS = [pa.field(name, kind) for kind, names in _KINDS.items() for name in names.split()]
+
+
+@dataclass(frozen=True, eq=False)
+class Row(Generic[P]):
+    """One method at one loss; without a plan if it is what anybody writes by hand.
+
+    Where values were drawn, `plain` of released numbers and `typical` of values have one mean
+    absolute error a cell, in the value's unit, and `turns` one mean over cells a data set.
+    """
+
+    method: str
+    epsilon: Fraction
+    plan: P | None = None
+    plain: Floats | None = None
+    typical: Floats | None = None
+    turns: Floats | None = None
+
+    @cached_property
+    def error(self) -> Floats | None:
+        """Worst-case error of each cell over the range, (cells,): 1 if nothing is certified."""
+        return None if self.plan is None else _per_cell(self.plan, self.plan.worst_case_error)
+
+    @property
+    def certified(self) -> bool:
+        """Whether its errors hold in every data set."""
+        return self.plan is not None and self.plan.certified
+
+    @property
+    def noise(self) -> Floats | None:
+        """Mean noise of each cell over the range that is selected privately; else None."""
+        return None if self.plan is None or self.certified else self.plan.relative_error
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean over cells of `typical`; not a number after a single data set."""
+        if self.turns is None or len(self.turns) < 2:
+            return math.nan
+        return float(np.std(self.turns, ddof=1) / np.sqrt(len(self.turns)))
+
+    @property
+    def unspent(self) -> bool:
+        """Whether more than a hundredth of the loss is left, by exact accounting."""
+        spent = self.epsilon if self.plan is None else self.plan.exact_epsilon
+        return spent < self.epsilon * (1 - _UNSPENT)
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """Errors over the range that no plan beats: of each cell alone, or of the worst one of all."""
+
+    method: str
+    epsilon: Fraction
+    spent: Fraction
+    error: Floats
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A method that has no plan at a loss, and why."""
+
+    method: str
+    epsilon: Fraction
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(Generic[P]):
+    """Errors of several methods on the same cells: look at it with `print` and `table()`.
+
+    Attributes:
+        rows: One a method and loss.
+        left_out: Methods without a plan at a loss, with the reason.
+        assumed: What draws the values that typical errors are for; None if none were drawn.
+    """
+
+    rows: tuple[Row[P], ...]
+    left_out: tuple[LeftOut, ...] = ()
+    assumed: Distribution | None = None
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Names of the methods, with their settings, in the order asked for."""
+        return tuple(dict.fromkeys(each.method for each in self.rows))
+
+    @property
+    def epsilons(self) -> tuple[Fraction, ...]:
+        """Losses at which methods are compared, rising."""
+        return tuple(sorted({each.epsilon for each in self.rows}))
+
+    @property
+    def statistics(self) -> list[str]:
+        """Names of what is compared."""
+        return next(([one.name for one in each.plan.statistics] for each in self.rows if each.plan),
+                    ["mean"])  # fmt: skip
+
+    def plan(self, method: str, epsilon: Amount) -> P:
+        """The plan of a method at one of the losses, to be looked at, saved or released.
+
+        Args:
+            method: Its name, with its settings, as in `methods`.
+            epsilon: One of the losses in `epsilons`.
+
+        Returns:
+            The plan, which spends at most this loss.
+
+        Raises:
+            InputError: There is none.
+        """
+        exact = check_epsilon(epsilon)
+        for each in self.rows:
+            if (each.method, each.epsilon) == (method, exact) and each.plan is not None:
+                return each.plan
+        raise InputError(
+            f"no plan {checks.shown(method)} at epsilon {checks.shown(epsilon)}",
+            f"{', '.join(self.methods)} at {', '.join(show(each) for each in self.epsilons)}",
+            "choose one of these",
+        )
+
+    @cached_property
+    def bounds(self) -> tuple[Bound, ...]:
+        """Lower bounds where they are known: not where noise is Gaussian.
+
+        Of each cell as if it were alone, and of the worst of all where an optimal plan proves one
+        (docs/theory/limits.md; docs/theory/optimal.md#the-dual-bound).
+        """
+        alone = [_bound_alone(self._at(each), each) for each in self.epsilons]
+        known = [each for each in alone if each is not None]
+        # Gaussian noise may do better than what holds for Laplace noise.
+        found: list[Bound] = [*known]
+        for epsilon in self.epsilons if len(known) == len(alone) else [at.epsilon for at in known]:
+            worst = max(map(_jointly, self._at(epsilon)), default=0.0)
+            if worst > 0:
+                found.append(Bound(JOINT_BOUND, epsilon, epsilon, np.array([worst])))
+        return tuple(found)
+
+    def _at(self, epsilon: Fraction) -> list[Row[P]]:
+        return [each for each in self.rows if each.epsilon == epsilon and each.plan is not None]
+
+    def table(self) -> pa.Table:
+        """One row a method and loss, then the lower bounds; nulls where nothing is known.
+
+        Errors over the range, of the worst of a cell's statistics: `worst`, `median` and
+        `geometric_mean` over cells of what is certified, how many cells are below 1/4 and 1/2;
+        `noise_worst` and `noise_median` of methods that select a range, over that range. `epsilon`
+        is the loss that methods are compared at, `asked` what the plan was asked for, `spent` what
+        it has; `gap` is the plan's own proof of how close to the best it is.
+
+        Where values were drawn, the smallest typical error first and without bounds, in the value's
+        unit: `typical_error` with its `standard_error`, of values, and `plain_error`, of released
+        numbers, means over cells; `worst_case_error`, the median over cells of what is certified,
+        and the width where a range is selected.
+
+        Returns:
+            One row a method and loss, then one a bound.
+        """
+        rows = [_row(each) for each in self.rows]
+        if self.assumed is not None:
+            rows.sort(key=lambda row: (row["epsilon"], row["typical_error"]))
+        else:
+            rows += [_bound_row(each) for each in self.bounds]
+        return pa.Table.from_pylist(rows, pa.schema(_FIELDS))
+
+    def to_document(self) -> dict[str, object]:
+        """The table, what was left out and the notes, as a JSON object.
+
+        Returns:
+            Names of the statistics, rows, methods that were left out, and notes.
+        """
+        left_out = [
+            {"method": each.method, "epsilon": round_up(each.epsilon), "reason": each.reason}
+            for each in self.left_out
+        ]
+        known = {"statistics": self.statistics, "rows": self.table().to_pylist()}
+        return known | {"left_out": left_out, "notes": notes(self)}
+
+    def __str__(self) -> str:
+        """Errors of every method at every loss, as an aligned table with notes."""
+        return describe(self)
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<Comparison of {len(self.methods)} methods at {len(self.epsilons)} losses>"
+
+
+def compare_plans(
+    base: P,
+    make: Callable[..., P],
+    methods: Sequence[str | Choice] | None = None,
+    epsilons: Sequence[Amount] | None = None,
+    progress: Progress | None = None,
+) -> Comparison[P]:
+    """Returns certified errors of methods at several losses; see `Plan.frontier`.
+
+    Methods are compared at equal loss: `uniform` and `clip_user` count losses as the paper does,
+    higher than they are, and are asked for more if exact accounting finds that they spend less;
+    none ever goes beyond. `make` makes plans, as `shoal.plan` does.
+    """
+    if methods is None:
+        choices = default_methods(base)
+    else:
+        choices = tuple(checked_choice(one, METHODS) for one in checks.items(methods, "methods"))
+    losses = default_epsilons(base) if epsilons is None else _losses(epsilons)
+    named = {label(choice): choice for choice in choices}
+    work = [(choice, epsilon) for choice in named.values() for epsilon in losses]
+    rows, left_out = [], []
+    for choice, epsilon in work if progress is None else progress(work, len(work)):
+        try:
+            rows.append(Row(label(choice), epsilon, _spending_all(base, make, choice, epsilon)))
+        except InputError as error:
+            left_out.append(LeftOut(label(choice), epsilon, str(error)))
+    if not rows:
+        first = left_out[0]
+        raise InputError(
+            f"no method with a plan ({first.method} at epsilon {show(first.epsilon)}: "
+            f"{first.reason.rstrip('.')})",
+            "at least one",
+            "compare other methods or losses",
+        )
+    return Comparison(tuple(rows), tuple(left_out))
+
+
+def default_methods(base: PlanFacts) -> tuple[Choice, ...]:
+    """Returns the plan's method and all that certify any statistic.
+
+    Methods that select a private range have no certificate, and their noise is a part of a range
+    that nobody knows yet: `shoal.compare` is for them.
+    """
+    known: list[Choice] = [(name, {}) for name in METHODS if not parts_of(name).mean_alone]
+    known.append(("optimal", {"targets": "balanced"}))
+    own: Choice = (base.method, base.request.settings)
+    return (*(() if label(own) in map(label, known) else (own,)), *known)
+
+
+def default_epsilons(base: PlanFacts) -> tuple[Fraction, ...]:
+    """Returns the plan's loss, and it times 1/8, 1/4, 1/2, 2, 4 and 8."""
+    epsilon = base.request.epsilon or Fraction(show(base.exact_epsilon, 3))
+    return tuple(epsilon * Fraction(2) ** step for step in _STEPS)
+
+
+def label(choice: Choice) -> str:
+    """Returns a method with its settings, as it is named in tables and pictures."""
+    name, settings = choice
+    said = ", ".join(f"{each}={settings[each]}" for each in sorted(settings))
+    return f"{name} ({said})" if said else name
+
+
+def checked_choice(method: object, names: Sequence[str]) -> Choice:
+    """Returns a name, or a pair of a name and its settings, with settings that the method has."""
+    pair = [method, {}]
+    if not isinstance(method, str):
+        pair = checks.items(method, "a method", least=2, most=2)
+    name = checks.choice(pair[0], names, "method")
+    settings = checks.mapping(pair[1], "settings")
+    if name in METHODS:
+        return name, checked_settings(name, settings)
+    if settings:
+        raise InputError(f"settings of {name}", "none", "leave them out")
+    return name, {}
+
+
+def _losses(epsilons: object) -> tuple[Fraction, ...]:
+    return tuple(sorted({check_epsilon(each) for each in checks.items(epsilons, "epsilons")}))
+
+
+def _spending_all(base: P, make: Callable[..., P], choice: Choice, epsilon: Fraction) -> P:
+    """Returns the method's plan that spends as much of epsilon as it can."""
+    request, (method, settings) = base.request, choice
+    options: dict[str, Any] = {
+        "bounds": base.bounds, "statistics": [each.name for each in request.statistics],
+        "method": method, "uninformative": "keep", "min_users": request.min_users,
+        "min_records": request.min_records, "weights": request.weights, "settings": settings,
+        "tick_bits": base.lattice.bits, "source": base.source,
+        # Others draw Laplace noise, which needs none of the delta that was granted.
+        "delta": request.delta if parts_of(*choice).takes_delta else 0,
+    }  # fmt: skip
+    plan = make(base.occupancy, epsilon=epsilon, **options)
+    spent = plan.exact_epsilon
+    if not plan.parts.overcounts or spent == 0 or not Row("", epsilon, plan).unspent:
+        return plan
+    # At most epsilon, with about six digits.
+    more = Fraction(show(epsilon * epsilon / spent * (1 - Fraction(1, 10**5)), 6))
+    try:
+        other = make(base.occupancy, epsilon=more, **options)
+    except InputError:
+        return plan
+    return other if spent < other.exact_epsilon <= epsilon else plan
+
+
+def _per_cell(plan: PlanFacts, number: Floats) -> Floats:
+    """Returns the largest of each cell's statistics, over their ranges."""
+    rows = (number / plan.statistic_range).reshape(-1, len(plan.released))
+    return np.asarray(rows.max(axis=0))
+
+
+def _bound_alone(rows: Sequence[Row[P]], epsilon: Fraction) -> Bound | None:
+    """Returns the bound of the plan that spends most; bounds fall with the loss."""
+    plans = [each.plan for each in rows if each.plan and each.plan.exact_epsilon > 0]
+    # Where one plan has no bound, that of another plan need not hold for it.
+    if not plans or any(np.isnan(each.lower_bound).any() for each in plans):
+        return None
+    most = max(plans, key=lambda each: each.exact_epsilon)
+    return Bound(LOWER_BOUND, epsilon, most.exact_epsilon, _per_cell(most, most.lower_bound))
+
+
+def _jointly(row: Row[P]) -> float:
+    """Returns what an optimal plan proves of any worst cell at the loss of its row; else 0.
+
+    No plan of its loss e has all errors below its own over 1 + gap. A plan of loss epsilon > e
+    becomes one of loss e with epsilon/e times the noise, so that e/epsilon of the bound holds.
+    """
+    plan = row.plan
+    if plan is None or plan.targets is None or plan.gap is None:
+        return 0.0
+    if plan.targets.min() < plan.targets.max() or [each.power for each in plan.statistics] != [1]:
+        return 0.0
+    # The proof is about errors without roundings.
+    own = float((plan.relative_error - 2 * plan.rounding).max())
+    spent = float(plan.exact_epsilon / row.epsilon)
+    return max(0.0, own / (1 + plan.gap) * spent * (1 - _FLOATS))
+
+
+def figures(error: Floats) -> dict[str, Any]:
+    """Returns errors of all cells over the range in a few numbers."""
+    return {
+        "worst": float(error.max()),
+        "median": float(np.median(error)),
+        "geometric_mean": float(np.exp(np.log(error).mean())),
+        "below_quarter": int((error < GOOD).sum()),
+        "better_than_guessing": int((error < GUESS).sum()),
+    }
+
+
+def _row(row: Row[P]) -> dict[str, Any]:
+    plan = row.plan
+    known: dict[str, Any] = {"method": row.method, "epsilon": round_up(row.epsilon)}
+    known["certified"] = row.certified
+    if plan is not None and row.error is not None:
+        asked = round_up(plan.request.epsilon or row.epsilon)
+        known |= {"asked": asked, "spent": plan.epsilon, "cells": len(plan.released)}
+        known |= {"gap": plan.gap} | figures(row.error)
+    if row.noise is not None:
+        noise = figures(row.noise)
+        known |= {"noise_worst": noise["worst"], "noise_median": noise["median"]}
+    if row.plain is not None and row.typical is not None:
+        known |= {"typical_error": float(row.typical.mean()), "standard_error": row.standard_error}
+        known["plain_error"] = float(row.plain.mean())
+        if plan is not None:
+            known["worst_case_error"] = float(np.median(plan.worst_case_error))
+    return known
+
+
+def _bound_row(bound: Bound) -> dict[str, Any]:
+    known: dict[str, Any] = {"method": bound.method, "epsilon": round_up(bound.epsilon)}
+    known |= {"certified": True, "spent": float(bound.spent)}
+    if bound.method == JOINT_BOUND:
+        return known | {"worst": float(bound.error[0])}
+    return known | {"cells": len(bound.error)} | figures(bound.error)

@@ -1,1 +1,0 @@
-"""Errors of several methods against the privacy loss, before any value is read."""

@@ -1,1 +1,0 @@
-"""Errors of mechanisms on assumed distributions, before any value is read."""
