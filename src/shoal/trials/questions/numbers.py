@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import documents
 from shoal.errors import DocumentError, InputError
@@ -25,8 +26,6 @@ from shoal.theory.questions.integer_strategy import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from shoal.data.outcome_space import Space
     from shoal.privacy.noise import Noise
 
