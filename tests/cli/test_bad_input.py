@@ -221,7 +221,7 @@ def test_records_that_changed_since_the_plan(shell: Shell) -> None:
     table = flights.neighbour(flights.table(), "N003", CANARY)
     pq.write_table(table.slice(1), "flights.parquet")
     line = shell.bad(*RELEASE)
-    assert "counts (the occupancy) are not the plan's" in line
+    assert "records whose public counts are not the plan's" in line
     assert str(CANARY) not in line
     assert shoal.Ledger("flights.ledger").entries() == []
 
@@ -241,8 +241,8 @@ def test_missing_values_cost_nothing(shell: Shell, bad: float | None) -> None:
 def test_a_plan_with_less_noise_is_refused(shell: Shell) -> None:
     """Halving the noise in the file is noticed before any value is read."""
     document = json.loads((shell.folder / "plan.json").read_text())
-    numbers = document["numbers"]
-    numbers["relative_scale"] = [b / 2 for b in numbers["relative_scale"]]
+    chosen = document["decision"]
+    chosen["scale"] = [b / 2 for b in chosen["scale"]]
     (shell.folder / "plan.json").write_bytes(documents.canonical_bytes(document))
     assert "damaged or was changed by hand" in shell.bad(*RELEASE)
 

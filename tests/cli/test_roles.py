@@ -97,7 +97,7 @@ def test_plans_and_comparisons(
 def test_plans_changed_by_hand(shell: Shell, role: str, given: object) -> None:
     """A plan file that names the value as user or cell is not carried out."""
     plan = json.loads((shell.folder / "plan.json").read_text())
-    plan["source"][role] = given
+    plan["records"][role] = given
     (shell.folder / "plan.json").write_bytes(documents.canonical_bytes(plan))
     before = _state(shell.folder)
     line = shell.bad("release", "flights.parquet", "plan.json", *LEDGER)

@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[2]
 MADE = {ROOT / "docs/reference/cli.md"}
 # Of each part its folders and files, today's ceiling, and the goal of the redesign.
 PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
-    "cells": (("src/shoal/cells",), 14022, 7200),
-    "theory": (("src/shoal/theory",), 4363, 2900),
+    "cells": (("src/shoal/cells",), 14007, 7200),
+    "theory": (("src/shoal/theory",), 4159, 2900),
     "trials": (("src/shoal/trials",), 10992, 4300),
     "means": (("src/shoal/means",), 4965, 1900),
     "data": (("src/shoal/data",), 2910, 1500),
@@ -38,7 +38,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
         600,
     ),
     "studies": (("studies",), 9616, 4200),
-    "tests": (("tests", "conftest.py"), 37892, 20000),
+    "tests": (("tests", "conftest.py"), 37811, 20000),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 6556, 2600),
 }
 

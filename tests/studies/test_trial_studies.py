@@ -68,7 +68,7 @@ def real(given: Parameters, *, pooled: bool, seed: int) -> np.ndarray:
     behind = np.tile(SMALL.sizes.sum(axis=0), REALISATIONS) if pooled else sizes
     noise = Simulated(seed)
     steps = response.tabulate(outcome, histogram, groups, len(levels)) * given.weight
-    noisy = np.array(noise.add_laplace(steps.ravel().tolist(), given.decision.bits))
+    noisy = np.array(noise.add_laplace(steps.ravel().tolist(), given.lattice_bits))
     prior = response.prior_of(noisy.reshape(steps.shape), behind, given)
     said = response.respond(outcome, histogram, prior, given, noise.bits(len(outcome), 1))
     omega = response.debiased(levels, prior, given)[histogram, said]

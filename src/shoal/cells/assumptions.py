@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,28 +27,15 @@ if TYPE_CHECKING:
     from shoal.data.value_lattice import Bounds
 
     Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+    # Draws one value a record, from the records' users and cells.
+    Distribution = Callable[[np.random.Generator, Ints, Ints], Floats]
     Estimator = Callable[[Counts, Floats, float, np.random.Generator], Floats]
 
 # Sums and products of values this large are numbers.
 _LARGEST = 1e280
 # Values lie around this part of the width unless somebody says more.
 _PLACE = 0.4
-
-
-class Distribution(Protocol):
-    """What draws a value for every record."""
-
-    def __call__(
-        self, rng: np.random.Generator, user: NDArray[np.int64], cell: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        """One value a record.
-
-        Args:
-            rng: Source of randomness.
-            user: User of each record.
-            cell: Cell of each record.
-        """
-        ...
 
 
 @dataclass(frozen=True)
@@ -96,13 +83,10 @@ class Normal:
         parts += [f"means of cells with {self.cells:g}"] if self.cells else []
         return f"normal values of mean {self.mean:g}, {', '.join(parts)}"
 
-    def __call__(
-        self, rng: np.random.Generator, user: NDArray[np.int64], cell: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def __call__(self, rng: np.random.Generator, user: Ints, cell: Ints) -> Floats:
         """One value a record; a user has one deviation in all cells."""
-        values = self.mean + self.deviation * math.sqrt(1 - self.between) * rng.standard_normal(
-            len(user)
-        )
+        own = self.deviation * math.sqrt(1 - self.between)
+        values = self.mean + own * rng.standard_normal(len(user))
         if self.between:
             of_user = rng.standard_normal(int(user.max()) + 1)
             values += self.deviation * math.sqrt(self.between) * of_user[user]

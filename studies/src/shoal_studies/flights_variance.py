@@ -14,7 +14,7 @@ import numpy as np
 
 from shoal.cells.estimates import Estimates
 from shoal.cells.planner import make_plan
-from shoal.cells.request import make_request
+from shoal.cells.request import Request
 from shoal.data.records import Records
 from shoal.privacy.noise import Simulated
 from shoal_studies import drawing
@@ -118,17 +118,16 @@ def _truth(path: Path) -> dict[str, float]:
 def _compare(
     aggregate: Aggregate, truth: dict[str, float], epsilon: float, draws: int, seed: int
 ) -> Compared:
-    request = make_request(
-        method="balanced", epsilon=epsilon, error=None, statistics=["variance"],
-        uninformative="keep",
-        min_users=1, min_records=MIN_RECORDS, weights=None,
+    request = Request.of(
+        method="balanced", bounds=aggregate.lattice.bounds, tick_bits=aggregate.lattice.bits,
+        epsilon=epsilon, statistics=["variance"], uninformative="keep", min_records=MIN_RECORDS,
     )  # fmt: skip
-    plan = make_plan(aggregate.occupancy, aggregate.lattice, request)
+    plan = make_plan(aggregate.occupancy, request)
     labels = plan.counts.labels
     found: list[tuple[Floats, Floats, Floats]] = []
-    for draw in range(draws):
-        drawn = draw(plan, aggregate, Simulated(seed * _DRAWS + draw))
-        numbers = Estimates(plan, drawn.steps, drawn.chosen)
+    for turn in range(draws):
+        noise = Simulated(seed * _DRAWS + turn)
+        numbers = Estimates(plan, *draw(plan, aggregate, noise))
         found.append((numbers.value, *numbers.intervals(_CONFIDENCE)))
     true = np.array([truth[labels[at]] for at in plan.released.tolist()])
     value, low, high = (np.array(each) for each in zip(*found, strict=True))

@@ -61,8 +61,9 @@ def as_printed() -> Line:
     epsilon K max_l w_l / 2.
     """
     counts = collections.itms()
-    made = wrap_around(counts, caps.median(counts))
-    stretch = made.n_arrays * made.sensitivity() / 2
+    cap = caps.median(counts)
+    user, _, records, _ = wrap_around(counts, cap)
+    stretch = float(np.bincount(user, records).max()) / cap / 2
     settings = ARRAY_MEDIAN.settings | {"grouping": "wrap_around"}
     return Line("array averaging, wrap_around as printed", "array_averaging", settings, stretch)
 

@@ -325,6 +325,5 @@ class Cells:
 
     def _normal(self, error: Floats, slope: Floats, cost: Floats) -> Program:
         """With slope 1/2 of the missing mass, as the solvers want it."""
-        target = np.maximum(error, _TINY) / (2 * slope)
-        cost = cost / (2 * slope)[self.cell]
+        target, cost = np.maximum(error, _TINY) / (2 * slope), cost / (2 * slope)[self.cell]
         return Program(self.user, self.cell, self.share, cost, target, self.occupancy.n_users)

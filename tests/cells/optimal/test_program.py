@@ -33,6 +33,22 @@ def test_any_weights_become_a_plan_in_fractions(program: programs.Program, seed:
     assert plan.lower_bound <= plan.loss
 
 
+def test_roundings_of_many_users_are_against_us() -> None:
+    """Sums over thousands of users, in fractions."""
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        count, ones = np.ceil(rng.pareto(1.2, 4000) * 3), np.ones(4000)
+        cell = np.repeat([0, 1], 2000)
+        program = programs.of_counts(
+            np.arange(4000) % 2000, cell, count + ones, np.array([0.3, 0.2]), rng.random(4000) + 0.1
+        )
+        plan = certify(program, program.share * rng.random(4000) ** 0.2, ones[:2000])
+        errors = programs.exact_errors(program, plan.weight, plan.noise)
+        assert errors[0] <= Fraction(0.3)
+        assert errors[1] <= Fraction(0.2)
+        assert programs.exact_loss(program, plan.weight, plan.noise) <= Fraction(plan.loss)
+
+
 @given(program=programs.small(), seed=numbers, sparse=st.booleans())
 @settings(deadline=None, max_examples=80)
 def test_any_duals_give_the_bound_of_all_vertices(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _ROUNDS = 30
 # Where the search starts, below what suffices, and slopes of lines to one side.
-_START, _SLOPE, _FLATTEST = 0.8, -2.0, -0.5
+_START, _EDGE, _SLOPE, _FLATTEST = 0.8, 1e-4, -2.0, -0.5
 # How far a search and a crossing stay inside what is known, as a part of it.
 _LEAST, _INSIDE, _WITHIN = 1e-9, 0.1, 0.02
 
@@ -67,7 +67,8 @@ def least_factor(
 
     if (factor := suffices(program.share)) < high:
         high, weight = factor, program.share
-    at, line = _START * high, _Line()
+    # Where not even the shares do better than guessing, perhaps nothing does.
+    at, line = (_START if weight.any() else 1 - _EDGE) * high, _Line()
     for _ in range(_ROUNDS):
         solution = solve(program.scaled(at), tolerance / 4, max(end - time.monotonic(), 0.0))
         if (factor := suffices(solution.weight)) < high:

@@ -2,7 +2,6 @@
 
 Noise with covariance Sigma/(2 rho) is rho-zCDP iff v_i' Sigma^-1 v_i <= 1 for the sensitivity
 vectors v_i of all units.
-
 Source: docs/theory/questions.md#gaussian-noise.
 """
 
@@ -36,8 +35,6 @@ _OUTWARD = 1 + 2.0**-40
 class GaussianStrategy:
     """Noise of many questions, and proof of how near it is to the least.
 
-    Source: docs/theory/questions.md#gaussian-noise.
-
     Attributes:
         covariance: Sigma in squared units of the targets, shape (questions, questions); divide by
             2 rho.
@@ -69,10 +66,6 @@ def least_covariance(vectors: Floats, *, tolerance: float = 5e-5) -> GaussianStr
     largest of these is 1 + tolerance. What roundings and the shortest directions leave over has
     noise of each question by itself, so no direction that a unit moves is without noise.
 
-    Source: docs/theory/questions.md#gaussian-noise.
-
-    Guarantees: G-LOSS.
-
     `vectors`: V in units of the targets, shape (questions, units); questions may depend on one
     another.
     """
@@ -99,7 +92,6 @@ def least_covariance(vectors: Floats, *, tolerance: float = 5e-5) -> GaussianStr
         weights /= weights.sum()
     raise InputError(
         f"noise that is further than {tolerance:g} from the least after {_MOST_STEPS} steps",
-        "a tolerance that is reached",
         "ask for a larger tolerance",
     )
 
@@ -132,7 +124,6 @@ def _covered(root: Floats, along: Floats, vectors: Floats) -> Floats:
     if not (np.isfinite(found).all() and loss.max() * (1 + rounded) <= 1):
         raise InputError(
             "questions for which rounding hides whether a unit loses more than stated",
-            "questions whose noise can be computed in floating point",
             "leave out questions that nearly depend on others",
         )
     return np.asarray(found)
@@ -150,10 +141,6 @@ def dual_bound(vectors: Floats, unit_weights: Floats) -> float:
 
     It is (|V diag(p)^(1/2)|_*)^2, the squared sum of singular values, rounded downwards.
 
-    Source: docs/theory/questions.md#gaussian-noise.
-
-    Guarantees: G-LOSS.
-
     `vectors`: V in units of the targets, shape (questions, units); `unit_weights`: p, parts of 1,
     not below 0, shape (units,); divided by their sum.
     """
@@ -161,9 +148,7 @@ def dual_bound(vectors: Floats, unit_weights: Floats) -> float:
     weights = np.asarray(unit_weights, dtype=np.float64)
     total = float(weights.sum())
     if weights.shape != vectors.shape[1:] or not (weights >= 0).all() or not 0 < total < np.inf:
-        raise InputError(
-            "dual variables that are no weights", "numbers from 0", "take those of the strategy"
-        )
+        raise InputError("dual variables that are no weights", "take those of the strategy")
     values = np.linalg.svd(vectors * np.sqrt(weights / total), compute_uv=False)
     return float(values.sum() ** 2 / _OUTWARD)
 
@@ -186,7 +171,6 @@ def independent(vectors: Floats) -> tuple[Floats, Floats]:
         raise InputError(
             "questions that nearly depend on others: apart by "
             f"{lengths[kept - 1] / lengths[0]:.1g} of their size",
-            f"questions that depend on others, or are at least {_UNCLEAR:.1g} apart",
             "leave one of them out, or ask for what they differ by",
         )
     axes, values, rest = np.linalg.svd(vectors, full_matrices=False)
@@ -200,7 +184,6 @@ def _sized(vectors: Floats) -> Floats:
     if not bool(((size >= _LEAST) & (size <= _MOST)).all()):
         raise InputError(
             f"questions that one unit moves by {size.min():.2g} to {size.max():.2g} targets",
-            f"moves from {_LEAST:g} to {_MOST:g} targets",
             "choose targets near the errors that are wanted",
         )
     return vectors

@@ -2,7 +2,6 @@
 
 What is released is z = T W y + Laplace(1/eps) in each coordinate, with |T v_i|_1 <= 1 for the
 sensitivity vectors v_i of all units; answers are their least squares estimates. T is public.
-
 Source: docs/theory/questions.md#laplace-noise.
 """
 
@@ -35,8 +34,6 @@ _SEED, _ROTATIONS = 20_230_130, 3
 class DiagonalStrategy:
     """A part of the loss for each question, and proof of how near it is to the best parts.
 
-    Source: docs/theory/questions.md#laplace-noise.
-
     Attributes:
         scales: t_k in 1 over units of the targets, shape (questions,): number k has Laplace noise
             of scale 1/(t_k eps).
@@ -63,8 +60,6 @@ class DiagonalStrategy:
 @dataclass(frozen=True)
 class LaplaceStrategy:
     """Sums of questions to release, and a bound that no other sums beat.
-
-    Source: docs/theory/questions.md#laplace-noise.
 
     Attributes:
         released: T in 1 over units of the targets, shape (numbers, questions).
@@ -102,10 +97,6 @@ def diagonal_strategy(vectors: Floats, *, tolerance: float = 1e-4) -> DiagonalSt
     by t_k = a_k^(-1/3)/sum_j a_j^(2/3) if no unit is beyond 1. Each step multiplies lambda_i by
     unit i's loss.
 
-    Source: docs/theory/questions.md#laplace-noise.
-
-    Guarantees: G-LOSS.
-
     `vectors`: V in units of the targets, shape (questions, units).
     """
     tolerance = checks.number(tolerance, "tolerance", least=1e-9, most=1, example=1e-4)
@@ -123,7 +114,6 @@ def diagonal_strategy(vectors: Floats, *, tolerance: float = 1e-4) -> DiagonalSt
         weights /= weights.sum()
     raise InputError(
         f"parts that are further than {tolerance:g} from the best after {_MOST_STEPS} steps",
-        "a tolerance that is reached",
         "ask for a larger tolerance",
     )
 
@@ -135,10 +125,6 @@ def laplace_strategy(vectors: Floats) -> LaplaceStrategy:
     diagonal and from three rotations of the Gaussian strategy with a fixed seed; the least that was
     met is taken, the diagonal itself and the even split among them. It is no global minimum: the
     bound says how far it may be off.
-
-    Source: docs/theory/questions.md#laplace-noise.
-
-    Guarantees: G-LOSS.
 
     `vectors`: V in units of the targets, shape (questions, units); questions may depend on one
     another.
@@ -160,7 +146,6 @@ def laplace_strategy(vectors: Floats) -> LaplaceStrategy:
     if not bool((answered <= _ANSWERED * np.abs(vectors).max(axis=1)).all()):
         raise InputError(
             "questions whose answers are lost in rounding",
-            f"questions that are answered to {_ANSWERED:g} of their size",
             "leave out questions that nearly depend on others, or choose targets of like sizes",
         )
     return LaplaceStrategy(released, recover, gaussian.lower_bound, diagonal)

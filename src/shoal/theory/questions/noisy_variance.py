@@ -2,7 +2,6 @@
 
 The estimate is normal(V) + Laplace(b1), the released variance V + Laplace(b2), or V and a sum of
 several Laplace variables.
-
 Source: docs/theory/questions.md#an-honest-interval.
 """
 
@@ -36,10 +35,6 @@ def added_noise(confidence: float, ratio: float) -> float:
 
     Least factors were found by quadrature on a fine grid of b2/b1^2, and rounded upwards; between
     confidences the larger neighbour counts. No proof: docs say what was computed.
-
-    Source: docs/theory/questions.md#an-honest-interval.
-
-    Guarantees: G-COVERAGE.
     """
     known = sorted(_FACTORS)
     confidence = checks.number(confidence, "confidence", least=known[0], most=known[-1])
@@ -65,10 +60,6 @@ def half_width(
     squared scales: the factors hold for one of them, for several, and for their normal limit. The
     noise of the estimate is one Laplace variable.
 
-    Source: docs/theory/questions.md#an-honest-interval.
-
-    Guarantees: G-COVERAGE.
-
     `variance`: V^, released variances in the squared unit of the estimate, shape (numbers,);
     `scale`: b1, in the unit of the estimate; `variance_scale`: b2, in its squared unit;
     `inflation`: f, such as (t quantile/normal quantile)^2 for degrees of freedom: a factor.
@@ -87,15 +78,13 @@ def half_width(
 def quantile(confidence: float, variance: Floats, scale: float) -> Floats:
     """The x with P[|X| <= x] = confidence for X = normal(V) + Laplace(b), by bisection.
 
-    Source: docs/theory/questions.md#an-honest-interval.
-
     `variance`: V, from 0, in squared units of b, shape (numbers,); `scale`: b, from 0, in any unit.
     """
     confidence = checks.check_confidence(confidence)
     variance = np.asarray(variance, np.float64)
     scale = checks.number(scale, "scale", least=0)
     if not bool((variance >= 0).all()):
-        raise InputError("a variance below 0", "variances from 0", "take max(V, 0)")
+        raise InputError("a variance below 0", "take max(V, 0)")
     low = np.zeros(len(variance))
     high = _FURTHEST * (np.sqrt(variance) + scale)
     for _ in range(_HALVINGS):
@@ -111,8 +100,6 @@ def tail(distance: Floats, variance: Floats, scale: float) -> Floats:
     With s^2 = V, z = x/s and k = s/b it is 2 Phi(-z) + e^(k^2/2 - zk) Phi(z - k)
     - e^(k^2/2 + zk) Phi(-z - k), with scaled complementary error functions where exponents are
     large.
-
-    Source: docs/theory/questions.md#an-honest-interval.
 
     `distance`: x, from 0, in the unit of b, shape (numbers,); `variance`: V, from 0, in squared
     units of b, same shape; `scale`: b, from 0, in any unit.

@@ -21,16 +21,12 @@ def precision_shares(sizes: Ints, ratio: float, epsilon: float) -> Floats:
     proportional to min(h_c, t m_c), where t solves sum m_c (1 - t m_c/h_c)^+ = 2 (r/eps)^2 t. The
     left side is linear between the sorted h_c/m_c, so that t is found exactly.
 
-    Source: docs/theory/questions.md#precision-weights.
-
     `sizes`: units of the two arms in each cluster, shape (clusters, 2), at least 1 each; `ratio`:
     r, width of the range over the residual deviation, without a unit.
     """
     sizes = np.asarray(sizes, np.int64)
     if not len(sizes) or int(sizes.min()) < 1:
-        raise InputError(
-            "a cluster without a unit in an arm", "at least one in each", "merge clusters"
-        )
+        raise InputError("a cluster without a unit in an arm", "merge clusters")
     ratio = checks.number(ratio, "ratio", above=0, example=2)
     epsilon = checks.number(epsilon, "epsilon", above=0, example=1)
     harmonic = 1 / (1 / sizes[:, 0] + 1 / sizes[:, 1])
@@ -53,12 +49,10 @@ def distance(shares: Floats, units: Ints) -> float:
     If effects of clusters lie within an interval of width D, the weighed effect is at most D times
     this from the average over the units.
 
-    Source: docs/theory/questions.md#precision-weights.
-
     `shares`: omega, parts of 1, shape (clusters,); `units`: n_c, units of each cluster, same shape.
     """
     shares = np.asarray(shares, np.float64)
     units = np.asarray(units, np.int64)
     if not len(units) or int(units.min()) < 0 or not units.any():
-        raise InputError("no units", "counts of units above 0", "give the units of each cluster")
+        raise InputError("no units", "give the units of each cluster")
     return float(np.abs(shares - units / units.sum()).sum() / 2)

@@ -22,8 +22,6 @@ def neyman(weights: Floats, cell: Codes) -> Floats:
     Within a cell of n units and weight w its block is w^2 n/(n - 1) (I - 11'/n): |Q_ii| = S_i =
     w_i^2, so that its sensitivity is U^2 max w_i^2.
 
-    Source: docs/theory/questions.md#variances-as-forms.
-
     `weights`: of the effect, without a unit, equal within each cell, shape (units,); `cell`:
     cluster and arm of each unit as one code from 0, same shape.
     """
@@ -34,7 +32,6 @@ def neyman(weights: Floats, cell: Codes) -> Floats:
     if bool((units == 1).any()) or bool((first[cell] != weights).any()):
         raise InputError(
             "a cell of one unit, or of unequal weights",
-            "two units of one weight or more in each cell",
             "merge cells, or take the arms' second moments",
         )
     within = cell[:, None] == cell[None, :]
@@ -50,8 +47,6 @@ def matched_pairs(weights: Floats, pair: Codes) -> Floats:
     D_p = P sum of w_i y_i over the pair; their mean D is the effect, with P - 1 degrees. For single
     units |Q_ii| = 1/P^2 and S_i = 3/P^2.
 
-    Source: docs/theory/questions.md#variances-as-forms.
-
     `weights`: of the effect, without a unit, with a sum of 0 in each pair, shape (units,); `pair`:
     pair of each unit, codes from 0, same shape.
     """
@@ -62,7 +57,6 @@ def matched_pairs(weights: Floats, pair: Codes) -> Floats:
     if pairs == 1 or not sizes.all() or bool((np.abs(sums) > _BALANCED * sizes).any()):
         raise InputError(
             "one pair, a pair without weight, or one whose weights do not sum to 0",
-            "at least two pairs, each with both arms",
             "drop pairs that are not complete",
         )
     differences = np.zeros((pairs, len(weights)))
@@ -78,8 +72,6 @@ def cr2(design: Floats, cluster: Codes, weights: Floats) -> Floats:
     generalised inverse: sum_g (w_g' A_g e_g)^2 of the residuals e. Unbiased where outcomes are
     independent with one variance (Bell and McCaffrey 2002; Pustejovsky and Tipton 2018).
 
-    Source: docs/theory/questions.md#variances-as-forms.
-
     `design`: X, public regressors with dummies of strata, shape (units, columns); `cluster`: group
     of each unit, codes from 0, shape (units,); `weights`: w, a row of `regression` for X, in units
     of 1 over the column's, shape (units,).
@@ -88,7 +80,7 @@ def cr2(design: Floats, cluster: Codes, weights: Floats) -> Floats:
     design = np.asarray(design, np.float64)
     groups = int(cluster.max()) + 1
     if groups == 1 or not np.bincount(cluster).all():
-        raise InputError("one group, or an empty one", "at least two groups", "number them from 0")
+        raise InputError("one group, or an empty one", "number them from 0")
     basis, _ = np.linalg.qr(design)
     found = np.zeros((groups, len(weights)))
     for group in range(groups):
@@ -105,16 +97,12 @@ def cr2(design: Floats, cluster: Codes, weights: Floats) -> Floats:
 def degrees_of_freedom(factor: Floats) -> float:
     """Bell and McCaffrey's degrees of V = |B y|^2: (sum lambda)^2/sum lambda^2 of B B'.
 
-    Source: docs/theory/questions.md#variances-as-forms.
-
     `factor`: B, without a unit, shape (groups, units).
     """
     product = factor @ factor.T
     square = float((product**2).sum())
     if not square > 0:
-        raise InputError(
-            "a variance that is always 0", "a factor that is not", "ask another question"
-        )
+        raise InputError("a variance that is always 0", "ask another question")
     return float(np.trace(product)) ** 2 / square
 
 
@@ -122,5 +110,5 @@ def _weighed(weights: Floats, code: Codes) -> tuple[Floats, Codes]:
     weights = np.asarray(weights, np.float64)
     code = np.asarray(code, np.int64)
     if not len(code) or int(code.min()) < 0:
-        raise InputError("no units, or codes below 0", "codes from 0", "number labels from 0")
+        raise InputError("no units, or codes below 0", "number labels from 0")
     return weights, code

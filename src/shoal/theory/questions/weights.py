@@ -2,7 +2,6 @@
 
 A question is theta = sum w_i y_i of the outcomes y_i of all units. All but y is public: arms,
 clusters and covariates.
-
 Source: docs/theory/questions.md#rows-of-weights.
 """
 
@@ -29,8 +28,6 @@ def effect(arm: Codes, cluster: Codes, *, shares: Floats | None = None) -> Float
     w_i = omega_c/n_{c,1} in arm 1, -omega_c/n_{c,0} in arm 0, and 0 in other arms. Unless given,
     omega_c = n_c/n with all arms: the average effect on the units.
 
-    Source: docs/theory/questions.md#rows-of-weights.
-
     `arm`: arm of each unit, 0 for control and 1 for treated, shape (units,); `cluster`: cluster of
     each unit, codes from 0, same shape; `shares`: omega, parts of the whole, shape (clusters,);
     none below 0.
@@ -40,14 +37,12 @@ def effect(arm: Codes, cluster: Codes, *, shares: Floats | None = None) -> Float
         shares = np.bincount(cluster) / len(cluster)
     shares = np.asarray(shares, np.float64)
     if bool((shares < 0).any()):
-        raise InputError("a share below 0", "shares from 0", "give a part of the whole a cluster")
+        raise InputError("a share below 0", "give a part of the whole a cluster")
     return _signed(arm, shares[cluster], sizes[cluster])
 
 
 def arm_means(arm: Codes) -> Floats:
     """Weights of the plain mean of each arm: 1/n_a for its units.
-
-    Source: docs/theory/questions.md#rows-of-weights.
 
     `arm`: arm of each unit, codes from 0, shape (units,).
     """
@@ -65,8 +60,6 @@ def effects_by(arm: Codes, cluster: Codes, group: Codes) -> Floats:
 
     With the group's own cluster codes it is the effect in each cluster; a difference of two rows is
     a difference of effects.
-
-    Source: docs/theory/questions.md#rows-of-weights.
 
     `arm`: arm of each unit, 0 for control and 1 for treated, shape (units,); `cluster`: cluster of
     each unit, codes from 0, same shape; `group`: subgroup of each unit, codes from 0, same shape.
@@ -89,8 +82,6 @@ def regression(design: Floats, *, precision: Floats | None = None) -> Floats:
 
     D is the identity, or the diagonal matrix of the given precisions.
 
-    Source: docs/theory/questions.md#rows-of-weights.
-
     `design`: X, public regressors with a column of ones if wanted, shape (units, columns);
     `precision`: D, a weight of each unit above 0, without a unit, shape (units,).
     """
@@ -98,21 +89,15 @@ def regression(design: Floats, *, precision: Floats | None = None) -> Floats:
 
     shape: tuple[int, ...] = getattr(design, "shape", ())
     if len(shape) != 2 or not 0 < shape[1] <= shape[0]:
-        raise InputError(
-            f"a design of shape {shape}",
-            "units by columns, at least one column and no more columns than units",
-            "ask fewer questions than there are units",
-        )
+        raise InputError(f"a design of shape {shape}", "ask fewer questions than there are units")
     design = np.asarray(design, np.float64)
     if not np.isfinite(design).all():
-        raise InputError(
-            "a design without a number somewhere", "finite numbers", "drop these units"
-        )
+        raise InputError("a design without a number somewhere", "drop these units")
     root = np.ones(shape[0])
     if precision is not None:
         precision = np.asarray(precision, np.float64)
         if not bool((precision > 0).all()):
-            raise InputError("a precision of at most 0", "precisions above 0", "drop these units")
+            raise InputError("a precision of at most 0", "drop these units")
         root = np.sqrt(precision)
     scaled = design * root[:, None]
     length = np.linalg.norm(scaled, axis=0)
@@ -123,7 +108,6 @@ def regression(design: Floats, *, precision: Floats | None = None) -> Floats:
     if len(dependent):
         raise InputError(
             f"a design whose column {order[dependent[0]]} depends on the others",
-            "columns of which none is a sum of multiples of others",
             "leave that column out (columns count from 0)",
         )
     found = np.empty((shape[1], shape[0]))
@@ -134,15 +118,12 @@ def regression(design: Floats, *, precision: Floats | None = None) -> Floats:
 def stack(rows: Sequence[Floats]) -> Floats:
     """All questions of a release as one matrix W.
 
-    Source: docs/theory/questions.md#rows-of-weights.
-
     `rows`: weights, without a unit, each of shape (units,) or (questions, units).
     """
     every = [np.atleast_2d(np.asarray(each, dtype=np.float64)) for each in rows]
     if not every or len({each.shape[1:] for each in every}) != 1 or every[0].ndim > 2:
         raise InputError(
             "questions of different numbers of units, or none",
-            "at least one row, all of the same units",
             "make all rows from the same columns",
         )
     return check_rows(np.concatenate(every))
@@ -151,22 +132,14 @@ def stack(rows: Sequence[Floats]) -> Floats:
 def check_rows(rows: Floats) -> Floats:
     """W as it was given, if it is a matrix of questions that may be asked.
 
-    Source: docs/theory/questions.md#rows-of-weights.
-
     `rows`: weights, without a unit, shape (questions, units).
     """
     shape: tuple[int, ...] = getattr(rows, "shape", ())
     if len(shape) != 2 or not 0 < shape[0] <= shape[1]:
-        raise InputError(
-            f"questions of shape {shape}",
-            "questions by units, and no more questions than units",
-            "ask fewer questions",
-        )
+        raise InputError(f"questions of shape {shape}", "ask fewer questions")
     rows = np.asarray(rows, np.float64)
     if not (np.isfinite(rows).all() and rows.any(axis=1).all()):
-        raise InputError(
-            "a question without any weight", "a finite weight that is not 0", "leave it out"
-        )
+        raise InputError("a question without any weight", "leave it out")
     return rows
 
 
@@ -214,14 +187,12 @@ def scaled(rows: Floats, width: float, targets: Floats | None = None) -> Floats:
         targets = np.abs(rows).max(axis=1) / spikiness(rows)
     targets = np.asarray(targets, np.float64)
     if not bool((targets > 0).all()):
-        raise InputError("a target of at most 0", "targets above 0", "say which error is wanted")
+        raise InputError("a target of at most 0", "say which error is wanted")
     return np.asarray(rows * (width / targets)[:, None])
 
 
 def cell_sizes(arm: Codes, cluster: Codes) -> Codes:
     """Units of arm 0 and of arm 1 in each cluster.
-
-    Source: docs/theory/questions.md#rows-of-weights.
 
     `arm`: arm of each unit, codes from 0, shape (units,); `cluster`: cluster of each unit, codes
     from 0, same shape.
@@ -248,17 +219,9 @@ def _signed(arm: Codes, share: Floats, sizes: Codes) -> Floats:
 def _codes(values: Codes, name: str, units: int | None = None) -> Codes:
     found = np.asarray(values, np.int64)
     if not len(found) or int(found.min()) < 0:
-        raise InputError(
-            f"{name} without units, or codes below 0",
-            "a code from 0 for each unit",
-            "number the labels from 0",
-        )
+        raise InputError(f"{name} without units, or codes below 0", "number the labels from 0")
     return np.asarray(found)
 
 
 def _empty(what: str, code: int) -> InputError:
-    return InputError(
-        f"no unit in {what} {code}",
-        "units in each arm of each cluster",
-        "merge cells, or leave out this one",
-    )
+    return InputError(f"no unit in {what} {code}", "merge cells, or leave out this one")

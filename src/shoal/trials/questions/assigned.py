@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import InputError, printable
-from shoal.theory.questions.integer_forms import bits_for, integer_form
+from shoal.theory.questions.integer_strategy import IntegerForm, bits_for, integer_form
 from shoal.theory.questions.variance_forms import cr2
 from shoal.trials.questions.asked import EFFECT, MEANS, MOST_WEIGHTS, design_of
 from shoal.trials.questions.numbers import BITS
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.theory.questions.integer_forms import IntegerForm
     from shoal.trials.questions.asked import Asked, Block
     from shoal.trials.questions.columns import Columns
 

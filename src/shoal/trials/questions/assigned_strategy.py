@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.errors import InputError
-from shoal.theory.questions.integer_strategy import integer_strategy
+from shoal.theory.questions.integer_strategy import IntegerForm, integer_strategy
 from shoal.theory.questions.noisy_variance import half_width
 from shoal.theory.questions.weights import scaled
 from shoal.trials.questions.asked import stacked
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shoal.theory.questions.integer_forms import IntegerForm
     from shoal.trials.questions.asked import Block
     from shoal.trials.questions.columns import Columns
     from shoal.trials.questions.strategy import Expectations

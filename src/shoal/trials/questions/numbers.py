@@ -9,21 +9,23 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import documents
 from shoal.errors import DocumentError, InputError
 from shoal.privacy.noise import LARGEST_STEPS
-from shoal.theory.questions.integer_forms import IntegerForm, loss_with_forms
-from shoal.theory.questions.integer_moments import (
+from shoal.theory.questions.integer_strategy import (
+    TICKS,
+    IntegerForm,
+    answers,
+    integer_strategy,
+    loss_with_forms,
     loss_with_moments,
     moment_step,
     second_moments,
 )
-from shoal.theory.questions.integer_strategy import TICKS, answers, integer_strategy
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from shoal.data.outcome_space import Space
     from shoal.privacy.noise import Noise
 

@@ -178,10 +178,11 @@ class _Asked:
 
     def optimal(self, made: _Counts) -> str:
         """The least loss at targets a fifth below."""
-        from shoal.cells.optimal.interior import solve
-        from shoal.cells.optimal.program import Program
+        from shoal.cells.optimal import interior, program
 
+        if not program.is_small(made.user, made.n_cells):
+            return "too many cells"
         share, target = made.problem().sensitivity, _PART * self.error
-        program = Program(made.user, made.cell, share, np.ones(len(share)), target, made.n_users)
-        found = solve(program, self.tolerance, self.seconds)
+        columns = made.user, made.cell, share, np.ones(len(share)), target, made.n_users
+        found = interior.solve(program.Program(*columns), self.tolerance, self.seconds)
         return f"epsilon {found.loss:.4g}, at least {found.lower_bound:.4g}: gap {found.gap:.2%}"
