@@ -87,10 +87,8 @@ def test_with_nothing_suppressed_the_errors_are_the_papers(statistics: str) -> N
     occupancy = itms_many()
     heaviest = np.zeros(occupancy.n_cells, dtype=np.int64)
     np.maximum.at(heaviest, occupancy.cell, occupancy.count)
-    errors = cell_errors(
-        composition.STATISTICS[statistics], 1.0, heaviest, occupancy.totals, occupancy.totals,
-        width=WIDTH,
-    )  # fmt: skip
+    forms, ranges = composition.STATISTICS[statistics], composition._RANGES[statistics]
+    errors = cell_errors(forms, 1.0, ranges)(heaviest, occupancy.totals, occupancy.totals)
     found, allowed = composition.losses_of(occupancy, case(None, statistics), 1.0)
     assert allowed == pytest.approx(errors.max(), rel=1e-12)
     assert found[PAPER] == 11
@@ -203,12 +201,12 @@ def test_error_and_loss_are_inverse() -> None:
 def test_the_printed_bias_is_no_bound() -> None:
     """Erratum 1: a quarter for one record of a hundred, and too little for most of them."""
     dropped, totals = np.array([0, 1, 49, 51, 90]), np.full(5, 100)
-    printed = composition.AS_PRINTED.bias(dropped, totals)
+    printed = composition.AS_PRINTED.bias(dropped, totals) / 4
     assert printed == pytest.approx([0, 0.25, 0.25, 0.51 * 0.49, 0.09])
     true = variance.bias(dropped, totals)
     assert (printed[1:3] > true[1:3]).all()
     assert (printed[3:] < true[3:]).all()
-    assert composition.AS_PRINTED.bias(np.array([1]), np.array([9])) == pytest.approx(20 / 81)
+    assert composition.AS_PRINTED.bias(np.array([1]), np.array([9])) == pytest.approx(80 / 81)
     found, _ = composition.errors_of(synthetic(3, 0), case(3, BOTH), 1.0)
     assert found[TRUE] > 5 * found[PRINTED]
     assert found[TRUE] > found[CLIP]

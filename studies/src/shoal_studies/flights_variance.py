@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
 from shoal.cells.planner import make_plan
 from shoal.cells.request import Request

@@ -49,7 +49,7 @@ def _pair(name: str, line: Line) -> tuple[Line, Line]:
         replace(
             line,
             label=f"{name}, wrap_around",
-            settings=line.settings | {"grouping": "wrap_around"},
+            settings=dict(line.settings) | {"grouping": "wrap_around"},
         ),
     )
 
@@ -64,7 +64,7 @@ def as_printed() -> Line:
     cap = caps.median(counts)
     user, _, records, _ = wrap_around(counts, cap)
     stretch = float(np.bincount(user, records).max()) / cap / 2
-    settings = ARRAY_MEDIAN.settings | {"grouping": "wrap_around"}
+    settings = dict(ARRAY_MEDIAN.settings) | {"grouping": "wrap_around"}
     return Line("array averaging, wrap_around as printed", "array_averaging", settings, stretch)
 
 

@@ -235,6 +235,6 @@ def _part(task: _Task) -> NDArray[np.float64]:
             repetitions=task.repetitions,
             seed=task.seed,
         )
-        numbers = [(np.mean(row.plain), row.standard_error) for row in found.rows]
+        numbers = [(np.mean(np.asarray(row.plain)), row.standard_error) for row in found.rows]
         made[:, these] = np.array(numbers).reshape(-1, len(these), 2).transpose(2, 1, 0)
     return made

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.draw import to_steps, values
+from shoal.cells.draw import to_steps
 from shoal.privacy.noise import OperatingSystem
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _BITS = 26
 
 def run(numbers: int) -> Iterator[str]:
     """Draw the noise alone, then the whole way from exact sums to released values."""
-    source, extent = OperatingSystem(), (Fraction(0), Fraction(700))
+    source, length = OperatingSystem(), Fraction(700, 1 << _BITS)
     source.add_laplace([0], _BITS)
     rng = np.random.default_rng(1)
     scales = rng.uniform(0.01, 1, numbers).tolist()
@@ -31,8 +31,7 @@ def run(numbers: int) -> Iterator[str]:
     began = time.perf_counter()
     exact = [to_steps(x, 2**40, b, _BITS) for x, b in zip(sums, scales, strict=True)]
     noisy = source.add_laplace(exact, _BITS)
-    spans = [Fraction(1)] * numbers
-    found = values([extent] * numbers, noisy, scales, _BITS, spans)
+    found = [float(length * Fraction(b) * x) for x, b in zip(noisy, scales, strict=True)]
     whole = time.perf_counter() - began
     yield f"rounding, noise, value {len(found) / whole:>12,.0f} numbers a second"
     yield f"ratio                  {whole / alone:>12.2f}"
