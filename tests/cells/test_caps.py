@@ -164,3 +164,26 @@ def test_a_large_loss_leaves_every_weight() -> None:
     count = np.array([1, 5, 80, 3])
     of = caps.of_vectors(np.zeros(4, np.int64), count, 1, np.array([1e9]), penalty=ALONE, width=3.5)
     assert of.tolist() == [80]
+
+
+@given(
+    counts=st.lists(st.integers(1, 50), min_size=1, max_size=30),
+    epsilon=st.floats(0.05, 8),
+)
+def test_exchangeable_caps_have_the_least_regret(counts: list[int], epsilon: float) -> None:
+    """Of all counts as caps, over users who differ little or much; two cells at once."""
+    m = np.array(counts)
+
+    def error(cap: int, between: float) -> float:
+        weight = np.minimum(m, cap) / np.minimum(m, cap).sum()
+        spread = between + (1 - between) / m
+        apart = math.sqrt(float(((weight - m / m.sum()) ** 2 * spread).sum()))
+        noise = weight.max() * 6 * math.sqrt(float((weight * spread).sum())) / epsilon
+        return noise + math.sqrt(2 / math.pi) * apart
+
+    errors = np.array([[error(cap, part) for cap in counts] for part in (0.0, 0.1, 0.3, 0.6)])
+    least = np.maximum(errors.min(axis=1, keepdims=True), 1e-300)
+    regret = (errors / least).max(axis=0)
+    cell, both = np.repeat([0, 1], len(m)), np.concatenate([m, m[::-1]])
+    for cap in caps.exchangeable(cell, both, 2, np.full(2, epsilon)).tolist():
+        assert regret[counts.index(cap)] <= regret.min() * (1 + 1e-6)

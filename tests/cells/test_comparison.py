@@ -99,7 +99,7 @@ def test_methods_are_compared_at_equal_loss() -> None:
     plain = base(method="uniform")
     assert plain.epsilon < 1.5
     assert rows(found, "uniform")[1]["asked"] == pytest.approx(4 / plain.epsilon, rel=1e-3)
-    ratio = found.plan("uniform", 2).relative_scale / plain.relative_scale
+    ratio = found.plan("uniform", 2).decision.scale / plain.decision.scale
     assert ratio == pytest.approx(np.full(len(ratio), plain.epsilon / 2), rel=1e-3)
 
 

@@ -98,7 +98,7 @@ def test_a_plan_is_compared_with_all_others() -> None:
     plan = shoal.plan(occupancy(), method="levy", settings={"cap": "minimax"}, **asked)
     found = plan.compare(repetitions=2)
     assert found.methods == ("levy (cap=minimax)", *COMPARED)
-    assert found.plan("levy (cap=minimax)", 2).relative_scale == plan.relative_scale
+    assert found.plan("levy (cap=minimax)", 2).decision.scale == plan.decision.scale
     other = shoal.plan(occupancy(), method="balanced", statistics=["variance"], **asked)
     with pytest.raises(InputError, match="the mean alone"):
         other.compare()

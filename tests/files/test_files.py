@@ -162,10 +162,10 @@ def test_objects_know_what_they_were_read_from(
     before = {each: each.read_bytes() for each in tmp_path.iterdir() if each.is_file()}
     for write, place in (
         (release.write, source),
-        (release.plan.occupancy.save, source),
+        (release.plan.counts.save, source),
         (plan.save, source),
         (loaded.save, tmp_path / "plan.json"),
-        (loaded.occupancy.save, tmp_path / "plan.json"),
+        (loaded.counts.save, tmp_path / "plan.json"),
         (manifest.write, tmp_path / "manifest.json"),
         (again.write, tmp_path / "trial.json"),
     ):

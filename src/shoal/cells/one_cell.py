@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from shoal import checks
 from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
 from shoal.cells.objective import choose
@@ -117,8 +118,10 @@ def one_estimate(
     confidence: float = 0.95,
     tick_bits: int = 20,
     noise: Simulated | None = None,
+    **unknown: Any,
 ) -> Estimate:
     """Returns the estimate of one mechanism, with its settings, or of an objective for one cell."""
+    checks.keywords(unknown, ("bounds", "epsilon", "confidence", "tick_bits", "noise"), "a mean")
     confidence, source = check_confidence(confidence), source_of(noise)
     given: dict[str, Any] = {"settings": dict(asked)} if method else dict(asked)
     request = Request.of(
