@@ -114,7 +114,6 @@ class Plan(PlanFacts):
         Raises:
             InputError: The plan releases other statistics than the mean, or an unusable spread.
 
-
         Example:
             >>> import shoal
             >>> counts = shoal.Counts.from_counts(range(90), [0, 1, 2] * 30, [4] * 90)
@@ -182,7 +181,7 @@ class Plan(PlanFacts):
         recorded, and costs nothing; counts, bounds and columns must still be the plan's.
 
         Args:
-            records: What the plan's occupancy was counted from.
+            records: What the plan's counts were counted from.
             ledger: The data set's ledger, which `shoal.Ledger.create` makes; needed unless `noise`
                 is a simulation.
             name: What the release is of, such as a period: another name draws, and costs, again.
@@ -195,7 +194,7 @@ class Plan(PlanFacts):
 
         Raises:
             InputError: No ledger, or one with simulated noise or of another privacy unit.
-            DataError: The records do not match the plan's bounds or occupancy.
+            DataError: The records do not match the plan's bounds or counts.
             BudgetError: The charge does not fit the ledger's budget.
             LedgerError: The ledger is missing, damaged or cannot be written.
 
@@ -219,7 +218,7 @@ class Plan(PlanFacts):
     ) -> Comparison[Plan]:
         """Error against epsilon for several methods on these counts, before a value is read.
 
-        Every plan has this one's occupancy, bounds, statistics, public rules and weights, and keeps
+        Every plan has this one's counts, bounds, statistics, public rules and weights, and keeps
         its cells, uninformative or not, so that all compare on the same. `print`, `table()`,
         `shoal.picture(frontier, path)` and `frontier.plan(method, epsilon)` look at the result.
 

@@ -37,6 +37,11 @@ _PRIVACY = {False: "pure differential privacy", True: "approximate differential 
 Exact = Annotated[str, BeforeValidator(lambda each: str(from_text(each)))]
 Text = Annotated[str, Field(max_length=1000)]
 Floating = tuple[float, ...]
+# Fields that a decision and its document have in common.
+_DECIDED = (
+    *("status", "scale", "bits", "parameters", "selection_scale"),
+    *("joint", "targets", "duals", "reason"),
+)
 
 
 def _dense(found: Any) -> Any:
@@ -87,16 +92,8 @@ class DecisionPart(Model):
         """The decision that it stands for."""
         return Decision(
             method=method_of(self.method, self.settings),
-            status=self.status,
-            scale=self.scale,
-            bits=self.bits,
-            parameters=self.parameters,
-            selection_scale=self.selection_scale,
-            joint=self.joint,
             gaussian=self.noise == _NOISE[1],
-            targets=self.targets,
-            duals=self.duals,
-            reason=self.reason,
+            **{name: getattr(self, name) for name in _DECIDED},
         )
 
 
@@ -222,16 +219,8 @@ def document_of(plan: PlanFacts, records: Mapping[str, Any] | None) -> PlanDocum
             method=chosen.method.name,
             settings=dict(chosen.method.settings),
             mechanism=chosen.method.mechanism or chosen.method.name,
-            reason=chosen.reason,
-            status=chosen.status,
             noise=_NOISE[chosen.gaussian],
-            joint=chosen.joint,
-            bits=chosen.bits,
-            scale=chosen.scale,
-            parameters=chosen.parameters,
-            selection_scale=chosen.selection_scale,
-            targets=chosen.targets,
-            duals=chosen.duals,
+            **{name: getattr(chosen, name) for name in _DECIDED},
         ),
         claims=Claims(
             epsilon=str(plan.loss.epsilon),

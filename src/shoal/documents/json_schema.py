@@ -61,18 +61,18 @@ def fits(document: Document, what: str) -> Document:
 
 
 @cache
-def validator(name: str, part: str = "") -> Test:
-    """The test of one schema, or of a part that it defines, by the name of its file.
+def validator(name: str) -> Test:
+    """The test of one schema, by the name of its file.
 
     Example:
-        >>> validator("shoal.plan-3", "records")({"user": "tailnum"})
+        >>> validator("shoal.occupancy-1")({"user": "tailnum"})
         False
     """
     text = (
         files("shoal").joinpath("documents", "schemas", f"{name}.json").read_text(encoding="utf-8")
     )
     root = json.loads(text)
-    return _compiled(root["$defs"][part] if part else root, root)
+    return _compiled(root, root)
 
 
 def _compiled(schema: Document, root: Document) -> Test:

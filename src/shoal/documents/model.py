@@ -7,7 +7,6 @@ made or read, never by `import shoal`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from functools import cached_property
 from typing import Annotated, Any, Self
 
@@ -19,7 +18,6 @@ from shoal import documents
 from shoal.documents.strict_json import strict
 from shoal.errors import DocumentError, InputError
 
-Exact = Annotated[Fraction, BeforeValidator(Fraction), PlainSerializer(str, return_type=str)]
 Integers = Annotated[
     NDArray[np.int64],
     BeforeValidator(lambda found: _unpacked(found)),
