@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 MADE = {ROOT / "docs/reference/cli.md"}
 # Of each part its folders and files, today's ceiling, and the goal of the redesign.
 PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
-    "cells": (("src/shoal/cells",), 9605, 7200),
+    "cells": (("src/shoal/cells",), 9593, 7200),
     "theory": (("src/shoal/theory",), 3890, 2900),
     "trials": (("src/shoal/trials",), 10992, 4300),
     "means": (("src/shoal/means",), 4965, 1900),
@@ -23,7 +23,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
         tuple(
             f"src/shoal/{each}" for each in ("release", "documents", "files", "checks", "errors.py")
         ),
-        1533,
+        1531,
         1300,
     ),
     "cli": (("src/shoal/cli", "src/shoal/__main__.py"), 2823, 1400),
