@@ -106,7 +106,7 @@ def test_long_sums_stay_short_in_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("create", "match"),
     [
-        ({"name": "a.db"}, "a ledger named 'a.db'; allowed: a name that ends in .ledger"),
+        ({"name": "a.db"}, "a ledger named 'a.db'; end its name in .ledger"),
         ({"name": "a\0.ledger"}, "a path"),
         ({"name": "no/a.ledger"}, "cannot be created"),
         ({"unit": ""}, "a privacy unit without a name"),

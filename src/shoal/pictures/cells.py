@@ -22,8 +22,6 @@ from shoal.pictures import shapes
 from shoal.pictures.shapes import DARK, GREY, MOST_NAMED, ORANGE, PALE, Floats
 from shoal.privacy.budget import show
 
-# The axis of errors goes on to this many times the error of guessing.
-_CAPACITY = 4
 # More cells than that have no room for their names under a plan.
 _NAMED = 40
 # Bytes before the corners of a polygon: byte order, kind, number of rings, number of points.
@@ -182,11 +180,13 @@ def _draw_curves(found: Comparison[PlanFacts]) -> Figure:
     """
     table, drawn = found.table().to_pylist(), found.assumed is not None
     title = f"What a privacy loss buys: {', '.join(found.statistics)}"
-    columns = ("typical_error",) if drawn else ("worst", "median")
-    shape, shared = (1, len(columns)), {"sharex": True, "sharey": True}
-    figure, axes = shapes.new(title, (5.6 * len(columns), 5.2), shape, **shared)
-    looks = {LOWER_BOUND: DARK, JOINT_BOUND: GREY}
-    for axis, column in zip(axes, columns, strict=True):
+    unit, looks = over(found).partition(" (")[0], {LOWER_BOUND: DARK, JOINT_BOUND: GREY}
+    panels = {each: f"error of the {each} cell over {unit}" for each in ("worst", "median")}
+    if drawn:
+        panels = {"typical_error": "typical error in the value's unit"}
+    size, shared = (5.6 * len(panels), 5.2), {"sharex": True, "sharey": True}
+    figure, axes = shapes.new(title, size, (1, len(panels)), **shared)
+    for axis, (column, label) in zip(axes, panels.items(), strict=True):
         for at, method in enumerate([*found.methods, *looks]):
             rows = [row for row in table if row["method"] == method]
             certified = drawn or all(row["certified"] for row in rows)
@@ -199,19 +199,11 @@ def _draw_curves(found: Comparison[PlanFacts]) -> Figure:
             elif errors:
                 name = method if certified else f"{method}: only noise, not certified"
                 shapes.curve(axis, losses, errors, name, at, "-" if certified else ":")
-        axis.set_xlabel("privacy loss epsilon, in total")
+        if not drawn:
+            axis.axhspan(GUESS, 4 * GUESS, color=PALE, zorder=0, label="no better than guessing")
+        axis.set(xlabel="privacy loss epsilon, in total", ylabel=label)
         shapes.logarithmic(axis, "x")
-    shapes.logarithmic(axes[0], "y")
-    if drawn:
-        axes[0].set_ylabel("typical error in the value's unit")
-    else:
-        top = max(axes[0].get_ylim()[1], _CAPACITY * GUESS)
-        axes[0].set_ylim(axes[0].get_ylim()[0], top)
-        for axis, column in zip(axes, columns, strict=True):
-            axis.set_title(f"the {column} cell", fontsize=10, loc="left")
-            axis.axhspan(GUESS, top, color=PALE, zorder=0)
-            axis.axhline(GUESS, color=DARK, linewidth=1, label="guessing the middle: error 1/2")
-        axes[0].set_ylabel(f"worst-case error over {over(found).partition(' (')[0]}")
+        shapes.logarithmic(axis, "y")
     shapes.legend(figure, axes[0], columns=3)
     return figure
 

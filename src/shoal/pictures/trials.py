@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from shoal.pictures import shapes
-from shoal.pictures.shapes import GREY, MOST_NAMED, ORANGE
+from shoal.pictures.shapes import GREY, MOST_NAMED
 from shoal.privacy.budget import show
 from shoal.trials.forecast import TrialPlan
 from shoal.trials.mechanism_forecasts import NAMES
@@ -32,12 +32,12 @@ def draw_plan(plan: TrialPlan) -> Figure:
         style = ":" if name in ("no_privacy", "laplace_by_hand") else "-"
         shapes.curve(axis, losses, errors, name.replace("_", " "), at, style)
     axis.axvline(plan.epsilon, color=GREY, linewidth=0.8)
+    shapes.logarithmic(axis, "x")
     shapes.logarithmic(axis, "y")
-    axis.set_xscale("log", base=2)
-    axis.set_xticks(epsilons, [f"{epsilon:.3g}" for epsilon in epsilons])
-    axis.set_xlabel("epsilon of one outcome")
-    axis.set_ylabel("largest expected standard error of the effect")
-    figure.legend(loc="outside right center", frameon=False)
+    axis.set(
+        xlabel="epsilon of one outcome", ylabel="largest expected standard error of the effect"
+    )
+    shapes.legend(figure, axis, columns=3)
     return figure
 
 
@@ -57,12 +57,10 @@ def draw_effects(trial: PrivateTrial, confidence: float) -> Figure:
         low = np.append(here.interval[0], found.value - half)[: len(names)]
         high = np.append(here.interval[1], found.value + half)[: len(names)]
         shapes.intervals(axis, names, value, (low, high))
-        axis.hlines(0, *here.interval, color=ORANGE, linewidth=2.5)
-        axis.plot(effect.value, 0, "D", color=ORANGE, markersize=5)
         axis.axvline(0, color=GREY, linewidth=0.8)
         arms = (shapes.plain_name(str(each)) for each in (effect.arm, effect.control))
-        axis.set_title(" against ".join(arms), loc="left", fontsize=10)
-        axis.set_xlabel(f"effect, in the outcome's unit ({100 * here.confidence:.4g}%)")
+        text = f"effect, in the outcome's unit ({100 * here.confidence:.4g}%)"
+        axis.set(title=" against ".join(arms), xlabel=text)
     return figure
 
 

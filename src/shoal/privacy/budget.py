@@ -52,8 +52,7 @@ class Budget:
         if budget.epsilon == 0:
             raise _bad("epsilon", "0", "a finite number above 0", "1")
         if budget.epsilon > MOST_TOTAL:
-            shown = checks.shown(epsilon)
-            raise _bad("epsilon", shown, f"at most {float(MOST_TOTAL):g}", "1")
+            raise _bad("epsilon", checks.shown(epsilon), f"at most {float(MOST_TOTAL):g}", "1")
         if budget.delta >= 1:
             raise _bad("delta", checks.shown(delta), "a number from 0 to below 1", "0")
         return budget
@@ -144,8 +143,8 @@ def check_epsilon(epsilon: Amount) -> Fraction:
     if not LEAST_EPSILON <= exact <= MOST_EPSILON:
         raise InputError(
             f"epsilon is {checks.shown(epsilon)}",
-            f"{float(LEAST_EPSILON):g} to {float(MOST_EPSILON):g}",
-            "1 is a common choice; far larger ones protect nobody, far smaller ones say nothing",
+            f"take {float(LEAST_EPSILON):g} to {float(MOST_EPSILON):g}; 1 is a common choice, far "
+            "larger ones protect nobody, far smaller ones say nothing",
         )
     return exact
 

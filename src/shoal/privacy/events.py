@@ -26,7 +26,6 @@ def event_of(epsilon: float, rho: float | None) -> DpEvent:
     if find_spec("dp_accounting") is None:
         raise MissingPartError(
             "dp-accounting is not installed",
-            "an installation with it",
             'run pip install "shoal[accounting]"',
         )
     with warnings.catch_warnings():

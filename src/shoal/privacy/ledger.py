@@ -119,7 +119,6 @@ class State:
         if charge.delta and not self.budget.delta:
             raise BudgetError(
                 f"a charge with delta, {charge.show(up=True)}, to a ledger made without delta",
-                "releases with delta 0, that is pure differential privacy",
                 "make the release with delta=0; a budget never changes",
             )
         spent = self.spent.plus(charge)
@@ -193,7 +192,6 @@ class Ledger:
         except OSError as error:
             raise LedgerError(
                 f"the ledger {str(place)!r} cannot be created ({error.strerror})",
-                "a new file in a folder that this user may write",
                 "open the ledger that is there, or choose another path",
             ) from None
         try:
@@ -277,7 +275,7 @@ class Ledger:
             checked_name(kind, "a kind"),
         )
         if not isinstance(document, bytes):
-            raise InputError(f"document is a {type(document).__name__}", "bytes", "encode it first")
+            raise InputError(f"document is a {type(document).__name__}", "encode it as bytes first")
         with self._transaction(write=True) as (connection, creation):
             known = self._found(connection, *asked[:2])
             if known is not None:
@@ -319,7 +317,6 @@ class Ledger:
         if head and head not in seen:
             raise LedgerError(
                 f"the ledger {str(self.path)!r} does not contain the head given",
-                "a ledger with every entry up to the head noted elsewhere",
                 "look for a newer copy: entries are missing, or this is another ledger",
             )
         return state
@@ -357,7 +354,6 @@ class Ledger:
             what = "is of another version of shoal" if kind == APPLICATION_ID else "is no ledger"
             raise LedgerError(
                 f"{str(self.path)!r} {what if pages else 'is empty: its creation was interrupted'}",
-                "a file made by `shoal ledger create` of this version",
                 "check the path, or create a new ledger under another name",
             )
 
@@ -370,7 +366,6 @@ class Ledger:
         if self._first not in ("", first):
             raise LedgerError(
                 f"{str(self.path)!r} is another ledger than the one that was opened",
-                "the same file for as long as it is used",
                 "open it anew, and look why it was replaced",
             )
         budget = Budget(from_text(epsilon), from_text(delta))
@@ -396,8 +391,7 @@ def _path(path: str | os.PathLike[str]) -> Path:
     if place.suffix != ENDING:
         raise InputError(
             f"a ledger named {place.name!r}",
-            f"a name that ends in {ENDING}, as no output does",
-            f"give for example {place.stem + ENDING!r}",
+            f"end its name in {ENDING}, as no output does: {place.stem + ENDING!r}",
         )
     return place
 

@@ -155,8 +155,8 @@ def source_of(noise: Simulated | None, *, recorded: bool = False) -> Noise:
         return noise
     known = isinstance(noise, Simulated)
     got = "a ledger with simulated noise" if known else f"noise of type {type(noise).__name__}"
-    allowed = "a ledger for a real release, or noise=shoal.Simulated(seed) for a study"
-    raise InputError(got, allowed, "leave one of them out")
+    todo = "give a ledger for a real release, or noise=shoal.Simulated(seed) for a study"
+    raise InputError(got, todo)
 
 
 def _exact(

@@ -68,6 +68,5 @@ def fit(
 def _unfit(bits: int) -> InputError:
     return InputError(
         f"noise that does not fit a lattice of {bits} bits",
-        "a moderate epsilon for these counts",
         "ask for a larger epsilon, or fewer cells",
     )

@@ -22,8 +22,7 @@ def printed_text(value: object, what: str = "a name") -> str:
         return value
     raise InputError(
         f"{what} that is not short printable text",
-        f"up to {_LONGEST} printable characters",
-        'give for example "2013-05"',
+        f'give up to {_LONGEST} printable characters, for example "2013-05"',
     )
 
 
@@ -38,8 +37,7 @@ def checked_name(value: object, what: str = "a release name") -> str:
     if name != plain:
         raise InputError(
             f"{what} {name!r}, with blanks around it or two in a row",
-            "a name that no other one looks like",
-            f"give for example {plain!r}",
+            f"give a name that no other one looks like, for example {plain!r}",
         )
     return name
 
@@ -50,8 +48,7 @@ def checked_unit(value: object) -> str:
     if not unit:
         raise InputError(
             "a privacy unit without a name",
-            f"the name of the column that tells users apart, or {EACH_ROW!r}",
-            'give for example "person"',
+            f'name the column that tells users apart, for example "person", or {EACH_ROW!r}',
         )
     return unit
 
@@ -62,8 +59,7 @@ def unit_of_column(privacy_unit: str, column: str) -> str:
     if EACH_ROW in (unit, " ".join(column.split())):
         raise InputError(
             f"users that a column tells apart, named {EACH_ROW!r}",
-            "another name: this one says that every record is a user of its own",
-            "name what one user is, or leave the column of users out",
+            "name what one user is, or leave the column of users out, so that each row is a user",
         )
     return unit
 
@@ -79,7 +75,6 @@ def unit_of_values(privacy_unit: str, *, several: bool, recorded: bool, unnamed:
     if recorded and missing:
         raise InputError(
             f"a ledger without {' and '.join(missing)}",
-            "what the values are called, which tells two questions apart, and what one user is",
             "give for example " + ", ".join(f'{name}="{_EXAMPLES[name]}"' for name in missing),
         )
     if several:
