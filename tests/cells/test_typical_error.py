@@ -103,8 +103,7 @@ def test_the_interval_to_expect_is_about_the_one_that_comes(method: str, within:
     typical = np.median(made, axis=0)
     assert 1 / within <= np.median(wide / typical) <= within
     assert bool((wide > plan.typical_error(10)).all())
-    told = plan.table()["typical_half_width"].to_numpy()
-    assert np.array_equal(told, typical_half_widths(plan))
+    assert np.allclose(plan.table()["typical_half_width"].to_numpy(), wide, rtol=1e-12)
     assert f"+-{wide[0]:.3g}" in str(plan)
 
 
@@ -274,18 +273,18 @@ def test_values_of_certified_plans_cover_however_few_cells_there_are(cells: int)
     assert np.mean(found) > 0.945
 
 
-def test_columns_that_say_the_width_in_every_row_are_left_out() -> None:
-    """What is certified of a private radius is said once, below the table."""
+def test_what_nobody_can_certify_is_a_dash() -> None:
+    """Said once, below the table; a certified error is in the value's unit."""
     counts = _crowd(cells=30)
-    typical = str(shoal.plan(counts, bounds=(0, 60), epsilon=4)).split("\n")
-    assert typical[1].split() == [
-        *("cell", "users", "records", "typical", "error", "95%", "interval", "best")
-    ]
-    assert any(each.startswith("certified: in every data set") for each in typical)
+    typical = shoal.plan(counts, bounds=(0, 60), epsilon=4)
+    assert typical.table()["certified_error"].null_count == 30
+    assert str(typical).count("certified error") == 2
     certified = shoal.plan(
         counts, bounds=(0, 60), epsilon=4, objective="worst_case", uninformative="keep"
     )
-    assert "certified  bias bound" in str(certified).split("\n")[1]
+    found = certified.table()["certified_error"].to_numpy()
+    assert np.array_equal(found, certified.worst_case_error)
+    assert f"  {found.min():.3g}  released" in str(certified)
 
 
 def test_two_rounds_of_few_users_are_warned_of() -> None:

@@ -351,8 +351,7 @@ def test_keys_are_shown_on_their_line(tmp_path: Path) -> None:
     odd = ["x\ny\x1b[2J", "\u202ez"]
     book = _ledger(tmp_path)
     release = _cells(book, keys=odd * (_ROWS // 2))()
-    table = shoal.cells.table.to_text(release.table())
-    for text in (str(release.plan), str(release), table):
+    for text in (str(release.plan), str(release)):
         assert all(line.isprintable() for line in text.split("\n"))
     assert "x\\ny\\x1b[2J" in str(release.plan)
     assert len(str(release.plan).split("\n")) == len(str(release.plan).splitlines())

@@ -68,7 +68,7 @@ class Plan(PlanFacts):
 
     def __repr__(self) -> str:
         """One line."""
-        return f"<Plan {summary(self)}>"
+        return f"<Plan, {summary(self)}>"
 
     def _repr_html_(self) -> str:
         """The plan for notebooks."""
@@ -78,9 +78,10 @@ class Plan(PlanFacts):
         """One row a cell and statistic: keys, status, counts, and both errors.
 
         Returns:
-            `typical_error` in parts of the standard deviation of the values, those of all cells
-            together, for means; `certified`, the worst-case error, and `lower_bound` in the unit of
-            the statistic. Nulls in the rows of cells left out.
+            In the statistic's unit, of means `typical_error` and `typical_half_width`, half of the
+            95% interval, where values have a standard deviation of a sixth of the bounds' width;
+            `certified_error`, the worst-case error, and `lower_bound`, which no plan beats. Nulls
+            where nothing is known, and in the rows of cells left out.
         """
         return plan_table(self)
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.coarser import best_coarser
 from shoal.cells.typical_error import typical_errors
 from shoal.cells.weights import largest
 from shoal.errors import printable
@@ -145,18 +144,11 @@ def _frequent_users(plan: PlanFacts) -> Iterator[str]:
 def _fine_cells(plan: PlanFacts) -> Iterator[str]:
     middle = float(np.median(typical_errors(plan)))
     if middle >= _COARSE:
-        other = best_coarser(plan)
-        few = len(plan.released) < _FEW_CELLS
-        what = "epsilon is too small, or cells are too fine" if few else "cells are too fine"
-        better = "use fewer key columns, larger cells, or a larger epsilon"
-        if few:
-            better = "use a larger epsilon, fewer key columns, or larger cells"
-        if other is not None and other.error < middle:
-            better = (
-                f"{'use a larger epsilon, or fewer cells: ' if few else ''}{other.name} there are "
-                f"{other.cells:,} cells, half of which err by at most {other.error:.2g}"
-            )
+        what, first, then = "cells are too fine", "larger cells", "a larger epsilon"
+        if len(plan.released) < _FEW_CELLS:
+            what, first, then = f"epsilon is too small, or {what}", then, first
         yield (
             f"{what}: half of the cells err by {middle:.2g} of the standard deviation of the "
-            f"values or more, and one common number would not err by more; {better}"
+            "values or more, and one common number would not err by more; use "
+            f"{first}, fewer key columns, or {then}"
         )

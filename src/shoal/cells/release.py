@@ -19,7 +19,7 @@ from shoal.cells.plan_warnings import heavy_user_warnings, release_warnings
 from shoal.cells.ranges import Interval
 from shoal.data.records import Records
 from shoal.errors import DataError, InputError
-from shoal.files import html, tables
+from shoal.files import tables
 from shoal.privacy.budget import Budget, show
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.unit import unit_of_column
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from shoal.data.occupancy import Counts
+    from shoal.files.text_table import TextTable
     from shoal.privacy.noise import Noise, Simulated
 
 _SHOWN = 12
@@ -63,16 +64,14 @@ class Release(release.Release[PlanFacts, Estimates]):
 
     def __repr__(self) -> str:
         """One line."""
-        what = "simulated release" if self.simulated else "release"
-        origin = f", {self.origin}" if self.origin else ""
-        return f"<{what} of {len(self.plan.released)} cells, epsilon {show(self.epsilon)}{origin}>"
+        return f"<{self._head(origin=True)}>"
 
     def __str__(self) -> str:
-        """One line, the first rows of the table, and what speaks against them."""
-        return f"{self!r}\n{self.to_text()}"
+        """One line, the first rows of the table, and warnings."""
+        return str(self._text(self._head(origin=True)))
 
     def to_text(self, confidence: float = CONFIDENCE, rows: int = _SHOWN) -> str:
-        """The first rows of the table, and what speaks against them.
+        """One line, the first rows of the table, and warnings.
 
         Args:
             confidence: Of the intervals.
@@ -85,15 +84,21 @@ class Release(release.Release[PlanFacts, Estimates]):
             InputError: confidence is not strictly between 0 and 1, or rows is no such number.
         """
         rows = checks.whole(rows, "rows", least=1, example=_SHOWN)
-        return "\n".join([table.to_text(self.table(confidence), rows), *self._warned()])
+        return str(self._text(self._head(origin=False), confidence, rows))
 
     def _repr_html_(self) -> str:
         """The same for notebooks."""
-        return html.of_table(repr(self), self.table(), self._warned())
+        return self._text(self._head(origin=True)).to_html()
 
-    def _warned(self) -> list[str]:
+    def _head(self, *, origin: bool) -> str:
+        what = "simulated release" if self.simulated else "release"
+        entry = f", {self.origin}" if self.origin and origin else ""
+        return f"{what} of {len(self.plan.released)} cells, epsilon {show(self.epsilon)}{entry}"
+
+    def _text(self, head: str, confidence: float = CONFIDENCE, rows: int = _SHOWN) -> TextTable:
         found = [*release_warnings(self.numbers), *heavy_user_warnings(self.plan)]
-        return [f"warning: {sentence}" for sentence in found]
+        warned = [f"warning: {sentence}" for sentence in found]
+        return table.text_of(head, self.table(confidence), warned, rows)
 
     @classmethod
     def read(cls, data: bytes, what: str) -> documents.Document:

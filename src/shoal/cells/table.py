@@ -10,8 +10,8 @@ import pyarrow as pa
 from shoal.cells.cell_statistics import Mean, Variance
 from shoal.cells.left_out import reasons
 from shoal.cells.posterior import pooled, values_of
-from shoal.cells.typical_error import typical_errors, typical_half_widths
-from shoal.files import html
+from shoal.cells.typical_error import SPREAD, typical_errors, typical_half_widths
+from shoal.files.text_table import TextTable, first_rows
 
 if TYPE_CHECKING:
     from shoal.cells.estimates import Estimates
@@ -57,16 +57,18 @@ def make_table(numbers: Estimates, confidence: float) -> pa.Table:
 
 
 def plan_table(plan: PlanFacts) -> pa.Table:
-    """One row a cell and statistic: what is known before anything is spent."""
+    """One row a cell and statistic: what is known before anything is spent, in its unit."""
     cells, blocks, why = len(plan.released), [], reasons(plan)
-    means, unknown = plan.statistics == (Mean(),), np.full(cells, np.nan)
+    likely = unknown = np.full(cells, np.nan), np.full(cells, np.nan)
+    if plan.statistics == (Mean(),):
+        unit = plan.width * SPREAD
+        likely = typical_errors(plan) * unit, typical_half_widths(plan) * unit
     for at, statistic in enumerate(plan.statistics):
         rows = slice(at * cells, (at + 1) * cells)
-        likely = [typical_errors(plan), typical_half_widths(plan)] if means else [unknown, unknown]
         block = {
             "typical_error": likely[0],
             "typical_half_width": likely[1],
-            "certified": plan.worst_case_error[rows],
+            "certified_error": plan.worst_case_error[rows] if plan.certified else unknown[0],
             "lower_bound": plan.lower_bound[rows],
         }
         blocks.append(_block(plan, statistic.name, why, block))
@@ -119,8 +121,8 @@ def _spread(values: Floats, cells: Ints, n_cells: int) -> pa.Array[Any]:
     return pa.array(whole, mask=absent)
 
 
-def to_text(table: pa.Table, rows: int = 12) -> str:
-    """The first rows of a table from `make_table` as aligned text."""
+def text_of(head: str, table: pa.Table, notes: list[str], rows: int) -> TextTable:
+    """The first rows of a table from `make_table`, without columns that say nothing."""
     left_out = {"bias_bound"}
     if set(table["status"].to_pylist()) == {"released"}:
         left_out |= {"reason", "source"}
@@ -129,9 +131,4 @@ def to_text(table: pa.Table, rows: int = 12) -> str:
     if table["value"].equals(table["plain"]) and table["low"].equals(table["plain_low"]):
         left_out |= {"plain", "plain_low", "plain_high"}
     names = [name for name in table.column_names if name not in left_out]
-    shown = table.select(names).slice(0, rows).to_pylist()
-    cells = [names, *([html.text_of(row[name]) for name in names] for row in shown)]
-    widths = [max(len(line[at]) for line in cells) for at in range(len(names))]
-    lines = ["  ".join(t.rjust(w) for t, w in zip(line, widths, strict=True)) for line in cells]
-    more = [f"... {table.num_rows - rows} more rows"] if table.num_rows > rows else []
-    return "\n".join([*lines, *more])
+    return first_rows(head, table.select(names), notes, rows)

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 CELLS, USERS = 0.3, 0.4
 # The population's standard deviation and place, as parts of the width.
 SPREAD, _PLACE = 1 / 6, 0.4
-_MEMBERS, _FEWEST, _MOST = 100_000, 3, 12
+# Releases are simulated until so many counts, or cells, were drawn.
+_MEMBERS, _CELLS, _FEWEST, _MOST = 100_000, 4_000, 3, 12
 # Errors are averaged over cells with about the same noise until so many make a figure.
 _TOGETHER = 36
 
@@ -76,7 +77,8 @@ def _typical(plan: PlanFacts, spread: float) -> Typical:
 
 
 def _simulated(plan: PlanFacts, spread: float) -> Typical:
-    turns = min(max(_MEMBERS // len(plan.counts.user), _FEWEST), _MOST)
+    enough = min(_MEMBERS // len(plan.counts.user), _CELLS // plan.counts.n_cells)
+    turns = min(max(enough, _FEWEST), _MOST)
     found = [simulated(plan, turn, spread) for turn in range(turns)]
     error = np.mean([each.error for each in found], axis=0)
     order = np.argsort(plan.noise_scale, kind="stable")
@@ -95,8 +97,9 @@ def simulated(
 ) -> Typical:
     """Returns absolute errors and half widths of one simulated release of means.
 
-    `turn` is the seed of population and noise; `between` the part of the variance between cells,
-    and four sevenths of the rest are between users.
+    `turn` and the number of counts are the seed, so that plans of the same counts are compared on
+    the same populations; `between` is the part of the variance between cells, and four sevenths of
+    the rest are between users.
     """
     counts, lattice = plan.counts, plan.lattice
     own = USERS * ((1 - between) / (1 - CELLS))

@@ -199,9 +199,9 @@ class Counts:
 
     def _repr_html_(self) -> str:
         """The table for notebooks."""
-        from shoal.files import html
+        from shoal.files.text_table import first_rows
 
-        return html.of_table(repr(self), self.table())
+        return first_rows(repr(self), self.table()).to_html()
 
     def summary(self) -> Summary:
         """Users, cells, records, the most cells of one user and quantiles of the counts."""
