@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,15 +24,8 @@ _PARENTS = 3
 _MOST_MEMBERS, _MOST_CELLS = 200_000, 2_000
 
 
-@dataclass(frozen=True)
-class Coarser:
-    """A coarser grid.
-
-    Attributes:
-        name: What it is, in words.
-        cells: How many cells it has.
-        error: Median typical error, in parts of the standard deviation of the values.
-    """
+class Coarser(NamedTuple):
+    """A coarser grid in words, its cells, and the median of their typical errors."""
 
     name: str
     cells: int
@@ -40,65 +33,57 @@ class Coarser:
 
 
 def best_coarser(plan: PlanFacts) -> Coarser | None:
-    """The coarser grid with the smallest median typical error; None if none can be told.
+    """Returns the coarser grid with the smallest median typical error; None without one.
 
     Tried are the cells without one of their key columns, and parents of hexagons.
     """
-    if len(plan.counts.user) > _MOST_MEMBERS or plan.counts.n_cells > _MOST_CELLS:
+    counts, found = plan.counts, []
+    if len(counts.user) > _MOST_MEMBERS or counts.n_cells > _MOST_CELLS:
         return None
-    found = []
-    for name, keys in _grids(plan.counts.cells):
-        counts = _merged(plan.counts, keys)
+    names = counts.cells.column_names
+    grids = [(f"without {name}", counts.cells.drop_columns([name])) for name in names]
+    for name, keys in [*(grids if len(names) > 1 else []), *_parents(counts.cells)]:
+        merged = _merged(counts, keys)
         changes: dict[str, Any] = {"weights": {}, "uninformative": "keep", "max_error": None}
         request = plan.request.model_copy(update=changes)
-        try:
-            errors = typical_errors(make_plan(counts, request))
-        except ShoalError:
-            continue
-        found.append(Coarser(name, counts.n_cells, float(np.median(errors))))
+        with suppress(ShoalError):
+            errors = typical_errors(make_plan(merged, request))
+            found.append(Coarser(name, merged.n_cells, float(np.median(errors))))
     return min(found, key=lambda each: each.error, default=None)
 
 
-def _grids(cells: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    names = cells.column_names
-    if len(names) > 1:
-        for name in names:
-            yield f"without {name}", cells.drop_columns([name])
-    for name in names:
-        yield from _parents(cells, name)
-
-
-def _parents(cells: pa.Table, name: str) -> Iterator[tuple[str, pa.Table]]:
-    """Larger hexagons, if this column holds hexagons and their package is there."""
-    if cells.schema.field(name).type != pa.string() or find_spec("h3ronpy") is None:
+def _parents(cells: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+    """Larger hexagons of each column that holds hexagons, if their package is there."""
+    if find_spec("h3ronpy") is None:
         return
     from h3ronpy import cells_parse, cells_resolution, cells_to_string, change_resolution
 
-    try:
-        hexagons = cells_parse(cells.column(name).combine_chunks())
-    except ValueError:
-        return
-    levels: Any = cells_resolution(hexagons)
-    finest = min(pa.array(levels).to_pylist())
-    at = cells.column_names.index(name)
-    for level in range(finest - 1, max(finest - 1 - _PARENTS, -1), -1):
-        texts: Any = cells_to_string(change_resolution(hexagons, level))
-        parents = pa.array(texts)
-        yield (
-            f"with hexagons of resolution {level}",
-            cells.set_column(at, name, parents.cast(pa.string())),
-        )
+    for at, name in enumerate(cells.column_names):
+        hexagons: Any = None
+        if cells.schema.field(name).type == pa.string():
+            with suppress(ValueError):
+                hexagons = cells_parse(cells.column(name).combine_chunks())
+        if hexagons is None:
+            continue
+        levels: Any = cells_resolution(hexagons)
+        finest = min(pa.array(levels).to_pylist())
+        for level in range(finest - 1, max(finest - 1 - _PARENTS, -1), -1):
+            texts: Any = cells_to_string(change_resolution(hexagons, level))
+            parents = cells.set_column(at, name, pa.array(texts).cast(pa.string()))
+            yield f"with hexagons of resolution {level}", parents
 
 
-def _merged(occupancy: Counts, keys: pa.Table) -> Counts:
-    """The counts by other keys of the same cells, whatever these are called."""
-    given = keys.column_names
-    named = keys.rename_columns([f"key {at}" for at in range(len(given))])
-    rows = named.take(occupancy.cell).append_column("user", pa.array(occupancy.user))
-    added = rows.append_column("count", pa.array(occupancy.count)).group_by(rows.column_names)
-    table = added.aggregate([("count", "sum")])
+def _merged(counts: Counts, keys: pa.Table) -> Counts:
+    """Returns the counts by other keys of the same cells, whatever these are called."""
+    named = keys.rename_columns([f"key {at}" for at in range(keys.num_columns)])
+    rows = named.take(counts.cell).append_column("user", pa.array(counts.user))
+    table = (
+        rows.append_column("count", pa.array(counts.count))
+        .group_by(rows.column_names)
+        .aggregate([("count", "sum")])
+    )
     return Counts.from_counts(
-        table.column("user").combine_chunks(),
-        table.select(named.column_names).rename_columns(given),
-        table.column("count_sum").to_numpy(),
+        table["user"].combine_chunks(),
+        table.select(named.column_names).rename_columns(keys.column_names),
+        table["count_sum"].to_numpy(),
     )
