@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,11 +13,6 @@ from shoal.cells.assumptions import NAIVE
 from shoal.cells.simulation import COMPARED
 from shoal.errors import InputError
 from tests.support.loop import loop_over
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.cells.weights import Ints
 
 pytestmark = pytest.mark.statistics
 
@@ -78,7 +73,7 @@ def test_comparisons_are_sorted_out() -> None:
 def test_a_distribution_of_ones_own() -> None:
     """Any function of (rng, user, cell), named by its name; several losses."""
 
-    def two_kinds(rng: np.random.Generator, user: Ints, cell: Ints) -> NDArray[np.float64]:
+    def two_kinds(rng: np.random.Generator, user: np.ndarray, cell: np.ndarray) -> np.ndarray:
         assert len(user) == len(cell)
         return np.where(user % 2 == 0, 3.0, 7.0) + rng.normal(0, 0.1, len(user))
 
