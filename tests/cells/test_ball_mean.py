@@ -83,7 +83,7 @@ def test_nobody_moves_a_vector_further_than_accounted(counts: list[int], epsilon
                 continue
             sums = others.copy()
             sums[user] = own
-            found.append(made.release(sums, m, Silent()))
+            found.append(made.release(sums, Silent()))
         steps = np.array(found)
         apart = np.abs(steps[:, None, :] - steps[None, :, :]).sum(axis=2).max()
         assert Fraction(int(apart), 2**made.bits) <= made.loss(counts[user])
