@@ -8,18 +8,14 @@ from contextlib import redirect_stderr
 from doctest import ELLIPSIS, OutputChecker
 from io import StringIO
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
-from sybil import Sybil
+from sybil import Example, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 from sybil.parsers.rest import DocTestParser
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sybil import Example
 
 # `make test-full` draws many more examples than `make test`, and new ones each time; those of the
 # test are the same in every run, so that what passed once passes elsewhere.

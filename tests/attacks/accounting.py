@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,11 +26,6 @@ from shoal.errors import InputError
 from shoal.privacy import permute_and_flip as selection
 from shoal.trials import ClusterDP, Space, UniformPrior
 from shoal.trials.parameters import ONE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
 
 SIZE, UNIT = 1000, "plans"
 

@@ -7,21 +7,16 @@ with a false-alarm rate of 1e-9. The same draws must reject a scale that is a li
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from shoal.privacy.noise import OperatingSystem
 from tests.attacks.goodness import FALSE_ALARM, judge
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
 
 SIZE, UNIT = 16_000_000, "draws"
 

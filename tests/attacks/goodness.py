@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Counts = NDArray[np.int64]
-    Chances = Callable[[float], Floats]
-    """Probability of each bin when the scale is multiplied by a factor."""
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Chances = Callable[[float], Floats]
+"""Probability of each bin when the scale is multiplied by a factor."""
 
 FALSE_ALARM = 1e-9
 # Bins that are expected less often are merged into one.

@@ -6,16 +6,13 @@ released for many random data sets, each with several neighbours (`tests.support
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
 from tests.support.replay import Watcher, compare
 from tests.support.replay_cases import CASES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 SIZE, UNIT = 10_000, "neighbours"
 _NEIGHBOURS = 8

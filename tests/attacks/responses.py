@@ -7,11 +7,13 @@ them. The same responses must reject a probability of replacing that is a little
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.data.outcome_space import Space
 from shoal.privacy.noise import OperatingSystem
@@ -20,13 +22,6 @@ from shoal.trials.best_table.integer_table import ONE as WHOLE
 from shoal.trials.parameters import ONE, Parameters
 from shoal.trials.response import prior_of, respond
 from tests.attacks.goodness import judge
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
 
 SIZE, UNIT = 10_000_000, "responses"
 

@@ -6,21 +6,16 @@ the same selections must reject a scale that is a little too small.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.privacy.noise import OperatingSystem
 from tests.attacks.goodness import judge
 from tests.support.selections import by_permutations
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
 
 SIZE, UNIT = 1_000_000, "selections"
 

@@ -9,19 +9,16 @@ from __future__ import annotations
 import itertools
 import random
 import warnings
+from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 import shoal
 from shoal.cells.methods import METHODS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 
 SIZE, UNIT = 5_000, "plans"
 _LOSSES = ("1/1000", 1, 50)

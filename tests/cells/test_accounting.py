@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import shoal
 from shoal.cells import shared_noise
@@ -25,6 +27,7 @@ from shoal.cells.decision import Task
 from shoal.cells.draw import fractions, to_steps
 from shoal.cells.methods import method_of
 from shoal.cells.ranges import Range
+from shoal.cells.weights import Weights
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
@@ -32,13 +35,6 @@ from shoal.errors import InputError
 from shoal.theory import variance as variance_theory
 from tests.support import flights, occupancies
 from tests.support.loop import loop_over
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.cells.weights import Weights
 
 pytestmark = pytest.mark.unit
 
@@ -415,14 +411,8 @@ def test_a_third_statistic_leaves_a_joint_pair_its_part() -> None:
     assert float(np.prod(made.relative_error / w)) < 65
 
 
-@loop_over(
-    "names",
-    [["variance"], ["share_above(400)"], ["mean", "variance"]],
-)
-@loop_over(
-    "method",
-    ["balanced", "equalised", "uniform", "clip_user", "optimal"],
-)
+@loop_over("names", [["variance"], ["share_above(400)"], ["mean", "variance"]])
+@loop_over("method", ["balanced", "equalised", "uniform", "clip_user", "optimal"])
 def test_epsilon_is_kept(names: list[str], method: str) -> None:
     """The exact loss, summed over the users' steps, never exceeds the epsilon."""
     made = plan(names, method=method)

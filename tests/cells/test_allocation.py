@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,10 +15,8 @@ from scipy.optimize import LinearConstraint, minimize
 import shoal
 from shoal.cells import allocation
 from shoal.cells.allocation import Problem
+from shoal.cells.plan import Plan
 from tests.support import occupancies
-
-if TYPE_CHECKING:
-    from shoal.cells.plan import Plan
 
 pytestmark = pytest.mark.oracle
 
@@ -33,7 +31,7 @@ def problem_of(plan: Plan) -> Problem:
 def make(seed: int, **wanted: object) -> Plan:
     """A plan that keeps every cell."""
     wanted = {"epsilon": 1, "uninformative": "keep", **wanted}
-    return shoal.plan(occupancies.sparse(seed), bounds=BOUNDS, **{"method": "balanced", **wanted})  # type: ignore[arg-type]
+    return shoal.plan(occupancies.sparse(seed), bounds=BOUNDS, **{"method": "balanced", **wanted})
 
 
 def shares(plan: Plan) -> np.ndarray:

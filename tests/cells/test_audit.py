@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
 import shoal
@@ -24,10 +24,6 @@ from shoal.data.aggregate import Aggregate
 from shoal.privacy import permute_and_flip as selection
 from shoal.privacy.noise import OperatingSystem
 from tests.support import selections
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 pytestmark = pytest.mark.audit
 

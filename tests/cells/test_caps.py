@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,9 +14,6 @@ from hypothesis import strategies as st
 from shoal.cells import caps
 from shoal.errors import InputError
 from shoal.theory.user_clipping import ALONE, TOGETHER
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = pytest.mark.property
 
@@ -116,7 +113,7 @@ def test_choose_by_name_and_by_number() -> None:
     assert caps.choose("surrogate", counts, 1.0) == caps.surrogate(counts)
     chosen = [caps.choose(cap, counts, 1.0) for cap in (1, 2, 9, 10, 10**30)]
     assert chosen == [1, 2, 9, 9, 9]
-    assert caps.choose(np.int64(5), counts, 1.0) == 5  # type: ignore[arg-type]
+    assert caps.choose(np.int64(5), counts, 1.0) == 5
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan"), float("inf")])
@@ -166,10 +163,7 @@ def test_a_large_loss_leaves_every_weight() -> None:
     assert of.tolist() == [80]
 
 
-@given(
-    counts=st.lists(st.integers(1, 50), min_size=1, max_size=30),
-    epsilon=st.floats(0.05, 8),
-)
+@given(counts=st.lists(st.integers(1, 50), min_size=1, max_size=30), epsilon=st.floats(0.05, 8))
 def test_exchangeable_caps_have_the_least_regret(counts: list[int], epsilon: float) -> None:
     """Of all counts as caps, over users who differ little or much; two cells at once."""
     m = np.array(counts)

@@ -6,7 +6,8 @@ import itertools
 import math
 import warnings
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,9 +31,6 @@ from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
 from tests.data import kinds
 from tests.support.loop import loop_over
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.property
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from shoal_studies.occupancies import synthetic
 
 from shoal.cells import caps
 from shoal.cells.cell_statistics import MEAN, VARIANCE, InCounts, cell_errors
 from shoal.cells.clip_user import clip_user
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.data.occupancy import Counts as Occupancy
+from shoal.data.occupancy import Counts as Occupancy
 
 pytestmark = pytest.mark.property
 
@@ -76,10 +73,7 @@ def columns(counts: Counts) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArr
 
 
 def run(
-    counts: Counts,
-    statistics: tuple[InCounts, ...] = (MEAN,),
-    epsilon: float = 1.0,
-    **options: Any,
+    counts: Counts, statistics: tuple[InCounts, ...] = (MEAN,), epsilon: float = 1.0, **options: Any
 ) -> NDArray[np.bool_]:
     """Clip-User on a dictionary."""
     return clip_user(

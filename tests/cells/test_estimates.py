@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from numpy.typing import NDArray
 
 import shoal
 from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
+from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.weights import FINE
+from shoal.data.aggregate import Aggregate
 from tests.support.tape import Tape
 from tests.support.verdicts import failed_claims
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.cells.plan_facts import PlanFacts
-    from shoal.data.aggregate import Aggregate
 
 pytestmark = pytest.mark.statistics
 

@@ -11,10 +11,10 @@ import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from shoal.cells.accounting import Cost, ReleasedStatistics
 from shoal.cells.cell_statistics import Mean
@@ -22,9 +22,6 @@ from shoal.cells.draw import to_steps
 from shoal.cells.ranges import Range
 from shoal.cells.weights import every_record
 from shoal.data.occupancy import Counts
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 pytestmark = pytest.mark.property
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
 import shoal
 from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
+from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.posterior import values_of
 from shoal.cells.ranges import USER
 from shoal.cells.typical_error import typical_errors
@@ -23,14 +26,6 @@ from shoal.errors import BudgetError
 from tests.cells.test_user_vectors import BITS, CASES, Recorder, some_answers
 from tests.support.gaussian_vectors import always_gaussian
 from tests.support.loop import loop_over
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from shoal.cells.plan_facts import PlanFacts
 
 pytestmark = pytest.mark.property
 
@@ -50,7 +45,7 @@ def _plan(counts: dict[tuple[str, int], int], epsilon: object, delta: str = DELT
     return shoal.plan(
         occupancy,
         bounds=(0, 1),
-        epsilon=epsilon,  # type: ignore[arg-type]
+        epsilon=epsilon,
         delta=delta,
         method="user_clipped",
         tick_bits=BITS,
@@ -122,14 +117,8 @@ def _tail(move: float, epsilon: float) -> float:
 
 
 @pytest.mark.usefixtures("_gaussian")
-@loop_over(
-    "counts",
-    CASES.values(),
-)
-@loop_over(
-    "epsilon",
-    ["0.01", 1, 30, 60],
-)
+@loop_over("counts", CASES.values())
+@loop_over("epsilon", ["0.01", 1, 30, 60])
 def test_the_parts_of_the_loss_add_up(counts: dict[tuple[str, int], int], epsilon: object) -> None:
     """Pure selections, and noise that hides the diameter at what they leave."""
     plan = _plan(counts, epsilon)
@@ -229,7 +218,7 @@ def test_what_clipped_users_hide_by_hand() -> None:
     """K users who hide a radius each in l2, over the cells as their norms are."""
     records, _ = _crowded()
     plan: PlanFacts = shoal.plan(records.counts(), bounds=(0, 100), epsilon=1, delta=DELTA)
-    numbers = shoal.Plan.release(plan, records, noise=shoal.Simulated(3)).numbers  # type: ignore[arg-type]
+    numbers = shoal.Plan.release(plan, records, noise=shoal.Simulated(3)).numbers
     assert isinstance(numbers, Estimates)
     assert numbers.chosen is not None
     radius = float(numbers.chosen.width[0]) / 2.0 ** (plan.lattice.bits + 10)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,17 +15,13 @@ from hypothesis import strategies as st
 import shoal
 from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
+from shoal.data.aggregate import Aggregate
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
 from shoal.theory import limits
 from tests.support import flights, occupancies, worst_case_errors
 from tests.support.loop import loop_over
 from tests.support.methods import MECHANISMS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from shoal.data.aggregate import Aggregate
 
 pytestmark = pytest.mark.unit
 
@@ -61,18 +58,9 @@ def by_hand(plan: shoal.Plan) -> Fraction:
     return max(lost.values())
 
 
-@loop_over(
-    ("method", "options"),
-    OPTIONS,
-)
-@loop_over(
-    "seed",
-    [0, 1],
-)
-@loop_over(
-    "epsilon",
-    ["0.05", "1", "30"],
-)
+@loop_over(("method", "options"), OPTIONS)
+@loop_over("seed", [0, 1])
+@loop_over("epsilon", ["0.05", "1", "30"])
 def test_the_stated_loss_is_the_loss(
     method: str, options: dict[str, Any], seed: int, epsilon: str
 ) -> None:

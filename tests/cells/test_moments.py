@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from shoal.cells.cell_statistics import ShareAbove
 from shoal.cells.methods import method_of
 from shoal.cells.private_sums import WeightedMoments
-from shoal.cells.weights import FINE, PART
+from shoal.cells.weights import FINE, PART, Parameters, Weights
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Counts
 from shoal.data.records import check_size
 from shoal.data.value_lattice import Bounds, Lattice
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.cells.weights import Parameters, Weights
 
 pytestmark = pytest.mark.property
 

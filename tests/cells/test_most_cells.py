@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,10 +18,6 @@ from shoal.cells.typical_error import SPREAD
 from shoal.errors import InputError
 from tests.support import occupancies
 from tests.support.loop import loop_over
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 pytestmark = pytest.mark.property
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +17,6 @@ from shoal.errors import InputError
 from shoal.theory import gaussian, user_clipping
 from tests.support import draws
 from tests.support.loop import loop_over
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.unit
 
@@ -74,16 +72,13 @@ def test_the_method_serves_the_objective(
         (300, 1, 4, "user_clipped"),
     ],
 )
-@loop_over(
-    "delta",
-    [0, "1e-9"],
-)
+@loop_over("delta", [0, "1e-9"])
 def test_few_cells_of_users_who_count_alike_keep_the_bounds(
     users: int, cells: int, heavy: int, method: str, delta: object
 ) -> None:
     """There a private radius would leave out more users than the noise is worth."""
     occupancy = _counts(users, cells, heavy)
-    plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=1, delta=delta)  # type: ignore[arg-type]
+    plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=1, delta=delta)
     assert plan.method == ("optimal" if method == "certified" else method)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from shoal import mean
@@ -12,9 +13,6 @@ from shoal.privacy import noise
 from tests.support import methods
 from tests.support.loop import loop_over
 from tests.support.tape import Tape, lost
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 pytestmark = pytest.mark.audit
 
@@ -58,10 +56,7 @@ def call(
     return tape, function(table.column("value").to_numpy(), table.column("who"), **options)
 
 
-@loop_over(
-    "name",
-    methods.METHODS,
-)
+@loop_over("name", methods.METHODS)
 def test_no_order_of_rows_reaches_noise_or_selections(name: str) -> None:
     """Every method, ties in every kind of users: shuffled, sorted, hashed, chunked rows."""
     table = methods.tied()
@@ -72,10 +67,7 @@ def test_no_order_of_rows_reaches_noise_or_selections(name: str) -> None:
         assert found == expected, order
 
 
-@loop_over(
-    "name",
-    methods.METHODS,
-)
+@loop_over("name", methods.METHODS)
 def test_neighbours_in_sorted_files_are_as_near_as_accounted(name: str) -> None:
     """Rows sorted by value on both sides; nothing moves further than the user's loss."""
     table = methods.tied(seed=3)
@@ -144,13 +136,7 @@ def test_no_order_of_rows_reaches_the_noise_of_vectors(
     def asked(order: np.ndarray[Any, Any]) -> tuple[Any, Any]:
         tape = Tape()
         monkeypatch.setattr(noise, "OperatingSystem", lambda: tape)
-        found = mean.vector(
-            points[order],
-            users[order],
-            bounds=(0, 100),
-            epsilon=50,
-            domain=domain,  # type: ignore[arg-type]
-        )
+        found = mean.vector(points[order], users[order], bounds=(0, 100), epsilon=50, domain=domain)
         return tape.asked, found
 
     expected = asked(np.arange(200))

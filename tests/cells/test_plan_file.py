@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,11 +20,7 @@ from shoal.cells.plan_file import PlanDocument, document_of
 from shoal.errors import DocumentError, InputError
 from tests.support import occupancies
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    Change = Callable[[dict[str, Any]], object]
+Change = Callable[[dict[str, Any]], object]
 
 pytestmark = pytest.mark.unit
 

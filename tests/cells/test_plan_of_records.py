@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import pickle
 import struct
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -13,9 +13,6 @@ import pytest
 import shoal
 from shoal.errors import InputError
 from tests.data import kinds
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.audit
 
@@ -28,7 +25,7 @@ def records(source: object = None, **wanted: object) -> shoal.Records:
     columns = {"who": [*range(size)], "place": [n % 2 for n in range(size)]}
     table = pa.table({**columns, "v": [CANARY] * size})
     given = {"user": "who", "value": "v", "bounds": (0, 100), "by": "place", **wanted}
-    return shoal.Records(table if source is None else source, **given)  # type: ignore[arg-type]
+    return shoal.Records(table if source is None else source, **given)
 
 
 def test_it_is_the_plan_of_their_counts() -> None:
@@ -45,7 +42,7 @@ def test_it_is_the_plan_of_their_counts() -> None:
     )
     for more in options:
         with pytest.raises(InputError, match="beside records"):
-            shoal.plan(made, epsilon=1, **more)  # type: ignore[arg-type]
+            shoal.plan(made, epsilon=1, **more)
     with pytest.raises(InputError, match="counts without bounds"):
         shoal.plan(made.counts(), epsilon=1)
 

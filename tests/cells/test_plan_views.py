@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,9 +11,6 @@ import pytest
 import shoal
 from shoal.errors import InputError
 from tests.support.loop import loop_over
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = [pytest.mark.unit, pytest.mark.full]
 
@@ -30,18 +28,9 @@ def _counts() -> shoal.Counts:
     return shoal.Counts.from_counts(who, where, 1 + who % 5)
 
 
-@loop_over(
-    "view",
-    VIEWS,
-)
-@loop_over(
-    "method",
-    [None, "balanced", "adaptive"],
-)
-@loop_over(
-    "epsilon",
-    [0.1, 4, 1000],
-)
+@loop_over("view", VIEWS)
+@loop_over("method", [None, "balanced", "adaptive"])
+@loop_over("epsilon", [0.1, 4, 1000])
 def test_views_do_not_heed_what_numpy_was_told(
     view: str, method: str | None, epsilon: float
 ) -> None:

@@ -62,11 +62,7 @@ def test_two_cells_say_nothing_of_each_other() -> None:
     few = table.filter(pa.compute.is_in(table["place"], pa.array(["EWR", "JFK"])))
     records = flights.records(few)
     plan = shoal.plan(
-        records.counts(),
-        method="balanced",
-        bounds=flights.BOUNDS,
-        epsilon=1,
-        uninformative="keep",
+        records.counts(), method="balanced", bounds=flights.BOUNDS, epsilon=1, uninformative="keep"
     )
     found = plan.release(records, noise=shoal.Simulated(1)).table()
     for one, other in (("value", "plain"), ("low", "plain_low"), ("high", "plain_high")):

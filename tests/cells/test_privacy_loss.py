@@ -39,7 +39,7 @@ def test_sums_of_squares_are_never_too_small(gaussian: shoal.Plan) -> None:
             for who, steps in zip(gaussian.weights.user.tolist(), term.tolist(), strict=True):
                 exact[who] += steps * steps
         cost = replace(gaussian.cost, bits=fine)
-        found = cost.steps(gaussian.decision.scale)[-1].moves.tolist()  # type: ignore[union-attr]
+        found = cost.steps(gaussian.decision.scale)[-1].moves.tolist()
         assert all(
             low <= int(high) <= low * (1 + 1e-8) for low, high in zip(exact, found, strict=True)
         )

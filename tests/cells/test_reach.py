@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from shoal.cells.methods import Method, method_of
 from shoal.cells.private_sums import PrivateMeans
 from shoal.cells.ranges import Interval, ends, range_bias
-from shoal.cells.weights import FINE
+from shoal.cells.weights import FINE, Parameters, Weights
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from tests.support.loop import loop_over
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from shoal.cells.weights import Parameters, Weights
 
 pytestmark = pytest.mark.property
 
@@ -154,10 +148,7 @@ def groups_of(case: Case, user: int) -> dict[bytes, list[NDArray[np.int64]]]:
     return found
 
 
-@loop_over(
-    ("counts", "method"),
-    EVERY,
-)
+@loop_over(("counts", "method"), EVERY)
 def test_nobody_reaches_further_than_accounted(
     counts: dict[tuple[str, int], int], method: Method
 ) -> None:
@@ -184,10 +175,7 @@ def test_nobody_reaches_further_than_accounted(
                 )
 
 
-@loop_over(
-    ("counts", "method"),
-    EVERY,
-)
+@loop_over(("counts", "method"), EVERY)
 def test_no_score_moves_further_than_accounted(
     counts: dict[tuple[str, int], int], method: Method
 ) -> None:
@@ -212,10 +200,7 @@ def test_no_score_moves_further_than_accounted(
             assert (found.max(axis=0) - found.min(axis=0)).max() <= allowed
 
 
-@loop_over(
-    ("counts", "method"),
-    EVERY,
-)
+@loop_over(("counts", "method"), EVERY)
 def test_no_data_set_errs_by_more_than_the_bias_bound(
     counts: dict[tuple[str, int], int], method: Method
 ) -> None:
@@ -241,20 +226,11 @@ def test_somebody_straddles_two_arrays() -> None:
         design = Case.of(STRADDLING, method_of(name, WRAPPED)).weights
         assert design.groups is not None
         assert sorted(np.bincount(design.groups.member).tolist()) == [1, 1, 1, 2]
-        assert sorted(np.unique(design.reach // design.reach.min()).tolist()) == [
-            1,
-            2,
-        ]
+        assert sorted(np.unique(design.reach // design.reach.min()).tolist()) == [1, 2]
 
 
-@loop_over(
-    "at",
-    [0, 3, 50, 4000, 10**9],
-)
-@loop_over(
-    "method",
-    METHODS.values(),
-)
+@loop_over("at", [0, 3, 50, 4000, 10**9])
+@loop_over("method", METHODS.values())
 def test_selected_ranges_are_ranges(method: Method, at: int) -> None:
     """Whatever is selected, low is below high, means within the bounds, and ranges long enough."""
     case = Case.of(COUNTS["two"], method)

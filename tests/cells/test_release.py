@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +17,6 @@ from shoal.cells.text import describe
 from shoal.errors import BudgetError, DataError, InputError, LedgerError
 from shoal.theory.laplace import mean_absolute
 from tests.support import draws, flights, methods
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.statistics
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from numpy.typing import NDArray
 
 import shoal
 from shoal.cells import draw as drawing
@@ -23,13 +26,7 @@ from tests.support import methods
 from tests.support.gaussian_vectors import always_gaussian
 from tests.support.tape import Tape
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    Change = Callable[[dict[str, Any]], object]
+Change = Callable[[dict[str, Any]], object]
 
 pytestmark = pytest.mark.property
 
@@ -41,8 +38,8 @@ def _plan(counts: dict[tuple[str, int], int], epsilon: object, delta: object) ->
         return shoal.plan(
             occupancy,
             bounds=(0, 1),
-            epsilon=epsilon,  # type: ignore[arg-type]
-            delta=delta,  # type: ignore[arg-type]
+            epsilon=epsilon,
+            delta=delta,
             method="user_clipped",
             settings={"rounds": 2},
             tick_bits=BITS,
@@ -233,7 +230,7 @@ def test_other_rounds_are_refused(rounds: object) -> None:
     with pytest.raises(InputError, match="rounds"):
         shoal.plan(
             counts, bounds=(0, 1), epsilon=1, method="user_clipped",
-            settings={"rounds": rounds},  # type: ignore[dict-item]
+            settings={"rounds": rounds},
         )  # fmt: skip
 
 

@@ -11,13 +11,7 @@ from shoal import mean
 from shoal.cells.plan_warnings import plan_warnings
 from shoal.cells.posterior import values_of
 from shoal.cells.simulation import made_up
-from shoal.cells.typical_error import (
-    CELLS,
-    SPREAD,
-    USERS,
-    typical_errors,
-    typical_half_widths,
-)
+from shoal.cells.typical_error import CELLS, SPREAD, USERS, typical_errors, typical_half_widths
 from shoal.errors import InputError
 from tests.support import draws, occupancies
 
@@ -114,7 +108,7 @@ def test_other_statistics_and_spreads_are_refused() -> None:
         plan.typical_error()
     for wrong in (0, -1, float("nan"), "far", 30.1):
         with pytest.raises(InputError, match="spread"):
-            shoal.plan(_crowd(), bounds=(0, 60), epsilon=1).typical_error(wrong)  # type: ignore[arg-type]
+            shoal.plan(_crowd(), bounds=(0, 60), epsilon=1).typical_error(wrong)
 
 
 def test_counts_that_speak_against_a_plan_are_told() -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 import shoal
 from shoal.cells.draw import draw
@@ -22,11 +23,6 @@ from shoal.data.aggregate import Aggregate
 from shoal.errors import InputError
 from shoal.theory.user_clipping import RADII
 from tests.support.loop import loop_over
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
 
 pytestmark = pytest.mark.property
 
@@ -68,11 +64,7 @@ def _plan(counts: dict[tuple[str, int], int], epsilon: object) -> shoal.Plan:
     users, cells = zip(*counts, strict=True)
     occupancy = shoal.Counts.from_counts(users, cells, list(counts.values()))
     return shoal.plan(
-        occupancy,
-        bounds=(0, 1),
-        epsilon=epsilon,  # type: ignore[arg-type]
-        method="user_clipped",
-        tick_bits=BITS,
+        occupancy, bounds=(0, 1), epsilon=epsilon, method="user_clipped", tick_bits=BITS
     )
 
 
@@ -150,14 +142,8 @@ def test_no_user_moves_a_score_by_more_than_accounted(counts: dict[tuple[str, in
                     assert (every.max(axis=0) - every.min(axis=0)).max() <= USER
 
 
-@loop_over(
-    "counts",
-    CASES.values(),
-)
-@loop_over(
-    "epsilon",
-    ["0.01", 1, 30, 60, 1000],
-)
+@loop_over("counts", CASES.values())
+@loop_over("epsilon", ["0.01", 1, 30, 60, 1000])
 def test_the_parts_of_the_loss_add_up(counts: dict[tuple[str, int], int], epsilon: object) -> None:
     """Selections and the ball's diameter are the loss; never more, and nearly all."""
     plan = _plan(counts, epsilon)

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from numpy.typing import NDArray
 
 import shoal
 from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
 from tests.support import flights
 from tests.support.loop import loop_over
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 pytestmark = pytest.mark.statistics
 
@@ -83,14 +80,8 @@ def plan_of(table: pa.Table, wanted: dict[str, Any]) -> shoal.Plan:
     return flights.plan(table, **{"epsilon": 5, "uninformative": "keep", **wanted})
 
 
-@loop_over(
-    "data",
-    [flights.table, extreme],
-)
-@loop_over(
-    "wanted",
-    WISHES,
-)
+@loop_over("data", [flights.table, extreme])
+@loop_over("wanted", WISHES)
 def test_errors_intervals_and_ranges(wanted: dict[str, Any], data: Any) -> None:
     """Mean absolute errors stay below what the plan states; intervals cover as stated.
 

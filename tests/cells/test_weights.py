@@ -95,13 +95,7 @@ def test_users_weigh_their_shares_of_arrays(data: st.DataObject, several: list[i
         for user, array, records in pieces:
             exact[user] += Fraction(records) / filled[array] / number
         for clipped in (False, True):
-            made = weights.arrays(
-                counts,
-                np.array([0]),
-                np.array([cap]),
-                name,
-                clipped=clipped,  # type: ignore[arg-type]
-            )
+            made = weights.arrays(counts, np.array([0]), np.array([cap]), name, clipped=clipped)
             stated = [Fraction(w, int(made.total[0])) for w in made.weight.tolist()]
             for one, true in zip(stated, exact, strict=True):
                 assert true - Fraction(2, number << SHARE) <= one <= true

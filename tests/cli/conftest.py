@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from shoal.cli.main import main
 from tests.support import flights
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PLAN = [
     *("--user", "aircraft", "--value", "speed"),

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,11 +17,9 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal import documents
+from tests.cli.conftest import Shell
 from tests.support import flights
 from tests.support.loop import loop_over
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
 
 pytestmark = pytest.mark.audit
 
@@ -118,10 +115,7 @@ def test_one_line_and_nothing_spent(shell: Shell, arguments: list[str], message:
     assert {path.name: path.read_bytes() for path in shell.folder.iterdir()} == before
 
 
-@loop_over(
-    "word",
-    ["x" * 300_000, "\u202eabc", "\x1b[31m", "9" * 5000],
-)
+@loop_over("word", ["x" * 300_000, "\u202eabc", "\x1b[31m", "9" * 5000])
 def test_what_was_typed_is_said_shortly(shell: Shell, word: str) -> None:
     """A message repeats no more of an odd word than anyone reads, and no controls."""
     for arguments in ([word], ["ledger", "show", "flights.ledger", word], ["verify", f"--{word}"]):

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import shoal
 from shoal.errors import MissingPartError
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
+from tests.cli.conftest import Shell
 
 pytestmark = pytest.mark.audit
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from shoal.cli import main
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
+from tests.cli.conftest import Shell
 
 pytestmark = pytest.mark.unit
 

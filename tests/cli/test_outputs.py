@@ -6,7 +6,6 @@ import os
 import shutil
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
@@ -15,8 +14,7 @@ import shoal
 from tests.cli.conftest import PLAN, Shell
 from tests.support import flights
 
-if TYPE_CHECKING:
-    pass
+pass
 
 pytestmark = pytest.mark.audit
 
@@ -216,10 +214,7 @@ def test_no_output_is_an_input(place: Shell) -> None:
 
 @pytest.mark.parametrize(
     ("verb", "target"),
-    [
-        ("release", "same/../work/./same/plan.json"),
-        ("trial estimate", "second.json"),
-    ],
+    [("release", "same/../work/./same/plan.json"), ("trial estimate", "second.json")],
 )
 def test_no_output_is_an_input_by_another_path(place: Shell, verb: str, target: str) -> None:
     """Round about, by its own name, and by a chain of links."""
@@ -304,8 +299,7 @@ def test_the_demo_replaces_nothing_but_its_own(place: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "name"),
-    [("--epsilon 2 --unit tailnum", "May"), ("--epsilon 2 --unit person", "2013")],
+    ("how", "name"), [("--epsilon 2 --unit tailnum", "May"), ("--epsilon 2 --unit person", "2013")]
 )
 def test_the_demo_spends_nothing_of_anybodys_ledger(place: Shell, how: str, name: str) -> None:
     """Neither of one with the README's name nor, forced, of one with its own."""

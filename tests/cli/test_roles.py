@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 import shoal
 from shoal import documents
 from shoal.cli.trial import Mechanism
+from tests.cli.conftest import Shell
 from tests.support.loop import loop_over
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Shell
 
 pytestmark = pytest.mark.audit
 
@@ -44,18 +40,9 @@ def _refused(shell: Shell, arguments: list[str], message: str) -> None:
     assert shoal.Ledger("flights.ledger").entries() == []
 
 
-@loop_over(
-    "spelling",
-    SPELLINGS,
-)
-@loop_over(
-    "role",
-    ["treatment", "cluster", "unit"],
-)
-@loop_over(
-    "mechanism",
-    [str(each) for each in Mechanism],
-)
+@loop_over("spelling", SPELLINGS)
+@loop_over("role", ["treatment", "cluster", "unit"])
+@loop_over("mechanism", [str(each) for each in Mechanism])
 def test_trials(shell: Shell, mechanism: str, role: str, spelling: str) -> None:
     """The outcome as treatment, cluster or name would be published as it is."""
     roles = _options(TRIAL_ROLES | {role: spelling})
@@ -64,14 +51,8 @@ def test_trials(shell: Shell, mechanism: str, role: str, spelling: str) -> None:
     )
 
 
-@loop_over(
-    "spelling",
-    SPELLINGS,
-)
-@loop_over(
-    "verb",
-    ["plan", "compare"],
-)
+@loop_over("spelling", SPELLINGS)
+@loop_over("verb", ["plan", "compare"])
 @loop_over(
     ("role", "rule"),
     [

@@ -6,15 +6,12 @@ import json
 import shlex
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 
 import shoal
 from shoal import documents
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
+from tests.cli.conftest import Shell
 
 pytestmark = pytest.mark.audit
 

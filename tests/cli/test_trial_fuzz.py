@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import warnings
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +19,6 @@ import shoal
 from shoal import documents
 from shoal.cli.trial import Mechanism
 from tests.cli.conftest import Shell
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.audit
 

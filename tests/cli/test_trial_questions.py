@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +14,6 @@ import pytest
 import shoal
 from shoal.trials import PrivateAnswers, Questions, QuestionsPlan, Space
 from tests.cli.conftest import Shell
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 pytestmark = pytest.mark.unit
 
@@ -156,10 +153,7 @@ BAD: dict[str, tuple[list[str], str]] = {
     "no plan": (_with(ANSWER, "--plan", "gone.json"), "gone.json"),
     "no plan of questions": (_with(ANSWER, "--plan", "visits.csv"), "visits.csv"),
     "texts as outcomes": (_with(ANSWER, "--outcome", "liked"), "holds text"),
-    "a regression not asked": (
-        ["trial", "regress", "answers.json", "--ols", "arm + far"],
-        "'far'",
-    ),
+    "a regression not asked": (["trial", "regress", "answers.json", "--ols", "arm + far"], "'far'"),
     "no regression": (["trial", "regress", "answers.json", "--ols", "+"], "a regression '+'"),
     "no manifest": (["trial", "regress", "visits.csv"], "visits.csv"),
 }

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +16,6 @@ from shoal.cli.trial import Mechanism
 from shoal.trials import mechanism_forecasts as forecasts
 from tests.cli.conftest import Shell
 from tests.support.loop import loop_over
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = pytest.mark.unit
 
@@ -227,10 +224,7 @@ def _with(option: str, value: str) -> list[str]:
         (["trial", "plan", "--units", "1"], "1 units"),
         (["trial", "plan", "--units", "10", "--shares", "a,b"], "shares 'a,b'"),
         (["trial", "plan", "--units", "10", "--sd", "1"], "without a mean"),
-        (
-            ["trial", "plan", "--units", "10", "--mean", "7"],
-            "which is a rate, is 7",
-        ),
+        (["trial", "plan", "--units", "10", "--mean", "7"], "which is a rate, is 7"),
         (["trial", "plan", "--units", "10", "--power", "1"], "power"),
         (["trial", "plan", "--units", "10", "--picture", "p.txt"], "a picture named 'p.txt'"),
     ],

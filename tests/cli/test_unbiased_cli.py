@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -19,9 +19,6 @@ from shoal.cli.main import main
 from shoal.unbiased import UnbiasedPlan
 from shoal.verification.verify import verify
 from tests.support.loop import loop_over
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.unit
 

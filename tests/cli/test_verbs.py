@@ -6,17 +6,14 @@ import json
 import subprocess
 import sys
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
 
 import shoal
 from shoal import documents
+from tests.cli.conftest import Shell
 from tests.support import flights
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
 
 pytestmark = pytest.mark.unit
 

@@ -8,12 +8,10 @@ import shutil
 import subprocess
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def _java() -> str | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from math import floor, inf, nextafter
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -15,10 +17,6 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 import shoal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 BOUNDS = (-4, 4)
 KATHMANDU, NEWFOUNDLAND = ZoneInfo("Asia/Kathmandu"), ZoneInfo("America/St_Johns")

@@ -7,7 +7,8 @@ import re
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
 import numpy as np
@@ -18,13 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal.data.cell_rules import parse
+from shoal.data.cell_rules import Rule, parse
 from shoal.errors import DataError, InputError, ShoalWarning
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from shoal.data.cell_rules import Rule
 
 pytestmark = pytest.mark.oracle
 
@@ -38,7 +34,7 @@ def keys(rule: str | Rule, column: pa.Array[Any], missing: str = "refuse") -> li
     rows = np.repeat(np.arange(len(column)), times)
     table = pa.table({"who": rows, "at": column.take(pa.array(rows)), "v": np.zeros(len(rows))})
     given = {"user": "who", "value": "v", "bounds": (0, 1), "missing": missing}
-    made = shoal.Records(table, by=rule, **given).counts()  # type: ignore[arg-type]
+    made = shoal.Records(table, by=rule, **given).counts()
     own = made.cells.column(0).to_pylist()
     return [own[cell] for cell in made.cell[np.argsort(made.count)].tolist()]
 

@@ -7,7 +7,8 @@ import gzip
 import io
 import os
 import random
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,9 +23,6 @@ from shoal.data.csv import count_records
 from shoal.data.sources import read_columns
 from shoal.errors import DataError, ShoalError
 from tests.support.tape import Tape, lost
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.audit
 
@@ -126,7 +124,7 @@ def test_hostile_files_are_read_as_python_reads_them_or_refused(tmp_path: Path) 
         path = tmp_path / "a.csv"
         path.write_text(text, newline="")
         try:
-            with sources.opened(str(path), uses) as columns:  # type: ignore[arg-type]
+            with sources.opened(str(path), uses) as columns:
                 found = columns.engine.run("SELECT * FROM records").to_pylist()
         except DataError:
             assert turn % 2 == 0, text

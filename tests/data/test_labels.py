@@ -18,14 +18,8 @@ pytestmark = pytest.mark.unit
 SPACE = Space.ordinal(["low", "mid", "high"])
 
 
-@loop_over(
-    "odd",
-    ["Low", "", " mid", "9"],
-)
-@loop_over(
-    "form",
-    [list, pa.array, pd.Series, pd.Categorical, lambda x: np.array(x, dtype=object)],
-)
+@loop_over("odd", ["Low", "", " mid", "9"])
+@loop_over("form", [list, pa.array, pd.Series, pd.Categorical, lambda x: np.array(x, dtype=object)])
 def test_a_text_that_is_no_label_is_not_told_of(odd: str, form: Any) -> None:
     """No error depends on one outcome; an unknown text counts as the first level."""
     assert SPACE.numbers(form(["mid", odd, "high"])).tolist() == [1, 0, 2]

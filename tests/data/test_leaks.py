@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import traceback
 import warnings
+from collections.abc import Callable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,10 +21,6 @@ import shoal
 from shoal import mean, trials, unbiased
 from shoal.data.sources import read_columns
 from shoal.errors import ShoalError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 pytestmark = pytest.mark.audit
 
@@ -74,8 +72,8 @@ def test_bad_files(tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture) 
     path.write_bytes(LATE[kind])
     records = {"user": "who", "value": "speed", "bounds": (0, 90), "by": "place"}
     calls: list[Callable[[], object]] = [
-        lambda: shoal.Records(path, **records).aggregate(),  # type: ignore[arg-type]
-        lambda: shoal.Records(path, **records).counts(),  # type: ignore[arg-type]
+        lambda: shoal.Records(path, **records).aggregate(),
+        lambda: shoal.Records(path, **records).counts(),
         lambda: trials.UniformPrior(1).privatize(
             read_columns(path, private={"outcome": "speed"}, public={}).column("speed"),
             np.arange(N + 1) % 2,
@@ -181,4 +179,4 @@ def test_bad_documents(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None
             trials.PrivateTrial.load,
             unbiased.UnbiasedPlan.load,
         ):
-            assert _silent(lambda read=read: read(path), caplog) is not None  # type: ignore[misc]
+            assert _silent(lambda read=read: read(path), caplog) is not None

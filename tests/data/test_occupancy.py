@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import datetime as dt
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,10 +20,6 @@ from shoal.data import keys
 from shoal.errors import DataError, DocumentError
 from tests.support import occupancies
 from tests.support.loop import loop_over
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 pytestmark = pytest.mark.unit
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -17,9 +18,6 @@ from shoal.data.occupancy import build
 from tests.data import kinds
 from tests.data.kinds import KINDS, RULES
 from tests.support import methods
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.audit
 
@@ -36,8 +34,7 @@ COLUMNS: dict[str, list[pa.Array[Any]]] = {
         pa.array(TEXTS, pa.large_string()),
         pa.array(TEXTS, pa.string_view()),
         pa.DictionaryArray.from_arrays(
-            pa.array([TEXTS[::-1].index(text) for text in TEXTS], pa.int8()),
-            pa.array(TEXTS[::-1]),
+            pa.array([TEXTS[::-1].index(text) for text in TEXTS], pa.int8()), pa.array(TEXTS[::-1])
         ),
     ],
     "truths": [pa.array([True, False, True])],

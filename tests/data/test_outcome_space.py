@@ -116,14 +116,14 @@ def test_other_kinds_are_refused_without_showing_them(outcomes: list[object]) ->
         lambda: Space.bins(0, 1, 1),
         lambda: Space.bins(0, 1, 257),
         lambda: Space.bins(1, 0),
-        lambda: Space(("a", "b")),  # type: ignore[arg-type]
+        lambda: Space(("a", "b")),
         lambda: Space.binary().coarse(3),
     ],
 )
 def test_unusable_spaces_are_refused(make: object) -> None:
     """Each with the three parts of a message."""
     with pytest.raises(InputError, match="allowed:"):
-        make()  # type: ignore[operator]
+        make()
 
 
 def test_spaces_from_texts() -> None:

@@ -301,11 +301,7 @@ def test_ctrl_c_while_the_engine_reads() -> None:
     stop = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     try:
         stop.start()
-        with (
-            pytest.raises(KeyboardInterrupt),
-            engine_errors("a.csv"),
-            engines.duckdb() as engine,
-        ):
+        with pytest.raises(KeyboardInterrupt), engine_errors("a.csv"), engines.duckdb() as engine:
             engine.run("select sum(sin(i)) from range(4000000000) r(i)")
     finally:
         stop.cancel()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -13,9 +14,6 @@ from shoal.errors import DataError
 from tests.data import kinds
 from tests.data.kinds import RULES
 from tests.support import methods
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.spark, pytest.mark.audit, pytest.mark.filterwarnings("ignore")]
 

@@ -61,7 +61,7 @@ def test_values_are_rounded_once(lattice: Lattice, up: int, down: int) -> None:
 def test_bad_bits(bits: object) -> None:
     """1 to 24 whole bits."""
     with pytest.raises(InputError, match="tick bits"):
-        Lattice(Bounds(0, 1), bits)  # type: ignore[arg-type]
+        Lattice(Bounds(0, 1), bits)
 
 
 @pytest.mark.parametrize("pair", [(1, 1), (2, 1), (0, np.inf), (np.nan, 1), (True, 2), ("0", 1)])

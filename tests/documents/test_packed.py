@@ -62,10 +62,7 @@ GAMES: dict[str, object] = {
 }  # fmt: skip
 
 
-@loop_over(
-    "game",
-    GAMES,
-)
+@loop_over("game", GAMES)
 def test_a_packed_column_has_one_form(game: str) -> None:
     """No bytes too many, the smallest type, canonical base 64, the exact length."""
     with pytest.raises(DocumentError, match="damaged"):
@@ -112,18 +109,9 @@ def test_a_long_column_is_at_most_eight_times_as_long_as_its_packing() -> None:
     assert len(documents.unpack_integers(free, "x")) == 2**16
 
 
-@loop_over(
-    "period",
-    [1, 2, 3, 24, 1000, 70_000],
-)
-@loop_over(
-    "size",
-    [2**16, 2**16 + 1, 2**18],
-)
-@loop_over(
-    "most",
-    [1, 255, 256, 2**40],
-)
+@loop_over("period", [1, 2, 3, 24, 1000, 70_000])
+@loop_over("size", [2**16, 2**16 + 1, 2**18])
+@loop_over("most", [1, 255, 256, 2**40])
 def test_columns_that_repeat_come_back(period: int, size: int, most: int) -> None:
     """Whatever is packed is unpacked, however tightly it could be packed."""
     column = np.arange(size, dtype=np.int64) % period * most

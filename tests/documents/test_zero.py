@@ -31,7 +31,7 @@ def test_a_file_that_never_gives_anything_is_refused(monkeypatch: pytest.MonkeyP
         def read(self, size: int | None = -1, /) -> bytes:
             assert size
             # What a read that would wait gives.
-            return None  # type: ignore[return-value]
+            return None
 
         def fileno(self) -> int:
             return regular.fileno()

@@ -5,14 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.golden.adapter import answer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Plain = dict[str, Any]
 # Where, before and now.

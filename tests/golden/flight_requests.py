@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Request = dict[str, Any]
 

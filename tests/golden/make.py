@@ -12,8 +12,9 @@ from __future__ import annotations
 import gzip
 import json
 import sys
+from collections.abc import Iterator
 from itertools import count, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +22,6 @@ from tests.golden import cell_requests, trial_requests
 from tests.golden.adapter import answer
 from tests.golden.compare import KINDS, differences, place, read, shown
 from tests.golden.flight_requests import REQUESTS as FLIGHTS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Plain = dict[str, Any]
 Kind = tuple[str, int]

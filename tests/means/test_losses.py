@@ -20,14 +20,8 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 
 
-@loop_over(
-    "epsilon",
-    ["1e309", 10**400, 1e7, "1e-10", 0],
-)
-@loop_over(
-    "method",
-    METHODS,
-)
+@loop_over("epsilon", ["1e309", 10**400, 1e7, "1e-10", 0])
+@loop_over("method", METHODS)
 def test_losses_beyond_reason_are_refused(method: str, epsilon: Any) -> None:
     """No overflow, and no release that protects nobody."""
     wanted = METHODS[method]

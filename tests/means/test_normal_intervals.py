@@ -5,26 +5,23 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from shoal import unbiased
+from shoal.means.estimators.base import Drawn, Estimator
 from shoal.means.estimators.coarse import FINE, Guess, Places
 from shoal.means.estimators.middle import ticks
+from shoal.means.estimators.normal import Spread
 from shoal.means.estimators.symmetric import Symmetric
 from shoal.privacy.noise import Simulated
 from shoal.theory.clipping import Moment
 from shoal.theory.questions.noisy_variance import quantile
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.means.estimators.base import Drawn, Estimator
-    from shoal.means.estimators.normal import Spread
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 pytestmark = pytest.mark.statistics
 

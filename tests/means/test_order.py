@@ -80,10 +80,7 @@ def test_without_keys_the_law_is_that_of_any_order(name: str) -> None:
 
 
 @given(st.lists(wide, min_size=1, max_size=12), st.randoms(use_true_random=False))
-def test_a_users_mean_is_the_same_in_every_order_and_odd(
-    values: list[float],
-    random: Any,
-) -> None:
+def test_a_users_mean_is_the_same_in_every_order_and_odd(values: list[float], random: Any) -> None:
     """To the last bit, for any doubles; and mirrored values have the mirrored mean."""
     shuffled = random.sample(values, len(values))
     (mean,) = UserValues.of(values, [0] * len(values)).value

@@ -6,7 +6,8 @@ import dataclasses
 import json
 import warnings
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,9 +18,6 @@ from shoal.errors import BudgetError, DataError, DocumentError, InputError
 from shoal.means.one_value_per_user import UserValues
 from shoal.unbiased import Moment, UnbiasedPlan
 from tests.support.loop import loop_over
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.unit
 

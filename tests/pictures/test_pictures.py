@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -17,9 +18,6 @@ from shoal.pictures import cells as of_cells
 from shoal.pictures import trials as of_trials
 from shoal.pictures.shapes import plain_name
 from tests.support import occupancies
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.unit
 OCCUPANCY = occupancies.sparse(6)
@@ -156,7 +154,7 @@ def test_typical_errors_are_drawn_by_method_or_by_loss() -> None:
     asked = {"bounds": (0, 9), "methods": ["balanced", "midpoint"], "repetitions": 3}
     values = shoal.Normal(4, 1)
     for epsilon in (1, [1, 2]):
-        found = shoal.simulate(OCCUPANCY, values, epsilon=epsilon, **asked)  # type: ignore[arg-type]
+        found = shoal.simulate(OCCUPANCY, values, epsilon=epsilon, **asked)
         [axis] = of_cells.draw_comparison(found).axes
         errors = found.table()["typical_error"].to_numpy()
         if epsilon == 1:
@@ -179,7 +177,7 @@ def test_trials_and_questions_show_their_intervals(tmp_path: Path) -> None:
     assert "90%" in axis.get_xlabel()
     [axis] = of_trials.draw_effects(trial, 0.5).axes
     effect = trial.estimate(confidence=0.5)
-    ends = [line for each in axis.collections for line in each.get_segments()]  # type: ignore[attr-defined]
+    ends = [line for each in axis.collections for line in each.get_segments()]
     assert any(np.allclose(line[:, 0], effect.finite_population.interval) for line in ends)
     assert "(50%)" in axis.get_xlabel()
     forecast = trials.plan([[500, 500]], trials.Space.binary(), epsilon=1)
@@ -208,4 +206,4 @@ def test_bad_pictures_are_refused(tmp_path: Path) -> None:
         (OCCUPANCY, "p.gif", {}, r"choose a name that ends in \.png"),
     ):
         with pytest.raises(InputError, match=words):
-            shoal.picture(subject, tmp_path / name, **options)  # type: ignore[arg-type]
+            shoal.picture(subject, tmp_path / name, **options)

@@ -159,7 +159,7 @@ MOVES = np.array([1, 2])
 @pytest.mark.parametrize(
     ("steps", "delta"),
     [
-        ([NoisyVector("uniform", 2, MOVES)], 0),  # type: ignore[arg-type]
+        ([NoisyVector("uniform", 2, MOVES)], 0),
         (["laplace"], 0),
         ([NoisyVector("laplace", 2, MOVES), Selections(2, np.array([1] * 3))], 0),
         ([NoisyVector("laplace", 2, np.array([1.5]))], 0),

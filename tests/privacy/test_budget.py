@@ -133,7 +133,7 @@ def test_only_the_one_text_of_a_fraction_is_read(text: str) -> None:
 def test_totals_beyond_reason_and_odd_digits_are_refused(value: object) -> None:
     """A slip of the keyboard makes no ledger."""
     with pytest.raises(InputError, match="epsilon is"):
-        Budget.total(value)  # type: ignore[arg-type]
+        Budget.total(value)
 
 
 def test_what_is_shown_does_not_hang_on_the_callers_decimals() -> None:

@@ -5,21 +5,15 @@ from __future__ import annotations
 import math
 import multiprocessing
 import os
-from typing import TYPE_CHECKING
+from multiprocessing.connection import Connection
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
-from shoal.privacy.noise import LARGEST_STEPS, OperatingSystem, Simulated
+from shoal.privacy.noise import LARGEST_STEPS, Noise, OperatingSystem, Simulated
 from shoal.theory.laplace import mean_absolute
-
-if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-
-    from numpy.typing import NDArray
-
-    from shoal.privacy.noise import Noise
 
 pytestmark = pytest.mark.statistics
 

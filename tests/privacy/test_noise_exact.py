@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import opendp.prelude as dp
 import pytest
+from numpy.typing import NDArray
 
 import shoal
 from shoal.cells.draw import draw
 from shoal.errors import InputError
 from shoal.privacy.noise import OperatingSystem, Simulated, source_of
 from tests.support import flights, occupancies
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
 
 pytestmark = pytest.mark.property
 

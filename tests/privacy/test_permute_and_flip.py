@@ -182,8 +182,7 @@ def test_adaptive_scores_count_weight_inside(cells: int, bits: int) -> None:
     sums = rng.integers(0, (occupancy.count << bits) + 1)
     centred = sums - (occupancy.count << (bits - 1))
     contributions = PrivateMeans(
-        design,
-        Aggregate(occupancy, Lattice(Bounds(0, 1), bits), centred, np.zeros_like(centred)),
+        design, Aggregate(occupancy, Lattice(Bounds(0, 1), bits), centred, np.zeros_like(centred))
     )
     low, high, steps = private_ranges.candidates(10, contributions.top)
     found = private_ranges._votes_inside(contributions, low, high, steps)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,10 +17,6 @@ from shoal.release.draw import Delivered, release
 from shoal.release.question import Question
 from shoal.release.release import origin_of
 from tests.support import flights
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 pytestmark = pytest.mark.unit
 
@@ -75,7 +73,7 @@ def deliver(book: Ledger, way: Way, name: str = "", **more: Any) -> Delivered:
 
 def book_of(folder: Path, delta: object = "1e-8") -> Ledger:
     """A ledger of persons."""
-    return Ledger.create(folder / "a.ledger", epsilon=1, delta=delta, unit="person")  # type: ignore[arg-type]
+    return Ledger.create(folder / "a.ledger", epsilon=1, delta=delta, unit="person")
 
 
 def test_a_release_is_drawn_recorded_and_delivered_once(

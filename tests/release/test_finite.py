@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,9 +24,6 @@ from shoal.privacy.noise import Simulated
 from shoal.release.manifest import make_manifest
 from tests.support import methods
 from tests.support.loop import loop_over
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.audit, pytest.mark.full]
 
@@ -45,11 +43,11 @@ class Thrown(Simulated):
 
     def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """All there."""
-        return [self.place for _ in steps]  # type: ignore[attr-defined]
+        return [self.place for _ in steps]
 
     def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """All there."""
-        return [self.place for _ in steps]  # type: ignore[attr-defined]
+        return [self.place for _ in steps]
 
 
 def _finite(found: Any) -> bool:
@@ -60,18 +58,9 @@ def _finite(found: Any) -> bool:
     return not isinstance(found, float) or math.isfinite(found)
 
 
-@loop_over(
-    "bounds",
-    WIDEST,
-)
-@loop_over(
-    "epsilon",
-    ["1e-4", 4],
-)
-@loop_over(
-    "name",
-    methods.METHODS,
-)
+@loop_over("bounds", WIDEST)
+@loop_over("epsilon", ["1e-4", 4])
+@loop_over("name", methods.METHODS)
 def test_every_number_that_can_be_drawn_can_be_written(
     name: str, epsilon: object, bounds: tuple[float, float]
 ) -> None:
@@ -144,14 +133,8 @@ def test_vectors_are_numbers(epsilon: str | int) -> None:
         assert np.isfinite([*found.value, *found.low, *found.high]).all()
 
 
-@loop_over(
-    "size",
-    [2.0**-300, 1.0, 2.0**300],
-)
-@loop_over(
-    "place",
-    ENDS,
-)
+@loop_over("size", [2.0**-300, 1.0, 2.0**300])
+@loop_over("place", ENDS)
 def test_unbiased_means_are_numbers(size: float, place: int) -> None:
     """Whatever the size of the moment and the values, what is drawn can be written."""
     kinds: list[dict[str, Any]] = [
@@ -185,18 +168,9 @@ def test_the_farthest_mean_is_one_that_can_be_verified(farthest: float) -> None:
     assert failed <= {"noise of the operating system"}
 
 
-@loop_over(
-    "epsilon",
-    ["1e-6", 1],
-)
-@loop_over(
-    "levels",
-    [(-FAR, FAR), (0.0, FAR), (0.0, 1e-50), (-FAR, 0.0, FAR)],
-)
-@loop_over(
-    "name",
-    ["ClusterDP", "UniformPrior", "NoisyHistogram", "NoisyHorvitzThompson"],
-)
+@loop_over("epsilon", ["1e-6", 1])
+@loop_over("levels", [(-FAR, FAR), (0.0, FAR), (0.0, 1e-50), (-FAR, 0.0, FAR)])
+@loop_over("name", ["ClusterDP", "UniformPrior", "NoisyHistogram", "NoisyHorvitzThompson"])
 def test_trials_are_numbers(name: str, levels: tuple[float, ...], epsilon: object) -> None:
     """A trial of outcomes as large as any can be written down, whatever is drawn."""
     arm, cluster = np.arange(400) % 2, np.arange(400) // 100

@@ -5,10 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import json
 import signal
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +22,6 @@ from shoal.checks import MOST_DIGITS
 from shoal.data.keys import as_table
 from shoal.documents import canonical_bytes
 from shoal.errors import DataError, DocumentError, InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import FrameType
 
 pytestmark = pytest.mark.unit
 

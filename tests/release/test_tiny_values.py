@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +12,6 @@ import pytest
 import shoal
 from shoal import mean, unbiased
 from tests.support.loop import loop_over
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 pytestmark = [pytest.mark.audit, pytest.mark.full]
 
@@ -52,14 +50,8 @@ def _values(first: float) -> np.ndarray:
     return values
 
 
-@loop_over(
-    "first",
-    [_TINY, 0.5],
-)
-@loop_over(
-    "function",
-    _MEANS,
-)
+@loop_over("first", [_TINY, 0.5])
+@loop_over("function", _MEANS)
 def test_no_value_decides_whether_the_mean_of_one_cell_raises(function: Any, first: float) -> None:
     """A value below all others counts as 0, whatever the caller asks of NumPy."""
     for bounds in ((0, 1), (0, 1e10), (-1, 1)):

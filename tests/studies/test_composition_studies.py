@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -37,9 +37,6 @@ from shoal.cells.cell_statistics import cell_errors
 from shoal.data.occupancy import Counts
 from shoal.theory import variance
 from tests.support import worst_case_errors
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.study
 

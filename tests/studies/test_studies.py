@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,14 +18,10 @@ from shoal_studies.registry import STUDIES, find
 from shoal_studies.values import BOUNDS, WIDTH
 
 from shoal.cells import caps, simulation, weights
+from shoal.cells.comparison import Comparison
 from shoal.cli.main import main
 from shoal.errors import InputError
 from tests.support.loop import loop_over
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from shoal.cells.comparison import Comparison
 
 # All studies at once take a minute and a half.
 pytestmark = [pytest.mark.study, pytest.mark.full]
@@ -61,10 +58,7 @@ def losses(rows: Table) -> np.ndarray:
     return np.unique([float(row["epsilon"]) for row in rows])
 
 
-@loop_over(
-    "name",
-    [study.name for study in STUDIES],
-)
+@loop_over("name", [study.name for study in STUDIES])
 def test_every_study_writes_its_three_files(folder: Path, name: str) -> None:
     """A table, a picture and one paragraph; errors of one cell are within half the width."""
     assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")

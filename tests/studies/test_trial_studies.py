@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from shoal_studies import trial_lines as lines
 from shoal_studies.benchmarks.trials import run as bench
 from shoal_studies.measure import QUICK, Effort
+from shoal_studies.study import Outcome
 from shoal_studies.trial_bounds import FIGURE_5
 from shoal_studies.trial_distributions import FIGURE_4
 from shoal_studies.trial_measure import DELTA, Point, agreement, measure
@@ -31,9 +31,6 @@ from shoal.privacy.noise import Simulated
 from shoal.theory.randomised_response import given_prior
 from shoal.trials import response
 from shoal.trials.parameters import Parameters, calibrate
-
-if TYPE_CHECKING:
-    from shoal_studies.study import Outcome
 
 pytestmark = pytest.mark.study
 

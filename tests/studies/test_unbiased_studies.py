@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 from shoal_studies import unbiased_printed
 from shoal_studies.benchmarks import unbiased as bench
-from shoal_studies.known_distributions import Normal, Points, mirrored, two_points
+from shoal_studies.known_distributions import Known, Normal, Points, mirrored, two_points
 from shoal_studies.measure import QUICK, Effort
 from shoal_studies.unbiased_distributions import KNOWN_DISTRIBUTIONS
 from shoal_studies.unbiased_exact import exact, worst
@@ -24,13 +23,9 @@ from shoal_studies.unbiased_regimes import BY_DELTA, place
 from shoal_studies.unbiased_studies import FIGURES
 from shoal_studies.unbiased_trade_off import cases
 
+from shoal.means.estimators.clipped import Clipped
+from shoal.means.estimators.sampled import Sampled
 from shoal.theory.clipping import Moment
-
-if TYPE_CHECKING:
-    from shoal_studies.known_distributions import Known
-
-    from shoal.means.estimators.clipped import Clipped
-    from shoal.means.estimators.sampled import Sampled
 
 pytestmark = pytest.mark.study
 
@@ -221,7 +216,7 @@ def test_names() -> None:
 @pytest.mark.parametrize("study", FIGURES, ids=lambda study: study.name)
 def test_studies_in_a_hurry(study: object) -> None:
     """Rows, a picture and a reading with figures of its own."""
-    outcome = study.run(Effort(repetitions=QUICK))  # type: ignore[attr-defined]
+    outcome = study.run(Effort(repetitions=QUICK))
     assert len(outcome.rows) >= 8
     assert len({tuple(row) for row in outcome.rows}) == 1
     assert len(outcome.reading) > 300

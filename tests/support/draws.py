@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import shoal
 from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
-
-if TYPE_CHECKING:
-    from shoal.cells.plan_facts import PlanFacts
-    from shoal.data.aggregate import Aggregate
+from shoal.cells.plan_facts import PlanFacts
+from shoal.data.aggregate import Aggregate
 
 
 def drawn(plan: PlanFacts, sums: Aggregate, seed: int) -> Estimates:

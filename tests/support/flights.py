@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 import shoal
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BOUNDS = (0, 700)
 
@@ -53,4 +51,4 @@ def plan(source: object = None, **wanted: Any) -> shoal.Plan:
 
 def ledger(folder: Path, epsilon: object = "2") -> shoal.Ledger:
     """A new ledger."""
-    return shoal.Ledger.create(folder / "flights.ledger", epsilon=epsilon, unit="aircraft")  # type: ignore[arg-type]
+    return shoal.Ledger.create(folder / "flights.ledger", epsilon=epsilon, unit="aircraft")

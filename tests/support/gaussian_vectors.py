@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from shoal.cells import user_clipped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @contextmanager

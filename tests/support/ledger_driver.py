@@ -11,15 +11,13 @@ import random
 import signal
 import sys
 import time
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal.errors import BudgetError
 from shoal.privacy.ledger import Ledger
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Facts = dict[str, Any]
 CHARGES = 40
@@ -45,7 +43,7 @@ def fork(work: Callable[[int], None]) -> tuple[int, int]:
 def _record(book: Ledger, question: str, writing: int) -> None:
     """Record a random document, and deliver what the ledger returns."""
     facts = {"unit": "person", "epsilon": "1/40", "document": os.urandom(_DOCUMENT)}
-    entry = book.record(question, **facts)  # type: ignore[arg-type]
+    entry = book.record(question, **facts)
     told = [question, sha256(entry.document).hexdigest()]
     os.write(writing, json.dumps(told).encode() + b"\n")
 
@@ -102,7 +100,7 @@ def creations(folder: Path, number: int, seed: int) -> list[Facts]:
     for turn in range(number):
         path = folder / f"{turn}.ledger"
         child, reading = fork(
-            lambda _, path=path: Ledger.create(path, epsilon=1, unit="person") and None  # type: ignore[misc]
+            lambda _, path=path: Ledger.create(path, epsilon=1, unit="person") and None
         )
         time.sleep(rng.random() * 0.01)
         os.kill(child, signal.SIGKILL)
@@ -134,7 +132,7 @@ def crowd(folder: Path, number: int, _seed: int) -> Facts:
         except BudgetError:
             return
 
-    children = [fork(lambda writing, at=at: work(writing, at)) for at in range(number)]  # type: ignore[misc]
+    children = [fork(lambda writing, at=at: work(writing, at)) for at in range(number)]
     os.close(opened)
     told = [_drain(reading) for _, reading in children]
     statuses = [os.waitpid(child, 0)[1] for child, _ in children]

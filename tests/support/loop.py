@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    Test = Callable[..., None]
+Test = Callable[..., None]
 
 
 def loop_over(names: str | Iterable[str], cases: Iterable[Any]) -> Callable[[Test], Test]:
@@ -31,7 +29,7 @@ def loop_over(names: str | Iterable[str], cases: Iterable[Any]) -> Callable[[Tes
         loop.__dict__.update(vars(test))
         signature = inspect.signature(test)
         others = [one for name, one in signature.parameters.items() if name not in keys]
-        loop.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
+        loop.__signature__ = signature.replace(parameters=others)
         loop.__name__, loop.__doc__, loop.__module__ = test.__name__, test.__doc__, test.__module__
         return loop
 

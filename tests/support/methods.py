@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,12 +13,8 @@ import shoal
 from shoal.cells.draw import draw
 from shoal.cells.methods import METHODS as NAMES
 from shoal.cells.methods import method_of
+from shoal.data.aggregate import Aggregate
 from tests.support.tape import Tape
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from shoal.data.aggregate import Aggregate
 
 BOUNDS = (0.0, 100.0)
 # Methods by what they plan: noise alone, users of all cells at once, or cell by cell.

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from shoal.cells.optimal.program import Program
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shoal.cells.optimal.program import Floats, Ints
+from shoal.cells.optimal.program import Floats, Ints, Program
 
 
 def of_counts(user: Ints, cell: Ints, count: Ints, target: Floats, cost: Floats | float) -> Program:
@@ -32,7 +27,7 @@ def small(draw: Callable[[st.SearchStrategy[object]], object]) -> Program:
     pairs = st.dictionaries(
         st.tuples(st.integers(0, 4), st.integers(0, 2)), st.integers(1, 50), min_size=1
     )
-    counts: dict[tuple[int, int], int] = draw(pairs)  # type: ignore[assignment]
+    counts: dict[tuple[int, int], int] = draw(pairs)
     user, cell = np.array(list(counts)).T
     # Cells without users are not cells.
     cell = np.unique(cell, return_inverse=True)[1]

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import itertools
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 import shoal
 from shoal import trials, unbiased
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _USERS, _CELLS = 12, 3
 

@@ -15,26 +15,23 @@ import logging
 import shutil
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from types import FrameType
+from typing import Any, Protocol
 from unittest.mock import patch
 
 import numpy as np
+from numpy.typing import NDArray
 
 import shoal
 from shoal.errors import ShoalError
 from shoal.privacy import noise
 from tests.support.tape import Asked, Tape, lost, waits
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import FrameType
-
-    from numpy.typing import NDArray
-
-    Release = Callable[[shoal.Ledger], bytes]
+Release = Callable[[shoal.Ledger], bytes]
 
 # Engines say of themselves what is old, or left to the garbage collector.
 _OF_LIBRARIES = (DeprecationWarning, ResourceWarning)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from tests.support import replay_cells, replay_means, replay_questions, replay_trials
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.support.replay import Case
+from tests.support.replay import Case
 
 CASES: dict[str, Callable[..., Case]] = {
     **replay_cells.CASES,

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
+import shoal
 from tests.support import methods
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    import shoal
-    from tests.support.replay import Case, Release
+from tests.support.replay import Case, Release
 
 # Within the bounds, at them, beyond them, and the middle that means are counted from.
 _VALUES = (0.0, 100.0, 50.0, -1e9, 1e9, 60.0, 60.000001, 37.25)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+import shoal
 from shoal import unbiased
 from shoal.means.estimators.coarse import _NOISE
 from shoal.means.estimators.sampled import _SAMPLING
-from tests.support.replay import Slots
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    import shoal
-    from tests.support.replay import Case, Release
+from tests.support.replay import Case, Release, Slots
 
 WISHES: dict[str, dict[str, Any]] = {
     "clipped": {"method": "clipped_mean", "epsilon": 1, "interval": (0, 10), "bias": 0.1},

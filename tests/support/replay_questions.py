@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+import shoal
 from shoal.errors import ShoalWarning
 from shoal.trials import Questions, QuestionsPlan, Space
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from numpy.typing import NDArray
-
-    import shoal
-    from tests.support.replay import Case, Release
+from tests.support.replay import Case, Release
 
 ASKED: dict[str, Callable[[Questions], Questions]] = {
     "one effect": lambda asked: asked.effect(),

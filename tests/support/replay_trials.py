@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+import shoal
 from shoal.trials import (
     BestTable,
     ClusterDP,
@@ -19,14 +22,7 @@ from shoal.trials import (
     UniformPrior,
 )
 from shoal.trials.unit_release import _RESPONDING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    import shoal
-    from tests.support.replay import Case, Release
+from tests.support.replay import Case, Release
 
 MECHANISMS: dict[str, Any] = {
     "cluster_dp": ClusterDP(epsilon=3, floor=0.02, histogram_scale=4.0),
@@ -71,12 +67,7 @@ class Trial:
     _FIRST: ClassVar[dict[int, tuple[int, int]]] = {_RESPONDING: (3, 0)}
 
     def __init__(
-        self,
-        mechanism: Any,
-        space: Space,
-        rng: np.random.Generator,
-        *,
-        named: bool,
+        self, mechanism: Any, space: Space, rng: np.random.Generator, *, named: bool
     ) -> None:
         size, clusters = int(rng.integers(30, 120)), int(rng.integers(1, 4))
         at = np.arange(size)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 _NODE, _WEIGHT = np.polynomial.legendre.leggauss(400)
 _NODE, _WEIGHT = (_NODE + 1) / 2, _WEIGHT / 2

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from types import CodeType
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from types import CodeType
-
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 _WAITING = frozenset({"_insist", "_granted"})
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.theory import limits
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def error(counts: NDArray[np.int64], epsilon: float, dimension: int = 1) -> float:

@@ -44,14 +44,8 @@ def test_two_point_distributions_never_exceed_the_bounds(
     assert (distance > margin) @ chances <= clipping.tail(size, margin) * up
 
 
-@loop_over(
-    "order",
-    [2.0, 3.0, 4.0, 8.0],
-)
-@loop_over(
-    "margin",
-    [0.1, 0.5, 1.0, 3.0],
-)
+@loop_over("order", [2.0, 3.0, 4.0, 8.0])
+@loop_over("margin", [0.1, 0.5, 1.0, 3.0])
 def test_constants_are_those_of_a_linear_program(order: float, margin: float) -> None:
     """Sharp: the worst distribution of Y on a grid, by linear programming, attains them to 1%."""
     y = np.concatenate([[1.0], np.linspace(0, 12, 4001), [margin * order / (order - 1)]])
@@ -94,11 +88,11 @@ def test_margins_keep_the_bias_budget_and_are_least(order: float, size: float, b
 def test_bias_of_symmetric_laws_by_quadrature(distribution: object, half_width: float) -> None:
     """Clipping around a guess that is off moves a symmetric mean by less than the bound."""
     moments = tuple(
-        Moment(p, float(distribution.expect(lambda x, p=p: abs(x) ** p)) ** (1 / p) * (1 + 1e-9))  # type: ignore[attr-defined]
+        Moment(p, float(distribution.expect(lambda x, p=p: abs(x) ** p)) ** (1 / p) * (1 + 1e-9))
         for p in (2.0, 4.0, 8.0)
     )
     for off in (0.1, 0.5, 1.2):
-        cut = distribution.expect(lambda x, e=off: np.clip(x, e - half_width, e + half_width))  # type: ignore[attr-defined]
+        cut = distribution.expect(lambda x, e=off: np.clip(x, e - half_width, e + half_width))
         bound = clipping.symmetric_bias(moments, off, half_width)
         assert abs(float(cut)) <= bound + 1e-9
 

@@ -42,9 +42,7 @@ def test_erratum_19_the_printed_bias_is_twice_the_true_one() -> None:
     assert printed([1, 1], intervals) == 0.5
 
 
-@given(
-    users=st.lists(st.tuples(st.integers(1, 5), sides), min_size=1, max_size=3),
-)
+@given(users=st.lists(st.tuples(st.integers(1, 5), sides), min_size=1, max_size=3))
 def test_erratum_19_the_bias_is_the_larger_of_two_sums(users: list[tuple[int, Interval]]) -> None:
     """All values at 0, or all at the upper bound: the printed sum is an upper bound."""
     counts, intervals = [count for count, _ in users], [interval for _, interval in users]

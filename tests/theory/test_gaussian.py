@@ -22,7 +22,6 @@ from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.oracle
 
-
 DIGITS = cast("Any", mpmath.mp).clone()
 DIGITS.dps = 80
 
@@ -192,14 +191,8 @@ def test_the_constant_of_the_proof(bits: int) -> None:
     assert 0.35 * stated <= distance <= 0.5 * stated
 
 
-@loop_over(
-    "bits",
-    BITS,
-)
-@loop_over(
-    "epsilon",
-    LOSSES,
-)
+@loop_over("bits", BITS)
+@loop_over("epsilon", LOSSES)
 def test_no_event_of_one_number_exceeds_delta(bits: int, epsilon: float) -> None:
     """All moves up to three scales, the worst event each."""
     scale = 2**bits
@@ -209,14 +202,8 @@ def test_no_event_of_one_number_exceeds_delta(bits: int, epsilon: float) -> None
         assert found <= gaussian.delta_of_lattice(epsilon, rho, 1, bits)
 
 
-@loop_over(
-    "moves",
-    [(1, 1), (2, 1), (3, 2), (1, 1, 1), (2, 1, 1)],
-)
-@loop_over(
-    "epsilon",
-    LOSSES,
-)
+@loop_over("moves", [(1, 1), (2, 1), (3, 2), (1, 1, 1), (2, 1, 1)])
+@loop_over("epsilon", LOSSES)
 def test_no_event_of_several_numbers_exceeds_delta(moves: tuple[int, ...], epsilon: float) -> None:
     """Every outcome of two and three numbers that one user moves."""
     rho = sum(m * m for m in moves) / 8

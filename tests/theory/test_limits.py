@@ -31,10 +31,7 @@ def by_linear_program(counts: list[int], epsilon: float) -> float:
     return 0.5 + float(found.fun)
 
 
-@given(
-    counts=st.lists(st.integers(1, 50), min_size=1, max_size=8),
-    epsilon=st.floats(0.05, 20),
-)
+@given(counts=st.lists(st.integers(1, 50), min_size=1, max_size=8), epsilon=st.floats(0.05, 20))
 def test_closed_form_equals_the_linear_program(counts: list[int], epsilon: float) -> None:
     """docs/theory/limits.md#means: T is the ceil(2/epsilon)-th largest."""
     found = limits.least_mean_error(np.zeros(len(counts), int), np.array(counts), 1, epsilon)
@@ -65,10 +62,7 @@ def test_cells_do_not_mix() -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(
-    counts=st.lists(st.integers(1, 60), min_size=1, max_size=15),
-    epsilon=st.floats(0.2, 60),
-)
+@given(counts=st.lists(st.integers(1, 60), min_size=1, max_size=15), epsilon=st.floats(0.2, 60))
 def test_the_least_error_of_a_variance(counts: list[int], epsilon: float) -> None:
     """No threshold on the weights of a variance does better, whatever plan is known."""
     shares = np.array(counts) / sum(counts)

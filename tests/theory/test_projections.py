@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,10 +15,7 @@ from hypothesis import strategies as st
 
 from shoal.theory.projections import L1, L2, MOST_L1, MOST_L2, MOST_RADIUS, Ball
 
-if TYPE_CHECKING:
-    from types import FrameType
-
-    TraceFunction = Any
+TraceFunction = Any
 
 pytestmark = pytest.mark.property
 

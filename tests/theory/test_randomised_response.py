@@ -5,14 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 import os
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import mpmath
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
@@ -28,13 +30,7 @@ from shoal.trials.parameters import ONE, Parameters
 from tests.support.loop import loop_over
 from tests.trials import exact
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
 pytestmark = pytest.mark.oracle
-
 
 DIGITS = cast("Any", mpmath.mp).clone()
 DIGITS.dps = 80
@@ -485,18 +481,9 @@ def test_the_distance_of_priors_on_the_lattice(levels: int, part: float, weight:
         assert (bound <= public * (1 + 1e-12)).all()
 
 
-@loop_over(
-    "b",
-    [0.003, 0.03, 0.3],
-)
-@loop_over(
-    "part",
-    [0.02, 0.3, 0.9],
-)
-@loop_over(
-    "levels",
-    [3, 4],
-)
+@loop_over("b", [0.003, 0.03, 0.3])
+@loop_over("part", [0.02, 0.3, 0.9])
+@loop_over("levels", [3, 4])
 def test_the_distance_of_priors_by_quadrature(levels: int, part: float, b: float) -> None:
     """The largest of the three forms over a grid of histograms, with Laplace noise integrated.
 

@@ -48,10 +48,7 @@ def test_two_normals_are_one(apart: float, scale: float, deviation: float) -> No
     level=st.sampled_from([0.025, 0.5, 0.9]),
 )
 def test_quantiles_are_those_of_the_posterior(
-    normal: bool,
-    estimate: list[float],
-    scale: float,
-    level: float,
+    normal: bool, estimate: list[float], scale: float, level: float
 ) -> None:
     """The posterior integrated on a fine grid has this much below the quantile."""
     y, b = np.array(estimate), np.full(len(estimate), scale)

@@ -19,7 +19,6 @@ from shoal.theory import sensitivity
 
 pytestmark = pytest.mark.property
 
-
 GRID = (Fraction(0), Fraction(1, 2), Fraction(1))
 
 

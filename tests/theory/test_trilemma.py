@@ -5,26 +5,20 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy import integrate, stats
 
 from shoal.errors import InputError
 from shoal.theory import paths, regimes
-from shoal.theory.problem import Setting
+from shoal.theory.problem import Amount, Moment, Setting
 from shoal.theory.trilemma import distance_to_bound, trilemma
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.theory.problem import Amount, Moment
-
 pytestmark = pytest.mark.oracle
-
 
 POWERS = st.floats(-6, 0).map(lambda power: 10.0**power)
 EPSILONS = st.floats(-3, 1).map(lambda power: 10.0**power)
@@ -167,8 +161,7 @@ def test_one_user_nearly_attains_the_resistance(epsilon: float) -> None:
         np.array([[0], [1]]), leaky_response(epsilon, 0.0)[:, 1:3], np.array([-1.0, 1.0])
     )
     mean, deviation = zip(
-        *(response.moments(np.array([0, 1 - p, p])) for p in np.linspace(0, at[0], 50)),
-        strict=True,
+        *(response.moments(np.array([0, 1 - p, p])) for p in np.linspace(0, at[0], 50)), strict=True
     )
     reached = (mean[-1] - mean[0]) / max(deviation)
     assert reached >= 0.97 * paths.resistance(1, epsilon, 0.0, at)[0]
@@ -237,12 +230,7 @@ def test_both_paths_stay_within_the_moment(order: float, part: float) -> None:
 
 
 @given(
-    n=USERS,
-    epsilon=EPSILONS,
-    delta=DELTAS,
-    bias=POWERS,
-    order=ORDERS,
-    width=st.floats(0.01, 100),
+    n=USERS, epsilon=EPSILONS, delta=DELTAS, bias=POWERS, order=ORDERS, width=st.floats(0.01, 100)
 )
 def test_no_certificate_is_below_the_bound(
     n: int, epsilon: float, delta: float, bias: float, order: float, width: float

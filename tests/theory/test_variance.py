@@ -5,21 +5,17 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from shoal.theory import variance
 from tests.support.loop import loop_over
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 pytestmark = pytest.mark.property
-
 
 CLOSE = 1 + Fraction(1, 2**49)
 
@@ -337,14 +333,8 @@ def expectation(first: float, second: float, mean: float) -> tuple[float, float]
     return float(density @ rest), float(density @ away)
 
 
-@loop_over(
-    ("first", "second"),
-    SCALES,
-)
-@loop_over(
-    "mean",
-    [-0.5, 0.0, 0.2, 0.5],
-)
+@loop_over(("first", "second"), SCALES)
+@loop_over("mean", [-0.5, 0.0, 0.2, 0.5])
 def test_error_bound_holds_and_the_estimate_is_unbiased(
     first: float, second: float, mean: float
 ) -> None:

@@ -9,37 +9,28 @@ from __future__ import annotations
 import math
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from shoal_studies.trial_setting import Mixture
 
 from shoal.data.assignment import Assignment
 from shoal.data.outcome_space import Space
-from shoal.privacy.noise import Simulated
-from shoal.trials.aggregate_release import draw_aggregate
+from shoal.privacy.noise import Noise, Simulated
+from shoal.trials.aggregate_release import AggregateRelease, draw_aggregate
 from shoal.trials.mechanisms.aggregates import NoisyHistogram, NoisyHorvitzThompson
 from shoal.trials.mechanisms.outcomes import ClusterDP, ClusterFree, UniformPrior
 from shoal.trials.mechanisms.table import BestTable
 from shoal.trials.request import Units
-from shoal.trials.table_release import draw_table
-from shoal.trials.unit_release import draw_units
+from shoal.trials.table_release import TableRelease, draw_table
+from shoal.trials.unit_release import UnitRelease, draw_units
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from shoal.privacy.noise import Noise
-    from shoal.trials.aggregate_release import AggregateRelease
-    from shoal.trials.table_release import TableRelease
-    from shoal.trials.unit_release import UnitRelease
-
-    Floats = NDArray[np.float64]
-    Draw = Callable[[Units, Noise], AggregateRelease | UnitRelease | TableRelease]
+Floats = NDArray[np.float64]
+Draw = Callable[[Units, Noise], AggregateRelease | UnitRelease | TableRelease]
 
 CONFIDENCE = 0.95
 MECHANISMS = (

@@ -16,17 +16,12 @@ import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.trials import response
-from shoal.trials.parameters import BITS, ONE
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.trials.parameters import Parameters
+from shoal.trials.parameters import BITS, ONE, Parameters
 
 
 @dataclass(frozen=True, eq=False)

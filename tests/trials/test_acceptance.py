@@ -6,11 +6,11 @@ import os
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
 from shoal.data.assignment import Assignment
@@ -30,10 +30,7 @@ from tests.support.loop import loop_over
 from tests.trials import acceptance
 from tests.trials.acceptance import MECHANISMS, SETTINGS, Figures
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 pytestmark = pytest.mark.statistics
 
@@ -74,10 +71,7 @@ def test_three_settings_have_constant_effects() -> None:
             assert (np.abs(each.effects) > 0.1).all()
 
 
-@loop_over(
-    ("name", "mechanism"),
-    CASES,
-)
+@loop_over(("name", "mechanism"), CASES)
 def test_effects_are_unbiased_and_covered(name: str, mechanism: str) -> None:
     """Fresh assignments, the real mechanism.
 

@@ -5,28 +5,23 @@ from __future__ import annotations
 import itertools
 import math
 import os
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from shoal import documents
 from shoal.errors import DataError, DocumentError, InputError
 from shoal.privacy.noise import OperatingSystem, Simulated
 from shoal.trials.aggregate_lattice import fit_lattice, popoviciu, step_variance, ticks
+from shoal.trials.aggregates import Contrast
 from shoal.trials.histogram import NoisyHistogram
 from shoal.trials.horvitz_thompson import NoisyHorvitzThompson, shared
 from tests.support.loop import loop_over
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from shoal.trials.aggregates import Contrast
 
 pytestmark = pytest.mark.oracle
 
@@ -106,14 +101,8 @@ def furthest(plan: Mechanism, levels: int) -> int:
     return most
 
 
-@loop_over(
-    "sizes",
-    DESIGNS,
-)
-@loop_over(
-    "levels",
-    [(0.0, 1.0), (-3.0, 2.0), BOTH_SIGNS],
-)
+@loop_over("sizes", DESIGNS)
+@loop_over("levels", [(0.0, 1.0), (-3.0, 2.0), BOTH_SIGNS])
 def test_no_label_moves_more_than_the_loss(sizes: list[list[int]], levels: tuple[float]) -> None:
     """Every neighbour, all numbers together; the loss is sharp.
 

@@ -5,31 +5,26 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
 from shoal.data.assigned_groups import groups_of
-from shoal.data.assignment import enrol
+from shoal.data.assignment import Assignment, enrol
 from shoal.errors import DataError, InputError, ShoalWarning
 from shoal.privacy.noise import Simulated
 from shoal.trials import BestTable, ClusterDP, NoisyHistogram, PrivateTrial, Space, UniformPrior
+from shoal.trials.effects import Effect
 from shoal.trials.group_inference import effects_of_groups
 from shoal.trials.inference import effects_of
 from tests.trials.assigned_groups import DESIGNS, figures
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from shoal.data.assignment import Assignment
-    from shoal.trials.effects import Effect
-
-    Floats = NDArray[np.float64]
-    Columns = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+Floats = NDArray[np.float64]
+Columns = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 RUNS = 3000 if os.environ.get("SHOAL_FULL") else 600
 ALARM = 1e-9

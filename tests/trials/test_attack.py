@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import shoal
 from shoal import documents
@@ -25,12 +28,6 @@ from shoal.trials.parameters import ONE, Parameters, calibrate
 from shoal.trials.stated_effects import to_results
 from shoal.trials.trial_plan import TrialPlan
 from shoal.trials.unit_release import UnitRelease
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 pytestmark = pytest.mark.audit
 

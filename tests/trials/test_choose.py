@@ -7,12 +7,12 @@ import math
 import os
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from shoal.data.outcome_space import Space
 from shoal.errors import InputError
@@ -25,10 +25,7 @@ from shoal.trials.parameters import ONE, Parameters, calibrate
 from shoal.trials.predicted import Scene, group_weights, represent
 from tests.support.loop import loop_over
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 pytestmark = pytest.mark.oracle
 
@@ -364,7 +361,7 @@ def test_no_choice_costs_more_than_was_asked(
     first, second = (
         choose(
             np.array([[40, 30, 20], [9, 9, 7]]), space, floor=floor, sigma=sigma,
-            expected=expected, levels="all", **arguments,  # type: ignore[arg-type]
+            expected=expected, levels="all", **arguments,
         )
         for _ in range(2)
     )  # fmt: skip
@@ -451,7 +448,7 @@ def test_unusable_arguments_are_explained(changed: dict[str, object], part: str)
         **changed,
     }  # fmt: skip
     with pytest.raises(InputError, match=part):
-        choose(**arguments)  # type: ignore[arg-type]
+        choose(**arguments)
 
 
 @pytest.mark.parametrize(
@@ -461,7 +458,7 @@ def test_unusable_arguments_are_explained(changed: dict[str, object], part: str)
 def test_unusable_expectations_are_explained(numbers: tuple[float, ...]) -> None:
     """Not a distribution."""
     with pytest.raises(InputError):
-        Expected(*numbers)  # type: ignore[arg-type]
+        Expected(*numbers)
     for rate in (0.0, 1.0, 2.0, math.nan, "half"):
         with pytest.raises(InputError):
-            Expected.binary(rate)  # type: ignore[arg-type]
+            Expected.binary(rate)

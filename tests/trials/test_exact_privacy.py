@@ -10,12 +10,13 @@ from __future__ import annotations
 import itertools
 import math
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from shoal.data.assignment import enrol
 from shoal.data.outcome_space import Space
@@ -26,11 +27,6 @@ from shoal.trials.request import Units
 from shoal.trials.unit_release import draw_units
 from tests.cells.test_audit import lower_bound
 from tests.trials import exact
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
 
 pytestmark = pytest.mark.property
 

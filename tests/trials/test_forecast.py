@@ -273,4 +273,4 @@ def test_unusable_plans_are_explained(changed: dict[str, object]) -> None:
     """Nothing is guessed."""
     arguments: dict[str, object] = {"sizes": 1000, "space": PAPER, "epsilon": 1, **changed}
     with pytest.raises(InputError):
-        plan(**arguments)  # type: ignore[arg-type]
+        plan(**arguments)

@@ -6,14 +6,15 @@ import itertools
 import json
 import math
 import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import nctdtr
 
@@ -24,12 +25,7 @@ from shoal.trials.spread import added, between
 from shoal.trials.student import detectable, power, quantile
 from tests.support.loop import loop_over
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 pytestmark = pytest.mark.oracle
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,9 +17,6 @@ from shoal.data.outcome_space import Space
 from shoal.errors import DataError
 from shoal.means.one_value_per_user import UserValues
 from tests.support.loop import loop_over
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = pytest.mark.unit
 
@@ -101,21 +99,15 @@ def test_lists_of_decimals_are_no_outcomes() -> None:
         Space.bins(0, 1, 3).numbers([Decimal("0.25"), Decimal("0.5")])
 
 
-@loop_over(
-    "odd",
-    [np.float16(0.5), np.longdouble(0.5), np.float32(0.5), True],
-)
-@loop_over(
-    "other",
-    [0, 1, 300, 2**53 + 1, np.int8(1), np.uint64(2**63 + 7), None],
-)
+@loop_over("odd", [np.float16(0.5), np.longdouble(0.5), np.float32(0.5), True])
+@loop_over("other", [0, 1, 300, 2**53 + 1, np.int8(1), np.uint64(2**63 + 7), None])
 def test_lists_are_read_cell_by_cell(odd: object, other: Any) -> None:
     """No cell of a list decides the type of another, in outcomes, means and vectors."""
     space = Space.bins(0, 1, 3)
     for cells in ([odd, 0.25, other], [other, 0.25, odd]):
         at = cells.index(odd) if cells[0] is odd else 2
         found = space.numbers(cells)
-        assert (found[at], found[1]) == (float(odd), 0.25)  # type: ignore[arg-type]
+        assert (found[at], found[1]) == (float(odd), 0.25)
         if other is not None:
             assert found[2 - at] == float(other)
             assert UserValues.of(cells).value.tolist() == found.tolist()
@@ -123,17 +115,13 @@ def test_lists_are_read_cell_by_cell(odd: object, other: Any) -> None:
 
 
 @loop_over(
-    "odd",
-    [Decimal(1), "0.5", b"1", 1j, np.timedelta64(1, "s"), np.ma.masked, [0.5], 10**400],
+    "odd", [Decimal(1), "0.5", b"1", 1j, np.timedelta64(1, "s"), np.ma.masked, [0.5], 10**400]
 )
-@loop_over(
-    "other",
-    [0, 0.5, np.float16(1), None],
-)
+@loop_over("other", [0, 0.5, np.float16(1), None])
 def test_lists_of_other_things_are_refused_in_one_way(odd: object, other: object) -> None:
     """What is refused is refused next to any cell."""
     for cells in ([odd, other], [other, odd]):
         with pytest.raises(DataError, match="outcomes of another kind"):
             Space.bins(0, 1, 3).numbers(cells)
         with pytest.raises(DataError, match="no column of real numbers"):
-            UserValues.of(cells)  # type: ignore[arg-type]
+            UserValues.of(cells)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,10 +17,8 @@ from shoal.trials import (
     Space,
     UniformPrior,
 )
+from shoal.trials.mechanisms.base import Mechanism
 from tests.support.tape import Tape
-
-if TYPE_CHECKING:
-    from shoal.trials.mechanisms.base import Mechanism
 
 pytestmark = pytest.mark.audit
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +23,6 @@ from shoal.trials import (
     Space,
     UniformPrior,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 pytestmark = pytest.mark.statistics
 
@@ -195,8 +193,7 @@ def test_bad_input_costs_nothing(case: str, tmp_path: Path) -> None:
     ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=5, unit="each row")
     with pytest.raises(error, match=r"allowed:|; give") as caught:
         ClusterDP(1).privatize(
-            **{**columns(), "ledger": ledger, **changes},
-            space=Space.counts(0, 4),
+            **{**columns(), "ledger": ledger, **changes}, space=Space.counts(0, 4)
         )
     assert "secret" not in str(caught.value)
     assert ledger.spent.epsilon == 0

@@ -86,9 +86,7 @@ def test_a_word_decides_exactly() -> None:
 
 @given(histograms())
 @settings(max_examples=50)
-def test_debiased_outcomes_are_unbiased(
-    found: tuple[np.ndarray, np.ndarray, Parameters],
-) -> None:
+def test_debiased_outcomes_are_unbiased(found: tuple[np.ndarray, np.ndarray, Parameters]) -> None:
     """The row of Q times omega is the level itself, by Q's definition."""
     noisy, sizes, parameters = found
     levels = np.linspace(-3.0, 11.0, parameters.levels) ** 3

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 
 from shoal import trials
+from shoal.trials.mechanisms.base import Mechanism
 from tests.support.loop import loop_over
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from shoal.trials.mechanisms.base import Mechanism
 
 pytestmark = [pytest.mark.unit, pytest.mark.full]
 
@@ -44,26 +41,14 @@ def _raising() -> Iterator[None]:
         yield
 
 
-@loop_over(
-    "outcomes",
-    OUTCOMES,
-)
-@loop_over(
-    "space",
-    SPACES,
-)
-@loop_over(
-    "family",
-    FAMILIES,
-)
+@loop_over("outcomes", OUTCOMES)
+@loop_over("space", SPACES)
+@loop_over("family", FAMILIES)
 def test_no_outcome_decides_whether_numpy_raises(family: Any, space: str, outcomes: str) -> None:
     """Nor do levels: a number below all others is 0, whatever the caller asks of NumPy."""
     mechanism: Mechanism = family(epsilon=1)
     made = mechanism.privatize(
-        OUTCOMES[outcomes],
-        np.arange(_N) % 2,
-        np.arange(_N) // 60,
-        space=SPACES[space],
+        OUTCOMES[outcomes], np.arange(_N) % 2, np.arange(_N) // 60, space=SPACES[space]
     )
     assert len(made.effects()) == 1
     assert made.table().num_rows > 0

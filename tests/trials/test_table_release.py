@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +21,6 @@ from shoal.trials.mechanisms.table import BestTable
 from shoal.trials.request import Units
 from shoal.trials.result import PrivateTrial
 from shoal.trials.table_release import TableRelease, draw_table
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.unit
 
@@ -60,7 +58,7 @@ def test_effects_are_those_of_the_debiased_outcomes() -> None:
     rows = found.table().to_pandas()
     groups = rows.groupby(["cluster", "arm"])["debiased"]
     mean, spread = groups.mean().unstack(), groups.var().unstack()
-    own, s2 = found.released.moments()  # type: ignore[union-attr]
+    own, s2 = found.released.moments()
     assert np.allclose(mean, found.space.levels[0] + own)
     assert np.allclose(spread, s2)
     weight = found.assignment.sizes.sum(axis=1) / N

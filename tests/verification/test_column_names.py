@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import shoal
-from shoal import unbiased
+from shoal import documents, unbiased
 from shoal.trials import Space, UniformPrior
 from tests.support.loop import loop_over
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shoal import documents
-
-    Family = Callable[[str], documents.Document]
+Family = Callable[[str], documents.Document]
 
 pytestmark = pytest.mark.audit
 
@@ -56,14 +51,8 @@ def _mean(value: str) -> documents.Document:
     return drawn.manifest
 
 
-@loop_over(
-    "name",
-    NAMES,
-)
-@loop_over(
-    "family",
-    [_cells, _trial, _mean],
-)
+@loop_over("name", NAMES)
+@loop_over("family", [_cells, _trial, _mean])
 def test_a_manifest_verifies_whatever_its_private_column_is_named(
     family: Family, name: str
 ) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +13,6 @@ import shoal
 from shoal import trials
 from shoal.verification.verdict import Check, Verdict
 from tests.support.releases import releases
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.audit
 

@@ -15,27 +15,24 @@ import numpy as np
 
 from shoal import checks
 from shoal.cells import caps
-from shoal.cells.typical_error import CELLS, SPREAD, USERS
+from shoal.cells.typical_error import CELLS, PLACE, SPREAD, USERS
+from shoal.cells.weights import largest
 from shoal.theory import user_clipping
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from shoal.cells.weights import Floats, Ints
     from shoal.data.occupancy import Counts
     from shoal.data.value_lattice import Bounds
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
+    Rng = np.random.Generator
     # Draws one value a record, from the records' users and cells.
-    Distribution = Callable[[np.random.Generator, Ints, Ints], Floats]
-    Estimator = Callable[[Counts, Floats, float, np.random.Generator], Floats]
+    Distribution = Callable[[Rng, Ints, Ints], Floats]
+    Estimator = Callable[[Counts, Floats, float, Rng], Floats]
 
 # Sums and products of values this large are numbers.
 _LARGEST = 1e280
-# Values lie around this part of the width unless somebody says more.
-_PLACE = 0.4
 
 
 @dataclass(frozen=True)
@@ -67,14 +64,11 @@ class Normal:
     cells: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, least, most in (
-            ("mean", -_LARGEST, _LARGEST),
-            ("deviation", 0, _LARGEST),
-            ("between", 0, 1),
-            ("cells", 0, _LARGEST),
-        ):
-            found = checks.number(getattr(self, name), name, least=least, most=most)
-            object.__setattr__(self, name, found)
+        most = {"mean": _LARGEST, "deviation": _LARGEST, "between": 1.0, "cells": _LARGEST}
+        for name, end in most.items():
+            least = -end if name == "mean" else 0.0
+            number = checks.number(getattr(self, name), name, least=least, most=end)
+            object.__setattr__(self, name, number)
 
     def __str__(self) -> str:
         """In words, with six significant digits."""
@@ -83,7 +77,7 @@ class Normal:
         parts += [f"means of cells with {self.cells:g}"] if self.cells else []
         return f"normal values of mean {self.mean:g}, {', '.join(parts)}"
 
-    def __call__(self, rng: np.random.Generator, user: Ints, cell: Ints) -> Floats:
+    def __call__(self, rng: Rng, user: Ints, cell: Ints) -> Floats:
         """One value a record; a user has one deviation in all cells."""
         own = self.deviation * math.sqrt(1 - self.between)
         values = self.mean + own * rng.standard_normal(len(user))
@@ -102,47 +96,35 @@ def usual(bounds: Bounds) -> Normal:
     between users.
     """
     wide, own = float(bounds.width) * SPREAD, 1 - CELLS
-    mean = bounds.lo + _PLACE * float(bounds.width)
+    mean = bounds.lo + PLACE * float(bounds.width)
     return Normal(mean, wide * own**0.5, USERS / own, wide * CELLS**0.5)
 
 
-def midpoint(occupancy: Counts, mean: Floats, epsilon: float, rng: np.random.Generator) -> Floats:
+def midpoint(counts: Counts, mean: Floats, epsilon: float, rng: Rng) -> Floats:
     """Returns the middle of the range in every cell, without a look at the data."""
     del mean, epsilon, rng
-    return np.full(occupancy.n_cells, 0.5)
+    return np.full(counts.n_cells, 0.5)
 
 
-def one_constant(
-    occupancy: Counts, mean: Floats, epsilon: float, rng: np.random.Generator
-) -> Floats:
+def one_constant(counts: Counts, mean: Floats, epsilon: float, rng: Rng) -> Floats:
     """Returns the mean of all users' means, with Laplace noise of scale U/(users epsilon)."""
-    users = occupancy.n_users
-    own = np.bincount(occupancy.user, occupancy.count * mean) / np.bincount(
-        occupancy.user, occupancy.count
-    )
-    noisy = float(own.mean()) + rng.laplace(0, 1 / (users * epsilon))
-    return np.full(occupancy.n_cells, min(max(noisy, 0.0), 1.0))
+    own = np.bincount(counts.user, counts.count * mean) / np.bincount(counts.user, counts.count)
+    noisy = float(own.mean()) + rng.laplace(0, 1 / (counts.n_users * epsilon))
+    return np.full(counts.n_cells, min(max(noisy, 0.0), 1.0))
 
 
-def laplace_of_users(
-    occupancy: Counts, mean: Floats, epsilon: float, rng: np.random.Generator
-) -> Floats:
+def laplace_of_users(counts: Counts, mean: Floats, epsilon: float, rng: Rng) -> Floats:
     """Returns users' means, one vote a user, and epsilon in equal parts among a user's cells."""
-    weight = np.ones(len(mean))
-    return _laplace(occupancy, mean, weight, epsilon, rng)
+    return _laplace(counts, mean, np.ones(len(mean)), epsilon, rng)
 
 
-def laplace_with_caps(
-    occupancy: Counts, mean: Floats, epsilon: float, rng: np.random.Generator
-) -> Floats:
+def laplace_with_caps(counts: Counts, mean: Floats, epsilon: float, rng: Rng) -> Floats:
     """Returns means of records capped where noise and heavy users err least, in the same parts."""
-    cells = occupancy.n_cells
-    split = np.full(cells, epsilon / int(occupancy.cells_per_user.max()))
-    cap = caps.of_vectors(
-        occupancy.cell, occupancy.count, cells, split, penalty=1.0, width=user_clipping.WHOLE_WIDTH
-    )
-    weight = np.minimum(occupancy.count, cap[occupancy.cell]).astype(np.float64)
-    return _laplace(occupancy, mean, weight, epsilon, rng)
+    split = np.full(counts.n_cells, epsilon / int(counts.cells_per_user.max()))
+    known = counts.cell, counts.count, counts.n_cells, split
+    cap = caps.of_vectors(*known, penalty=1.0, width=user_clipping.WHOLE_WIDTH)
+    weight = np.minimum(counts.count, cap[counts.cell]).astype(np.float64)
+    return _laplace(counts, mean, weight, epsilon, rng)
 
 
 NAIVE: dict[str, Estimator] = {
@@ -153,13 +135,9 @@ NAIVE: dict[str, Estimator] = {
 }
 
 
-def _laplace(
-    occupancy: Counts, mean: Floats, weight: Floats, epsilon: float, rng: np.random.Generator
-) -> Floats:
-    cells = occupancy.n_cells
-    total = np.bincount(occupancy.cell, weight, minlength=cells)
-    heaviest = np.zeros(cells)
-    np.maximum.at(heaviest, occupancy.cell, weight)
-    exact = np.bincount(occupancy.cell, weight * mean, minlength=cells) / total
-    split = epsilon / int(occupancy.cells_per_user.max())
+def _laplace(counts: Counts, mean: Floats, weight: Floats, epsilon: float, rng: Rng) -> Floats:
+    total = np.bincount(counts.cell, weight)
+    exact = np.bincount(counts.cell, weight * mean) / total
+    split = epsilon / int(counts.cells_per_user.max())
+    heaviest = largest(counts.cell, weight, counts.n_cells)
     return np.clip(exact + rng.laplace(0, heaviest / total / split), 0, 1)

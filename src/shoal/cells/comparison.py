@@ -7,30 +7,31 @@ errors are measured on values that somebody assumes (`simulation`).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from shoal import checks
-from shoal.cells.comparison_text import describe, notes
+from shoal.cells.comparison_text import LEAST_SPENT, describe, notes
 from shoal.cells.methods import METHODS, checked_settings, method_of
 from shoal.cells.plan_facts import PlanFacts
+from shoal.cells.plan_file import met
+from shoal.cells.planner import make_plan
+from shoal.cells.request import Request
 from shoal.errors import InputError
 from shoal.privacy.budget import check_epsilon, round_up, show
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from shoal.cells.assumptions import Distribution
+    from shoal.cells.weights import Floats
     from shoal.privacy.budget import Amount
 
-    Floats: TypeAlias = NDArray[np.float64]
     Settings: TypeAlias = Mapping[str, str | int | float]
     Choice: TypeAlias = tuple[str, Settings]
     Progress: TypeAlias = Callable[[Iterable[tuple[Choice, Fraction]], int],
@@ -38,10 +39,9 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound=PlanFacts)
 LOWER_BOUND, JOINT_BOUND = "lower bound, each cell alone", "lower bound, all cells at once"
-GUESS, GOOD = 1 / 2, 1 / 4
-# What counts as spent, and more than floating point loses.
-_UNSPENT, _FLOATS = Fraction(1, 100), 1e-6
-_STEPS = range(-3, 4)
+GUESS = 1 / 2
+# More than floating point loses.
+_FLOATS = 1e-6
 _KINDS: dict[pa.DataType, str] = {
     pa.string(): "method",
     pa.int64(): "cells below_quarter better_than_guessing",
@@ -70,17 +70,12 @@ class Row(Generic[P]):
     @cached_property
     def error(self) -> Floats | None:
         """Worst-case error of each cell over the range, (cells,): 1 if nothing is certified."""
-        return None if self.plan is None else _per_cell(self.plan, self.plan.worst_case_error)
+        return None if self.plan is None else _of_cells(self.plan, self.plan.worst_case_error)
 
     @property
     def certified(self) -> bool:
         """Whether its errors hold in every data set."""
         return self.plan is not None and self.plan.certified
-
-    @property
-    def noise(self) -> Floats | None:
-        """Mean noise of each cell over the range that is selected privately; else None."""
-        return None if self.plan is None or self.certified else self.plan.relative_error
 
     @property
     def standard_error(self) -> float:
@@ -89,15 +84,8 @@ class Row(Generic[P]):
             return math.nan
         return float(np.std(self.turns, ddof=1) / np.sqrt(len(self.turns)))
 
-    @property
-    def unspent(self) -> bool:
-        """Whether more than a hundredth of the loss is left, by exact accounting."""
-        spent = self.epsilon if self.plan is None else self.plan.exact_epsilon
-        return spent < self.epsilon * (1 - _UNSPENT)
 
-
-@dataclass(frozen=True, eq=False)
-class Bound:
+class Bound(NamedTuple):
     """Errors over the range that no plan beats: of each cell alone, or of the worst one of all."""
 
     method: str
@@ -106,8 +94,7 @@ class Bound:
     error: Floats
 
 
-@dataclass(frozen=True)
-class LeftOut:
+class LeftOut(NamedTuple):
     """A method that has no plan at a loss, and why."""
 
     method: str
@@ -140,10 +127,9 @@ class Comparison(Generic[P]):
         return tuple(sorted({each.epsilon for each in self.rows}))
 
     @property
-    def statistics(self) -> list[str]:
+    def statistics(self) -> tuple[str, ...]:
         """Names of what is compared."""
-        return next(([one.name for one in each.plan.statistics] for each in self.rows if each.plan),
-                    ["mean"])  # fmt: skip
+        return next((each.plan.request.statistics for each in self.rows if each.plan), ("mean",))
 
     def plan(self, method: str, epsilon: Amount) -> P:
         """The plan of a method at one of the losses, to be looked at, saved or released.
@@ -164,29 +150,31 @@ class Comparison(Generic[P]):
                 return each.plan
         raise InputError(
             f"no plan {checks.shown(method)} at epsilon {checks.shown(epsilon)}",
-            f"{', '.join(self.methods)} at {', '.join(show(each) for each in self.epsilons)}",
-            "choose one of these",
+            f"choose one of {', '.join(self.methods)} at {', '.join(map(show, self.epsilons))}",
         )
 
     @cached_property
     def bounds(self) -> tuple[Bound, ...]:
-        """Lower bounds where they are known: not where noise is Gaussian.
+        """Lower bounds where they are known: not where noise is Gaussian, which may do better.
 
         Of each cell as if it were alone, and of the worst of all where an optimal plan proves one
         (docs/theory/limits.md; docs/theory/optimal.md#the-dual-bound).
         """
-        alone = [_bound_alone(self._at(each), each) for each in self.epsilons]
-        known = [each for each in alone if each is not None]
-        # Gaussian noise may do better than what holds for Laplace noise.
-        found: list[Bound] = [*known]
-        for epsilon in self.epsilons if len(known) == len(alone) else [at.epsilon for at in known]:
-            worst = max(map(_jointly, self._at(epsilon)), default=0.0)
+        alone, joint = [], []
+        for epsilon in self.epsilons:
+            plans = [each.plan for each in self.rows if each.epsilon == epsilon and each.plan]
+            plans = [each for each in plans if each.exact_epsilon > 0]
+            # Where one plan has no bound, that of another plan need not hold for it.
+            if not plans or any(np.isnan(each.lower_bound).any() for each in plans):
+                continue
+            # Bounds fall with the loss.
+            most = max(plans, key=lambda each: each.exact_epsilon)
+            error = _of_cells(most, most.lower_bound)
+            alone.append(Bound(LOWER_BOUND, epsilon, most.exact_epsilon, error))
+            worst = max(_proved(each, epsilon) for each in plans)
             if worst > 0:
-                found.append(Bound(JOINT_BOUND, epsilon, epsilon, np.array([worst])))
-        return tuple(found)
-
-    def _at(self, epsilon: Fraction) -> list[Row[P]]:
-        return [each for each in self.rows if each.epsilon == epsilon and each.plan is not None]
+                joint.append(Bound(JOINT_BOUND, epsilon, epsilon, np.array([worst])))
+        return (*alone, *joint)
 
     def table(self) -> pa.Table:
         """One row a method and loss, then the lower bounds; nulls where nothing is known.
@@ -218,11 +206,8 @@ class Comparison(Generic[P]):
         Returns:
             Names of the statistics, rows, methods that were left out, and notes.
         """
-        left_out = [
-            {"method": each.method, "epsilon": round_up(each.epsilon), "reason": each.reason}
-            for each in self.left_out
-        ]
-        known = {"statistics": self.statistics, "rows": self.table().to_pylist()}
+        left_out = [each._asdict() | {"epsilon": round_up(each.epsilon)} for each in self.left_out]
+        known = {"statistics": [*self.statistics], "rows": self.table().to_pylist()}
         return known | {"left_out": left_out, "notes": notes(self)}
 
     def __str__(self) -> str:
@@ -234,66 +219,51 @@ class Comparison(Generic[P]):
         return f"<Comparison of {len(self.methods)} methods at {len(self.epsilons)} losses>"
 
 
-def compare_plans(
+def frontier(
     base: P,
-    make: Callable[..., P],
-    methods: Sequence[str | Choice] | None = None,
-    epsilons: Sequence[Amount] | None = None,
-    progress: Progress | None = None,
+    methods: Sequence[str | Choice] | None,
+    epsilons: Sequence[Amount] | None,
+    progress: Progress | None,
 ) -> Comparison[P]:
     """Returns certified errors of methods at several losses; see `Plan.frontier`.
 
-    Methods are compared at equal loss: `uniform` and `clip_user` count losses as the paper does,
-    higher than they are, and are asked for more if exact accounting finds that they spend less;
-    none ever goes beyond. `make` makes plans, as `shoal.plan` does.
+    By default of the plan's method and of all that certify any statistic: methods that select a
+    private range have no certificate, and their noise is a part of a range that nobody knows yet.
     """
     if methods is None:
-        choices = default_methods(base)
+        own: Choice = (base.method, base.decision.method.settings)
+        every: list[Choice] = [(name, {}) for name in METHODS if not method_of(name).means_alone]
+        choices = [*every, ("optimal", {"targets": "balanced"})]
+        choices = choices if label(own) in map(label, choices) else [own, *choices]
     else:
-        choices = tuple(checked_choice(one, METHODS) for one in checks.items(methods, "methods"))
-    losses = default_epsilons(base) if epsilons is None else _losses(epsilons)
+        choices = [checked_choice(one, METHODS) for one in checks.items(methods, "methods")]
+    if epsilons is None:
+        loss = base.request.epsilon or Fraction(show(base.exact_epsilon, 3))
+        losses = [loss * Fraction(2) ** step for step in range(-3, 4)]
+    else:
+        losses = sorted({check_epsilon(each) for each in checks.items(epsilons, "epsilons")})
     named = {label(choice): choice for choice in choices}
     work = [(choice, epsilon) for choice in named.values() for epsilon in losses]
     rows, left_out = [], []
     for choice, epsilon in work if progress is None else progress(work, len(work)):
         try:
-            rows.append(Row(label(choice), epsilon, _spending_all(base, make, choice, epsilon)))
+            rows.append(Row(label(choice), epsilon, _spending_all(base, choice, epsilon)))
         except InputError as error:
             left_out.append(LeftOut(label(choice), epsilon, str(error)))
     if not rows:
-        first = left_out[0]
+        method, epsilon, reason = left_out[0]
         raise InputError(
-            f"no method with a plan ({first.method} at epsilon {show(first.epsilon)}: "
-            f"{first.reason.rstrip('.')})",
-            "at least one",
+            f"no method with a plan ({method} at epsilon {show(epsilon)}: {reason.rstrip('.')})",
             "compare other methods or losses",
         )
     return Comparison(tuple(rows), tuple(left_out))
 
 
-def default_methods(base: PlanFacts) -> tuple[Choice, ...]:
-    """Returns the plan's method and all that certify any statistic.
-
-    Methods that select a private range have no certificate, and their noise is a part of a range
-    that nobody knows yet: `shoal.compare` is for them.
-    """
-    known: list[Choice] = [(name, {}) for name in METHODS if not method_of(name).means_alone]
-    known.append(("optimal", {"targets": "balanced"}))
-    own: Choice = (base.method, base.decision.method.settings)
-    return (*(() if label(own) in map(label, known) else (own,)), *known)
-
-
-def default_epsilons(base: PlanFacts) -> tuple[Fraction, ...]:
-    """Returns the plan's loss, and it times 1/8, 1/4, 1/2, 2, 4 and 8."""
-    epsilon = base.request.epsilon or Fraction(show(base.exact_epsilon, 3))
-    return tuple(epsilon * Fraction(2) ** step for step in _STEPS)
-
-
 def label(choice: Choice) -> str:
     """Returns a method with its settings, as it is named in tables and pictures."""
     name, settings = choice
-    said = ", ".join(f"{each}={settings[each]}" for each in sorted(settings))
-    return f"{name} ({said})" if said else name
+    known = ", ".join(f"{each}={settings[each]}" for each in sorted(settings))
+    return f"{name} ({known})" if known else name
 
 
 def checked_choice(method: object, names: Sequence[str]) -> Choice:
@@ -301,99 +271,90 @@ def checked_choice(method: object, names: Sequence[str]) -> Choice:
     pair = [method, {}]
     if not isinstance(method, str):
         pair = checks.items(method, "a method", least=2, most=2)
-    name = checks.choice(pair[0], names, "method")
-    settings = checks.mapping(pair[1], "settings")
+    name, settings = checks.choice(pair[0], names, "method"), checks.mapping(pair[1], "settings")
     if name in METHODS:
         return name, checked_settings(name, settings)
     if settings:
-        raise InputError(f"settings of {name}", "none", "leave them out")
+        raise InputError(f"settings of {name}, which has none", "leave them out")
     return name, {}
 
 
-def _losses(epsilons: object) -> tuple[Fraction, ...]:
-    return tuple(sorted({check_epsilon(each) for each in checks.items(epsilons, "epsilons")}))
+def _spending_all(base: P, choice: Choice, epsilon: Fraction) -> P:
+    """Returns the method's plan that spends as much of epsilon as it can, and never more.
 
-
-def _spending_all(base: P, make: Callable[..., P], choice: Choice, epsilon: Fraction) -> P:
-    """Returns the method's plan that spends as much of epsilon as it can."""
-    request, (method, settings) = base.request, choice
-    options: dict[str, Any] = {
-        "bounds": base.bounds, "statistics": request.statistics,
-        "method": method, "uninformative": "keep", "min_users": request.min_users,
-        "min_records": request.min_records, "weights": request.weights, "settings": settings,
-        "tick_bits": base.lattice.bits, "source": getattr(base, "source", None),
-        # Others draw Laplace noise, which needs none of the delta that was granted.
-        "delta": request.delta if method_of(*choice).takes_delta else 0,
-    }  # fmt: skip
-    plan = make(base.counts, epsilon=epsilon, **options)
-    spent = plan.exact_epsilon
-    if not plan.decision.method.overcounts or spent == 0 or not Row("", epsilon, plan).unspent:
-        return plan
+    Some methods count losses as the paper does, higher than they are: these are asked for more.
+    """
+    found = _plan_at(base, choice, epsilon)
+    spent = found.exact_epsilon
+    if not found.decision.method.overcounts or not 0 < spent < epsilon * LEAST_SPENT:
+        return found
     # At most epsilon, with about six digits.
     more = Fraction(show(epsilon * epsilon / spent * (1 - Fraction(1, 10**5)), 6))
     try:
-        other = make(base.counts, epsilon=more, **options)
+        other = _plan_at(base, choice, more)
     except InputError:
-        return plan
-    return other if spent < other.exact_epsilon <= epsilon else plan
+        return found
+    return other if spent < other.exact_epsilon <= epsilon else found
 
 
-def _per_cell(plan: PlanFacts, number: Floats) -> Floats:
+def _plan_at(base: P, choice: Choice, epsilon: Fraction) -> P:
+    """Returns a plan by another method and loss that keeps all cells of the public rules."""
+    asked = base.request.model_dump(exclude={"error", "max_error", "objective", "range"})
+    asked |= {"epsilon": epsilon, "method": choice[0], "settings": choice[1]}
+    asked["uninformative"] = "keep"
+    if not method_of(*choice).takes_delta:
+        # It draws Laplace noise, which needs none of the delta that was granted.
+        asked["delta"] = 0
+    facts = met(make_plan(base.counts, Request.of(**asked)))
+    found = replace(base, request=facts.request, decision=facts.decision)
+    # What was computed of the same facts is computed once.
+    vars(found).update(vars(facts))
+    return found
+
+
+def _of_cells(plan: PlanFacts, number: Floats) -> Floats:
     """Returns the largest of each cell's statistics, over their ranges."""
-    rows = (number / plan.statistic_range).reshape(-1, len(plan.released))
-    return np.asarray(rows.max(axis=0))
+    return np.asarray(plan.numbers.per_statistic(number / plan.statistic_range).max(axis=0))
 
 
-def _bound_alone(rows: Sequence[Row[P]], epsilon: Fraction) -> Bound | None:
-    """Returns the bound of the plan that spends most; bounds fall with the loss."""
-    plans = [each.plan for each in rows if each.plan and each.plan.exact_epsilon > 0]
-    # Where one plan has no bound, that of another plan need not hold for it.
-    if not plans or any(np.isnan(each.lower_bound).any() for each in plans):
-        return None
-    most = max(plans, key=lambda each: each.exact_epsilon)
-    return Bound(LOWER_BOUND, epsilon, most.exact_epsilon, _per_cell(most, most.lower_bound))
-
-
-def _jointly(row: Row[P]) -> float:
-    """Returns what an optimal plan proves of any worst cell at the loss of its row; else 0.
+def _proved(plan: PlanFacts, epsilon: Fraction) -> float:
+    """Returns what an optimal plan of equal targets proves of any worst cell at a loss; else 0.
 
     No plan of its loss e has all errors below its own over 1 + gap. A plan of loss epsilon > e
     becomes one of loss e with epsilon/e times the noise, so that e/epsilon of the bound holds.
     """
-    plan = row.plan
-    if plan is None or plan.decision.targets is None or plan.gap is None:
-        return 0.0
     targets = plan.decision.targets
-    if targets.min() < targets.max() or plan.request.statistics != ("mean",):
+    if targets is None or plan.gap is None or plan.request.statistics != ("mean",):
+        return 0.0
+    if targets.min() < targets.max():
         return 0.0
     # The proof is about errors without roundings.
     own = float((plan.relative_error - 2 * plan.rounding).max())
-    spent = float(plan.exact_epsilon / row.epsilon)
+    spent = float(plan.exact_epsilon / epsilon)
     return max(0.0, own / (1 + plan.gap) * spent * (1 - _FLOATS))
 
 
-def figures(error: Floats) -> dict[str, Any]:
+def _figures(error: Floats) -> dict[str, Any]:
     """Returns errors of all cells over the range in a few numbers."""
     return {
         "worst": float(error.max()),
         "median": float(np.median(error)),
         "geometric_mean": float(np.exp(np.log(error).mean())),
-        "below_quarter": int((error < GOOD).sum()),
+        "below_quarter": int((error < 1 / 4).sum()),
         "better_than_guessing": int((error < GUESS).sum()),
     }
 
 
 def _row(row: Row[P]) -> dict[str, Any]:
-    plan = row.plan
-    known: dict[str, Any] = {"method": row.method, "epsilon": round_up(row.epsilon)}
+    plan, known = row.plan, {"method": row.method, "epsilon": round_up(row.epsilon)}
     known["certified"] = row.certified
     if plan is not None and row.error is not None:
         asked = round_up(plan.request.epsilon or row.epsilon)
         known |= {"asked": asked, "spent": plan.epsilon, "cells": len(plan.released)}
-        known |= {"gap": plan.gap} | figures(row.error)
-    if row.noise is not None:
-        noise = figures(row.noise)
-        known |= {"noise_worst": noise["worst"], "noise_median": noise["median"]}
+        known |= {"gap": plan.gap} | _figures(row.error)
+    if plan is not None and not plan.certified:
+        noise = plan.relative_error
+        known |= {"noise_worst": float(noise.max()), "noise_median": float(np.median(noise))}
     if row.plain is not None and row.typical is not None:
         known |= {"typical_error": float(row.typical.mean()), "standard_error": row.standard_error}
         known["plain_error"] = float(row.plain.mean())
@@ -407,4 +368,4 @@ def _bound_row(bound: Bound) -> dict[str, Any]:
     known |= {"certified": True, "spent": float(bound.spent)}
     if bound.method == JOINT_BOUND:
         return known | {"worst": float(bound.error[0])}
-    return known | {"cells": len(bound.error)} | figures(bound.error)
+    return known | {"cells": len(bound.error)} | _figures(bound.error)

@@ -2,44 +2,74 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.privacy.budget import show
+from shoal.privacy.budget import round_up, show
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from fractions import Fraction
+    from collections.abc import Iterator
 
     from shoal.cells.comparison import Comparison, P, Row
 
-    Block: TypeAlias = tuple[str, Mapping[str, Mapping[Fraction, float]]]
-
 _MOST_REASONS, _DIGITS = 8, 4
+# Titles of the columns of the table that are shown, where values were drawn and where none were.
+_DRAWN = {
+    "typical error": "typical_error",
+    "+-": "standard_error",
+    "plain": "plain_error",
+    "worst case": "worst_case_error",
+}
+_CERTIFIED = {
+    "worst-case error, worst cell": "worst",
+    "worst-case error, median cell": "median",
+    "cells better than guessing": "better_than_guessing",
+    "only noise, worst cell": "noise_worst",
+    "only noise, median cell": "noise_median",
+}
+# Nothing without a certificate has these.
+_PROVED = {"worst", "median", "better_than_guessing", "worst_case_error"}
+# Part of a loss below which a plan leaves much of it.
+LEAST_SPENT = Fraction(99, 100)
 
 
 def describe(found: Comparison[P]) -> str:
     """Returns a table a quantity with one column a loss, or a column a quantity at one loss."""
-    blocks, epsilons = list(_blocks(found)), found.epsilons
-    if len(epsilons) == 1:
-        names = list(dict.fromkeys(name for _, lines in blocks for name in lines))
-        rows = [("method", *(title for title, _ in blocks))]
-        rows += [(name, *(_number(lines, name, epsilons[0]) for _, lines in blocks))
-                 for name in names]  # fmt: skip
+    table, blocks = found.table().to_pylist(), {}
+    for title, column in (_CERTIFIED if found.assumed is None else _DRAWN).items():
+        numbers = {
+            (row["method"], row["epsilon"]): f"{row[column]:.{_DIGITS}g}"
+            for row in table
+            if row[column] is not None and (row["certified"] or column not in _PROVED)
+        }
+        most = f", of {max(row['cells'] or 0 for row in table)}" if "better" in column else ""
+        if numbers:
+            blocks[title + most] = numbers
+    losses = {round_up(each): show(each, _DIGITS) for each in found.epsilons}
+    if len(losses) == 1:
+        [loss] = losses
+        rows = [["method", *blocks]]
+        for method in dict.fromkeys(name for numbers in blocks.values() for name, _ in numbers):
+            rows.append([method, *(each.get((method, loss), "-") for each in blocks.values())])
     else:
-        rows = [("epsilon", *(show(each, _DIGITS) for each in epsilons))]
-        for title, lines in blocks:
-            rows.append((title,))
-            rows += [(f"  {name}", *(_number(lines, name, each) for each in epsilons))
-                     for name in lines]  # fmt: skip
-    return "\n".join([_head(found), "", *_aligned(rows), "", *notes(found)])
+        rows = [["epsilon", *losses.values()]]
+        for title, numbers in blocks.items():
+            rows.append([title])
+            for method in dict.fromkeys(name for name, _ in numbers):
+                rows.append([f"  {method}", *(numbers.get((method, at), "-") for at in losses)])
+    columns = zip(*(row for row in rows if len(row) > 1), strict=True)
+    first, *others = (max(map(len, each)) for each in columns)
+    lines = [
+        "  ".join([row[0].ljust(first), *map(str.rjust, row[1:], others)]).rstrip() for row in rows
+    ]
+    return "\n".join([_head(found), "", *lines, "", *notes(found)])
 
 
 def _head(found: Comparison[P]) -> str:
-    loss = f"epsilon {show(found.epsilons[0], _DIGITS)}: " if len(found.epsilons) == 1 else ""
+    head = f"epsilon {show(found.epsilons[0], _DIGITS)}: " if len(found.epsilons) == 1 else ""
     plan = next((each.plan for each in found.rows if each.plan is not None), None)
-    head = loss
     if plan is not None:
         bounds = f"bounds [{plan.bounds.lo:g}, {plan.bounds.hi:g}]"
         head += f"{len(plan.released)} cells, {', '.join(found.statistics)}, {bounds}; "
@@ -48,54 +78,12 @@ def _head(found: Comparison[P]) -> str:
     return f"{head}errors over {over(found)}, guessing has an error of 0.5"
 
 
-def _number(lines: Mapping[str, Mapping[Fraction, float]], name: str, epsilon: Fraction) -> str:
-    number = lines.get(name, {}).get(epsilon)
-    return "-" if number is None else f"{number:.{_DIGITS}g}"
-
-
 def over(found: Comparison[P]) -> str:
     """Returns what certified errors are divided by."""
     if len(found.statistics) > 1:
         return "the range of each statistic (its worst one counts for a cell)"
     [name] = found.statistics
     return "the width" if name == "mean" else f"the range of the {name}"
-
-
-def _blocks(found: Comparison[P]) -> Iterator[Block]:
-    table = found.table().to_pylist()
-    losses = dict(zip(sorted({row["epsilon"] for row in table}), found.epsilons, strict=True))
-
-    def block(title: str, column: str, **only: Any) -> Block:
-        lines: dict[str, dict[Fraction, float]] = {}
-        for row in table:
-            if row[column] is not None and all(row[key] == each for key, each in only.items()):
-                lines.setdefault(row["method"], {})[losses[row["epsilon"]]] = row[column]
-        return title, lines
-
-    if found.assumed is not None:
-        blocks = [block("typical error", "typical_error"), block("+-", "standard_error"),
-                  block("plain", "plain_error"),
-                  block("worst case", "worst_case_error", certified=True)]  # fmt: skip
-    else:
-        better = f"cells better than guessing, of {max(row['cells'] or 0 for row in table)}"
-        blocks = [block("worst-case error, worst cell", "worst", certified=True),
-                  block("worst-case error, median cell", "median", certified=True),
-                  block(better, "better_than_guessing", certified=True),
-                  block("only noise, worst cell", "noise_worst"),
-                  block("only noise, median cell", "noise_median")]  # fmt: skip
-    yield from (each for each in blocks if each[1])
-
-
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    full = [row for row in rows if len(row) > 1]
-    widths = [max(len(row[at]) for row in full) for at in range(len(full[0]))]
-    return [
-        "  ".join(
-            text.ljust(width) if at == 0 else text.rjust(width)
-            for at, (text, width) in enumerate(zip(row, widths, strict=False))
-        ).rstrip()
-        for row in rows
-    ]
 
 
 def notes(found: Comparison[P]) -> list[str]:
@@ -121,27 +109,34 @@ def notes(found: Comparison[P]) -> list[str]:
         lines.append("no lower bound is known where noise is Gaussian")
     for method in found.methods:
         lines += _notes_on(method, [each for each in found.rows if each.method == method])
-    return [*lines, *_left_out(found)]
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for name, epsilon, reason in found.left_out:
+        reasons.setdefault((name, reason), []).append(show(epsilon, _DIGITS))
+    for (name, reason), losses in list(reasons.items())[:_MOST_REASONS]:
+        lines.append(f"left out: {name} at epsilon {', '.join(losses)}: {reason}")
+    if len(reasons) > _MOST_REASONS:
+        lines.append(f"and {len(reasons) - _MOST_REASONS} more, in left_out")
+    return lines
 
 
 def _notes_on(method: str, rows: list[Row[P]]) -> Iterator[str]:
-    plans = [(each, each.plan) for each in rows if each.plan is not None]
+    plans = [(each.plan, each.epsilon) for each in rows if each.plan is not None]
     if not rows[0].certified:
         yield (
             f"{method}: selects a range in private and certifies nothing; its noise is shown over "
             "that range, which is narrower than the width; see shoal compare"
         )
-    more = max((plan.request.epsilon or row.epsilon) / row.epsilon for row, plan in plans)
+    more = max((plan.request.epsilon or epsilon) / epsilon for plan, epsilon in plans)
     if more > 1:
         yield (
             f"{method}: counts losses higher than they are; asked for up to {float(more):.3g} "
             "times the epsilon shown, it spends at most that epsilon"
         )
-    row, plan = min(plans, key=lambda each: each[1].exact_epsilon / each[0].epsilon)
-    if row.unspent:
+    plan, epsilon = min(plans, key=lambda each: each[0].exact_epsilon / each[1])
+    if plan.exact_epsilon < epsilon * LEAST_SPENT:
         spent = show(plan.exact_epsilon, 3)
-        yield f"{method}: spends only {spent} of {show(row.epsilon, _DIGITS)}"
-    gaps = np.array([plan.gap for _, plan in plans if plan.gap is not None])
+        yield f"{method}: spends only {spent} of {show(epsilon, _DIGITS)}"
+    gaps = np.array([plan.gap for plan, _ in plans if plan.gap is not None])
     if len(gaps) and plan.decision.targets is not None:
         yield (
             f"{method}: no plan that weighs users has all errors more than "
@@ -149,13 +144,3 @@ def _notes_on(method: str, rows: list[Row[P]]) -> Iterator[str]:
         )
     elif len(gaps):
         yield f"{method}: certified gap to the best balance at most {gaps.max():.1e} per cell"
-
-
-def _left_out(found: Comparison[P]) -> Iterator[str]:
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for each in found.left_out:
-        reasons.setdefault((each.method, each.reason), []).append(show(each.epsilon, _DIGITS))
-    for (method, reason), losses in list(reasons.items())[:_MOST_REASONS]:
-        yield f"left out: {method} at epsilon {', '.join(losses)}: {reason}"
-    if len(reasons) > _MOST_REASONS:
-        yield f"and {len(reasons) - _MOST_REASONS} more, in left_out"

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from shoal.privacy.noise import Simulated
 
 Users: TypeAlias = "Sequence[Any] | NDArray[Any] | pa.Array[Any]"
-_CONVERT = "convert them first, for example with astype(float)"
+_DROP = "drop such records beforehand if whether a value is present is public"
 
 
 @dataclass(frozen=True)
@@ -123,32 +123,26 @@ def one_estimate(
     """Returns the estimate of one mechanism, with its settings, or of an objective for one cell."""
     checks.keywords(unknown, ("bounds", "epsilon", "confidence", "tick_bits", "noise"), "a mean")
     confidence, source = check_confidence(confidence), source_of(noise)
-    given: dict[str, Any] = {"settings": dict(asked)} if method else dict(asked)
-    request = Request.of(
-        bounds=bounds, tick_bits=tick_bits, epsilon=epsilon, method=method, uninformative="keep",
-        **given,
-    )  # fmt: skip
+    given: dict[str, Any] = {"method": method, "settings": asked} if method else {**asked}
+    given |= {"bounds": bounds, "tick_bits": tick_bits, "epsilon": epsilon}
+    request = Request.of(uninformative="keep", **given)
     private = aggregate_of(values, users, request.lattice)
-    if request.objective == "worst_case":
+    if request.method is None:
         # No bounding of one cell has a smaller worst-case error (docs/theory/worst-case.md).
-        request = request.model_copy(update={"method": "worst_case_optimal", "objective": None})
-    elif method is None:
-        chosen, _ = choose(request, private.occupancy)
-        changes: dict[str, Any] = {
-            "method": chosen.name,
-            "settings": {},
-            "objective": None,
-            "range": None,
-        }
-        request = request.model_copy(update=changes)
+        name = "worst_case_optimal"
+        if request.objective != "worst_case":
+            name = choose(request, private.occupancy)[0].name
+        request = request.model_copy(update={"method": name, "objective": None, "range": None})
     plan = make_plan(private.occupancy, request)
     found = Estimates(plan, *draw(plan, private, source))
-    low, high = found.intervals(confidence)
-    typical_low, typical_high = found.typical_intervals(confidence)
+    interval, typical = (
+        (float(low[0]), float(high[0]))
+        for low, high in (found.intervals(confidence), found.typical_intervals(confidence))
+    )
     return Estimate(
         value=float(found.value[0]),
-        interval=(float(low[0]), float(high[0])),
-        typical_interval=(float(typical_low[0]), float(typical_high[0])),
+        interval=interval,
+        typical_interval=typical,
         noise_scale=float(found.noise_scale[0]),
         bias_bound=float(found.bias_bound[0]),
         epsilon=plan.epsilon,
@@ -167,28 +161,18 @@ def one_estimate(
 
 
 def numbers_of(values: ArrayLike) -> Floats:
-    """Returns values as floating-point numbers; refuses what are no real numbers."""
+    """Returns values as finite floating-point numbers; refuses all others."""
     if np.ma.is_masked(values):
         # NumPy would read what is behind the mask.
-        raise DataError(
-            "masked values",
-            "a number in every row",
-            "drop such records beforehand if whether a value is present is public",
-        )
+        raise DataError("masked values", _DROP)
     numbers = private_numbers(values)
     if numbers is None:
-        raise DataError("values that are no real numbers", "one number a record", _CONVERT)
-    return numbers
-
-
-def check_finite(numbers: Floats) -> None:
-    """Refuses missing and infinite values."""
-    if not np.isfinite(numbers).all():
         raise DataError(
-            "missing or infinite values",
-            "finite numbers",
-            "drop such records beforehand if whether a value is present is public",
+            "values that are no real numbers", "convert them first, for example with astype(float)"
         )
+    if not np.isfinite(numbers).all():
+        raise DataError("missing or infinite values", _DROP)
+    return numbers
 
 
 def aggregate_of(values: ArrayLike, users: Users, lattice: Lattice) -> Aggregate:
@@ -196,17 +180,14 @@ def aggregate_of(values: ArrayLike, users: Users, lattice: Lattice) -> Aggregate
     different({"value": values}, {"user": users})
     numbers = numbers_of(values)
     if numbers.size == 0:
-        raise DataError("no records", "at least one record", "give a value and a user for each")
+        raise DataError("no records", "give a value and a user for each")
     who = keys.encode(keys.as_array(users, "user"), "user")
     if numbers.ndim != 1 or len(numbers) != len(who):
         raise DataError(
             f"values of shape {numbers.shape} for {len(who)} users' keys",
-            "one value and one user for each record",
-            "give two columns of the same length",
+            "give one value and one user for each record",
         )
-    check_finite(numbers)
-    order = np.argsort(who, kind="stable")
-    counts = np.bincount(who)
+    order, counts = np.argsort(who, kind="stable"), np.bincount(who)
     sums = np.add.reduceat(lattice.ticks(numbers)[order], np.cumsum(counts) - counts)
     cells = pa.table({"cell": pa.array(["all"] * len(counts))})
     counts_of_cell, rows = build(pa.array(np.arange(len(counts))), cells, counts.astype(np.int64))

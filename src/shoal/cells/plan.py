@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from shoal import checks, documents, files
-from shoal.cells.comparison import compare_plans
+from shoal.cells.comparison import frontier
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.plan_file import PlanDocument, described, document_of, met
 from shoal.cells.planner import make_plan
@@ -242,7 +242,7 @@ class Plan(PlanFacts):
             >>> found.plan("optimal", 4).epsilon <= 4
             True
         """
-        return compare_plans(self, plan, methods, epsilons, progress)
+        return frontier(self, methods, epsilons, progress)
 
     def to_dp_event(self) -> DpEvent:
         """The release as an event of dp-accounting: see `shoal.privacy.events.event_of`.

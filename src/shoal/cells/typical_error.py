@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Parts of the variance between cells, and between users.
 CELLS, USERS = 0.3, 0.4
 # The population's standard deviation and place, as parts of the width.
-SPREAD, _PLACE = 1 / 6, 0.4
+SPREAD, PLACE = 1 / 6, 0.4
 # Releases are simulated until so many counts, or cells, were drawn.
 _MEMBERS, _CELLS, _FEWEST, _MOST = 100_000, 4_000, 3, 12
 # Errors are averaged over cells with about the same noise until so many make a figure.
@@ -33,12 +33,7 @@ _TOGETHER = 36
 
 
 class Typical(NamedTuple):
-    """Of each released cell, over the population's deviation, shape (released cells,).
-
-    Attributes:
-        error: Mean absolute error of the value.
-        half_width: Half of the value's 95% interval, in the median release.
-    """
+    """Mean absolute errors, and half 95% intervals, over the population's deviation; (cells,)."""
 
     error: Floats
     half_width: Floats
@@ -56,59 +51,49 @@ def typical_errors(plan: PlanFacts, spread: float = SPREAD) -> Floats:
     return _typical(plan, spread).error
 
 
-def typical_half_widths(plan: PlanFacts, spread: float = SPREAD) -> Floats:
-    """Returns half of each released cell's 95% interval over the population's deviation.
-
-    The median over the simulated releases of `typical_errors`.
-    """
-    return _typical(plan, spread).half_width
+def typical_half_widths(plan: PlanFacts) -> Floats:
+    """Returns half of each released cell's 95% interval, in the median of the same releases."""
+    return _typical(plan, SPREAD).half_width
 
 
 @np.errstate(all="ignore")
 def _typical(plan: PlanFacts, spread: float) -> Typical:
     if plan.request.statistics != ("mean",):
         raise InputError(
-            "typical errors of other statistics", "the mean alone", "plan means by themselves"
+            "typical errors of other statistics than the mean alone", "plan means by themselves"
         )
     known: dict[float, Typical] = vars(plan).setdefault("simulated", {})
     if spread not in known:
-        known[spread] = _simulated(plan, spread)
+        enough = min(_MEMBERS // len(plan.counts.user), _CELLS // plan.counts.n_cells)
+        turns = min(max(enough, _FEWEST), _MOST)
+        found = [_simulated(plan, each, spread) for each in range(turns)]
+        # Not the mean of widths: one private radius in fifty is far too large.
+        half_width = np.median([each.half_width for each in found], axis=0)
+        error = np.mean([each.error for each in found], axis=0)
+        together = min(-(-_TOGETHER // turns), len(error))
+        known[spread] = Typical(_smooth(error, plan.noise_scale, together), half_width)
     return known[spread]
 
 
-def _simulated(plan: PlanFacts, spread: float) -> Typical:
-    enough = min(_MEMBERS // len(plan.counts.user), _CELLS // plan.counts.n_cells)
-    turns = min(max(enough, _FEWEST), _MOST)
-    found = [simulated(plan, turn, spread) for turn in range(turns)]
-    error = np.mean([each.error for each in found], axis=0)
-    order = np.argsort(plan.noise_scale, kind="stable")
-    half = min(-(-_TOGETHER // turns), len(error)) // 2
-    ranks = np.arange(len(error))
+def _smooth(error: Floats, noise_scale: Floats, together: int) -> Floats:
+    """Returns means over cells that are next to one another by their noise."""
+    order, ranks = np.argsort(noise_scale, kind="stable"), np.arange(len(error))
+    half = together // 2
     total = np.append(0.0, np.cumsum(error[order]))
     low, high = np.maximum(ranks - half, 0), np.minimum(ranks + half + 1, len(error))
     smooth = np.empty(len(error))
     smooth[order] = (total[high] - total[low]) / (high - low)
-    # Not their mean: one private radius in fifty is far too large.
-    return Typical(smooth, np.median([each.half_width for each in found], axis=0))
+    return smooth
 
 
-def simulated(
-    plan: PlanFacts, turn: int, spread: float = SPREAD, between: float = CELLS
-) -> Typical:
-    """Returns absolute errors and half widths of one simulated release of means.
-
-    `turn` and the number of counts are the seed, so that plans of the same counts are compared on
-    the same populations; `between` is the part of the variance between cells, and four sevenths of
-    the rest are between users.
-    """
+def _simulated(plan: PlanFacts, turn: int, spread: float) -> Typical:
+    """Returns what one simulated release of means errs; turn and size of counts are its seed."""
     counts, lattice = plan.counts, plan.lattice
-    own = USERS * ((1 - between) / (1 - CELLS))
     rng = np.random.default_rng([turn, len(counts.user)])
-    cells = rng.normal(0, between**0.5, counts.n_cells)[counts.cell]
-    users = rng.normal(0, own**0.5, counts.n_users)[counts.user]
-    rest = 1 - between - own
-    within = rng.normal(0, 1, len(counts.user)) * (rest / counts.count) ** 0.5
-    mean = np.clip(_PLACE + spread * (cells + users + within), 0, 1)
+    cells = rng.normal(0, CELLS**0.5, counts.n_cells)[counts.cell]
+    users = rng.normal(0, USERS**0.5, counts.n_users)[counts.user]
+    within = rng.normal(0, 1, len(counts.user)) * ((1 - CELLS - USERS) / counts.count) ** 0.5
+    mean = np.clip(PLACE + spread * (cells + users + within), 0, 1)
     sums = np.rint(mean * counts.count * 2.0**lattice.bits).astype(np.int64)
     centred = sums - (counts.count << (lattice.bits - 1))
     aggregate = Aggregate(counts, lattice, centred, np.zeros_like(centred))

@@ -16,7 +16,7 @@ import numpy as np
 
 from shoal import checks
 from shoal.cells.draw import to_steps
-from shoal.cells.one_cell import check_finite, numbers_of, one_estimate
+from shoal.cells.one_cell import numbers_of, one_estimate
 from shoal.checks import check_confidence, different
 from shoal.data import keys
 from shoal.data.value_lattice import Bounds, Lattice
@@ -26,7 +26,7 @@ from shoal.privacy.noise import LARGEST_STEPS, source_of
 from shoal.theory import laplace, limits
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from shoal.cells.one_cell import Users
     from shoal.cells.weights import Floats, Ints
@@ -129,92 +129,76 @@ def vector(
         >>> len(found.value), round(found.noise_scale, 5)
         (3, 0.0002)
     """
-    wanted = check_confidence(confidence)
+    lattice = Lattice(Bounds.of(bounds), tick_bits)
+    options = _Options(lattice, check_epsilon(epsilon), check_confidence(confidence), noise)
     different({"value": values}, {"user": users})
-    points = _points(values)
-    limits = Bounds.of(bounds)
-    if checks.choice(domain, ("ball", "box"), "domain") == "box":
-        return _box(points, users, limits, epsilon, wanted, tick_bits, noise)
-    if limits.lo != 0:
-        raise InputError(
-            f"a ball with the lower bound {limits.lo:g}", "bounds of (0, U)", "shift the values"
-        )
-    return _ball(points, users, limits, epsilon, wanted, tick_bits, noise)
-
-
-def _points(values: ArrayLike) -> Floats:
     points = numbers_of(values)
     if points.ndim != 2 or points.shape[1] < 2 or len(points) == 0:
         raise DataError(
-            f"values of shape {points.shape}", "records by at least 2 dimensions", "give a matrix"
+            f"values of shape {points.shape}", "give a matrix, records by at least 2 dimensions"
         )
-    check_finite(points)
-    return points
+    source_of(noise)
+    box = checks.choice(domain, ("ball", "box"), "domain") == "box"
+    return _box(points, users, options) if box else _ball(points, users, options)
 
 
-def _ball(
-    points: Floats,
-    users: Any,
-    bounds: Bounds,
-    epsilon: Amount,
-    confidence: float,
-    tick_bits: int,
-    noise: Simulated | None,
-) -> VectorEstimate:
-    exact, lattice = check_epsilon(epsilon), Lattice(bounds, tick_bits)
-    source = source_of(noise)
+@dataclass(frozen=True)
+class _Options:
+    """What is asked of a mean of vectors, checked."""
+
+    lattice: Lattice
+    epsilon: Fraction
+    confidence: float
+    noise: Simulated | None
+
+
+def _ball(points: Floats, users: Any, options: _Options) -> VectorEstimate:
+    bounds, source = options.lattice.bounds, source_of(options.noise)
+    if bounds.lo != 0:
+        raise InputError(
+            f"a ball with the lower bound {bounds.lo:g}", "shift the values, and give bounds (0, U)"
+        )
     who = keys.encode(keys.as_array(users, "user"), "user")
     if len(who) != len(points):
-        raise DataError(
-            f"{len(points)} records and {len(who)} users' keys", "one user a record", "match them"
-        )
-    counts = np.bincount(who)
-    sums = np.zeros((len(counts), points.shape[1]), dtype=np.int64)
-    np.add.at(sums, who, ticks(points, bounds.hi, lattice.bits))
-    made = BallMean.plan(counts, points.shape[1], exact, lattice.bits)
-    steps = made.release(sums, counts, source)
-    unit = made.relative_scale * 2.0**-made.bits * bounds.hi
-    value = np.array(steps) * unit
-    bias = made.bias_bound(counts) * bounds.hi
-    quantile = laplace.tail_quantile(2.0**made.bits, (1 - confidence) / made.dimension)
-    noise_scale = made.relative_scale * bounds.hi
-    low, high = value - bias - quantile * unit, value + bias + quantile * unit
+        raise DataError(f"{len(points)} records and {len(who)} keys", "give one user a record")
+    size = points.shape[1]
+    sums = np.zeros((int(who.max()) + 1, size), dtype=np.int64)
+    np.add.at(sums, who, ticks(points, bounds.hi, options.lattice.bits))
+    plan = BallMean.plan(np.bincount(who), size, options.epsilon, options.lattice.bits)
+    noise_scale, bias = plan.relative_scale * bounds.hi, plan.bias_bound * bounds.hi
+    unit = plan.relative_scale * 2.0**-plan.bits * bounds.hi
+    value = np.array(plan.release(sums, source)) * unit
+    noise = laplace.tail_quantile(2.0**plan.bits, (1 - options.confidence) / size) * unit
+
+    def clipped(numbers: Floats) -> tuple[float, ...]:
+        return tuple(np.clip(numbers, 0, bounds.hi).tolist())
+
     return VectorEstimate(
-        value=_clipped(value, bounds),
-        low=_clipped(low, bounds),
-        high=_clipped(high, bounds),
+        value=clipped(value),
+        low=clipped(value - bias - noise),
+        high=clipped(value + bias + noise),
         noise_scale=noise_scale,
         bias_bound=bias,
-        worst_case_error=bias + made.dimension * noise_scale,
-        epsilon=round_up(made.loss(int(counts.max()))),
-        confidence=confidence,
-        threshold=made.threshold,
-        simulated=noise is not None,
+        worst_case_error=bias + size * noise_scale,
+        epsilon=round_up(plan.loss(int(plan.counts.max()))),
+        confidence=options.confidence,
+        threshold=plan.threshold,
+        simulated=options.noise is not None,
     )
 
 
-def _box(
-    points: Floats,
-    users: Any,
-    bounds: Bounds,
-    epsilon: Amount,
-    confidence: float,
-    tick_bits: int,
-    noise: Simulated | None,
-) -> VectorEstimate:
-    size = points.shape[1]
-    each = check_epsilon(epsilon) / size
-    source_of(noise)
+def _box(points: Floats, users: Any, options: _Options) -> VectorEstimate:
+    size, noise = points.shape[1], options.noise
     found = [
         one_estimate(
             "worst_case_optimal",
             {},
             points[:, at],
             users,
-            bounds=bounds,
-            epsilon=each,
-            confidence=1 - (1 - confidence) / size,
-            tick_bits=tick_bits,
+            bounds=options.lattice.bounds,
+            epsilon=options.epsilon / size,
+            confidence=1 - (1 - options.confidence) / size,
+            tick_bits=options.lattice.bits,
             noise=None if noise is None else type(noise)(noise.seed + at),
         )
         for at in range(size)
@@ -228,35 +212,31 @@ def _box(
         bias_bound=bias,
         worst_case_error=bias + sum(one.noise_scale for one in found),
         epsilon=round_up(sum((Fraction(one.epsilon) for one in found), Fraction(0))),
-        confidence=confidence,
+        confidence=options.confidence,
         threshold=found[0].parameters["threshold"][0],
-        simulated=noise is not None,
+        simulated=options.noise is not None,
     )
 
 
-def _clipped(values: Floats, bounds: Bounds) -> tuple[float, ...]:
-    return tuple(float(x) for x in np.clip(values, bounds.lo, bounds.hi))
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BallMean:
     """Public facts of one release of a mean in the l1 ball (docs/theory/worst-case.md#vectors).
 
-    Formal guarantee: with noise of scale b on every number, user l loses at most
-    (ceil(2 min(m_l, T) 2^j / (n b)) + d) / 2^j: the l1 distance of neighbours in lattice steps,
-    and less than one step more for each number that is rounded.
+    With noise of scale b on every number, user l loses at most (ceil(2 min(m_l, T) 2^j/(n b)) + d)
+    over 2^j: the l1 distance of neighbours in lattice steps, and less than one step more for each
+    number that is rounded.
 
     Attributes:
+        counts: Records m of each user.
         dimension: d, numbers in one record, at least 2.
-        records: n.
         threshold: T, most records' worth of norm that a user keeps.
         relative_scale: b over U of every number.
         bits: j; noise has the scale of 2^j steps of b/2^j.
         tick_bits: Numbers are cut to U over 2^tick_bits, downwards.
     """
 
+    counts: Ints
     dimension: int
-    records: int
     threshold: int
     relative_scale: float
     bits: int
@@ -267,43 +247,33 @@ class BallMean:
         """T is the ceil(2d/epsilon)-th largest count; the noise uses all of epsilon.
 
         Below 2d/L no user keeps anything (T = 0): the zero vector is released, which costs nothing.
-
-        Args:
-            counts: Records of each user.
-            dimension: d.
-            epsilon: Privacy loss of the heaviest user.
-            tick_bits: Bits of a number.
-
-        Raises:
-            InputError: Fewer than two dimensions, or an epsilon that leaves no room on the lattice.
         """
-        if dimension < 2:
-            raise InputError(
-                f"vectors of dimension {dimension}", "2 or more", "use the mean of numbers instead"
-            )
         if int(counts.max()) << tick_bits >= LARGEST_STEPS:
             raise InputError(
-                f"{int(counts.max()):,} records of one user",
-                "sums of ticks below 2^61",
+                f"{int(counts.max()):,} records of one user, whose ticks add up to 2^61 or more",
                 "lower tick_bits",
             )
-        total = int(counts.sum())
         threshold = limits.threshold(counts, float(epsilon), dimension)
         if threshold == 0:
-            return cls(dimension, total, 0, _LEAST_NOISE, _OVERHEAD_BITS, tick_bits)
+            return cls(counts, dimension, 0, _LEAST_NOISE, _OVERHEAD_BITS, tick_bits)
         bits = _OVERHEAD_BITS + max(0, math.ceil(math.log2(dimension / epsilon)))
-        allowed = math.floor(epsilon * 2**bits) - dimension
+        allowed = (math.floor(epsilon * 2**bits) - dimension) * int(counts.sum())
         # Of the scales with 24 bits, the least at which the ceiling fits what is allowed.
-        exact = Fraction(2 * min(threshold, int(counts.max())) * 2**bits, total * allowed)
+        exact = Fraction(2 * min(threshold, int(counts.max())) * 2**bits, allowed)
         if 2**bits > LARGEST_STEPS * exact:
             raise InputError(
-                f"an epsilon of {float(epsilon):g} for vectors",
-                "noise that is not finer than the lattice of 61 bits",
+                f"an epsilon of {float(epsilon):g} for vectors, whose noise is finer than a "
+                "lattice of 61 bits",
                 "ask for a smaller epsilon",
             )
         mantissa, exponent = math.frexp(float(exact))
         scale = math.ldexp(math.ceil(mantissa * 2**_SCALE_BITS) + 1, exponent - _SCALE_BITS)
-        return cls(dimension, total, threshold, scale, bits, tick_bits)
+        return cls(counts, dimension, threshold, scale, bits, tick_bits)
+
+    @property
+    def records(self) -> int:
+        """N, records of all users."""
+        return int(self.counts.sum())
 
     def loss(self, count: int) -> Fraction:
         """Exact privacy loss of a user with so many records."""
@@ -313,44 +283,31 @@ class BallMean:
         steps = math.ceil(moved * 2**self.bits / Fraction(self.relative_scale)) + self.dimension
         return Fraction(steps, 2**self.bits)
 
-    def bias_bound(self, counts: Ints) -> float:
+    @property
+    def bias_bound(self) -> float:
         """Most that the estimate is off in l1 over U without noise: cut norms, then rounding."""
-        cut = float(np.maximum(counts - self.threshold, 0).sum()) / self.records
+        cut = float(np.maximum(self.counts - self.threshold, 0).sum()) / self.records
         # A number loses up to a tick as a record, another when norms are cut, and half a step.
         ticks = 2 * self.dimension * 2.0**-self.tick_bits
         return cut + ticks + self.dimension * self.relative_scale * 2.0 ** -(self.bits + 1)
 
-    def release(self, sums: Ints, counts: Ints, noise: Noise) -> list[int]:
-        """Noisy lattice numbers, one for each dimension.
-
-        Args:
-            sums: Private sums of ticks, users by dimensions, none negative.
-            counts: Records of each user.
-            noise: The source of randomness.
-        """
-        kept = self._cut(sums, counts).sum(axis=0).tolist()
-        most = self.records << self.tick_bits
-        exact = [to_steps(int(x), most, self.relative_scale, self.bits) for x in kept]
-        return noise.add_laplace(exact, self.bits)
-
-    def _cut(self, sums: Ints, counts: Ints) -> NDArray[np.object_]:
+    def release(self, sums: Ints, noise: Noise) -> list[int]:
+        """Noisy lattice numbers, one a dimension, of private sums of ticks, users by dimensions."""
         # Python integers: a product of two sums may not fit 64 bits.
         whole = np.maximum(sums, 0).astype(object)
         norm = whole.sum(axis=1)
-        allowed = np.minimum(counts, self.threshold).astype(object) * 2**self.tick_bits
+        allowed = np.minimum(self.counts, self.threshold).astype(object) * 2**self.tick_bits
         scaled = whole * allowed[:, None] // np.maximum(norm, 1)[:, None]
-        return np.asarray(np.where((norm > allowed)[:, None], scaled, whole))
+        kept = np.where((norm > allowed)[:, None], scaled, whole).sum(axis=0).tolist()
+        most = self.records << self.tick_bits
+        exact = [to_steps(int(x), most, self.relative_scale, self.bits) for x in kept]
+        return noise.add_laplace(exact, self.bits)
 
 
 def ticks(values: Floats, radius: float, tick_bits: int) -> Ints:
     """Records in ticks: negative numbers become 0, longer vectors are scaled to the radius.
 
     Every record's ticks add up to at most 2^tick_bits, whatever the rounding.
-
-    Args:
-        values: Records by dimensions.
-        radius: U.
-        tick_bits: Bits of a number.
 
     Example:
         >>> ticks(np.array([[3.0, 1.0], [9.0, 27.0]]), 4.0, 4).tolist()

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from shoal import unbiased
 from shoal.privacy.noise import Simulated
+from shoal.unbiased import UnbiasedPlan
 from tests.cells.test_audit import lower_bound
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.unbiased import UnbiasedPlan
 
 pytestmark = pytest.mark.audit
 

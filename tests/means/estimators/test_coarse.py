@@ -50,7 +50,7 @@ def run(data: list[float], offset: int, noise: int, coin: int, windows: int) -> 
     """One coarse step with everything given."""
     tape = Tape({4: offset << (64 - FINE), 6: coin << 63}, [noise] * len(data) * windows)
     coarse = COARSE[windows]
-    return coarse.guess(Places.of(np.array([data]), coarse.exponent), tape)  # type: ignore[arg-type]
+    return coarse.guess(Places.of(np.array([data]), coarse.exponent), tape)
 
 
 @given(
@@ -191,6 +191,6 @@ def test_data_of_one_size_take_the_same_draws() -> None:
     asked = []
     for data in ([0.0] * 6, [0.0, 10, 20, 30, 40, 1e300]):
         tape = Tape({4: 0, 6: 0}, [0] * 6)
-        COARSE[1].guess(Places.of(np.array([data]), 1), tape)  # type: ignore[arg-type]
+        COARSE[1].guess(Places.of(np.array([data]), 1), tape)
         asked.append(tape.asked)
     assert asked == [[6], [6]]

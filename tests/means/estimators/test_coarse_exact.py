@@ -110,19 +110,13 @@ CASES = [Small(m, h) for m in (1, 2) for h in range(m + 1, m + 8)]
 CASES += [Small(m, h, 2) for m, h in ((1, 3), (1, 5), (2, 4), (2, 8))]
 
 
-@loop_over(
-    "case",
-    [c for c in CASES if c.sound],
-)
+@loop_over("case", [c for c in CASES if c.sound])
 def test_coarse_step_is_as_private_as_accounted(case: Small) -> None:
     """No neighbours differ by more than (2m/2^j, p) or (2m/2^j + 2p, 2p) anywhere."""
     assert hockey(case) <= case.coarse_delta
 
 
-@loop_over(
-    "case",
-    [c for c in CASES if c.sound and c.threshold > c.per_user + 1],
-)
+@loop_over("case", [c for c in CASES if c.sound and c.threshold > c.per_user + 1])
 def test_too_low_a_threshold_is_caught(case: Small) -> None:
     """The enumeration rejects it: one step lower has a delta above the accounted one."""
     assert hockey(Small(case.per_user, case.threshold - 1, case.windows)) > case.coarse_delta

@@ -51,11 +51,7 @@ def test_random_rounding_has_the_exact_expectation(low: float, width: float, x: 
     assert abs(chance * one + (1 - chance) * other - inside) <= Fraction(1, 2**64)
 
 
-@given(
-    st.integers(1, 2**23),
-    st.integers(1, 2**30),
-    st.fractions(Fraction(1, 1000), Fraction(50)),
-)
+@given(st.integers(1, 2**23), st.integers(1, 2**30), st.fractions(Fraction(1, 1000), Fraction(50)))
 def test_noise_keeps_its_loss_and_hardly_wastes(
     sensitivity: int, users: int, epsilon: Fraction
 ) -> None:

@@ -66,9 +66,9 @@ def test_mirrored_values_give_mirrored_middle_guesses(
     half = 5 << (shift // 2)
     step = Middle(3, shift, half, NoisySum.fit(2 * half, 3 * half, Fraction(1)))
     values = np.array([data])
-    one = step.better(Places.of(values, 0), at(offset, bins), Given(noise))  # type: ignore[arg-type]
+    one = step.better(Places.of(values, 0), at(offset, bins), Given(noise))
     mirror = at(2**FINE - 1 - offset, -bins)
-    other = step.better(Places.of(-values, 0), mirror, Given(-noise))  # type: ignore[arg-type]
+    other = step.better(Places.of(-values, 0), mirror, Given(-noise))
     assert one.exactly(0, 0) == -other.exactly(0, 0)
 
 

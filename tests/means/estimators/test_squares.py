@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from shoal import unbiased
 from shoal.errors import InputError
@@ -21,13 +22,8 @@ from shoal.means.estimators.sampled import Chance
 from shoal.means.estimators.squares import Centred, NoisySquares
 from shoal.means.estimators.symmetric import Symmetric
 from shoal.means.estimators.weights import Weights
-from shoal.privacy.noise import Simulated
+from shoal.privacy.noise import Noise, Simulated
 from shoal.theory.clipping import Moment
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.privacy.noise import Noise
 
 pytestmark = pytest.mark.oracle
 
@@ -268,7 +264,7 @@ def test_unusable_wishes_are_refused() -> None:
             planned("clipped_mean", 400, interval_by=wrong)
     for step, bits in ((0, 3), (-1, 3), (1, -1), (1, 55), (True, 3), (1.0, 3)):
         with pytest.raises(InputError, match="cost something"):
-            NoisySquares(step, bits)  # type: ignore[arg-type]
+            NoisySquares(step, bits)
     assert planned("clipped_mean", 1).interval_by == "certified"
     with pytest.raises(InputError, match="fewer than two"):
         planned("clipped_mean", 1, interval_by="normal")

@@ -6,12 +6,13 @@ import math
 import os
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
+from shoal.means.estimators.base import Estimator
 from shoal.means.estimators.clipped import Clipped
 from shoal.means.estimators.coarse import Coarse
 from shoal.means.estimators.middle import Middle
@@ -22,11 +23,6 @@ from shoal.means.estimators.symmetric import Symmetric
 from shoal.means.estimators.weights import Weights
 from shoal.privacy.noise import Simulated
 from shoal.theory.clipping import Moment, one_sided
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.means.estimators.base import Estimator
 
 pytestmark = pytest.mark.statistics
 
@@ -39,10 +35,7 @@ SIGMAS = 6.11
 BIAS_SIGMAS = 4.0 if FULL else SIGMAS
 USERS = 12
 CENTRE = 0.3217
-WEIGHTS = {
-    "equal": Weights.equal(USERS),
-    "counts": Weights(np.array([1] * 6 + [2] * 4 + [5] * 2)),
-}
+WEIGHTS = {"equal": Weights.equal(USERS), "counts": Weights(np.array([1] * 6 + [2] * 4 + [5] * 2))}
 MOMENTS = (Moment(2, 1.0), Moment(4, 1.6))
 
 

@@ -87,10 +87,7 @@ UNLIKE = {
 }
 
 
-@loop_over(
-    "which",
-    UNLIKE,
-)
+@loop_over("which", UNLIKE)
 def test_questions_of_unlike_sizes_and_near_ones_have_noise(which: str) -> None:
     """Exactly v' Sigma^-1 v <= 1 for the covariance as written, and a true gap."""
     vectors = UNLIKE[which]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.theory.questions import integer_strategy as whole
@@ -24,13 +24,9 @@ from shoal.theory.questions.laplace_strategy import laplace_strategy
 from shoal.theory.questions.variance_forms import cr2
 from shoal.theory.questions.weights import arm_means, effect, scaled, stack
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 pytestmark = pytest.mark.property
-
 
 ARM, CLUSTER = np.array([0, 1, 0, 1, 1, 0]), np.array([0, 0, 0, 1, 1, 1])
 ROWS = stack([effect(ARM, CLUSTER), arm_means(ARM)])

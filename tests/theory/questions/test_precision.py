@@ -15,14 +15,8 @@ pytestmark = pytest.mark.oracle
 RNG = np.random.default_rng(8)
 
 
-@loop_over(
-    "ratio",
-    [0.01, 1.0, 10.0, 1000.0],
-)
-@loop_over(
-    "clusters",
-    [1, 2, 5, 12],
-)
+@loop_over("ratio", [0.01, 1.0, 10.0, 1000.0])
+@loop_over("clusters", [1, 2, 5, 12])
 def test_no_shares_have_less_variance(ratio: float, clusters: int) -> None:
     """Against SLSQP with the largest weight as a variable of its own."""
     sizes = RNG.integers(1, 40, (clusters, 2))

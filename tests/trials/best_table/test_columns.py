@@ -54,10 +54,7 @@ def _on_a_grid(program: Program, points: int) -> float:
     return float(found.fun)
 
 
-@loop_over(
-    "case",
-    VALUES,
-)
+@loop_over("case", VALUES)
 def test_the_values_of_even_levels(case: tuple[int, float]) -> None:
     """The largest variance and the bound are within 1e-4 of each other."""
     levels, epsilon = case

@@ -127,4 +127,4 @@ def test_what_is_no_table_is_refused(change: object) -> None:
     shift, numbers = np.array([-0.5, 1.5]), np.array([[3, 1], [1, 3]]) * (ONE // 4)
     assert IntegerTable(np.array([0.0, 1.0]), shift, numbers).responses == 2
     with pytest.raises(InputError, match="table"):
-        IntegerTable(np.array([0.0, 1.0]), *change(shift, numbers))  # type: ignore[operator]
+        IntegerTable(np.array([0.0, 1.0]), *change(shift, numbers))

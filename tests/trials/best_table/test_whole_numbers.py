@@ -27,14 +27,8 @@ LEVELS: dict[str, tuple[float, ...]] = {
 }
 
 
-@loop_over(
-    "epsilon",
-    ["1/100", "1/3", "1", "4", "8"],
-)
-@loop_over(
-    "name",
-    LEVELS,
-)
+@loop_over("epsilon", ["1/100", "1/3", "1", "4", "8"])
+@loop_over("name", LEVELS)
 def test_the_table_is_as_good_as_the_solution(name: str, epsilon: str) -> None:
     """At most epsilon, without bias, and hardly more variance."""
     levels, loss = LEVELS[name], Fraction(epsilon)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -12,12 +12,8 @@ import shoal
 from shoal.documents import pack_integers, unpack_integers
 from shoal.errors import DocumentError, ShoalError
 from shoal.trials import Questions, QuestionsPlan, Space
+from shoal.trials.questions.asked import Asked
 from shoal.trials.questions.numbers import Numbers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shoal.trials.questions.asked import Asked
 
 pytestmark = pytest.mark.property
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
 import shoal
@@ -20,13 +23,7 @@ from shoal.trials.questions.numbers import BITS
 from tests.support.loop import loop_over
 from tests.trials.test_assigned_groups import _textbook
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 ALARM = 1e-9
 SPACE = Space.bins(0, 10)
@@ -69,14 +66,8 @@ def _asked(name: str) -> Questions:
 
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore:sums of groups are clipped")
-@loop_over(
-    "spread",
-    [None, 0.8],
-)
-@loop_over(
-    "name",
-    ASKED,
-)
+@loop_over("spread", [None, 0.8])
+@loop_over("name", ASKED)
 def test_without_noise_variances_are_cr2(name: str, spread: float | None) -> None:
     """Of every question, by matrices of all units and eigenvalues; also degrees."""
     plan = _asked(name).plan(SPACE, 1, spread=spread, clip=spread is not None)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import shoal
 from shoal.trials import Questions, Space
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 pytestmark = pytest.mark.statistics
 
@@ -43,10 +39,7 @@ def covered(name: str, space: Space, mean: NDArray[np.float64]) -> NDArray[np.fl
     for seed in range(RUNS):
         high = random.random(N) < mean / space.width
         drawn = plan.numbers.draw(
-            np.where(high, space.width, 0.0),
-            plan.reading.groups,
-            space,
-            shoal.Simulated(seed),
+            np.where(high, space.width, 0.0), plan.reading.groups, space, shoal.Simulated(seed)
         )
         found = plan.reading.answers(drawn, plan.blocks, 0.95)
         low, top = np.array([each.interval for each in found]).T

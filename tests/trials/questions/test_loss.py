@@ -5,18 +5,13 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from shoal.privacy.noise import Simulated
-from shoal.trials import Questions, Space
-from shoal.trials.questions.numbers import BITS
-
-if TYPE_CHECKING:
-    from shoal.trials import QuestionsPlan
-    from shoal.trials.questions.numbers import Numbers
+from shoal.trials import Questions, QuestionsPlan, Space
+from shoal.trials.questions.numbers import BITS, Numbers
 
 pytestmark = pytest.mark.property
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,10 +23,6 @@ from shoal.trials.questions.disjoint import disjoint_parts
 from shoal.trials.questions.extremes import extremes, released_sums
 from shoal.trials.questions.questions import _check_plan
 from tests.support.loop import loop_over
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 pytestmark = pytest.mark.unit
 
@@ -160,7 +158,7 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     "other weights": (lambda: asked().effect(weights="all"), "weights"),
     "precision by group": (lambda: asked().effect("sex", "precision"), "precision weights of"),
     "nothing asked": (lambda: asked().plan(Space.binary(), 1), "no questions"),
-    "no range": (lambda: asked().effect().plan((0, 1), 1), "space"),  # type: ignore[arg-type]
+    "no range": (lambda: asked().effect().plan((0, 1), 1), "space"),
     "no loss": (lambda: asked().effect().plan(Space.binary(), 0), "epsilon"),
     "too small a loss": (lambda: asked().effect().plan(Space.binary(), "1e-9"), "epsilon"),
     "no spread": (lambda: asked().effect().plan(Space.binary(), 1, spread=0), "spread"),
@@ -184,15 +182,12 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
         lambda: asked().effect().plan(Space.binary(), 1, spread=0.4, clip=True),
         "clip=True without assigned groups",
     ),
-    "limits, or not": (lambda: asked().effect().plan(Space.binary(), 1, clip=2), "clip"),  # type: ignore[arg-type]
-    "no mapping": (lambda: Questions(ARM, covariates=[AGE]), "covariates"),  # type: ignore[arg-type]
+    "limits, or not": (lambda: asked().effect().plan(Space.binary(), 1, clip=2), "clip"),
+    "no mapping": (lambda: Questions(ARM, covariates=[AGE]), "covariates"),
 }
 
 
-@loop_over(
-    "name",
-    BAD,
-)
+@loop_over("name", BAD)
 def test_what_has_no_answer_is_refused(name: str) -> None:
     """By public facts, in words, before anything is read."""
     ask, said = BAD[name]

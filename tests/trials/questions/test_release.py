@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +12,6 @@ import pytest
 import shoal
 from shoal.errors import BudgetError, DataError, InputError
 from shoal.trials import PrivateAnswers, Questions, QuestionsPlan, Space
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.unit
 
@@ -81,7 +79,7 @@ def test_what_was_not_asked_is_not_answered() -> None:
     with pytest.raises(InputError, match="a question 'effect'"):
         _ = release.estimate()["effect"]
     with pytest.raises(InputError, match="a question a ndarray"):
-        _ = release.estimate()[np.array(["constant", "effect"])]  # type: ignore[index]
+        _ = release.estimate()[np.array(["constant", "effect"])]
     with pytest.raises(InputError, match="confidence"):
         release.estimate(0.5)
 
@@ -138,9 +136,9 @@ def test_covariates_that_are_no_mapping_are_refused() -> None:
     """What is no mapping of names to columns, at the plan and at the release."""
     for wrong in (2**64, [AGE], {1: AGE, "sex": SEX}):
         with pytest.raises(InputError, match="covariate"):
-            plan().release(SCORE, ARM, SCHOOL, wrong)  # type: ignore[arg-type]
+            plan().release(SCORE, ARM, SCHOOL, wrong)
         with pytest.raises(InputError, match="covariate"):
-            Questions(ARM, SCHOOL, wrong)  # type: ignore[arg-type]
+            Questions(ARM, SCHOOL, wrong)
 
 
 def test_needs_of_a_ledger_are_asked_for(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from shoal.cells.optimal.program import FREE, certify
 
 if TYPE_CHECKING:
     from shoal.cells.optimal.program import Program, Solution
-    from shoal.cells.weights import Floats, Ints
+    from shoal.cells.weights import Floats
 
     Products = tuple[Floats, Floats, Floats]
 
@@ -79,14 +79,15 @@ class Point:
 class Newton:
     """Newton's equations at a point, factorised once for several right-hand sides."""
 
-    def __init__(self, program: Program, user: Ints, n_users: int, at: Point) -> None:
-        """Factorises the dense system; users are numbered without those of no membership."""
-        self.program, self.user, self.n_users, self.at = program, user, n_users, at
-        share, cost, cell, n_cells = program.share, program.cost, program.cell, len(program.target)
+    def __init__(self, program: Program, at: Point) -> None:
+        """Factorises the dense system; every user has a membership."""
+        self.program, self.at = program, at
+        share, cost, n_cells, n_users = program.share, program.cost, len(at.x), len(at.lam)
+        cell, user = program.cell, program.user
         self.short = FREE - program.target
         self.pull_z, self.pull_y = at.mu / at.z, at.sigma / at.y
         self.stiff = self.pull_z + self.pull_y
-        self.root = 1 / np.sqrt(self._by_user(cost * cost / self.stiff) + at.r / at.lam)
+        self.root = 1 / np.sqrt(program.by_user(cost * cost / self.stiff) + at.r / at.lam)
         each = cost / self.stiff * self.root[user]
         data = np.concatenate([each * self.pull_z * share, each / 2, -self.root])
         row = np.concatenate([user, user, np.arange(n_users)])
@@ -108,17 +109,15 @@ class Newton:
         self.miss_x = program.by_cell(share * at.mu) - self.short * at.alpha
         self.miss_e = 1 - program.by_cell(at.y) / 2 + self.short * at.x
         self.miss_z = share * at.x[cell] - at.y - at.z
-        self.miss_t = at.t - self._by_user(cost * at.y) - at.r
-
-    def _by_user(self, entry: Floats) -> Floats:
-        return np.bincount(self.user, entry, minlength=self.n_users).astype(np.float64, copy=False)
+        self.miss_t = at.t - program.by_user(cost * at.y) - at.r
 
     def step(self, of_z: Floats, of_y: Floats, of_r: Floats) -> Point:
         """Returns the step that changes products so and meets all equations to first order."""
-        program, at, cell, user = self.program, self.at, self.program.cell, self.user
+        program, at = self.program, self.at
+        cell, user = program.cell, program.user
         from_z = of_z / at.z - self.pull_z * self.miss_z
         entry = (self.miss_y - from_z + of_y / at.y) / self.stiff
-        of_user = self._by_user(program.cost * entry) - self.miss_t + of_r / at.lam
+        of_user = program.by_user(program.cost * entry) - self.miss_t + of_r / at.lam
         right = np.concatenate([
             -self.miss_x - program.by_cell(program.share * (from_z + self.pull_z * entry)),
             self.miss_e - program.by_cell(entry) / 2,
@@ -146,23 +145,22 @@ def _squared(rows: sp.csr_array) -> Floats:
 
 def solve(program: Program, tolerance: float = 1e-3, seconds: float = math.inf) -> Solution:
     """Returns the least loss within a relative gap, or what was proved when time ran out."""
-    needing = program.needing()
+    needing, end = program.needing(), time.monotonic() + seconds
     weight, duals = np.zeros(len(program.share)), np.zeros(program.n_users)
     if not len(needing.target):
         return certify(program, weight, duals)
     users, user = np.unique(needing.user, return_inverse=True)
-    at, end = _start(needing, user, len(users)), time.monotonic() + seconds
-    best = certify(needing, needing.share, duals)
+    needing = replace(needing, user=user, n_users=len(users))
+    at, best = _start(needing), certify(needing, needing.share, duals[users])
     for _ in range(_STEPS):
-        newton = Newton(needing, user, len(users), at)
+        newton = Newton(needing, at)
         if newton.singular:
             break
         step, lengths = _step(newton)
         if not (math.isfinite(step.t) and max(lengths) > _SHORTEST):
             break
         at = at.moved(step, *lengths)
-        duals[users] = at.lam
-        now = certify(needing, at.y / at.x[needing.cell], duals.copy())
+        now = certify(needing, at.y / at.x[needing.cell], at.lam)
         if now.loss < best.loss:
             best = replace(best, weight=now.weight, noise=now.noise, loss=now.loss)
         if now.lower_bound > best.lower_bound:
@@ -170,7 +168,8 @@ def solve(program: Program, tolerance: float = 1e-3, seconds: float = math.inf) 
         if best.gap <= tolerance or time.monotonic() > end:
             break
     weight[program.target[program.cell] < FREE] = best.weight
-    return certify(program, weight, best.duals)
+    duals[users] = best.duals
+    return certify(program, weight, duals)
 
 
 def _step(newton: Newton) -> tuple[Point, tuple[float, float]]:
@@ -202,16 +201,16 @@ def _step(newton: Newton) -> tuple[Point, tuple[float, float]]:
     return step, lengths
 
 
-def _start(program: Program, user: Ints, n_users: int) -> Point:
+def _start(program: Program) -> Point:
     """Returns a point well inside: cells keep 1 - E of their weight, prices are nearly equal."""
     x = 2 / program.target
     full = program.share * x[program.cell]
     y = (1 - program.target)[program.cell] * full
-    spent = np.bincount(user, program.cost * y, minlength=n_users).astype(np.float64, copy=False)
+    spent = program.by_user(program.cost * y)
     t = 1.1 * float(spent.max())
     lam = spent + 10 * spent.max()
     lam = lam / lam.sum()
-    price = lam[user] * program.cost
+    price = lam[program.user] * program.cost
     tau = 1.5 * program.by_cell(program.share * price)
     above = tau[program.cell] - price
     z, r = full - y, t - spent

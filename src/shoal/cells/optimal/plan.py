@@ -70,11 +70,6 @@ class _Search:
     task: Task
     programs: StatisticPrograms
 
-    @property
-    def targets(self) -> Floats:
-        """Relative error e_g of each cell."""
-        return self.programs.program.target
-
     @cached_property
     def selecting(self) -> float:
         """Part of the loss for a private range, as if weights were capped in every cell.
@@ -99,49 +94,38 @@ class _Search:
     def plan(self) -> PlanFacts:
         """Returns the best plan, its noise on the lattice, and its selection."""
         task, request, where = self.task, self.task.request, self.task.method.range
-        best, duals = self.best()
-        if request.error is not None and not np.isfinite(best.loss(1.0)):
+        best, duals = self._chords()
+        if self.programs.varies:
+            best = self._thresholds(self._tangents(best))
+        if self.epsilon:
+            # With an epsilon targets are as small as that allows.
+            best = replace(best, targets=best.targets * best.least(self.epsilon))
+        elif not np.isfinite(best.loss(1.0)):
             raise bad_error(request, request.kinds[0])
-        selection_scale = np.zeros(0)
-        if task.method.selects:
-            each = 2 * USER / (self.selecting * float(request.epsilon or 0))
-            selection_scale = round_scale(np.array([each]))
-        window = best.numbers.weights.window
-        assert window is not None
-        parameters = {"part": window[0]}
-        if task.method.selects:
-            parameters["reward"] = np.zeros(1, dtype=np.int64)
+        weights, spent = best.numbers.weights, self.selecting * float(request.epsilon or 0)
+        selections = np.full(where.selections({}, len(task.cells)), spent)
+        assert weights.window is not None
+        parameters = {"part": weights.window[0]}
+        parameters |= where.parameters(weights, {}, selections, 0)
         plan = finish(
             task,
             best.numbers,
             request.epsilon or Fraction(best.loss(1.0) * _CAPACITY),
             best.scale.ravel(),
-            selection_scale=selection_scale,
+            selection_scale=round_scale(2 * USER / selections),
             parameters=parameters,
             targets=best.targets,
-            duals=_single_precision(duals),
+            # Single precision is enough for a proof.
+            duals=(duals / max(float(duals.max()), 1e-300)).astype(np.float32).astype(np.float64),
         )
         if not task.method.selects:
             return plan
-        known = best.numbers.weights, parameters, plan.epsilon, plan.decision.scale
-        tuned = where.tune(*known, self.selecting)
-        return replace(plan, decision=replace(plan.decision, parameters=tuned))
-
-    def rescaled(self, plan: WeightedPlan) -> WeightedPlan:
-        """Returns a plan at factor 1: with an epsilon its targets are as small as that allows."""
-        if not self.epsilon:
-            return plan
-        return replace(plan, targets=plan.targets * plan.least(self.epsilon))
-
-    def best(self) -> tuple[WeightedPlan, Floats]:
-        """Returns the best plan, at factor 1, and dual variables."""
-        best, duals = self._chords()
-        if self.programs.varies:
-            best = self._thresholds(self._tangents(best))
-        return self.rescaled(best), duals
+        scale = plan.decision.scale
+        parameters = where.tune(weights, parameters, plan.epsilon, scale, self.selecting)
+        return replace(plan, decision=replace(plan.decision, parameters=parameters))
 
     def _chords(self) -> tuple[WeightedPlan, Floats]:
-        """Returns the best plan and proof of programs that are right where the last missed mass."""
+        """Returns the best plan, and proof, of programs right where the last one missed mass."""
         missing = np.zeros(len(self.task.cells))
         plans: list[tuple[float, WeightedPlan, Floats]] = []
         for _ in range(_CHORDS if self.programs.varies else 1):
@@ -200,10 +184,11 @@ class _Search:
 
     def _with_parts(self, part: Ints) -> list[WeightedPlan]:
         """Returns every way to release the statistics of users who count in these parts."""
-        weights, kinds = parts(self.task.counts, self.task.cells, part), self.task.request.kinds
+        request, target = self.task.request, self.programs.program.target
+        weights = parts(self.task.counts, self.task.cells, part)
         return [
-            WeightedPlan(ReleasedStatistics(weights, kinds, joint=joint), self.targets)
-            for joint in ways(self.task.request)
+            WeightedPlan(ReleasedStatistics(weights, request.kinds, joint=joint), target)
+            for joint in ways(request)
         ]
 
 
@@ -224,9 +209,3 @@ def _targets(task: Task) -> Floats:
     plan = shared_noise(replace(task, request=plain, method=method_of("balanced")))
     noise = plan.numbers.per_statistic(plan.mean_noise).sum(axis=0)
     return np.asarray(noise / noise.min())
-
-
-def _single_precision(duals: Floats) -> Floats:
-    """Returns duals over the largest in single precision, which is enough for a proof."""
-    scaled = duals / max(float(duals.max(initial=0.0)), 1e-300)
-    return np.asarray(scaled.astype(np.float32).astype(np.float64))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,8 +24,7 @@ _START, _EDGE, _SLOPE, _FLATTEST = 0.8, 1e-4, -2.0, -0.5
 _LEAST, _INSIDE, _WITHIN = 1e-9, 0.1, 0.02
 
 
-@dataclass(frozen=True, eq=False)
-class Factor:
+class Factor(NamedTuple):
     """The least s at which a plan costs what it may, what no plan can beat, and the plan.
 
     No plan has errors of at most s E_g for any s below `lower_bound`, as the solution's dual
@@ -52,28 +50,21 @@ def least_factor(
     weight, duals = np.zeros(len(program.share)), np.zeros(program.n_users)
     end, fine = time.monotonic() + seconds, tolerance / 32
 
-    def suffices(kept: Floats) -> float:
-        def cost(s: float) -> float:
-            at = program.scaled(s)
-            return loss_of(at, *feasible(at, kept))
+    def cost(at: Program, kept: Floats) -> float:
+        return loss_of(at, *feasible(at, kept))
 
-        return _crossing(cost, epsilon, low, high, fine)[1]
+    def crossing(loss: Callable[[Program, Floats], float], of: Floats) -> tuple[float, float]:
+        return _crossing(lambda s: loss(program.scaled(s), of), epsilon, low, high, fine)
 
-    def fails(prices: Floats) -> float:
-        def bound(s: float) -> float:
-            return dual_bound(program.scaled(s), prices)
-
-        return _crossing(bound, epsilon, low, high, fine)[0]
-
-    if (factor := suffices(program.share)) < high:
+    if (factor := crossing(cost, program.share)[1]) < high:
         high, weight = factor, program.share
     # Where not even the shares do better than guessing, perhaps nothing does.
     at, line = (_START if weight.any() else 1 - _EDGE) * high, _Line()
     for _ in range(_ROUNDS):
         solution = solve(program.scaled(at), tolerance / 4, max(end - time.monotonic(), 0.0))
-        if (factor := suffices(solution.weight)) < high:
+        if (factor := crossing(cost, solution.weight)[1]) < high:
             high, weight = factor, solution.weight
-        if (factor := fails(solution.duals)) > low:
+        if (factor := crossing(dual_bound, solution.duals)[0]) > low:
             low, duals = factor, solution.duals
         if high <= low * (1 + tolerance) or time.monotonic() > end:
             break

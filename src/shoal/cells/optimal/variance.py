@@ -18,6 +18,7 @@ from shoal.cells.accounting import MEAN_AND_VARIANCE
 from shoal.cells.cell_statistics import Linear, Variance
 from shoal.cells.optimal.program import Program, dual_bound
 from shoal.cells.optimal.weighted import WeightedPlan
+from shoal.cells.weights import largest
 from shoal.theory import variance
 
 if TYPE_CHECKING:
@@ -50,17 +51,13 @@ class StatisticPrograms:
     @classmethod
     def of(cls, program: Program, statistics: tuple[Statistic, ...]) -> StatisticPrograms:
         """Returns the programs of these statistics; costs of the program do not count."""
-        linear = sum(isinstance(each, Linear) for each in statistics)
-        return cls(
-            program, linear, Variance() in statistics, set(MEAN_AND_VARIANCE) <= set(statistics)
-        )
+        linear, joint = sum(isinstance(each, Linear) for each in statistics), set(MEAN_AND_VARIANCE)
+        return cls(program, linear, Variance() in statistics, joint <= set(statistics))
 
     @cached_property
     def heaviest(self) -> Floats:
         """The largest share of each cell."""
-        top = np.zeros(len(self.program.target))
-        np.maximum.at(top, self.program.cell, self.program.share)
-        return top
+        return np.asarray(largest(self.program.cell, self.program.share, len(self.program.target)))
 
     def at(self, missing: Floats) -> Program:
         """Returns the program with chord and slope of the variance at missing masses, (cells,)."""
@@ -111,9 +108,8 @@ class StatisticPrograms:
             return np.full(len(part), self.linear**2.0)
         alone = np.where(part > 0, variance.mass_slope(part, kept), 1.0)
         direct = np.asarray((self.linear + np.sqrt(alone)) ** 2)
-        return (
-            np.minimum(direct, (self.linear - 1 + JOINT_COST**0.5) ** 2) if self.joint else direct
-        )
+        together = (self.linear - 1 + JOINT_COST**0.5) ** 2 if self.joint else np.inf
+        return np.asarray(np.minimum(direct, together))
 
     def _most_missing(self, error: Floats) -> Floats:
         """Returns the largest d with linear d/2 + 2 d (1 - d) <= error, 1/2 in place beyond it."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.errors import InputError
 from shoal.theory import variance
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 # Noise of a cell in which nobody counts: it releases a constant.
 _CONSTANT = 2.0**-12
 _BISECTIONS = 60
-_MOST_FACTOR = 2.0**200
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +54,11 @@ class WeightedPlan:
     def error(self, scale: Floats) -> Floats:
         """Sum over the statistics of bias and mean absolute noise, of each cell."""
         rows = self.numbers.per_statistic(scale)
-        found = self.bias + rows.sum(axis=0)
+        error = self.bias + rows.sum(axis=0)
         if self.numbers.joint:
             first = rows[self.numbers.pair[0]]
-            found = found + 4 * variance.joint_error(first, np.zeros_like(first))
-        return np.asarray(found)
+            error = error + 4 * variance.joint_error(first, np.zeros_like(first))
+        return np.asarray(error)
 
     def noise(self, factor: float) -> Floats:
         """Sum of the scales of each cell that its target allows; not above 0 if none does."""
@@ -68,9 +66,8 @@ class WeightedPlan:
         if self.numbers.joint:
             first = self.shape[self.numbers.pair[0]]
             slope, square = 1 + 4 * first, 4 * variance.SQUARE_NOISE * first**2
-            capacity = (
-                2 * capacity / (slope + np.sqrt(slope**2 + 4 * square * np.maximum(capacity, 0)))
-            )
+            root = np.sqrt(slope**2 + 4 * square * np.maximum(capacity, 0))
+            capacity = 2 * capacity / (slope + root)
         # A constant needs no noise, but it has the error of its bias.
         return np.where(self.costly, capacity, np.where(room >= 0, _CONSTANT, 0.0))
 
@@ -87,12 +84,6 @@ class WeightedPlan:
         high = 1.0
         while self.loss(high) > epsilon:
             high *= 2
-            if high > _MOST_FACTOR:
-                raise InputError(
-                    "errors that no factor of the targets allows",
-                    "targets above the bias of their cells",
-                    "ask for larger errors",
-                )
         low = 0.0
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
