@@ -101,11 +101,7 @@ def array_averaging(
 
 
 def opt_array_averaging(
-    values: ArrayLike,
-    users: Users,
-    *,
-    grouping: Grouping = "best_fit",
-    **options: Unpack[Options],
+    values: ArrayLike, users: Users, *, grouping: Grouping = "best_fit", **options: Unpack[Options]
 ) -> Estimate:
     """Array averaging at the cap m with the least worst-case error 1 - K(m)/n + m/(epsilon K(m)).
 

@@ -13,25 +13,9 @@ from hypothesis import strategies as st
 
 from shoal.cells.vector_mean import BallMean, ticks
 from tests.support.loop import loop_over
+from tests.support.tape import Tape
 
 pytestmark = pytest.mark.unit
-
-
-class Silent:
-    """Noise of zero."""
-
-    simulated = True
-
-    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
-        """The numbers as they are."""
-        assert lattice_bits
-        return steps
-
-    add_gaussian = add_laplace
-
-    def select(self, scores: np.ndarray, scale: float, draw: int) -> int:
-        """Nothing is selected here."""
-        raise NotImplementedError
 
 
 @given(
@@ -45,24 +29,8 @@ def test_ticks_stay_in_the_ball(points: list[list[float]], bits: int) -> None:
     assert (found.sum(axis=1) <= 2**bits).all()
 
 
-EPSILONS = [
-    Fraction(1, 10),
-    Fraction(1),
-    Fraction(9, 5),
-    Fraction(13, 7),
-    Fraction(7),
-    Fraction(50),
-]
-
-
-@loop_over(
-    "epsilon",
-    EPSILONS,
-)
-@loop_over(
-    "counts",
-    [[1, 1, 2], [3, 1, 1], [5, 2, 1, 1], [4, 1, 1, 2, 1, 1]],
-)
+@loop_over("epsilon", [Fraction(each) for each in ("1/10", "1", "9/5", "13/7", "7", "50")])
+@loop_over("counts", [[1, 1, 2], [3, 1, 1], [5, 2, 1, 1], [4, 1, 1, 2, 1, 1]])
 def test_nobody_moves_a_vector_further_than_accounted(counts: list[int], epsilon: Fraction) -> None:
     """Over all sums of a user on a coarse lattice, in whole lattice steps of l1.
 
@@ -83,7 +51,7 @@ def test_nobody_moves_a_vector_further_than_accounted(counts: list[int], epsilon
                 continue
             sums = others.copy()
             sums[user] = own
-            found.append(made.release(sums, Silent()))
+            found.append(made.release(sums, Tape()))
         steps = np.array(found)
         apart = np.abs(steps[:, None, :] - steps[None, :, :]).sum(axis=2).max()
         assert Fraction(int(apart), 2**made.bits) <= made.loss(counts[user])

@@ -10,16 +10,10 @@ import pytest
 import shoal
 from shoal.cells.draw import draw
 from shoal.cells.ranges import USER
-from shoal.cells.user_vectors import (
-    balls,
-    before_moving,
-    holds_all,
-    moved,
-    radius_of,
-    rank_scores,
-)
+from shoal.cells.user_vectors import balls, before_moving, holds_all, moved, radius_of, rank_scores
 from shoal.data.aggregate import Aggregate
 from shoal.theory.user_clipping import RADII
+from tests.support.tape import Tape
 
 pytestmark = pytest.mark.property
 
@@ -87,28 +81,9 @@ def test_nobody_is_beyond_the_ball_of_all_values(cells: int, delta: str) -> None
         )
         ends = np.random.default_rng(users).choice([-1, 1], len(who))
         aggregate = Aggregate(counts, plan.lattice, ends, np.zeros_like(ends))
-        scores = Scores()
-        draw(plan, aggregate, scores)
+        tape = Tape(part=0)
+        draw(plan, aggregate, tape)
+        scores = [each.numbers for each in tape.asked if each.kind == "select"]
         wanted = int(plan.parameters["clipped"][0])
         # The largest ball leaves out nobody, and no other holds enough: only ranks tell.
-        assert -scores.found[1][0] // USER <= wanted
-
-
-class Scores:
-    """Stands in for noise: keeps the scores that it is shown."""
-
-    simulated = True
-
-    def __init__(self) -> None:
-        self.found: list[np.ndarray] = []
-
-    def select(self, scores: np.ndarray, scale: float, draw: int) -> int:
-        """Remember; the first one."""
-        self.found.append(scores)
-        return 0
-
-    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
-        """No noise."""
-        return steps
-
-    add_gaussian = add_laplace
+        assert -scores[1][0] // USER <= wanted

@@ -27,7 +27,7 @@ def _sparse(cells: int, days: int) -> shoal.Plan:
 
 def test_a_column_that_makes_cells_too_fine_is_left_out() -> None:
     """The coarser grid has the same records, and the plan names it with its error."""
-    plan = _sparse(3, 280)
+    plan = _sparse(3, 120)
     found = best_coarser(plan)
     assert found is not None
     assert (found.name, found.cells) == ("without day", 3)
@@ -62,15 +62,15 @@ def test_a_single_column_has_no_coarser_grid() -> None:
     assert best_coarser(_sparse(30, 1)) is None
 
 
-@pytest.mark.parametrize("name", ["user", "count", "count_sum", "key 0", "records"])
-def test_key_columns_have_any_name(name: str) -> None:
+@pytest.mark.parametrize("names", [("user", "count"), ("key 1", "count_sum")])
+def test_key_columns_have_any_name(names: tuple[str, str]) -> None:
     """Also that of a column which the merging of cells makes."""
     at = np.arange(576)
-    columns = pa.table({name: pa.array(at % 12), "day": pa.array(at // 12 % 12)})
+    columns = pa.table([at % 12, at // 12 % 12], names=names)
     counts = shoal.Counts.from_counts(at // 4, columns, np.ones(576, dtype=int))
-    plan = shoal.plan(counts, bounds=(0, 10), epsilon=0.05)
-    found = best_coarser(plan)
+    found = best_coarser(
+        shoal.plan(counts, bounds=(0, 10), epsilon=0.05, method="balanced", uninformative="keep")
+    )
     assert found is not None
-    assert found.name in {f"without {name}", "without day"}
+    assert found.name in {f"without {name}" for name in names}
     assert found.cells == 12
-    assert "too fine" in str(plan)

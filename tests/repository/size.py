@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 MADE = {ROOT / "docs/reference/cli.md"}
 # Of each part its folders and files, today's ceiling, and the goal of the redesign.
 PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
-    "cells": (("src/shoal/cells",), 9353, 7200),
+    "cells": (("src/shoal/cells",), 9349, 7200),
     "theory": (("src/shoal/theory",), 3890, 2900),
     "trials": (("src/shoal/trials",), 10992, 4300),
     "means": (("src/shoal/means",), 4965, 1900),
@@ -34,11 +34,11 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
             f"src/shoal/{each}.py"
             for each in ("__init__", "mean", "bounds", "unbiased", "manifest_check", "intervals")
         ),
-        438,
+        434,
         600,
     ),
     "studies": (("studies",), 9619, 4200),
-    "tests": (("tests", "conftest.py"), 35492, 20000),
+    "tests": (("tests", "conftest.py"), 35399, 20000),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 6544, 2600),
 }
 

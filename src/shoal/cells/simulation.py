@@ -137,11 +137,7 @@ def compare(
 
 
 def simulate(
-    occupancy: Counts,
-    distribution: Distribution,
-    *,
-    repetitions: int = 200,
-    **options: Any,
+    occupancy: Counts, distribution: Distribution, *, repetitions: int = 200, **options: Any
 ) -> Comparison[PlanFacts]:
     """Mean absolute errors of methods on values of a distribution: `compare` with that assumption.
 
