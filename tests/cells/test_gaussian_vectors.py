@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,99 +13,18 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import shoal
-from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.posterior import values_of
 from shoal.cells.ranges import USER
 from shoal.cells.typical_error import typical_errors
-from shoal.data.aggregate import Aggregate
 from shoal.errors import BudgetError
-from tests.cells.test_user_vectors import BITS, CASES, Recorder, some_answers
-from tests.support.gaussian_vectors import always_gaussian
+from tests.cells.test_user_vectors import CASES, plan_of
 from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.property
 
 DELTA = "1e-6"
-
-
-@pytest.fixture
-def _gaussian() -> Iterator[None]:
-    """Gaussian noise wherever it may be drawn."""
-    with always_gaussian():
-        yield
-
-
-def _plan(counts: dict[tuple[str, int], int], epsilon: object, delta: str = DELTA) -> shoal.Plan:
-    users, cells = zip(*counts, strict=True)
-    occupancy = shoal.Counts.from_counts(users, cells, list(counts.values()))
-    return shoal.plan(
-        occupancy,
-        bounds=(0, 1),
-        epsilon=epsilon,
-        delta=delta,
-        method="user_clipped",
-        tick_bits=BITS,
-    )
-
-
-def _data_sets(plan: shoal.Plan) -> Iterator[NDArray[np.int64]]:
-    for sums in itertools.product(*(range((int(m) << BITS) + 1) for m in plan.counts.count)):
-        yield np.array(sums)
-
-
-def _recorded(plan: shoal.Plan, sums: NDArray[np.int64], answers: tuple[int, ...]) -> Recorder:
-    centred = sums - (plan.counts.count << (BITS - 1))
-    aggregate = Aggregate(plan.counts, plan.lattice, centred, np.zeros_like(centred))
-    recorder = Recorder(answers)
-    draw(plan, aggregate, recorder)
-    return recorder
-
-
-@pytest.mark.usefixtures("_gaussian")
-@pytest.mark.parametrize("counts", CASES.values(), ids=CASES)
-@pytest.mark.parametrize("epsilon", [1, 60])
-def test_no_user_moves_more_than_the_ball_is_wide(
-    counts: dict[tuple[str, int], int], epsilon: int
-) -> None:
-    """All data sets, centres and radii: at most 2 T steps in l2, and often nearly all."""
-    plan = _plan(counts, epsilon)
-    assert plan.gaussian
-    ball = int(plan.parameters["ball"][0])
-    widest = 0.0
-    for answers in some_answers(plan):
-        shown = {sums.tobytes(): _recorded(plan, sums, answers).steps for sums in _data_sets(plan)}
-        for user in range(plan.counts.n_users):
-            own = plan.counts.user == user
-            groups: dict[bytes, list[list[int]]] = {}
-            for sums in _data_sets(plan):
-                groups.setdefault(sums[~own].tobytes(), []).append(shown[sums.tobytes()])
-            for found in groups.values():
-                for one, other in itertools.combinations(found, 2):
-                    square = sum((x - y) ** 2 for x, y in zip(one, other, strict=True))
-                    assert square <= (2 * ball) ** 2
-                    widest = max(widest, math.sqrt(square) / (2 * ball))
-    assert widest >= 0.49
-    assert widest >= 0.99 or not len(plan.decision.selection_scale)
-
-
-@pytest.mark.usefixtures("_gaussian")
-@pytest.mark.parametrize("counts", CASES.values(), ids=CASES)
-def test_no_user_moves_a_score_by_more_than_accounted(counts: dict[tuple[str, int], int]) -> None:
-    """All data sets: norms of the l2 kind count each user once, too."""
-    plan = _plan(counts, 60)
-    assert len(plan.decision.selection_scale) == 2
-    shown = {sums.tobytes(): _recorded(plan, sums, (0, 3)).scores for sums in _data_sets(plan)}
-    for user in range(plan.counts.n_users):
-        own = plan.counts.user == user
-        groups: dict[bytes, list[list[NDArray[np.int64]]]] = {}
-        for sums in _data_sets(plan):
-            groups.setdefault(sums[~own].tobytes(), []).append(shown[sums.tobytes()])
-        for found in groups.values():
-            for selection in range(2):
-                every = np.stack([each[selection] for each in found])
-                assert (every.max(axis=0) - every.min(axis=0)).max() <= USER
 
 
 def _tail(move: float, epsilon: float) -> float:
@@ -116,12 +33,11 @@ def _tail(move: float, epsilon: float) -> float:
     return float(stats.norm.cdf(near) - math.exp(epsilon) * stats.norm.cdf(far))
 
 
-@pytest.mark.usefixtures("_gaussian")
 @loop_over("counts", CASES.values())
 @loop_over("epsilon", ["0.01", 1, 30, 60])
 def test_the_parts_of_the_loss_add_up(counts: dict[tuple[str, int], int], epsilon: object) -> None:
     """Pure selections, and noise that hides the diameter at what they leave."""
-    plan = _plan(counts, epsilon)
+    plan = plan_of(counts, epsilon, DELTA)
     selections = sum(Fraction(2 * USER) / Fraction(each) for each in plan.decision.selection_scale)
     assert plan.exact_epsilon <= Fraction(str(epsilon))
     assert plan.exact_delta == Fraction(DELTA)
@@ -136,7 +52,6 @@ def test_the_parts_of_the_loss_add_up(counts: dict[tuple[str, int], int], epsilo
     assert (plan.user_losses <= plan.rho * (1 + 1e-11)).all()
 
 
-@pytest.mark.usefixtures("_gaussian")
 def test_noise_has_the_deviation_that_is_charged() -> None:
     """9,600 numbers around the same centre are normal with the stated scales."""
     users, cells = np.repeat(np.arange(50), 80), np.tile(np.arange(80), 50)
@@ -190,7 +105,9 @@ def test_noise_is_that_with_the_smaller_typical_error() -> None:
 @pytest.mark.parametrize("epsilon", ["1e-6", 1, 10_000])
 def test_deltas_that_no_lattice_serves_are_not_used(delta: str, epsilon: object) -> None:
     """Then the noise is Laplace; no plan fails for a small delta."""
-    plan = _plan(CASES["three cells"], epsilon, delta)
+    counts = shoal.Counts.from_counts([0, 0, 0, 1], [0, 1, 2, 2], [1, 1, 1, 2])
+    wanted = {"bounds": (0, 1), "method": "user_clipped", "tick_bits": 1}
+    plan = shoal.plan(counts, epsilon=epsilon, delta=delta, **wanted)
     assert plan.exact_epsilon <= Fraction(str(epsilon))
     assert not plan.gaussian or delta == "1e-20"
 

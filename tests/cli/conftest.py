@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+import typer
 
 from shoal.cli.main import main
 from tests.support import flights
@@ -48,6 +51,22 @@ class Shell:
         assert err.endswith("\n")
         assert "Traceback" not in err
         return err
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _verbs_built_once() -> Iterator[None]:
+    """Typer builds all its commands for every run; here they are built once."""
+    build, known = typer.main.get_command, {}
+
+    def get_command(app: typer.Typer) -> Any:
+        groups = tuple(map(id, app.registered_groups))
+        if groups not in known:
+            known[groups] = build(app)
+        return known[groups]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", get_command)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,12 @@ from tests.data import kinds
 from tests.data.kinds import RULES
 from tests.support import methods
 
-pytestmark = [pytest.mark.spark, pytest.mark.audit, pytest.mark.filterwarnings("ignore")]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.full,
+    pytest.mark.audit,
+    pytest.mark.filterwarnings("ignore"),
+]
 
 
 def test_a_frame_gives_the_same_integers(spark: Any, tmp_path: Path) -> None:
@@ -27,7 +32,6 @@ def test_a_frame_gives_the_same_integers(spark: Any, tmp_path: Path) -> None:
         assert kinds.facts(frame, **options) == kinds.facts(gaps, **options)
 
 
-@pytest.mark.full
 def test_every_rule_and_order_gives_the_same_integers(spark: Any, tmp_path: Path) -> None:
     """One partition or seven, by user or by value."""
     whole = kinds.table()
@@ -43,7 +47,6 @@ def test_every_rule_and_order_gives_the_same_integers(spark: Any, tmp_path: Path
             assert kinds.facts(parts, **options) == kinds.facts(tied, **options), order
 
 
-@pytest.mark.full
 def test_sessions_in_other_zones(spark: Any) -> None:
     """Times with a zone are moments; those without one, and dates, are universal."""
     rows = spark.sql(
@@ -62,7 +65,6 @@ def test_sessions_in_other_zones(spark: Any) -> None:
             assert found.n_users == 2
 
 
-@pytest.mark.full
 def test_collations_do_not_merge_users(spark: Any) -> None:
     """Names that a collation calls equal are different users."""
     rows = spark.sql(
@@ -73,7 +75,6 @@ def test_collations_do_not_merge_users(spark: Any) -> None:
     assert records.counts().n_users == 3
 
 
-@pytest.mark.full
 def test_no_log_quotes_a_value(spark: Any, capfd: pytest.CaptureFixture[str]) -> None:
     """PySpark's own log of a failed query would; afterwards it writes as before."""
     frame = spark.createDataFrame([("a", "987654.321x", 1)], "who string, text string, place int")
@@ -85,7 +86,6 @@ def test_no_log_quotes_a_value(spark: Any, capfd: pytest.CaptureFixture[str]) ->
     assert not logging.getLogger("SQLQueryContextLogger").disabled
 
 
-@pytest.mark.full
 def test_the_flights_are_the_same(spark: Any) -> None:
     """The demo's release has identical integers before noise."""
     from importlib.resources import files
