@@ -13,21 +13,21 @@ ROOT = Path(__file__).parents[2]
 MADE = {ROOT / "docs/reference/cli.md"}
 # Of each part its folders and files, today's ceiling, and the goal of the redesign.
 PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
-    "cells": (("src/shoal/cells",), 9349, 7200),
+    "cells": (("src/shoal/cells",), 9149, 7200),
     "theory": (("src/shoal/theory",), 3890, 2900),
     "trials": (("src/shoal/trials",), 10992, 4300),
     "means": (("src/shoal/means",), 4965, 1900),
     "data": (("src/shoal/data",), 2910, 1500),
-    "privacy": (("src/shoal/privacy",), 1312, 1300),
+    "privacy": (("src/shoal/privacy",), 1298, 1300),
     "release, documents, files, checks, errors": (
         tuple(
             f"src/shoal/{each}" for each in ("release", "documents", "files", "checks", "errors.py")
         ),
-        1531,
+        1558,
         1300,
     ),
     "cli": (("src/shoal/cli", "src/shoal/__main__.py"), 2823, 1400),
-    "pictures": (("src/shoal/pictures",), 543, 500),
+    "pictures": (("src/shoal/pictures",), 533, 500),
     "verification": (("src/shoal/verification",), 6110, 1600),
     "other modules": (
         tuple(
@@ -38,8 +38,8 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
         600,
     ),
     "studies": (("studies",), 9619, 4200),
-    "tests": (("tests", "conftest.py"), 35289, 20000),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 6544, 2600),
+    "tests": (("tests", "conftest.py"), 35210, 20000),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 6541, 2600),
 }
 
 
