@@ -13,20 +13,20 @@ ROOT = Path(__file__).parents[2]
 MADE = {ROOT / "docs/reference/cli.md"}
 # Of each part its folders and files, today's ceiling, and the goal of the redesign.
 PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
-    "cells": (("src/shoal/cells",), 9149, 7200),
+    "cells": (("src/shoal/cells",), 9145, 7200),
     "theory": (("src/shoal/theory",), 3890, 2900),
-    "trials": (("src/shoal/trials",), 10992, 4300),
-    "means": (("src/shoal/means",), 4965, 1900),
+    "trials": (("src/shoal/trials",), 10968, 4300),
+    "means": (("src/shoal/means",), 4958, 1900),
     "data": (("src/shoal/data",), 2910, 1500),
     "privacy": (("src/shoal/privacy",), 1298, 1300),
     "release, documents, files, checks, errors": (
         tuple(
             f"src/shoal/{each}" for each in ("release", "documents", "files", "checks", "errors.py")
         ),
-        1558,
+        1567,
         1300,
     ),
-    "cli": (("src/shoal/cli", "src/shoal/__main__.py"), 2823, 1400),
+    "cli": (("src/shoal/cli", "src/shoal/__main__.py"), 2820, 1400),
     "pictures": (("src/shoal/pictures",), 533, 500),
     "verification": (("src/shoal/verification",), 6110, 1600),
     "other modules": (

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.files.text_table import aligned
 from shoal.privacy.budget import round_up, show
 
 if TYPE_CHECKING:
@@ -59,12 +60,7 @@ def describe(found: Comparison[P]) -> str:
             rows.append([title])
             for method in dict.fromkeys(name for name, _ in numbers):
                 rows.append([f"  {method}", *(numbers.get((method, at), "-") for at in losses)])
-    columns = zip(*(row for row in rows if len(row) > 1), strict=True)
-    first, *others = (max(map(len, each)) for each in columns)
-    lines = [
-        "  ".join([row[0].ljust(first), *map(str.rjust, row[1:], others)]).rstrip() for row in rows
-    ]
-    return "\n".join([_head(found), "", *lines, "", *notes(found)])
+    return "\n".join([_head(found), "", *aligned(rows), "", *notes(found)])
 
 
 def _head(found: Comparison[P]) -> str:

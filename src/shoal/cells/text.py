@@ -77,7 +77,7 @@ def _rows(plan: PlanFacts, most: int) -> list[list[str]]:
             ]
         )
     if gap > 0:
-        rows.insert(most // 2, [f"... {gap:,} more", *[""] * (len(COLUMNS) - 1)])
+        rows.insert(most // 2, [f"... {gap:,} more"])
     return rows
 
 

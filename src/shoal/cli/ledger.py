@@ -95,6 +95,7 @@ def _lines(state: State, entries: list[Entry]) -> list[str]:
 
 def _table(entries: list[Entry], *, deltas: bool) -> list[str]:
     """One row an entry, below the columns' names; the name comes last, as it may be long."""
+    from shoal.files.text_table import aligned
     from shoal.privacy.budget import show as shown
 
     heads = ["entry", "kind", "epsilon", "sum", *["delta", "sum of delta"] * deltas]
@@ -109,9 +110,7 @@ def _table(entries: list[Entry], *, deltas: bool) -> list[str]:
                 entry.name or "without a name",
             ]
         )
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    padded = (zip(row, widths, strict=True) for row in rows)
-    return ["  ".join(text.ljust(width) for text, width in row).rstrip() for row in padded]
+    return aligned(rows, left=len(rows[0]))
 
 
 def _document(state: State, entries: list[Entry]) -> dict[str, Any]:

@@ -283,6 +283,8 @@ def _expected(mean: float | None, sd: float | None, between: float) -> Any:
 
 def _columns(rows: list[dict[str, Any]]) -> str:
     """Rows of a comparison, aligned."""
+    from shoal.files.text_table import aligned
+
     names = ("n", "clusters", "epsilon", "mechanism", "standard_error", "detectable", "power")
     texts = [tuple(name.replace("_", " ") for name in names)]
     for row in rows:
@@ -296,11 +298,7 @@ def _columns(rows: list[dict[str, Any]]) -> str:
                 *numbers,
             )
         )
-    widths = [max(len(text[at]) for text in texts) for at in range(len(names))]
-    return "\n".join(
-        "  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)).rstrip()
-        for line in texts
-    )
+    return "\n".join(aligned(texts, left=0))
 
 
 def _mechanism(

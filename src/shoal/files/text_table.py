@@ -37,16 +37,7 @@ class TextTable:
 
     def __str__(self) -> str:
         """The whole with aligned columns, the first to the left and all others to the right."""
-        table = [self.columns, *self.rows]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = [
-            "  ".join(
-                text.rjust(width) if at else text.ljust(width)
-                for at, (text, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in table
-        ]
-        return "\n".join([self.head, *lines, *self.notes])
+        return "\n".join([self.head, *aligned([self.columns, *self.rows]), *self.notes])
 
     def to_html(self) -> str:
         """The same for notebooks."""
@@ -55,6 +46,24 @@ class TextTable:
         body = "".join(f"<tr>{line}</tr>" for line in [titles, *lines])
         below = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         return f"<p>{escape(self.head)}</p><table>{body}</table>{below}"
+
+
+def aligned(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
+    """Lines of columns, the first of them to the left; a row of one text is a heading.
+
+    Example:
+        >>> aligned([["a", "bb"], ["ccc", "d"]])
+        ['a    bb', 'ccc   d']
+    """
+    whole = [row for row in rows if len(row) > 1]
+    widths = [max(map(len, column)) for column in zip(*whole, strict=True)]
+    return [
+        "  ".join(
+            text.ljust(width) if at < left else text.rjust(width)
+            for at, (text, width) in enumerate(zip(row, widths, strict=False))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def first_rows(

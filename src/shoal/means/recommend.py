@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal import checks
 from shoal.errors import InputError
+from shoal.files.text_table import aligned
 from shoal.means.estimators.clipped import check_interval
 from shoal.means.options import CLIPPED, PUBLISHES, RESIDUAL, SAMPLED, SYMMETRIC, Option
 from shoal.means.plan import plan
@@ -126,21 +127,13 @@ class Recommendation:
         """A line for each estimator, then what each needs and publishes, and the reason."""
         names = ("method", "bias", "one release", "total error", "lower bound", "ratio")
         rows = [names, *(_row(option) for option in self.options)]
-        widths = [max(len(row[at]) for row in rows) for at in range(len(names))]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if at == 0 else cell.rjust(width)
-                for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in rows
-        ]
         notes = [
             f"{option.method}: {option.why_not}"
             if option.why_not
             else f"{option.method}: needs {option.needs}; publishes {option.publishes}"
             for option in self.options
         ]
-        return "\n".join([*lines, *notes, self.reason])
+        return "\n".join([*aligned(rows), *notes, self.reason])
 
 
 def recommend(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from shoal.files.text_table import aligned
 from shoal.privacy.budget import show
 from shoal.trials.forecast_facts import CLUSTERS, EFFECT
 from shoal.trials.mechanism_forecasts import ANSWERS
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from shoal.trials.mechanism_forecasts import Forecast
 
 COLUMNS = ("mechanism", "releases", "standard error", "detectable", "power", "levels")
-_LEFT = 2
 _FOR = {
     "effect": "for the effects of arms alone",
     "clusters": "for effects by cluster (root mean square over clusters)",
@@ -26,15 +26,7 @@ _FOR = {
 def describe(plan: ForecastFacts) -> str:
     """Head, one aligned row a mechanism, and what is recommended."""
     rows = [COLUMNS, *(_row(plan, each) for each in plan.forecasts)]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(COLUMNS))]
-    lines = [
-        "  ".join(
-            text.ljust(width) if at < _LEFT else text.rjust(width)
-            for at, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
-    return "\n".join([_head(plan), *lines, *_notes(plan)])
+    return "\n".join([_head(plan), *aligned(rows, left=2), *_notes(plan)])
 
 
 def _head(plan: ForecastFacts) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from shoal import checks
 from shoal.errors import InputError, printable
+from shoal.files.text_table import aligned
 from shoal.theory.questions.noisy_variance import added_noise, half_width
 from shoal.trials.questions.assigned import Known
 from shoal.trials.questions.columns import ARM
@@ -128,24 +129,7 @@ class Answers:
             low, high = each.interval
             numbers = f"{each.value:.5g}", f"{each.standard_error:.3g}", f"[{low:.4g}, {high:.4g}]"
             rows.append((printable(each.question), *numbers))
-        return aligned(rows)
-
-
-def aligned(rows: Sequence[tuple[str, ...]]) -> str:
-    r"""Lines of columns, the first to the left.
-
-    Example:
-        >>> aligned([("a", "bb"), ("ccc", "d")])
-        'a    bb\nccc   d'
-    """
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(
-            text.rjust(width) if at else text.ljust(width)
-            for at, (text, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    )
+        return "\n".join(aligned(rows))
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shoal.errors import printable
+from shoal.files.text_table import aligned
 from shoal.privacy.budget import show
-from shoal.trials.questions.answers import aligned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,7 +95,7 @@ def plan_text(predicted: Sequence[Predicted], loss: Fraction, said: Said) -> str
         f"{many} of {said.units} units in {clusters}, {said.arms} arms, epsilon {show(loss)} for "
         "one outcome"
     )
-    return "\n".join([head, aligned(rows), *_meanings(said)])
+    return "\n".join([head, *aligned(rows), *_meanings(said)])
 
 
 def _many(number: int, what: str) -> str:
