@@ -204,7 +204,7 @@ def test_a_plan_is_saved_and_loaded(wanted: dict[str, Any], tmp_path: Path) -> N
         ({"max_error": 1, "uninformative": "keep"}, "what happens to uninformative cells"),
         ({"max_error": 1, "uninformative": "refuse"}, "what happens to uninformative cells"),
         ({"max_error": 1, "epsilon": None, "error": 1}, "max_error with an error"),
-        ({"max_error": 1, "statistics": ["mean", "variance"]}, "a percentage of the range"),
+        ({"max_error": 1, "statistics": ["mean", "variance"]}, "give a percentage"),
         (
             {"max_error": 0.001, "epsilon": 0.1},
             r"no cell with an error of at most 0\.001 \(0\.000111",

@@ -83,7 +83,7 @@ def test_nothing_left_is_an_error() -> None:
         ({"bounds": (0, 1e-305)}, "bounds are"),
         ({"epsilon": None}, "neither epsilon nor error"),
         ({"error": 1.0}, "both epsilon and error"),
-        ({"epsilon": None, "error": 5.0}, "below half the range"),
+        ({"epsilon": None, "error": 5.0}, "below 5, half of the range"),
         ({"epsilon": None, "error": 1e-9}, "above a tick"),
         ({"method": "magic"}, "method is 'magic'; allowed: one of balanced, equalised, uniform"),
         ({"uninformative": "hide"}, "uninformative is 'hide'; allowed: one of drop, keep, refuse"),

@@ -297,6 +297,5 @@ class Cost:
 def _too_large() -> InputError:
     return InputError(
         "a privacy loss too large for exact accounting",
-        "sums below 2^61 lattice steps",
-        "ask for a smaller epsilon",
+        "ask for a smaller epsilon: sums have to stay below 2^61 lattice steps",
     )

@@ -84,9 +84,7 @@ def minimax_error(counts: Ints, cap: Ints | int, epsilon: float) -> Floats:
 def minimax(counts: Ints, epsilon: float) -> int:
     """Returns the smallest cap of least `minimax_error`: a count that never falls with epsilon."""
     if not 0 < epsilon < math.inf:
-        raise InputError(
-            f"epsilon is {epsilon!r}", "a number above 0", "give for example epsilon=1"
-        )
+        raise InputError(f"epsilon is {epsilon!r}", "give a number above 0, for example epsilon=1")
     total, exact = int(counts.sum()), Fraction(epsilon)
     return _smallest_minimiser(
         counts,

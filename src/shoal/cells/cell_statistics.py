@@ -248,8 +248,7 @@ def statistic(name: str) -> Statistic:
         pass
     raise InputError(
         f"a statistic {checks.shown(text)}",
-        f"{', '.join(NAMES)} or another threshold",
-        "choose one",
+        f"choose one of {', '.join(NAMES)}, or another threshold",
     )
 
 
@@ -257,5 +256,5 @@ def statistics(names: Sequence[str]) -> tuple[Statistic, ...]:
     """Returns several statistics, none twice."""
     found = tuple(statistic(each) for each in checks.items(names, "statistics", most=_MOST))
     if len({each.name for each in found}) < len(found):
-        raise InputError("a statistic twice", "different statistics", "name each once")
+        raise InputError("a statistic twice", "name each once")
     return found

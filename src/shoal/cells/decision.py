@@ -135,31 +135,27 @@ def check_counts(counts: Counts, request: Request, method: Method) -> None:
     if most >= 1 << bits or (most + 1) * counts.n_cells >= 2**62:
         raise InputError(
             f"{most:,} records of one user in one cell",
-            f"fewer than 2^{bits} at {request.tick_bits} tick bits",
-            "use fewer tick bits or smaller cells",
+            f"use smaller cells or fewer tick bits: at {request.tick_bits} less than 2^{bits} fit",
         )
     bits = 62 - request.tick_bits - PART
     all_records = int(counts.totals.max())
     if method.planner == "optimal" and (most >= 1 << bits or all_records >= 1 << (62 - PART)):
         raise InputError(
             f"{most:,} records of one user, or {all_records:,}, in one cell",
-            f"fewer than 2^{bits} and 2^{62 - PART} with parts of weights",
-            "use fewer tick bits, smaller cells or another method",
+            f"use smaller cells, fewer tick bits or another method: 2^{bits} and 2^{62 - PART} fit",
         )
     weighs = method.planner in ("optimal", "clip user") and "variance" in request.statistics
     if weighs and request.tick_bits < _FEWEST_BITS:
         # Rounding would pass the margins of a variance.
         raise InputError(
             f"a variance with the method {method.name} and {request.tick_bits} tick bits",
-            f"at least {_FEWEST_BITS} tick bits",
-            f"give tick_bits={_FEWEST_BITS}",
+            f"give tick_bits={_FEWEST_BITS} or more",
         )
     unknown = set(request.weights) - set(counts.labels) if request.weights else set()
     if unknown:
         raise InputError(
             f"a weight for the unknown cell {min(unknown)!r}",
-            f"labels of the {counts.n_cells} cells, such as {counts.labels[0]!r}",
-            "check the spelling",
+            f"give labels of the {counts.n_cells} cells, such as {counts.labels[0]!r}",
         )
 
 
@@ -184,17 +180,14 @@ def check_decision(plan: PlanFacts) -> None:
         and (not method.range.of_vectors or _in_the_ball(plan))
     )
     if not sound:
-        raise InputError(
-            "a decision that no plan has", "one as shoal.plan makes it", "make the plan again"
-        )
+        raise InputError("a decision that no plan has", "make the plan again with shoal.plan")
     top = 1 << (plan.lattice.bits + FINE)
     finest = float(chosen.scale.min()) / method.range.largest_zoom(chosen.parameters, top)
     # Without room on the lattice the noise would have to look at the number it hides.
     if 2.0**chosen.bits > LARGEST_STEPS * finest:
         raise InputError(
             f"noise on a lattice of {chosen.bits} bits that does not fit 61",
-            "numbers and noise below 2^61 steps",
-            "ask for a smaller epsilon",
+            "ask for a smaller epsilon: numbers and noise have to stay below 2^61 steps",
         )
 
 

@@ -116,6 +116,6 @@ def _none_keeps(tried: PlanFacts) -> InputError:
 
     return InputError(
         f"no cell with an error of at most {shown(most)}",
-        f"at least one; that of {label} is {shown(float(error[best]))}",
-        "raise epsilon or max_error, or use larger cells",
+        f"raise epsilon or max_error, or use larger cells: that of {label} is "
+        f"{shown(float(error[best]))}",
     )

@@ -300,8 +300,9 @@ def checked_settings(method: str, settings: object) -> dict[str, Setting]:
         if name not in allowed:
             raise InputError(
                 f"the setting {checks.shown(name)} of {method}",
-                ", ".join(allowed) or "no settings",
-                "leave it out",
+                f"take one of {', '.join(allowed)}"
+                if allowed
+                else "leave it out: it has no settings",
             )
     return {name: _checked_setting(name, given[name]) for name in sorted(given)}
 

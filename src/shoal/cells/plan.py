@@ -128,8 +128,7 @@ class Plan(PlanFacts):
         if wide > self.width / 2:
             raise InputError(
                 f"a spread of {wide:g}, and bounds that are {self.width:g} apart",
-                f"a standard deviation of at most half of that, {self.width / 2:g}",
-                "give the values' standard deviation, or leave it out",
+                f"give the values' standard deviation, at most half of that, {self.width / 2:g}",
             )
         return typical_errors(self, wide / self.width) * wide
 
@@ -394,8 +393,7 @@ def plan(
         if any(each is not None for each in (bounds, tick_bits, source)):
             raise InputError(
                 "bounds, tick_bits or source beside records",
-                "records alone, which say these themselves",
-                "leave them out, or give records.counts()",
+                "leave them out, as records say these themselves, or give records.counts()",
             )
         records = counts
         counts, bounds, source = records.counts(), records.bounds, records.describe()
@@ -404,7 +402,7 @@ def plan(
     checks.instance(counts, Counts, "counts", todo)
     if bounds is None:
         raise InputError(
-            "counts without bounds", "bounds of the values", "give for example bounds=(0, 700)"
+            "counts without bounds", "give bounds of the values, for example bounds=(0, 700)"
         )
     if source is not None:
         described(source)

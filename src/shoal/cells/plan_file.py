@@ -201,8 +201,7 @@ def met(plan: PlanFacts) -> PlanFacts:
     ):
         raise InputError(
             "a request that no noise on a lattice of 61 bits meets",
-            "an epsilon or an error that numbers of so many places meet, at an epsilon up to 1e6",
-            "ask for a larger error, or give more tick_bits",
+            "ask for a larger error or a smaller epsilon, or give more tick_bits",
         )
     return plan
 
@@ -244,7 +243,6 @@ def described(records: Mapping[str, Any]) -> Records:
     except (ValueError, TypeError, LookupError):
         raise InputError(
             "a source that is no description of records",
-            "user, value and missing as texts, cell as a list of texts, and nothing else",
             "give records.describe(), or leave source out",
         ) from None
 
@@ -271,6 +269,5 @@ def damaged() -> DocumentError:
     """Returns the error for a plan that does not hold together."""
     return DocumentError(
         "the plan is damaged or was changed by hand",
-        "a document written by shoal",
         "make the plan again with `shoal plan`",
     )

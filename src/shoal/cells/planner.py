@@ -138,9 +138,9 @@ def _nothing_left(task: Task) -> InputError:
     request = task.request
     return InputError(
         "a plan without a single cell",
-        "at least one cell that is better than guessing and meets the public rules",
-        f"raise epsilon, use larger cells, or lower min_users={request.min_users} and "
-        f'min_records={request.min_records}; uninformative="keep" plans all the same',
+        "raise epsilon, use larger cells, or lower "
+        f"min_users={request.min_users} and min_records={request.min_records}; "
+        'uninformative="keep" also plans cells that are no better than guessing',
     )
 
 
@@ -148,6 +148,5 @@ def _uninformative(plan: PlanFacts, useless: np.ndarray) -> InputError:
     first = plan.counts.labels[plan.released[np.flatnonzero(useless)[0]]]
     return InputError(
         f"{int(useless.sum())} uninformative cells, such as {first!r}",
-        "cells whose worst-case error is below half the width",
         'raise epsilon, use larger cells, or let uninformative="drop" leave them out',
     )

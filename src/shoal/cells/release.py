@@ -228,7 +228,6 @@ def release_cells(
     if ledger is None and noise is None:
         raise InputError(
             "a release without a ledger",
-            "a ledger, which keeps the books of one data set",
             "make one with Ledger.create(path, epsilon=..., unit=...) and give ledger=path",
         )
     checks.instance(records, Records, "records", "give the shoal.Records that were counted")
@@ -236,8 +235,7 @@ def release_cells(
     if source is not None and dict(source) != described:
         raise DataError(
             "records with other columns, cell rules or missing rule than the plan's",
-            "the records that the plan is about",
-            "make a new plan from these records",
+            "give the records that the plan is about, or make a new plan from these",
         )
     unit = unit_of_column(privacy_unit, records.user)
     question = question_of(plan, described, unit, name)
@@ -287,15 +285,14 @@ class CellDraw:
             raise DataError(
                 f"records with bounds ({own.bounds.lo:g}, {own.bounds.hi:g}) and {own.bits} tick "
                 "bits",
-                f"those of the plan, ({plan.bounds.lo:g}, {plan.bounds.hi:g}) and {plan.bits}",
-                "make the records or the plan again",
+                f"make the plan again, or give bounds ({plan.bounds.lo:g}, {plan.bounds.hi:g}) and "
+                f"{plan.bits} tick bits",
             )
 
     def _check_counts(self, counts: Counts) -> None:
         if counts.fingerprint != self.plan.counts.fingerprint:
             raise DataError(
                 "records whose public counts are not the plan's",
-                "as many records of as many users in every cell as were planned for",
                 "check the file, or make a new plan from these records",
             )
 

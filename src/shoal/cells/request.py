@@ -39,8 +39,8 @@ def _delta(delta: Any) -> Fraction:
     if exact and not Fraction(1, 10**100) <= exact <= _MOST_DELTA:
         raise InputError(
             f"delta is {checks.shown(delta)}",
-            f"0, or 1e-100 to {float(_MOST_DELTA):g}",
-            "give far less than one over the number of users, such as 1e-9",
+            f"give 0, or 1e-100 to {float(_MOST_DELTA):g}: far less than one over the number of "
+            "users, such as 1e-9",
         )
     return exact
 
@@ -61,8 +61,7 @@ def _largest_error(given: Any) -> float | str:
     if isinstance(given, str) and _NUMBER.fullmatch(given) is None:
         raise InputError(
             f"max_error is {checks.shown(given)}",
-            "a number in the value's unit, or a percentage of the range",
-            'give for example max_error=5, or max_error="5%"',
+            'give a number in the value\'s unit, max_error=5, or of the range, max_error="5%"',
         )
     number = float(given) if isinstance(given, str) else given
     return checks.number(number, "max_error", above=0, example=5)
@@ -127,9 +126,7 @@ class Request(Model):
             return {name: each for name, each in given.items() if name != "settings"}
         if given.get("method") is None:
             if checks.mapping(settings, "settings"):
-                raise InputError(
-                    "settings without a method", "settings of a named method", "name it"
-                )
+                raise InputError("settings without a method", "name the method")
             return given
         return {**given, "settings": checked_settings(given["method"], settings)}
 
@@ -139,18 +136,16 @@ class Request(Model):
         _ = self.lattice
         if (self.epsilon is None) == (self.error is None):
             got = "neither epsilon nor error" if self.epsilon is None else "both epsilon and error"
-            raise InputError(got, "exactly one of them", "give for example epsilon=1.0")
+            raise InputError(got, "give exactly one of them, for example epsilon=1.0")
         if self.method is not None and (self.objective or self.range):
             raise InputError(
                 f"{'an objective' if self.objective else 'a range'} and a method",
-                "one of them",
                 "leave method out: it is chosen for the objective and the range",
             )
         if self.range is not None and (self.objective == "worst_case" or self.epsilon is None):
             raise InputError(
                 "a range with an error, or with the objective worst_case",
-                "range with epsilon and the typical objective: certified errors hold in any range",
-                "leave range out",
+                "leave range out: certified errors hold in any range",
             )
         # Every plan can be asked for with noise alone, so that this refuses what no plan could.
         self._check_method(method_of(self.method or "balanced", self.settings))
@@ -161,32 +156,31 @@ class Request(Model):
         many = ", ".join(self.statistics)
         if self.weights and not way.takes_weights:
             raise InputError(
-                f"weights with the method {way.name}", "weights with balanced", "leave them out"
+                f"weights with the method {way.name}",
+                "leave weights out, or take the method balanced",
             )
         if many != "mean" and way.planner == "by cell":
             raise InputError(
                 f"statistics {many} with the method {way.name}",
-                f"{_those(lambda each: each.planner != 'by cell')}, or the mean alone",
-                "choose another method",
+                f"choose {_those(lambda each: each.planner != 'by cell')}, or plan the mean alone",
             )
         if many != "mean" and way.means_alone:
             raise InputError(
-                f"a selected range with {many}", "the mean alone", "leave the range whole"
+                f"a selected range with {many}", "leave the range whole, or plan the mean alone"
             )
         several = len(self.statistics) > 1
         if self.error is not None and (not way.takes_error or several or self.delta):
             raise InputError(
                 f"an error with the method {way.name}, {len(self.statistics)} statistics and delta "
                 f"{float(self.delta):g}",
-                f"an error with {_those(lambda each: each.takes_error)}, one statistic and no "
-                "delta",
-                "give epsilon instead, and look at the errors it leads to",
+                "give epsilon instead, and look at the errors it leads to; an error goes with "
+                f"{_those(lambda each: each.takes_error)}, one statistic and no delta",
             )
         if self.delta and not way.takes_delta:
             raise InputError(
                 f"delta with the method {way.name}",
-                f"delta with {_those(lambda each: each.takes_delta)}; others need Laplace noise",
-                "leave delta out",
+                "leave delta out, as other methods than "
+                f"{_those(lambda each: each.takes_delta)} need Laplace noise",
             )
 
     def _check_largest_error(self) -> None:
@@ -195,21 +189,18 @@ class Request(Model):
         if self.error is not None or self.uninformative != "drop":
             raise InputError(
                 "max_error with an error, or with what happens to uninformative cells",
-                'max_error with epsilon and uninformative="drop"',
                 "leave the others out: cells above max_error are left out, and no others",
             )
         if len(self.statistics) > 1 and isinstance(self.max_error, float):
             raise InputError(
                 f"a max_error of {self.max_error:g} with {len(self.statistics)} statistics",
-                "a percentage of the range, as each has a unit of its own",
-                'give for example max_error="5%"',
+                'give a percentage, for example max_error="5%", as each has a unit of its own',
             )
         part = self.largest_error
         if part is None or not 0 < part < MIDPOINT_ERROR:
             raise InputError(
                 f"a max_error of {part or 0:.3%} of the range",
-                "above 0 and below half of the range, which needs no data",
-                'give a smaller error in the value\'s unit, or such as "5%" of the range',
+                'give one above 0 and below half of the range, which needs no data: such as "5%"',
             )
 
 

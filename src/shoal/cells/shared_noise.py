@@ -123,6 +123,5 @@ def bad_error(request: Request, statistic: Statistic) -> InputError:
     half = float(statistic.statistic_range(request.lattice.bounds)[1]) / 2
     return InputError(
         f"a worst-case error of {request.error:g}",
-        f"above a tick and below half the range ({half:g})",
-        "ask for another error; half the range needs no data at all",
+        f"ask for one above a tick and below {half:g}, half of the range, which needs no data",
     )

@@ -272,8 +272,7 @@ def wrap_around(count: Ints, cap: int) -> tuple[Ints, Ints, Ints, int]:
     if not number:
         raise InputError(
             f"a cap of {cap} for {int(stop[-1])} records, which fill no array",
-            f"caps up to the largest count, {int(count.max())}",
-            "choose a smaller cap",
+            f"choose a smaller cap, at most the largest count, {int(count.max())}",
         )
     first = np.minimum(size, cap - start % cap)
     user, array = np.concatenate([order, order]), np.concatenate([start // cap, start // cap + 1])
@@ -303,7 +302,7 @@ def best_fit(count: Ints, cap: int) -> tuple[Ints, Ints, Ints, int]:
 def _by_falling_size(count: Ints, cap: int) -> tuple[Ints, Ints]:
     """Users by falling count, ties by position, and what each of them keeps."""
     if cap < 1:
-        raise InputError(f"a cap of {cap}", "whole numbers from 1", "give for example cap=1")
+        raise InputError(f"a cap of {cap}", "give a whole number from 1, for example cap=1")
     order = np.argsort(-count, kind="stable")
     return order, np.minimum(count[order], cap)
 

@@ -55,8 +55,8 @@ def optimal(task: Task) -> PlanFacts:
     if not is_small(user, len(task.cells)):
         raise InputError(
             f'method="optimal" for {len(task.cells):,} cells',
-            "at most 2,000 cells, and 100 million pairs of cells that share a user",
-            'use method="balanced", or larger cells',
+            'use method="balanced", or larger cells: it takes 2,000, and 100 million pairs '
+            "of cells that share a user",
         )
     share = task.counts.count[member] / task.counts.totals[task.cells][cell]
     program = Program(user, cell, share, np.ones(len(share)), _targets(task), task.counts.n_users)
