@@ -244,31 +244,6 @@ def test_measures_are_told_apart_by_name() -> None:
     assert all(one > other for one, other in itertools.pairwise(sums))
 
 
-def spread(values: tuple[float, ...]) -> float:
-    """Population variance."""
-    return sum(x * x for x in values) / len(values) - (sum(values) / len(values)) ** 2
-
-
-@pytest.mark.parametrize("n", range(2, 7))
-def test_erratum_1_bias_of_the_variance_by_enumeration(n: int) -> None:
-    """Erratum 1: over all data sets on a 5-point grid, every number q of dropped records."""
-    grid = [step / 4 for step in range(5)]
-    data = list(itertools.product(grid, repeat=n))
-    for dropped in range(1, n):
-        worst = max(abs(spread(values) - spread(values[dropped:])) for values in data)
-        stated = VARIANCE.bias(np.array([dropped]), np.array([n]))[0] / 4
-        assert worst == pytest.approx(stated, abs=1e-12)
-
-
-@pytest.mark.parametrize("dropped", range(1, 5))
-def test_bias_of_the_mean_by_enumeration(dropped: int) -> None:
-    """Both bounds suffice: the extremes of a linear function."""
-    data = list(itertools.product([0.0, 1.0], repeat=5))
-    worst = max(abs(np.mean(values) - np.mean(values[dropped:])) for values in data)
-    stated = MEAN.bias(np.array([dropped]), np.array([5]))[0]
-    assert worst == pytest.approx(stated, abs=1e-12)
-
-
 def test_error_is_bias_plus_noise_in_units() -> None:
     """K = 6 of n = 8 records, the heaviest user has 2: by hand, with U = 65."""
     arrays, wide = (np.array([2]), np.array([6]), np.array([8])), 65.0
