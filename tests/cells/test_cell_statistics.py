@@ -226,15 +226,6 @@ def test_thresholds_are_rounded_as_values_are(ends: tuple[float, float], place: 
     assert above.all() or threshold >= low
 
 
-def test_large_memberships_are_added_as_integers() -> None:
-    """Beyond 2^15 records of a user in a cell sums are 64-bit integers: shares too."""
-    size = 2**15 + 7
-    values = np.random.default_rng(1).uniform(*BOUNDS, size)
-    whole = pa.table({"who": ["x"] * size, "place": ["y"] * size, "value": values.tolist()})
-    records = shoal.Records(whole, user="who", value="value", bounds=BOUNDS, by="place")
-    assert by_engine(whole) == by_hand(whole, records.lattice)
-
-
 def test_measures_are_told_apart_by_name() -> None:
     """Eight thresholds in one pass, each with its own sum, falling as the threshold rises."""
     records = shoal.Records(table(), user="who", value="value", bounds=BOUNDS, by="place")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +17,7 @@ from shoal import documents
 from shoal.cli.main import main
 from shoal.unbiased import UnbiasedPlan
 from shoal.verification.verify import verify
+from tests.cli.conftest import Shell
 from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.unit
@@ -35,35 +35,6 @@ CLIPPED = [
     *(*INTERVAL, "--bias", "0.1"),
 ]
 FEW = ("--users", "9", "--epsilon", "1", "--size", "1")
-
-
-@dataclass
-class Shell:
-    """Runs shoal in a folder and keeps what it printed."""
-
-    folder: Path
-    capture: pytest.CaptureFixture[str]
-
-    def run(self, *arguments: object) -> tuple[int, str, str]:
-        """Status, standard output, standard error."""
-        status = main([str(argument) for argument in arguments])
-        out, err = self.capture.readouterr()
-        return status, out, err
-
-    def good(self, *arguments: object) -> str:
-        """Output of a run that must succeed."""
-        status, out, err = self.run(*arguments)
-        assert (status, err) == (0, "")
-        return out
-
-    def bad(self, *arguments: object) -> str:
-        """The one line of a run that must fail."""
-        status, out, err = self.run(*arguments)
-        assert (status, out) == (2, "")
-        assert err.startswith("shoal: ")
-        assert err.count("\n") == 1
-        assert "Traceback" not in err
-        return err
 
 
 def visits() -> pa.Table:
