@@ -200,6 +200,16 @@ def test_the_account_is_attained(case: Case) -> None:
         assert case.losses(gaussian=True)[user] <= squares * (1 + 2.0**-17)
 
 
+def test_missing_mass_is_attained_too() -> None:
+    """A weight 1/4 of 5/8 moves its variance most between 1/2 and -1/4."""
+    one = Case(
+        {("a", 0): 1, ("b", 0): 1}, ALL, (0.25, 0.5, 0.5), "optimal", {"part": [2**15, 49152]}
+    )
+    moved = max(steps for steps, _ in one.distances(int(one.weights.user[0])))
+    accounted = one.losses()[one.weights.user[0]]
+    assert moved <= accounted <= moved * (1 + 2.0**-19) + 6
+
+
 @pytest.mark.parametrize("gaussian", [False, True], ids=["laplace", "gaussian"])
 @pytest.mark.parametrize("ratio", [0.1, 0.3, 0.5, 1.0, 1.7])
 def test_joint_losses_are_attained_at_every_ratio(ratio: float, *, gaussian: bool) -> None:
