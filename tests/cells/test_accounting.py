@@ -20,10 +20,8 @@ import pytest
 from numpy.typing import NDArray
 
 import shoal
-from shoal.cells import shared_noise
 from shoal.cells.accounting import Cost, ReleasedStatistics
 from shoal.cells.cell_statistics import statistics
-from shoal.cells.decision import Task
 from shoal.cells.draw import fractions, to_steps
 from shoal.cells.methods import method_of
 from shoal.cells.ranges import Range
@@ -357,22 +355,6 @@ def test_errors_of_joint_variances_are_those_of_both_noises(*, gaussian: bool) -
 
 
 @pytest.mark.parametrize("method", ["balanced", "equalised"])
-def test_the_way_that_errs_least_is_taken(method: str) -> None:
-    """Mean and variance: never worse, as the method judges, than the other way at the same loss."""
-    chosen = plan(["mean", "variance"], method=method)
-    task = Task(chosen.counts, chosen.request, chosen.decision.method, chosen.status)
-    kinds = chosen.statistics
-    tried = [
-        shared_noise._plan(task, ReleasedStatistics(chosen.weights, kinds, joint=joint))
-        for joint in (False, True)
-    ]
-    judged = [shared_noise.judge(each) for each in tried]
-    assert shared_noise.judge(chosen) == min(judged)
-    assert judged[0] != judged[1]
-    assert chosen.decision.joint is tried[int(np.argmin(judged))].decision.joint
-
-
-@pytest.mark.parametrize("method", ["balanced", "equalised"])
 @pytest.mark.parametrize("names", [["mean", "variance"], ["mean", "variance", "share_above(400)"]])
 def test_the_split_beats_equal_parts(method: str, names: list[str]) -> None:
     """Sum (equalised) or product (balanced) of the errors against an equal part of epsilon each."""
@@ -432,25 +414,13 @@ def test_equalised_plans_leave_out_the_largest_loss_cells(
     assert len(made.released) == 8
 
 
-@pytest.mark.parametrize("name", ["variance", "share_above(400)"])
+@pytest.mark.parametrize("name", ["mean", "variance", "share_above(400)"])
 @pytest.mark.parametrize("method", ["balanced", "equalised", "uniform"])
 def test_an_error_asked_for_is_kept(name: str, method: str) -> None:
     """In the statistic's own unit, and hardly less."""
-    wanted = 0.2 if name.startswith("share") else 0.3 * 700**2 / 4
+    wanted = {"mean": 0.3 * 700, "variance": 0.3 * 700**2 / 4}.get(name, 0.2)
     made = plan([name], method=method, epsilon=None, error=wanted)
     assert wanted * 0.999 <= made.worst_case_error.max() <= wanted
-
-
-@pytest.mark.parametrize("names", [["variance"], ["mean", "variance"], ["share_above(400.125)"]])
-@pytest.mark.parametrize("method", ["balanced", "clip_user", "optimal"])
-def test_plans_come_back_from_disk(tmp_path: Any, names: list[str], method: str) -> None:
-    """Every field survives, and so does the text."""
-    made = plan(names, method=method)
-    made.save(tmp_path / "plan.json")
-    loaded = shoal.Plan.load(tmp_path / "plan.json")
-    assert loaded.to_document() == made.to_document()
-    assert loaded.statistics == made.statistics
-    assert str(loaded) == str(made)
 
 
 def test_cells_do_not_depend_on_the_names_of_others() -> None:

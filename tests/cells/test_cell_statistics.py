@@ -226,15 +226,6 @@ def test_thresholds_are_rounded_as_values_are(ends: tuple[float, float], place: 
     assert above.all() or threshold >= low
 
 
-def test_large_memberships_are_added_as_integers() -> None:
-    """Beyond 2^15 records of a user in a cell sums are 64-bit integers: shares too."""
-    size = 2**15 + 7
-    values = np.random.default_rng(1).uniform(*BOUNDS, size)
-    whole = pa.table({"who": ["x"] * size, "place": ["y"] * size, "value": values.tolist()})
-    records = shoal.Records(whole, user="who", value="value", bounds=BOUNDS, by="place")
-    assert by_engine(whole) == by_hand(whole, records.lattice)
-
-
 def test_measures_are_told_apart_by_name() -> None:
     """Eight thresholds in one pass, each with its own sum, falling as the threshold rises."""
     records = shoal.Records(table(), user="who", value="value", bounds=BOUNDS, by="place")
@@ -242,31 +233,6 @@ def test_measures_are_told_apart_by_name() -> None:
     aggregate = records.aggregate(measures)
     sums = [int(aggregate.sums_of(each.name).sum()) for each in measures]
     assert all(one > other for one, other in itertools.pairwise(sums))
-
-
-def spread(values: tuple[float, ...]) -> float:
-    """Population variance."""
-    return sum(x * x for x in values) / len(values) - (sum(values) / len(values)) ** 2
-
-
-@pytest.mark.parametrize("n", range(2, 7))
-def test_erratum_1_bias_of_the_variance_by_enumeration(n: int) -> None:
-    """Erratum 1: over all data sets on a 5-point grid, every number q of dropped records."""
-    grid = [step / 4 for step in range(5)]
-    data = list(itertools.product(grid, repeat=n))
-    for dropped in range(1, n):
-        worst = max(abs(spread(values) - spread(values[dropped:])) for values in data)
-        stated = VARIANCE.bias(np.array([dropped]), np.array([n]))[0] / 4
-        assert worst == pytest.approx(stated, abs=1e-12)
-
-
-@pytest.mark.parametrize("dropped", range(1, 5))
-def test_bias_of_the_mean_by_enumeration(dropped: int) -> None:
-    """Both bounds suffice: the extremes of a linear function."""
-    data = list(itertools.product([0.0, 1.0], repeat=5))
-    worst = max(abs(np.mean(values) - np.mean(values[dropped:])) for values in data)
-    stated = MEAN.bias(np.array([dropped]), np.array([5]))[0]
-    assert worst == pytest.approx(stated, abs=1e-12)
 
 
 def test_error_is_bias_plus_noise_in_units() -> None:

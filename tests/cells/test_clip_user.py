@@ -181,21 +181,6 @@ def test_paper_setting_on_average(gamma: float, average: float) -> None:
     assert np.mean(found) == pytest.approx(average)
 
 
-def _printed(dropped: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.float64]:
-    # Theorem IV.2 as printed, K records kept: the product if n > 2K, else 1/4.
-    product = (totals - dropped) * dropped / totals**2
-    quarter = (1 - totals % 2 / totals**2) / 4
-    jump = np.where(totals > 2 * (totals - dropped), product, quarter)
-    return 4 * np.where(dropped == 0, 0.0, jump)
-
-
-def test_erratum_1_as_printed_nobody_is_suppressed_from_a_cell_of_many() -> None:
-    """The bias as printed jumps as soon as one record is left out."""
-    occupancy, as_printed = synthetic(3, seed=0), InCounts(VARIANCE.sensitivity, _printed)
-    assert on(occupancy, (MEAN, as_printed)) == 12
-    assert on(occupancy, BOTH) == 5
-
-
 def test_an_error_of_exactly_the_limit_is_allowed() -> None:
     """Three users in two cells; the error after one has left a cell is asked for."""
     user, cell = np.divmod(np.arange(6), 2)

@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import shoal
-from shoal.cells.estimates import Estimates
-from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.posterior import values_of
 from shoal.cells.ranges import USER
 from shoal.cells.typical_error import typical_errors
 from shoal.errors import BudgetError
 from tests.cells.test_user_vectors import CASES, plan_of
+from tests.support import draws
 from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.property
@@ -61,9 +60,9 @@ def test_noise_has_the_deviation_that_is_charged() -> None:
         records.counts(), bounds=(0, 1), epsilon="0.5", delta=DELTA, method="user_clipped"
     )
     assert plan.gaussian
-    drawn: list[float] = []
+    drawn, sums = [], records.aggregate()
     for turn in range(120):
-        numbers = plan.release(records, noise=shoal.Simulated(turn)).numbers
+        numbers = draws.drawn(plan, sums, turn)
         scaled = (numbers.unclamped - 0.5) / numbers.noise_scale
         # Without a private range everybody is at the centre: what is left is noise.
         drawn.extend(scaled.tolist())
@@ -129,27 +128,6 @@ def test_values_are_nearer_and_intervals_cover() -> None:
         )  # fmt: skip
     assert np.mean(value) < np.mean(plain)
     assert np.mean(covered, axis=0).min() >= 0.94
-
-
-def test_what_clipped_users_hide_by_hand() -> None:
-    """K users who hide a radius each in l2, over the cells as their norms are."""
-    records, _ = _crowded()
-    plan: PlanFacts = shoal.plan(records.counts(), bounds=(0, 100), epsilon=1, delta=DELTA)
-    numbers = shoal.Plan.release(plan, records, noise=shoal.Simulated(3)).numbers
-    assert isinstance(numbers, Estimates)
-    assert numbers.chosen is not None
-    radius = float(numbers.chosen.width[0]) / 2.0 ** (plan.lattice.bits + 10)
-    radii = max(1.0, 1 + math.log2(1 / radius / 16) / 2)
-    ball, clipped = (int(plan.parameters[name][0]) for name in ("ball", "clipped"))
-    reach = plan.weights.part / plan.decision.scale[plan.weights.cell]
-    norm = np.sqrt(np.bincount(plan.weights.user, reach**2))
-    for cell in range(30):
-        share = reach[plan.weights.cell == cell].sum() / norm.sum()
-        share = max(share, reach.sum() / norm.sum() / 30)
-        diameter = 2 * ball * 2.0**-plan.decision.bits
-        wanted = radii * clipped * share * float(numbers.noise_scale[cell]) * diameter / 2
-        # Everybody has one record in every cell: weights move nothing.
-        assert numbers.hidden[cell] == pytest.approx(wanted, rel=1e-6)
 
 
 def test_a_ledger_books_delta_and_delivers_again(tmp_path: Path) -> None:

@@ -220,15 +220,6 @@ def test_no_data_set_errs_by_more_than_the_bias_bound(
             assert (worst >= bound - 0.05).all()
 
 
-def test_somebody_straddles_two_arrays() -> None:
-    """The counts are such that it matters: one user is in two arrays, as its contribution says."""
-    for name in ("levy", "quantile"):
-        design = Case.of(STRADDLING, method_of(name, WRAPPED)).weights
-        assert design.groups is not None
-        assert sorted(np.bincount(design.groups.member).tolist()) == [1, 1, 1, 2]
-        assert sorted(np.unique(design.reach // design.reach.min()).tolist()) == [1, 2]
-
-
 @loop_over("at", [0, 3, 50, 4000, 10**9])
 @loop_over("method", METHODS.values())
 def test_selected_ranges_are_ranges(method: Method, at: int) -> None:

@@ -81,15 +81,6 @@ def test_the_same_release_is_delivered_again_at_no_cost(tmp_path: Path) -> None:
     assert len(book.entries()) == 2
 
 
-def test_real_noise_differs_between_releases(tmp_path: Path) -> None:
-    """Two draws of the same plan never agree."""
-    book, plan, records = flights.ledger(tmp_path), flights.plan(), flights.records()
-    one, other = (plan.release(records, ledger=book, name=name).manifest for name in "ab")
-    assert all(
-        x["steps"] != y["steps"] for x, y in zip(one["results"], other["results"], strict=True)
-    )
-
-
 def test_an_exhausted_budget_is_refused_before_any_value_is_read(tmp_path: Path) -> None:
     """Nothing is written and the records are not opened."""
     book = flights.ledger(tmp_path, "0.5")

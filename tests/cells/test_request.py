@@ -12,7 +12,6 @@ import pytest
 import shoal
 from shoal.cells.weights import FINE
 from shoal.errors import InputError
-from tests.support import occupancies
 from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.unit
@@ -113,19 +112,6 @@ def test_an_occupancy_is_needed() -> None:
     """Records or arrays in its place are refused by type."""
     with pytest.raises(InputError, match="counts of type list"):
         shoal.plan([], method="balanced", bounds=(0, 1), epsilon=1)  # type: ignore[arg-type]
-
-
-def test_plans_are_pure() -> None:
-    """The same occupancy, whatever its row order and user names, gives the same plan."""
-    occupancy = occupancies.sparse(4)
-    order = np.random.default_rng(0).permutation(len(occupancy.user))
-    shuffled = shoal.Counts.from_counts(
-        [f"user {u}" for u in (7 * occupancy.user[order]) % 997],
-        occupancy.cells.column("cell").to_numpy()[occupancy.cell[order]],
-        occupancy.count[order],
-    )
-    one, other = plan(occupancy), plan(shuffled)
-    assert one.to_document() == other.to_document()
 
 
 def test_losses_never_wrap() -> None:

@@ -150,7 +150,7 @@ def test_variances_stay_within_what_bounds_allow(data: Any, epsilon: float) -> N
     for joint in (False, True):
         names = ["mean", "variance"] if joint else ["variance"]
         plan = plan_of(table, {"statistics": names, "epsilon": epsilon})
-        for seed in range(6):
+        for seed in range(2):
             release = plan.release(flights.records(table), noise=shoal.Simulated(seed))
             rows = release.table(confidence=0.9).to_pylist()
             spreads = [row for row in rows if row["statistic"] == "variance"]
@@ -194,28 +194,3 @@ def test_a_release_with_a_ledger_end_to_end(tmp_path: Path) -> None:
         assert row["value"] == pytest.approx(known, rel=0.01)
         assert row["low"] <= known <= row["high"]
     assert [result["statistic"] for result in first.manifest["results"][::4]] == NAMES
-
-
-def test_thresholds_that_look_alike_are_charged_apart(tmp_path: Path) -> None:
-    """Another threshold is another release, however close."""
-    book, records = flights.ledger(tmp_path), flights.records()
-    near = ["share_above(400.0000001)", "share_above(400.0000002)"]
-    one, other = (flights.plan(statistics=[name], uninformative="keep") for name in near)
-    first, second = (each.release(records, ledger=book) for each in (one, other))
-    assert not second.from_ledger
-    assert first.document != second.document
-    assert book.spent == one.loss + other.loss
-
-
-def test_neighbours_look_the_same_from_outside() -> None:
-    """All values of one aircraft changed: only steps, values and intervals differ."""
-    table = flights.table()
-    other = flights.neighbour(table, "N007", 700.0)
-    plan = plan_of(table, {"statistics": NAMES})
-    shown = []
-    for source in (table, other):
-        manifest = plan.release(flights.records(source), noise=shoal.Simulated(3)).manifest
-        results = manifest.pop("results")
-        kept = [[each[name] for name in ("cell", "key", "statistic", "range")] for each in results]
-        shown.append((manifest, kept))
-    assert shown[0] == shown[1]

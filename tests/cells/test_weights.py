@@ -123,16 +123,6 @@ def test_erratum_7_a_user_moves_plain_averages_by_one_array_at_most() -> None:
     assert straddling > 20
 
 
-def test_erratum_7_clipped_array_means_do_move_twice() -> None:
-    """A user in two arrays moves the mean of two clipped means by 2 (b - a)/K."""
-    user, array, records, number = weights.wrap_around(np.array([4, 3, 3, 2]), 4)
-    twice = int(np.flatnonzero(np.bincount(user) == 2)[0])
-    share = np.bincount(array, records * (user == twice)) / np.bincount(array, records)
-    low, high = 0.0, 0.25
-    moved = np.clip(share, low, high).mean()
-    assert (high - low) / number < moved <= min(2 * (high - low), 1) / number
-
-
 @pytest.mark.parametrize("cap", [0, -1])
 def test_a_cap_is_at_least_one(cap: int) -> None:
     """Arrays hold something."""

@@ -203,11 +203,3 @@ def test_changed_manifests_never_give_a_traceback(trial: Shell, data: st.DataObj
         st.sampled_from([[], ["--force", "--output", "t.csv"], ["--clusters"], ["--json"]])
     )
     quiet(trial, "trial", "estimate", "changed.json", *output)
-
-
-@given(junk=st.binary(max_size=200))
-@FUZZED
-def test_junk_is_no_manifest(trial: Shell, junk: bytes) -> None:
-    """Random bytes."""
-    (trial.folder / "junk.json").write_bytes(junk)
-    assert quiet(trial, "trial", "estimate", "junk.json") == 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +17,7 @@ from shoal import documents
 from shoal.cli.main import main
 from shoal.unbiased import UnbiasedPlan
 from shoal.verification.verify import verify
+from tests.cli.conftest import Shell
 from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.unit
@@ -35,35 +35,6 @@ CLIPPED = [
     *(*INTERVAL, "--bias", "0.1"),
 ]
 FEW = ("--users", "9", "--epsilon", "1", "--size", "1")
-
-
-@dataclass
-class Shell:
-    """Runs shoal in a folder and keeps what it printed."""
-
-    folder: Path
-    capture: pytest.CaptureFixture[str]
-
-    def run(self, *arguments: object) -> tuple[int, str, str]:
-        """Status, standard output, standard error."""
-        status = main([str(argument) for argument in arguments])
-        out, err = self.capture.readouterr()
-        return status, out, err
-
-    def good(self, *arguments: object) -> str:
-        """Output of a run that must succeed."""
-        status, out, err = self.run(*arguments)
-        assert (status, err) == (0, "")
-        return out
-
-    def bad(self, *arguments: object) -> str:
-        """The one line of a run that must fail."""
-        status, out, err = self.run(*arguments)
-        assert (status, out) == (2, "")
-        assert err.startswith("shoal: ")
-        assert err.count("\n") == 1
-        assert "Traceback" not in err
-        return err
 
 
 def visits() -> pa.Table:
@@ -174,19 +145,12 @@ def test_bounds(shell: Shell) -> None:
     ("arguments", "message"),
     [
         (["unbiased", "plan"], "Missing option"),
-        (["unbiased", "plan", *WISHES], "not one of a file and a number of users"),
-        (["unbiased", "plan", "visits.csv", *WISHES], "not one of a file and a number of users"),
         (["unbiased", "plan", "--users", "9", "--user", "person", *WISHES], "not one of a file"),
-        (["unbiased", "plan", "--users", "0", *WISHES], "users is 0"),
-        (["unbiased", "plan", "--users", "x", *WISHES], "--users"),
         (["unbiased", "plan", "gone.csv", "--user", "person", *WISHES], "gone.csv"),
         (["unbiased", "plan", "visits.csv", "--user", "who", *WISHES], "no column 'who'"),
         (["unbiased", "plan", "--users", "9", *WISHES, "--order", "2"], "2 orders and 1 sizes"),
         (["unbiased", "plan", "--users", "9", "--epsilon", "x", "--size", "1"], "epsilon is 'x'"),
-        (["unbiased", "plan", "--users", "9", "--epsilon", "1", "--size", "-1"], "size is -1"),
-        (["unbiased", "plan", "--users", "9", *WISHES, "--interval", "5", "1"], "interval"),
         (["unbiased", "plan", "--users", "9", *WISHES, "--bias", "nan"], "bias"),
-        (["unbiased", "plan", "--users", "9", *WISHES, "--releases", "0"], "--releases"),
         (["unbiased", "plan", "--users", "9", *WISHES, "--delta", "1"], "delta is 1"),
         (["unbiased", "plan", "--users", "9", *WISHES, "--method", "mean"], "--method"),
         (
@@ -203,8 +167,6 @@ def test_bounds(shell: Shell) -> None:
         (RELEASE, "neither a plan nor a method"),
         ([*BY_PLAN, "--epsilon", "1"], "a plan and --epsilon"),
         ([*BY_PLAN, "--method", "clipped_mean"], "a plan and --method"),
-        ([*BY_PLAN, "--confidence", "1"], "confidence is 1.0"),
-        ([*BY_PLAN, "--name", "\udcff"], "release name"),
         ([*BY_PLAN, "--manifest", "no/m.json"], "cannot be written"),
         ([*BY_PLAN, "--value", "length"], "no column 'length'"),
         ([*BY_PLAN, "--value", "person"], "the value column 'person' as user"),
@@ -213,12 +175,10 @@ def test_bounds(shell: Shell) -> None:
         ([*BY_PLAN, "--ledger", "gone.ledger"], "gone.ledger"),
         ([*BY_PLAN, "--ledger", "plan.json"], "plan.json"),
         ([*RELEASE, "--plan", "gone.json"], "gone.json"),
-        ([*RELEASE, "--plan", "visits.csv"], "is not JSON"),
         ([*CLIPPED, "--epsilon", "9"], "budget"),
         ([*CLIPPED, "--delta", "1e-9"], "delta where it means nothing"),
         ([*CLIPPED, "--bias", "0"], "bias is 0"),
         ([*CLIPPED, "--cap", "2"], "cap"),
-        ([*CLIPPED, "--weights", "some"], "--weights"),
         ([*CLIPPED, "--missing", "drop"], "missing 'drop'"),
         (
             [*RELEASE, "--method", "symmetric_mean", "--epsilon", "1", "--size", "9"],

@@ -107,11 +107,11 @@ def test_the_accounted_loss_of_a_selection_is_nearly_attained() -> None:
 
 
 def test_draws_of_the_operating_system_follow_permute_and_flip() -> None:
-    """20,000 draws over 4 candidates: within 6.2 standard errors, which 2 wrong scales are not.
+    """5,000 draws over 4 candidates: within 6.2 standard errors, which 2 wrong scales are not.
 
     The false alarm rate of four two-sided normal tails at 6.2 is below 1e-8/4.
     """
-    scores, scale, size = np.array([0, -2, -3, -7]), 2.0, 20_000
+    scores, scale, size = np.array([0, -2, -3, -7]), 2.0, 5_000
     draws = [OperatingSystem().select(scores, scale, 0) for _ in range(size)]
     found = np.bincount(draws, minlength=4) / size
 

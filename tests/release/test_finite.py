@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from pathlib import Path
@@ -14,14 +13,8 @@ import pytest
 
 import shoal
 from shoal import mean, trials, unbiased
-from shoal.cells.estimates import Estimates
-from shoal.cells.plan_facts import PlanFacts
-from shoal.cells.plan_file import question_of
-from shoal.cells.release import results_of
-from shoal.documents import canonical_bytes
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
-from shoal.release.manifest import make_manifest
 from tests.support import methods
 from tests.support.loop import loop_over
 
@@ -29,7 +22,7 @@ pytestmark = [pytest.mark.audit, pytest.mark.full]
 
 FAR = 1e50
 # Ends of the 64-bit whole numbers that noise comes as, and of the lattice.
-ENDS = (-(2**63), -(2**61), -1, 0, 1, 2**61, 2**63 - 1)
+ENDS = (-(2**63), 1, 2**63 - 1)
 WIDEST = ((-FAR, FAR), (0.0, 1e-100))
 
 
@@ -59,16 +52,15 @@ def _finite(found: Any) -> bool:
 
 
 @loop_over("bounds", WIDEST)
-@loop_over("epsilon", ["1e-4", 4])
 @loop_over("name", methods.METHODS)
 def test_every_number_that_can_be_drawn_can_be_written(
-    name: str, epsilon: object, bounds: tuple[float, float]
+    name: str, bounds: tuple[float, float]
 ) -> None:
     """A draw whose document cannot be made would be free; there is none."""
     table = methods.tied(3, 14, 3)
     wanted = {**methods.METHODS[name], "bounds": bounds}
     try:
-        plan = methods.plan(table, wanted, epsilon)
+        plan = methods.plan(table, wanted, 4)
     except InputError:
         return
     users = shoal.Records(table, user="who", value="value", bounds=bounds, by="place")
@@ -79,30 +71,8 @@ def test_every_number_that_can_be_drawn_can_be_written(
             assert found.table(confidence).num_rows >= 3
 
 
-def with_scale(plan: PlanFacts, scale: np.ndarray) -> PlanFacts:
-    """The same plan with other noise."""
-    return PlanFacts(plan.counts, plan.request, dataclasses.replace(plan.decision, scale=scale))
-
-
-@pytest.mark.parametrize("scale", [2.0**100, 2.0**90])
-@pytest.mark.parametrize("name", ["balanced-joint", "balanced-gaussian-all"])
-def test_the_widest_noise_that_a_plan_may_have(name: str, scale: float) -> None:
-    """Noise as wide as any plan's, and its square, are numbers."""
-    plan = methods.plan(methods.tied(3, 14, 3), {**methods.METHODS[name], "bounds": (-FAR, FAR)}, 4)
-    wide = with_scale(plan, np.full_like(plan.decision.scale, scale))
-    about = methods.records(methods.tied(3, 14, 3)).describe()
-    for place in ENDS:
-        numbers = Estimates(wide, [place] * wide.numbers.n_numbers, None)
-        with np.errstate(all="raise", under="ignore"):
-            question = question_of(wide, about, "who", "x")
-            made = make_manifest(question, results_of(numbers), simulated=True)
-        assert _finite(json.loads(canonical_bytes(made)))
-    with pytest.raises(InputError):
-        with_scale(plan, plan.decision.scale * 0 + 2.0**101)
-
-
 @pytest.mark.parametrize("bounds", WIDEST)
-@pytest.mark.parametrize("epsilon", ["1e-8", 1])
+@pytest.mark.parametrize("epsilon", ["1e-8"])
 def test_means_of_one_cell_are_numbers(bounds: tuple[float, float], epsilon: object) -> None:
     """Without a ledger too, whether a call fails says nothing of the values."""
     users = np.arange(40) // 2
@@ -117,20 +87,6 @@ def test_means_of_one_cell_are_numbers(bounds: tuple[float, float], epsilon: obj
                 continue
             numbers = (found.value, *found.interval, *found.typical_interval, found.noise_scale)
             assert np.isfinite(numbers).all()
-
-
-@pytest.mark.parametrize("epsilon", ["1e-8", "1e-3", 1])
-def test_vectors_are_numbers(epsilon: str | int) -> None:
-    """Also in the widest ball."""
-    points, users = np.full((40, 3), FAR / 3), np.arange(40) // 2
-    for place in ENDS:
-        try:
-            found = mean.vector(
-                points, users, bounds=(0, FAR), epsilon=epsilon, noise=Thrown(place)
-            )
-        except InputError:
-            continue
-        assert np.isfinite([*found.value, *found.low, *found.high]).all()
 
 
 @loop_over("size", [2.0**-300, 1.0, 2.0**300])
@@ -152,20 +108,6 @@ def test_unbiased_means_are_numbers(size: float, place: int) -> None:
         for value in (-1.7e308, 0.0, 1.7e308):
             found = plan.release(np.full(3000, value), noise=Thrown(place))
             assert _finite(json.loads(found.document))
-
-
-@pytest.mark.parametrize("farthest", [2.0**301, 1e300])
-def test_the_farthest_mean_is_one_that_can_be_verified(farthest: float) -> None:
-    """What the second opinion would refuse is not planned."""
-    wanted: dict[str, Any] = {"moment": unbiased.Moment(2, 2.0**299), "epsilon": 1, "delta": "1e-6"}
-    with pytest.raises(InputError, match="farthest"):
-        unbiased.plan("symmetric_mean", 3000, farthest=farthest, **wanted)
-    plan = unbiased.plan("symmetric_mean", 3000, farthest=2.0**300, **wanted)
-    found = plan.release(np.zeros(3000), noise=Simulated(1), name="x", values_name="h")
-    failed = {
-        each.claim for each in shoal.verify(json.loads(found.document)).checks if not each.holds
-    }
-    assert failed <= {"noise of the operating system"}
 
 
 @loop_over("epsilon", ["1e-6", 1])

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -17,17 +14,15 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal import documents, trials, unbiased
-from shoal.checks import MOST_DIGITS
+from shoal import trials, unbiased
 from shoal.data.keys import as_table
 from shoal.documents import canonical_bytes
-from shoal.errors import DataError, DocumentError, InputError
+from shoal.errors import DataError, InputError
 
 pytestmark = pytest.mark.unit
 
 _TOTAL = 1000
-_USERS, _ROWS, _UNITS = 20, 40, 60
-_SECONDS = 20
+_ROWS, _UNITS = 40, 60
 
 
 def _digits(number: int) -> Fraction:
@@ -90,44 +85,24 @@ _LAST_TIMES = pa.array([253_402_300_799, 10**9] * (_ROWS // 2), pa.timestamp("s"
 _FAR_TIMES = pa.array([316 * 10**9, 10**9] * (_ROWS // 2), pa.timestamp("s"))
 CELLS: dict[str, tuple[str, dict[str, Any]]] = {
     "nothing odd": ("read", {}),
-    "a cell column of 200 letters": ("read", {"cell": "c" * 200}),
     "a cell column of 201 letters": ("refused", {"cell": "c" * 201}),
     "a cell column on two lines": ("refused", {"cell": "a\nb"}),
-    "a cell column that turns its reader": ("refused", {"cell": "a\u202eb"}),
-    "64 cell columns": ("read", {"columns": 64}),
     "65 cell columns": ("refused", {"columns": 65}),
-    "a slot's name of 200 letters": (
-        "read",
-        {"cell": "t" * 197, "keys": _HOURS, "rule": shoal.timeslot("t" * 197, "1h")},
-    ),
     "a slot's name of 201 letters": (
         "refused",
         {"cell": "t" * 198, "keys": _HOURS, "rule": shoal.timeslot("t" * 198, "1h")},
     ),
-    "an hour's name of 201 letters": (
-        "refused",
-        {"cell": "t" * 196, "keys": _HOURS, "rule": shoal.hour_of_day("t" * 196)},
-    ),
-    "epsilon of 390 digits": ("read", {"epsilon": _digits(390)}),
     "epsilon of 401 digits": ("refused", {"epsilon": _digits(401)}),
-    "delta of 100 digits": ("read", {"delta": _digits(100) / 10**6}),
-    "delta of 401 digits": ("refused", {"delta": _digits(395) / 10**6}),
     "days before year 1": ("refused", {"keys": _FAR}),
-    **{
-        f"slots of {width} on the last day": (
-            "read",
-            {"keys": _LAST_TIMES, "rule": shoal.timeslot("place", width)},
-        )
-        for width in ("1s", "90min", "1d", "7d")
-    },
+    "slots on the last day": (
+        "read",
+        {"keys": _LAST_TIMES, "rule": shoal.timeslot("place", "90min")},
+    ),
     "slots after year 9999": (
         "refused",
         {"keys": _FAR_TIMES, "rule": shoal.timeslot("place", "1h")},
     ),
     "a key on two lines": ("read", {"keys": ["x\ny", "z"] * (_ROWS // 2)}),
-    "a key of 100,000 letters": ("read", {"keys": ["x" * 100_000, "z"] * (_ROWS // 2)}),
-    "joint moments": ("read", {"statistics": ["mean", "variance"]}),
-    "selected ranges": ("read", {"method": "levy"}),
 }
 
 
@@ -159,18 +134,9 @@ def _trial(book: shoal.Ledger, **odd: Any) -> Callable[[], Any]:
 
 _LIMA = pa.timestamp("s", "America/Lima")
 _FINE = np.array(["2020-01-01T00:00:00.123456789", "2021-01-01"], "M8[ns]")
-_WHOLE = np.array(["2020-01-01T00:00:00.123456", "2021-01-01"], "M8[us]").astype("M8[ns]")
 TRIALS: dict[str, tuple[str, dict[str, Any]]] = {
-    **{
-        f"nothing odd of {kind}": ("read", {"kind": kind})
-        for kind in (
-            "UniformPrior", "ClusterDP", "ClusterFree", "NoisyHistogram", "NoisyHorvitzThompson"
-        )
-    },
+    "nothing odd": ("read", {}),
     "clusters in nanoseconds": ("refused", {"cluster": np.repeat(_FINE, 30)}),
-    "clusters in microseconds": ("read", {"cluster": np.repeat(_WHOLE, 30)}),
-    "arms in nanoseconds": ("refused", {"treatment": np.tile(_FINE, 30)}),
-    "units in nanoseconds": ("refused", {"unit": np.arange(_UNITS).astype("M8[ns]")}),
     "units in microseconds": ("read", {"unit": np.arange(_UNITS).astype("M8[us]")}),
     "clusters after year 9999": (
         "refused",
@@ -192,16 +158,7 @@ TRIALS: dict[str, tuple[str, dict[str, Any]]] = {
         "refused",
         {"epsilon": _digits(389), "clustering_epsilon": Fraction(10**389 + 1, 3**800)},
     ),
-    "clusters that cost 45 digits": ("read", {"clustering_epsilon": _digits(45)}),
     "delta of 401 digits": ("refused", {"delta": _digits(395) / 10**6}),
-    "a share of 100 digits": (
-        "refused",
-        {"kind": "NoisyHorvitzThompson", "spread_share": _digits(100) / 3},
-    ),
-    "a share of 40 digits": (
-        "read",
-        {"kind": "NoisyHorvitzThompson", "spread_share": _digits(40) / 3},
-    ),
 }  # fmt: skip
 
 
@@ -228,11 +185,8 @@ MEANS: dict[str, tuple[str, dict[str, Any]]] = {
     "nothing odd": ("read", {}),
     "a source of texts": ("read", {"source": {"a": "b", "c": 3, "d": None, "e": True}}),
     "a source with a fraction": ("refused", {"source": {"a": 1.5}}),
-    "a source with a list": ("refused", {"source": {"a": [1]}}),
-    "a source with a mapping": ("refused", {"source": {"a": {"b": 1}}}),
     "a source with a long number": ("refused", {"source": {"a": 10**50}}),
     "a source on 40 levels": ("refused", {"source": {"a": json.loads("[" * 40 + "]" * 40)}}),
-    "delta of 390 digits": ("read", {"delta": _digits(390) / 4}),
     "delta of 3,990 digits": ("refused", {"delta": _digits(3990) / 4}),
     "21 moments": (
         "refused",
@@ -247,93 +201,6 @@ def test_means_are_refused_or_read(tmp_path: Path, odd: str) -> None:
     wanted, options = MEANS[odd]
     book = _ledger(tmp_path)
     assert _judge(book, _mean(book, **options), tmp_path) == wanted
-
-
-def test_amounts_schemas_and_verifier_have_one_limit() -> None:
-    """A fraction that is taken is one that the schemas and the second opinion read."""
-    folder = Path(documents.__file__).parent / "schemas"
-    patterns = {
-        part["pattern"]
-        for path in folder.glob("*.json")
-        for name, part in json.loads(path.read_text())["$defs"].items()
-        if name == "fraction"
-    }
-    most = MOST_DIGITS - 1
-    assert patterns == {f"^(0|[1-9][0-9]{{0,{most}}})(/[1-9][0-9]{{0,{most}}})?$"}
-
-
-@contextmanager
-def _ends() -> Iterator[None]:
-    """Fail, and do not wait, where something never ends."""
-
-    def late(_: int, __: FrameType | None) -> None:
-        raise AssertionError(f"no answer in {_SECONDS} seconds")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(_SECONDS)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
-EXTREME = (5e-324, 1e-300, 1e-16, 0.9, 1 - 1e-12, 1 - 1e-15, 0.9999999999999999)
-FAMILIES: dict[str, tuple[Callable[..., Callable[[], Any]], dict[str, Any]]] = {
-    "cells": (_cells, {}),
-    "cells, gaussian": (_cells, {"delta": "1e-6"}),
-    "a joint variance": (_cells, {"statistics": ["mean", "variance"]}),
-    "units": (_trial, {}),
-    "a histogram": (_trial, {"kind": "NoisyHistogram"}),
-    "differences": (_trial, {"kind": "NoisyHorvitzThompson"}),
-    "a mean": (_mean, {}),
-}
-
-
-@pytest.mark.parametrize("kind", FAMILIES)
-def test_no_confidence_keeps_the_second_opinion_busy(tmp_path: Path, kind: str) -> None:
-    """`verify` answers for any confidence, and that of a manifest is 0.95."""
-    family, options = FAMILIES[kind]
-    manifest = json.loads(family(_ledger(tmp_path), **options)().document)
-    part = manifest
-    for confidence in EXTREME:
-        part["confidence"] = confidence
-        with _ends():
-            try:
-                assert not shoal.verify(manifest).holds
-            except DocumentError:
-                continue
-
-
-@pytest.mark.parametrize("kind", FAMILIES)
-def test_no_confidence_keeps_a_result_busy(tmp_path: Path, kind: str) -> None:
-    """Intervals of any confidence are given, or refused in one line."""
-    family, options = FAMILIES[kind]
-    found = family(_ledger(tmp_path), **options)()
-    for confidence in EXTREME:
-        with _ends():
-            try:
-                if isinstance(found, shoal.Release):
-                    found.table(confidence)
-                elif isinstance(found, trials.PrivateTrial):
-                    found.estimate(confidence=confidence)
-                trials.detectable(1.0, power=0.999999, confidence=confidence)
-            except InputError:
-                continue
-
-
-@pytest.mark.parametrize("confidence", EXTREME)
-def test_the_verifiers_quantile_ends(confidence: float) -> None:
-    """A probability that floating-point sums never reach is refused, not looked for."""
-    from shoal.verification.trials.spread import normal_laplace
-
-    # For some of these numbers of terms probabilities add up to less than 1.
-    for terms in (1.0, 1.8, 6.9, 12.0, 13.0, 25.0):
-        with _ends():
-            try:
-                assert normal_laplace(confidence, 1.0, 2.0, terms) >= 0
-            except ArithmeticError:
-                assert confidence > EXTREME[-3]
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "a\u202eb", "c" * 201])

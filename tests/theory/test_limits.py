@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -16,40 +15,6 @@ from shoal.theory import limits, variance
 from tests.support import worst_case_errors
 
 pytestmark = pytest.mark.property
-
-
-def by_linear_program(counts: list[int], epsilon: float) -> float:
-    """Minimise bias plus noise over kept weights w <= v: (1 - sum w)/2 + max w / epsilon."""
-    share = np.array(counts) / sum(counts)
-    users = len(counts)
-    cost = np.append(np.full(users, -0.5), 1 / epsilon)
-    above = np.hstack([np.eye(users), -np.ones((users, 1))])
-    found = linprog(
-        cost, A_ub=above, b_ub=np.zeros(users), bounds=[*((0, v) for v in share), (0, None)]
-    )
-    assert found.fun is not None
-    return 0.5 + float(found.fun)
-
-
-@given(counts=st.lists(st.integers(1, 50), min_size=1, max_size=8), epsilon=st.floats(0.05, 20))
-def test_closed_form_equals_the_linear_program(counts: list[int], epsilon: float) -> None:
-    """docs/theory/limits.md#means: T is the ceil(2/epsilon)-th largest."""
-    found = limits.least_mean_error(np.zeros(len(counts), int), np.array(counts), 1, epsilon)
-    assert found[0] == pytest.approx(by_linear_program(counts, epsilon), rel=1e-7, abs=1e-9)
-
-
-def test_no_interval_on_a_grid_does_better() -> None:
-    """Every choice of intervals [a, b] for two users, on a grid, errs at least as much."""
-    sides = np.linspace(0, 1, 11)
-    intervals = [(a, b) for a in sides for b in sides if a <= b]
-    for counts, epsilon in itertools.product([(3, 1), (2, 2), (5, 1)], [0.5, 1.0, 3.0]):
-        least = min(
-            sum(m * max(a, 1 - b) for m, (a, b) in zip(counts, pair, strict=True))
-            + max(m * (b - a) for m, (a, b) in zip(counts, pair, strict=True)) / epsilon
-            for pair in itertools.product(intervals, repeat=2)
-        ) / sum(counts)
-        found = limits.least_mean_error(np.zeros(2, int), np.array(counts), 1, epsilon)[0]
-        assert found <= least + 1e-12
 
 
 def test_cells_do_not_mix() -> None:
@@ -132,97 +97,6 @@ def test_erratum_5_vectors_against_the_linear_program(
 
 
 @pytest.mark.oracle
-def test_erratum_5_as_printed_the_norms_lie_around_a_half_and_err_more() -> None:
-    """The printed norms, with the noise that privacy takes, against the corrected ones."""
-    m, epsilon, dimension = np.array([10, 4, 1, 1]), 2.0, 2
-    most = limits.threshold(m, epsilon, dimension)
-    low, high = np.maximum(0, (m - most) / (2 * m)), np.minimum(1, (m + most) / (2 * m))
-    noise = 2 * dimension * (m * high).max() / epsilon
-    printed = ((m * np.maximum(low, 1 - high)).sum() + noise) / m.sum()
-    assert printed > 1.2 * worst_case_errors.error(m, epsilon, dimension)
-
-
-CASES = list(itertools.product([(3, 1), (2, 2), (5, 1)], [0.5, 1.0, 3.0, 8.0]))
-
-
-@pytest.mark.oracle
-@pytest.mark.parametrize(("counts", "epsilon"), CASES)
-def test_no_intervals_on_a_grid_do_better(counts: tuple[int, int], epsilon: float) -> None:
-    """Numbers: all pairs of intervals, with the exact bias over all data sets, one-sided too."""
-    sides = np.linspace(0, 1, 11)
-    pairs = [(a, b) for a in sides for b in sides if a <= b]
-    least = min(
-        max(
-            sum(m * a for m, (a, _) in zip(counts, chosen, strict=True)),
-            sum(m * (1 - b) for m, (_, b) in zip(counts, chosen, strict=True)),
-        )
-        + max(m * (b - a) for m, (a, b) in zip(counts, chosen, strict=True)) / epsilon
-        for chosen in itertools.product(pairs, repeat=2)
-    ) / sum(counts)
-    assert worst_case_errors.error(np.array(counts), epsilon) <= least + 1e-12
-
-
-@pytest.mark.oracle
-@pytest.mark.parametrize(("counts", "epsilon"), CASES)
-def test_erratum_5_no_annuli_on_a_grid_do_better(counts: tuple[int, int], epsilon: float) -> None:
-    """Vectors of two numbers: all pairs of annuli, with noise for 2b."""
-    sides = np.linspace(0, 1, 11)
-    pairs = [(a, b) for a in sides for b in sides if a <= b]
-    least = min(
-        sum(m * max(a, 1 - b) for m, (a, b) in zip(counts, chosen, strict=True))
-        + 2 * 2 * max(m * b for m, (_, b) in zip(counts, chosen, strict=True)) / epsilon
-        for chosen in itertools.product(pairs, repeat=2)
-    ) / sum(counts)
-    assert worst_case_errors.error(np.array(counts), epsilon, 2) <= least + 1e-12
-
-
-@pytest.mark.oracle
-@given(
-    several=st.lists(st.integers(1, 50), min_size=1, max_size=10),
-    epsilon=st.floats(0.05, 20),
-    dimension=st.integers(1, 5),
-)
-def test_intervals_at_the_threshold_attain_the_least_error(
-    several: list[int], epsilon: float, dimension: int
-) -> None:
-    """Bias plus noise of numbers and of vectors in a ball, from the intervals."""
-    counts = np.array(several)
-    most = limits.threshold(counts, epsilon, dimension)
-    if dimension == 1:
-        cut = np.maximum(0, counts - most) / (2 * counts)
-        noise = (counts * (1 - 2 * cut)).max() / epsilon
-        error = ((counts * cut).sum() + noise) / counts.sum()
-        assert error == pytest.approx(worst_case_errors.error(counts, epsilon))
-        return
-    norm = np.minimum(1.0, most / counts)
-    noise = dimension * 2 * (counts * norm).max() / epsilon
-    error = ((counts * (1 - norm)).sum() + noise) / counts.sum()
-    assert error == pytest.approx(worst_case_errors.error(counts, epsilon, dimension))
-
-
-@pytest.mark.oracle
-def test_erratum_4_noise_as_printed_is_not_private() -> None:
-    """One user moves from one corner of the annulus to another: ratio e^(2b/(b-a) epsilon)."""
-    inner, outer, epsilon = 0.25, 0.75, 1.0
-    one, other = outer * np.eye(2)
-    output = one
-
-    def log_ratio(sensitivity: float) -> float:
-        scale = sensitivity / epsilon
-        return float((np.abs(output - other) - np.abs(output - one)).sum() / scale)
-
-    assert log_ratio(outer - inner) == pytest.approx(3 * epsilon)
-    assert log_ratio(outer - inner) > epsilon
-    assert log_ratio(2 * outer) <= epsilon
-    # No two points of the annulus are farther apart, so that the corrected noise is private.
-    sample = np.random.default_rng(1).dirichlet([0.2, 0.2], 400)
-    norm = np.random.default_rng(2).uniform(inner, outer, (400, 1))
-    inside = np.concatenate([sample * norm, inner * np.eye(2), outer * np.eye(2)])
-    apart = np.abs(inside[:, None] - inside[None]).sum(axis=2)
-    assert apart.max() <= 2 * outer + 1e-12
-
-
-@pytest.mark.oracle
 def test_erratum_6_where_the_threshold_ends() -> None:
     """T is the largest count from epsilon = 2d on, and 0 below 2d/L."""
     counts = np.array([9, 5, 4, 2])
@@ -243,31 +117,6 @@ def test_erratum_6_ceilings_of_decimal_budgets() -> None:
     counts = np.arange(1, 200)
     for wanted in range(1, 200):
         assert limits.threshold(counts, 2 / wanted) == 200 - wanted
-
-
-@pytest.mark.oracle
-@given(counts=few_counts, epsilon=epsilons)
-def test_the_linear_estimator_has_the_same_error(counts: list[int], epsilon: float) -> None:
-    """Weights min(v, T/n) with an offset of half of what is missing."""
-    m = np.array(counts)
-    most = limits.threshold(m, epsilon)
-    w, v = np.minimum(m, most) / m.sum(), m / m.sum()
-    middle = (1 - w.sum()) / 2
-    off = max(np.maximum(v - w, 0).sum() - middle, np.maximum(w - v, 0).sum() + middle)
-    error = off + w.max() / epsilon
-    assert error == pytest.approx(worst_case_errors.error(m, epsilon))
-
-
-@pytest.mark.oracle
-@given(counts=few_counts, epsilon=epsilons, more=st.floats(1, 10), dimension=st.integers(1, 3))
-def test_more_budget_never_errs_more(
-    counts: list[int], epsilon: float, more: float, dimension: int
-) -> None:
-    """E_OPT does not increase, and a constant is never better than it."""
-    m = np.array(counts)
-    error = worst_case_errors.error(m, epsilon, dimension)
-    assert worst_case_errors.error(m, epsilon * more, dimension) <= error + 1e-12
-    assert error <= (0.5 if dimension == 1 else 1) + 1e-12
 
 
 @pytest.mark.oracle

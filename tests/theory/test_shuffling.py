@@ -44,9 +44,6 @@ def test_never_below_exact_randomised_response(users: int, epsilon: float) -> No
         found = shuffled(users, epsilon, 0, added)
         if found.epsilon < epsilon:
             assert exact_delta(users, epsilon, found.epsilon) <= found.delta
-    # The test could fail: a twentieth of the amplified epsilon does not hold.
-    added = least_added(users, epsilon)
-    assert exact_delta(users, epsilon, shuffled(users, epsilon, 0, added).epsilon / 20) > added
 
 
 def test_formula_by_hand() -> None:
@@ -88,12 +85,6 @@ def test_never_worse_than_a_fixed_order(
     assert shuffled(blocks, epsilon, 0, min(1.0, 2 * added)).epsilon <= epsilon
 
 
-def test_the_limit_of_many_blocks() -> None:
-    """Epsilon_1 falls with 1/sqrt(m)."""
-    few, many = (shuffled(m, 1.0, 0, 1e-6).epsilon for m in (10**8, 10**12))
-    assert few / many == pytest.approx(100, rel=0.01)
-
-
 def test_out_of_range_is_refused() -> None:
     """Too few blocks for delta_1, no loss, a delta_1 above 1."""
     for facts in [(10, 1.0, 0, 1e-6), (10**6, 0, 0.1, 0.1), (10**6, 1.0, 0, 1.5)]:
@@ -105,7 +96,7 @@ def test_out_of_range_is_refused() -> None:
 
 def test_the_second_proof_is_valid_and_weaker() -> None:
     """Never above a certificate, nor above the first proof; about 1/(n eps bias)."""
-    grid = itertools.product((10, 1000), (0.05, 0.5), (0.0, 1e-12), (0.0, 1e-4, 1e-2), (2.0, 4.0))
+    grid = itertools.product((10, 1000), (0.05, 0.5), (0.0, 1e-12), (0.0, 1e-2), (2.0,))
     for n, epsilon, delta, bias, order in grid:
         found = shuffled_trilemma(n, epsilon, delta, bias, (order, 1.0))
         first = trilemma(n, epsilon, delta, bias, (order, 1.0))

@@ -19,36 +19,6 @@ Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 
-def noise(variance: float, scale: float) -> tuple[Floats, Floats]:
-    """Released variances and their probabilities: pieces that break where V^ is 0."""
-    edges = np.geomspace(1e-3, 36, 13) * scale
-    cuts = np.concatenate([-edges[::-1], [0.0], edges])
-    cuts = np.concatenate([[max(-variance, -36 * scale)], cuts[cuts > -variance]])
-    half = np.diff(cuts) / 2
-    places = (cuts[:-1, None] + half[:, None] * (1 + NODES)).ravel()
-    mass = (half[:, None] * WEIGHTS).ravel() * laplace.pdf(places, scale=scale)
-    below = float(laplace.cdf(-variance, scale=scale))
-    return np.append(variance + places, 0.0), np.append(mass, below)
-
-
-def coverage(confidence: float, variance: float, scale: float, b2: float) -> float:
-    """How often the interval holds the truth, over the noise of the variance."""
-    released, mass = noise(variance, b2)
-    widths = half_width(confidence, released, scale, b2)
-    return 1 - float(mass @ tail(widths, np.full(len(widths), variance), scale))
-
-
-@pytest.mark.parametrize("confidence", [0.8, 0.9, 0.95, 0.98, 0.99, 0.995])
-def test_intervals_cover_for_every_variance(confidence: float) -> None:
-    """V/b2 from 0.003 to 1000, b2/b1^2 from 0.01 to 1000, also off the grid."""
-    for ratio in (0.01, 0.055, 0.17, 0.3, 0.55, 1.0, 1.7, 5.5, 17.0, 55.0, 1000.0):
-        covered = [
-            coverage(confidence, float(part) * ratio, 1.0, ratio)
-            for part in np.geomspace(0.003, 1000, 15)
-        ]
-        assert min(covered) >= confidence, ratio
-
-
 def one(places: Floats) -> Floats:
     """Density of a Laplace variable of scale 1."""
     return np.asarray(np.exp(-np.abs(places)) / 2)
@@ -93,7 +63,7 @@ def worst(confidence: float, ratio: float, parts: Floats) -> float:
     return found
 
 
-@pytest.mark.parametrize("confidence", [0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.985, 0.99, 0.995])
+@pytest.mark.parametrize("confidence", [0.8, 0.85, 0.9, 0.95, 0.98, 0.995])
 def test_intervals_cover_for_every_shape_of_the_noise(confidence: float) -> None:
     """One Laplace variable, two, many; ratios and confidences off the grid."""
     parts = np.concatenate([[0.0], np.geomspace(0.05, 40, 28)])
@@ -101,23 +71,11 @@ def test_intervals_cover_for_every_shape_of_the_noise(confidence: float) -> None
         assert worst(confidence, ratio, parts) >= confidence - 1e-9, ratio
 
 
-def test_without_what_is_added_they_would_not() -> None:
-    """With a = 0 they cover 92.3% at b2 = 3 b1^2; without b1 less still."""
-    covered = []
-    for variance in np.geomspace(0.1, 100, 20).tolist():
-        released, mass = noise(variance, 3.0)
-        widths = quantile(0.95, np.maximum(released, 0), 1.0)
-        covered.append(1 - float(mass @ tail(widths, np.full(len(widths), variance), 1.0)))
-    assert min(covered) == pytest.approx(0.923, abs=2e-3)
-    assert coverage(0.95, 0.4, 0.0, 1.0) >= 0.95
-
-
 def test_other_confidences_take_the_larger_neighbour() -> None:
     """Between the confidences of the table."""
     for ratio in (0.3, 3.0, math.inf):
         near = [added_noise(each, ratio) for each in (0.95, 0.98)]
         assert added_noise(0.96, ratio) == max(near)
-    assert coverage(0.96, 1.0, 1.0, 3.0) >= 0.96
 
 
 @pytest.mark.parametrize("ratio", [1e-6, 1e-3, 0.1, 1.0, 10.0, 1e3, 1e6])

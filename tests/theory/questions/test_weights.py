@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -57,26 +55,6 @@ def test_regressions_are_those_of_lstsq() -> None:
             wanted = np.linalg.lstsq(design * root[:, None] / scale, Y * root, rcond=None)[0]
             found = weights.regression(design, precision=precision) @ Y
             np.testing.assert_allclose(found * scale, wanted, rtol=0, atol=1e-10)
-
-
-def test_a_saturated_regression_gives_the_effects_of_clusters() -> None:
-    """Lin's interacted regression with dummies of clusters is the effect by cluster."""
-    dummies = (CLUSTER[:, None] == np.arange(4)).astype(float)
-    found = weights.regression(np.hstack([dummies, dummies * ARM[:, None]]))[4:]
-    np.testing.assert_allclose(found, weights.effects_by(ARM, CLUSTER, CLUSTER), atol=1e-13)
-
-
-def test_submodels_follow_from_the_coefficients() -> None:
-    """X'y = X'X beta, so that a regression on any columns is a linear function of all of them."""
-    design = np.column_stack([np.ones(120), ARM, RNG.normal(size=(120, 2))])
-    whole = weights.regression(design)
-    for size in (1, 2, 3):
-        for some in map(list, itertools.combinations(range(4), size)):
-            crossed = design.T @ design
-            map_ = np.linalg.solve(crossed[np.ix_(some, some)], crossed[some])
-            np.testing.assert_allclose(
-                map_ @ whole, weights.regression(design[:, some]), atol=1e-12
-            )
 
 
 def test_spikiness_is_that_of_the_definition() -> None:
