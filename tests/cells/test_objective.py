@@ -177,7 +177,7 @@ def test_users_in_very_many_cells_have_two_rounds_with_a_delta(
 )
 def test_what_does_not_go_together_is_refused(wrong: dict[str, Any]) -> None:
     """With what is allowed, before any work."""
-    with pytest.raises(InputError, match="; (leave|name|give)"):
+    with pytest.raises(InputError, match=r"; (leave|name|give)"):
         shoal.plan(_counts(50, 2), bounds=(0, 10), epsilon=1, **wrong)
 
 
