@@ -108,7 +108,7 @@ def test_cells_above_a_largest_error_are_left_out_in_words(shell: Shell) -> None
             "plan", "flights.parquet", *PLAN, "--epsilon", "1", "--max-error", most,
             "--output", "plan.json", "--force",
         )  # fmt: skip
-        assert "cells left out, and given the pooled value of the others: 1 error too large" in said
+        assert "cells left out, and given the pooled mean of the others: 1 error too large" in said
         assert "times the budget\n" in said or "slightly more than the budget\n" in said
     shell.good(*RELEASE, "--output", "one.csv", "--manifest", "one.json")
     text = (shell.folder / "one.csv").read_text()

@@ -107,15 +107,14 @@ def _none_keeps(tried: PlanFacts) -> InputError:
     error, most = errors_compared(tried), tried.request.largest_error or 0.0
     best = int(error.argmin())
     label = printable(tried.counts.labels[int(tried.released[best])])
-    unit = float(tried.statistic_range[0]) if len(tried.statistics) == 1 else 0.0
-
-    def shown(part: float) -> str:
-        """In the unit of the statistic, if there is one alone, and over its range."""
-        over = f"{part:.3g} of the range"
-        return f"{part * unit:.3g} ({over})" if unit else over
-
     return InputError(
-        f"no cell with an error of at most {shown(most)}",
+        f"no cell with an error of at most {part_of_range(tried, most)}",
         f"raise epsilon or max_error, or use larger cells: that of {label} is "
-        f"{shown(float(error[best]))}",
+        f"{part_of_range(tried, float(error[best]))}",
     )
+
+
+def part_of_range(plan: PlanFacts, part: float) -> str:
+    """Returns a part of the range in words, of a single statistic in its unit too."""
+    over = f"{part:.3g} of the range"
+    return f"{part * plan.statistic_range[0]:.3g} ({over})" if len(plan.statistics) == 1 else over

@@ -9,7 +9,9 @@ import numpy as np
 
 from shoal import checks
 from shoal.cells.cell_statistics import Mean
+from shoal.cells.largest_error import part_of_range
 from shoal.cells.plan_warnings import plan_warnings
+from shoal.cells.request import MIDPOINT_ERROR
 from shoal.cells.table import plan_table
 from shoal.cells.typical_error import SPREAD
 from shoal.errors import printable
@@ -105,12 +107,13 @@ def _notes(plan: PlanFacts) -> Iterator[str]:
         which = "certified" if plan.certified else "typical"
         yield (
             f"no released cell has a larger {which} error than "
-            f"{plan.request.largest_error:.3g} of the range, as asked for"
+            f"{part_of_range(plan, plan.request.largest_error)}, as asked for"
         )
     left_out = Counter(each for each in plan.status if each != "released")
     if left_out:
         why = ", ".join(f"{number:,} {reason}" for reason, number in left_out.items())
-        yield f"cells left out, and given the pooled value of the others: {why}"
+        pooled = ", and given the pooled mean of the others" if Mean() in plan.statistics else ""
+        yield f"cells left out{pooled}: {why}"
     yield _largest_losses(plan)
     yield from (f"warning: {sentence}" for sentence in plan_warnings(plan))
 
@@ -122,8 +125,9 @@ def _certificate(plan: PlanFacts) -> Iterator[str]:
             "certified error: none below the bounds, as values are clipped to a private range; "
             'objective="worst_case" (--objective worst_case) certifies errors for any values'
         )
-    elif uninformative := int((plan.cell_error >= 1 / 2).sum()):
-        yield f"{uninformative:,} released cells have no smaller error than the midpoint has"
+    if uninformative := int((plan.cell_error >= MIDPOINT_ERROR).sum()):
+        better = "the midpoint errs no more" if plan.certified else "noise hides the range"
+        yield f"{uninformative:,} released cells are uninformative: {better}"
     if plan.gap is not None and plan.decision.targets is None:
         yield f"certified gap to the best balance: {plan.gap:.1e} per cell"
     elif plan.gap is not None:

@@ -116,12 +116,6 @@ def test_coarse_step_is_as_private_as_accounted(case: Small) -> None:
     assert hockey(case) <= case.coarse_delta
 
 
-@loop_over("case", [c for c in CASES if c.sound and c.threshold > c.per_user + 1])
-def test_too_low_a_threshold_is_caught(case: Small) -> None:
-    """The enumeration rejects it: one step lower has a delta above the accounted one."""
-    assert hockey(Small(case.per_user, case.threshold - 1, case.windows)) > case.coarse_delta
-
-
 def test_the_slip_is_attained() -> None:
     """Nothing is given away: a lone user's bin shows with probability p, of two hardly less."""
     case = Small(2, 8)

@@ -32,6 +32,28 @@ ARM, CLUSTER = np.array([0, 1, 0, 1, 1, 0]), np.array([0, 0, 0, 1, 1, 1])
 ROWS = stack([effect(ARM, CLUSTER), arm_means(ARM)])
 
 
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(7, 10), Fraction(5)])
+def test_no_unit_loses_more_than_the_exact_loss(epsilon: Fraction) -> None:
+    """Every unit, outcome and move: at most, and attained."""
+    vectors = scaled(ROWS, 3.0)
+    strategy = laplace_strategy(vectors)
+    released = strategy.released @ vectors / 3.0
+    found = whole.integer_strategy(released, 3.0, epsilon)
+    outcomes = np.linspace(-whole.TICKS // 2, whole.TICKS // 2, 3).astype(np.int64)
+    most = Fraction(0)
+    for others in np.random.default_rng(1).choice(outcomes, (3, 6)):
+        for unit, (old, new) in itertools.product(range(6), itertools.permutations(outcomes, 2)):
+            pair = []
+            for each in (old, new):
+                ticks = others.copy()
+                ticks[unit] = each
+                pair.append(whole.answers(found.rows, found.steps, ticks))
+            moved = sum(abs(a - b) for a, b in zip(*pair, strict=True))
+            most = max(most, Fraction(moved, 2**found.bits))
+    assert most <= found.loss <= epsilon
+    assert most >= epsilon * (1 - Fraction(1, 10**6))
+
+
 def test_answers_are_exact() -> None:
     """Against Python's whole numbers, also at the ends of all ranges."""
     rng = np.random.default_rng(2)
@@ -70,6 +92,13 @@ def test_rounding_of_weights_is_nothing() -> None:
     # The noise of every number is that of the real strategy, to a millionth.
     scale = found.values * 2.0**found.bits
     np.testing.assert_allclose(scale, 2.0 * np.abs(rows).sum(axis=0).max(), rtol=1e-6)
+
+
+def test_the_loss_by_hand() -> None:
+    """Ceilings of every number add up; the unit that loses most counts."""
+    rows, steps = np.array([[3, -5], [1, 0]]), np.array([2**20 * 2, 2**20 * 4])
+    assert whole.unit_steps(rows, steps).tolist() == [2 + 1, 3]
+    assert whole.exact_loss(rows, steps, 3) == Fraction(3, 8)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +146,6 @@ def test_all_numbers_together_cost_no_more_than_stated(epsilon: Fraction) -> Non
     vectors = scaled(ROWS, 3.0)
     strategy = laplace_strategy(vectors)
     found = whole.integer_strategy(strategy.released @ vectors / 3.0, 3.0, epsilon, bits=32)
-    assert found.loss <= epsilon
     step = whole.moment_step(found.rows, found.steps)
     stated = whole.loss_with_moments(found.rows, found.steps, step, found.bits)
     most = most_lost(found, step)
@@ -191,6 +219,9 @@ def test_one_outcome_moves_a_form_by_at_most_its_steps(seed: int) -> None:
     exact = sensitivity(factor)
     assert float(form.moves.max()) * unit**2 == pytest.approx(exact, rel=1e-4)
     assert int(values.max()) <= form.most_steps
+    # A unit whose own square is more than all its products with others.
+    alone, _ = integer_form(np.array([[0.7, 0.1]]))
+    assert _moved(_values(alone, INSIDE), 0) <= int(alone.unit_steps()[0])
 
 
 @pytest.mark.property
