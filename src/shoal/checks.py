@@ -16,14 +16,12 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import chain
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Kind = TypeVar("Kind")
 Name = TypeVar("Name", bound=str)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
 
+from shoal.documents import Document
 from shoal.privacy.ledger import Ledger
 from shoal.verification import verify as second_opinion
-
-if TYPE_CHECKING:
-    import os
-
-    from shoal.documents import Document
-    from shoal.verification.verdict import Verdict
+from shoal.verification.verdict import Verdict
 
 
 def verify(

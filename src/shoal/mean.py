@@ -28,18 +28,15 @@ Example:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Required, TypedDict, Unpack
+from typing import Literal, Required, TypedDict, Unpack
 
-from shoal.cells.one_cell import Estimate, one_estimate
+from numpy.typing import ArrayLike
+
+from shoal.cells.one_cell import Estimate, Users, one_estimate
 from shoal.cells.vector_mean import VectorEstimate, vector
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from shoal.cells.one_cell import Users
-    from shoal.data.value_lattice import Bounds
-    from shoal.privacy.budget import Amount
-    from shoal.privacy.noise import Simulated
+from shoal.data.value_lattice import Bounds
+from shoal.privacy.budget import Amount
+from shoal.privacy.noise import Simulated
 
 __all__ = [
     "Estimate",

@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from shoal.cells.methods import Method, method_of
-from shoal.cells.private_sums import PrivateMeans
-from shoal.cells.ranges import Interval, ends, range_bias
+from shoal.cells.private_sums import Interval, PrivateMeans, ends
+from shoal.cells.ranges import range_bias
 from shoal.cells.weights import FINE, Parameters, Weights
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Counts

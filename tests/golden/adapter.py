@@ -24,7 +24,7 @@ from shoal import trials, unbiased
 from shoal.cells.cell_statistics import statistics
 from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
-from shoal.cells.ranges import Interval
+from shoal.cells.private_sums import Interval
 from shoal.cells.table import make_table
 from shoal.errors import ShoalError
 from shoal.means.estimators.base import Drawn

@@ -14,8 +14,7 @@ import shoal
 from shoal.cells import ranges as private_ranges
 from shoal.cells import weights
 from shoal.cells.methods import method_of
-from shoal.cells.private_sums import PrivateMeans
-from shoal.cells.ranges import Interval, ends
+from shoal.cells.private_sums import Interval, PrivateMeans, ends
 from shoal.data.aggregate import Aggregate
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.privacy import permute_and_flip as selection

@@ -13,26 +13,20 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.cells.allocation import Problem
-from shoal.cells.cell_statistics import Mean, Variance
+from shoal.cells.cell_statistics import Mean, Statistic, Variance
+from shoal.cells.ranges import Range
 from shoal.cells.user_vectors import ball_of
-from shoal.cells.weights import add, largest
+from shoal.cells.weights import Floats, Ints, Parameters, Weights, add, largest
 from shoal.errors import InputError
 from shoal.privacy import permute_and_flip
-from shoal.privacy.accounting import NoisyVector, Selections, account
+from shoal.privacy.accounting import Losses, NoisyVector, Selections, Step, account
 from shoal.privacy.noise import LARGEST_STEPS
 from shoal.privacy.noise_lattice import fit
 from shoal.theory import gaussian, sensitivity, variance
-
-if TYPE_CHECKING:
-    from shoal.cells.cell_statistics import Statistic
-    from shoal.cells.ranges import Range
-    from shoal.cells.weights import Floats, Ints, Parameters, Weights
-    from shoal.privacy.accounting import Losses, Step
 
 MEAN_AND_VARIANCE = (Mean(), Variance())
 # Squares of steps are added in floating point; this covers the roundings of 2^20 terms.

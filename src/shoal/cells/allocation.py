@@ -5,15 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
-from shoal.cells.weights import largest
-
-if TYPE_CHECKING:
-    from shoal.cells.weights import Floats, Ints
+from shoal.cells.weights import Floats, Ints, largest
 
 # A balanced allocation ends when scaling to a loss of 1 costs at most this per unit of weight.
 TARGET_GAP = 1e-4

@@ -8,29 +8,22 @@ on made-up values, never for a release.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal import checks
 from shoal.cells import caps
 from shoal.cells.typical_error import CELLS, PLACE, SPREAD, USERS
-from shoal.cells.weights import largest
+from shoal.cells.weights import Floats, Ints, largest
+from shoal.data.occupancy import Counts
+from shoal.data.value_lattice import Bounds
 from shoal.theory import user_clipping
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shoal.cells.weights import Floats, Ints
-    from shoal.data.occupancy import Counts
-    from shoal.data.value_lattice import Bounds
-
-    Rng = np.random.Generator
-    # Draws one value a record, from the records' users and cells.
-    Distribution = Callable[[Rng, Ints, Ints], Floats]
-    Estimator = Callable[[Counts, Floats, float, Rng], Floats]
-
+Rng = np.random.Generator
+Distribution = Callable[[Rng, Ints, Ints], Floats]
+Estimator = Callable[[Counts, Floats, float, Rng], Floats]
 # Sums and products of values this large are numbers.
 _LARGEST = 1e280
 

@@ -8,22 +8,16 @@ epsilon_g, and epsilon_g on them: a few rounds settle that.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.cells.accounting import Cost, ReleasedStatistics
 from shoal.cells.allocation import Problem, balanced
+from shoal.cells.decision import Task
 from shoal.cells.plan_facts import PlanFacts
-from shoal.cells.weights import every_record
+from shoal.cells.ranges import Range
+from shoal.cells.weights import Floats, Parameters, Weights, every_record
 from shoal.privacy.noise_lattice import lattice_bits, round_scale
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.cells.decision import Task
-    from shoal.cells.ranges import Range
-    from shoal.cells.weights import Floats, Parameters, Weights
 
 _ROUNDS = 3
 # Over the width: a tick of the lattice of values, unless another one was asked for.

@@ -10,20 +10,14 @@ Source: docs/theory/grouping.md#caps.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shoal.cells.weights import largest
+from shoal.cells.weights import Floats, Ints, largest
 from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from shoal.cells.weights import Floats, Ints
 
 NAMES = ("median", "levy", "minimax", "surrogate")
 # Objectives this close are compared again in exact arithmetic, so that ties have a rule.

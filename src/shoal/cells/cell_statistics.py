@@ -8,29 +8,24 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeAlias
+from typing import ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import checks
+from shoal.cells.weights import Weights
+from shoal.data.records import Measure
+from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
 from shoal.theory import sensitivity, variance
 from shoal.theory.sensitivity import OUTWARD
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.cells.weights import Weights
-    from shoal.data.records import Measure
-    from shoal.data.value_lattice import Bounds, Lattice
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 # One (part, whole) a cell.
 Fractions: TypeAlias = "list[tuple[int, int]]"
 NAMES = ("mean", "variance", "share_above(60)")

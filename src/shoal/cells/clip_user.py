@@ -5,27 +5,21 @@ Source: paper 000, Algorithm 1; docs/theory/clip-user.md.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.cells import caps
 from shoal.cells.accounting import ReleasedStatistics
 from shoal.cells.allocation import balanced
 from shoal.cells.cell_statistics import cell_errors
+from shoal.cells.decision import Task
+from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.shared_noise import finish
-from shoal.cells.weights import add, largest, members
+from shoal.cells.weights import Floats, Ints, add, largest, members
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from shoal.cells.decision import Task
-    from shoal.cells.plan_facts import PlanFacts
-    from shoal.cells.weights import Floats, Ints
-
-    Cost = Callable[[Ints, Ints, Ints], Floats]
+Cost = Callable[[Ints, Ints, Ints], Floats]
 
 
 def clip_user_plan(task: Task) -> PlanFacts:

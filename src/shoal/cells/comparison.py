@@ -7,41 +7,50 @@ errors are measured on values that somebody assumes (`simulation`).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from shoal import checks
-from shoal.cells.comparison_text import LEAST_SPENT, describe, notes
-from shoal.cells.methods import METHODS, checked_settings, method_of
+from shoal.cells.assumptions import Distribution
+from shoal.cells.methods import METHODS, checked_settings
 from shoal.cells.plan_facts import PlanFacts
-from shoal.cells.plan_file import met
-from shoal.cells.planner import make_plan
-from shoal.cells.request import Request
+from shoal.cells.request import MIDPOINT_ERROR
+from shoal.cells.weights import Floats
 from shoal.errors import InputError
-from shoal.privacy.budget import check_epsilon, round_up, show
+from shoal.files.text_table import aligned
+from shoal.privacy.budget import Amount, check_epsilon, round_up, show
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from shoal.cells.assumptions import Distribution
-    from shoal.cells.weights import Floats
-    from shoal.privacy.budget import Amount
-
-    Settings: TypeAlias = Mapping[str, str | int | float]
-    Choice: TypeAlias = tuple[str, Settings]
-    Progress: TypeAlias = Callable[[Iterable[tuple[Choice, Fraction]], int],
-                                   Iterable[tuple[Choice, Fraction]]]  # fmt: skip
-
+Settings: TypeAlias = Mapping[str, str | int | float]
+Choice: TypeAlias = tuple[str, Settings]
 P = TypeVar("P", bound=PlanFacts)
 LOWER_BOUND, JOINT_BOUND = "lower bound, each cell alone", "lower bound, all cells at once"
-GUESS = 1 / 2
 # More than floating point loses.
 _FLOATS = 1e-6
+_MOST_REASONS, _DIGITS = 8, 4
+# Titles of the columns of the table that are shown, where values were drawn and where none were.
+_DRAWN = {
+    "typical error": "typical_error",
+    "+-": "standard_error",
+    "plain": "plain_error",
+    "worst case": "worst_case_error",
+}
+_CERTIFIED = {
+    "worst-case error, worst cell": "worst",
+    "worst-case error, median cell": "median",
+    "cells better than guessing": "better_than_guessing",
+    "only noise, worst cell": "noise_worst",
+    "only noise, median cell": "noise_median",
+}
+# Nothing without a certificate has these.
+_PROVED = {"worst", "median", "better_than_guessing", "worst_case_error"}
+# Part of a loss below which a plan leaves much of it.
+LEAST_SPENT = Fraction(99, 100)
 _KINDS: dict[pa.DataType, str] = {
     pa.string(): "method",
     pa.int64(): "cells below_quarter better_than_guessing",
@@ -208,55 +217,15 @@ class Comparison(Generic[P]):
         """
         left_out = [each._asdict() | {"epsilon": round_up(each.epsilon)} for each in self.left_out]
         known = {"statistics": [*self.statistics], "rows": self.table().to_pylist()}
-        return known | {"left_out": left_out, "notes": notes(self)}
+        return known | {"left_out": left_out, "notes": _notes(self)}
 
     def __str__(self) -> str:
         """Errors of every method at every loss, as an aligned table with notes."""
-        return describe(self)
+        return _describe(self)
 
     def __repr__(self) -> str:
         """One line."""
         return f"<Comparison of {len(self.methods)} methods at {len(self.epsilons)} losses>"
-
-
-def frontier(
-    base: P,
-    methods: Sequence[str | Choice] | None,
-    epsilons: Sequence[Amount] | None,
-    progress: Progress | None,
-) -> Comparison[P]:
-    """Returns certified errors of methods at several losses; see `Plan.frontier`.
-
-    By default of the plan's method and of all that certify any statistic: methods that select a
-    private range have no certificate, and their noise is a part of a range that nobody knows yet.
-    """
-    if methods is None:
-        own: Choice = (base.method, base.decision.method.settings)
-        every: list[Choice] = [(name, {}) for name in METHODS if not method_of(name).means_alone]
-        choices = [*every, ("optimal", {"targets": "balanced"})]
-        choices = choices if label(own) in map(label, choices) else [own, *choices]
-    else:
-        choices = [checked_choice(one, METHODS) for one in checks.items(methods, "methods")]
-    if epsilons is None:
-        loss = base.request.epsilon or Fraction(show(base.exact_epsilon, 3))
-        losses = [loss * Fraction(2) ** step for step in range(-3, 4)]
-    else:
-        losses = sorted({check_epsilon(each) for each in checks.items(epsilons, "epsilons")})
-    named = {label(choice): choice for choice in choices}
-    work = [(choice, epsilon) for choice in named.values() for epsilon in losses]
-    rows, left_out = [], []
-    for choice, epsilon in work if progress is None else progress(work, len(work)):
-        try:
-            rows.append(Row(label(choice), epsilon, _spending_all(base, choice, epsilon)))
-        except InputError as error:
-            left_out.append(LeftOut(label(choice), epsilon, str(error)))
-    if not rows:
-        method, epsilon, reason = left_out[0]
-        raise InputError(
-            f"no method with a plan ({method} at epsilon {show(epsilon)}: {reason.rstrip('.')})",
-            "compare other methods or losses",
-        )
-    return Comparison(tuple(rows), tuple(left_out))
 
 
 def label(choice: Choice) -> str:
@@ -277,39 +246,6 @@ def checked_choice(method: object, names: Sequence[str]) -> Choice:
     if settings:
         raise InputError(f"settings of {name}, which has none", "leave them out")
     return name, {}
-
-
-def _spending_all(base: P, choice: Choice, epsilon: Fraction) -> P:
-    """Returns the method's plan that spends as much of epsilon as it can, and never more.
-
-    Some methods count losses as the paper does, higher than they are: these are asked for more.
-    """
-    found = _plan_at(base, choice, epsilon)
-    spent = found.exact_epsilon
-    if not found.decision.method.overcounts or not 0 < spent < epsilon * LEAST_SPENT:
-        return found
-    # At most epsilon, with about six digits.
-    more = Fraction(show(epsilon * epsilon / spent * (1 - Fraction(1, 10**5)), 6))
-    try:
-        other = _plan_at(base, choice, more)
-    except InputError:
-        return found
-    return other if spent < other.exact_epsilon <= epsilon else found
-
-
-def _plan_at(base: P, choice: Choice, epsilon: Fraction) -> P:
-    """Returns a plan by another method and loss that keeps all cells of the public rules."""
-    asked = base.request.model_dump(exclude={"error", "max_error", "objective", "range"})
-    asked |= {"epsilon": epsilon, "method": choice[0], "settings": choice[1]}
-    asked["uninformative"] = "keep"
-    if not method_of(*choice).takes_delta:
-        # It draws Laplace noise, which needs none of the delta that was granted.
-        asked["delta"] = 0
-    facts = met(make_plan(base.counts, Request.of(**asked)))
-    found = replace(base, request=facts.request, decision=facts.decision)
-    # What was computed of the same facts is computed once.
-    vars(found).update(vars(facts))
-    return found
 
 
 def _of_cells(plan: PlanFacts, number: Floats) -> Floats:
@@ -341,7 +277,7 @@ def _figures(error: Floats) -> dict[str, Any]:
         "median": float(np.median(error)),
         "geometric_mean": float(np.exp(np.log(error).mean())),
         "below_quarter": int((error < 1 / 4).sum()),
-        "better_than_guessing": int((error < GUESS).sum()),
+        "better_than_guessing": int((error < MIDPOINT_ERROR).sum()),
     }
 
 
@@ -369,3 +305,109 @@ def _bound_row(bound: Bound) -> dict[str, Any]:
     if bound.method == JOINT_BOUND:
         return known | {"worst": float(bound.error[0])}
     return known | {"cells": len(bound.error)} | _figures(bound.error)
+
+
+def _describe(found: Comparison[P]) -> str:
+    """Returns a table a quantity with one column a loss, or a column a quantity at one loss."""
+    table, blocks = found.table().to_pylist(), {}
+    for title, column in (_CERTIFIED if found.assumed is None else _DRAWN).items():
+        numbers = {
+            (row["method"], row["epsilon"]): f"{row[column]:.{_DIGITS}g}"
+            for row in table
+            if row[column] is not None and (row["certified"] or column not in _PROVED)
+        }
+        most = f", of {max(row['cells'] or 0 for row in table)}" if "better" in column else ""
+        if numbers:
+            blocks[title + most] = numbers
+    losses = {round_up(each): show(each, _DIGITS) for each in found.epsilons}
+    if len(losses) == 1:
+        [loss] = losses
+        rows = [["method", *blocks]]
+        for method in dict.fromkeys(name for numbers in blocks.values() for name, _ in numbers):
+            rows.append([method, *(each.get((method, loss), "-") for each in blocks.values())])
+    else:
+        rows = [["epsilon", *losses.values()]]
+        for title, numbers in blocks.items():
+            rows.append([title])
+            for method in dict.fromkeys(name for name, _ in numbers):
+                rows.append([f"  {method}", *(numbers.get((method, at), "-") for at in losses)])
+    return "\n".join([_head(found), "", *aligned(rows), "", *_notes(found)])
+
+
+def _head(found: Comparison[P]) -> str:
+    head = f"epsilon {show(found.epsilons[0], _DIGITS)}: " if len(found.epsilons) == 1 else ""
+    plan = next((each.plan for each in found.rows if each.plan is not None), None)
+    if plan is not None:
+        bounds = f"bounds [{plan.bounds.lo:g}, {plan.bounds.hi:g}]"
+        head += f"{len(plan.released)} cells, {', '.join(found.statistics)}, {bounds}; "
+    if found.assumed is not None:
+        return f"{head}errors in the value's unit"
+    return f"{head}errors over {over(found)}, guessing has an error of 0.5"
+
+
+def over(found: Comparison[P]) -> str:
+    """Returns what certified errors are divided by."""
+    if len(found.statistics) > 1:
+        return "the range of each statistic (its worst one counts for a cell)"
+    [name] = found.statistics
+    return "the width" if name == "mean" else f"the range of the {name}"
+
+
+def _notes(found: Comparison[P]) -> list[str]:
+    """Returns what a reader has to know to read the figures."""
+    if found.assumed is not None:
+        # Of a function its name says more than where it lies in memory.
+        assumed = getattr(found.assumed, "__name__", str(found.assumed))
+        return [
+            f"typical: mean absolute error of values under {assumed}; plain: of released numbers",
+            "worst case: certified for every data set, the median cell; -: nothing but the width",
+            "names with blanks are what anybody writes by hand, with the bounds as given: clipping "
+            "tighter needs knowledge of the values",
+            "other values have other errors (long tails, two kinds of users): give assumed= a "
+            "function that draws",
+        ]
+    lines = ["uninformative cells are kept, so that all methods are compared on the same cells"]
+    known = {each.epsilon for each in found.bounds}
+    if known:
+        lines.append(
+            "lower bound: no plan has a smaller error; alone: as if a cell had all of the loss"
+        )
+    if len(known) < len(found.epsilons):
+        lines.append("no lower bound is known where noise is Gaussian")
+    for method in found.methods:
+        lines += _notes_on(method, [each for each in found.rows if each.method == method])
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for name, epsilon, reason in found.left_out:
+        reasons.setdefault((name, reason), []).append(show(epsilon, _DIGITS))
+    for (name, reason), losses in list(reasons.items())[:_MOST_REASONS]:
+        lines.append(f"left out: {name} at epsilon {', '.join(losses)}: {reason}")
+    if len(reasons) > _MOST_REASONS:
+        lines.append(f"and {len(reasons) - _MOST_REASONS} more, in left_out")
+    return lines
+
+
+def _notes_on(method: str, rows: list[Row[P]]) -> Iterator[str]:
+    plans = [(each.plan, each.epsilon) for each in rows if each.plan is not None]
+    if not rows[0].certified:
+        yield (
+            f"{method}: selects a range in private and certifies nothing; its noise is shown over "
+            "that range, which is narrower than the width; see shoal compare"
+        )
+    more = max((plan.request.epsilon or epsilon) / epsilon for plan, epsilon in plans)
+    if more > 1:
+        yield (
+            f"{method}: counts losses higher than they are; asked for up to {float(more):.3g} "
+            "times the epsilon shown, it spends at most that epsilon"
+        )
+    plan, epsilon = min(plans, key=lambda each: each[0].exact_epsilon / each[1])
+    if plan.exact_epsilon < epsilon * LEAST_SPENT:
+        spent = show(plan.exact_epsilon, 3)
+        yield f"{method}: spends only {spent} of {show(epsilon, _DIGITS)}"
+    gaps = np.array([plan.gap for plan, _ in plans if plan.gap is not None])
+    if len(gaps) and plan.decision.targets is not None:
+        yield (
+            f"{method}: no plan that weighs users has all errors more than "
+            f"{(gaps / (1 + gaps)).max():.2%} smaller: certified by linear programming"
+        )
+    elif len(gaps):
+        yield f"{method}: certified gap to the best balance at most {gaps.max():.1e} per cell"

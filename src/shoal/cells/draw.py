@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from shoal.cells.cell_statistics import Variance
+from shoal.cells.accounting import ReleasedStatistics
+from shoal.cells.cell_statistics import Fractions, Variance
 from shoal.cells.estimates import Estimates
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.posterior import values_of
-from shoal.cells.private_sums import PrivateMeans, WeightedMoments
+from shoal.cells.private_sums import Interval, PrivateMeans, WeightedMoments
 from shoal.cells.user_vectors import CentreAndRadius, UserVectors, ball_of
-from shoal.cells.weights import FINE
+from shoal.cells.weights import FINE, Ints
+from shoal.data.aggregate import Aggregate
+from shoal.privacy.noise import Noise
 from shoal.release.manifest import CONFIDENCE
-
-if TYPE_CHECKING:
-    from shoal.cells.accounting import ReleasedStatistics
-    from shoal.cells.cell_statistics import Fractions
-    from shoal.cells.ranges import Interval
-    from shoal.cells.weights import Ints
-    from shoal.data.aggregate import Aggregate
-    from shoal.privacy.noise import Noise
 
 
 class Drawn(NamedTuple):

@@ -6,21 +6,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from statistics import NormalDist
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from shoal.cells.cell_statistics import Mean
-from shoal.cells.ranges import Interval, ends, range_bias
+from shoal.cells.plan_facts import PlanFacts
+from shoal.cells.private_sums import Interval, ends
+from shoal.cells.ranges import range_bias
 from shoal.cells.user_vectors import ball_of, before_moving, holds_all
-from shoal.cells.weights import FINE
+from shoal.cells.weights import FINE, Floats
 from shoal.checks import check_confidence
 from shoal.theory import gaussian, laplace
 from shoal.theory.user_clipping import hidden_radii
-
-if TYPE_CHECKING:
-    from shoal.cells.plan_facts import PlanFacts
-    from shoal.cells.weights import Floats
 
 Ends: TypeAlias = "tuple[Floats, Floats]"
 

@@ -6,25 +6,19 @@ the plan states (docs/how-to/which-cells.md).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
 from shoal.cells.accounting import ReleasedStatistics
 from shoal.cells.allocation import balanced
 from shoal.cells.cell_statistics import Mean
-from shoal.cells.decision import importance
+from shoal.cells.decision import Task, importance
+from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.request import MIDPOINT_ERROR
 from shoal.cells.typical_error import SPREAD, typical_errors
-from shoal.cells.weights import linear, members
+from shoal.cells.weights import Floats, Ints, linear, members
 from shoal.errors import InputError, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shoal.cells.decision import Task
-    from shoal.cells.plan_facts import PlanFacts
-    from shoal.cells.weights import Floats, Ints
 
 # Another machine's logarithms and simulated sums.
 _CLOSE = 1e-6

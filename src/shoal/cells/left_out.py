@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
 from shoal.cells.accounting import ReleasedStatistics
 from shoal.cells.largest_error import errors_compared
+from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.request import MIDPOINT_ERROR
-from shoal.cells.weights import by_cell, every_record, largest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shoal.cells.plan_facts import PlanFacts
-    from shoal.cells.weights import Floats, Ints, Weights
+from shoal.cells.weights import Floats, Ints, Weights, by_cell, every_record, largest
 
 # For their errors; all others are left out by a public rule.
 _FOR_ERRORS = ("uninformative", "error too large")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,19 +20,23 @@ from shoal.cells.ranges import (
     SumThreshold,
 )
 from shoal.cells.user_vectors import LARGEST_BALL, MOST_USERS, CentreAndRadius, TwoRounds
-from shoal.cells.weights import FINE, PART, Weights, by_cell, largest_counts, members
+from shoal.cells.weights import (
+    FINE,
+    PART,
+    Floats,
+    Ints,
+    Parameters,
+    Weights,
+    by_cell,
+    largest_counts,
+    members,
+)
+from shoal.data.occupancy import Counts
 from shoal.errors import InputError
 from shoal.theory import limits
 from shoal.theory.user_clipping import RADII
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from shoal.cells.weights import Floats, Ints, Parameters
-    from shoal.data.occupancy import Counts
-
-    Setting = str | int | float
-
+Setting = str | int | float
 # `shared`: every record counts, and noise is shared among cells; `by cell`: a mean mechanism has
 # parameters and a part of the loss in each cell; the others plan all cells and users at once.
 Planner = Literal["shared", "by cell", "clip user", "user clipped", "optimal"]

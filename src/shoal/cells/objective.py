@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from fractions import Fraction
 
 import numpy as np
 
 from shoal.cells.methods import Method, method_of
 from shoal.cells.optimal.program import is_small
-from shoal.cells.request import MIDPOINT_ERROR
-from shoal.cells.weights import largest
+from shoal.cells.request import MIDPOINT_ERROR, Request
+from shoal.cells.weights import Floats, largest
+from shoal.data.occupancy import Counts
 from shoal.theory.gaussian import cells_at_least, rho_of
 from shoal.theory.user_clipping import rounds, split
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from shoal.cells.request import Request
-    from shoal.cells.weights import Floats
-    from shoal.data.occupancy import Counts
 
 # Users times epsilon in a single cell: where one interval is found more surely than two ranks.
 _FEW, _ENOUGH = 60, 150

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
 
 from shoal import checks
 from shoal.cells.draw import draw
@@ -20,23 +22,15 @@ from shoal.cells.plan_warnings import (
 )
 from shoal.cells.planner import make_plan
 from shoal.cells.request import Request
+from shoal.cells.weights import Floats
 from shoal.checks import check_confidence, different, private_numbers
 from shoal.data import keys
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import build
+from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import DataError
-from shoal.privacy.budget import show
-from shoal.privacy.noise import source_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from shoal.cells.weights import Floats
-    from shoal.data.value_lattice import Bounds, Lattice
-    from shoal.privacy.budget import Amount
-    from shoal.privacy.noise import Simulated
+from shoal.privacy.budget import Amount, show
+from shoal.privacy.noise import Simulated, source_of
 
 Users: TypeAlias = "Sequence[Any] | NDArray[Any] | pa.Array[Any]"
 _DROP = "drop such records beforehand if whether a value is present is public"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from shoal import checks, documents, files
-from shoal.cells.comparison import frontier
+from shoal.cells.assumptions import Distribution
+from shoal.cells.comparison import Choice, Comparison
+from shoal.cells.frontier import Progress, frontier
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.plan_file import PlanDocument, described, document_of, met
 from shoal.cells.planner import make_plan
@@ -19,26 +22,21 @@ from shoal.cells.simulation import compare_methods
 from shoal.cells.table import plan_table
 from shoal.cells.text import describe, summary
 from shoal.cells.typical_error import typical_errors
+from shoal.cells.weights import Floats
 from shoal.data.occupancy import Counts
 from shoal.data.records import Records
+from shoal.data.value_lattice import Bounds
 from shoal.errors import InputError
 from shoal.files import tables
+from shoal.privacy.budget import Amount
 from shoal.privacy.events import event_of
+from shoal.privacy.ledger import Ledger
+from shoal.privacy.noise import Simulated
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import pandas as pd
     import pyarrow as pa
     from dp_accounting.dp_event import DpEvent
-
-    from shoal.cells.assumptions import Distribution
-    from shoal.cells.comparison import Choice, Comparison, Progress
-    from shoal.cells.weights import Floats
-    from shoal.data.value_lattice import Bounds
-    from shoal.privacy.budget import Amount
-    from shoal.privacy.ledger import Ledger
-    from shoal.privacy.noise import Simulated
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -5,28 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.cells import allocation
-from shoal.cells.accounting import Cost, ReleasedStatistics
-from shoal.cells.cell_statistics import Variance
-from shoal.cells.decision import check_counts, check_decision, importance
+from shoal.cells.accounting import MEAN_AND_VARIANCE, Cost, ReleasedStatistics
+from shoal.cells.cell_statistics import Statistic, Variance
+from shoal.cells.decision import STATUS, Decision, Status, check_counts, importance
 from shoal.cells.optimal.variance import gap as optimal_gap
+from shoal.cells.request import Request
 from shoal.cells.user_vectors import ball_of
-from shoal.cells.weights import FINE
+from shoal.cells.weights import FINE, Floats, Ints, Parameters, Weights
+from shoal.data.occupancy import Counts
+from shoal.data.value_lattice import Bounds, Lattice
+from shoal.errors import InputError
+from shoal.privacy.accounting import Losses
 from shoal.privacy.budget import Budget, round_up
+from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS
 from shoal.theory import gaussian, laplace, limits, variance
 
-if TYPE_CHECKING:
-    from shoal.cells.cell_statistics import Statistic
-    from shoal.cells.decision import Decision, Status
-    from shoal.cells.request import Request
-    from shoal.cells.weights import Floats, Ints, Parameters, Weights
-    from shoal.data.occupancy import Counts
-    from shoal.data.value_lattice import Bounds, Lattice
-    from shoal.privacy.accounting import Losses
+# Numbers have up to 2^63 lattice steps of this much of a range of 1e100; of means, their squares.
+_MOST_SCALE, _MOST_DUAL = 2.0**100, 2.0**400
+# Sums of weights are of floating-point numbers.
+_FULL = 1 + 2.0**-20
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +51,7 @@ class PlanFacts:
 
     def __post_init__(self) -> None:
         check_counts(self.counts, self.request, self.decision.method)
-        check_decision(self)
+        _check_decision(self)
 
     @property
     def lattice(self) -> Lattice:
@@ -338,3 +339,54 @@ class PlanFacts:
     def importance(self) -> Floats:
         """Public weight of each released cell, 1 where none was asked for."""
         return importance(self.counts, self.released, self.request.weights)
+
+
+def _check_decision(plan: PlanFacts) -> None:
+    """Refuses a decision whose loss, or whose sums, would not be exact; it may be from a file."""
+    chosen, method, cells = plan.decision, plan.decision.method, len(plan.released)
+    numbers = sum(each.parts for each in plan.statistics) * cells
+    sound = (
+        cells > 0
+        and len(plan.status) == plan.counts.n_cells
+        and set(plan.status) <= set(STATUS)
+        and 1 <= chosen.bits < MOST_BITS
+        and (not chosen.joint or set(MEAN_AND_VARIANCE) <= set(plan.statistics))
+        and (not chosen.gaussian or (method.takes_delta and plan.request.delta > 0))
+        and (not method.means_alone or plan.request.statistics == ("mean",))
+        and method.check(chosen.parameters, plan.counts, plan.released, plan.lattice.bits)
+        and _positive(chosen.scale, numbers)
+        and _positive(chosen.selection_scale, method.range.selections(chosen.parameters, cells))
+        and (chosen.targets is None or _positive(chosen.targets, cells))
+        and (method.planner == "optimal") == (chosen.targets is not None)
+        and (chosen.duals is None or _priced(chosen.duals, plan.counts.n_users))
+        and (not method.range.of_vectors or _in_the_ball(plan))
+    )
+    if not sound:
+        raise InputError("a decision that no plan has", "make the plan again with shoal.plan")
+    top = 1 << (plan.lattice.bits + FINE)
+    finest = float(chosen.scale.min()) / method.range.largest_zoom(chosen.parameters, top)
+    # Without room on the lattice the noise would have to look at the number it hides.
+    if 2.0**chosen.bits > LARGEST_STEPS * finest:
+        raise InputError(
+            f"noise on a lattice of {chosen.bits} bits that does not fit 61",
+            "ask for a smaller epsilon: numbers and noise have to stay below 2^61 steps",
+        )
+
+
+def _positive(values: Floats, size: int) -> bool:
+    return values.shape == (size,) and bool(((values > 0) & (values <= _MOST_SCALE)).all())
+
+
+def _priced(duals: Floats, users: int) -> bool:
+    return duals.shape == (users,) and bool(
+        (duals >= 0).all() and 0 < float(duals.max()) <= _MOST_DUAL
+    )
+
+
+def _in_the_ball(plan: PlanFacts) -> bool:
+    """Whether nobody's weights over the noise leave the ball: then no sum of a vector overflows."""
+    weights, power = plan.weights, plan.numbers.power
+    step = plan.decision.scale[weights.cell] * 2.0**-plan.decision.bits
+    reach = weights.weight / weights.total[weights.cell] / step
+    norm = np.bincount(weights.user, reach**power) ** (1 / power)
+    return float(norm.max()) <= ball_of(plan.parameters) * _FULL

@@ -6,8 +6,9 @@ plans again nor looks at them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer
@@ -17,16 +18,12 @@ from shoal.cells.decision import Decision, Status
 from shoal.cells.methods import method_of
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.request import Request
+from shoal.cells.weights import Floats
 from shoal.data.occupancy import Counts
 from shoal.documents.model import Integers, Model, Numbers
 from shoal.errors import DocumentError, InputError
 from shoal.privacy.budget import from_text
 from shoal.release.question import Question
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from shoal.cells.weights import Floats
 
 Noise = Literal["discrete laplace", "discrete gaussian"]
 SCHEMA, KIND, MANIFEST_SCHEMA = "shoal.plan/4", "cells", "shoal.manifest/5"

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 
+from shoal.cells.estimates import Estimates
+from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.typical_error import typical_errors
 from shoal.cells.weights import largest
 from shoal.errors import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from shoal.cells.estimates import Estimates
-    from shoal.cells.plan_facts import PlanFacts
 
 # Of a cell's records: whoever owns so many decides what the cell's mean is.
 _HEAVY = 0.25

@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.allocation import given_up
+from shoal.cells.allocation import Problem, given_up
 from shoal.cells.by_cell import by_cell
 from shoal.cells.clip_user import clip_user_plan
 from shoal.cells.decision import Task, check_counts, public_status
 from shoal.cells.largest_error import most_cells
-from shoal.cells.methods import method_of
+from shoal.cells.methods import Planner, method_of
 from shoal.cells.objective import choose
 from shoal.cells.optimal.plan import optimal
+from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.request import MIDPOINT_ERROR, Request
 from shoal.cells.shared_noise import shared_noise
 from shoal.cells.user_clipped import user_clipped
+from shoal.cells.weights import Ints
+from shoal.data.occupancy import Counts
+from shoal.data.value_lattice import Bounds
 from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from shoal.cells.allocation import Problem
-    from shoal.cells.methods import Planner
-    from shoal.cells.plan_facts import PlanFacts
-    from shoal.cells.weights import Ints
-    from shoal.data.occupancy import Counts
-    from shoal.data.value_lattice import Bounds
-    from shoal.privacy.budget import Amount
+from shoal.privacy.budget import Amount
 
 _PLANNERS: dict[Planner, Callable[[Task], PlanFacts]] = {
     "shared": shared_noise,

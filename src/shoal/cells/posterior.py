@@ -10,23 +10,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from shoal.cells.cell_statistics import Mean
+from shoal.cells.estimates import Estimates
+from shoal.cells.weights import Floats, Ints
 from shoal.checks import check_confidence
 from shoal.theory import scale_mixture, shrinkage
 from shoal.theory.label_effects import fitted_without, predicted, useful_columns
 from shoal.theory.scale_mixture import Mixture
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from shoal.cells.estimates import Estimates
-    from shoal.cells.weights import Floats, Ints
 
 # Cells that say something of each other; that show how far cells spread; and that say what cells
 # have in common about as surely as noise is known; at least.

@@ -8,19 +8,45 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.ranges import Interval, ends
-from shoal.cells.weights import FINE, SHARE, add
-
-if TYPE_CHECKING:
-    from shoal.cells.cell_statistics import Fractions
-    from shoal.cells.weights import Ints, Weights
-    from shoal.data.aggregate import Aggregate
+from shoal.cells.cell_statistics import Fractions
+from shoal.cells.weights import FINE, SHARE, Ints, Weights, add
+from shoal.data.aggregate import Aggregate
 
 _HALF, _HALF_OF_PRODUCT = 26, 20
+
+
+@dataclass(frozen=True, eq=False)
+class Interval:
+    """Where what counts in each cell was clipped, in ticks over 2^FINE; public once selected."""
+
+    low: Ints
+    high: Ints
+
+    @property
+    def width(self) -> Ints:
+        """High - low."""
+        return self.high - self.low
+
+
+def ends(weights: Weights, chosen: Interval) -> tuple[Ints, Ints]:
+    """Returns where the mean of each member is clipped.
+
+    Widened, lighter users have the range times heaviest weight over own weight around its middle,
+    so that weight times width stays at most that of the heaviest; with windows, their part of it.
+    """
+    cell = weights.cell
+    if weights.window is not None:
+        near, whole = weights.window
+        half = chosen.width[cell] * near // (2 * whole)
+    elif weights.widened:
+        half = chosen.width[cell] * weights.heaviest[cell] // (2 * weights.weight)
+    else:
+        return chosen.low[cell], chosen.high[cell]
+    middle = (chosen.low + chosen.high)[cell] // 2
+    return middle - half, middle + half
 
 
 @dataclass(frozen=True, eq=False)

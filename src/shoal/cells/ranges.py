@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from shoal.cells.weights import add, by_cell, largest
+from shoal.cells.private_sums import Interval, PrivateMeans, ends
+from shoal.cells.weights import Floats, Ints, Parameters, Weights, add, by_cell, largest
 from shoal.privacy import permute_and_flip as selection
+from shoal.privacy.noise import Noise
 from shoal.privacy.permute_and_flip import UNIT
-
-if TYPE_CHECKING:
-    from shoal.cells.private_sums import PrivateMeans
-    from shoal.cells.weights import Floats, Ints, Parameters, Weights
-    from shoal.privacy.noise import Noise
 
 # One user counts for this much in a score that all cells share.
 USER = 1 << 16
@@ -35,37 +32,6 @@ _MOST, _FIND, _LEAST = 0.5, 0.28, 1e-6
 _LEAST_HALVINGS = 2
 # The best candidate stands out from all others together by this, in logarithms.
 _MARGIN = 4.5
-
-
-@dataclass(frozen=True, eq=False)
-class Interval:
-    """Where what counts in each cell was clipped, in ticks over 2^FINE; public once selected."""
-
-    low: Ints
-    high: Ints
-
-    @property
-    def width(self) -> Ints:
-        """High - low."""
-        return self.high - self.low
-
-
-def ends(weights: Weights, chosen: Interval) -> tuple[Ints, Ints]:
-    """Returns where the mean of each member is clipped.
-
-    Widened, lighter users have the range times heaviest weight over own weight around its middle,
-    so that weight times width stays at most that of the heaviest; with windows, their part of it.
-    """
-    cell = weights.cell
-    if weights.window is not None:
-        near, whole = weights.window
-        half = chosen.width[cell] * near // (2 * whole)
-    elif weights.widened:
-        half = chosen.width[cell] * weights.heaviest[cell] // (2 * weights.weight)
-    else:
-        return chosen.low[cell], chosen.high[cell]
-    middle = (chosen.low + chosen.high)[cell] // 2
-    return middle - half, middle + half
 
 
 def range_bias(weights: Weights, chosen: Interval, top: int) -> Floats:

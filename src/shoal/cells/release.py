@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -16,12 +17,15 @@ from shoal.cells.estimates import Estimates
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.plan_file import KIND, Manifest, PlanDocument, question_of
 from shoal.cells.plan_warnings import heavy_user_warnings, release_warnings
-from shoal.cells.ranges import Interval
+from shoal.cells.private_sums import Interval
+from shoal.data.occupancy import Counts
 from shoal.data.records import Records
 from shoal.errors import DataError, InputError
 from shoal.files import tables
+from shoal.files.text_table import TextTable
 from shoal.privacy.budget import Budget, show
 from shoal.privacy.ledger import Ledger
+from shoal.privacy.noise import Noise, Simulated
 from shoal.privacy.unit import unit_of_column
 from shoal.release import release
 from shoal.release.draw import release as deliver
@@ -29,15 +33,9 @@ from shoal.release.manifest import CONFIDENCE
 from shoal.release.release import damaged
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import pandas as pd
     import polars as pl
     import pyarrow as pa
-
-    from shoal.data.occupancy import Counts
-    from shoal.files.text_table import TextTable
-    from shoal.privacy.noise import Noise, Simulated
 
 _SHOWN = 12
 

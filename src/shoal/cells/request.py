@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from shoal import checks
 from shoal.cells import cell_statistics
-from shoal.cells.methods import METHODS, checked_settings, method_of
+from shoal.cells.cell_statistics import Statistic
+from shoal.cells.methods import METHODS, Method, checked_settings, method_of
 from shoal.data.value_lattice import MOST_BITS, Bounds, Lattice
 from shoal.documents.model import Model, checked
 from shoal.errors import InputError
 from shoal.privacy.budget import Budget, check_epsilon
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shoal.cells.cell_statistics import Statistic
-    from shoal.cells.methods import Method
 
 Objective = Literal["typical", "worst_case"]
 KnownRange = Literal["tight", "loose"]

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from shoal.cells import allocation
 from shoal.cells.accounting import MEAN_AND_VARIANCE, Cost, ReleasedStatistics
+from shoal.cells.allocation import Allocation
+from shoal.cells.cell_statistics import Statistic
+from shoal.cells.decision import Task
 from shoal.cells.largest_error import within
 from shoal.cells.plan_facts import PlanFacts
-from shoal.cells.request import MIDPOINT_ERROR
-from shoal.cells.weights import every_record
+from shoal.cells.request import MIDPOINT_ERROR, Request
+from shoal.cells.weights import Floats, Parameters, every_record
 from shoal.errors import InputError
 from shoal.privacy.noise_lattice import lattice_bits
-
-if TYPE_CHECKING:
-    from shoal.cells.allocation import Allocation
-    from shoal.cells.cell_statistics import Statistic
-    from shoal.cells.decision import Task
-    from shoal.cells.request import Request
-    from shoal.cells.weights import Floats, Parameters
 
 _ALLOCATIONS = {
     "uniform": allocation.uniform,

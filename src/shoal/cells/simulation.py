@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from shoal import checks
-from shoal.cells.assumptions import NAIVE, usual
-from shoal.cells.comparison import Comparison, Row, checked_choice, label
+from shoal.cells.assumptions import NAIVE, Distribution, usual
+from shoal.cells.comparison import Choice, Comparison, Row, checked_choice, label
 from shoal.cells.draw import draw, exact_numbers
 from shoal.cells.estimates import Estimates
 from shoal.cells.methods import METHODS
+from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.planner import plan_means
 from shoal.cells.posterior import values_of
+from shoal.cells.weights import Floats
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
-from shoal.privacy.budget import check_epsilon
+from shoal.privacy.budget import Amount, check_epsilon
 from shoal.privacy.noise import Simulated
 from shoal.release.manifest import CONFIDENCE
 from shoal.theory import laplace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from shoal.cells.assumptions import Distribution
-    from shoal.cells.comparison import Choice
-    from shoal.cells.plan_facts import PlanFacts
-    from shoal.cells.weights import Floats
-    from shoal.privacy.budget import Amount
 
 COMPARED = (
     "user_clipped", "adaptive", "balanced", "array_averaging", "opt_array_averaging", "levy",

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from shoal.cells.cell_statistics import Mean, Variance
+from shoal.cells.estimates import Estimates
 from shoal.cells.left_out import reasons
-from shoal.cells.posterior import pooled, values_of
+from shoal.cells.plan_facts import PlanFacts
+from shoal.cells.posterior import Values, pooled, values_of
 from shoal.cells.typical_error import SPREAD, typical_errors, typical_half_widths
+from shoal.cells.weights import Floats, Ints
 from shoal.files.text_table import TextTable, first_rows
-
-if TYPE_CHECKING:
-    from shoal.cells.estimates import Estimates
-    from shoal.cells.plan_facts import PlanFacts
-    from shoal.cells.posterior import Values
-    from shoal.cells.weights import Floats, Ints
 
 
 def make_table(numbers: Estimates, confidence: float) -> pa.Table:

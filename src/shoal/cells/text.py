@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 
 from shoal import checks
 from shoal.cells.cell_statistics import Mean
 from shoal.cells.largest_error import part_of_range
+from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.plan_warnings import plan_warnings
 from shoal.cells.request import MIDPOINT_ERROR
 from shoal.cells.table import plan_table
@@ -17,11 +18,6 @@ from shoal.cells.typical_error import SPREAD
 from shoal.errors import printable
 from shoal.files.text_table import TextTable, text_of
 from shoal.privacy.budget import show
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from shoal.cells.plan_facts import PlanFacts
 
 COLUMNS = ("cell", "users", "records", "typical error", "95% interval", "certified error", "status")
 _SHOWN, _DEAREST = 12, 3

@@ -6,21 +6,19 @@ tenths between users, the rest between a user's records, normal. No record is re
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
+from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.posterior import values_of
+from shoal.cells.weights import Floats
 from shoal.data.aggregate import Aggregate
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
 from shoal.release.manifest import CONFIDENCE
-
-if TYPE_CHECKING:
-    from shoal.cells.plan_facts import PlanFacts
-    from shoal.cells.weights import Floats
 
 # Parts of the variance between cells, and between users.
 CELLS, USERS = 0.3, 0.4

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.cells import caps
 from shoal.cells.accounting import Cost, ReleasedStatistics
 from shoal.cells.allocation import balanced
+from shoal.cells.decision import Task
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.ranges import USER
 from shoal.cells.typical_error import typical_errors
 from shoal.cells.user_vectors import LARGEST_BALL, NO_SELECTION
-from shoal.cells.weights import capped, largest_counts, members
+from shoal.cells.weights import Floats, Ints, Parameters, Weights, capped, largest_counts, members
 from shoal.errors import InputError
 from shoal.privacy.noise_lattice import lattice_bits, round_scale
 from shoal.theory import gaussian as gaussian_noise
 from shoal.theory import user_clipping
-from shoal.theory.user_clipping import RADII, balancing_users, clipped_users, split
-
-if TYPE_CHECKING:
-    from shoal.cells.decision import Task
-    from shoal.cells.weights import Floats, Ints, Parameters, Weights
-    from shoal.theory.user_clipping import Split
+from shoal.theory.user_clipping import RADII, Split, balancing_users, clipped_users, split
 
 _ROUNDS, _FINER = 4, 8
 # Of the noise's loss, what a first round has, with Laplace noise and with Gaussian noise.

@@ -11,21 +11,18 @@ Source: docs/theory/user-clipped.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from shoal.cells.ranges import USER, Interval, Range, centre_of
+from shoal.cells.private_sums import Interval, PrivateMeans
+from shoal.cells.ranges import USER, Range, centre_of
+from shoal.cells.weights import Floats, Ints, Parameters, Weights
+from shoal.privacy.noise import Noise
 from shoal.theory.projections import L1, L2, Ball
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from shoal.cells.private_sums import PrivateMeans
-    from shoal.cells.weights import Floats, Ints, Parameters, Weights
-    from shoal.privacy.noise import Noise
 
 LARGEST_BALL = 1 << 46
 # Ranks are cut here, so that scores in 1/USER of a user stay whole 64-bit numbers.

@@ -10,28 +10,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from shoal import checks
 from shoal.cells.draw import to_steps
-from shoal.cells.one_cell import numbers_of, one_estimate
+from shoal.cells.one_cell import Users, numbers_of, one_estimate
+from shoal.cells.weights import Floats, Ints
 from shoal.checks import check_confidence, different
 from shoal.data import keys
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import DataError, InputError
-from shoal.privacy.budget import check_epsilon, round_up
-from shoal.privacy.noise import LARGEST_STEPS, source_of
+from shoal.privacy.budget import Amount, check_epsilon, round_up
+from shoal.privacy.noise import LARGEST_STEPS, Noise, Simulated, source_of
 from shoal.theory import laplace, limits
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from shoal.cells.one_cell import Users
-    from shoal.cells.weights import Floats, Ints
-    from shoal.privacy.budget import Amount
-    from shoal.privacy.noise import Noise, Simulated
 
 # Rounding to lattice steps costs a millionth of epsilon.
 _OVERHEAD_BITS = 20

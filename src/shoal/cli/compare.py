@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from shoal import Counts, Normal
 from shoal.cli.options import Bounds, Data, Force, Json, show, show_json, working
 from shoal.cli.outputs import check_places
-
-if TYPE_CHECKING:
-    from shoal import Counts, Normal
 
 
 def compare(

@@ -8,18 +8,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
+from shoal import Ledger, Plan, Records, Release
 from shoal.cli.options import Force, show, working
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from shoal import Ledger, Plan, Records, Release
-    from shoal.errors import ShoalError
+from shoal.errors import ShoalError
 
 # The default, every record with balanced noise, and the paper's noise.
 _PLANS: dict[str, dict[str, Any]] = {

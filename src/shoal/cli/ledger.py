@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from shoal.cli.options import Json, show, show_json
-
-if TYPE_CHECKING:
-    from shoal.privacy.budget import Budget
-    from shoal.privacy.ledger import Entry, State
+from shoal.privacy.budget import Budget
+from shoal.privacy.ledger import Entry, State
 
 app = typer.Typer(
     help="Create, show and verify the ledger of a data set.",

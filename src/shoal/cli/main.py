@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from importlib.metadata import entry_points, version
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.exceptions import TyperException
@@ -25,9 +26,6 @@ from shoal.cli import (
 from shoal.cli.options import show
 from shoal.cli.pairs import misspelt
 from shoal.errors import MissingPartError, ShoalError, ShoalWarning, one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 FAILED = 2
 # What Typer makes of Ctrl-C.

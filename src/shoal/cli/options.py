@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import typer
 
 from shoal.cli import streams
 from shoal.errors import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from shoal.privacy.ledger import Entry
+from shoal.privacy.ledger import Entry
 
 FILES = (
     "a Parquet or CSV file (also .csv.gz, .csv.zst), a pattern of files in quotes, or a folder of "

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _BETWEEN = re.compile(r"[\s,;:]+")
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from shoal import Plan
 from shoal.cli.options import (
     MOST_SHOWN,
     Bounds,
@@ -20,9 +21,6 @@ from shoal.cli.options import (
 )
 from shoal.cli.outputs import check_places
 from shoal.cli.progress import bar
-
-if TYPE_CHECKING:
-    from shoal import Plan
 
 
 def plan(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -25,9 +25,7 @@ from shoal.cli.options import (
     working,
 )
 from shoal.cli.outputs import check_places, delivering
-
-if TYPE_CHECKING:
-    from shoal.trials import PrivateTrial
+from shoal.trials import PrivateTrial
 
 app = typer.Typer(
     help="Randomised experiments: plan, release private outcomes, estimate effects.",

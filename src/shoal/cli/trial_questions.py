@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,13 +26,10 @@ from shoal.cli.options import (
     working,
 )
 from shoal.cli.outputs import check_places, delivering
+from shoal.trials import Questions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import pyarrow as pa
-
-    from shoal.trials import Questions
 
 Treatment = Annotated[str, typer.Option(help="Column of the arm. Public.")]
 Regression = Annotated[

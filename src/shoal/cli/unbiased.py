@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -25,11 +25,9 @@ from shoal.cli.options import (
 )
 from shoal.cli.outputs import check_places, delivering
 from shoal.cli.unbiased_data import counted, numbers, read, user_values
-
-if TYPE_CHECKING:
-    from shoal.means.recommend import Recommendation
-    from shoal.theory.clipping import Moments
-    from shoal.unbiased import UnbiasedPlan
+from shoal.means.recommend import Recommendation
+from shoal.theory.clipping import Moments
+from shoal.unbiased import UnbiasedPlan
 
 app = typer.Typer(
     help="Means of values without bounds: compare estimators, plan, release, lower bounds.",

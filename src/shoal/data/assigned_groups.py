@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from shoal import checks
 from shoal.data import keys
-from shoal.data.assignment import key_column
+from shoal.data.assignment import Assignment, key_column
 from shoal.errors import DataError, InputError
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.data.assignment import Assignment
-
-    Whole = NDArray[np.int64]
-
+Whole = NDArray[np.int64]
 FEWEST_GROUPS = 2
 
 

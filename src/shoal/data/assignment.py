@@ -5,18 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from shoal import checks, documents
 from shoal.data import keys
 from shoal.errors import DataError, DocumentError, InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _FEWEST_ARMS, _MOST_ARMS = 2, 64
 _MOST_NUMBER = 2**63 - 1

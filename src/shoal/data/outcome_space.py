@@ -5,21 +5,17 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import checks
 from shoal.checks import is_object_column
 from shoal.errors import DataError, InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 FEWEST_LEVELS, MOST_LEVELS = 2, 256
 ROUNDINGS = ("random", "nearest")

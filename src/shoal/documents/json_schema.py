@@ -10,19 +10,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from shoal.documents.strict_json import Document
 from shoal.errors import DocumentError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shoal.documents.strict_json import Document
-
-    Test = Callable[[Any], bool]
-
+Test = Callable[[Any], bool]
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
     "array": (list,),

@@ -5,16 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.documents.strict_json import Document
 from shoal.errors import DocumentError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.documents.strict_json import Document
 
 _TYPES = ("<u1", "<u2", "<u4", "<u8")
 _PARTS = {"type", "length", "data"}

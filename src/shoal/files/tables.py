@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +12,6 @@ from shoal import checks, files
 from shoal.errors import InputError, MissingPartError
 
 if TYPE_CHECKING:
-    import os
-
     import pandas as pd
     import polars as pl
     import pyarrow as pa

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from shoal.checks import keywords
-from shoal.means.one_value_per_user import UserValues
+from shoal.means.estimate import UnbiasedEstimate
+from shoal.means.one_value_per_user import Users, UserValues
 from shoal.means.plan import plan
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import ArrayLike
-
-    from shoal.means.estimate import UnbiasedEstimate
-    from shoal.means.one_value_per_user import Users
-    from shoal.privacy.budget import Amount
-    from shoal.privacy.ledger import Ledger
-    from shoal.privacy.noise import Simulated
-    from shoal.theory.clipping import Moment
+from shoal.privacy.budget import Amount
+from shoal.privacy.ledger import Ledger
+from shoal.privacy.noise import Simulated
+from shoal.theory.clipping import Moment
 
 
 class Options(TypedDict, total=False):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from shoal import documents
 from shoal.errors import DocumentError, InputError
+from shoal.means.estimators.base import Estimator
 from shoal.means.estimators.clipped import Clipped
 from shoal.means.estimators.coarse import Coarse
 from shoal.means.estimators.grid import Grid
@@ -24,11 +26,6 @@ from shoal.means.request import METHODS, Request
 from shoal.privacy.budget import Budget, from_text
 from shoal.release.manifest import CONFIDENCE
 from shoal.theory.clipping import Moment, moments_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from shoal.means.estimators.base import Estimator
 
 SCHEMA = "shoal.unbiased-plan/1"
 KIND = "mean"

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from shoal import documents
 from shoal.means import document as plan_document
-from shoal.means.estimators.base import Drawn
+from shoal.means.estimators.base import Drawn, Estimator
 from shoal.means.estimators.normal import CERTIFIED, NORMAL
 from shoal.means.plan_facts import UnbiasedFacts
 from shoal.means.results import from_results
 from shoal.privacy.budget import Budget
 from shoal.release import release
 from shoal.release.manifest import CONFIDENCE
-
-if TYPE_CHECKING:
-    from shoal import documents
-    from shoal.means.estimators.base import Estimator
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from shoal.checks import different, private_numbers
 from shoal.data import keys
@@ -13,12 +15,9 @@ from shoal.errors import DataError
 from shoal.means.estimators.grid import saturated
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pyarrow as pa
-    from numpy.typing import ArrayLike, NDArray
 
-    Users: TypeAlias = "Sequence[Any] | NDArray[Any] | pa.Array[Any]"
+Users: TypeAlias = "Sequence[Any] | NDArray[Any] | pa.Array[Any]"
 
 # Sums of whole numbers are exact to 2^53, doubles are multiples of 2^-1074.
 _EXACT, _FINEST, _PARTS = 52, -1074, 3

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from shoal import documents
+from shoal.means.plan import UnbiasedPlan
 from shoal.means.request import METHODS
-
-if TYPE_CHECKING:
-    from shoal import documents
-    from shoal.means.plan import UnbiasedPlan
 
 CLIPPED, SAMPLED, RESIDUAL, SYMMETRIC = METHODS
 _NEEDS = {

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from shoal import checks, documents, files
 from shoal.means import document as plan_document
+from shoal.means.estimate import UnbiasedEstimate
 from shoal.means.estimators.normal import CERTIFIED, INTERVALS, NORMAL
+from shoal.means.one_value_per_user import Users
 from shoal.means.plan_facts import UnbiasedFacts
 from shoal.means.release import release_mean
 from shoal.means.request import METHODS, Request, counts_of, refuse_publishing
-from shoal.privacy.budget import Budget, show
+from shoal.privacy.budget import Amount, Budget, show
+from shoal.privacy.ledger import Ledger
+from shoal.privacy.noise import Simulated
 from shoal.release.manifest import CONFIDENCE
-from shoal.theory.clipping import moments_of
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from shoal.means.estimate import UnbiasedEstimate
-    from shoal.means.one_value_per_user import Users
-    from shoal.privacy.budget import Amount
-    from shoal.privacy.ledger import Ledger
-    from shoal.privacy.noise import Simulated
-    from shoal.theory.clipping import Moment
+from shoal.theory.clipping import Moment, moments_of
 
 
 @dataclass(frozen=True, eq=False)

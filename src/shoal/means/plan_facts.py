@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from fractions import Fraction
+from typing import Any, Self
 
 from shoal import documents
 from shoal.checks import check_confidence
@@ -16,9 +17,6 @@ from shoal.means.estimators.normal import check_level
 from shoal.means.request import Request
 from shoal.privacy.budget import Budget, round_up
 from shoal.release.manifest import CONFIDENCE
-
-if TYPE_CHECKING:
-    from fractions import Fraction
 
 
 @dataclass(frozen=True, eq=False)

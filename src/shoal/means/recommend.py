@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from shoal import checks
+from numpy.typing import NDArray
+
+from shoal import checks, documents
 from shoal.errors import InputError
 from shoal.files.text_table import aligned
 from shoal.means.estimators.clipped import check_interval
 from shoal.means.options import CLIPPED, PUBLISHES, RESIDUAL, SAMPLED, SYMMETRIC, Option
-from shoal.means.plan import plan
+from shoal.means.plan import UnbiasedPlan, plan
 from shoal.means.request import PUBLISHING, Request, counts_of
-from shoal.privacy.budget import Budget, check_epsilon
+from shoal.privacy.budget import Amount, Budget, check_epsilon
 from shoal.theory import clipping
+from shoal.theory.clipping import Moment, Moments
 from shoal.theory.trilemma import trilemma
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from fractions import Fraction
-
     import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from shoal import documents
-    from shoal.means.plan import UnbiasedPlan
-    from shoal.privacy.budget import Amount
-    from shoal.theory.clipping import Moment, Moments
 
 _MOST_RELEASES = 2**30
 _LEAST_MARGIN, _MOST_MARGIN = 2.0**-10, 2.0**30

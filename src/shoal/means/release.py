@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from shoal import checks
+from shoal import checks, documents
 from shoal.errors import DataError, InputError
 from shoal.means.document import KIND
 from shoal.means.estimate import UnbiasedEstimate
 from shoal.means.estimators.base import Drawn
 from shoal.means.estimators.symmetric import Symmetric
-from shoal.means.one_value_per_user import UserValues
+from shoal.means.one_value_per_user import Users, UserValues
+from shoal.means.plan_facts import UnbiasedFacts
 from shoal.means.request import PUBLISHING
 from shoal.means.results import to_results
+from shoal.privacy.ledger import Ledger
+from shoal.privacy.noise import Noise, Simulated
 from shoal.privacy.unit import printed_text, unit_of_values
 from shoal.release.draw import release
 from shoal.release.manifest import CONFIDENCE
 from shoal.release.question import Question
-
-if TYPE_CHECKING:
-    import os
-
-    from numpy.typing import ArrayLike
-
-    from shoal import documents
-    from shoal.means.one_value_per_user import Users
-    from shoal.means.plan_facts import UnbiasedFacts
-    from shoal.privacy.ledger import Ledger
-    from shoal.privacy.noise import Noise, Simulated
 
 _MOST_HALF = 2.0**900
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import checks
 from shoal.errors import InputError
+from shoal.means.estimators.base import Estimator
 from shoal.means.estimators.calibrate import SearchRequest, best
 from shoal.means.estimators.clipped import Clipped, check_interval
 from shoal.means.estimators.normal import CERTIFIED, INTERVALS, NORMAL
@@ -17,14 +18,8 @@ from shoal.means.estimators.residual import Residual
 from shoal.means.estimators.sampled import Chance, Sampled
 from shoal.means.estimators.symmetric import Symmetric
 from shoal.means.estimators.weights import MOST_WEIGHT, Weights
-from shoal.privacy.budget import check_epsilon
+from shoal.privacy.budget import Budget, check_epsilon
 from shoal.theory import clipping
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.means.estimators.base import Estimator
-    from shoal.privacy.budget import Budget
 
 METHODS: dict[str, type[Estimator]] = {
     kind.name: kind for kind in (Clipped, Sampled, Residual, Symmetric)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from shoal import documents
 from shoal.means.estimators.base import Drawn
 from shoal.means.estimators.normal import Squares
 from shoal.means.estimators.symmetric import Symmetric
+from shoal.means.plan_facts import UnbiasedFacts
 from shoal.privacy.budget import from_text
 from shoal.release.manifest import CONFIDENCE
 from shoal.release.release import damaged
-
-if TYPE_CHECKING:
-    from shoal import documents
-    from shoal.means.plan_facts import UnbiasedFacts
 
 
 def to_results(plan: UnbiasedFacts, drawn: Drawn) -> documents.Document:

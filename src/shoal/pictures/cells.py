@@ -12,10 +12,10 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 from shoal.cells.cell_statistics import Mean
-from shoal.cells.comparison import GUESS, JOINT_BOUND, LOWER_BOUND, Comparison
-from shoal.cells.comparison_text import over
+from shoal.cells.comparison import JOINT_BOUND, LOWER_BOUND, Comparison, over
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.release import Release
+from shoal.cells.request import MIDPOINT_ERROR
 from shoal.cells.typical_error import CELLS, SPREAD, typical_errors
 from shoal.data.occupancy import Counts
 from shoal.pictures import shapes
@@ -200,7 +200,7 @@ def _draw_curves(found: Comparison[PlanFacts]) -> Figure:
                 name = method if certified else f"{method}: only noise, not certified"
                 shapes.curve(axis, losses, errors, name, at, "-" if certified else ":")
         if not drawn:
-            axis.axhspan(GUESS, 4 * GUESS, color=PALE, zorder=0, label="no better than guessing")
+            axis.axhspan(MIDPOINT_ERROR, 2, color=PALE, zorder=0, label="no better than guessing")
         axis.set(xlabel="privacy loss epsilon, in total", ylabel=label)
         shapes.logarithmic(axis, "x")
         shapes.logarithmic(axis, "y")

@@ -11,28 +11,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 import time
 import uuid
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from random import random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal import checks
 from shoal.documents import LEDGER_ENDING as ENDING
 from shoal.errors import BudgetError, InputError, LedgerError, ShoalError
-from shoal.privacy.budget import Budget, from_text
+from shoal.privacy.budget import Amount, Budget, from_text
 from shoal.privacy.unit import EACH_ROW, checked_name, checked_unit, words
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterator
-
-    from shoal.privacy.budget import Amount
 
 SCHEMA_VERSION = 6
 APPLICATION_ID = 0x53686F61  # "Shoa"

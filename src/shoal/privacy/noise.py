@@ -7,20 +7,17 @@ One release draws ONE vector of discrete Laplace or discrete Gaussian noise with
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
+from opendp.mod import Measurement, Metric
 
 from shoal import checks
 from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-    from opendp.mod import Measurement, Metric
 
 # A number and its noise must fit 64-bit integers with room to spare.
 LARGEST_STEPS = 2**61

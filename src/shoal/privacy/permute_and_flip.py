@@ -8,12 +8,9 @@ NeurIPS 2020, Theorem 1). It is never worse than the exponential mechanism.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 # Scores are whole numbers: one user counts for this much.
 UNIT = 1 << 10

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from shoal import documents
 from shoal.errors import DocumentError, InputError
-from shoal.privacy.ledger import Ledger
-from shoal.privacy.noise import source_of
+from shoal.privacy.ledger import Entry, Ledger
+from shoal.privacy.noise import Noise, Simulated, source_of
 from shoal.privacy.unit import checked_name
 from shoal.release.manifest import make_manifest
-
-if TYPE_CHECKING:
-    import os
-
-    from shoal.privacy.ledger import Entry
-    from shoal.privacy.noise import Noise, Simulated
-    from shoal.release.question import Question
+from shoal.release.question import Question
 
 Drawn = TypeVar("Drawn")
 

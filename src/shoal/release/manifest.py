@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import platform
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from shoal import documents
-    from shoal.release.question import Question
+from shoal import documents
+from shoal.release.question import Question
 
 CONFIDENCE = 0.95
 

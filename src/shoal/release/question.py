@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal import documents
+from shoal.privacy.budget import Budget
 from shoal.privacy.unit import document_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from shoal.privacy.budget import Budget
 
 SCHEMA = "shoal.manifest/4"
 

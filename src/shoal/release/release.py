@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
 from shoal import checks, documents, files
 from shoal.documents.strict_json import strict
 from shoal.errors import DocumentError
-from shoal.privacy.budget import from_text, round_up
+from shoal.privacy.budget import Budget, from_text, round_up
+from shoal.privacy.ledger import Entry
+from shoal.release.draw import Delivered
 from shoal.release.question import SCHEMA
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Mapping
-
-    from shoal.privacy.budget import Budget
-    from shoal.privacy.ledger import Entry
-    from shoal.release.draw import Delivered
 
 PlanT = TypeVar("PlanT")
 Drawn = TypeVar("Drawn")

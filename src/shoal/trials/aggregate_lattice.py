@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import documents
 from shoal.errors import DataError, DocumentError, InputError
 from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS
 from shoal.privacy.noise_lattice import lattice_bits
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from numpy.typing import NDArray
 
 TICK_BITS = 20
 TOP: int = 1 << TICK_BITS

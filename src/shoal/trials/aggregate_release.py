@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from shoal import documents
+from shoal.data.assignment import Assignment
+from shoal.data.outcome_space import Space
 from shoal.errors import DocumentError
+from shoal.privacy.noise import Noise
 from shoal.trials import response
+from shoal.trials.aggregates import Contrast
 from shoal.trials.effects import ClusterEffects, Effect, Inference
 from shoal.trials.few_units import kurtosis, units_that_count, warned_of
 from shoal.trials.histogram import NoisyHistogram
 from shoal.trials.horvitz_thompson import NoisyHorvitzThompson
 from shoal.trials.inference import super_population
-
-if TYPE_CHECKING:
-    from shoal import documents
-    from shoal.data.assignment import Assignment
-    from shoal.data.outcome_space import Space
-    from shoal.privacy.noise import Noise
-    from shoal.trials.aggregates import Contrast
-    from shoal.trials.request import Units
+from shoal.trials.request import Units
 
 KIND = "clusters"
 _ROUNDING = 0

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.trials import normal_laplace, spread, student
 from shoal.trials.aggregate_lattice import pooled, popoviciu
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # Fewer degrees of freedom than one have no useful quantile.
 _LEAST_DEGREES = 1.0

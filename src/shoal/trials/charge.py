@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from shoal.errors import InputError
-from shoal.privacy.budget import Budget
-
-if TYPE_CHECKING:
-    from shoal.privacy.budget import Amount
+from shoal.privacy.budget import Amount, Budget
 
 # Beyond these nothing is protected or nothing can be told, and floating-point numbers end.
 LEAST_EPSILON, MOST_EPSILON = Fraction(1, 10**9), Fraction(10**6)

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import checks
-from shoal.data.outcome_space import FEWEST_LEVELS, MOST_LEVELS, check_space
+from shoal.data.outcome_space import FEWEST_LEVELS, MOST_LEVELS, Space, check_space
 from shoal.errors import InputError
-from shoal.trials.expected import check_expected, kinds_of
+from shoal.trials.expected import Expected, check_expected, kinds_of
 from shoal.trials.parameter_search import Found, Search, is_uniform
+from shoal.trials.parameters import Parameters
 from shoal.trials.predicted import Scene, represent
 
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from numpy.typing import NDArray
-
-    from shoal.data.outcome_space import Space
-    from shoal.trials.expected import Expected
-    from shoal.trials.parameters import Parameters
-
-    Floats = NDArray[np.float64]
-
+Floats = NDArray[np.float64]
 _LEVELS = (2, 3, 4, 5, 6, 8, 11, 16, 24, 32, 64, 128, 256)
 _FEWEST_ARMS = 2
 # More units than any memory holds.

@@ -5,21 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import checks
-from shoal.data.outcome_space import check_space
+from shoal.data.outcome_space import Space, check_space
 from shoal.errors import InputError
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.data.outcome_space import Space
-
-    Floats = NDArray[np.float64]
-
+Floats = NDArray[np.float64]
 SHAPES = ("normal", "binary")
 # Five kinds of clusters match the first nine moments of normal cluster means.
 _KINDS = 5

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.trials.effects import Effect
+from shoal.trials.effects import Effect
 
 # Units of an arm, as far as they count: with fewer, a mean may be far from normal, and its variance
 # is often estimated as next to nothing (docs/theory/inference.md#few-units).

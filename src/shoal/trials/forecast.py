@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from shoal import checks
-from shoal.data.outcome_space import check_space
+from shoal import checks, documents
+from shoal.data.outcome_space import Space, check_space
 from shoal.errors import InputError
+from shoal.privacy.budget import Amount, Budget
 from shoal.trials import student
 from shoal.trials.charge import charge_of
 from shoal.trials.choose import checked_sizes
-from shoal.trials.expected import check_expected
+from shoal.trials.expected import Expected, check_expected
 from shoal.trials.forecast_facts import ForecastFacts
 from shoal.trials.forecast_text import describe
 from shoal.trials.mechanism_forecasts import NAMES, forecasts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pyarrow as pa
-    from numpy.typing import ArrayLike, NDArray
-
-    from shoal import documents
-    from shoal.data.outcome_space import Space
-    from shoal.privacy.budget import Amount, Budget
-    from shoal.trials.expected import Expected
 
 _SHARES = (0.5, 0.5)
 _TINY, _LARGEST = 1e-9, 1e50

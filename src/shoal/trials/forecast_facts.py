@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import checks
-from shoal.privacy.budget import round_up
+from shoal.data.outcome_space import Space
+from shoal.privacy.budget import Budget, round_up
 from shoal.trials import student
+from shoal.trials.expected import Expected
 from shoal.trials.mechanism_forecasts import AGGREGATES, ANSWERS, UNITS, Forecast
 from shoal.trials.parameter_search import TOLERANCE
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.data.outcome_space import Space
-    from shoal.privacy.budget import Budget
-    from shoal.trials.expected import Expected
 
 # What a release may be for.
 EFFECT, CLUSTERS, TABLE = "effect", "clusters", "table"

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from shoal.files.text_table import aligned
 from shoal.privacy.budget import show
-from shoal.trials.forecast_facts import CLUSTERS, EFFECT
-from shoal.trials.mechanism_forecasts import ANSWERS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from shoal.trials.forecast_facts import ForecastFacts
-    from shoal.trials.mechanism_forecasts import Forecast
+from shoal.trials.forecast_facts import CLUSTERS, EFFECT, ForecastFacts
+from shoal.trials.mechanism_forecasts import ANSWERS, Forecast
 
 COLUMNS = ("mechanism", "releases", "standard error", "detectable", "power", "levels")
 _FOR = {

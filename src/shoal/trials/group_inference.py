@@ -6,27 +6,21 @@ Source: docs/theory/inference.md#assigned-groups.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import checks
+from shoal.data.assigned_groups import AssignedGroups
+from shoal.data.assignment import Assignment
 from shoal.errors import InputError, printable
+from shoal.trials.effects import Effect
 from shoal.trials.inference import ROUNDING, UNKNOWN, effects_of, known
 from shoal.trials.spread import Spread
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.data.assigned_groups import AssignedGroups
-    from shoal.data.assignment import Assignment
-    from shoal.trials.effects import Effect
-
-    Floats = NDArray[np.float64]
-
+Floats = NDArray[np.float64]
 UNITS = "units"
 # With fewer groups in an arm, or fewer degrees of freedom, no standard error is reliable.
 FEWEST_GROUPS, FEWEST_DEGREES = 10, 8.5

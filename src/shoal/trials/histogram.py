@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import documents
 from shoal.errors import InputError
+from shoal.privacy.noise import Noise
 from shoal.trials.aggregate_lattice import (
     check_counts,
     check_sizes,
@@ -20,15 +22,7 @@ from shoal.trials.aggregate_lattice import (
     step_variance,
     ticks,
 )
-from shoal.trials.aggregates import Sampling, contrast
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.privacy.noise import Noise
-    from shoal.trials.aggregates import Contrast
+from shoal.trials.aggregates import Contrast, Sampling, contrast
 
 _SIDES = 2
 

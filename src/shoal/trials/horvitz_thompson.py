@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import documents
 from shoal.errors import InputError
+from shoal.privacy.noise import Noise
 from shoal.trials import student
 from shoal.trials.aggregate_lattice import (
     TOP,
@@ -23,16 +25,8 @@ from shoal.trials.aggregate_lattice import (
     step_variance,
     ticks,
 )
-from shoal.trials.aggregates import contrast
+from shoal.trials.aggregates import Contrast, contrast
 from shoal.trials.sampling_numbers import SamplingNumbers
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.privacy.noise import Noise
-    from shoal.trials.aggregates import Contrast
 
 # Shares of epsilon for the sampling variance that are compared, and the outcomes' standard
 # deviation within groups over the width that they are compared at. A wrong guess costs precision.

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from shoal.data.assignment import Assignment
 from shoal.errors import InputError
 from shoal.trials.effects import ClusterEffects, Effect, Inference
 from shoal.trials.spread import Spread, added, between
 from shoal.trials.student import quantile
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from shoal.data.assignment import Assignment
 
 __all__ = [
     "Effect",

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.data.outcome_space import Space
 from shoal.errors import InputError
+from shoal.privacy.budget import Budget
 from shoal.trials.best_table.choice import best_table
 from shoal.trials.choose import choose
-from shoal.trials.expected import kinds_of
+from shoal.trials.expected import Expected, kinds_of
 from shoal.trials.histogram import NoisyHistogram
 from shoal.trials.horvitz_thompson import NoisyHorvitzThompson
+from shoal.trials.parameters import Parameters
 from shoal.trials.predicted import Scene, cluster_weights, represent
 from shoal.trials.questions.effect_noise import noise_of_effects
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.data.outcome_space import Space
-    from shoal.privacy.budget import Budget
-    from shoal.trials.expected import Expected
-    from shoal.trials.parameters import Parameters
 
 UNITS, AGGREGATES, EVERYTHING = "units", "aggregates", "everything"
 ANSWERS, NUMBERS = "answers", "one number"

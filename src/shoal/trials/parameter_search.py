@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
-from shoal.trials.parameters import calibrate
+from shoal.trials.parameters import Parameters, calibrate
+from shoal.trials.predicted import Scene
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from fractions import Fraction
-
-    from numpy.typing import NDArray
-
-    from shoal.trials.parameters import Parameters
-    from shoal.trials.predicted import Scene
-
-    Floats = NDArray[np.float64]
-
+Floats = NDArray[np.float64]
 # Another prior or fewer levels must not be worse than a uniform prior by more than this.
 TOLERANCE = 0.02
 # Floors as parts of 1/K, and shares of epsilon for the histogram.

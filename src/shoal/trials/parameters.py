@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal import checks
 from shoal.errors import InputError
 from shoal.theory.randomised_response import replacement_for, response_epsilon
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # Probabilities are whole numbers of 2^-32: one fair word keeps or replaces, and draws.
 BITS = 32

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.data.outcome_space import Space
 from shoal.theory.randomised_response import given_prior, with_uniform_prior
-from shoal.trials.parameters import ONE
+from shoal.trials.expected import Kinds
+from shoal.trials.parameters import ONE, Parameters
 from shoal.trials.response import prior_of
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.data.outcome_space import Space
-    from shoal.trials.expected import Kinds
-    from shoal.trials.parameters import Parameters
-
-    Floats = NDArray[np.float64]
-
+Floats = NDArray[np.float64]
 # Histogram sizes that stand for all others, and simulated histograms for each size and kind.
 _SIZES, _DRAWS = 6, 24
 # The prediction is a function of its arguments: the same numbers in every run.

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from shoal import documents
+from shoal.privacy.ledger import Ledger
+from shoal.privacy.noise import Noise, Simulated
 from shoal.release.draw import release
+from shoal.trials.request import Units
 from shoal.trials.result import PrivateTrial
-from shoal.trials.stated_effects import to_results
-
-if TYPE_CHECKING:
-    import os
-
-    from shoal import documents
-    from shoal.privacy.ledger import Ledger
-    from shoal.privacy.noise import Noise, Simulated
-    from shoal.trials.request import Units
-    from shoal.trials.stated_effects import Released
-    from shoal.trials.trial_plan import TrialPlan
+from shoal.trials.stated_effects import Released, to_results
+from shoal.trials.trial_plan import TrialPlan
 
 
 class Drawing(Protocol):

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import checks
 from shoal.checks import different
 from shoal.data import keys
-from shoal.data.assignment import enrol
-from shoal.data.outcome_space import check_space
+from shoal.data.assignment import Assignment, enrol
+from shoal.data.outcome_space import Space, check_space
 from shoal.errors import DataError
 from shoal.privacy.unit import printed_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from shoal.data.assignment import Assignment
-    from shoal.data.outcome_space import Space
 
 MISSING = ("refuse", "public")
 

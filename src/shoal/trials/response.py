@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
-from shoal.trials.parameters import BITS, ONE
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.trials.parameters import Parameters
+from shoal.trials.parameters import BITS, ONE, Parameters
 
 _LOW = np.uint64(ONE - 1)
 _SHIFT = np.uint64(BITS)

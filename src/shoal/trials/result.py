@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from dataclasses import dataclass
 from datetime import date
@@ -9,14 +10,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal import checks
+from shoal import checks, documents
 from shoal.checks import check_confidence
 from shoal.data.assigned_groups import groups_of
+from shoal.data.assignment import Assignment
+from shoal.data.outcome_space import Space
 from shoal.errors import InputError, ShoalWarning
 from shoal.files import tables
-from shoal.privacy.budget import show
+from shoal.privacy.budget import Budget, show
 from shoal.release import release
 from shoal.release.manifest import CONFIDENCE
+from shoal.trials.effects import Effect
 from shoal.trials.group_inference import check_one_by_one
 from shoal.trials.stated_effects import Released, from_results, loss_of
 from shoal.trials.table_release import TableRelease
@@ -24,16 +28,8 @@ from shoal.trials.trial_plan import KIND, TrialPlan
 from shoal.trials.unit_release import UnitRelease
 
 if TYPE_CHECKING:
-    import os
-
     import pandas as pd
     import pyarrow as pa
-
-    from shoal import documents
-    from shoal.data.assignment import Assignment
-    from shoal.data.outcome_space import Space
-    from shoal.privacy.budget import Budget
-    from shoal.trials.effects import Effect
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.trials.aggregate_lattice import TOP, pooled, step_variance
 from shoal.trials.aggregates import Sampling
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _PAIR = 2
 

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+from shoal import documents
 from shoal.privacy.budget import Budget, from_text
 from shoal.release.manifest import CONFIDENCE
 from shoal.release.release import damaged
 from shoal.trials.aggregate_release import KINDS, AggregateRelease
 from shoal.trials.best_table.choice import table_of
-from shoal.trials.effects import key_text
+from shoal.trials.effects import Effect, Inference, key_text
 from shoal.trials.table_release import KIND as TABLE
 from shoal.trials.table_release import TableRelease
+from shoal.trials.trial_plan import TrialPlan
 from shoal.trials.unit_release import KIND as UNITS
 from shoal.trials.unit_release import UnitRelease, parameters_of
 
-if TYPE_CHECKING:
-    from shoal import documents
-    from shoal.trials.effects import Effect, Inference
-    from shoal.trials.trial_plan import TrialPlan
 Released: TypeAlias = UnitRelease | TableRelease | AggregateRelease
 
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import checks
 from shoal.checks import check_confidence
 from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # Beyond it a normal variable has 1e-18 of its mass; nodes of each piece of an integral.
 _REACH, _NODES = 9.0, 60

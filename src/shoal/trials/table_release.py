@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from shoal import documents
+from shoal.data.assigned_groups import AssignedGroups
+from shoal.data.assignment import Assignment
+from shoal.data.outcome_space import Space
+from shoal.privacy.noise import Noise
 from shoal.trials.best_table.choice import table_of
+from shoal.trials.best_table.integer_table import IntegerTable
+from shoal.trials.effects import Effect
 from shoal.trials.few_units import warned
 from shoal.trials.group_inference import effects_of_groups, warned_of_groups
 from shoal.trials.inference import effects_of
+from shoal.trials.request import Units
 from shoal.trials.response import tabulate
 from shoal.trials.unit_responses import (
     codes_of,
@@ -23,19 +31,6 @@ from shoal.trials.unit_responses import (
     moments_of,
     unpacked,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.data.assigned_groups import AssignedGroups
-    from shoal.data.assignment import Assignment
-    from shoal.data.outcome_space import Space
-    from shoal.privacy.noise import Noise
-    from shoal.trials.best_table.integer_table import IntegerTable
-    from shoal.trials.effects import Effect
-    from shoal.trials.request import Units
 
 KIND = "table"
 # Draws of one release, told apart.

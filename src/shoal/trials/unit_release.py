@@ -5,18 +5,24 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from shoal import documents
-from shoal.data.outcome_space import FEWEST_LEVELS
+from shoal.data.assigned_groups import AssignedGroups
+from shoal.data.assignment import Assignment
+from shoal.data.outcome_space import FEWEST_LEVELS, Space
+from shoal.privacy.noise import Noise
 from shoal.trials import response
+from shoal.trials.effects import Effect
 from shoal.trials.few_units import warned
 from shoal.trials.group_inference import effects_of_groups, warned_of_groups
 from shoal.trials.inference import effects_of
 from shoal.trials.parameters import ONE, Parameters
+from shoal.trials.request import Units
 from shoal.trials.unit_responses import (
     codes_of,
     columns_of,
@@ -25,16 +31,6 @@ from shoal.trials.unit_responses import (
     moments_of,
     unpacked,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.data.assigned_groups import AssignedGroups
-    from shoal.data.assignment import Assignment
-    from shoal.data.outcome_space import Space
-    from shoal.privacy.noise import Noise
-    from shoal.trials.effects import Effect
-    from shoal.trials.request import Units
 
 KIND = "units"
 # Draws of one release, told apart.

@@ -6,16 +6,15 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import documents
+from shoal.data.assignment import Assignment
 from shoal.errors import DocumentError
 from shoal.trials.response import tabulate
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from shoal.data.assignment import Assignment
 
 
 def codes_of(counts: NDArray[np.int64], given: NDArray[np.int64] | None) -> NDArray[np.int64]:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from shoal import documents
 from shoal.verification.strict import printable_name, rational, real, release_name, text, unit
 from shoal.verification.verdict import Check
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 SCHEMA = "shoal.manifest/4"
 CONFIDENCE = 0.95

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from shoal import documents
 from shoal.errors import LedgerError
 from shoal.verification.verdict import Check
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 RECORDED = "recorded in the ledger"
 

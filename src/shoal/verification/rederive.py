@@ -6,7 +6,8 @@ compared with what a manifest states; `verification.recount` does the same by co
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +23,6 @@ from shoal.errors import ShoalError
 from shoal.verification.envelope import genuine
 from shoal.verification.recount import recount
 from shoal.verification.verdict import Check, Verdict, checked
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # Another machine's logarithms, sums and square roots.
 _CLOSE = 1e-9

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from shoal.documents import Document
 from shoal.errors import DocumentError, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from shoal.documents import Document
 
 
 @dataclass(frozen=True)

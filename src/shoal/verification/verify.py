@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+from collections.abc import Callable
+from typing import Any
 
 from shoal import documents
 from shoal.cells.plan_file import MANIFEST_SCHEMA
 from shoal.documents.strict_json import strict
 from shoal.verification import rederive
 from shoal.verification.envelope import SCHEMA
-from shoal.verification.ledger_record import record_checks
+from shoal.verification.ledger_record import Books, record_checks
 from shoal.verification.means import verify as of_means
 from shoal.verification.questions import verify as of_questions
 from shoal.verification.trials import verify as of_trials
 from shoal.verification.verdict import Verdict
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable
-
-    from shoal.verification.ledger_record import Books
 
 _KINDS: dict[str, Callable[[documents.Document], Verdict]] = {
     of_trials.KIND: of_trials.verify,

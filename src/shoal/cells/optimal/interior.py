@@ -17,20 +17,16 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import lapack
 
-from shoal.cells.optimal.program import FREE, certify
+from shoal.cells.optimal.program import Program, Solution, certify
+from shoal.cells.request import MIDPOINT_ERROR
+from shoal.cells.weights import Floats
 
-if TYPE_CHECKING:
-    from shoal.cells.optimal.program import Program, Solution
-    from shoal.cells.weights import Floats
-
-    Products = tuple[Floats, Floats, Floats]
-
+Products = tuple[Floats, Floats, Floats]
 # Steps end this far on the way to the nearest bound, and are of use from this length on.
 _STEPS, _BACK, _SHORTEST = 100, 0.995, 1e-8
 _BLOCK, _FILLED = 64, 0.05
@@ -84,7 +80,7 @@ class Newton:
         self.program, self.at = program, at
         share, cost, n_cells, n_users = program.share, program.cost, len(at.x), len(at.lam)
         cell, user = program.cell, program.user
-        self.short = FREE - program.target
+        self.short = MIDPOINT_ERROR - program.target
         self.pull_z, self.pull_y = at.mu / at.z, at.sigma / at.y
         self.stiff = self.pull_z + self.pull_y
         self.root = 1 / np.sqrt(program.by_user(cost * cost / self.stiff) + at.r / at.lam)
@@ -167,7 +163,7 @@ def solve(program: Program, tolerance: float = 1e-3, seconds: float = math.inf) 
             best = replace(best, lower_bound=now.lower_bound, duals=now.duals)
         if best.gap <= tolerance or time.monotonic() > end:
             break
-    weight[program.target[program.cell] < FREE] = best.weight
+    weight[program.target[program.cell] < MIDPOINT_ERROR] = best.weight
     duals[users] = best.duals
     return certify(program, weight, duals)
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.cells import caps
 from shoal.cells.accounting import ReleasedStatistics
+from shoal.cells.decision import Task
 from shoal.cells.methods import method_of
 from shoal.cells.optimal.interior import solve
 from shoal.cells.optimal.program import Program, is_small
@@ -26,13 +26,9 @@ from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.ranges import USER
 from shoal.cells.request import MIDPOINT_ERROR
 from shoal.cells.shared_noise import bad_error, finish, shared_noise, ways
-from shoal.cells.weights import FINE, PART, members, parts
+from shoal.cells.weights import FINE, PART, Floats, Ints, members, parts
 from shoal.errors import InputError
 from shoal.privacy.noise_lattice import round_scale
-
-if TYPE_CHECKING:
-    from shoal.cells.decision import Task
-    from shoal.cells.weights import Floats, Ints
 
 _TOLERANCE, _SECONDS = 0.004, 60.0
 # A variance's bias and sensitivity depend on the weights they are planned with: rounds with

@@ -17,11 +17,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.cells.request import MIDPOINT_ERROR
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# The error of guessing the middle: a cell that may have it needs neither weights nor noise.
-FREE = 0.5
 _ULP = 2.0**-52
 # Above so many cells, or pairs of cells that share a user, a program takes more than minutes.
 _CELLS, _PAIRS = 2_000, 100_000_000
@@ -71,7 +71,7 @@ class Program:
 
     def needing(self) -> Program:
         """Returns the program of the cells that need something."""
-        needed = self.target < FREE
+        needed = self.target < MIDPOINT_ERROR
         keep = needed[self.cell]
         cell = (np.cumsum(needed) - 1)[self.cell[keep]]
         arrays = self.user[keep], cell, self.share[keep], self.cost[keep], self.target[needed]
@@ -105,7 +105,7 @@ def certify(program: Program, weight: Floats, duals: Floats) -> Solution:
 
 def feasible(program: Program, weight: Floats) -> tuple[Floats, Floats]:
     """Returns weights in [0, v] and the most noise; all of v where they leave no room for any."""
-    free = program.target >= FREE
+    free = program.target >= MIDPOINT_ERROR
     kept = np.fmin(np.fmax(weight, 0.0), program.share)
     noise = _most_noise(program, kept)
     short = (noise <= 0) & ~free

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from shoal.cells.optimal.interior import solve
-from shoal.cells.optimal.program import FREE, certify, dual_bound, feasible, loss_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shoal.cells.optimal.program import Program, Solution
-    from shoal.cells.weights import Floats
+from shoal.cells.optimal.program import (
+    Program,
+    Solution,
+    certify,
+    dual_bound,
+    feasible,
+    loss_of,
+)
+from shoal.cells.request import MIDPOINT_ERROR
+from shoal.cells.weights import Floats
 
 _ROUNDS = 30
 # Where the search starts, below what suffices, and slopes of lines to one side.
@@ -46,7 +50,7 @@ def least_factor(
     that does not.
     """
     # Every cell is free here.
-    high, low = FREE / float(program.target.min()) * (1 + 2.0**-50), 0.0
+    high, low = MIDPOINT_ERROR / float(program.target.min()) * (1 + 2.0**-50), 0.0
     weight, duals = np.zeros(len(program.share)), np.zeros(program.n_users)
     end, fine = time.monotonic() + seconds, tolerance / 32
 

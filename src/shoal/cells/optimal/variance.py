@@ -10,21 +10,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.cells.accounting import MEAN_AND_VARIANCE
-from shoal.cells.cell_statistics import Linear, Variance
+from shoal.cells.accounting import MEAN_AND_VARIANCE, ReleasedStatistics
+from shoal.cells.cell_statistics import Linear, Statistic, Variance
 from shoal.cells.optimal.program import Program, dual_bound
 from shoal.cells.optimal.weighted import WeightedPlan
-from shoal.cells.weights import largest
+from shoal.cells.weights import Floats, largest
 from shoal.theory import variance
-
-if TYPE_CHECKING:
-    from shoal.cells.accounting import ReleasedStatistics
-    from shoal.cells.cell_statistics import Statistic
-    from shoal.cells.weights import Floats
 
 _BISECTIONS = 60
 # Tangents of the bias are taken where it still rises.

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.cells.accounting import ReleasedStatistics
+from shoal.cells.weights import Floats
 from shoal.theory import variance
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.cells.accounting import ReleasedStatistics
-    from shoal.cells.weights import Floats
 
 # Noise of a cell in which nobody counts: it releases a constant.
 _CONSTANT = 2.0**-12

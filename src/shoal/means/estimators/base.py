@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.means.estimators.grid import saturated
-from shoal.means.estimators.normal import Spread
-from shoal.means.estimators.squares import NoisySquares, counts_as_two, few_users, unfit
-from shoal.privacy.budget import round_up
+from shoal.means.estimators.normal import Spread, Squares
+from shoal.means.estimators.squares import Centred, NoisySquares, counts_as_two, few_users, unfit
+from shoal.means.estimators.weights import Weights
+from shoal.privacy.budget import Budget, round_up
+from shoal.privacy.noise import Noise
 from shoal.theory import clipping
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from shoal.means.estimators.normal import Squares
-    from shoal.means.estimators.squares import Centred
-    from shoal.means.estimators.weights import Weights
-    from shoal.privacy.budget import Budget
-    from shoal.privacy.noise import Noise
-    from shoal.theory.clipping import Moments
+from shoal.theory.clipping import Moments
 
 # Certificates are computed in floating point: this covers their roundings.
 OUTWARD = 1 + 2.0**-40

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from shoal.errors import InputError
-from shoal.means.estimators.first_steps import SearchRequest, coarse_steps
+from shoal.means.estimators.first_steps import First, SearchRequest, coarse_steps
 from shoal.means.estimators.middle import lattice
 from shoal.means.estimators.noisy_sum import NoisySum
 from shoal.means.estimators.symmetric import Symmetric
 from shoal.theory import clipping
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from shoal.means.estimators.first_steps import First
 
 __all__ = ["SearchRequest", "best"]
 # Half-widths beyond the guess that are tried, in deviations.

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from shoal import checks
 from shoal.errors import InputError
@@ -14,19 +18,11 @@ from shoal.means.estimators.base import OUTWARD, Drawn, Estimator
 from shoal.means.estimators.grid import Grid
 from shoal.means.estimators.noisy_sum import NoisySum
 from shoal.means.estimators.normal import Squares
-from shoal.means.estimators.squares import Centred
+from shoal.means.estimators.squares import Centred, NoisySquares
+from shoal.means.estimators.weights import Weights
 from shoal.privacy.budget import Budget
+from shoal.privacy.noise import Noise
 from shoal.theory import clipping
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from shoal.means.estimators.squares import NoisySquares
-    from shoal.means.estimators.weights import Weights
-    from shoal.privacy.noise import Noise
 
 _ROUNDING, _NOISE = 1, 2
 _ENDS = 2

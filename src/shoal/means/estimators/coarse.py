@@ -9,17 +9,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.means.estimators.noisy_sum import MOST_BITS
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.privacy.noise import Noise
+from shoal.privacy.noise import Noise
 
 # Values are kept as multiples of 2^-60 bins; offsets are odd multiples of half of that.
 FINE = 60

@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
 
 from shoal.means.estimators.binomial_tail import binomial_tail
+from shoal.means.estimators.coarse import Coarse
+from shoal.means.estimators.middle import Middle
 from shoal.means.estimators.middle_failure import Off, middle_offs
 from shoal.theory import clipping
-
-if TYPE_CHECKING:
-    from shoal.means.estimators.coarse import Coarse
-    from shoal.means.estimators.middle import Middle
-    from shoal.theory.clipping import Moments
+from shoal.theory.clipping import Moments
 
 _SHARES = tuple(i / 200 for i in range(1, 67))
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from shoal.errors import InputError
 from shoal.means.estimators.coarse import MOST_EXPONENT, Coarse
@@ -15,13 +15,9 @@ from shoal.means.estimators.failure_probability import Setting
 from shoal.means.estimators.grid import TICK_BITS
 from shoal.means.estimators.middle import Middle
 from shoal.means.estimators.sampled import Chance
+from shoal.means.estimators.weights import Weights
 from shoal.theory import clipping
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from shoal.means.estimators.weights import Weights
-    from shoal.theory.clipping import Moments
+from shoal.theory.clipping import Moments
 
 _SCALES = range(-1, 7)
 _WINDOWS = (1, 2)

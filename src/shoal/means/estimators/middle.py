@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
-from shoal.means.estimators.coarse import FINE, Guess
+from shoal.means.estimators.coarse import FINE, Guess, Places
 from shoal.means.estimators.noisy_sum import NoisySum
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from numpy.typing import NDArray
-
-    from shoal.means.estimators.coarse import Places
-    from shoal.privacy.noise import Noise
+from shoal.privacy.noise import Noise
 
 MOST_TICKS = 2**22
 TICK_BITS = 22

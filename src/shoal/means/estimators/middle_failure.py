@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from shoal.means.estimators.binomial_tail import binomial_tail
+from shoal.means.estimators.coarse import Coarse
+from shoal.means.estimators.middle import Middle
 from shoal.theory import clipping
-
-if TYPE_CHECKING:
-    from shoal.means.estimators.coarse import Coarse
-    from shoal.means.estimators.middle import Middle
-    from shoal.theory.clipping import Moments
+from shoal.theory.clipping import Moments
 
 # Logarithms of the chances that are tried.
 _LOGS = (10.0, 13.0, 16.0, 19.0, 23.0, 30.0, 40.0)

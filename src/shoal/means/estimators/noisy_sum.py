@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from shoal.privacy.noise import Noise
+from shoal.privacy.noise import Noise
 
 _CAPACITY = 60
 _FINE = 20

@@ -10,17 +10,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from fractions import Fraction
 
 import numpy as np
 
 from shoal import checks
 from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from shoal.means.estimators.squares import Centred, NoisySquares
+from shoal.means.estimators.squares import Centred, NoisySquares
 
 NORMAL, CERTIFIED = "normal", "certified"
 # How intervals may be made.

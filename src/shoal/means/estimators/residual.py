@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from shoal.means.estimators.base import OUTWARD, Drawn
 from shoal.means.estimators.clipped import (
     Clipped,
+    Interval,
     check_interval,
     clipped_means,
     clipped_variance,
@@ -17,19 +23,10 @@ from shoal.means.estimators.clipped import (
 )
 from shoal.means.estimators.grid import Grid
 from shoal.means.estimators.sampled import Chance, sampled_means
+from shoal.means.estimators.weights import Weights
 from shoal.privacy.budget import Budget
+from shoal.privacy.noise import Noise
 from shoal.theory import clipping
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from fractions import Fraction
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from shoal.means.estimators.clipped import Interval
-    from shoal.means.estimators.weights import Weights
-    from shoal.privacy.noise import Noise
 
 _LEAST_MARGIN, _MOST_MARGIN = 2.0**-10, 2.0**30
 

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.means.estimators.base import OUTWARD, Drawn, Estimator
-from shoal.means.estimators.clipped import check_interval
+from shoal.means.estimators.clipped import Interval, check_interval
+from shoal.means.estimators.weights import Weights
 from shoal.privacy.budget import Budget
+from shoal.privacy.noise import Noise
 from shoal.theory import clipping
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from shoal.means.estimators.clipped import Interval
-    from shoal.means.estimators.weights import Weights
-    from shoal.privacy.noise import Noise
 
 _WORD = 2**64
 _SAMPLING = 3

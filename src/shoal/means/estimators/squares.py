@@ -11,19 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
-from shoal.means.estimators.noisy_sum import MOST_BITS
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.means.estimators.noisy_sum import NoisySum
-    from shoal.means.estimators.weights import Weights
-    from shoal.privacy.noise import Noise
+from shoal.means.estimators.noisy_sum import MOST_BITS, NoisySum
+from shoal.means.estimators.weights import Weights
+from shoal.privacy.noise import Noise
 
 _CAPACITY = 60
 _SQUARES = 10

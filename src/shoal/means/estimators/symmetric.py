@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.means.estimators.base import OUTWARD, Drawn, Estimator
 from shoal.means.estimators.clipped import squares_parameters
-from shoal.means.estimators.coarse import FARTHEST, FINE, Places
+from shoal.means.estimators.coarse import FARTHEST, FINE, Coarse, Places
 from shoal.means.estimators.failure_probability import Setting
-from shoal.means.estimators.middle import MOST_TICKS, ticks
+from shoal.means.estimators.middle import MOST_TICKS, Middle, ticks
+from shoal.means.estimators.noisy_sum import NoisySum
 from shoal.means.estimators.normal import Squares
-from shoal.means.estimators.sampled import sampled_means
+from shoal.means.estimators.sampled import Chance, sampled_means
 from shoal.means.estimators.squares import Centred
+from shoal.means.estimators.weights import Weights
 from shoal.privacy.budget import Budget
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from shoal.means.estimators.coarse import Coarse
-    from shoal.means.estimators.middle import Middle
-    from shoal.means.estimators.noisy_sum import NoisySum
-    from shoal.means.estimators.sampled import Chance
-    from shoal.means.estimators.weights import Weights
-    from shoal.privacy.noise import Noise
+from shoal.privacy.noise import Noise
 
 _FINAL, _ORDER = 7, 9
 # Farther means would be too near to where values are cut off, in bins.

@@ -5,16 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.privacy.noise import Noise
+from shoal.privacy.noise import Noise
 
 # Sums of 2^22 ticks a user, times weights, keep 2^8 noise steps a tick below 2^61.
 MOST_WEIGHT = 2**30

@@ -6,27 +6,22 @@ import functools
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal import documents
+from shoal.data.outcome_space import Space
 from shoal.errors import DocumentError, InputError
 from shoal.theory.randomised_response import ratio_for
 from shoal.trials.best_table.columns import Program
+from shoal.trials.best_table.dual_bound import Certificate
 from shoal.trials.best_table.integer_table import IntegerTable
 from shoal.trials.best_table.whole_numbers import whole_table
 from shoal.trials.choose import check_levels
-from shoal.trials.expected import kinds_of
+from shoal.trials.expected import Expected, kinds_of
 from shoal.trials.predicted import moved_to
 from shoal.trials.unit_release import kept_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal import documents
-    from shoal.data.outcome_space import Space
-    from shoal.trials.best_table.dual_bound import Certificate
-    from shoal.trials.expected import Expected
 
 LEAST_EPSILON, MOST_EPSILON = Fraction(1, 100), Fraction(8)
 # The search takes seconds up to here, and half a minute up to there.

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.trials.best_table.dual_bound import Certificate
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-
+Floats = NDArray[np.float64]
 # The relative distance to the dual bound at which the search ends; rounds in all, and without gain.
 GAP, _ROUNDS, _PATIENCE = 5e-5, 400, 30
 # Columns that are kept though the last solution did not use them, a level.

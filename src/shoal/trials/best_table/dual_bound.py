@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-
+Floats = NDArray[np.float64]
 # A weight of 0 would leave a level without a parabola; so small a part costs a bound nothing.
 _EVEN = 1e-7
 # What floating-point sums of some hundred terms of size 1 may be off.

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.errors import InputError
 from shoal.theory.randomised_response import ratio_for
+from shoal.trials.best_table.columns import Columns
 from shoal.trials.best_table.integer_table import ONE, IntegerTable, above_lowest
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from shoal.trials.best_table.columns import Columns
 
 # The width has 2^40 steps; what a response says is a whole number of steps.
 _STEPS = 40

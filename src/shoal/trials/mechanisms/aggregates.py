@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from shoal import checks
+from shoal import checks, documents
 from shoal.checks import amount
+from shoal.data.assignment import Assignment
+from shoal.data.outcome_space import Space
 from shoal.errors import InputError
+from shoal.privacy.budget import Amount
+from shoal.privacy.noise import Noise
 from shoal.trials import histogram, horvitz_thompson
-from shoal.trials.aggregate_release import AggregateRelease, draw_aggregate
+from shoal.trials.aggregate_release import Aggregate, AggregateRelease, draw_aggregate
 from shoal.trials.charge import charge_of
 from shoal.trials.mechanisms.base import Mechanism
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from shoal import documents
-    from shoal.data.assignment import Assignment
-    from shoal.data.outcome_space import Space
-    from shoal.privacy.budget import Amount
-    from shoal.privacy.noise import Noise
-    from shoal.trials.aggregate_release import Aggregate
-    from shoal.trials.request import Units
-
+from shoal.trials.request import Units
 
 # What a manifest holds of it.
 _LONGEST_SHARE = 90

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
+import os
+from fractions import Fraction
+from typing import Any, Protocol, TypedDict, Unpack
 
 import numpy as np
 
+from shoal import documents
 from shoal.checks import keywords
-from shoal.privacy.budget import Budget, from_text
+from shoal.data.assignment import Assignment
+from shoal.data.outcome_space import Space
+from shoal.privacy.budget import Amount, Budget, from_text
+from shoal.privacy.ledger import Ledger
+from shoal.privacy.noise import Noise, Simulated
 from shoal.privacy.unit import printed_text, unit_of_values
 from shoal.trials.charge import clustering_of
 from shoal.trials.release import release_trial
-from shoal.trials.request import take_in
+from shoal.trials.request import Units, take_in
+from shoal.trials.result import PrivateTrial
+from shoal.trials.stated_effects import Released
 from shoal.trials.trial_plan import TrialPlan
-
-if TYPE_CHECKING:
-    import os
-    from fractions import Fraction
-
-    from shoal import documents
-    from shoal.data.assignment import Assignment
-    from shoal.data.outcome_space import Space
-    from shoal.privacy.budget import Amount
-    from shoal.privacy.ledger import Ledger
-    from shoal.privacy.noise import Noise, Simulated
-    from shoal.trials.request import Units
-    from shoal.trials.result import PrivateTrial
-    from shoal.trials.stated_effects import Released
-
 
 _LOSS = ("epsilon", "delta")
 

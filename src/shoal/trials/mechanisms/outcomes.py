@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from fractions import Fraction
+from typing import Any, ClassVar
 
-from shoal import checks
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal import checks, documents
+from shoal.data.assignment import Assignment
+from shoal.data.outcome_space import Space
+from shoal.privacy.budget import Amount
+from shoal.privacy.noise import Noise
 from shoal.trials.charge import charge_of
-from shoal.trials.choose import check_levels, choose
-from shoal.trials.expected import check_expected
-from shoal.trials.mechanisms.base import Mechanism
-from shoal.trials.unit_release import draw_units
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from fractions import Fraction
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from shoal import documents
-    from shoal.data.assignment import Assignment
-    from shoal.data.outcome_space import Space
-    from shoal.privacy.budget import Amount
-    from shoal.privacy.noise import Noise
-    from shoal.trials.choose import Choice
-    from shoal.trials.expected import Expected
-    from shoal.trials.mechanisms.base import Prepared
-    from shoal.trials.request import Units
-    from shoal.trials.unit_release import UnitRelease
+from shoal.trials.choose import Choice, check_levels, choose
+from shoal.trials.expected import Expected, check_expected
+from shoal.trials.mechanisms.base import Mechanism, Prepared
+from shoal.trials.request import Units
+from shoal.trials.unit_release import UnitRelease, draw_units
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from shoal.data.outcome_space import check_space
-from shoal.trials.best_table.choice import best_table
+from shoal import documents
+from shoal.data.assignment import Assignment
+from shoal.data.outcome_space import Space, check_space
+from shoal.privacy.budget import Amount
+from shoal.privacy.noise import Noise
+from shoal.trials.best_table.choice import TableChoice, best_table
 from shoal.trials.charge import charge_of
 from shoal.trials.choose import check_levels
-from shoal.trials.expected import check_expected
-from shoal.trials.mechanisms.base import Mechanism
-from shoal.trials.table_release import draw_table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from shoal import documents
-    from shoal.data.assignment import Assignment
-    from shoal.data.outcome_space import Space
-    from shoal.privacy.budget import Amount
-    from shoal.privacy.noise import Noise
-    from shoal.trials.best_table.choice import TableChoice
-    from shoal.trials.expected import Expected
-    from shoal.trials.mechanisms.base import Prepared
-    from shoal.trials.request import Units
-    from shoal.trials.table_release import TableRelease
+from shoal.trials.expected import Expected, check_expected
+from shoal.trials.mechanisms.base import Mechanism, Prepared
+from shoal.trials.request import Units
+from shoal.trials.table_release import TableRelease, draw_table
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shoal import checks
+from shoal import checks, documents
+from shoal.data.outcome_space import Space
 from shoal.errors import InputError, printable
 from shoal.files.text_table import aligned
 from shoal.theory.questions.noisy_variance import added_noise, half_width
+from shoal.trials.questions.asked import Asked, Block
 from shoal.trials.questions.assigned import Known
-from shoal.trials.questions.columns import ARM
+from shoal.trials.questions.columns import ARM, Columns
 from shoal.trials.questions.groups import codes_of
-from shoal.trials.questions.numbers import BITS, step_deviation
-from shoal.trials.questions.variances import fit_of
+from shoal.trials.questions.numbers import BITS, Numbers, Released, step_deviation
+from shoal.trials.questions.variances import Fit, fit_of
 from shoal.trials.student import quantile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from shoal import documents
-    from shoal.data.outcome_space import Space
-    from shoal.trials.questions.asked import Asked, Block
-    from shoal.trials.questions.columns import Columns
-    from shoal.trials.questions.numbers import Numbers, Released
-    from shoal.trials.questions.variances import Fit
 
     Floats = NDArray[np.float64]
     Whole = NDArray[np.int64]

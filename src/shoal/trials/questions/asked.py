@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shoal import checks
+from shoal import checks, documents
 from shoal.errors import DocumentError, InputError
 from shoal.theory.questions import weights
 from shoal.theory.questions.precision import precision_shares
-from shoal.trials.questions.columns import ARM, CONSTANT
+from shoal.trials.questions.columns import ARM, CONSTANT, Columns, Covariate
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal import documents
-    from shoal.trials.questions.columns import Columns, Covariate
-
-    Floats = NDArray[np.float64]
-
+Floats = NDArray[np.float64]
 EFFECT, MEANS, REGRESSION = "effect", "means", "regression"
 UNITS, PRECISION = "units", "precision"
 MOST_QUESTIONS = 256

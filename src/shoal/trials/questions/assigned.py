@@ -6,30 +6,23 @@ Source: docs/theory/questions.md#assigned-groups.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import InputError, printable
 from shoal.theory.questions.integer_strategy import IntegerForm, bits_for, integer_form
 from shoal.theory.questions.variance_forms import cr2
-from shoal.trials.questions.asked import EFFECT, MEANS, MOST_WEIGHTS, design_of
+from shoal.trials.questions.asked import EFFECT, MEANS, MOST_WEIGHTS, Asked, Block, design_of
+from shoal.trials.questions.columns import Columns
 from shoal.trials.questions.numbers import BITS
 from shoal.trials.student import quantile
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.trials.questions.asked import Asked, Block
-    from shoal.trials.questions.columns import Columns
-
-    Floats = NDArray[np.float64]
-    Whole = NDArray[np.int64]
-
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
 # Of outcomes of one assigned group, by which predictions and limits are made.
 CORRELATION = 0.3
 # Sums of groups are clipped to this many of their expected deviations.

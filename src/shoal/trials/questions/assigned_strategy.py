@@ -6,32 +6,25 @@ Source: docs/theory/questions.md#assigned-groups.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.theory.questions.integer_strategy import IntegerForm, integer_strategy
 from shoal.theory.questions.noisy_variance import half_width
 from shoal.theory.questions.weights import scaled
-from shoal.trials.questions.asked import stacked
+from shoal.trials.questions.asked import Block, stacked
 from shoal.trials.questions.assigned import Known, expected_variance, factors_of, form_of
+from shoal.trials.questions.columns import Columns
 from shoal.trials.questions.extremes import released_sums
 from shoal.trials.questions.numbers import BITS, Numbers
+from shoal.trials.questions.strategy import Expectations
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.trials.questions.asked import Block
-    from shoal.trials.questions.columns import Columns
-    from shoal.trials.questions.strategy import Expectations
-
-    Floats = NDArray[np.float64]
-
+Floats = NDArray[np.float64]
 # Of the loss, for variances. The first that is best is taken.
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
 _CONFIDENCE = 0.95

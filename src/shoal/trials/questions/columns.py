@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from shoal import checks, documents
 from shoal.checks import floats, private_numbers
@@ -18,11 +20,6 @@ from shoal.data.assignment import Assignment, enrol, key_column
 from shoal.errors import DataError, DocumentError, InputError
 from shoal.trials.effects import key_text
 from shoal.trials.group_inference import check_one_by_one
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
 
 ARM, CLUSTER, CONSTANT = "arm", "cluster", "constant"
 _RESERVED = (ARM, CLUSTER, CONSTANT)

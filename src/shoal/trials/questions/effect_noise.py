@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.theory.questions.weights import scaled
 from shoal.trials.questions.disjoint import disjoint_parts
 from shoal.trials.questions.extremes import released_sums
 from shoal.trials.questions.strategy import SHARES
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # Numbers of a matrix that memory holds easily.
 _MOST = 2 * 10**7

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.theory.questions.laplace_strategy import laplace_strategy
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Whole = NDArray[np.int64]
-
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
 MOST = 4000
 # Sums of other units may be this much larger than those of the chosen ones.
 _BEYOND, _ROUNDS, _MORE = 1.001, 4, 500

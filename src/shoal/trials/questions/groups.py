@@ -6,25 +6,17 @@ Source: docs/theory/questions.md#variances-of-groups.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shoal.trials.questions.asked import EFFECT, REGRESSION
-from shoal.trials.questions.columns import ARM, CLUSTER
+from shoal.trials.questions.asked import EFFECT, REGRESSION, Asked
+from shoal.trials.questions.columns import ARM, CLUSTER, Columns
 from shoal.trials.student import quantile
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.trials.questions.asked import Asked
-    from shoal.trials.questions.columns import Columns
-
-    Floats = NDArray[np.float64]
-    Whole = NDArray[np.int64]
-
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
 MOST_GROUPS, FEWEST_UNITS = 64, 20
 # Groups times units: each group has its own row of weights.
 _MOST_CELLS = 1 << 24

@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal import documents
+from shoal.data.outcome_space import Space
 from shoal.errors import DocumentError, InputError
-from shoal.privacy.noise import LARGEST_STEPS
+from shoal.privacy.noise import LARGEST_STEPS, Noise
 from shoal.theory.questions.integer_strategy import (
     TICKS,
     IntegerForm,
@@ -25,13 +25,8 @@ from shoal.theory.questions.integer_strategy import (
     second_moments,
 )
 
-if TYPE_CHECKING:
-    from shoal.data.outcome_space import Space
-    from shoal.privacy.noise import Noise
-
-    Floats = NDArray[np.float64]
-    Whole = NDArray[np.int64]
-
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
 BITS = 32
 _ROW = 1 << 40
 # Of linear ones.

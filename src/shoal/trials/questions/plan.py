@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from shoal import documents, files
 from shoal.errors import DocumentError
+from shoal.privacy.ledger import Ledger
+from shoal.privacy.noise import Simulated
 from shoal.trials.questions.plan_facts import SCHEMA, QuestionsFacts
 from shoal.trials.questions.release import release_questions
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping
-
-    from shoal.privacy.ledger import Ledger
-    from shoal.privacy.noise import Simulated
-    from shoal.trials.questions.result import PrivateAnswers
+from shoal.trials.questions.result import PrivateAnswers
 
 
 @dataclass(frozen=True, eq=False)

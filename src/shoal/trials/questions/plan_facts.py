@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal import documents
 from shoal.data.outcome_space import Space
 from shoal.errors import DocumentError
 from shoal.privacy.budget import Budget, from_text, round_up
@@ -18,7 +21,7 @@ from shoal.theory.questions.integer_strategy import exact_loss
 from shoal.theory.questions.weights import scaled, spikiness
 from shoal.trials.charge import LEAST_EPSILON, MOST_EPSILON
 from shoal.trials.questions.answers import Reading, interval_half
-from shoal.trials.questions.asked import Asked, Stated, blocks_of, stacked
+from shoal.trials.questions.asked import Asked, Block, Stated, blocks_of, stacked
 from shoal.trials.questions.assigned import expected_variance, forms_agree
 from shoal.trials.questions.columns import Columns
 from shoal.trials.questions.extremes import extremes
@@ -28,13 +31,7 @@ from shoal.trials.questions.predicted import Predicted, Said, plan_text
 from shoal.trials.student import quantile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from shoal import documents
-    from shoal.trials.questions.asked import Block
 
     Floats = NDArray[np.float64]
 

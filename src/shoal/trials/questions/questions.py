@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from shoal import checks
-from shoal.data.outcome_space import check_space
+from shoal.data.outcome_space import Space, check_space
 from shoal.errors import InputError, ShoalWarning
+from shoal.privacy.budget import Amount
 from shoal.trials.charge import charge_of
 from shoal.trials.questions.asked import (
     EFFECT,
@@ -24,18 +26,11 @@ from shoal.trials.questions.asked import (
     stacked,
 )
 from shoal.trials.questions.assigned_strategy import numbers_by_group
-from shoal.trials.questions.columns import columns_of, groups_said
+from shoal.trials.questions.columns import Columns, columns_of, groups_said
 from shoal.trials.questions.plan import QuestionsPlan
 from shoal.trials.questions.plan_facts import LEAST_SPREAD
 from shoal.trials.questions.strategy import Expectations, numbers_of
 from shoal.trials.questions.warned import warnings_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from shoal.data.outcome_space import Space
-    from shoal.privacy.budget import Amount
-    from shoal.trials.questions.columns import Columns
 
 # Outcomes of a stated standard deviation: a part of the range unless said.
 _USUAL = 0.25

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal import documents
 from shoal.checks import different
 from shoal.errors import DataError
+from shoal.privacy.ledger import Ledger
+from shoal.privacy.noise import Noise, Simulated
 from shoal.privacy.unit import printed_text, unit_of_values
 from shoal.release.draw import release
 from shoal.release.question import Question
-from shoal.trials.questions.columns import columns_of, given_covariates, groups_said
+from shoal.trials.questions.columns import Columns, columns_of, given_covariates, groups_said
 from shoal.trials.questions.numbers import Released
 from shoal.trials.questions.plan_facts import KIND, QuestionsFacts
 from shoal.trials.questions.result import PrivateAnswers, to_results
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from shoal import documents
-    from shoal.privacy.ledger import Ledger
-    from shoal.privacy.noise import Noise, Simulated
-    from shoal.trials.questions.columns import Columns
 
 PRIVACY = "pure label differential privacy"
 NEIGHBOURS = "one unit's outcome changes; its cluster, treatment and covariates are public"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shoal import checks
+from shoal import checks, documents
 from shoal.errors import InputError
 from shoal.files import tables
 from shoal.privacy.budget import Budget, show
@@ -25,12 +27,7 @@ from shoal.trials.questions.numbers import Released
 from shoal.trials.questions.plan_facts import KIND, QuestionsFacts
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Sequence
-
     import pyarrow as pa
-
-    from shoal import documents
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.theory.questions.noisy_variance import half_width
 from shoal.theory.questions.weights import scaled
-from shoal.trials.questions.asked import REGRESSION, stacked
-from shoal.trials.questions.columns import ARM
+from shoal.trials.questions.asked import REGRESSION, Asked, Block, stacked
+from shoal.trials.questions.columns import ARM, Columns
 from shoal.trials.questions.disjoint import disjoint_parts
 from shoal.trials.questions.extremes import released_sums
 from shoal.trials.questions.groups import (
@@ -22,21 +24,10 @@ from shoal.trials.questions.groups import (
     usable,
 )
 from shoal.trials.questions.numbers import ANSWERED, Numbers
-from shoal.trials.questions.variances import fit_of
+from shoal.trials.questions.variances import Fit, fit_of
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
-
-    from numpy.typing import NDArray
-
-    from shoal.trials.questions.asked import Asked, Block
-    from shoal.trials.questions.columns import Columns
-    from shoal.trials.questions.variances import Fit
-
-    Floats = NDArray[np.float64]
-    Whole = NDArray[np.int64]
-
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
 # Of the loss, for means of groups where no question tells them. The first that is best is taken.
 SHARES = (0.05, 0.1, 0.15)
 # Finer groups may widen predicted intervals by this factor: what they tell is worth it.

@@ -5,25 +5,18 @@ Source: docs/theory/questions.md#variances-of-groups.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shoal.trials.questions.asked import REGRESSION, design_of
+from shoal.trials.questions.asked import REGRESSION, Asked, design_of
+from shoal.trials.questions.columns import Columns
 from shoal.trials.questions.groups import adjusted_for, codes_of, group_means, inflation
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.trials.questions.asked import Asked
-    from shoal.trials.questions.columns import Columns
-
-    Floats = NDArray[np.float64]
-    Whole = NDArray[np.int64]
-
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
 # With fewer degrees of freedom in a group, all units of a regression are one group. Whole numbers
 # are common, and rounding must not decide between them.
 FEWEST_DEGREES = 9.9

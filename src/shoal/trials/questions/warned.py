@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.errors import printable
 from shoal.trials.group_inference import FEWEST_DEGREES, FEWEST_GROUPS
-
-if TYPE_CHECKING:
-    from shoal.trials.questions.columns import Columns, Covariate
-    from shoal.trials.questions.plan_facts import QuestionsFacts
+from shoal.trials.questions.columns import Columns, Covariate
+from shoal.trials.questions.plan_facts import QuestionsFacts
 
 # Spikier, and with intervals this much wider than without noise, a question warns.
 _SPIKY, _WIDER = 4.0, 1.25

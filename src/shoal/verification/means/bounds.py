@@ -5,14 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from shoal.verification.means.coarse import Coarse
-from shoal.verification.means.facts import CLIPPED, RESIDUAL, SAMPLED, SYMMETRIC
+from shoal.verification.means.facts import CLIPPED, RESIDUAL, SAMPLED, SYMMETRIC, Facts
 from shoal.verification.means.middle import Middle
-
-if TYPE_CHECKING:
-    from shoal.verification.means.facts import Facts
 
 Moments = tuple[tuple[float, float], ...]
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.verification.means.facts import Facts
+from shoal.verification.means.facts import Facts
 
 _PARTS = 600
 _THIRD = _PARTS // 3

@@ -8,16 +8,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal import documents
 from shoal.verification.strict import integers, rational, real, text, whole
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal import documents
 
 CLIPPED, SAMPLED = "clipped_mean", "sampled_mean"
 RESIDUAL, SYMMETRIC = "clipped_plus_residual", "symmetric_mean"

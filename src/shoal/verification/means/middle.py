@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.verification.means.coarse import binomial_tail
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.verification.means.facts import Facts
+from shoal.verification.means.facts import Facts
 
 # Each rare case has the chance exp(-x) for one of these x.
 _LOGS = np.arange(8, 60.25, 0.25)

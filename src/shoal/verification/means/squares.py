@@ -8,19 +8,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.verification.means.bounds import tick_of
-from shoal.verification.means.facts import SYMMETRIC
+from shoal.verification.means.facts import SYMMETRIC, Facts
 from shoal.verification.questions.answers import raised_by
 from shoal.verification.trials.spread import normal_laplace, student
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.verification.means.facts import Facts
 
 _CAPACITY, _MOST_BITS = 2**60, 54
 _CONFIDENCE = 0.95

@@ -7,9 +7,10 @@ nothing is imported from the mechanisms or other packages: a fault there is not 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
+from shoal import documents
 from shoal.verification.envelope import (
     CONFIDENCE,
     Words,
@@ -33,13 +34,7 @@ from shoal.verification.means.squares import Beside
 from shoal.verification.strict import rational, real, rounded_up, text, unit
 from shoal.verification.verdict import Check, Verdict, checked
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shoal import documents
-
-    Opinion = Callable[[Facts, documents.Document], tuple[bool, str]]
-
+Opinion = Callable[[Facts, documents.Document], tuple[bool, str]]
 KIND = "mean"
 
 _PLAN_SCHEMA = "shoal.unbiased-plan/1"

@@ -8,24 +8,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shoal.verification.questions.facts import BITS
+from shoal.documents import Document
+from shoal.verification.questions.facts import BITS, Facts
+from shoal.verification.questions.forms import Told
+from shoal.verification.questions.weights import Entry
 from shoal.verification.strict import real
 from shoal.verification.trials.spread import normal_laplace, student
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.documents import Document
-    from shoal.verification.questions.facts import Facts
-    from shoal.verification.questions.forms import Told
-    from shoal.verification.questions.weights import Entry
-
-    Floats = NDArray[np.float64]
-
+Floats = NDArray[np.float64]
 TICKS: int = 2**20
 CONFIDENCE = 0.95
 # What a noisy variance is raised by, in parts of its noise, at 95%: by b2/b1^2.

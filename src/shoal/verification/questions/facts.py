@@ -7,24 +7,18 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.documents import Document
 from shoal.verification.questions.whole_forms import Form, check_groups
 from shoal.verification.strict import integers, rational, real, text, whole
 from shoal.verification.trials.facts import keys_of_column, levels_of
 
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from numpy.typing import NDArray
-
-    from shoal.documents import Document
-
-    Floats = NDArray[np.float64]
-    Whole = NDArray[np.int64]
-
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
 BITS = 32
 _MOST_ROW, _MOST_UNITS, _MOST_NUMBERS = 2**40, 2**20, 512
 _FEWEST, _MOST_ARMS, _LONGEST_NAME = 2, 64, 100

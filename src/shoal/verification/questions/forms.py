@@ -6,26 +6,19 @@ Nothing is imported from other packages, as in `verify`.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shoal.verification.questions.whole_forms import finest
+from shoal.documents import Document
+from shoal.verification.questions.facts import Facts
+from shoal.verification.questions.weights import Entry
+from shoal.verification.questions.whole_forms import Form, finest
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from shoal.documents import Document
-    from shoal.verification.questions.facts import Facts
-    from shoal.verification.questions.weights import Entry
-    from shoal.verification.questions.whole_forms import Form
-
-    Floats = NDArray[np.float64]
-    Whole = NDArray[np.int64]
-
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
 # Of outcomes of a group, and of deviations that limits of sums keep.
 _CORRELATION, _DEVIATIONS = 0.3, 3.0
 _FITTED, _ROUNDED, _CLOSE = 1e-9, 0.52, 1e-6

@@ -7,8 +7,8 @@ imported from mechanisms, theory or other packages.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
+from shoal import documents
 from shoal.verification.envelope import (
     Words,
     genuine,
@@ -26,16 +26,11 @@ from shoal.verification.questions.answers import (
     recovered,
 )
 from shoal.verification.questions.facts import Facts
-from shoal.verification.questions.forms import told_of
-from shoal.verification.questions.weights import questions_of
+from shoal.verification.questions.forms import Told, told_of
+from shoal.verification.questions.weights import Entry, questions_of
 from shoal.verification.questions.whole_forms import KEYS
 from shoal.verification.strict import rational, rounded_up, text, unit, whole
 from shoal.verification.verdict import Check, Verdict, checked
-
-if TYPE_CHECKING:
-    from shoal import documents
-    from shoal.verification.questions.forms import Told
-    from shoal.verification.questions.weights import Entry
 
 KIND = "questions"
 

@@ -7,20 +7,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.documents import Document
+from shoal.verification.questions.facts import Facts
 from shoal.verification.strict import text
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.documents import Document
-    from shoal.verification.questions.facts import Facts
-
-    Floats = NDArray[np.float64]
-
+Floats = NDArray[np.float64]
 _DOUBLINGS, _HALVINGS = 200, 200
 _TWO = 2
 

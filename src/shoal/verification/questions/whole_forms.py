@@ -6,19 +6,14 @@ Nothing is imported from other packages, as in `verify`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.documents import Document
 from shoal.verification.strict import integers, whole
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.documents import Document
-
-    Whole = NDArray[np.int64]
-
+Whole = NDArray[np.int64]
 KEYS = {"factor", "kind", "limits", "step"}
 _OFFSET, _MOST_STEP = 2**20, 2**60
 # Sums of products are exact in 64 bits and in floating point below these.

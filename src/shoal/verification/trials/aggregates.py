@@ -8,17 +8,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.documents import Document
 from shoal.verification.strict import integers, real, rounded_up, whole
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.documents import Document
-    from shoal.verification.trials.facts import Facts
+from shoal.verification.trials.facts import Facts
 
 NAMES = {"noisy_horvitz_thompson", "noisy_histogram"}
 HISTOGRAM = {"sizes", "arms", "levels", "weight", "lattice_bits"}

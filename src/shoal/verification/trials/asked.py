@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
+from shoal.documents import Document
 from shoal.verification.strict import rational, text, whole
 from shoal.verification.trials.aggregates import joined
+from shoal.verification.trials.facts import Facts
 from shoal.verification.trials.privacy import BITS, ONE
-
-if TYPE_CHECKING:
-    from shoal.documents import Document
-    from shoal.verification.trials.facts import Facts
 
 _LOSS = {"epsilon", "delta"}
 _ASKED = {

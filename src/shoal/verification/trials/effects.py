@@ -6,25 +6,19 @@ Nothing is imported from other packages, as in `verify`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.documents import Document
 from shoal.verification.strict import real
-from shoal.verification.trials.aggregates import joined
+from shoal.verification.trials.aggregates import Aggregate, Contrast, joined
+from shoal.verification.trials.facts import Facts
+from shoal.verification.trials.responses import Responses
 from shoal.verification.trials.spread import between, normal_laplace, student, summed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from shoal.documents import Document
-    from shoal.verification.trials.aggregates import Aggregate, Contrast
-    from shoal.verification.trials.facts import Facts
-    from shoal.verification.trials.responses import Responses
-    from shoal.verification.trials.tables import Tables
+from shoal.verification.trials.tables import Tables
 
 EFFECT = {"arm", "control", "value", "finite_population", "super_population"}
 POPULATIONS = ("finite_population", "super_population")

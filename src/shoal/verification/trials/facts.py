@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import itertools
 import operator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal import documents
 from shoal.documents.key_texts import key_of
 from shoal.verification.strict import integers, rational, real, text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from fractions import Fraction
-
-    from numpy.typing import NDArray
-
-    from shoal import documents
 
 # Python turns whole numbers of up to 4300 digits into text and back.
 # Of every manifest: other intervals cost nothing, and are nobody's claim.

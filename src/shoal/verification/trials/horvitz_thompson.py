@@ -8,14 +8,12 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.verification.trials.aggregates import Aggregate, Contrast, joined
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _PAIR = 2
 # What sums of floating-point numbers may be off by, and far more.

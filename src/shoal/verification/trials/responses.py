@@ -6,20 +6,15 @@ Nothing is imported from other packages, as in `verify`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.documents import Document
 from shoal.verification.strict import integers, whole
+from shoal.verification.trials.facts import Facts
 from shoal.verification.trials.privacy import ONE, units_hold
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from numpy.typing import NDArray
-
-    from shoal.documents import Document
-    from shoal.verification.trials.facts import Facts
 
 # Whether all clusters share the priors of an arm.
 POOLED = {"cluster_dp": False, "cluster_free": True, "uniform_prior": True}

@@ -10,19 +10,15 @@ import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.documents import Document
 from shoal.verification.strict import integers, real, rounded_up, whole
+from shoal.verification.trials.facts import Facts
 from shoal.verification.trials.lower_bound import Dual
 from shoal.verification.trials.privacy import log1p_up
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.documents import Document
-    from shoal.verification.trials.facts import Facts
 
 NAMES = {"best_table"}
 TABLE = {"kept", "shift", "numbers", "weights", "certificate", "variance", "bound"}

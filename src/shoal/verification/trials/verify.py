@@ -6,9 +6,10 @@ mechanisms or from other packages: a fault there is not repeated here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
+from shoal import documents
 from shoal.verification.envelope import (
     Words,
     genuine,
@@ -24,20 +25,14 @@ from shoal.verification.trials import responses as verify_responses
 from shoal.verification.trials import tables as verify_tables
 from shoal.verification.trials.aggregates import Aggregate, Histogram
 from shoal.verification.trials.asked import asked_hold
+from shoal.verification.trials.effects import Found
 from shoal.verification.trials.facts import Facts
 from shoal.verification.trials.horvitz_thompson import HorvitzThompson
 from shoal.verification.trials.responses import Responses
 from shoal.verification.trials.tables import Tables
 from shoal.verification.verdict import Check, Verdict, checked
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shoal import documents
-    from shoal.verification.trials.effects import Found
-
-    Opinion = Callable[[Facts, list[Found], list[documents.Document]], tuple[bool, str]]
-
+Opinion = Callable[[Facts, list[Found], list[documents.Document]], tuple[bool, str]]
 KIND = "trial"
 
 _PLAN_SCHEMA = "shoal.trial-plan/1"
