@@ -1,15 +1,15 @@
 """`shoal compare`: the error of every mechanism before any value is read."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal import Counts, Normal
 from shoal.cli.options import Bounds, Data, Force, Json, show, show_json, working
 from shoal.cli.outputs import check_places
+
+if TYPE_CHECKING:
+    from shoal import Counts, Normal
 
 
 def compare(
@@ -82,7 +82,7 @@ def _assumed(
     deviation: float | None,
     between: float | None,
     apart: float | None,
-) -> Normal:
+) -> "Normal":
     from dataclasses import replace
 
     import shoal
@@ -100,7 +100,7 @@ def _occupancy(
     bounds: tuple[float, float],
     by: list[str] | None,
     missing: str,
-) -> Counts:
+) -> "Counts":
     import shoal
     from shoal.errors import InputError
 

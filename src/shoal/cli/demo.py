@@ -1,22 +1,23 @@
 """`shoal demo`: the main job on real flights, on one screen."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from textwrap import fill
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
-from shoal import Ledger, Plan, Records, Release
 from shoal.cli.options import Force, show, working
-from shoal.errors import ShoalError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from shoal import Ledger, Plan, Records, Release
+    from shoal.errors import ShoalError
 
 # The default, every record with balanced noise, and the paper's noise.
 _PLANS: dict[str, dict[str, Any]] = {
@@ -36,7 +37,7 @@ _SLUGS = ("demo-destination", "demo-origin-hour")
 class _Job:
     title: str
     slug: str
-    records: Records
+    records: "Records"
     rules: dict[str, Any]
 
 
@@ -87,7 +88,7 @@ def demo(
     _close(book, folder)
 
 
-def _own_ledger(place: Path) -> Ledger | None:
+def _own_ledger(place: Path) -> "Ledger | None":
     """The ledger of an earlier run, as far as can be told before there is a plan."""
     import os
 
@@ -105,8 +106,8 @@ def _own_ledger(place: Path) -> Ledger | None:
 
 
 def _ledger(
-    place: Path, book: Ledger | None, plans: list[Plan], jobs: list[_Job], *, force: bool
-) -> Ledger:
+    place: Path, book: "Ledger | None", plans: "list[Plan]", jobs: list[_Job], *, force: bool
+) -> "Ledger":
     """The demo's ledger, which holds the demo's questions alone; nothing is spent in another."""
     import shoal
     from shoal.cells.plan_file import question_of
@@ -134,7 +135,7 @@ def _check_free(slugs: tuple[str, ...], folder: Path, *, force: bool) -> None:
     check_outputs(places, {"ledger": folder / _LEDGER}, overwrite=force)
 
 
-def _foreign(place: Path) -> ShoalError:
+def _foreign(place: Path) -> "ShoalError":
     from shoal.errors import LedgerError
 
     return LedgerError(
@@ -147,7 +148,7 @@ def _foreign(place: Path) -> ShoalError:
 def _jobs(data: Path) -> list[_Job]:
     import shoal
 
-    def records(cell: list[Any]) -> Records:
+    def records(cell: list[Any]) -> "Records":
         return shoal.Records(
             data, user=_UNIT, value="speed", bounds=(0, 700), by=cell, missing="public"
         )
@@ -160,7 +161,7 @@ def _jobs(data: Path) -> list[_Job]:
     ]  # fmt: skip
 
 
-def _compare(job: _Job) -> Plan:
+def _compare(job: _Job) -> "Plan":
     import shoal
 
     with working(f"planning {job.title}"):
@@ -190,11 +191,11 @@ def _compare(job: _Job) -> Plan:
     return plans["default"]
 
 
-def _middle(numbers: NDArray[np.float64]) -> float:
+def _middle(numbers: "NDArray[np.float64]") -> float:
     return float(sorted(numbers.tolist())[len(numbers) // 2])
 
 
-def _about(plan: Plan, job: _Job) -> None:
+def _about(plan: "Plan", job: _Job) -> None:
     from shoal.cells.plan_warnings import plan_warnings
 
     show(f"  {plan.method}, {job.title}: chosen for the typical error")
@@ -203,7 +204,7 @@ def _about(plan: Plan, job: _Job) -> None:
 
 
 def _release(
-    plan: Plan, job: _Job, book: Ledger, folder: Path, *, drawing: bool, force: bool
+    plan: "Plan", job: _Job, book: "Ledger", folder: Path, *, drawing: bool, force: bool
 ) -> None:
     import shoal
 
@@ -244,7 +245,7 @@ def _places(slug: str, folder: Path) -> tuple[Path, Path, Path]:
     return table, manifest, planned
 
 
-def _best(release: Release) -> list[str]:
+def _best(release: "Release") -> list[str]:
     table = release.table()
     value, low, high, noise = (
         table.column(name).to_pylist() for name in ("value", "low", "high", "noise_scale")
@@ -256,7 +257,7 @@ def _best(release: Release) -> list[str]:
     ]
 
 
-def _close(book: Ledger, folder: Path) -> None:
+def _close(book: "Ledger", folder: Path) -> None:
     from shoal.privacy.budget import show as shown
 
     show(

@@ -1,7 +1,5 @@
 """Where the `shoal` command starts and ends: quiet from the first import to the last moment."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
@@ -41,7 +39,7 @@ def run() -> None:
     _leave(status)
 
 
-def _again(ignored: UnraisableHookArgs) -> None:
+def _again(ignored: "UnraisableHookArgs") -> None:
     """Raise Ctrl-C once more where Python drops it, as in what it calls back while it imports.
 
     Nothing else is shown: the text of an error could hold a private value.

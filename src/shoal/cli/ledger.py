@@ -1,15 +1,15 @@
 """`shoal ledger`: create, show and verify the ledger of a data set."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shoal.cli.options import Json, show, show_json
-from shoal.privacy.budget import Budget
-from shoal.privacy.ledger import Entry, State
+
+if TYPE_CHECKING:
+    from shoal.privacy.budget import Budget
+    from shoal.privacy.ledger import Entry, State
 
 app = typer.Typer(
     help="Create, show and verify the ledger of a data set.",
@@ -74,7 +74,7 @@ def verify(
     show(f"yes, {state.entries} releases hold together; head {state.head}")
 
 
-def _lines(state: State, entries: list[Entry]) -> list[str]:
+def _lines(state: "State", entries: "list[Entry]") -> list[str]:
     from shoal.privacy.budget import show as shown
     from shoal.privacy.unit import words
 
@@ -91,7 +91,7 @@ def _lines(state: State, entries: list[Entry]) -> list[str]:
     return [*lines, f"head {state.head}"]
 
 
-def _table(entries: list[Entry], *, deltas: bool) -> list[str]:
+def _table(entries: "list[Entry]", *, deltas: bool) -> list[str]:
     """One row an entry, below the columns' names; the name comes last, as it may be long."""
     from shoal.files.text_table import aligned
     from shoal.privacy.budget import show as shown
@@ -111,7 +111,7 @@ def _table(entries: list[Entry], *, deltas: bool) -> list[str]:
     return aligned(rows, left=len(rows[0]))
 
 
-def _document(state: State, entries: list[Entry]) -> dict[str, Any]:
+def _document(state: "State", entries: "list[Entry]") -> dict[str, Any]:
     return {
         "unit": state.unit,
         "budget": _pair(state.budget),
@@ -133,5 +133,5 @@ def _document(state: State, entries: list[Entry]) -> dict[str, Any]:
     }
 
 
-def _pair(budget: Budget) -> dict[str, str]:
+def _pair(budget: "Budget") -> dict[str, str]:
     return {"epsilon": str(budget.epsilon), "delta": str(budget.delta)}

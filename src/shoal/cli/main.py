@@ -1,7 +1,5 @@
 """The command line: one verb a file, one line for every error."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from importlib.metadata import entry_points, version

@@ -1,19 +1,19 @@
 """Options that several verbs share; their names are those of the Python arguments."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
 from shoal.cli import streams
 from shoal.errors import printable
-from shoal.privacy.ledger import Entry
+
+if TYPE_CHECKING:
+    from shoal.privacy.ledger import Entry
 
 FILES = (
     "a Parquet or CSV file (also .csv.gz, .csv.zst), a pattern of files in quotes, or a folder of "
@@ -92,7 +92,7 @@ class Delivered(Protocol):
         """Everything public about it."""
 
     @property
-    def entry(self) -> Entry | None:
+    def entry(self) -> "Entry | None":
         """The ledger's entry."""
 
     @property
@@ -110,7 +110,7 @@ def show_release(done: Delivered, ledger: Path, text: Callable[[], str], *, as_j
     show(text())
 
 
-def _entry(entry: Entry, ledger: Path, *, again: bool) -> str:
+def _entry(entry: "Entry", ledger: Path, *, again: bool) -> str:
     """Which entry holds a release, and what it cost, rounded upwards."""
     from shoal.release.release import origin_of
 
@@ -118,7 +118,7 @@ def _entry(entry: Entry, ledger: Path, *, again: bool) -> str:
     return origin if again else f"recorded: {origin}, {entry.charge.show(up=True)}"
 
 
-def _delivery(entry: Entry | None, *, again: bool) -> dict[str, Any] | None:
+def _delivery(entry: "Entry | None", *, again: bool) -> dict[str, Any] | None:
     """How a release was delivered, beside its manifest."""
     if entry is None:
         return None

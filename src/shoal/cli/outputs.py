@@ -1,12 +1,12 @@
 """What all verbs with outputs share: the check before any work, and files after the charge."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from shoal.privacy.ledger import Entry
+if TYPE_CHECKING:
+    from shoal.privacy.ledger import Entry
 
 
 def check_places(
@@ -51,7 +51,7 @@ def check_places(
 
 @contextmanager
 def delivering(
-    entry: Entry | None,
+    entry: "Entry | None",
     ledger: Path,
     *writers: tuple[Callable[..., None], Path | None],
     force: bool,

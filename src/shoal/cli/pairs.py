@@ -1,7 +1,5 @@
 """Options of two numbers, told in words when they are typed as one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from contextlib import suppress

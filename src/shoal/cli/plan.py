@@ -1,13 +1,10 @@
 """`shoal plan`: see the error of every cell before any value is read."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal import Plan
 from shoal.cli.options import (
     MOST_SHOWN,
     Bounds,
@@ -21,6 +18,9 @@ from shoal.cli.options import (
 )
 from shoal.cli.outputs import check_places
 from shoal.cli.progress import bar
+
+if TYPE_CHECKING:
+    from shoal import Plan
 
 
 def plan(
@@ -147,7 +147,7 @@ def plan(
         _show(made, rows, as_json=as_json)
 
 
-def _show(plan: Plan, rows: int, *, as_json: bool) -> None:
+def _show(plan: "Plan", rows: int, *, as_json: bool) -> None:
     from shoal.cells.text import describe
 
     if not as_json:
@@ -182,7 +182,7 @@ def _check_loss(epsilon: str | None, error: float | None) -> None:
 
 
 def _explore(
-    plan: Plan, versus: list[str] | None, path: Path, *, as_json: bool, force: bool
+    plan: "Plan", versus: list[str] | None, path: Path, *, as_json: bool, force: bool
 ) -> None:
     """Compare the methods for the plan's cells; no value is read."""
     import shoal

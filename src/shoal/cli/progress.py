@@ -1,7 +1,5 @@
 """How far long work is, on a terminal only."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from typing import Protocol, TypeVar

@@ -1,7 +1,5 @@
 """`shoal release`: carry a plan out against a ledger."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Standard input, output and errors, which whoever starts the command may have closed."""
 
-from __future__ import annotations
-
 import os
 import sys
 from contextlib import suppress

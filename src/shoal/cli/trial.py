@@ -1,10 +1,8 @@
 """`shoal trial`: randomised experiments with private outcomes."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,7 +23,9 @@ from shoal.cli.options import (
     working,
 )
 from shoal.cli.outputs import check_places, delivering
-from shoal.trials import PrivateTrial
+
+if TYPE_CHECKING:
+    from shoal.trials import PrivateTrial
 
 app = typer.Typer(
     help="Randomised experiments: plan, release private outcomes, estimate effects.",
@@ -213,7 +213,7 @@ def release(
         show_release(done, ledger, lambda: _told(done, confidence), as_json=as_json)
 
 
-def _told(done: PrivateTrial, confidence: float) -> str:
+def _told(done: "PrivateTrial", confidence: float) -> str:
     # Said whether there are any or not: that is private.
     moved = (
         "texts that are no label count as the first level"

@@ -1,7 +1,5 @@
 """`shoal trial estimate`: effects of a released trial, from public files alone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """`shoal trial ask`, `answer` and `regress`: questions of a trial, known beforehand."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +24,11 @@ from shoal.cli.options import (
     working,
 )
 from shoal.cli.outputs import check_places, delivering
-from shoal.trials import Questions
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from shoal.trials import Questions
 
 Treatment = Annotated[str, typer.Option(help="Column of the arm. Public.")]
 Regression = Annotated[
@@ -278,7 +277,7 @@ class _Public:
         assigned: Group of each unit, `units`, or None.
     """
 
-    table: pa.Table
+    table: "pa.Table"
     arm: Any
     cluster: Any
     covariates: Mapping[str, Any]
@@ -331,7 +330,7 @@ def _values(name: str, column: Any) -> Any:
         return column
 
 
-def _asked(public: _Public, control: str | None) -> Questions:
+def _asked(public: _Public, control: str | None) -> "Questions":
     from shoal.cli.trial import like
     from shoal.trials import Questions
 

@@ -1,10 +1,8 @@
 """`shoal unbiased`: means of values without bounds, unbiased or with a bias you choose."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,9 +23,11 @@ from shoal.cli.options import (
 )
 from shoal.cli.outputs import check_places, delivering
 from shoal.cli.unbiased_data import counted, numbers, read, user_values
-from shoal.means.recommend import Recommendation
-from shoal.theory.clipping import Moments
-from shoal.unbiased import UnbiasedPlan
+
+if TYPE_CHECKING:
+    from shoal.means.recommend import Recommendation
+    from shoal.theory.clipping import Moments
+    from shoal.unbiased import UnbiasedPlan
 
 app = typer.Typer(
     help="Means of values without bounds: compare estimators, plan, release, lower bounds.",
@@ -284,7 +284,7 @@ def _finite(number: float) -> float | None:
     return number if abs(number) < float("inf") else None
 
 
-def _moments(orders: list[float] | None, sizes: list[float] | None) -> Moments:
+def _moments(orders: list[float] | None, sizes: list[float] | None) -> "Moments":
     from shoal.errors import InputError
     from shoal.theory.clipping import Moment, moments_of
 
@@ -299,7 +299,7 @@ def _moments(orders: list[float] | None, sizes: list[float] | None) -> Moments:
     return moments_of(tuple(Moment(order, size) for order, size in pairs))
 
 
-def _load(path: Path) -> UnbiasedPlan:
+def _load(path: Path) -> "UnbiasedPlan":
     from shoal.unbiased import UnbiasedPlan
 
     return UnbiasedPlan.load(path)
@@ -327,7 +327,7 @@ def _one_way(plan: Path | None, request: dict[str, Any]) -> None:
         )
 
 
-def _requested(request: dict[str, Any], counts: Any) -> UnbiasedPlan:
+def _requested(request: dict[str, Any], counts: Any) -> "UnbiasedPlan":
     return _plan(
         str(request["method"]),
         counts,
@@ -343,7 +343,7 @@ def _by(by: By | None) -> str | None:
     return None if by is None else str(by)
 
 
-def _wanted(found: Recommendation, method: Method | None) -> str:
+def _wanted(found: "Recommendation", method: Method | None) -> str:
     """The estimator to plan: the one that is named, or the recommended."""
     from shoal.errors import InputError
 
@@ -370,13 +370,13 @@ def _own(method: str, given: dict[str, Any], best_bias: float) -> dict[str, Any]
 def _plan(
     method: str,
     counts: Any,
-    moments: Moments,
+    moments: "Moments",
     request: dict[str, Any],
     *,
     publish_values: bool,
     weights: Weighing,
     cap: int | None,
-) -> UnbiasedPlan:
+) -> "UnbiasedPlan":
     from shoal import unbiased
 
     return unbiased.plan(

@@ -1,7 +1,5 @@
 """What `shoal unbiased` reads of a file: users, counts and numbers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +34,7 @@ def counted(rows: int, who: Any) -> Any:
     return rows if who is None else np.bincount(keys.encode(who, "user"))
 
 
-def read(data: Path, value: str | None, user: str | None, missing: str) -> pa.Table:
+def read(data: Path, value: str | None, user: str | None, missing: str) -> "pa.Table":
     """Columns of a file; without rows that lack one, if whether they are there is public."""
     import pyarrow.compute as pc
 
@@ -52,7 +50,7 @@ def read(data: Path, value: str | None, user: str | None, missing: str) -> pa.Ta
     return table
 
 
-def numbers(table: pa.Table, value: str) -> Any:
+def numbers(table: "pa.Table", value: str) -> Any:
     """A column of numbers; a null becomes NaN, which is refused with the others."""
     import pyarrow as pa
 

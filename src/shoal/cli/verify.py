@@ -1,7 +1,5 @@
 """`shoal verify`: does a manifest tell the truth?"""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
