@@ -4,8 +4,6 @@ Each function returns the argument in the one form that the library works with, 
 of one short line. Arrays and tables, which may hold private values, are shown by their type alone.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """Whether a manifest tells the truth, alone or beside the ledger that is said to hold it."""
 
-from __future__ import annotations
-
 import os
 
 from shoal.documents import Document

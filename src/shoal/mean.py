@@ -26,8 +26,6 @@ Example:
     (True, 0.0325)
 """
 
-from __future__ import annotations
-
 from typing import Literal, Required, TypedDict, Unpack
 
 from numpy.typing import ArrayLike

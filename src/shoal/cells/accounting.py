@@ -7,8 +7,6 @@ cell, whatever is released.
 Source: docs/theory/accounting.md.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -5,8 +5,6 @@ at the stated loss by the simplest accounting, with continuous noise and no latt
 on made-up values, never for a release.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ are balanced like noise scales are (docs/theory/balanced.md). Parameters such as
 epsilon_g, and epsilon_g on them: a few rounds settle that.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -4,8 +4,6 @@ Inside the library every statistic is a share of its range in 0..1, so that 1/2 
 achieves: the range of a mean is U, of a variance U^2/4, of a share of records 1.
 """
 
-from __future__ import annotations
-
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 Source: paper 000, Algorithm 1; docs/theory/clip-user.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

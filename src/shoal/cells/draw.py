@@ -1,7 +1,5 @@
 """Carrying a plan out: select the ranges, add up exactly, round to the lattice, draw."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What the noisy lattice numbers of a release stand for: values, ranges and their error bars."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property

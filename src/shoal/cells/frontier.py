@@ -1,7 +1,5 @@
 """Certified errors of methods at several losses, with a plan for each: see `Plan.frontier`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction

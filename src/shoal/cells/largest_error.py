@@ -4,8 +4,6 @@ Of plans whose errors are certified it is the worst-case error, of all others th
 the plan states (docs/how-to/which-cells.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Why cells are left out, in words: counts below a public rule, or the budget that they need."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

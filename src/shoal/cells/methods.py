@@ -1,7 +1,5 @@
 """Every method by its name: how users weigh, where values are clipped, and who plans the noise."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Which method serves an objective: chosen from public counts, and said in words."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """What a plan's counts say against it: where its typical error or its intervals may not hold."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

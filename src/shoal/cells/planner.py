@@ -1,7 +1,5 @@
 """Making a plan: the method, the cells worth releasing, and the method's own planner."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction

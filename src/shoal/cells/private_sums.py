@@ -4,8 +4,6 @@ All arithmetic is exact, in ticks over 2^FINE from the lower bound, so that neit
 rows nor the engine changes a number.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """What the custodian asks of a plan, and nothing else: checked once, before any work."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Typical errors: every method on values that somebody assumes, before any value is read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A plan in words and columns: what `print(plan)`, notebooks and `shoal plan` show."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 

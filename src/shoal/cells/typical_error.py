@@ -4,8 +4,6 @@ The population is made up on the plan's own counts: three tenths of the variance
 tenths between users, the rest between a user's records, normal. No record is read.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Plans of the user-clipped mean: caps, the shape of the noise, the ball and what it may cost."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

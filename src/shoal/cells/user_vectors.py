@@ -8,8 +8,6 @@ for a part of the noise's loss, says about where every cell lies, and users are 
 Source: docs/theory/user-clipped.md.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

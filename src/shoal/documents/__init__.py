@@ -4,8 +4,6 @@ Every file shoal writes (occupancy, plan, manifest) is one JSON object whose `sc
 its kind and version. Equal contents have equal bytes, and no other bytes are read.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import stat

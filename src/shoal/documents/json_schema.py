@@ -6,8 +6,6 @@ no value has two texts; true is no number; a keyword that it does not know is an
 of what the second opinion stands on: a few lines to read instead of a library to trust.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Keys as documents hold them: of their type, in the one spelling that each of them has."""
 
-from __future__ import annotations
-
 import re
 from datetime import date, datetime
 from typing import Any

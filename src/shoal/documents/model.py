@@ -4,8 +4,6 @@ A model is frozen and strict, and knows no other names than its own. It is loade
 made or read, never by `import shoal`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cached_property
 from typing import Annotated, Any, Self

@@ -1,7 +1,5 @@
 """Columns of whole numbers in a document: little-endian integers, deflated, in base 64."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import zlib

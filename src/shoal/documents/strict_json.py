@@ -5,8 +5,6 @@ that one reader rounds and another does not, a text in another encoding. So only
 bytes are accepted: sorted keys, no spaces, the shortest form of every number, UTF-8.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -3,8 +3,6 @@
 An output is known by its ending, and so is a ledger: no output can be one.
 """
 
-from __future__ import annotations
-
 import glob
 import os
 import secrets

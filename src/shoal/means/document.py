@@ -1,7 +1,5 @@
 """Plans of unbiased means as documents: everything public, and claims that are never trusted."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What one release of an unbiased mean delivers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from shoal import documents

@@ -1,7 +1,5 @@
 """What one estimator would do: certificate, lower bound, what it needs and what it publishes."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

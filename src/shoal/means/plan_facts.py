@@ -1,7 +1,5 @@
 """Public facts of one unbiased mean, before any value is read."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass

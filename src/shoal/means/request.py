@@ -1,7 +1,5 @@
 """What is asked of an unbiased mean, checked, and the estimator that answers it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from numbers import Integral
 

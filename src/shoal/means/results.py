@@ -1,7 +1,5 @@
 """The estimate of a mean as JSON, and back."""
 
-from __future__ import annotations
-
 from shoal import documents
 from shoal.means.estimators.base import Drawn
 from shoal.means.estimators.normal import Squares

@@ -5,8 +5,6 @@ turned into (epsilon, delta) with every rounding against us (`docs/theory/accoun
 `docs/theory/gaussian.md`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

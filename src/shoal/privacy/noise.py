@@ -4,8 +4,6 @@ One release draws ONE vector of discrete Laplace or discrete Gaussian noise with
 2^j steps; every number has its own step, so every number has its own scale.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

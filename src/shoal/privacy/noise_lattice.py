@@ -1,7 +1,5 @@
 """From a method's answer to noise that can be drawn: the lattice, and the exact loss on it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

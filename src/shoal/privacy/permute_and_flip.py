@@ -5,8 +5,6 @@ scores depend on 2 d / scale, and nobody else anything (McKenna and Sheldon, "Pe
 NeurIPS 2020, Theorem 1). It is never worse than the exponential mechanism.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -6,8 +6,6 @@ where, is public. A person who owns 100 rows loses up to 100 times what each row
 different units are never added up.
 """
 
-from __future__ import annotations
-
 from shoal.errors import InputError
 
 EACH_ROW = "each row"

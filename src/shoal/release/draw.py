@@ -1,7 +1,5 @@
 """The one way from a question and private data to recorded and delivered bytes."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol, TypeVar

@@ -1,7 +1,5 @@
 """The manifest of a release: everything public about it, in one JSON document of one form."""
 
-from __future__ import annotations
-
 import platform
 from importlib.metadata import version
 from typing import Any

@@ -1,7 +1,5 @@
 """Everything public that decides a release, before anything is drawn."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """What a release of any family delivers: public bytes, where they are recorded, what they say."""
 
-from __future__ import annotations
-
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """What the mechanisms that release aggregates share: levels as ticks, sizes, the lattice."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

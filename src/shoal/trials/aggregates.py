@@ -1,7 +1,5 @@
 """Effects from released aggregates: every part of their variance, and valid intervals."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

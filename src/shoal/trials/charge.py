@@ -1,7 +1,5 @@
 """What a trial may be asked to cost."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from shoal.errors import InputError

@@ -1,7 +1,5 @@
 """Parameters of a unit-level mechanism, chosen from public facts by the variance they predict."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any

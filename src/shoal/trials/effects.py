@@ -1,7 +1,5 @@
 """What is known of an effect: value, intervals, clusters; as text and as a document."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from datetime import date

@@ -1,7 +1,5 @@
 """Effects whose intervals rest on few units say so: what was released alone decides."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

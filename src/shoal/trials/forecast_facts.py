@@ -1,7 +1,5 @@
 """What each mechanism of a trial would tell, from public numbers: the facts of a forecast."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A trial's plan in words and columns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from shoal.files.text_table import aligned

@@ -1,7 +1,5 @@
 """What each mechanism of a trial is expected to report: standard errors from public numbers."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Quantiles of a normal variable plus Laplace noise: the error of an effect with such noise."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

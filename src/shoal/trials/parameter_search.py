@@ -1,7 +1,5 @@
 """The search for parameters: candidates at equal loss, compared by the variance they predict."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What a unit-level mechanism does and costs, in whole numbers: public, exact, checkable."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The variance that an effect will have, before anything private is read: a prior prediction."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 

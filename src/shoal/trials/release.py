@@ -1,7 +1,5 @@
 """Carrying out a plan of a trial: outcomes once, one draw, one charge, then delivery."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,7 +1,5 @@
 """The columns of an experiment: public ones checked and in order, and the private outcomes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Randomised responses: a prior for each group, an outcome kept or replaced, a debiased number."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Neyman's sampling variance as private numbers: one for two arms, else one for each arm."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property

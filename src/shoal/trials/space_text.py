@@ -1,7 +1,5 @@
 """An outcome space from a short text, for the command line."""
 
-from __future__ import annotations
-
 from shoal.data.outcome_space import Space
 from shoal.errors import InputError
 

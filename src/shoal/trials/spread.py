@@ -1,7 +1,5 @@
 """Estimated variances: sums of them, and how clusters differ, with degrees of freedom."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What left a mechanism and the effects that follow from it as JSON, and back."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, TypeAlias
 

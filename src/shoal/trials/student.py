@@ -1,7 +1,5 @@
 """Student's t: quantiles of intervals, power, and the least detectable effect."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

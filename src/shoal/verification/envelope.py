@@ -1,7 +1,5 @@
 """What manifests of all families have in common, for the second opinion."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

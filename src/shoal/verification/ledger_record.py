@@ -1,7 +1,5 @@
 """What a ledger says of a manifest: recorded, as what, at which charge, and in whose name."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from fractions import Fraction

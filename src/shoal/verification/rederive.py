@@ -4,8 +4,6 @@ Loss, claims, values, intervals and statuses follow from these four: they are ma
 compared with what a manifest states; `verification.recount` does the same by code of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

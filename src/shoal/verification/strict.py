@@ -4,8 +4,6 @@ Errors are Python's own: `shoal.verification.verdict.checked` turns them into on
 damaged manifest.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from fractions import Fraction

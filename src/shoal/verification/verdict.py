@@ -1,7 +1,5 @@
 """What a second opinion says: one claim a line, and whether all of them hold."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 

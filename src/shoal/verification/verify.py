@@ -1,7 +1,5 @@
 """The second opinion on a manifest of any kind."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import Any

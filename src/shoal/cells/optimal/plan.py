@@ -5,8 +5,6 @@ and the factor s follow from them by the true formulas, and the proof from the d
 (docs/theory/optimal.md#targets-and-the-factor-s).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property

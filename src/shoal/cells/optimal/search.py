@@ -1,7 +1,5 @@
 """The least factor of all errors at a given loss, with a proof from both sides."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Weights of users that were chosen, and the noise and loss that follow from them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

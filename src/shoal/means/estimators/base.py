@@ -1,7 +1,5 @@
 """What every estimator of an unbounded mean has in common."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """A bound on how many users of a kind there are."""
 
-from __future__ import annotations
-
 import math
 
 

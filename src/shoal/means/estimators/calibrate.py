@@ -1,7 +1,5 @@
 """The symmetric mean of the least certificate: bins, split or reuse, losses and width."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """How likely a coarse guess is bad or missing, from public facts."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache

@@ -1,7 +1,5 @@
 """How far a middle guess may be off, from public facts."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

@@ -6,8 +6,6 @@ most d (2R - d): nothing where it moves the sum most.
 Source: docs/theory/unbiased.md#squares-beside-the-sum.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The mean of a symmetric distribution, exactly unbiased, without any interval."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

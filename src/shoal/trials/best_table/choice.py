@@ -1,7 +1,5 @@
 """The best table for levels, a loss and what is expected: solved, made whole, with its proof."""
 
-from __future__ import annotations
-
 import functools
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Column generation: the linear program over all responses, solved without a grid of outputs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any

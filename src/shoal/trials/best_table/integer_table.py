@@ -1,7 +1,5 @@
 """A table of whole numbers: which response a level is given, how often, and what it says."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

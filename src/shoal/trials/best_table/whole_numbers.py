@@ -1,7 +1,5 @@
 """From a solution in floating point to a table of whole numbers that holds exactly."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction

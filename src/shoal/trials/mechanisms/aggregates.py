@@ -1,7 +1,5 @@
 """Mechanisms that release noisy numbers of clusters, not outcomes of units."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The one way of all trial mechanisms: check, ask, draw, record, deliver."""
 
-from __future__ import annotations
-
 import os
 from fractions import Fraction
 from typing import Any, Protocol, TypedDict, Unpack

@@ -1,7 +1,5 @@
 """Mechanisms that release private outcomes of units: ClusterDP, ClusterFree, UniformPrior."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

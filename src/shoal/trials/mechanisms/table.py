@@ -1,7 +1,5 @@
 """The mechanism whose responses have the least variance: BestTable."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction

@@ -3,8 +3,6 @@
 Source: docs/theory/questions.md#assigned-groups.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Sums of disjoint groups of units from which questions follow, such as the means of arms."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

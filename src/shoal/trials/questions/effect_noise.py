@@ -1,7 +1,5 @@
 """The noise of the effects of arms as questions, from sizes of groups alone."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which units decide how much noise questions need: of many units a few thousand."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

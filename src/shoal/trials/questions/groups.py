@@ -3,8 +3,6 @@
 Source: docs/theory/questions.md#variances-of-groups.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Plans of questions: judged before any outcome is read, saved, loaded and carried out."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass

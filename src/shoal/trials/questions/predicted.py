@@ -1,7 +1,5 @@
 """What a plan of questions says of each, before any outcome is read, also in words."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

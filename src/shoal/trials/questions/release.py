@@ -1,7 +1,5 @@
 """Carrying out a plan of questions: outcomes once, one draw, one charge, then delivery."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass

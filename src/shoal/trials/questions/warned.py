@@ -1,7 +1,5 @@
 """What a plan of questions warns of, from public columns alone."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

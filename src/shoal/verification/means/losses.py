@@ -1,7 +1,5 @@
 """Privacy loss of an unbiased mean from its whole numbers: exact fractions, tails outwards."""
 
-from __future__ import annotations
-
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 

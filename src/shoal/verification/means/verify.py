@@ -4,8 +4,6 @@ Exact fractions and outward-rounded decimals for the loss, other formulas for th
 nothing is imported from the mechanisms or other packages: a fault there is not repeated here.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

@@ -4,8 +4,6 @@ The weights are built anew from the public columns, the loss from whole numbers 
 imported from mechanisms, theory or other packages.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from shoal import documents

@@ -1,7 +1,5 @@
 """The recount: losses, values, errors, intervals and bounds of manifests, by code of its own."""
 
-from __future__ import annotations
-
 import math
 import zlib
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Values, claimed errors and certified intervals of cells, and what a plan proves of others."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Means of values without bounds: loss, bias, errors and intervals (docs/theory/unbiased.md)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from fractions import Fraction

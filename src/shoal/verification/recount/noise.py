@@ -1,7 +1,5 @@
 """Discrete Laplace and Gaussian noise: what it costs, and intervals of estimates that have it."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Linear questions of a trial: the loss of a unit, answers and their intervals."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Manifests as plain numbers: the only module here that knows their JSON."""
 
-from __future__ import annotations
-
 import base64
 import zlib
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Trials: the loss of one outcome, effects, their intervals, and the bound of a best table."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from fractions import Fraction

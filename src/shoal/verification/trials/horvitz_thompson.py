@@ -3,8 +3,6 @@
 Nothing is imported from other packages, as in `verify`.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import cached_property

@@ -3,8 +3,6 @@
 Nothing is imported from other packages, as in `verify`.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Nothing is imported from other packages, as in `verify`.
 """
 
-from __future__ import annotations
-
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 

@@ -4,8 +4,6 @@ Exact fractions and outward-rounded decimals for the loss, and nothing imported 
 mechanisms or from other packages: a fault there is not repeated here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 
