@@ -5,13 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import resource
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
+from typing import Any
 
 from shoal.errors import InputError, ShoalError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from multiprocessing.connection import Connection
 
 
 def apart(job: Callable[..., Iterator[Any]], *arguments: object) -> Iterator[Any]:

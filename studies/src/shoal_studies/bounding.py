@@ -6,21 +6,15 @@ the vanilla Laplace mechanism, which is significantly worse than the worst-case 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.cells.assumptions import Distribution
 from shoal_studies import collections, drawing, unclamped
 from shoal_studies.lines import ADAPTIVE, AKMV, BASELINE, WORST_CASE
-from shoal_studies.measure import Setting, measure
+from shoal_studies.measure import Curve, Effort, Setting, measure
 from shoal_studies.study import Outcome, Study, behind, rows_of, span, verdict
 from shoal_studies.values import BOUNDS, WIDTH, Projected, Uniform
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.cells.assumptions import Distribution
-    from shoal_studies.measure import Curve, Effort
 
 EPSILONS = tuple(round(0.1 * step, 1) for step in range(1, 21))
 # "Quite similar" in the paper's words, in numbers of ours.

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.data.occupancy import Counts
 from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def itms() -> NDArray[np.int64]:

@@ -5,26 +5,21 @@ No values are drawn: worst-case errors follow from the public counts.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.cells import caps
 from shoal.cells.cell_statistics import MEAN, VARIANCE, InCounts, cell_errors
 from shoal.cells.clip_user import clip_user
-from shoal_studies.measure import carry_out
+from shoal.data.occupancy import Counts
+from shoal_studies.measure import Effort, carry_out
 from shoal_studies.occupancies import itms_many, synthetic
 from shoal_studies.paper_error import Cells, Units
 from shoal_studies.values import WIDTH
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from shoal.data.occupancy import Counts
-    from shoal_studies.measure import Effort
 
 # Numbers by method, and what they have in common.
 Found: TypeAlias = "tuple[dict[str, float], float]"

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal_studies import composition, drawing
+from shoal_studies.composition import Measured
+from shoal_studies.drawing import Shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from shoal_studies.composition import Measured
-    from shoal_studies.drawing import Shown
 
 # Colour, line and marker of a method; ours are red and blue, the paper's grey and brown.
 _LOOKS = {

@@ -7,7 +7,6 @@ cell is; the capping step improves the worst error of synthetic occupancies, har
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,14 +28,12 @@ from shoal_studies.composition import (
     TRUE,
     USERS,
     Case,
+    Measured,
 )
 from shoal_studies.composition_drawing import Picture, draw
+from shoal_studies.measure import Effort
 from shoal_studies.study import Outcome, Row, Study, span, verdict
 from shoal_studies.values import WIDTH
-
-if TYPE_CHECKING:
-    from shoal_studies.composition import Measured
-    from shoal_studies.measure import Effort
 
 # The paper's synthetic figures end at 1, those of ITMS at 2. Its errors of means and variances are
 # hardly better than guessing there, so ours go on.

@@ -8,29 +8,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.resources import as_file, files
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
+from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.planner import make_plan
 from shoal.cells.request import Request
+from shoal.data.aggregate import Aggregate
 from shoal.data.records import Records
 from shoal.privacy.noise import Simulated
 from shoal_studies import drawing
+from shoal_studies.measure import Effort
 from shoal_studies.study import Outcome, Row, Study, span
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
-
-    from shoal.cells.plan_facts import PlanFacts
-    from shoal.data.aggregate import Aggregate
-    from shoal_studies.measure import Effort
 
     Floats = NDArray[np.float64]
 

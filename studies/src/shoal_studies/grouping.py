@@ -7,7 +7,6 @@ better. It prints a sensitivity of 2U/K for array averaging with wrap_around; U/
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,12 +14,9 @@ from shoal.cells import caps
 from shoal.cells.weights import wrap_around
 from shoal_studies import collections, drawing
 from shoal_studies.lines import ARRAY_MEDIAN, LEVY, QUANTILE, Line
-from shoal_studies.measure import Setting, measure
+from shoal_studies.measure import Curve, Effort, Setting, measure
 from shoal_studies.study import Outcome, Study, behind, rows_of, span, verdict
 from shoal_studies.values import BOUNDS, speeds
-
-if TYPE_CHECKING:
-    from shoal_studies.measure import Curve, Effort
 
 EPSILONS = (0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
 _NAMES = {"array averaging": ARRAY_MEDIAN, "Levy": LEVY, "quantile, fixed": QUANTILE}

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
+
+from shoal.theory.clipping import Moments
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.theory.clipping import Moments
-
     Floats = NDArray[np.float64]
 
 # Steps of a bisection: enough for a chance of 1e-40.

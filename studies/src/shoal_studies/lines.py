@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from shoal.cells.comparison import Settings
+from shoal.cells.comparison import Settings
 
 
 @dataclass(frozen=True)

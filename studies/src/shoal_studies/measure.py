@@ -11,24 +11,20 @@ import multiprocessing
 import os
 import signal
 import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.cells.assumptions import Distribution
 from shoal.cells.simulation import simulate
+from shoal.cli.progress import Progress
+from shoal.data.occupancy import Counts
 from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.cells.assumptions import Distribution
-    from shoal.cli.progress import Progress
-    from shoal.data.occupancy import Counts
-    from shoal_studies.lines import Line
+from shoal_studies.lines import Line
 
 FULL, QUICK = 10_000, 60
 _PART = 100

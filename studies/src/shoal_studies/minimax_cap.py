@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from shoal.cells import caps
 from shoal_studies import collections, drawing
+from shoal_studies.measure import Effort
 from shoal_studies.study import Outcome, Row, Study, verdict
-
-if TYPE_CHECKING:
-    from shoal_studies.measure import Effort
 
 _LEAST, _MOST, _POINTS = 0.001, 2.0, 1000
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.data.occupancy import Counts
 from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # Published of the ITMS data (paper 000, section VI-A1): cells, users, most cells of a user.
 _CELLS, _USERS, _MOST = 50, 223, 11

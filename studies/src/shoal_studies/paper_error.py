@@ -9,19 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.cells import allocation
 from shoal.cells.allocation import Problem
 from shoal.cells.optimal.interior import solve
-from shoal.cells.optimal.program import Program, dual_bound
+from shoal.cells.optimal.program import Floats, Program, Solution, dual_bound
+from shoal.data.occupancy import Counts
 from shoal.theory import variance
-
-if TYPE_CHECKING:
-    from shoal.cells.optimal.program import Floats, Solution
-    from shoal.data.occupancy import Counts
 
 TOLERANCE = 1e-3
 # Linear programs for one plan, errors tried for one loss, and how close they come.

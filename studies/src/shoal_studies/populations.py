@@ -6,6 +6,7 @@ made-up ones.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Counts, build
@@ -21,10 +23,6 @@ from shoal.data.value_lattice import Bounds, Lattice
 from shoal_studies import collections
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from numpy.typing import NDArray
-
     Floats = NDArray[Any]
 
 SPEEDS, _LONG = (0.0, 65.0), (0.0, 1000.0)

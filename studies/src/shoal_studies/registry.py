@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from shoal.errors import InputError
 from shoal_studies import (
     bounding,
@@ -16,9 +14,7 @@ from shoal_studies import (
     trial_studies,
     unbiased_studies,
 )
-
-if TYPE_CHECKING:
-    from shoal_studies.study import Study
+from shoal_studies.study import Study
 
 STUDIES: tuple[Study, ...] = (
     *composition_studies.FIGURES,

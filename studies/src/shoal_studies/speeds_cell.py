@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from shoal_studies import collections, drawing
@@ -16,12 +14,9 @@ from shoal_studies.lines import (
     OPTIMISED,
     QUANTILE,
 )
-from shoal_studies.measure import Setting, measure
+from shoal_studies.measure import Curve, Effort, Setting, measure
 from shoal_studies.study import Outcome, Study, behind, rows_of, span, verdict
 from shoal_studies.values import BOUNDS, speeds
-
-if TYPE_CHECKING:
-    from shoal_studies.measure import Curve, Effort
 
 EPSILONS = (0.5, 0.75, 1.0, 1.5, 2.0)
 SCALING = 10

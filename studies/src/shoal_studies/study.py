@@ -5,22 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from shoal import files
 from shoal.errors import InputError
 from shoal.files import check_outputs
+from shoal_studies.measure import Curve, Effort
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    import numpy as np
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
-
-    from shoal_studies.measure import Curve, Effort
 
 PAPERS = {
     "000": (

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal_studies import drawing, trial_drawing
 from shoal_studies import trial_lines as lines
 from shoal_studies.drawing import plain_numbers
-from shoal_studies.measure import carry_out
+from shoal_studies.measure import Effort, carry_out
 from shoal_studies.study import Outcome, Row, Study, short, verdict
 from shoal_studies.trial_measure import DELTA, amounts
 from shoal_studies.trial_setting import Mixture, Population
@@ -30,9 +31,6 @@ from shoal_studies.trial_simulation import (
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
-
-    from shoal_studies.measure import Effort
 
     Floats = NDArray[np.float64]
 

@@ -9,24 +9,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.theory import randomised_response, trial_variance
+from shoal.trials.parameters import Parameters
 from shoal_studies import drawing
 from shoal_studies import trial_lines as lines
+from shoal_studies.measure import Effort
 from shoal_studies.study import Outcome, Row, Study, short, span, verdict
 from shoal_studies.trial_distributions import default
-from shoal_studies.trial_measure import measure
-from shoal_studies.trial_setting import Mixture
+from shoal_studies.trial_measure import Measured, measure
+from shoal_studies.trial_setting import Mixture, Population
 from shoal_studies.trial_tradeoffs import behind
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
-
-    from shoal.trials.parameters import Parameters
-    from shoal_studies.measure import Effort
-    from shoal_studies.trial_measure import Measured
-    from shoal_studies.trial_setting import Population
 
     Floats = NDArray[np.float64]
 

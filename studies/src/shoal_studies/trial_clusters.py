@@ -11,21 +11,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.trials.parameters import calibrate
 from shoal_studies import drawing, trial_drawing
 from shoal_studies import trial_lines as lines
+from shoal_studies.measure import Effort
 from shoal_studies.study import Outcome, Study, span, verdict
-from shoal_studies.trial_measure import DELTA, measure
+from shoal_studies.trial_measure import DELTA, Measured, Point, measure
 from shoal_studies.trial_setting import Communities, Mixture
 from shoal_studies.trial_tradeoffs import behind, by_loss, draw_losses
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
-
-    from shoal_studies.measure import Effort
-    from shoal_studies.trial_measure import Measured, Point
 
 LAMBDAS = (0.5, 0.8)
 _BETAS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 4.9)

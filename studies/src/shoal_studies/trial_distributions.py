@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.trials.parameters import Parameters
 from shoal_studies import drawing, trial_drawing
 from shoal_studies import trial_lines as lines
+from shoal_studies.measure import Effort
 from shoal_studies.study import Outcome, Row, Study, short
 from shoal_studies.trial_measure import DELTA
-from shoal_studies.trial_setting import Communities, Mixture
+from shoal_studies.trial_setting import Communities, Mixture, Setting
 from shoal_studies.trial_simulation import Randomised, assign
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.trials.parameters import Parameters
-    from shoal_studies.measure import Effort
-    from shoal_studies.trial_setting import Setting
 
 # The paper's number of realisations, drawn at a time.
 _PART = 500

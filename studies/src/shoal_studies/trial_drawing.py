@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal_studies import trial_lines as lines
-from shoal_studies.drawing import losses, plain_numbers
+from shoal_studies.drawing import Shown, losses, plain_numbers
+from shoal_studies.trial_measure import Measured
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
-
-    from shoal_studies.drawing import Shown
-    from shoal_studies.trial_measure import Measured
 
 _LOOKS = {
     lines.PLAIN: ("#333333", ":", ""),

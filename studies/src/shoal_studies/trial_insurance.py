@@ -14,7 +14,8 @@ import numpy as np
 from shoal.trials.mechanisms.outcomes import ClusterDP, ClusterFree
 from shoal_studies import drawing, trial_drawing
 from shoal_studies import trial_lines as lines
-from shoal_studies.measure import carry_out
+from shoal_studies.drawing import Shown
+from shoal_studies.measure import Effort, carry_out
 from shoal_studies.study import Outcome, Row, Study, span
 from shoal_studies.trial_insurance_releases import (
     CONFIDENCE,
@@ -22,6 +23,8 @@ from shoal_studies.trial_insurance_releases import (
     NULL,
     REAL,
     SPACE,
+    Households,
+    Releases,
     Task,
     carry,
     load,
@@ -30,10 +33,6 @@ from shoal_studies.trial_insurance_releases import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from shoal_studies.drawing import Shown
-    from shoal_studies.measure import Effort
-    from shoal_studies.trial_insurance_releases import Households, Releases
 
 EPSILONS, _FEW_EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0), (1.0, 4.0)
 _MOST, _SEEDS = 1000, 2**20

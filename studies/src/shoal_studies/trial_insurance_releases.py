@@ -10,22 +10,20 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.data.outcome_space import Space
 from shoal.errors import MissingPartError
 from shoal.privacy.noise import Simulated
+from shoal.trials.effects import Effect
 from shoal.trials.inference import effects_of
 from shoal.trials.mechanisms.aggregates import NoisyHistogram, NoisyHorvitzThompson
+from shoal.trials.mechanisms.base import Mechanism
 from shoal.trials.mechanisms.outcomes import ClusterDP, ClusterFree, UniformPrior
 from shoal.trials.request import Units, take_in
 from shoal_studies import trial_lines as lines
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.trials.effects import Effect
-    from shoal.trials.mechanisms.base import Mechanism
-
     Floats = NDArray[np.float64]
 
 # Real effect: the form says "buy" unless crossed out. Null effect: a longer explanation.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,13 +10,11 @@ from shoal.data.outcome_space import Space
 from shoal.errors import InputError
 from shoal.privacy.budget import Budget
 from shoal.trials.choose import choose
+from shoal.trials.expected import Expected
 from shoal.trials.parameters import LATTICE_BITS, ONE, Parameters, calibrate
 from shoal_studies.trial_measure import DELTA, Point
+from shoal_studies.trial_setting import Population, Setting
 from shoal_studies.trial_simulation import NonPrivate, Randomised
-
-if TYPE_CHECKING:
-    from shoal.trials.expected import Expected
-    from shoal_studies.trial_setting import Population, Setting
 
 PLAIN = "non-private"
 PRINTED = ", as printed"

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shoal_studies.measure import carry_out
-from shoal_studies.study import short
-from shoal_studies.trial_simulation import assign
+from shoal_studies.measure import Effort, carry_out
+from shoal_studies.study import Row, short
+from shoal_studies.trial_setting import Setting
+from shoal_studies.trial_simulation import Draws, Mechanism, assign
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal_studies.measure import Effort
-    from shoal_studies.study import Row
-    from shoal_studies.trial_setting import Setting
-    from shoal_studies.trial_simulation import Draws, Mechanism
-
     Floats = NDArray[np.float64]
 
 DELTA = Fraction(1, 10_000)

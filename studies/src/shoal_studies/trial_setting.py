@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.data.outcome_space import Space
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _HALF = 2
 # The paper's: outcomes from -5 to 6, variance 5 before they are put on levels.

@@ -9,23 +9,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.theory import randomised_response, trial_variance
-from shoal.trials.parameters import ONE
+from shoal.trials.parameters import ONE, Parameters
 from shoal.trials.response import prior_of
+from shoal_studies.trial_setting import Population
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from numpy.typing import NDArray
-
-    from shoal.trials.parameters import Parameters
-    from shoal_studies.trial_setting import Population
-
     Floats = NDArray[np.float64]
     Counts = NDArray[np.int64]
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from shoal_studies import drawing, trial_clusters, trial_drawing, trial_tradeoffs
+from shoal_studies.measure import Effort
 from shoal_studies.study import Outcome, Study
 from shoal_studies.trial_bias import FIGURE_6
 from shoal_studies.trial_bounds import FIGURE_5
 from shoal_studies.trial_distributions import FIGURE_3, FIGURE_4, FIGURE_7
-
-if TYPE_CHECKING:
-    from shoal_studies.measure import Effort
 
 
 def _figure_8(effort: Effort) -> Outcome:

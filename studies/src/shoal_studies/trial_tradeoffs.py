@@ -11,20 +11,17 @@ import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal_studies import drawing, trial_drawing
 from shoal_studies import trial_lines as lines
+from shoal_studies.measure import Effort
 from shoal_studies.study import Outcome, Study, verdict
-from shoal_studies.trial_measure import DELTA, agreement, amounts, join, measure
-from shoal_studies.trial_setting import Mixture
+from shoal_studies.trial_measure import DELTA, Measured, Point, agreement, amounts, join, measure
+from shoal_studies.trial_setting import Mixture, Setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
-
-    from shoal_studies.measure import Effort
-    from shoal_studies.trial_measure import Measured, Point
-    from shoal_studies.trial_setting import Setting
 
 EPSILON, SIGMA, TWICE = 0.2, 10.0, 20.0
 _FLOORS, _FEW_FLOORS = tuple(np.arange(1, 11) / 10), (0.1, 0.3, 1.0)

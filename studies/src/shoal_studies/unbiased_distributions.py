@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shoal.theory.clipping import Moment
+from shoal.means.estimators.base import Estimator
+from shoal.theory.clipping import Moment, Moments
 from shoal_studies import drawing, unbiased_drawing
-from shoal_studies.known_distributions import Drawn, Normal
+from shoal_studies.drawing import Shown
+from shoal_studies.known_distributions import Distribution, Drawn, Normal
+from shoal_studies.measure import Effort
 from shoal_studies.study import Outcome, Row, Study, short
-from shoal_studies.unbiased_measure import Job, amount, simulate
+from shoal_studies.unbiased_measure import Job, Measured, amount, simulate
 from shoal_studies.unbiased_parts import CLIPPED, COMBINED, SAMPLED, SYMMETRIC, WORDS, Asked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.figure import Figure
-
-    from shoal.means.estimators.base import Estimator
-    from shoal.theory.clipping import Moments
-    from shoal_studies.drawing import Shown
-    from shoal_studies.known_distributions import Distribution
-    from shoal_studies.measure import Effort
-    from shoal_studies.unbiased_measure import Measured
 
 USERS, EPSILON, DELTA, BIAS = 1000, 1.0, 1e-4, 0.01
 # Enough of the users are sampled for a simulation to see it.

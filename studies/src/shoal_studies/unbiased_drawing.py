@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from shoal_studies.drawing import plain_numbers
+from shoal_studies.drawing import Shown, plain_numbers
 from shoal_studies.unbiased_parts import CLIPPED, COMBINED, SAMPLED, SYMMETRIC
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
-
-    from shoal_studies.drawing import Shown
 
 COLOURS = {
     "bound": "#333333",

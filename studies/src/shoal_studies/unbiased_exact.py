@@ -9,18 +9,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.means.estimators.clipped import Clipped
 from shoal.means.estimators.residual import Residual
 from shoal.means.estimators.sampled import Sampled
 from shoal.theory import clipping
-from shoal_studies.known_distributions import Points, two_points
-
-if TYPE_CHECKING:
-    from shoal.means.estimators.clipped import Clipped
-    from shoal_studies.known_distributions import Known
+from shoal_studies.known_distributions import Known, Points, two_points
 
 # Distances of the far point that are tried, over the deviation.
 _FARS = np.geomspace(1.0, 1e5, 500)

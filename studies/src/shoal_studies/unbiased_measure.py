@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.means.estimators.base import Estimator
 from shoal.privacy.noise import Simulated
-from shoal_studies.measure import carry_out
+from shoal_studies.known_distributions import Distribution
+from shoal_studies.measure import Effort, carry_out
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.means.estimators.base import Estimator
-    from shoal_studies.known_distributions import Distribution
-    from shoal_studies.measure import Effort
-
     Floats = NDArray[np.float64]
 
 # Values in memory at once, values of all runs of a job over the repetitions, and the fewest runs.

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from shoal.means.estimators import calibrate as search
 from shoal.means.estimators.clipped import Clipped
 from shoal.means.estimators.residual import Residual
 from shoal.means.estimators.sampled import Chance, Sampled
+from shoal.means.estimators.symmetric import Symmetric
 from shoal.means.estimators.weights import Weights
-
-if TYPE_CHECKING:
-    from shoal.means.estimators.symmetric import Symmetric
-    from shoal.theory.clipping import Moments
+from shoal.theory.clipping import Moments
 
 CLIPPED, SAMPLED, COMBINED, SYMMETRIC = (
     "clipped_mean",

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.means.estimators.clipped import Clipped
+from shoal.means.estimators.sampled import Sampled
 from shoal.theory.clipping import Moment
 from shoal.theory.regimes import regime
 from shoal.theory.trilemma import trilemma
 from shoal_studies import drawing, unbiased_drawing
+from shoal_studies.drawing import Shown
+from shoal_studies.measure import Effort
 from shoal_studies.study import Outcome, Row, Study, short, span
 from shoal_studies.unbiased_exact import worst
 from shoal_studies.unbiased_parts import CLIPPED, COMBINED, SAMPLED, WORDS, Asked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from shoal.means.estimators.clipped import Clipped
-    from shoal.means.estimators.sampled import Sampled
-    from shoal_studies.drawing import Shown
-    from shoal_studies.measure import Effort
 
 EPSILON, ORDER = 0.01, 4.0
 _USERS = tuple(10**k for k in range(2, 7))

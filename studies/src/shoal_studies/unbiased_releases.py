@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.means.estimators.base import Estimator
 from shoal.theory.clipping import Moment
 from shoal_studies import drawing, unbiased_drawing
-from shoal_studies.known_distributions import Normal, mirrored
+from shoal_studies.drawing import Shown
+from shoal_studies.known_distributions import Distribution, Normal, mirrored
+from shoal_studies.measure import Effort
 from shoal_studies.study import Outcome, Row, Study, short
 from shoal_studies.unbiased_exact import Exact, exact, worst
-from shoal_studies.unbiased_measure import Job, simulate
+from shoal_studies.unbiased_measure import Job, Measured, simulate
 from shoal_studies.unbiased_parts import CLIPPED, COMBINED, SYMMETRIC, Asked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.figure import Figure
-
-    from shoal.means.estimators.base import Estimator
-    from shoal_studies.drawing import Shown
-    from shoal_studies.known_distributions import Distribution
-    from shoal_studies.measure import Effort
-    from shoal_studies.unbiased_measure import Measured
 
 USERS, EPSILON, DELTA = 4000, 1.0, 1e-5
 _UNIT = (Moment(8, 1.0),)

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.means.estimators.base import Estimator
 from shoal.means.estimators.residual import Residual
 from shoal.means.estimators.sampled import Sampled
 from shoal.theory.clipping import Moment
 from shoal.theory.trilemma import Trilemma, trilemma
 from shoal_studies import drawing, unbiased_drawing, unbiased_printed
-from shoal_studies.known_distributions import mirrored
+from shoal_studies.drawing import Shown
+from shoal_studies.known_distributions import Points, mirrored
+from shoal_studies.measure import Effort
 from shoal_studies.study import Outcome, Row, Study, short, span
 from shoal_studies.unbiased_exact import worst
-from shoal_studies.unbiased_measure import Job, amount, simulate
+from shoal_studies.unbiased_measure import Job, Measured, amount, simulate
 from shoal_studies.unbiased_parts import CLIPPED, COMBINED, SAMPLED, SYMMETRIC, WORDS, Asked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from shoal.means.estimators.base import Estimator
-    from shoal_studies.drawing import Shown
-    from shoal_studies.known_distributions import Points
-    from shoal_studies.measure import Effort
-    from shoal_studies.unbiased_measure import Measured
 
 USERS = (1000, 10_000, 100_000)
 EPSILON, DELTA = 1.0, 1e-6

@@ -6,27 +6,21 @@ they are, that cuts the errors of all mechanisms to much the same. No release is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.cells.draw import exact_numbers
 from shoal.cells.estimates import Estimates
+from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.planner import plan_means
 from shoal.cells.simulation import made_up
+from shoal.data.aggregate import Aggregate
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.privacy.noise import Simulated
-from shoal_studies.measure import Curve
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.cells.plan_facts import PlanFacts
-    from shoal.data.aggregate import Aggregate
-    from shoal_studies.lines import Line
-    from shoal_studies.measure import Effort, Setting
+from shoal_studies.lines import Line
+from shoal_studies.measure import Curve, Effort, Setting
 
 _SEEDS = 2**16
 # Expectations over the noise are in closed form: more repetitions say little more.

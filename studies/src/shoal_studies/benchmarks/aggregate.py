@@ -9,13 +9,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     Measured = tuple[float, float, float]
 
 _ROUNDS = 3

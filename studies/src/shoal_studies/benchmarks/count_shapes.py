@@ -6,12 +6,15 @@ kind of values. Counts are public, kinds of values are not.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
+from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.planner import plan_means
 from shoal.cells.posterior import values_of
 from shoal.data.aggregate import Aggregate
@@ -22,12 +25,6 @@ from shoal.privacy.noise import Simulated
 from shoal.theory.user_clipping import rounds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.cells.plan_facts import PlanFacts
-
     Floats = NDArray[np.float64]
     Kind = Callable[[np.random.Generator, "Counts"], Floats]
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from shoal_studies import collections
 from shoal_studies.lines import ADAPTIVE, PAPERS
-from shoal_studies.measure import Effort, Setting, measure
+from shoal_studies.measure import Curve, Effort, Setting, measure
 from shoal_studies.values import BOUNDS, speeds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from shoal_studies.measure import Curve
 
 _SHORT = (
     *("baseline", "arr-med", "arr-levy", "arr-opt", "levy", "q-fixed", "q-opt", "akmv"),

@@ -8,9 +8,11 @@ them.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.cells.planner import plan_means
 from shoal.data.occupancy import Counts
@@ -18,10 +20,6 @@ from shoal_studies.benchmarks.typical import measured, naive
 from shoal_studies.populations import Population
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from numpy.typing import NDArray
-
     Floats = NDArray[np.float64]
 
 # Users, cells, and cells of a user.

@@ -11,18 +11,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal.errors import BudgetError
 from shoal.privacy import ledger as module
 from shoal.privacy.budget import Budget
 from shoal.privacy.ledger import Ledger
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 ENTRIES = (10, 10_000, 1_000_000)
 PROCESSES = (1, 8, 64)

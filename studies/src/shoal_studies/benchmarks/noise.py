@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.cells.draw import to_steps
 from shoal.privacy.noise import OperatingSystem
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _BITS = 26
 

@@ -1,24 +1,19 @@
-"""Time against size for everything that a plan is made of, on made-up counts with heavy tails."""
+"""Time against size for everything that a plan is made of, on made-up counts."""
 
 from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal import Plan, Records
+from shoal.cells.allocation import Problem
 from shoal_studies.apart import apart, peak
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal import Plan, Records
-    from shoal.cells.allocation import Problem
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 _CELLS_PER_USER, _USERS_PER_CELL = 10, 100
@@ -32,8 +27,9 @@ def run(counts: Sequence[int], tolerance: float, seconds: float) -> Iterator[str
     """Plan for made-up counts of each size, in a process of its own.
 
     A tenth as many users, a hundredth of them as many cells. Users are in Pareto(3/2) many cells
-    up to 250, cells are popular like rank^(-4/5), counts are Pareto(6/5). The optimal plan may err
-    a fifth less than `balanced` does at a total loss of 1; its gap is the certified one.
+    up to 250, cells are popular like rank^(-4/5), counts are Pareto(6/5); beside them users who are
+    in ten equally likely cells. The optimal plan may err a fifth less than `balanced` does at a
+    total loss of 1; its gap is the certified one.
 
     Args:
         counts: Users in cells, about, of each size.
@@ -52,6 +48,7 @@ def _measure(size: int, tolerance: float, seconds: float) -> Iterator[str]:
     for name, job in (
         ("the default plan", default.plan),
         ("its release", default.release),
+        ("the default, equal users", lambda _: _Default().plan(_Counts.equal(size))),
         ("Clip-User", _clip_user),
         ("exact accounting", _losses),
         ("balanced noise", asked.balanced),
@@ -92,6 +89,16 @@ class _Counts:
         cell = np.unique(cell, return_inverse=True)[1]
         count = np.clip(np.ceil(5 * rng.pareto(1.2, len(user))), 1, 1e5).astype(np.int64)
         return cls(user, cell, count, users, int(cell.max()) + 1)
+
+    @classmethod
+    def equal(cls, size: int) -> _Counts:
+        """Users who are all alike."""
+        users = max(1, size // _CELLS_PER_USER)
+        cells = max(1, users // _USERS_PER_CELL)
+        user = np.repeat(np.arange(users), _CELLS_PER_USER)
+        cell = np.random.default_rng(0).integers(0, cells, len(user))
+        user, cell = np.divmod(np.unique(user * cells + cell), cells)
+        return cls(user, cell, np.ones_like(user), users, cells)
 
     @property
     def one_each(self) -> NDArray[np.int64]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +12,6 @@ import pyarrow as pa
 from shoal.data.outcome_space import Space
 from shoal.trials.mechanisms.aggregates import NoisyHistogram, NoisyHorvitzThompson
 from shoal.trials.mechanisms.outcomes import ClusterDP, UniformPrior
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _LEVELS = 11
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import shoal
 from shoal.errors import ShoalWarning
@@ -25,10 +27,6 @@ from shoal.trials.questions.questions import Questions
 from shoal_studies.trial_insurance_releases import load
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
     Floats = NDArray[np.float64]
     Whole = NDArray[np.int64]
 

@@ -8,13 +8,11 @@ mean squared error of every k bounded, has the least mean squared error at k = 0
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy import optimize, sparse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 EPSILONS = 0.25, 0.5, 1.0, 2.0
 PROMISES = 1.0, 1.1, 1.25, 1.5, 2.0

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from shoal.cells.planner import plan_means
 from shoal.errors import InputError
 from shoal_studies.benchmarks.typical import measured
 from shoal_studies.populations import populations
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 
 def run(

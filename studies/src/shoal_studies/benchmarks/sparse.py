@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 
 from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
+from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.planner import plan_means
 from shoal.cells.posterior import values_of
 from shoal.cells.simulation import made_up
+from shoal.data.aggregate import Aggregate
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.privacy.noise import Simulated
 from shoal_studies.occupancies import sparse_cells
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from shoal.cells.plan_facts import PlanFacts
-    from shoal.data.aggregate import Aggregate
 
 _BOUNDS, _DEVIATION, _CONFIDENCE = Bounds(0, 65), 10.73, 0.95
 _METHODS: dict[str, tuple[str, dict[str, str | int | float]]] = {

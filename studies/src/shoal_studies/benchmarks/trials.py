@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from shoal.trials.expected import Expected
 from shoal_studies import trial_lines as lines
@@ -12,9 +12,6 @@ from shoal_studies.measure import Effort
 from shoal_studies.trial_measure import DELTA, Measured, Point, measure
 from shoal_studies.trial_setting import REACH, SIZES, SPREAD, Mixture
 from shoal_studies.trial_simulation import NoisyDifferences, NoisyHistograms
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 _BETAS, _SCALES = (0.5, 2.5, 4.5), (0.1, 1.0, 10.0)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.cells.assumptions import NAIVE
 from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
+from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.plan_warnings import plan_warnings
 from shoal.cells.planner import make_plan, plan_means
 from shoal.cells.posterior import values_of
@@ -18,13 +19,7 @@ from shoal.cells.request import Request
 from shoal.cells.typical_error import typical_errors
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
-from shoal_studies.populations import populations
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from shoal.cells.plan_facts import PlanFacts
-    from shoal_studies.populations import Population
+from shoal_studies.populations import Population, populations
 
 DEFAULT = "default"
 _CONFIDENCE = 0.95

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
+from shoal.means.estimators.base import Estimator
 from shoal.means.estimators.clipped import Clipped
 from shoal.means.estimators.coarse import Coarse
 from shoal.theory import clipping
@@ -17,14 +18,8 @@ from shoal_studies import unbiased_printed
 from shoal_studies.known_distributions import mirrored
 from shoal_studies.measure import Effort
 from shoal_studies.unbiased_exact import worst
-from shoal_studies.unbiased_measure import Job, amount, simulate
+from shoal_studies.unbiased_measure import Job, Measured, amount, simulate
 from shoal_studies.unbiased_parts import CLIPPED, COMBINED, SYMMETRIC, WORDS, Asked
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from shoal.means.estimators.base import Estimator
-    from shoal_studies.unbiased_measure import Measured
 
 _GRID = tuple(itertools.product((1000, 10_000, 100_000), (0.1, 1.0), (1e-8, 1e-5), (2.0, 4.0, 8.0)))
 _BIAS = 0.01
