@@ -13,33 +13,33 @@ ROOT = Path(__file__).parents[2]
 MADE = {ROOT / "docs/reference/cli.md"}
 # Of each part its folders and files, today's ceiling, and the goal of the redesign.
 PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
-    "cells": (("src/shoal/cells",), 9145, 7200),
+    "cells": (("src/shoal/cells",), 8911, 7200),
     "theory": (("src/shoal/theory",), 3890, 2900),
-    "trials": (("src/shoal/trials",), 10968, 4300),
-    "means": (("src/shoal/means",), 4958, 1900),
-    "data": (("src/shoal/data",), 2910, 1500),
-    "privacy": (("src/shoal/privacy",), 1298, 1300),
+    "trials": (("src/shoal/trials",), 10611, 4300),
+    "means": (("src/shoal/means",), 4819, 1900),
+    "data": (("src/shoal/data",), 2899, 1500),
+    "privacy": (("src/shoal/privacy",), 1274, 1300),
     "release, documents, files, checks, errors": (
         tuple(
             f"src/shoal/{each}" for each in ("release", "documents", "files", "checks", "errors.py")
         ),
-        1567,
+        1522,
         1300,
     ),
-    "cli": (("src/shoal/cli", "src/shoal/__main__.py"), 2820, 1400),
+    "cli": (("src/shoal/cli", "src/shoal/__main__.py"), 2773, 1400),
     "pictures": (("src/shoal/pictures",), 533, 500),
-    "verification": (("src/shoal/verification",), 6110, 1600),
+    "verification": (("src/shoal/verification",), 5952, 1600),
     "other modules": (
         tuple(
             f"src/shoal/{each}.py"
             for each in ("__init__", "mean", "bounds", "unbiased", "manifest_check", "intervals")
         ),
-        434,
+        423,
         600,
     ),
-    "studies": (("studies",), 9619, 4200),
-    "tests": (("tests", "conftest.py"), 33690, 20000),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 6541, 2600),
+    "studies": (("studies",), 9442, 4200),
+    "tests": (("tests", "conftest.py"), 33689, 20000),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 6525, 2600),
 }
 
 
