@@ -1,7 +1,5 @@
 """Every release that a test makes is recounted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

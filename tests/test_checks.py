@@ -1,7 +1,5 @@
 """Arguments in one form or refused in one line; private columns by their type."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from decimal import Decimal
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Errors that shoal raises: in three parts, alone, and the same in another process."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

@@ -7,8 +7,6 @@ An attack is a module of this folder with its size, what the size counts, and
 which yields a line for each attempt that broke a promise: how to do it again, no private value.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import sys

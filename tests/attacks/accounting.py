@@ -8,8 +8,6 @@ Gaussian noise: the exact epsilon of dp-accounting at the plan's delta. The stat
 below by more than 1e-6 of itself, and never above by more than 2%.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable, Iterator

@@ -5,8 +5,6 @@ likelihood-ratio tests of single draws and tests of independence of neighbours i
 with a false-alarm rate of 1e-9. The same draws must reject a scale that is a little too small.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path

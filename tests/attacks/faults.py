@@ -4,8 +4,6 @@ Each is a change of one place of the library; one of the tests that it names mus
 those with it in their name. A fault whose original text is not in the source exactly once is stale.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Whether many draws follow an exact distribution, and whether the test would notice if not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -4,8 +4,6 @@ After every kill the ledger must verify, hold every delivery byte for byte, at m
 was recorded and not delivered yet, and have charged exactly the sum of its entries.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

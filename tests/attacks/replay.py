@@ -4,8 +4,6 @@ Every way to plan cells, every trial mechanism, every unbiased mean and every ki
 released for many random data sets, each with several neighbours (`tests.support.replay`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -5,8 +5,6 @@ drawn from its group's prior. Levels, floors and priors at the edges of what is 
 them. The same responses must reject a probability of replacing that is a little too small.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial

@@ -4,8 +4,6 @@ They are compared with their exact probabilities, by enumeration of all orders o
 the same selections must reject a scale that is a little too small.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path

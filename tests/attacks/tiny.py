@@ -4,8 +4,6 @@ One to three users in one to three cells with one to three records each, by ever
 rule and statistic, at losses from hopeless to lavish. What is planned is released and verified.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 import warnings

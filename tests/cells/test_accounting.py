@@ -5,8 +5,6 @@ all values of one user. Noise then costs a user the l1 distance (Laplace) or the
 (Gaussian) of the two vectors of steps.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """What each planning method promises, against formulas and a general solver."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

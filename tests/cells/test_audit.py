@@ -5,8 +5,6 @@ bounds on the two probabilities give a lower bound on the loss that is wrong wit
 most 1e-9; it must never exceed the epsilon of the plan. `make test-full` draws a million.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Means in the l1 ball: what one user moves, what it costs, and why the printed form leaks."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Balls that a private radius chooses from: by enumeration of all small widths."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Caps against a search over all whole numbers, in exact arithmetic."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

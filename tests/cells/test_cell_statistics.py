@@ -1,7 +1,5 @@
 """What each statistic says of itself: names, ranges, rounding; and what engines add up for it."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import warnings

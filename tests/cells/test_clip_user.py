@@ -1,7 +1,5 @@
 """Clip-User against the algorithm line by line, and its published behaviour."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What noisy lattice numbers stand for: values, ranges and error bars that belong together."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 

@@ -4,8 +4,6 @@ The noise has P[Z = z] proportional to a^|z|; with scale 2^j, a = exp(-2^-j), a 
 a probability ratio of a^-s. Ratios are computed as these powers, without rounding.
 """
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Users' vectors in an l2 ball with Gaussian noise: every small data set, losses, values, books."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from pathlib import Path

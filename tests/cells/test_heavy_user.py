@@ -1,7 +1,5 @@
 """A private range where one user has much of the data: it is found, or not looked for."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

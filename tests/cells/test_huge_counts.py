@@ -1,7 +1,5 @@
 """The largest counts that are accepted: sums of whole numbers fit, and no user loses more."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Truncated users against every threshold, where the best one is 0 as well."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Why cells are left out, in words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

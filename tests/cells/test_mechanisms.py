@@ -1,7 +1,5 @@
 """Plans of mean mechanisms: losses by hand, documents, settings, and what `auto` promises."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from pathlib import Path

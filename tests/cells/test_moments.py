@@ -1,7 +1,5 @@
 """Exact weighted moments against plain fractions over individual values."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 

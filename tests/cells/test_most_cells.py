@@ -1,7 +1,5 @@
 """Cells that are released where a largest error is asked for: nested, and within it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

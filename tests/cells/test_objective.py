@@ -1,7 +1,5 @@
 """What an objective chooses, from public counts alone, and that a plan keeps to it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """No order of rows reaches a mechanism: the same integers, and neighbours stay neighbours."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

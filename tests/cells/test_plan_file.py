@@ -1,9 +1,8 @@
 """Plans on disk: the same plan comes back, and a changed one does not."""
 
-from __future__ import annotations
-
 import copy
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -112,6 +111,47 @@ def test_an_edited_decision_costs_what_it_states_or_is_refused(
 
 
 EDITED: dict[str, shoal.Plan] = {}
+
+
+def leaves(part: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to everything in a document that holds nothing else."""
+    inside = part.items() if isinstance(part, dict) else enumerate(part)
+    for key, each in inside:
+        if isinstance(each, dict | list) and each:
+            yield from leaves(each, (*way, key))
+        else:
+            yield (*way, key)
+
+
+def edits(old: Any) -> st.SearchStrategy[Any]:
+    """What somebody could write in place of it."""
+    near = st.floats(0.1, 10).map(lambda by: old * by) if isinstance(old, float) else st.integers()
+    others = st.sampled_from([None, True, "", "1/3", "balanced", [], {}, 0, -1, 1e-300, 2**70])
+    return st.one_of(near, near, others)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), method=st.sampled_from(["balanced", "levy", "optimal", "user_clipped"]))
+def test_a_file_with_another_leaf_costs_what_it_states_or_is_refused(
+    data: st.DataObject, method: str
+) -> None:
+    """Any field of the model: within the epsilon asked for, and no less than by hand."""
+    original = EDITED.setdefault(method, plan(method=method, epsilon=30)).to_document()
+    document = copy.deepcopy(original)
+    *way, last = data.draw(st.sampled_from([*leaves(document)]))
+    place = functools.reduce(lambda part, key: part[key], way, document)
+    place[last] = data.draw(edits(place[last]))
+    try:
+        found = PlanDocument.from_bytes(documents.canonical_bytes(document), "plan").facts()
+    except (DocumentError, InputError):
+        return
+    assert found.request.epsilon is not None
+    assert found.exact_epsilon <= found.loss.epsilon <= found.request.epsilon
+    if found.method == "balanced":
+        counts, scale = found.counts, np.full(found.counts.n_cells, np.inf)
+        scale[found.released] = found.decision.scale
+        lost = counts.count / counts.totals[counts.cell] / scale[counts.cell]
+        assert np.bincount(counts.user, lost).max() <= found.exact_epsilon * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"schema": 1}', "\x00\x01", "[" * 9999])

@@ -1,7 +1,5 @@
 """A plan of records: their counts, bounds and description, and nothing of their values."""
 
-from __future__ import annotations
-
 import gc
 import pickle
 import struct

@@ -1,7 +1,5 @@
 """Values of cells that are left out: from released numbers alone, marked, and covered."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Values: closer than plain numbers where noise is large, covered, and nothing else changed."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

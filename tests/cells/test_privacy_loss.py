@@ -1,7 +1,5 @@
 """Losses of a plan with Gaussian noise: squares rounded outwards, every number, and the delta."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

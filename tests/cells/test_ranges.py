@@ -1,7 +1,5 @@
 """Ranges: their parameters follow from weights, and others are refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

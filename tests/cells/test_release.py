@@ -1,7 +1,5 @@
 """Carrying out a plan: right numbers, one charge, same bytes, nothing spent on failure."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from pathlib import Path

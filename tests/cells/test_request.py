@@ -1,7 +1,5 @@
 """Which cells are left out, and what parts of a request are refused."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Cell columns keep out of the names that tables of results have."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 

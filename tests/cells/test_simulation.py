@@ -1,7 +1,5 @@
 """Typical errors: expectations in closed form, assumptions, bad input."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Two rounds of users' vectors: reach and loss of both, centres of cells, values, documents."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Errors to expect: simulated on a plan's counts, and about what is made on such data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

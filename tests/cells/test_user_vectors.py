@@ -1,7 +1,5 @@
 """Users' vectors in a ball: all small data sets with the shipped planner, selections included."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import os

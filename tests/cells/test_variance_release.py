@@ -1,7 +1,5 @@
 """Variances, standard deviations and shares through the whole release, on made-up flights."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from pathlib import Path

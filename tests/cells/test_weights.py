@@ -1,7 +1,5 @@
 """Weights of users, and groupings against a reference that places one user at a time."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """A folder with records, a plan and a ledger, and the command line in this process."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass

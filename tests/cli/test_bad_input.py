@@ -1,7 +1,5 @@
 """Bad input: one line, status 2, nothing spent, nothing written, no value shown."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """What fails after a charge says so and is written as far as it can; the rest is refused before."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

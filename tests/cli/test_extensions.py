@@ -1,7 +1,5 @@
 """Verbs of other distributions: found when asked for, and missed in one line."""
 
-from __future__ import annotations
-
 import pytest
 
 from shoal.cli import main

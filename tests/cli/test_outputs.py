@@ -1,7 +1,5 @@
 """No verb writes over what it reads, over another of its outputs, or over what is there."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections import Counter

@@ -1,7 +1,5 @@
 """No verb takes a private column in a public role, by any spelling of its name."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Whatever a verb reads may be one file or several; what is not there is told in one line."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Real processes whose outputs are closed, full, or read by nobody."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import subprocess

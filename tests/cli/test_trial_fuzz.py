@@ -1,7 +1,5 @@
 """`shoal trial` against everything one may type or be sent: one line, status 0, 1 or 2."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from datetime import date

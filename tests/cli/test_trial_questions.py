@@ -1,7 +1,5 @@
 """`shoal trial ask`, `answer` and `regress`: from a CSV file to regressions; errors in a line."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`shoal trial`: from a CSV file to an estimate in two commands; bad input costs nothing."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`shoal unbiased`: from a file to an estimate, and one line for everything that is wrong."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

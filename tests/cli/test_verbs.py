@@ -1,7 +1,5 @@
 """Every verb does its work, and says it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

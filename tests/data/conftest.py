@@ -1,7 +1,5 @@
 """Engines for the records: files, frames in memory, DuckDB, and Spark where there is Java 17."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """One table in every kind of source, and what plain Python finds in it."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

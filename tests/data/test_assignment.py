@@ -1,7 +1,5 @@
 """Enrolment: groups from public columns, in a public order, or a clear error."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

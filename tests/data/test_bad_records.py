@@ -1,7 +1,5 @@
 """Bad records: one clear line each, and never a value in it."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """CSV files: no record is lost, and no row decides how another is read."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Keys that are Python objects: of one kind, or refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import ibis

@@ -1,7 +1,5 @@
 """Outcomes that are labels: one of them that is unknown shows nowhere."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What fails says nothing of what it failed on: messages, causes, contexts, logs, warnings."""
 
-from __future__ import annotations
-
 import logging
 import traceback
 import warnings

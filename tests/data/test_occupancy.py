@@ -1,7 +1,5 @@
 """The occupancy: canonical, anonymous, saved and loaded."""
 
-from __future__ import annotations
-
 import copy
 import datetime as dt
 import json

@@ -1,7 +1,5 @@
 """Outcome spaces: levels, rounding without bias, labels, and what is refused."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any

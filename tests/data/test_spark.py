@@ -1,7 +1,5 @@
 """Spark runs the same query: the same integers, whatever its session's time zone."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 from typing import Any

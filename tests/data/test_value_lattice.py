@@ -1,7 +1,5 @@
 """The lattice: in range, monotone, within half a tick, and refused where floats are too coarse."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Keys of documents: of their type, and one text for each."""
 
-from __future__ import annotations
-
 import pytest
 
 from shoal.documents.key_texts import key_of

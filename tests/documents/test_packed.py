@@ -1,7 +1,5 @@
 """Packed columns: exact, and no larger than what they are packed in allows."""
 
-from __future__ import annotations
-
 import base64
 import zlib
 from typing import Any

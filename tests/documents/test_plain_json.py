@@ -1,7 +1,5 @@
 """Strict JSON: one byte string for every content, and nothing else is read."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

@@ -1,7 +1,5 @@
 """Zero has one spelling: in documents, and so in what a ledger knows a question by."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every example runs and says what it did."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files are made whole or not at all, over nothing that was read, and over others if asked."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Compare everything with the golden files: `python -m tests.golden [kind ...]`."""
 
-from __future__ import annotations
-
 import sys
 import time
 

@@ -4,8 +4,6 @@ A redesign changes this module and nothing else of the net. Numbers are told by 
 noise scales as parts of a statistic's range, losses as exact fractions, sums in whole ticks.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import warnings

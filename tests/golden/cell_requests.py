@@ -3,8 +3,6 @@
 A request is plain data: rows of user, cell and count as whole numbers, and the options of a plan.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Golden files, and how a result of today may differ from the one in them."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

@@ -1,7 +1,5 @@
 """Requests for counts and sums of the bundled flights: cell rules, time zones, kinds of sources."""
 
-from __future__ import annotations
-
 import math
 from importlib.resources import files
 from pathlib import Path

@@ -7,8 +7,6 @@ its requests and drawn numbers: their results are made anew. To renew a kind aft
 is wanted, name it, and put the figures that this prints into the commit's message.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import sys

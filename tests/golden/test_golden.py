@@ -1,7 +1,5 @@
 """A tenth of the golden requests; `make golden` compares all of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.golden.compare import KINDS, compare, shown

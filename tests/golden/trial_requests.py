@@ -1,7 +1,5 @@
 """Random requests for plans of trials, questions, forecasts, and unbiased means."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How accurate the symmetric mean is on many Gaussian users: almost as if nothing were private."""
 
-from __future__ import annotations
-
 import math
 import os
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Attacks on unbiased means: orders of rows, far and masked values, damaged plans, wide grids."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -1,7 +1,5 @@
 """Epsilons that no release may cost are refused by every method, in one line."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How often normal intervals cover, and how wide they are, beside an oracle that knows V."""
 
-from __future__ import annotations
-
 import math
 import os
 from dataclasses import replace

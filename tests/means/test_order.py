@@ -1,7 +1,5 @@
 """The order of rows and unbiased means: with keys one draw, without keys one distribution."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

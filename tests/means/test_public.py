@@ -1,7 +1,5 @@
 """The public face: plans, documents, ledgers, refusals."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import warnings

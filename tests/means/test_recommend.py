@@ -1,7 +1,5 @@
 """Which estimator to take: every number follows from plans and lower bounds."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

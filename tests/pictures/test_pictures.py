@@ -1,7 +1,5 @@
 """Pictures show the numbers of their subjects, in any format, whatever names and settings are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

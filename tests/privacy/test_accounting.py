@@ -1,7 +1,5 @@
 """The accountant of steps, against enumeration and against another library."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

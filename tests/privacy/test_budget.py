@@ -1,7 +1,5 @@
 """Budgets in exact rationals, and losses as people see them, against fractions and decimals."""
 
-from __future__ import annotations
-
 from decimal import Decimal, Inexact, Rounded, localcontext
 from fractions import Fraction
 from typing import Any

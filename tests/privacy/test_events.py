@@ -1,7 +1,5 @@
 """Plans as events of dp-accounting say neither less nor much more than they cost."""
 
-from __future__ import annotations
-
 import warnings
 from importlib import import_module
 from typing import Any

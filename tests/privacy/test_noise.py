@@ -1,7 +1,5 @@
 """The noise: right scale, wrong scale rejected, fresh in every process, refused when too large."""
 
-from __future__ import annotations
-
 import math
 import multiprocessing
 import os

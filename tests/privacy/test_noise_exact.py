@@ -1,7 +1,5 @@
 """The noise without statistics: OpenDP's own privacy maps, fair bits, every number its own draw."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any

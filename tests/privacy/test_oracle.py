@@ -1,7 +1,5 @@
 """The exact sum against Google's privacy loss distributions."""
 
-from __future__ import annotations
-
 import warnings
 from importlib import import_module
 from typing import Any

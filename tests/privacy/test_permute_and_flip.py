@@ -1,7 +1,5 @@
 """Private selections: scores by brute force, probabilities by enumeration, draws by statistics."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """What is delivered again is read from its own manifest, whoever recorded it."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path

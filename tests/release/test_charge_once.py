@@ -1,7 +1,5 @@
 """The order of every release: find, check, draw, record, deliver."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What can be drawn can be written down: no draw fails, whatever the values, before its charge."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

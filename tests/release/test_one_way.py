@@ -1,7 +1,5 @@
 """What every release has, whatever its family: fresh, delivered again, and loaded from a file."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from pathlib import Path

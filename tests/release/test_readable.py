@@ -1,7 +1,5 @@
 """What is charged can be read: odd public inputs are refused, or read back and verified."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from collections.abc import Callable

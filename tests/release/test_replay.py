@@ -1,7 +1,5 @@
 """Neighbours with the same frozen noise look the same from outside, by every mechanism."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -3,8 +3,6 @@
 Numbers only fall: whoever needs more lines in a part removes others first.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -13,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 MADE = {ROOT / "docs/reference/cli.md"}
 # Of each part its folders and files, today's ceiling, and the goal of the redesign.
 PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
-    "cells": (("src/shoal/cells",), 8911, 7200),
+    "cells": (("src/shoal/cells",), 8906, 7200),
     "theory": (("src/shoal/theory",), 3890, 2900),
     "trials": (("src/shoal/trials",), 10611, 4300),
     "means": (("src/shoal/means",), 4819, 1900),
@@ -38,7 +36,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
         600,
     ),
     "studies": (("studies",), 9442, 4200),
-    "tests": (("tests", "conftest.py"), 33689, 20000),
+    "tests": (("tests", "conftest.py"), 33315, 20000),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 6525, 2600),
 }
 

@@ -1,7 +1,5 @@
 """The core does without what only extras bring."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Public names, help of every verb, and nothing of a machine in the repository."""
 
-from __future__ import annotations
-
 import re
 from importlib.metadata import version
 from pathlib import Path

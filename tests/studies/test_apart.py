@@ -1,7 +1,5 @@
 """Work in another process: what it yields, and how it fails."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

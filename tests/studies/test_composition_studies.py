@@ -1,7 +1,5 @@
 """Plans at the error of paper 000: bounds against other formulas, and the required figures."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

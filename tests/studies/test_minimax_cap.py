@@ -1,7 +1,5 @@
 """The steps of the minimax cap of paper 002, figure 5."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from shoal_studies import collections

@@ -1,7 +1,5 @@
 """What a promise against noise on the whole range costs: against the figures of other programs."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

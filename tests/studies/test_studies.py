@@ -1,7 +1,5 @@
 """Every study runs, writes what it promises, and agrees with closed forms and the papers."""
 
-from __future__ import annotations
-
 import csv
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The study of a real experiment: its data, the noise of its releases, and its intervals."""
 
-from __future__ import annotations
-
 import os
 from importlib import import_module
 

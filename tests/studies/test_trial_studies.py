@@ -1,7 +1,5 @@
 """Studies of experiments: the simulation is the mechanism, and the readings are what was found."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Studies of unbiased means: closed forms are the mechanisms', and readings are what was found."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Simulated draws of a plan from sums that were aggregated once, where no engine is on trial."""
 
-from __future__ import annotations
-
 import shoal
 from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates

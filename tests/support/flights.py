@@ -1,7 +1,5 @@
 """A small table of made-up flights: 40 aircraft, 4 places."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Gaussian noise for users' vectors wherever it may be drawn, whatever its error."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -3,8 +3,6 @@
 Run as `python -m tests.support.ledger_driver JOB FOLDER NUMBER SEED`; prints what it saw as JSON.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Many small cases in one test."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable
 from typing import Any

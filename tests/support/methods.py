@@ -1,7 +1,5 @@
 """Every way to plan and release cells, by name, and data whose users are tied."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

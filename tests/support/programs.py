@@ -1,7 +1,5 @@
 """Linear programs for tests, and their exact answers: by HiGHS, and by enumeration in fractions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Releases of tests are recounted: by code that shares nothing with what made them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

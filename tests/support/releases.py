@@ -1,7 +1,5 @@
 """One small release a family, from a finished plan to what is delivered, for measuring its way."""
 
-from __future__ import annotations
-
 import itertools
 import tempfile
 from collections.abc import Callable

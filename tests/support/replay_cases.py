@@ -1,7 +1,5 @@
 """Data sets with plans to replay, of all families."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tests.support import replay_cells, replay_means, replay_questions, replay_trials

@@ -1,7 +1,5 @@
 """Releases of cells to replay: every method with every setting, on users who are tied."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Unbiased means to replay: every method, with one or several records a user."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Exact probabilities of permute-and-flip, for audits and enumerations."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

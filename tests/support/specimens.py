@@ -1,7 +1,5 @@
 """True manifests of every kind, method and mechanism, with every branch of each in use."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A source of noise that records what it is asked for, and answers with frozen randomness."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, field
 from types import CodeType

@@ -1,7 +1,5 @@
 """The worst-case error of truncated users at the threshold that the library takes."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Sharp tail constants: against enumeration, linear programs and simulation-free quadrature."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Gaussian noise: its exact delta by integration, other accountants, and sums over the lattice."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import warnings

@@ -1,7 +1,5 @@
 """Predictions from labels, against fits that really leave a cell out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

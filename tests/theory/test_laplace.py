@@ -1,7 +1,5 @@
 """The discrete Laplace distribution against high-precision sums."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

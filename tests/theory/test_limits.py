@@ -1,7 +1,5 @@
 """Least worst-case errors against linear programs and grids of intervals."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

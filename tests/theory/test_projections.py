@@ -1,7 +1,5 @@
 """Projection into balls in whole numbers, against thresholds, exact division and all pairs."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import sys

@@ -1,7 +1,5 @@
 """Randomised responses: exact losses, and variances by enumeration, draws and bounds."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import os

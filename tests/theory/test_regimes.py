@@ -1,7 +1,5 @@
 """Which estimator errs least, by its certificate."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

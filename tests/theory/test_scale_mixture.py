@@ -1,7 +1,5 @@
 """Posteriors of estimates under a scale mixture, against numerical integration."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

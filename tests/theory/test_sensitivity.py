@@ -1,7 +1,5 @@
 """Sensitivities and biases of means against enumeration of small data sets, and exact ceilings."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import math

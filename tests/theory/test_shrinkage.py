@@ -1,7 +1,5 @@
 """Shrinkage: posterior means and quantiles against quadrature, the prior by its own equations."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Amplification by shuffling against exact randomised response, and its lower bound."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

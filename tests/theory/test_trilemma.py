@@ -1,7 +1,5 @@
 """The lower bound: its parts against other ways to them, and against what estimators attain."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass

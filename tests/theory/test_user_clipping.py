@@ -1,7 +1,5 @@
 """How the budget of the user-clipped mean is split, and tails."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Variances: sensitivity and bias over all data sets, with masses, and with the mean together."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

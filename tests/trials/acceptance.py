@@ -4,8 +4,6 @@
 new assignment and a new draw of the mechanism; figures are the same every time.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 import time

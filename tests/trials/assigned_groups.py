@@ -1,7 +1,5 @@
 """Experiments in which whole groups are assigned; `python -m` prints how intervals cover."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 from functools import cache

@@ -10,8 +10,6 @@ probabilities of all other responses are the same factor on both sides and sum t
 prior and own response has the loss of the whole release; `whole` enumerates everything instead.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Intervals where an arm has few units, or few of a kind; `python -m` prints a table."""
 
-from __future__ import annotations
-
 import sys
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Acceptance of trials: no bias, intervals that cover, variances as stated, end to end."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from fractions import Fraction

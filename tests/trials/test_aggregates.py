@@ -1,7 +1,5 @@
 """Noisy Horvitz-Thompson and noisy histogram: sensitivity, loss, bias, variance, coverage."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import os

@@ -1,7 +1,5 @@
 """Effects where whole groups were assigned: CR2, degrees, coverage, and what is refused."""
 
-from __future__ import annotations
-
 import math
 import os
 import warnings

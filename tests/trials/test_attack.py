@@ -1,7 +1,5 @@
 """Attacks that once got through: absurd spaces and losses, hostile documents, lost draws."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Chosen parameters: predictions against the mechanism itself, and never worse than uniform."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import os

@@ -5,8 +5,6 @@ computed, `tests/trials/exact.py`, with the mechanism's own priors. Sums of doub
 SLACK.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import os

@@ -1,7 +1,5 @@
 """Effects whose intervals rest on few responses say so; the others cover."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Plans of trials: powers against simulation, distributions of n and epsilon, tables and texts."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """Inference: expectations by full enumeration, regressions as oracles, coverage by simulation."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

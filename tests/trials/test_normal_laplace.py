@@ -1,7 +1,5 @@
 """Quantiles of normal plus Laplace noise against closed forms and simulation."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Outcomes and values of Python objects: refused by their dtype, or read one by one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """The order of rows and trials: with names the same draw, without them the same distribution."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Trials from columns to effects: the ledger, the order of rows, bad input, and what leaks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the package of trials gives by name, whatever was loaded before."""
 
-from __future__ import annotations
-
 import pkgutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Responses: exact probabilities, priors that keep their promises, debiasing without bias."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Trials where the caller has told NumPy to raise on what it otherwise rounds to 0."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Releases from a table: what leaves, what it says, and that it can be read back."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

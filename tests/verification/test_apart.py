@@ -1,7 +1,5 @@
 """The recount stands on the ground alone when it runs."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Names of columns, as files have them, in manifests: honest ones verify, others do not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

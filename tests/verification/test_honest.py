@@ -1,7 +1,5 @@
 """Honest releases verify wherever the levels lie."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A manifest and its ledger: recorded, for this request and unit, at what it costs."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The second opinion: true manifests hold, and no leaf of them can be changed unnoticed."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator

@@ -21,6 +21,7 @@ from shoal.cells.assumptions import Distribution
 from shoal.cells.methods import METHODS, checked_settings
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.request import MIDPOINT_ERROR
+from shoal.cells.text import proof
 from shoal.cells.weights import Floats
 from shoal.errors import InputError
 from shoal.files.text_table import aligned
@@ -403,11 +404,6 @@ def _notes_on(method: str, rows: list[Row[P]]) -> Iterator[str]:
     if plan.exact_epsilon < epsilon * LEAST_SPENT:
         spent = show(plan.exact_epsilon, 3)
         yield f"{method}: spends only {spent} of {show(epsilon, _DIGITS)}"
-    gaps = np.array([plan.gap for plan, _ in plans if plan.gap is not None])
-    if len(gaps) and plan.decision.targets is not None:
-        yield (
-            f"{method}: no plan that weighs users has all errors more than "
-            f"{(gaps / (1 + gaps)).max():.2%} smaller: certified by linear programming"
-        )
-    elif len(gaps):
-        yield f"{method}: certified gap to the best balance at most {gaps.max():.1e} per cell"
+    gaps = [plan.gap for plan, _ in plans if plan.gap is not None]
+    if gaps:
+        yield f"{method}: {proof(plan, max(gaps))}"

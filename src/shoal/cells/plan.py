@@ -199,14 +199,9 @@ class Plan(PlanFacts):
         Guarantees: G-LOSS, G-LEDGER, G-AGAIN, G-REPLAY, G-REFUSE.
         """
         return release_cells(
-            self,
-            self.source,
-            records,
-            ledger=ledger,
-            name=name,
-            noise=noise,
+            self, self.source, records, ledger=ledger, name=name, noise=noise,
             privacy_unit=privacy_unit,
-        )
+        )  # fmt: skip
 
     def frontier(
         self,
@@ -405,22 +400,12 @@ def plan(
     if source is not None:
         described(source)
     request = Request.of(
-        bounds=bounds,
-        tick_bits=20 if tick_bits is None else tick_bits,
-        statistics=statistics,
-        epsilon=epsilon,
-        error=error,
-        max_error=max_error,
-        objective=objective,
-        range=range,
-        method=method,
-        uninformative=uninformative,
-        min_users=min_users,
-        min_records=min_records,
+        bounds=bounds, tick_bits=20 if tick_bits is None else tick_bits, statistics=statistics,
+        epsilon=epsilon, error=error, delta=delta, max_error=max_error, objective=objective,
+        range=range, method=method, settings={} if settings is None else settings,
+        uninformative=uninformative, min_users=min_users, min_records=min_records,
         weights={} if weights is None else weights,
-        settings={} if settings is None else settings,
-        delta=delta,
-    )
+    )  # fmt: skip
     facts = met(make_plan(counts, request))
     made = Plan(facts.counts, facts.request, facts.decision, source)
     # What was computed of the same facts is computed once.

@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal, get_args
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer
 
-from shoal import documents
 from shoal.cells.decision import Decision, Status
 from shoal.cells.methods import method_of
 from shoal.cells.plan_facts import PlanFacts
@@ -37,26 +36,32 @@ Floating = tuple[float, ...]
 # Fields that a decision and its document have in common.
 _DECIDED = (
     *("status", "scale", "bits", "parameters", "selection_scale"),
-    *("joint", "targets", "duals", "reason"),
+    *("joint", "targets", "reason"),
 )
 
 
-def _dense(found: Any) -> Any:
+class Duals(Model):
     """Dual variables of all users, of which a document holds those above 0."""
-    if not isinstance(found, dict):
-        return found
-    user, dual = documents.unpack_integers(found["user"], "duals"), found["dual"]
-    duals = np.zeros(found["users"])
-    duals[user] = np.reshape(dual, user.shape)
-    return duals
 
+    users: int
+    user: Integers
+    dual: Numbers
 
-def _sparse(duals: Floats | None) -> documents.Document | None:
-    if duals is None:
-        return None
-    user = np.flatnonzero(duals)
-    packed = documents.pack_integers(user)
-    return {"users": len(duals), "user": packed, "dual": duals[user].tolist()}
+    @classmethod
+    def sparse(cls, duals: Floats | None) -> Duals | None:
+        """Of each user, or none."""
+        if duals is None:
+            return None
+        user = np.flatnonzero(duals)
+        return cls(users=len(duals), user=user, dual=duals[user])
+
+    def dense(self, users: int) -> Floats:
+        """Of each of so many users; a LookupError if it is of others."""
+        if self.users != users or self.dual.shape != self.user.shape:
+            raise LookupError
+        duals = np.zeros(users)
+        duals[self.user] = self.dual
+        return duals
 
 
 class Records(Model):
@@ -83,11 +88,12 @@ class DecisionPart(Model):
     parameters: dict[str, Integers]
     selection_scale: Numbers
     targets: Numbers | None
-    duals: Annotated[Any, BeforeValidator(_dense), PlainSerializer(_sparse)]
+    duals: Duals | None
 
-    def decision(self) -> Decision:
-        """The decision that it stands for."""
+    def decision(self, users: int) -> Decision:
+        """The decision that it stands for, for counts of so many users."""
         return Decision(
+            duals=None if self.duals is None else self.duals.dense(users),
             method=method_of(self.method, self.settings),
             gaussian=self.noise == _NOISE[1],
             **{name: getattr(self, name) for name in _DECIDED},
@@ -127,7 +133,9 @@ class PlanDocument(Model):
     def facts(self) -> PlanFacts:
         """The plan that it stands for, whose loss and errors follow from its decision."""
         try:
-            return met(PlanFacts(self.counts, self.request, self.decision.decision()))
+            return met(
+                PlanFacts(self.counts, self.request, self.decision.decision(self.counts.n_users))
+            )
         except (InputError, LookupError, ArithmeticError):
             raise damaged() from None
 
@@ -216,6 +224,7 @@ def document_of(plan: PlanFacts, records: Mapping[str, Any] | None) -> PlanDocum
             settings=dict(chosen.method.settings),
             mechanism=chosen.method.mechanism or chosen.method.name,
             noise=_NOISE[chosen.gaussian],
+            duals=Duals.sparse(chosen.duals),
             **{name: getattr(chosen, name) for name in _DECIDED},
         ),
         claims=Claims(

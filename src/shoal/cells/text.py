@@ -122,18 +122,23 @@ def _certificate(plan: PlanFacts) -> Iterator[str]:
     if uninformative := int((plan.cell_error >= MIDPOINT_ERROR).sum()):
         better = "the midpoint errs no more" if plan.certified else "noise hides the range"
         yield f"{uninformative:,} released cells are uninformative: {better}"
-    if plan.gap is not None and plan.decision.targets is None:
-        yield f"certified gap to the best balance: {plan.gap:.1e} per cell"
-    elif plan.gap is not None:
-        yield (
-            f"no plan that weighs users has all errors more than {plan.gap / (1 + plan.gap):.2%} "
-            "smaller at this loss: certified by linear programming"
-        )
+    if plan.gap is not None:
+        yield proof(plan, plan.gap)
     if plan.method == "balanced" and plan.gaussian and plan.decision.reason:
         yield (
             'method="optimal" without the delta (--method optimal) may err less where a few users '
             "count far more than the others: compare its certified errors"
         )
+
+
+def proof(plan: PlanFacts, gap: float) -> str:
+    """Returns what a gap of a plan like this one proves."""
+    if plan.decision.targets is None:
+        return f"certified gap to the best balance: {gap:.1e} per cell"
+    return (
+        f"no plan that weighs users has all errors more than {gap / (1 + gap):.2%} smaller at "
+        "this loss: certified by linear programming"
+    )
 
 
 def _left_out_by_radius(plan: PlanFacts) -> str:

@@ -1,7 +1,5 @@
 """Interior points against HiGHS."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

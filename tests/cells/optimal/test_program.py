@@ -1,7 +1,5 @@
 """The certificate of the linear program, in fractions and by enumeration."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

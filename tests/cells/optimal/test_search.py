@@ -1,7 +1,5 @@
 """The least factor at a loss, proved from both sides."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

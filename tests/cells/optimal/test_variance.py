@@ -1,7 +1,5 @@
 """Optimal plans of a single cell's variance against all thresholds of a fine grid."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

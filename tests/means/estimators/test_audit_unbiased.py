@@ -1,7 +1,5 @@
 """Audits of whole unbiased means: no attack on neighbours proves more than epsilon."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

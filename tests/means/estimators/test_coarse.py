@@ -1,7 +1,5 @@
 """The coarse step's symmetry and shape, and its certificates."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from fractions import Fraction
 

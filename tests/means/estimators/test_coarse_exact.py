@@ -4,8 +4,6 @@ Noise has P[Z = z] proportional to q^|z|. Probabilities are computed in rational
 near exp(-2^-j), and a loss of s steps is a factor q^-s, so that nothing is rounded.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 from dataclasses import dataclass

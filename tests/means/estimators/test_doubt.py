@@ -1,7 +1,5 @@
 """Failure bounds of a symmetric mean: sums of chances, again from exact distributions."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Ticks by powers of two, weighed sums with noise, and what one user moves."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

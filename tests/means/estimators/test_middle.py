@@ -1,7 +1,5 @@
 """The middle step: odd, no further than accounted, and off by no more than bounded."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

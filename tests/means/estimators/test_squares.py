@@ -1,7 +1,5 @@
 """Squares beside a sum: they cost nothing, are exact and even, and make honest intervals."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction

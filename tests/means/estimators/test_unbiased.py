@@ -1,7 +1,5 @@
 """Exact unbiasedness and certificates, measured on many runs at once."""
 
-from __future__ import annotations
-
 import math
 import os
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The Gaussian strategy: feasible, certified, and no worse than any other covariance."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Questions in whole numbers: exact losses by enumeration, second moments, and forms."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Laplace strategies: feasible, with their bounds, never wider than simpler ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

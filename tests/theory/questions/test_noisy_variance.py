@@ -1,7 +1,5 @@
 """Intervals with a noisy variance: coverage by quadrature over both noises."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

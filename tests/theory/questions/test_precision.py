@@ -1,7 +1,5 @@
 """Precision weights against a solver and against nearby shares."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import Bounds, LinearConstraint, minimize

@@ -1,7 +1,5 @@
 """Variances as forms against their textbook formulas."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.linalg import sqrtm

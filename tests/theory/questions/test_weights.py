@@ -1,7 +1,5 @@
 """Rows of weights against arm means, subgroup by subgroup, and numpy.linalg.lstsq."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The best table for a space: bars, randomised response, expectations and refusals."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

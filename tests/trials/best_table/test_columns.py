@@ -1,7 +1,5 @@
 """Column generation against a linear program over all sets of levels and a fine grid of outputs."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

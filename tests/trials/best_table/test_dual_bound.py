@@ -1,7 +1,5 @@
 """Lower bounds of variances: the curve on a fine grid, and tables that must not beat them."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

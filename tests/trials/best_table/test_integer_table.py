@@ -1,7 +1,5 @@
 """Tables of whole numbers: their loss by brute force, what is refused, and how they draw."""
 
-from __future__ import annotations
-
 import bisect
 import itertools
 import math

@@ -1,7 +1,5 @@
 """From floating point to whole numbers: nothing is lost that counts, and the loss is kept."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

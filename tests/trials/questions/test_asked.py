@@ -1,7 +1,5 @@
 """Entries of a list of questions: a plan holds those that can be asked for, and no others."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 

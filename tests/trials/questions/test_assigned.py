@@ -1,7 +1,5 @@
 """Questions of experiments in which whole groups were assigned: variances, loss, coverage."""
 
-from __future__ import annotations
-
 import itertools
 import warnings
 from collections.abc import Callable

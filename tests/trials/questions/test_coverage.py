@@ -1,7 +1,5 @@
 """Intervals of whole releases: how often they cover, and that noise-free ones would not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

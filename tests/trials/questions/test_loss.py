@@ -1,7 +1,5 @@
 """The loss of releases of questions: every unit and move of tiny trials, as they are drawn."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 from fractions import Fraction

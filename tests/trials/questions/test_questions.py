@@ -1,7 +1,5 @@
 """Lists of questions: what may be asked, what the plan says, and that it is public."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import replace

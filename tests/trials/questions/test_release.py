@@ -1,7 +1,5 @@
 """Releases of questions: once, through the ledger, and every regression in their span for free."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any

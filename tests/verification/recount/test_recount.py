@@ -1,7 +1,5 @@
 """The recount agrees with every true manifest, and with no better one."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math
