@@ -115,8 +115,7 @@ EDITED: dict[str, shoal.Plan] = {}
 
 def leaves(part: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The way to everything in a document that holds nothing else."""
-    inside = part.items() if isinstance(part, dict) else enumerate(part)
-    for key, each in inside:
+    for key, each in part.items() if isinstance(part, dict) else enumerate(part):
         if isinstance(each, dict | list) and each:
             yield from leaves(each, (*way, key))
         else:
@@ -145,7 +144,6 @@ def test_a_file_with_another_leaf_costs_what_it_states_or_is_refused(
         found = PlanDocument.from_bytes(documents.canonical_bytes(document), "plan").facts()
     except (DocumentError, InputError):
         return
-    assert found.request.epsilon is not None
     assert found.exact_epsilon <= found.loss.epsilon <= found.request.epsilon
     if found.method == "balanced":
         counts, scale = found.counts, np.full(found.counts.n_cells, np.inf)

@@ -126,7 +126,7 @@ def test_counts_that_speak_against_a_plan_are_told() -> None:
     )
     _, told, often = plan_warnings(shoal.plan(heavy, bounds=(0, 60), epsilon=4))
     assert often.startswith("the 20 most frequent of 400 users own 4")
-    assert told.startswith("in 1 cells one user owns a quarter of the records or more (0: 6")
+    assert told.startswith("in 1 cell one user owns a quarter of the records or more (0: 6")
     few = shoal.plan(_crowd(users=30), bounds=(0, 60), epsilon=1)
     assert any("epsilon times users is 30" in each for each in plan_warnings(few))
     fine = shoal.plan(occupancies.sparse(3, users=40, cells=30), bounds=(0, 60), epsilon=0.5)

@@ -1,6 +1,5 @@
 """Zero has one spelling: in documents, and so in what a ledger knows a question by."""
 
-import io
 from pathlib import Path
 
 import numpy as np
@@ -22,23 +21,6 @@ def test_minus_zero_is_not_read(text: bytes) -> None:
         strict(text, "a document")
 
 
-def test_a_file_that_never_gives_anything_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some files of the system call themselves regular and have nothing to read."""
-
-    class Waiting(io.BytesIO):
-        def read(self, size: int | None = -1, /) -> bytes:
-            assert size
-            # What a read that would wait gives.
-            return None
-
-        def fileno(self) -> int:
-            return regular.fileno()
-
-    monkeypatch.setattr(documents, "open", lambda *_, **__: Waiting(), raising=False)
-    with Path(__file__).open("rb") as regular, pytest.raises(DocumentError, match="no data"):
-        documents.read_bytes(__file__, "plan")
-
-
 def test_minus_zero_is_written_as_zero() -> None:
     """What is written can be read; numbers near zero keep their signs."""
     written = documents.canonical_bytes({"a": [-0.0, -0.01, (1, -0.0)], "b": "-0.0", "c": -1e-9})
@@ -52,14 +34,9 @@ def test_the_same_bounds_are_charged_once(tmp_path: Path) -> None:
     ledger = flights.ledger(tmp_path, 5)
     for low in (0, 0.0, -0.0, float(np.float32(-0.0))):
         records = flights.records(bounds=(low, 700))
-        made = shoal.plan(
-            records.counts(),
-            method="balanced",
-            bounds=(low, 700),
-            epsilon=1,
-            source=records.describe(),
+        shoal.plan(records, method="balanced", epsilon=1).release(
+            records, ledger=ledger, name="May"
         )
-        made.release(records, ledger=ledger, name="May")
     assert len(ledger.entries()) == 1
     books = shoal.Ledger.create(tmp_path / "other.ledger", epsilon=5, unit="each row")
     for low in (0, -0.0):

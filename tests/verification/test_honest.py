@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import shoal
@@ -98,3 +99,27 @@ def test_a_verdict_is_true_only_if_every_claim_holds() -> None:
     for checks in ((), (right,), (wrong,), (right, wrong), (wrong, right)):
         verdict = Verdict(checks)
         assert bool(verdict) == verdict.holds == (wrong not in checks)
+
+
+def _cells(who: Any, at: Any, values: Any, **asked: Any) -> Any:
+    table = pa.table({"who": who, "at": at, "v": values})
+    records = shoal.Records(table, user="who", value="v", bounds=(0, 10), by="at")
+    return shoal.plan(records, **asked).release(records, noise=shoal.Simulated(1)).manifest
+
+
+@pytest.mark.parametrize("keys", [(360610001001, 360610001002), ("07", "7"), ("nan", "b")])
+def test_keys_are_names_and_no_numbers(keys: tuple[Any, Any]) -> None:
+    """Numbers of one cell do not verify under the name of another that reads nearly the same."""
+    manifest = _cells(range(200), [*keys] * 100, [1.0, 9.0] * 100, epsilon=5)
+    assert all(each.holds for each in shoal.verify(manifest).checks[:2])
+    one, other = manifest["results"]
+    one["key"], other["key"] = other["key"], one["key"]
+    assert not shoal.verify(manifest).checks[0].holds
+
+
+def test_a_plan_that_costs_nothing_verifies() -> None:
+    """Nobody counts where nobody can: the loss is 0, and no error is below half of the range."""
+    asked = {"objective": "worst_case", "uninformative": "keep", "epsilon": 0.1}
+    manifest = _cells([0, 1, 2, 3, 4, 4], [*"aabbab"], [1.0, 2, 3, 4, 5, 6], **asked)
+    assert manifest["guarantee"]["epsilon"] == "0"
+    assert all(each.holds for each in shoal.verify(manifest).checks[:2])

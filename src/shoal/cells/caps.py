@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.cells.weights import Floats, Ints, largest
+from shoal.cells.weights import Floats, Ints
 from shoal.errors import InputError
 
 NAMES = ("median", "levy", "minimax", "surrogate")
@@ -177,20 +177,23 @@ def of_vectors(
     what exchangeable users leave, and what heavy users leave who differ by `penalty`
     (docs/theory/user-clipped.md#weights).
     """
-    least = np.full(n_cells, np.iinfo(np.int64).max)
-    np.minimum.at(least, cell, count)
-    most = largest(cell, count, n_cells)
-    share = count / np.bincount(cell, count, minlength=n_cells)[cell]
+    # Users with equal counts are one term of their cell.
+    base = int(count.max()) + 1
+    key, times = np.unique(cell * base + count, return_counts=True)
+    cell, count = np.divmod(key, base)
+    start = np.searchsorted(cell, np.arange(n_cells))
+    least, most = count[start], np.maximum.reduceat(count, start)
+    share = count / np.bincount(cell, times * count, minlength=n_cells)[cell]
     found, error = most.copy(), np.full(n_cells, np.inf)
     # From above, so that of equal errors the cap that changes least is taken.
     for step in range(_STEPS - 1, -1, -1):
         cap = np.rint(least * (most / least) ** (step / (_STEPS - 1))).astype(np.int64)
         own = np.minimum(count, cap[cell])
-        total = np.bincount(cell, own, minlength=n_cells)
+        total = np.bincount(cell, times * own, minlength=n_cells)
         apart = own / total[cell] - share
         noise = width * np.minimum(cap, most) / total / loss
-        spread = _EXCHANGEABLE * np.bincount(cell, apart**2, minlength=n_cells)
-        moved = np.bincount(cell, np.abs(apart), minlength=n_cells) / 2
+        spread = _EXCHANGEABLE * np.bincount(cell, times * apart**2, minlength=n_cells)
+        moved = np.bincount(cell, times * np.abs(apart), minlength=n_cells) / 2
         tried = np.sqrt(noise**2 + spread) + penalty * moved
         better = tried < error
         found, error = np.where(better, cap, found), np.where(better, tried, error)

@@ -370,9 +370,7 @@ def _notes(found: Comparison[P]) -> list[str]:
     lines = ["uninformative cells are kept, so that all methods are compared on the same cells"]
     known = {each.epsilon for each in found.bounds}
     if known:
-        lines.append(
-            "lower bound: no plan has a smaller error; alone: as if a cell had all of the loss"
-        )
+        lines.append("lower bound: no plan certifies less; alone: as if a cell had all of the loss")
     if len(known) < len(found.epsilons):
         lines.append("no lower bound is known where noise is Gaussian")
     for method in found.methods:

@@ -139,8 +139,7 @@ class Plan(PlanFacts):
     ) -> Comparison[PlanFacts]:
         """This plan's method, all others and what anybody writes by hand, by their typical errors.
 
-        See `shoal.compare`: on this plan's counts, bounds and epsilon, for means of all cells. No
-        value is read.
+        See `shoal.compare`: on this plan's counts, bounds and epsilon, for means of all cells.
 
         Args:
             methods: Names, or names with settings; all but linear programs if not given.

@@ -110,9 +110,9 @@ def _heavy_users(plan: PlanFacts) -> Iterator[str]:
         worst = int(heavy[np.argmax(share[heavy])])
         label = printable(plan.counts.labels[int(plan.released[worst])])
         yield (
-            f"in {len(heavy)} cells one user owns a quarter of the records or more ({label}: "
-            f"{share[worst]:.0%}): if it is unlike the others the error is larger than stated, and "
-            'intervals do not cover; objective="worst_case" holds for any user'
+            f"in {len(heavy)} cell{'s' * (len(heavy) > 1)} one user owns a quarter of the records "
+            f"or more ({label}: {share[worst]:.0%}): if it is unlike the others errors are larger "
+            'than stated, and intervals do not cover; objective="worst_case" holds for any user'
         )
 
 
@@ -130,7 +130,7 @@ def _frequent_users(plan: PlanFacts) -> Iterator[str]:
                 f"the {few:,} most frequent of {len(owned):,} users own {share:.0%} of the "
                 "records: if these differ from the others errors may be several times larger than "
                 'stated, and intervals hardly cover; objective="worst_case" '
-                "(--objective worst_case) holds for any"
+                "(--objective worst_case) holds for any users"
             )
             return
 

@@ -117,13 +117,9 @@ def _replanned(plan: PlanFacts) -> Iterator[str]:
 
 
 def _same(true: Any, stated: Any, unit: Any) -> bool:
-    """Equal but for the last places of numbers, also of those far below their unit."""
-    if true is None or isinstance(true, str | bool | int):
-        return bool(true == stated)
-    try:
-        one, other = np.asarray(true, dtype=np.float64), np.asarray(stated, dtype=np.float64)
-    except (TypeError, ValueError):
-        return list(true) == list(stated)
-    return one.shape == other.shape and bool(
-        np.isclose(one, other, rtol=_CLOSE, atol=1e-14 * np.asarray(unit)).all()
-    )
+    """Whether numbers are equal but for their last places; names, also such as "07", in all."""
+    one, other = ([*each] if isinstance(each, list | tuple) else [each] for each in (true, stated))
+    if not any(isinstance(each, float) for each in one):
+        return repr(one) == repr(other)
+    least = 1e-14 * np.asarray(unit)
+    return len(one) == len(other) and bool(np.isclose(one, other, _CLOSE, least).all())

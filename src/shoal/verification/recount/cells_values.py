@@ -213,6 +213,8 @@ def _steeper(part: float, mass: float) -> float:
 
 def _least_error(counts: Array, cut: float, epsilon: float) -> float:
     """Least over all thresholds T of the mass that is cut and of T/epsilon; counts rise."""
+    if epsilon <= 0:
+        return cut
     above = np.append(np.cumsum(counts[::-1])[::-1], 0)
     threshold, at = np.append(0, counts), np.append(0, np.arange(len(counts)))
     lost = above[at] - threshold * (len(counts) - at)
