@@ -86,9 +86,9 @@ def _notes(plan: PlanFacts) -> Iterator[str]:
         yield "two rounds: users are clipped around the noisy values of a first one"
     if plan.statistics == (Mean(),):
         yield (
-            "typical error, 95% interval: simulated, no value is read, for values whose standard "
-            f"deviation is {plan.width * SPREAD:.3g} and users about alike; for others see "
-            "plan.typical_error(spread=...)"
+            "typical error, 95% interval: of a few simulated releases, so that single cells are "
+            f"uncertain, for values whose standard deviation is {plan.width * SPREAD:.3g} and "
+            "users about alike; no value is read; for others see plan.typical_error(spread=...)"
         )
     if plan.decision.method.range.of_vectors:
         yield (
