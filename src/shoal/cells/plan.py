@@ -98,8 +98,7 @@ class Plan(PlanFacts):
         """The mean absolute error that each released cell will typically have: no value is read.
 
         Simulated releases on the plan's own counts with normal users about alike
-        (`shoal.cells.typical_error`). It is no certificate: users who are unlike all others, long
-        tails or values at both bounds have larger errors.
+        (`shoal.cells.typical_error`). No certificate: unlike users or long tails err by more.
 
         Args:
             spread: Standard deviation of the values, those of all cells together, in their unit, if

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from shoal.privacy.noise_lattice import lattice_bits
 _ALLOCATIONS = {
     "uniform": allocation.uniform,
     "equalised": allocation.equalised,
-    "balanced": allocation.balanced,
+    "balanced": partial(allocation.balanced, gap=allocation.PUBLISHED_GAP),
 }
 
 
