@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from shoal.cells import allocation
 from shoal.cells.accounting import MEAN_AND_VARIANCE, Cost, ReleasedStatistics
-from shoal.cells.allocation import Allocation
+from shoal.cells.allocation import Allocation, Problem
 from shoal.cells.cell_statistics import Statistic
 from shoal.cells.decision import Task
 from shoal.cells.largest_error import within
@@ -21,10 +21,10 @@ from shoal.cells.weights import Floats, Parameters, every_record
 from shoal.errors import InputError
 from shoal.privacy.noise_lattice import lattice_bits
 
-_ALLOCATIONS = {
+_ALLOCATIONS: dict[str, Callable[[Problem], Allocation]] = {
     "uniform": allocation.uniform,
     "equalised": allocation.equalised,
-    "balanced": partial(allocation.balanced, gap=allocation.PUBLISHED_GAP),
+    "balanced": lambda problem: allocation.balanced(problem, allocation.PUBLISHED_GAP),
 }
 
 
