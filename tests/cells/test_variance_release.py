@@ -24,7 +24,7 @@ SHARE = f"share_above({THRESHOLD})"
 NAMES = ["mean", "variance", SHARE]
 # Of a chance below 1e-9.
 SIGMAS = 6.11
-ROUNDS = 800
+ROUNDS = 400
 
 
 def truth(table: pa.Table) -> dict[tuple[str, str], float]:

@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 pytestmark = pytest.mark.statistics
 
 FULL = bool(os.environ.get("SHOAL_FULL"))
-RUNS = 10_000 if FULL else 200
+RUNS = 10_000 if FULL else 100
 ALARM = 1e-9
 # In standard errors of the mean: what is asked of 10,000 runs.
 ASKED = 4.0

@@ -40,9 +40,9 @@ def plans() -> dict[str, UnbiasedPlan]:
     }  # fmt: skip
 
 
-def drawn(plan: UnbiasedPlan, values: list[float], seed: int) -> NDArray[np.float64]:
+def drawn(plan: UnbiasedPlan, values: list[float], seed: int, runs: int) -> NDArray[np.float64]:
     """Estimates of many releases of the same values."""
-    found = plan.estimator.runs(np.tile(values, (RUNS, 1)), Simulated(seed))
+    found = plan.estimator.runs(np.tile(values, (runs, 1)), Simulated(seed))
     return np.array([each.value for each in found])
 
 
@@ -55,9 +55,9 @@ def test_no_attack_proves_more_than_epsilon(method: str) -> None:
     """
     plan = plans()[method]
     others = [0.3 * at / plan.n for at in range(plan.n - 1)]
-    far = 1e6 if method == "clipped" else 5.0
-    one, other = (drawn(plan, [*others, each], seed) for each, seed in ((-far, 1), (far, 2)))
+    # The others only have to stay below, and are slower.
+    far, runs = (1e6, RUNS) if method == "clipped" else (5.0, RUNS * 2 // 5)
+    one, other = (drawn(plan, [*others, each], at, runs) for each, at in ((-far, 1), (far, 2)))
     proven = lower_bound(one, other)
     assert proven <= plan.epsilon
-    if method == "clipped":
-        assert proven >= 0.8 * plan.epsilon
+    assert method != "clipped" or proven >= 0.8 * plan.epsilon
