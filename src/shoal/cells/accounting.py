@@ -17,7 +17,7 @@ import numpy as np
 from shoal.cells.allocation import Problem
 from shoal.cells.cell_statistics import Mean, Statistic, Variance
 from shoal.cells.ranges import Range
-from shoal.cells.user_vectors import ball_of
+from shoal.cells.user_vectors import ball_of, excess_of
 from shoal.cells.weights import Floats, Ints, Parameters, Weights, add, largest
 from shoal.errors import InputError
 from shoal.privacy import permute_and_flip
@@ -215,6 +215,9 @@ class Cost:
             found: list[Step] = [Selections(bits, add(weights.user, each[weights.cell], users))]
         else:
             found = [Selections(bits, present * int(each.sum()))]
+        parts, fine = excess_of(self.parameters)
+        if parts:
+            found.append(NoisyVector("laplace", fine, present * parts))
         balls = [ball_of(self.parameters, name) for name in ("first_ball", "ball")]
         terms = [] if any(balls) else self.released.member_steps(scale, bits)
         if self.released.gaussian:
@@ -258,10 +261,11 @@ class Cost:
 
     @property
     def selecting(self) -> Fraction:
-        """Loss of everybody by selections for all cells together; 0 if there are none."""
+        """Loss of everybody by selections for all cells together, and by the excess; 0 if none."""
         if self.range.selects != "for all":
             return Fraction(0)
-        return Fraction(int(self.selection_steps.sum()), 2**self.bits)
+        parts, fine = excess_of(self.parameters)
+        return Fraction(int(self.selection_steps.sum()), 2**self.bits) + Fraction(parts, 2**fine)
 
     @property
     def most_numbers(self) -> int:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -12,11 +12,15 @@ from shoal.cells.estimates import Estimates
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.posterior import values_of
 from shoal.cells.private_sums import Interval, PrivateMeans, WeightedMoments
-from shoal.cells.user_vectors import CentreAndRadius, UserVectors, ball_of
+from shoal.cells.user_vectors import CentreAndRadius, UserVectors, ball_of, excess_of
 from shoal.cells.weights import FINE, Ints
 from shoal.data.aggregate import Aggregate
 from shoal.privacy.noise import Noise
 from shoal.release.manifest import CONFIDENCE
+
+Exact: TypeAlias = tuple[list[int], Interval | None, int]
+# Tells the noise of the excess from that of the numbers.
+_EXCESS = 2
 
 
 class Drawn(NamedTuple):
@@ -25,10 +29,13 @@ class Drawn(NamedTuple):
     Attributes:
         steps: Noisy whole number of lattice steps of each number.
         chosen: The selected ranges, or None.
+        excess: Parts of the most that is counted of a user, which the ball cuts off from all users
+            together, with noise; None where it is not measured.
     """
 
     steps: list[int]
     chosen: Interval | None
+    excess: int | None
 
 
 def draw(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> Drawn:
@@ -37,15 +44,15 @@ def draw(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> Drawn:
     Formal guarantee: user l loses what `plan.losses` says, whatever the values, and nothing but the
     values of one user differs between neighbours.
     """
-    exact, chosen = exact_numbers(plan, aggregate, noise)
+    exact, chosen, excess = exact_numbers(plan, aggregate, noise)
     add = noise.add_gaussian if plan.gaussian else noise.add_laplace
-    return Drawn(add(exact, plan.decision.bits), chosen)
+    parts, bits = excess_of(plan.parameters)
+    measured = noise.add_laplace([excess], bits, _EXCESS)[0] if parts else None
+    return Drawn(add(exact, plan.decision.bits), chosen, measured)
 
 
-def exact_numbers(
-    plan: PlanFacts, aggregate: Aggregate, noise: Noise
-) -> tuple[list[int], Interval | None]:
-    """Returns the lattice numbers, which noise is yet to hide, and the selected ranges."""
+def exact_numbers(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> Exact:
+    """Returns the lattice numbers and the excess, which noise is yet to hide, and ranges."""
     chosen, means = plan.decision, PrivateMeans(plan.weights, aggregate)
     where, selection_scale = chosen.method.range, chosen.selection_scale
     if where.of_vectors:
@@ -56,7 +63,8 @@ def exact_numbers(
             ball = vectors.select_around(centres, float(selection_scale[-1]), noise)
         else:
             ball = vectors.select(selection_scale, noise)
-        return vectors.steps(ball), ball
+        exact, excess = vectors.steps(ball)
+        return exact, ball, excess
     selected = where.select(means, chosen.parameters, selection_scale, noise)
     if selected is None:
         private = fractions(plan.numbers, aggregate)
@@ -68,7 +76,7 @@ def exact_numbers(
         to_steps(part, whole, scale, chosen.bits)
         for (part, whole), scale in zip(private, chosen.scale.tolist(), strict=True)
     ]
-    return exact, selected
+    return exact, selected, 0
 
 
 def fractions(numbers: ReleasedStatistics, aggregate: Aggregate) -> Fractions:
@@ -100,7 +108,7 @@ def first_round(plan: PlanFacts) -> PlanFacts:
         chosen,
         method=replace(chosen.method, range=CentreAndRadius()),
         scale=chosen.scale * larger,
-        parameters=own | {"clipped": clipped, "ball": ball},
+        parameters=own | {"clipped": clipped, "ball": ball, "excess": np.zeros(2, dtype=np.int64)},
         selection_scale=chosen.selection_scale[:2],
     )
     return PlanFacts(plan.counts, plan.request, decision)
@@ -108,9 +116,9 @@ def first_round(plan: PlanFacts) -> PlanFacts:
 
 def _centres(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> Ints:
     """Values of a first round in ticks over 2^FINE: they follow from what the round released."""
-    exact, chosen = exact_numbers(plan, aggregate, noise)
+    exact, chosen, _ = exact_numbers(plan, aggregate, noise)
     add = noise.add_gaussian if plan.gaussian else noise.add_laplace
-    estimates = Estimates(plan, add(exact, plan.decision.bits, 1), chosen)
+    estimates = Estimates(plan, add(exact, plan.decision.bits, 1), chosen, None)
     try:
         value = values_of(estimates, CONFIDENCE).value
     except np.linalg.LinAlgError:

@@ -12,11 +12,9 @@ from shoal.cells.cell_statistics import Mean
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.private_sums import Interval, ends
 from shoal.cells.ranges import range_bias
-from shoal.cells.user_vectors import ball_of, before_moving, holds_all
 from shoal.cells.weights import FINE, Floats
 from shoal.checks import check_confidence
 from shoal.theory import gaussian, laplace
-from shoal.theory.user_clipping import hidden_radii
 
 Ends: TypeAlias = "tuple[Floats, Floats]"
 
@@ -32,11 +30,13 @@ class Estimates:
         plan: What was carried out.
         steps: Noisy lattice number of each.
         chosen: The selected ranges, or None.
+        excess: Noisy parts that are cut off from all users, or None.
     """
 
     plan: PlanFacts
     steps: list[int]
     chosen: Interval | None
+    excess: int | None = None
 
     @cached_property
     def _drawn(self) -> Floats:
@@ -89,8 +89,8 @@ class Estimates:
         if self.chosen is None or self.plan.weights.sums:
             return self.plan.limits
         place = self.plan.lattice.value
-        low = np.array([place(int(a), self._top) for a in self.chosen.low])
-        high = np.array([place(int(b), self._top) for b in self.chosen.high])
+        low = np.array([place(int(a), self.top) for a in self.chosen.low])
+        high = np.array([place(int(b), self.top) for b in self.chosen.high])
         return low, high
 
     def clipped_to(self, at: int) -> tuple[float, float] | None:
@@ -102,11 +102,11 @@ class Estimates:
             return None
         low, high = int(self.chosen.low[at]), int(self.chosen.high[at])
         if self.plan.weights.sums:
-            return 0.0, high / self._top * self.plan.width
+            return 0.0, high / self.top * self.plan.width
         if self.of_vectors:
-            low, high = max(2 * low - high, 0), min(high, self._top)
+            low, high = max(2 * low - high, 0), min(high, self.top)
         place = self.plan.lattice.value
-        return place(low, self._top), place(high, self._top)
+        return place(low, self.top), place(high, self.top)
 
     @property
     def noise_scale(self) -> Floats:
@@ -119,7 +119,7 @@ class Estimates:
         plan = self.plan
         if self.chosen is None or self.of_vectors:
             return plan.bias_bound
-        bias = plan.weights.bias + range_bias(plan.weights, self.chosen, self._top)
+        bias = plan.weights.bias + range_bias(plan.weights, self.chosen, self.top)
         return np.minimum(self._rounding + bias, 1.0) * plan.width
 
     def half_widths(self, confidence: float) -> Floats:
@@ -129,7 +129,7 @@ class Estimates:
         covers the statistic of the cell's records (clipped to the bounds) at least that often, in
         every data set.
         """
-        return self.bias_bound + self.noise_scale * self._quantile(1 - confidence)
+        return self.bias_bound + self.noise_scale * self.quantile(1 - confidence)
 
     def intervals(self, confidence: float) -> Ends:
         """Ends that cover in every data set, around unclamped values, cut to what bounds allow.
@@ -141,7 +141,7 @@ class Estimates:
         half = self.half_widths(confidence)
         low, high = self.unclamped - half, self.unclamped + half
         if plan.decision.joint:
-            rows, miss = self._variance_rows, self._quantile((1 - confidence) / 2)
+            rows, miss = self._variance_rows, self.quantile((1 - confidence) / 2)
             low[rows], high[rows] = joint_intervals(plan, self._shares, miss)
         least, most = plan.limits
         outside = (low > most) | (high < least)
@@ -149,16 +149,6 @@ class Estimates:
         high = np.where(outside, most, np.minimum(high, most))
         # A value moved into its range stays inside its interval.
         return np.minimum(low, self.value), np.maximum(high, self.value)
-
-    def plain_intervals(self, confidence: float) -> Ends:
-        """Ends of intervals that cover as often as they say.
-
-        In every data set where nothing is clipped to a selected range; of users' vectors if those
-        who are clipped hide about a radius each; else everything that the bounds allow.
-        """
-        if self.of_vectors:
-            return self.typical_intervals(confidence)
-        return self.intervals(confidence)
 
     def typical_intervals(self, confidence: float) -> Ends:
         """Ends of the intervals of means if users are exchangeable, never wider than `intervals`.
@@ -168,15 +158,13 @@ class Estimates:
         sqrt(sum (w_l - v_l)^2 r_l^2 L/(L-1)), r_l half the user's range. The normal quantile of
         that and the noise's quantile share the chance of a miss. Where users count in parts of a
         selected range, the assumption is that the range holds their means: then the estimate is
-        off by at most half of what is missing. Of users' vectors it is `hidden`. `intervals` for
+        off by at most half of what is missing. `intervals` for
         other statistics, and where all of the interval would lie outside the bounds.
         """
         low, high = self.intervals(confidence)
         plan, miss = self.plan, 1 - confidence
         weights, statistics = plan.weights, plan.statistics
-        if self.of_vectors:
-            off = self.hidden / plan.width
-        elif statistics == (Mean(),) and not weights.sums and weights.window is None:
+        if statistics == (Mean(),) and not weights.sums and weights.window is None:
             miss /= 2
             # A miss that is lost in rounding leaves no finite interval but the certified one.
             normal = NormalDist().inv_cdf(1 - miss / 2) if 1 - miss / 2 < 1 else np.inf
@@ -185,7 +173,7 @@ class Estimates:
             off = weights.missing * self._width / 2
         else:
             return low, high
-        half = self.noise_scale * self._quantile(miss) + (off + self._rounding) * plan.width
+        half = self.noise_scale * self.quantile(miss) + (off + self._rounding) * plan.width
         lower, upper = self.unclamped - half, self.unclamped + half
         # An estimate so far outside says that the assumption or the noise is unusual.
         outside = (upper <= plan.bounds.lo) | (lower >= plan.bounds.hi)
@@ -219,56 +207,9 @@ class Estimates:
         """The private radius of users' vectors, in the value's unit; None without one."""
         if self.chosen is None or not self.of_vectors:
             return None
-        return float(self.chosen.width[0]) / self._top * self.plan.width
+        return float(self.chosen.width[0]) / self.top * self.plan.width
 
-    @property
-    def wide_radius(self) -> float | None:
-        """The largest radius that the private one can have had before its ball was moved."""
-        if self.chosen is None or not self.of_vectors:
-            return None
-        return float(self._before_moving) / self._top * self.plan.width
-
-    @property
-    def _before_moving(self) -> int:
-        """In ticks over 2^FINE, of the private radius."""
-        assert self.chosen is not None
-        centre, radius = int(self.chosen.low[0]), int(self.chosen.width[0])
-        if self.plan.rounds > 1 or holds_all(centre, radius, self._top):
-            return radius
-        return before_moving(centre, radius, self._top)
-
-    @cached_property
-    def hidden(self) -> Floats:
-        """What clipped users can hide of each mean if each hides a radius, in the value's unit.
-
-        With k users beyond the radius D, and weights w for shares v: f b k q epsilon_n/2 +
-        (2/3) D (sqrt(sum (w - v)^2) + sum |w - v|/2), b the noise scale, f radii hidden by each
-        and q the cell's part of all norms, at least 1/G of G cells; D as before a ball was moved,
-        and k = 0 for the ball of all values (docs/theory/user-clipped.md#intervals). 0 where cells
-        are clipped one by one.
-        """
-        plan, weights, cells = self.plan, self.plan.weights, len(self.plan.released)
-        ball = ball_of(plan.parameters)
-        if not ball or self.chosen is None:
-            return np.zeros(cells)
-        radius = int(self.chosen.width[0])
-        beyond = int(plan.parameters["clipped"][0]) * 2 * ball * 2.0**-plan.decision.bits
-        if plan.rounds == 1 and holds_all(int(self.chosen.low[0]), radius, self._top):
-            beyond = 0.0
-        apart = weights.weight / weights.total[weights.cell] - weights.share
-        off = np.sqrt(np.bincount(weights.cell, apart**2, minlength=cells))
-        moved = np.bincount(weights.cell, np.abs(apart), minlength=cells) / 2
-        share = float(self._before_moving) / self._top
-        beyond *= hidden_radii(1 / share) * self._before_moving / radius
-        moved_by_weights = share * plan.width * 2 / 3 * (off + moved)
-        power = plan.numbers.power
-        reach = weights.part / plan.decision.scale[weights.cell]
-        norm = np.bincount(weights.user, reach**power) ** (1 / power)
-        each = np.bincount(weights.cell, reach, minlength=cells) / norm.sum()
-        part = np.maximum(each, each.sum() / cells)
-        return np.asarray(self.noise_scale * beyond * part / 2 + moved_by_weights)
-
-    def _quantile(self, miss: float) -> float:
+    def quantile(self, miss: float) -> float:
         """Noise, in noise scales, that is exceeded with at most this probability."""
         bits, kind = self.plan.decision.bits, gaussian if self.plan.gaussian else laplace
         return float(kind.tail_quantile(2.0**bits, miss)) * 2.0**-bits
@@ -295,16 +236,17 @@ class Estimates:
         half = np.full(len(weights.member), 0.5)
         if self.chosen is not None and weights.window is None:
             low, high = ends(weights, self.chosen)
-            half = np.minimum((high - low) / (2 * self._top), 0.5)
+            half = np.minimum((high - low) / (2 * self.top), 0.5)
         elif self.chosen is not None:
-            half = (self.chosen.width / (2 * self._top))[weights.cell]
+            half = (self.chosen.width / (2 * self.top))[weights.cell]
         apart = (part - weights.share) * half
         users = np.bincount(weights.cell, minlength=weights.n_cells)
         variance = np.bincount(weights.cell, apart**2, minlength=weights.n_cells)
         return np.asarray(np.sqrt(variance * users / np.maximum(users - 1, 1)))
 
     @property
-    def _top(self) -> int:
+    def top(self) -> int:
+        """The width of the bounds in ticks over 2^FINE."""
         return 1 << (self.plan.lattice.bits + FINE)
 
     @property
@@ -318,7 +260,7 @@ class Estimates:
         """The selected range of each number as a part of the width; 1 without one."""
         if self.chosen is None:
             return [Fraction(1)] * len(self.steps)
-        return [Fraction(width, self._top) for width in self.chosen.width.tolist()]
+        return [Fraction(width, self.top) for width in self.chosen.width.tolist()]
 
     @cached_property
     def _width(self) -> Floats:

@@ -17,7 +17,13 @@ from shoal.cells.ranges import (
     Range,
     SumThreshold,
 )
-from shoal.cells.user_vectors import LARGEST_BALL, MOST_USERS, CentreAndRadius, TwoRounds
+from shoal.cells.user_vectors import (
+    LARGEST_BALL,
+    MOST_PARTS,
+    MOST_USERS,
+    CentreAndRadius,
+    TwoRounds,
+)
 from shoal.cells.weights import (
     FINE,
     PART,
@@ -31,6 +37,7 @@ from shoal.cells.weights import (
 )
 from shoal.data.occupancy import Counts
 from shoal.errors import InputError
+from shoal.privacy.noise import MOST_BITS
 from shoal.theory import limits
 from shoal.theory.user_clipping import RADII
 
@@ -156,6 +163,7 @@ def _limits(most: Ints, members: int, top: int) -> dict[str, tuple[int | None, i
         "radii": (2, 0, RADII),
         "clipped": (1, 0, MOST_USERS),
         "ball": (1, 1, LARGEST_BALL),
+        "excess": (2, 0, [MOST_PARTS, MOST_BITS]),
         "first_clipped": (1, 0, MOST_USERS),
         "first_ball": (1, 0, LARGEST_BALL),
     }

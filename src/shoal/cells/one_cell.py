@@ -11,14 +11,14 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from shoal import checks
+from shoal.cells import told
 from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
 from shoal.cells.objective import choose
 from shoal.cells.plan_warnings import (
     few_cell_warnings,
-    heavy_user_warnings,
+    frequent_user_warnings,
     private_range_warnings,
-    release_warnings,
 )
 from shoal.cells.planner import make_plan
 from shoal.cells.request import Request
@@ -129,9 +129,10 @@ def one_estimate(
         request = request.model_copy(update={"method": name, "objective": None, "range": None})
     plan = make_plan(private.occupancy, request)
     found = Estimates(plan, *draw(plan, private, source))
+    likely = told.intervals if found.of_vectors else Estimates.typical_intervals
     interval, typical = (
         (float(low[0]), float(high[0]))
-        for low, high in (found.intervals(confidence), found.typical_intervals(confidence))
+        for low, high in (found.intervals(confidence), likely(found, confidence))
     )
     return Estimate(
         value=float(found.value[0]),
@@ -147,9 +148,8 @@ def one_estimate(
         simulated=noise is not None,
         warnings=(
             *few_cell_warnings(plan),
-            *heavy_user_warnings(plan),
+            *frequent_user_warnings(plan),
             *private_range_warnings(found),
-            *release_warnings(found),
         ),
     )
 

@@ -141,13 +141,17 @@ class PlanDocument(Model):
 
 
 class Result(Model):
-    """One released number: whole steps of the lattice, the value they stand for, its interval."""
+    """One released number: whole steps of the lattice, the value they stand for, its interval.
+
+    `range` is what was selected for it, and `excess` what clipping cut off from all users together.
+    """
 
     cell: int
     key: tuple[Any, ...]
     statistic: Text
     steps: int
     range: tuple[int, int] | None
+    excess: int | None
     unclamped: float
     value: float
     interval: tuple[float, float]

@@ -8,7 +8,7 @@ median leaves a precise number where it is and draws a noisy one to what its lab
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from shoal.cells import told
 from shoal.cells.cell_statistics import Mean
 from shoal.cells.estimates import Estimates
 from shoal.cells.weights import Floats, Ints
@@ -27,7 +28,7 @@ from shoal.theory.scale_mixture import Mixture
 
 # Cells that say something of each other; that show how far cells spread; and that say what cells
 # have in common about as surely as noise is known; at least.
-_FEWEST, _SPREAD, _MANY = 3, 10, 30
+_FEWEST, _SPREAD = 3, 10
 # Of the private radius: a standard deviation of users. Most are within it, averaged over cells.
 _OF_RADIUS = 1.5
 
@@ -41,17 +42,23 @@ class Values(NamedTuple):
 
 
 def values_of(numbers: Estimates, confidence: float) -> Values:
-    """Returns the best estimate of every number: a posterior median of a mean, else the number."""
-    plan, (low, high) = numbers.plan, numbers.plain_intervals(confidence)
-    value, low, high = numbers.value.copy(), low.copy(), high.copy()
+    """Returns the best estimate of every number: a posterior median of a mean, else the number.
+
+    With the number's own interval, certified in every data set or, of clipped users, widened by
+    what clipping may hide (`told.intervals`). The value of such a cell lies at most two noise
+    scales from its number; if that is too noisy to be told it is the median, and inside as well.
+    """
+    plan, value = numbers.plan, numbers.value.copy()
+    ends = told.intervals if numbers.of_vectors else Estimates.intervals
+    low, high = ends(numbers, check_confidence(confidence))
     if applies(numbers):
-        found, first = posterior(numbers, confidence), plan.statistics.index(Mean())
-        rows = slice(first * len(plan.released), (first + 1) * len(plan.released))
-        value[rows] = found.value
-        # Certified intervals hold in every data set; a prior of few cells is too uncertain; and
-        # nobody knows whom a range that was selected for each cell cuts off.
-        if numbers.of_vectors and len(plan.released) >= _MANY:
-            low[rows], high[rows] = found.low, found.high
+        first = plan.statistics.index(Mean()) * len(plan.released)
+        rows = slice(first, first + len(plan.released))
+        value[rows] = posterior(numbers)
+    if numbers.of_vectors:
+        near, own = told.VALUE * numbers.noise_scale, np.array(told.statuses(numbers)) == "released"
+        held = np.clip(value, numbers.unclamped - near, numbers.unclamped + near)
+        value = np.clip(np.where(own, held, value), plan.bounds.lo, plan.bounds.hi)
     return Values(value, np.minimum(low, value), np.maximum(high, value))
 
 
@@ -60,14 +67,11 @@ def applies(numbers: Estimates) -> bool:
     return Mean() in numbers.plan.statistics and len(numbers.plan.released) >= _FEWEST
 
 
-def posterior(numbers: Estimates, confidence: float) -> Values:
-    """Returns posterior medians of the released cells' means; intervals cover over the cells."""
-    plan, fit = numbers.plan, fitted(numbers)
+def posterior(numbers: Estimates) -> Floats:
+    """Returns posterior medians of the released cells' means."""
+    bounds, fit = numbers.plan.bounds, fitted(numbers)
     value = fit.seen.quantile(fit.prediction, fit.mixture, 0.5)
-    value = np.clip((value + fit.middle) * fit.unit, plan.bounds.lo, plan.bounds.hi)
-    seen = replace(fit.seen, estimate=fit.seen.estimate + fit.middle)
-    half = _posterior_half(seen, numbers.hidden / fit.unit, confidence) * fit.unit
-    return _within(numbers, value, half)
+    return np.clip((value + fit.middle) * fit.unit, bounds.lo, bounds.hi)
 
 
 def pooled(numbers: Estimates, confidence: float) -> Values | None:
@@ -127,11 +131,6 @@ class Seen:
             self.estimate, self.scale, prediction, mixture, level, normal=self.normal
         )
 
-    def beyond(self, confidence: float) -> float:
-        """What noise of scale 1 exceeds with this much less than certainty."""
-        miss = 1 - confidence
-        return NormalDist().inv_cdf(1 - miss / 2) if self.normal else math.log(1 / miss)
-
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
@@ -186,22 +185,6 @@ def _best_fit(seen: Seen, labels: list[Ints], width: float) -> tuple[Floats, Mix
     return best
 
 
-def _posterior_half(seen: Seen, hidden: Floats, confidence: float) -> Floats:
-    """Half widths: of the posterior under a widened normal prior, and what clipping may hide."""
-    around, estimate = seen.beyond(confidence), seen.estimate
-    alone = seen.scale * around + hidden
-    noisy = replace(seen, scale=seen.scale + hidden / around)
-    prior = shrinkage.fit_prior(estimate, seen.variance)
-    wide = replace(prior, deviation=shrinkage.widened(prior, noisy.variance))
-    normal = Mixture(np.array([wide.deviation]), np.ones((len(estimate), 1)), 0.0)
-    middle = np.full(len(estimate), wide.mean)
-    low, high = (
-        noisy.quantile(middle, normal, level)
-        for level in ((1 - confidence) / 2, (1 + confidence) / 2)
-    )
-    return np.asarray(np.minimum((high - low) / 2 + float(np.median(hidden)), alone))
-
-
 def _predicted(numbers: Estimates, fit: Fitted, where: Ints) -> tuple[Floats, NDArray[np.bool_]]:
     """For every cell left out, and whether released cells have all of its labels."""
     if not fit.labelled:
@@ -222,7 +205,7 @@ def _predicted(numbers: Estimates, fit: Fitted, where: Ints) -> tuple[Floats, ND
 
 def _pooled_half(numbers: Estimates, fit: Fitted, where: Ints, confidence: float) -> Floats:
     """Half widths of the intervals, in the value's unit; not numbers where none is known."""
-    counts, radius = numbers.plan.counts, numbers.wide_radius
+    counts, radius = numbers.plan.counts, numbers.radius
     if radius is None or len(numbers.plan.released) < _SPREAD:
         return np.full(len(where), np.nan)
     around, variance = fit.seen.estimate - fit.prediction, fit.seen.variance
@@ -231,7 +214,7 @@ def _pooled_half(numbers: Estimates, fit: Fitted, where: Ints, confidence: float
     squares = np.bincount(counts.cell, share**2, minlength=counts.n_cells)[where]
     miss = (1 - confidence) / 2
     normal = NormalDist().inv_cdf(1 - miss) if 1 - miss < 1 else np.inf
-    hidden = float(np.median(numbers.hidden))
+    hidden = told.bias(numbers) * float(np.median(numbers.noise_scale))
     return np.asarray(normal * np.sqrt(spread**2 + (_OF_RADIUS * radius) ** 2 * squares) + hidden)
 
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal import checks, documents
-from shoal.cells import table
+from shoal.cells import table, told
 from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.plan_file import KIND, Manifest, PlanDocument, question_of
-from shoal.cells.plan_warnings import heavy_user_warnings, release_warnings
+from shoal.cells.plan_warnings import frequent_user_warnings
 from shoal.cells.private_sums import Interval
+from shoal.cells.user_vectors import excess_of
 from shoal.data.occupancy import Counts
 from shoal.data.records import Records
 from shoal.errors import DataError, InputError
@@ -91,11 +92,12 @@ class Release(release.Release[PlanFacts, Estimates]):
     def _head(self, *, origin: bool) -> str:
         what = "simulated release" if self.simulated else "release"
         entry = f", {self.origin}" if self.origin and origin else ""
-        return f"{what} of {len(self.plan.released)} cells, epsilon {show(self.epsilon)}{entry}"
+        cells, found = len(self.plan.released), told.statuses(self.numbers).count("released")
+        many = f"{cells} cells" if found == cells else f"{cells} cells, {found} of them told"
+        return f"{what} of {many}, epsilon {show(self.epsilon)}{entry}"
 
     def _text(self, head: str, confidence: float = CONFIDENCE, rows: int = _SHOWN) -> TextTable:
-        found = [*release_warnings(self.numbers), *heavy_user_warnings(self.plan)]
-        warned = [f"warning: {sentence}" for sentence in found]
+        warned = [f"warning: {sentence}" for sentence in frequent_user_warnings(self.plan)]
         return table.text_of(head, self.table(confidence), warned, rows)
 
     @classmethod
@@ -121,8 +123,12 @@ class Release(release.Release[PlanFacts, Estimates]):
         names, cells = plan.request.statistics, plan.released.tolist()
         stated = [(each["statistic"], each["cell"]) for each in results]
         ends = [each["range"] for each in results if each["range"] is not None]
-        if stated != [*product(names, cells)] or len(ends) != plan.decision.method.selects * len(
-            results
+        excess = {each["excess"] for each in results}
+        if (
+            stated != [*product(names, cells)]
+            or len(ends) != plan.decision.method.selects * len(results)
+            or len(excess) != 1
+            or (None in excess) == (excess_of(plan.parameters)[0] > 0)
         ):
             raise damaged()
         chosen = None
@@ -131,7 +137,7 @@ class Release(release.Release[PlanFacts, Estimates]):
             if not ((low >= 0) & (low < high)).all():
                 raise damaged()
             chosen = Interval(low, high)
-        return Estimates(plan, [each["steps"] for each in results], chosen)
+        return Estimates(plan, [each["steps"] for each in results], chosen, excess.pop())
 
     @property
     def numbers(self) -> Estimates:
@@ -140,11 +146,12 @@ class Release(release.Release[PlanFacts, Estimates]):
 
     @np.errstate(all="ignore")
     def table(self, confidence: float = CONFIDENCE) -> pa.Table:
-        """One row a cell: keys, status, counts, value, plain number, intervals, noise and errors.
+        """One row a cell: keys, status, counts, value and interval, noise and errors.
 
-        `value`, with `low` and `high`, is the best estimate: of means in three cells or more
-        the posterior median given the other cells (docs/theory/user-clipped.md).
-        `plain`, with `plain_low` and `plain_high`, is the released number by itself.
+        `value` is the best estimate: of means in three cells or more the posterior median given
+        the other cells (docs/theory/user-clipped.md#the-value). `low` and `high` are around the
+        released number, which is `plain`. A cell that is too noisy to be told has the `source`
+        pooled: its value is what the other cells say (docs/theory/told.md).
 
         Args:
             confidence: Of the intervals; changing it costs nothing.
@@ -307,6 +314,7 @@ def results_of(numbers: Estimates) -> list[documents.Document]:
             "statistic": statistic,
             "steps": numbers.steps[at],
             "range": None if chosen is None else [int(chosen.low[at]), int(chosen.high[at])],
+            "excess": numbers.excess,
             "unclamped": float(numbers.unclamped[at]),
             "value": float(numbers.value[at]),
             "interval": [float(low[at]), float(high[at])],

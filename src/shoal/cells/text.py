@@ -12,7 +12,8 @@ from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.plan_warnings import plan_warnings
 from shoal.cells.request import MIDPOINT_ERROR
 from shoal.cells.table import plan_table
-from shoal.cells.typical_error import SPREAD
+from shoal.cells.told import decides
+from shoal.cells.typical_error import ALIKE, CELLS, SPREAD, told_cells
 from shoal.errors import printable
 from shoal.files.text_table import TextTable, text_of
 from shoal.privacy.budget import show
@@ -44,7 +45,19 @@ def describe(plan: PlanFacts, rows: int = _SHOWN) -> TextTable:
     """
     rows = checks.whole(rows, "rows", least=2, example=_SHOWN)
     why = f" ({plan.decision.reason})" if plan.decision.reason else ""
-    return TextTable(f"{summary(plan)}{why}", COLUMNS, _rows(plan, rows), list(_notes(plan)))
+    head = f"{summary(plan)}{why}{_told(plan)}"
+    return TextTable(head, COLUMNS, _rows(plan, rows), list(_notes(plan)))
+
+
+def _told(plan: PlanFacts) -> str:
+    """Returns how many cells will be told, on a line of its own, if that is to be seen."""
+    if not decides(plan):
+        return ""
+    many, few = (told_cells(plan, each) for each in (CELLS, ALIKE))
+    return (
+        f"\nabout {many:,} of {len(plan.released):,} cells can be told apart if cells differ as "
+        f"much as {CELLS:.0%} of the variance, {few:,} if {ALIKE:.0%}"
+    )
 
 
 def _rows(plan: PlanFacts, most: int) -> list[list[str]]:
@@ -93,7 +106,7 @@ def _notes(plan: PlanFacts) -> Iterator[str]:
     if plan.decision.method.range.of_vectors:
         yield (
             "where users are not alike (outliers, long tails, yes or no, amounts that are mostly "
-            "0, frequent users unlike rare ones) errors are larger, and intervals cover less"
+            "0, frequent users unlike rare ones) errors and intervals are larger"
             f"{_left_out_by_radius(plan)}"
         )
     yield from _certificate(plan)

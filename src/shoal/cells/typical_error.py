@@ -1,7 +1,7 @@
 """The error that a plan will typically make, before any value is read: simulated releases.
 
 The population is made up on the plan's own counts: three tenths of the variance between cells, four
-tenths between users, the rest between a user's records, normal. No record is read.
+sevenths of the rest between users, all else between a user's records, normal. No record is read.
 """
 
 from typing import NamedTuple
@@ -12,14 +12,16 @@ from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.posterior import values_of
+from shoal.cells.told import statuses
 from shoal.cells.weights import Floats
 from shoal.data.aggregate import Aggregate
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
 from shoal.release.manifest import CONFIDENCE
 
-# Parts of the variance between cells, and between users.
-CELLS, USERS = 0.3, 0.4
+# Part of the variance between cells, the same where they are nearly alike, and part of the rest
+# between users.
+CELLS, ALIKE, USERS = 0.3, 0.1, 4 / 7
 # The population's standard deviation and place, as parts of the width.
 SPREAD, PLACE = 1 / 6, 0.4
 # Releases are simulated until so many counts, or cells, were drawn.
@@ -29,10 +31,14 @@ _TOGETHER = 36
 
 
 class Typical(NamedTuple):
-    """Mean absolute errors, and half 95% intervals, over the population's deviation; (cells,)."""
+    """Mean absolute errors, and half 95% intervals, over the population's deviation; (cells,).
+
+    And how many cells are told.
+    """
 
     error: Floats
     half_width: Floats
+    told: float
 
 
 def typical_errors(plan: PlanFacts, spread: float = SPREAD) -> Floats:
@@ -52,23 +58,30 @@ def typical_half_widths(plan: PlanFacts) -> Floats:
     return _typical(plan, SPREAD).half_width
 
 
+def told_cells(plan: PlanFacts, between: float) -> int:
+    """Returns how many cells are told if so much of the variance is between cells."""
+    return round(_typical(plan, SPREAD, between).told)
+
+
 @np.errstate(all="ignore")
-def _typical(plan: PlanFacts, spread: float) -> Typical:
+def _typical(plan: PlanFacts, spread: float, between: float = CELLS) -> Typical:
     if plan.request.statistics != ("mean",):
         raise InputError(
             "typical errors of other statistics than the mean alone", "plan means by themselves"
         )
-    known: dict[float, Typical] = vars(plan).setdefault("simulated", {})
-    if spread not in known:
+    known: dict[tuple[float, float], Typical] = vars(plan).setdefault("simulated", {})
+    if (spread, between) not in known:
         enough = min(_MEMBERS // len(plan.counts.user), _CELLS // plan.counts.n_cells)
         turns = min(max(enough, _FEWEST), _MOST)
-        found = [_simulated(plan, each, spread) for each in range(turns)]
+        found = [_simulated(plan, each, spread, between) for each in range(turns)]
         # Not the mean of widths: one private radius in fifty is far too large.
         half_width = np.median([each.half_width for each in found], axis=0)
         error = np.mean([each.error for each in found], axis=0)
         together = min(-(-_TOGETHER // turns), len(error))
-        known[spread] = Typical(_smooth(error, plan.noise_scale, together), half_width)
-    return known[spread]
+        smooth = _smooth(error, plan.noise_scale, together)
+        many = float(np.mean([each.told for each in found]))
+        known[spread, between] = Typical(smooth, half_width, many)
+    return known[spread, between]
 
 
 def _smooth(error: Floats, noise_scale: Floats, together: int) -> Floats:
@@ -82,19 +95,20 @@ def _smooth(error: Floats, noise_scale: Floats, together: int) -> Floats:
     return smooth
 
 
-def _simulated(plan: PlanFacts, turn: int, spread: float) -> Typical:
+def _simulated(plan: PlanFacts, turn: int, spread: float, between: float) -> Typical:
     """Returns what one simulated release of means errs; turn and size of counts are its seed."""
     counts, lattice = plan.counts, plan.lattice
     rng = np.random.default_rng([turn, len(counts.user)])
-    cells = rng.normal(0, CELLS**0.5, counts.n_cells)[counts.cell]
-    users = rng.normal(0, USERS**0.5, counts.n_users)[counts.user]
-    within = rng.normal(0, 1, len(counts.user)) * ((1 - CELLS - USERS) / counts.count) ** 0.5
+    left = 1 - between
+    cells = rng.normal(0, between**0.5, counts.n_cells)[counts.cell]
+    users = rng.normal(0, (left * USERS) ** 0.5, counts.n_users)[counts.user]
+    within = rng.normal(0, 1, len(counts.user)) * (left * (1 - USERS) / counts.count) ** 0.5
     mean = np.clip(PLACE + spread * (cells + users + within), 0, 1)
     sums = np.rint(mean * counts.count * 2.0**lattice.bits).astype(np.int64)
     centred = sums - (counts.count << (lattice.bits - 1))
     aggregate = Aggregate(counts, lattice, centred, np.zeros_like(centred))
-    found = values_of(Estimates(plan, *draw(plan, aggregate, Simulated(turn))), CONFIDENCE)
+    numbers = Estimates(plan, *draw(plan, aggregate, Simulated(turn)))
+    found, told = values_of(numbers, CONFIDENCE), statuses(numbers).count("released")
     truth, deviation = aggregate.cell_means()[plan.released], plan.width * spread
-    return Typical(
-        np.abs(found.value - truth) / deviation, (found.high - found.low) / 2 / deviation
-    )
+    half_width = (found.high - found.low) / 2 / deviation
+    return Typical(np.abs(found.value - truth) / deviation, half_width, told)

@@ -12,7 +12,7 @@ from shoal.cells.decision import Task
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.ranges import USER
 from shoal.cells.typical_error import typical_errors
-from shoal.cells.user_vectors import LARGEST_BALL, NO_SELECTION
+from shoal.cells.user_vectors import LARGEST_BALL, MOST_PARTS, NO_SELECTION
 from shoal.cells.weights import Floats, Ints, Parameters, Weights, capped, largest_counts, members
 from shoal.errors import InputError
 from shoal.privacy.noise_lattice import lattice_bits, round_scale
@@ -57,12 +57,13 @@ def _plan(task: Task, *, gaussian: bool) -> PlanFacts:
     numbers = ReleasedStatistics(weights, task.request.kinds, gaussian=gaussian)
     # Where nothing is selected, there is nothing to go around.
     again = two_rounds and budget is not None
-    unknown = {"first_ball": np.array([int(again)], dtype=np.int64)}
+    excess = {"excess": _excess(budget.excess * epsilon if budget else 0.0)}
+    unknown = excess | {"first_ball": np.array([int(again)], dtype=np.int64)}
     cost = Cost(numbers, method.range, unknown, selection_scale, bits, delta)
     ball, first = _balls(cost, limit, two_rounds=again)
     balls = {"ball": ball} | ({"first_ball": first} if two_rounds else {})
     parameters = {name: np.array([size], dtype=np.int64) for name, size in balls.items()}
-    parameters |= _candidates(budget, weights, epsilon, bits, balls, gaussian=gaussian)
+    parameters |= excess | _candidates(budget, weights, epsilon, bits, balls, gaussian=gaussian)
     chosen = task.decide(
         round_scale(shape * float(Fraction(2**bits, ball))),
         bits,
@@ -71,6 +72,14 @@ def _plan(task: Task, *, gaussian: bool) -> PlanFacts:
         gaussian=gaussian,
     )
     return PlanFacts(task.counts, task.request, chosen)
+
+
+def _excess(epsilon: float) -> Ints:
+    """Parts of what one user can be cut, and bits of the noise on their sum; none at no loss."""
+    if not epsilon:
+        return np.zeros(2, dtype=np.int64)
+    bits = max(math.ceil(math.log2(MOST_PARTS / 2 / epsilon)), 1)
+    return np.array([min(math.floor(epsilon * 2**bits), MOST_PARTS), bits])
 
 
 def _fits(task: Task) -> bool:
@@ -182,5 +191,5 @@ def _candidates(
                 wanted = balancing_users(diameter, weights.n_cells, len(weights.user) / users)
             second = _SECOND_RADIUS if len(balls) > 1 and name == "ball" else 1.0
             selecting = budget.radius * epsilon * second
-            found[names[name]] = [clipped_users(wanted, users, selecting)]
+            found[names[name]] = [clipped_users(wanted, users, selecting, epsilon * users)]
     return {name: np.array(values, dtype=np.int64) for name, values in found.items()}

@@ -19,10 +19,12 @@ import numpy as np
 from shoal.cells.private_sums import Interval, PrivateMeans
 from shoal.cells.ranges import USER, Range, centre_of
 from shoal.cells.weights import Floats, Ints, Parameters, Weights
-from shoal.privacy.noise import Noise
-from shoal.theory.projections import L1, L2, Ball
+from shoal.privacy.noise import MOST_BITS, Noise
+from shoal.theory.projections import L1, L2, Ball, norms_l1
 
 LARGEST_BALL = 1 << 46
+# Parts of the excess of one user: with six balls in steps they stay whole 64-bit numbers.
+MOST_PARTS = 1 << 11
 # Ranks are cut here, so that scores in 1/USER of a user stay whole 64-bit numbers.
 MOST_USERS = 1 << 40
 # Without a selection the ball holds every vector: half of the width around its middle.
@@ -37,18 +39,19 @@ class CentreAndRadius(Range):
 
     Parameters: `centres`, candidates of the centre, equal bins of the width U; `radii`, the first
     and one past the last j of the radii U 2^(-j/2); `clipped`, how many users should be outside;
-    `ball`, the radius in lattice steps.
+    `ball`, the radius in lattice steps; `excess`, the parts in which what is cut off from a user is
+    counted, and the bits of the noise on their sum, or 0 and 0 where it is not.
     """
 
-    names: ClassVar[tuple[str, ...]] = ("centres", "radii", "clipped", "ball")
+    names: ClassVar[tuple[str, ...]] = ("centres", "radii", "clipped", "ball", "excess")
     selects = "for all"
     of_vectors = True
     rounds = 1
 
     def fits(self, parameters: Parameters) -> bool:
-        """There is a radius, and the first of all is not half of the width or less."""
-        first, end = parameters["radii"].tolist()
-        return bool(first < end and end > 2)
+        """A radius, of which the first is not half of the width or less, and parts with bits."""
+        (first, end), (parts, bits) = parameters["radii"].tolist(), excess_of(parameters)
+        return bool(first < end and end > 2 and (parts > 0) == (0 < bits < MOST_BITS))
 
     def selections(self, parameters: Parameters, cells: int) -> int:
         """Centre and radius; none if there is one candidate of each."""
@@ -92,6 +95,21 @@ def ball_of(parameters: Parameters, name: str = "ball") -> int:
     return int(parameters[name][0]) if name in parameters else 0
 
 
+def excess_of(parameters: Parameters) -> tuple[int, int]:
+    """Returns in how many parts a user's excess is counted, and the bits of its noise; 0 if not."""
+    parts, bits = parameters.get("excess", np.zeros(2)).tolist()
+    return int(parts), int(bits)
+
+
+def largest_excess(parameters: Parameters, radius: int, top: int) -> int:
+    """Returns the most that is counted of what one user is cut, in lattice steps of the ball.
+
+    An eighth of the width, between one radius and six: public once the radius is selected.
+    """
+    ball = ball_of(parameters)
+    return min(6 * ball, max(ball, ball * top // (8 * radius)))
+
+
 def radius_of(step: int, top: int) -> int:
     """Returns top 2^(-step/2), rounded down, at least 1: the same on every machine."""
     return max(1, math.isqrt(top * top >> step))
@@ -121,17 +139,6 @@ def balls(centre: int, first: int, end: int, top: int) -> list[tuple[int, int]]:
     found = {*around, *(moved(*each, top) for each in around)}
     kept = {each for each in found if least <= each[1] < most} | {(top // 2, most)}
     return sorted(kept, key=lambda each: (-each[1], -each[0]))
-
-
-def holds_all(centre: int, radius: int, top: int) -> bool:
-    """Returns whether no vector of any values lies beyond a ball."""
-    return centre - radius <= 0 and centre + radius >= top
-
-
-def before_moving(centre: int, radius: int, top: int) -> int:
-    """Returns the largest radius that a ball can have had before it was moved."""
-    at_bound = min(abs(centre - radius), abs(centre + radius - top)) <= 1
-    return 2 * radius if at_bound else radius
 
 
 def bin_scores(place: Ints, vote: Ints, bins: int) -> Ints:
@@ -226,15 +233,22 @@ class UserVectors:
         scores = self._rank_scores([(centres, each) for each in found])
         return Interval(centres, centres + found[noise.select(scores, scale, 2)])
 
-    def steps(self, chosen: Interval) -> list[int]:
-        """Exact lattice number of each cell: the centre, and the users' vectors in the ball."""
+    def steps(self, chosen: Interval) -> tuple[list[int], int]:
+        """Exact lattice number of each cell, and the excess.
+
+        The number is the centre and the users' vectors in the ball. The excess is the sum, over all
+        users, of the parts of `largest_excess` that the ball cuts off from a user, rounded upwards.
+        """
         centre, radius, weights = chosen.low, int(chosen.width[0]), self.weights
         vector = self.vectors(centre, radius)
         kept = self._ball.project(vector, weights.user, ball_of(self.parameters))
         total = np.zeros(weights.n_cells, dtype=np.int64)
         np.add.at(total, weights.cell, kept)
         start = np.rint((centre / radius) / self.step).astype(np.int64)
-        return [int(x) for x in start + total]
+        cut = norms_l1(np.abs(vector - kept), weights.user)
+        most = largest_excess(self.parameters, radius, self.private.top)
+        parts = -(-np.minimum(cut, most) * excess_of(self.parameters)[0] // most)
+        return [int(x) for x in start + total], int(parts.sum())
 
     def _all(self, centre: int) -> Ints:
         """One centre for every cell."""

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from shoal.errors import InputError
 from shoal.theory import gaussian
 
+# Cells from which on the excess is measured: in fewer it would cost more than it tells.
+MEASURED = 10
 # Radii that are tried: the width over 2^(j/2), j from 0.
 RADII = 25
 # Noise over a ball with a private radius is about this many deviations of a user over its loss.
@@ -37,27 +39,29 @@ class Split:
     Attributes:
         centre: Part of epsilon for the centre.
         radius: Part of epsilon for the radius.
+        excess: Part of epsilon for what clipping cuts off from all users together.
         clipped: k, how many users should be beyond the radius.
         bins: Candidates of the centre: equal bins of the range.
     """
 
     centre: float
     radius: float
+    excess: float
     clipped: int
     bins: int
 
     @property
     def noise(self) -> float:
         """Part of epsilon for the noise."""
-        return 1.0 - self.centre - self.radius
+        return 1.0 - self.centre - self.radius - self.excess
 
 
 def split(epsilon: float, users: int, cells: int) -> Split | None:
     """How much of epsilon finds centre and radius; None where too few users would have to say.
 
     With N = epsilon users: min(0.2, 40/N) for the centre; min(0.25, max(r/(1 + r), 25/N)) with
-    r = sqrt(0.3/cells) for the radius; k = min(0.35 users, max(3 cells/(epsilon_noise),
-    10/epsilon_radius)).
+    r = sqrt(0.3/cells) for the radius; from ten cells on min(0.06, max(0.03, 2/cells)) for the
+    excess; k as in `clipped_users`, of max(3 cells/epsilon_noise, 10/epsilon_radius).
     """
     if not epsilon > 0 or users < 1 or cells < 1:
         raise InputError(
@@ -69,12 +73,14 @@ def split(epsilon: float, users: int, cells: int) -> Split | None:
     rate = math.sqrt(0.3 / cells)
     centre = min(0.2, 40 / everyone)
     radius = min(0.25, max(rate / (1 + rate), 25 / everyone))
-    noise = (1 - centre - radius) * epsilon
+    excess = min(0.06, max(0.03, 2 / cells)) if cells >= MEASURED else 0.0
+    noise = (1 - centre - radius - excess) * epsilon
     bins = 2 ** math.floor(math.log2(max(everyone / 2, 1)))
     return Split(
         centre=centre,
         radius=radius,
-        clipped=clipped_users(3 * cells / noise, users, radius * epsilon),
+        excess=excess,
+        clipped=clipped_users(3 * cells / noise, users, radius * epsilon, everyone),
         bins=min(_MOST_BINS, max(_FEWEST_BINS, bins)),
     )
 
@@ -92,13 +98,15 @@ def rounds(epsilon: float, delta: float, users: int, members: int, cells: int) -
     return 2 if normal >= _SMALLER * _OF_NOISE * epsilon else 1
 
 
-def clipped_users(wanted: float, users: int, selecting: float) -> int:
+def clipped_users(wanted: float, users: int, selecting: float, everyone: float) -> int:
     """How many users should be beyond the radius: k, at least 1.
 
     min(0.35 users, max(wanted, 10/epsilon_radius)), rounded downwards: a rank that the selection
-    can find.
+    can find. While N = epsilon users is below 1000 at most 0.2 users: a higher rank of few users
+    can miss a whole kind of them.
     """
-    return max(1, math.floor(min(0.35 * users, max(wanted, 10 / selecting))))
+    most = (0.35 if everyone >= _ENOUGH else 0.2) * users
+    return max(1, math.floor(min(most, max(wanted, 10 / selecting))))
 
 
 def balancing_users(distance: float, cells: int, each: float) -> float:

@@ -114,11 +114,12 @@ class Losses:
 
     @cached_property
     def once(self) -> Fraction:
-        """Loss by selections for all cells together (docs/theory/selection.md#scores)."""
+        """Loss by selections for all cells together, and by counting what clipping cuts off."""
         if self.cells.name not in ("adaptive", "optimal_in_range", "user_clipped"):
             return Fraction(0)
         steps = [self._ceil(2 * _FOR_ALL / Fraction(each)) for each in self.cells.selection_scale]
-        return Fraction(sum(steps), 1 << self.cells.lattice_bits)
+        parts, bits = map(int, self.cells.parameters.get("excess", (0, 0)))
+        return Fraction(sum(steps), 1 << self.cells.lattice_bits) + Fraction(parts, 1 << bits)
 
     def moves(self, at: int, moved: int) -> list[Fraction]:
         """How far a contribution moves the numbers of a cell; both moments together come last."""
