@@ -66,7 +66,7 @@ def planned(name: str, of: shoal.Records, epsilon: float) -> shoal.Plan:
 def exactly(plan: PlanFacts, sums: Aggregate, part: float) -> Estimates:
     """The numbers with the range at this part of the candidates, without noise."""
     drawn = draw(plan, sums, Exact(part=part))
-    return Estimates(plan, drawn.steps, drawn.chosen)
+    return Estimates(plan, *drawn)
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -117,15 +117,12 @@ def test_values_are_nearer_and_intervals_cover() -> None:
     plain, value, covered = [], [], []
     for turn in range(20):
         numbers = plan.release(records, noise=shoal.Simulated(turn)).numbers
-        best, (low, high) = values_of(numbers, 0.95), numbers.plain_intervals(0.95)
+        best = values_of(numbers, 0.95)
         plain.append(np.abs(numbers.value - truth).mean())
         value.append(np.abs(best.value - truth).mean())
-        covered.append(
-            [((best.low <= truth) & (truth <= best.high)).mean(),
-             ((low <= truth) & (truth <= high)).mean()]
-        )  # fmt: skip
+        covered.append(((best.low <= truth) & (truth <= best.high)).mean())
     assert np.mean(value) < np.mean(plain)
-    assert np.mean(covered, axis=0).min() >= 0.94
+    assert np.mean(covered) >= 0.94
 
 
 def test_a_ledger_books_delta_and_delivers_again(tmp_path: Path) -> None:

@@ -210,7 +210,7 @@ def mean_errors(plan: shoal.Plan, aggregate: Aggregate) -> np.ndarray:
     errors = np.zeros(len(plan.released))
     for seed in range(40):
         drawn = draw(plan, aggregate, Simulated(seed))
-        value = Estimates(plan, drawn.steps, drawn.chosen).value
+        value = Estimates(plan, *drawn).value
         errors += np.abs(value - truth[plan.released] * plan.width)
     return errors / 40
 

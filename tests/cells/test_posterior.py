@@ -1,6 +1,5 @@
 """Values: closer than plain numbers where noise is large, covered, and nothing else changed."""
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -10,9 +9,9 @@ import pytest
 from shoal_studies.benchmarks import sparse
 
 import shoal
+from shoal.cells import told
 from shoal.cells.estimates import Estimates
 from shoal.cells.posterior import values_of
-from shoal.cells.weights import FINE
 from tests.support import flights
 
 pytestmark = pytest.mark.statistics
@@ -40,10 +39,9 @@ def test_values_leave_the_release_as_it_is() -> None:
     )
     found = release.table(confidence=0.9)
     assert [each["value"] for each in release.manifest["results"]] == found["plain"].to_pylist()
-    for name in ("", "plain_"):
-        middle = found["plain" if name else "value"].to_numpy()
-        assert (found[f"{name}low"].to_numpy() <= middle).all()
-        assert (middle <= found[f"{name}high"].to_numpy()).all()
+    middle = found["value"].to_numpy()
+    assert (found["low"].to_numpy() <= middle).all()
+    assert (middle <= found["high"].to_numpy()).all()
     assert not found["value"].equals(found["plain"])
 
 
@@ -62,9 +60,10 @@ def test_two_cells_say_nothing_of_each_other() -> None:
     plan = shoal.plan(
         records.counts(), method="balanced", bounds=flights.BOUNDS, epsilon=1, uninformative="keep"
     )
-    found = plan.release(records, noise=shoal.Simulated(1)).table()
-    for one, other in (("value", "plain"), ("low", "plain_low"), ("high", "plain_high")):
-        assert found[one].equals(found[other])
+    release = plan.release(records, noise=shoal.Simulated(1))
+    found, own = release.table(), release.numbers.intervals(0.95)
+    assert found["value"].equals(found["plain"])
+    assert [found[name].to_pylist() for name in ("low", "high")] == [each.tolist() for each in own]
 
 
 def test_labels_tell_what_cells_have_in_common() -> None:
@@ -100,55 +99,12 @@ def test_labels_tell_what_cells_have_in_common() -> None:
     assert ((found.low <= truth) & (truth <= found.high)).mean() >= 0.9
 
 
-def _long_tails() -> tuple[shoal.Records, shoal.Counts]:
-    """600 users in 20 cells whose means are log-normal, within bounds that are far away."""
-    rng = np.random.default_rng(8)
-    user, cell = np.repeat(np.arange(600), 4), rng.integers(0, 20, 2400)
-    value = np.exp(rng.normal(2, 1.2, 600))[user] + rng.exponential(1, 2400)
-    columns = {"who": user, "cell": cell, "value": np.minimum(value, 1000)}
-    table = pa.table({name: pa.array(each) for name, each in columns.items()})
-    records = shoal.Records(table, user="who", value="value", bounds=(0, 1000), by="cell")
-    return records, records.counts()
-
-
-def test_intervals_allow_for_tails_as_long_as_the_bounds() -> None:
-    """Half widths by hand: the noise, and what clipped users hide, more radii each."""
-    records, occupancy = _long_tails()
-    plan = shoal.plan(occupancy, bounds=(0, 1000), epsilon=1)
-    numbers = plan.release(records, noise=shoal.Simulated(5)).numbers
-    assert numbers.chosen is not None
-    clipped, ball = (int(plan.parameters[name][0]) for name in ("clipped", "ball"))
-    radius = numbers.chosen.width[0] / 2.0 ** (plan.lattice.bits + FINE)
-    # A ball that ends at a bound was moved there: before, its radius was up to twice as long.
-    at_bound = abs(int(numbers.chosen.low[0] - numbers.chosen.width[0])) <= 1
-    wide = 2 * radius if at_bound else radius
-    radii = 1 + math.log2(1 / wide / 16) / 2
-    assert radii > 1.5
-    loss = 2 * ball * 2.0**-plan.decision.bits
-    low, high = numbers.plain_intervals(0.95)
-    for at in range(20):
-        mine = plan.weights.cell == at
-        weight = plan.weights.weight[mine] / plan.weights.weight[mine].sum()
-        apart = weight - plan.weights.share[mine]
-        moved = math.sqrt((apart**2).sum()) + np.abs(apart).sum() / 2
-        scale = float(numbers.noise_scale[at])
-        norms = np.bincount(plan.weights.cell, plan.weights.part) / plan.decision.scale
-        share = max(1 / 20, norms[at] / norms.sum())
-        hidden = radii * clipped * loss * share / 2 * wide / radius
-        half = scale * (math.log(20) + hidden) + wide * 1000 * moved * 2 / 3
-        end = min(float(numbers.value[at]) + half, 1000)
-        assert high[at] == pytest.approx(end, rel=1e-3)
-        assert low[at] == pytest.approx(max(float(numbers.unclamped[at]) - half, 0), abs=0.01)
-
-
 @pytest.mark.parametrize(
     ("cells", "wanted"),
     [(5, {"objective": "worst_case"}), (40, {"objective": "worst_case"}), (5, {"range": "loose"})],
 )
-def test_intervals_without_a_prior_are_those_of_the_numbers(
-    cells: int, wanted: dict[str, Any]
-) -> None:
-    """Certified in any number of cells, of a private radius in few cells."""
+def test_intervals_are_those_of_the_numbers(cells: int, wanted: dict[str, Any]) -> None:
+    """Whatever the values of other cells: certified, or of a private radius."""
     occupancy = shoal.Counts.from_counts(
         np.arange(2000), np.arange(2000) % cells, np.ones(2000, dtype=np.int64)
     )
@@ -158,7 +114,9 @@ def test_intervals_without_a_prior_are_those_of_the_numbers(
     columns = {"who": np.arange(2000), "cell": np.arange(2000) % cells, "v": values}
     table = pa.table({name: pa.array(each) for name, each in columns.items()})
     records = shoal.Records(table, user="who", value="v", bounds=(0, 100), by="cell")
-    found = plan.release(records, noise=shoal.Simulated(1)).to_pandas()
-    assert (found["low"] == np.minimum(found["plain_low"], found["value"])).all()
-    assert (found["high"] == np.maximum(found["plain_high"], found["value"])).all()
+    release = plan.release(records, noise=shoal.Simulated(1))
+    ends = told.intervals if "range" in wanted else Estimates.intervals
+    found, (low, high) = release.to_pandas(), ends(release.numbers, 0.95)
+    assert (found["low"] == np.minimum(low, found["value"])).all()
+    assert (found["high"] == np.maximum(high, found["value"])).all()
     assert (found["value"] != found["plain"]).any()

@@ -39,7 +39,7 @@ def test_estimates_are_the_means_plus_noise_of_the_stated_scale() -> None:
     errors = []
     for seed in range(2000):
         drawn = draw(plan, aggregate, shoal.Simulated(seed))
-        found = Estimates(plan, drawn.steps, drawn.chosen).unclamped
+        found = Estimates(plan, *drawn).unclamped
         errors.append(np.abs(found - exact) / plan.noise_scale)
     average = float(np.mean(errors))
     unit = mean_absolute(2.0**plan.decision.bits) / 2.0**plan.decision.bits
@@ -56,7 +56,7 @@ def test_intervals_cover_as_often_as_they_say() -> None:
     wanted = np.array([truth[place] for place in plan.counts.labels])
     covered, sums = 0, records.aggregate()
     for seed in range(500):
-        low, high = draws.drawn(plan, sums, seed).plain_intervals(0.9)
+        low, high = draws.drawn(plan, sums, seed).intervals(0.9)
         covered += int(((low <= wanted) & (wanted <= high)).sum())
     slack = 6.11 * math.sqrt(0.9 * 0.1 / 2000)
     assert abs(covered / 2000 - 0.9) <= slack

@@ -9,5 +9,4 @@ from shoal.data.aggregate import Aggregate
 
 def drawn(plan: PlanFacts, sums: Aggregate, seed: int) -> Estimates:
     """Numbers as a release would publish them, with noise of a seed."""
-    found = draw(plan, sums, shoal.Simulated(seed))
-    return Estimates(plan, found.steps, found.chosen)
+    return Estimates(plan, *draw(plan, sums, shoal.Simulated(seed)))

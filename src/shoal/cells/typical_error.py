@@ -1,7 +1,7 @@
 """The error that a plan will typically make, before any value is read: simulated releases.
 
 The population is made up on the plan's own counts: three tenths of the variance between cells, four
-sevenths of the rest between users, all else between a user's records, normal. No record is read.
+tenths between users, the rest between a user's records, normal. No record is read.
 """
 
 from typing import NamedTuple
@@ -19,9 +19,8 @@ from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
 from shoal.release.manifest import CONFIDENCE
 
-# Part of the variance between cells, the same where they are nearly alike, and part of the rest
-# between users.
-CELLS, ALIKE, USERS = 0.3, 0.1, 4 / 7
+# Parts of the variance between cells, between cells that are nearly alike, and between users.
+CELLS, ALIKE, USERS = 0.3, 0.1, 0.4
 # The population's standard deviation and place, as parts of the width.
 SPREAD, PLACE = 1 / 6, 0.4
 # Releases are simulated until so many counts, or cells, were drawn.
@@ -99,10 +98,12 @@ def _simulated(plan: PlanFacts, turn: int, spread: float, between: float) -> Typ
     """Returns what one simulated release of means errs; turn and size of counts are its seed."""
     counts, lattice = plan.counts, plan.lattice
     rng = np.random.default_rng([turn, len(counts.user)])
-    left = 1 - between
+    # Users and records share what is left in the same proportion.
+    left = (1 - between) / (1 - CELLS)
     cells = rng.normal(0, between**0.5, counts.n_cells)[counts.cell]
     users = rng.normal(0, (left * USERS) ** 0.5, counts.n_users)[counts.user]
-    within = rng.normal(0, 1, len(counts.user)) * (left * (1 - USERS) / counts.count) ** 0.5
+    own = left * (1 - CELLS - USERS) / counts.count
+    within = rng.normal(0, 1, len(counts.user)) * own**0.5
     mean = np.clip(PLACE + spread * (cells + users + within), 0, 1)
     sums = np.rint(mean * counts.count * 2.0**lattice.bits).astype(np.int64)
     centred = sums - (counts.count << (lattice.bits - 1))

@@ -1,0 +1,240 @@
+"""What clipping hides, how wide intervals are for it, and which cells are told."""
+
+import itertools
+import math
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import shoal
+from shoal.cells import told
+from shoal.cells.draw import draw, exact_numbers
+from shoal.cells.estimates import Estimates
+from shoal.cells.plan_facts import PlanFacts
+from shoal.cells.posterior import values_of
+from shoal.cells.user_vectors import ball_of, excess_of, largest_excess
+from shoal.cells.weights import FINE
+from shoal.data.aggregate import Aggregate
+from tests.support.tape import Tape
+
+pytestmark = pytest.mark.unit
+
+Floats = NDArray[np.float64]
+BOUNDS = (0, 100)
+
+
+def counts(users: int, cells: int, seed: int = 0) -> shoal.Counts:
+    """Users in one to four cells each."""
+    rng = np.random.default_rng(seed)
+    degree = rng.integers(1, 5, users)
+    who = np.repeat(np.arange(users), degree)
+    where = np.concatenate([rng.choice(cells, each, replace=False) for each in degree.tolist()])
+    return shoal.Counts.from_counts(who, where, rng.geometric(0.3, len(who)))
+
+
+def sums(plan: PlanFacts, mean: Floats) -> Aggregate:
+    """Sums of members with these means, as parts of the width."""
+    occupancy, bits = plan.counts, plan.lattice.bits
+    ticks = np.rint(mean * occupancy.count * 2.0**bits).astype(np.int64)
+    centred = ticks - (occupancy.count << (bits - 1))
+    return Aggregate(occupancy, plan.lattice, centred, np.zeros_like(centred))
+
+
+def drawn(plan: PlanFacts, mean: Floats, seed: int) -> Estimates:
+    """A simulated release."""
+    return Estimates(plan, *draw(plan, sums(plan, mean), shoal.Simulated(seed)))
+
+
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
+@given(seed=st.integers(0, 2**32), far=st.floats(0, 1), share=st.floats(0, 0.5))
+@settings(max_examples=15, deadline=None)
+def test_no_average_bias_is_above_the_excess(
+    delta: str, seed: int, far: float, share: float
+) -> None:
+    """In steps: all cells lose by clipping at most what all users are cut, which is what counts.
+
+    A user is cut by what its norm is above the radius; of l2 norms its l1 norm in proportion.
+    """
+    rng, plan = np.random.default_rng(seed), crowded(delta)
+    parts, radius_in_steps = excess_of(plan.parameters)[0], ball_of(plan.parameters)
+    weights, step = plan.weights, plan.decision.scale * 2.0**-plan.decision.bits
+    mean = np.where(rng.random(plan.counts.n_users) < share, far, 0.3)[plan.counts.user]
+    private = sums(plan, np.clip(mean + rng.normal(0, 0.02, len(mean)), 0, 1))
+    for place in (0, 0.1, 0.2, 0.3):
+        exact, chosen, counted = exact_numbers(plan, private, Tape(part=place))
+        assert chosen is not None
+        radius = int(chosen.width[0])
+        own = private.sums_of("")[weights.member] * 2.0**FINE / weights.count
+        reach = weights.weight / weights.total[weights.cell] / step[weights.cell]
+        vector = reach * (own - chosen.low[weights.cell]) / radius
+        size = np.bincount(weights.user, np.abs(vector))
+        norm = np.sqrt(np.bincount(weights.user, vector**2)) if plan.gaussian else size
+        cut = np.maximum(size * (1 - radius_in_steps / np.maximum(norm, 1)), 0)
+        most = largest_excess(plan.parameters, radius, 1 << (plan.lattice.bits + FINE))
+        truth = (np.minimum(cut, most) / most * parts).sum()
+        assert truth * (1 - 1e-6) - 1 <= counted <= truth + plan.counts.n_users + 1
+        whole = np.bincount(weights.cell, vector) + chosen.low / radius / step
+        # Every member and every number is rounded once.
+        lost = np.abs(np.array(exact) - whole).sum()
+        assert lost <= cut.sum() * (1 + 1e-6) + 2 * len(vector) + len(exact)
+
+
+@cache
+def crowded(delta: str) -> PlanFacts:
+    """Users in most cells, so that noise is Gaussian where it may be."""
+    who, cell = np.repeat(np.arange(200), 30), np.tile(np.arange(30), 200)
+    plan = shoal.plan(
+        shoal.Counts.from_counts(who, cell, 1 + who % 3), bounds=BOUNDS, epsilon=1, delta=delta,
+        method="user_clipped",
+    )  # fmt: skip
+    assert plan.gaussian == (delta != "0")
+    return plan
+
+
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
+def test_one_user_moves_the_excess_by_what_is_accounted(delta: str) -> None:
+    """All values of one user on a grid, whatever the others: at most its parts.
+
+    The loss that is charged for them is that over the scale of the noise.
+    """
+    plan = shoal.plan(counts(80, 10), bounds=BOUNDS, epsilon=2, delta=delta, method="user_clipped")
+    parts, bits = excess_of(plan.parameters)
+    mine = np.flatnonzero(plan.counts.user == 0)
+    rng, reached = np.random.default_rng(1), 0
+    for place in (0.1, 0.2, 0.3, 0.5):
+        mean, found = rng.random(len(plan.counts.user)), []
+        for values in itertools.product((0, 0.4, 1), repeat=len(mine)):
+            mean[mine] = values
+            found.append(exact_numbers(plan, sums(plan, mean), Tape(part=place))[2])
+        reached = max(reached, max(found) - min(found))
+    assert 0 < reached <= parts
+    assert parts / 2.0**bits <= 0.06 * 2
+    steps = plan.cost.steps(plan.decision.scale)
+    assert any(int(np.max(each.moves)) == parts and each.bits == bits for each in steps)
+
+
+def test_the_excess_is_measured_from_ten_cells_on() -> None:
+    """With 3% to 6% of epsilon; in fewer cells every clipped user counts for some radii."""
+    for cells, part in ((9, 0), (10, 0.06), (40, 0.05), (100, 0.03)):
+        plan = shoal.plan(counts(900, cells), bounds=BOUNDS, epsilon=1, method="user_clipped")
+        parts, bits = excess_of(plan.parameters)
+        assert parts / 2.0**bits == pytest.approx(part, rel=1e-3)
+        numbers = drawn(plan, np.full(len(plan.counts.user), 0.3), 1)
+        assert (numbers.excess is None) == (cells < 10)
+        assert plan.exact_epsilon <= 1
+    few = shoal.plan(counts(900, 9), bounds=BOUNDS, epsilon=1, method="user_clipped")
+    numbers = drawn(few, np.full(len(few.counts.user), 0.3), 1)
+    assert numbers.chosen is not None
+    ratio = numbers.top / int(numbers.chosen.width[0])
+    radii = max(1, 1 + math.log2(ratio / 16) / 2) * int(few.parameters["clipped"][0])
+    expected = radii * ball_of(few.parameters) / 2.0**few.decision.bits / 9
+    assert told.bias(numbers) == pytest.approx(expected)
+
+
+def test_intervals_by_hand() -> None:
+    """Four times the bias outwards, once inwards, more for heavy and for far cells."""
+    plan = shoal.plan(counts(900, 20), bounds=BOUNDS, epsilon=1, method="user_clipped")
+    numbers = drawn(plan, np.full(len(plan.counts.user), 0.5), 3)
+    assert numbers.chosen is not None
+    centre, scale = float(told.centres(numbers)[0]), numbers.noise_scale
+    radius = 100 * int(numbers.chosen.width[0]) / numbers.top
+    start = numbers.chosen.low / numbers.chosen.width / plan.decision.scale
+    away = start + np.append([9, -6, 1, -1], np.linspace(-1.5, 1.5, 16))
+    steps = np.rint(away * 2**plan.decision.bits).astype(int).tolist()
+    numbers = replace(numbers, steps=steps, excess=2 * excess_of(plan.parameters)[0])
+    number, off = numbers.unclamped, told.bias(numbers)
+    assert off > told.bias(numbers, careful=False) > 0
+    low, high = told.intervals(numbers, 0.95)
+    far = np.maximum(np.abs(number - centre) / scale - 2, 0)
+    assert far[0] > 3
+    load = np.maximum(1 / plan.decision.scale / (1 / plan.decision.scale).mean(), 1)
+    for at in range(20):
+        half = math.log(20) * scale[at] + 2 * radius * told.moved(plan)[at]
+        near = half + off * load[at] * scale[at] * (4 if far[at] == 0 else 1)
+        beyond = min(1.5 * abs(number[at] - centre), 4 * off * scale[at] * far[at] / far.mean())
+        out = half + 4 * off * load[at] * scale[at] + beyond
+        above = number[at] > centre
+        ends = (near, out) if above else (out, near)
+        assert low[at] == pytest.approx(max(number[at] - ends[0], 0), abs=0.01)
+        assert high[at] == pytest.approx(min(number[at] + ends[1], 100), abs=0.01)
+
+
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
+def test_the_spread_is_that_of_cells_and_not_of_noise(delta: str) -> None:
+    """Noise alone is none, and cells far apart show about theirs."""
+    plan = shoal.plan(
+        counts(2500, 30), bounds=BOUNDS, epsilon=1, delta=delta, method="user_clipped"
+    )
+    place = np.random.default_rng(2).normal(0.5, 0.1, 30)[plan.counts.cell]
+    alike, apart = (drawn(plan, each, 4) for each in (np.full(len(place), 0.5), place))
+    assert told.spread(alike) < 0.1 * told.spread(apart)
+    assert 7 < told.spread(apart) < 14
+
+
+def test_a_cell_is_told_by_all_numbers_and_not_by_its_own() -> None:
+    """Alike ones are not, far ones are; a value is inside, two noise scales from its number."""
+    plan = shoal.plan(counts(2500, 30), bounds=BOUNDS, epsilon=1, method="user_clipped")
+    rng = np.random.default_rng(2)
+    place = rng.normal(0.5, 0.1, 30)[plan.counts.cell]
+    alike, apart = (drawn(plan, each, 4) for each in (np.full(len(place), 0.5), place))
+    assert set(told.statuses(alike)) == {"too noisy"}
+    assert told.statuses(apart).count("released") > 20
+    for numbers in (alike, apart):
+        found, own = values_of(numbers, 0.95), np.array(told.statuses(numbers)) == "released"
+        assert ((found.low < found.value) & (found.value < found.high)).all()
+        near = np.abs(found.value - numbers.unclamped) <= 2.001 * numbers.noise_scale
+        assert near[own].all()
+    keep = shoal.plan(plan.counts, bounds=BOUNDS, epsilon=1, uninformative="keep")
+    assert set(told.statuses(drawn(keep, np.full(len(place), 0.5), 4))) == {"released"}
+
+
+def test_cells_whose_heavy_users_are_cut_are_not_told() -> None:
+    """Their number would be of other records: public, so the plan says it."""
+    occupancy = counts(900, 20)
+    many = occupancy.count.copy()
+    many[np.flatnonzero(occupancy.cell == 3)[0]] = 500
+    heavy = shoal.Counts.from_counts(occupancy.user, occupancy.cell, many)
+    plan = shoal.plan(heavy, bounds=BOUNDS, epsilon=1)
+    table = plan.table()
+    at = table["cell"].to_pylist().index(3)
+    assert table["status"][at].as_py() == "heavy users"
+    assert "taken from heavy users" in table["reason"][at].as_py()
+    assert table["status"].to_pylist().count("heavy users") == 1
+
+
+def test_tables_mark_what_is_not_told() -> None:
+    """The pooled number, its source and the reason; the first lines count."""
+    rng = np.random.default_rng(5)
+    who, cell = np.repeat(np.arange(400), 3), rng.integers(0, 15, 1200)
+    value = 50 + rng.normal(0, 5, 1200)
+    columns = {"who": who, "cell": cell, "v": value}
+    data = pa.table({name: pa.array(each) for name, each in columns.items()})
+    records = shoal.Records(data, user="who", value="v", bounds=BOUNDS, by="cell")
+    plan = shoal.plan(records, epsilon="0.3")
+    assert "of 15 cells can be told apart if cells differ as much as 30%" in str(plan)
+    release = plan.release(records, noise=shoal.Simulated(1))
+    rows = release.table().to_pylist()
+    assert {row["source"] for row in rows if row["status"] == "too noisy"} == {"pooled"}
+    assert {row["reason"] for row in rows} >= {"one common number errs less"}
+    many = sum(row["status"] == "released" for row in rows)
+    assert f"release of 15 cells, {many} of them told" in str(release)
+
+
+def test_outlier_cells_are_covered() -> None:
+    """Cells far from all others, whose users are all clipped: nine of ten releases of the worst."""
+    plan = shoal.plan(counts(1500, 30), bounds=BOUNDS, epsilon=1)
+    place = np.where(np.arange(30) % 10 == 3, 0.85, 0.25)[plan.counts.cell]
+    rng, covered = np.random.default_rng(7), np.zeros(30)
+    mean = np.clip(place + rng.normal(0, 0.05, plan.counts.n_users)[plan.counts.user], 0, 1)
+    private = sums(plan, mean)
+    for seed in range(40):
+        found = values_of(Estimates(plan, *draw(plan, private, shoal.Simulated(seed))), 0.95)
+        covered += (found.low <= private.cell_means()) & (private.cell_means() <= found.high)
+    assert covered.min() >= 32
+    assert covered.mean() >= 0.94 * 40
