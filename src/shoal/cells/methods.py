@@ -130,7 +130,7 @@ class Method:
         """Whether parameters have the names, shapes and limits that exact accounting needs."""
         if parameters.keys() != {*self.own, *self.range.names}:
             return False
-        member, cell = members(counts, cells)
+        member, _ = members(counts, cells)
         limits = _limits(largest_counts(counts, cells), len(member), 1 << (bits + FINE))
         for name, values in parameters.items():
             size, low, high = limits[name]
@@ -138,8 +138,6 @@ class Method:
                 return False
             if (values < low).any() or (values > high).any():
                 return False
-        if "kept" in parameters:
-            return int(np.bincount(cell, parameters["kept"], minlength=len(cells)).min()) >= 1
         return self.range.fits(parameters)
 
 
