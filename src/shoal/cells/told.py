@@ -2,7 +2,9 @@
 
 Post-processing of released numbers. Clipping moves users towards the centre; the excess says by how
 many noise scales in the average cell, and intervals are wider by a multiple of that. A cell whose
-own number errs more than a common one is too noisy to be told (docs/theory/told.md).
+own number errs more than a common one is too noisy to be told.
+
+Source: docs/theory/user-clipped.md#intervals and #which-cells-are-told.
 """
 
 from typing import NamedTuple
