@@ -13,7 +13,7 @@ from shoal.cells.plan_warnings import plan_warnings
 from shoal.cells.request import MIDPOINT_ERROR
 from shoal.cells.table import plan_table
 from shoal.cells.told import decides
-from shoal.cells.typical_error import ALIKE, CELLS, SPREAD, told_cells
+from shoal.cells.typical_error import ALIKE, CELLS, SPREAD, often_told
 from shoal.errors import printable
 from shoal.files.text_table import TextTable, text_of
 from shoal.privacy.budget import show
@@ -53,10 +53,14 @@ def _told(plan: PlanFacts) -> str:
     """Returns how many cells will be told, on a line of its own, if that is to be seen."""
     if not decides(plan):
         return ""
-    many, few = (told_cells(plan, each) for each in (CELLS, ALIKE))
+    cells, (many, few) = (
+        len(plan.released),
+        (often_told(plan, each).sum() for each in (CELLS, ALIKE)),
+    )
+    advice = "; plan.advise() (--advice) says what would tell more" if many < cells / 2 else ""
     return (
-        f"\nabout {many:,} of {len(plan.released):,} cells can be told apart if cells differ as "
-        f"much as {CELLS:.0%} of the variance, {few:,} if {ALIKE:.0%}"
+        f"\nabout {many:,.0f} of {cells:,} cells can be told apart if cells differ as much as "
+        f"{CELLS:.0%} of the variance, {few:,.0f} if {ALIKE:.0%}{advice}"
     )
 
 
