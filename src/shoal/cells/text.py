@@ -45,12 +45,12 @@ def describe(plan: PlanFacts, rows: int = _SHOWN) -> TextTable:
     """
     rows = checks.whole(rows, "rows", least=2, example=_SHOWN)
     why = f" ({plan.decision.reason})" if plan.decision.reason else ""
-    head = f"{summary(plan)}{why}{_told(plan)}"
+    head = "\n".join(each for each in (f"{summary(plan)}{why}", forecast(plan)) if each)
     return TextTable(head, COLUMNS, _rows(plan, rows), list(_notes(plan)))
 
 
-def _told(plan: PlanFacts) -> str:
-    """Returns how many cells will be told, on a line of its own, if that is to be seen."""
+def forecast(plan: PlanFacts) -> str:
+    """Returns how many cells can be told, in a sentence; nothing if all are."""
     if not decides(plan):
         return ""
     cells, (many, few) = (
@@ -59,7 +59,7 @@ def _told(plan: PlanFacts) -> str:
     )
     advice = "; plan.advise() (--advice) says what would tell more" if many < cells / 2 else ""
     return (
-        f"\nabout {many:,.0f} of {cells:,} cells can be told apart if cells differ as much as "
+        f"about {many:,.0f} of {cells:,} cells can be told apart if cells differ as much as "
         f"{CELLS:.0%} of the variance, {few:,.0f} if {ALIKE:.0%}{advice}"
     )
 
