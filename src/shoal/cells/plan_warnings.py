@@ -6,6 +6,7 @@ import numpy as np
 
 from shoal.cells.estimates import Estimates
 from shoal.cells.plan_facts import PlanFacts
+from shoal.cells.told import planned
 from shoal.theory.user_clipping import MEASURED
 
 # Of the users, and of the records of released cells: equal, geometric and moderately skewed counts
@@ -21,26 +22,15 @@ def plan_warnings(plan: PlanFacts) -> list[str]:
     """Sentences that a custodian should read before spending anything; empty if there are none."""
     if not plan.decision.method.range.of_vectors:
         return []
-    return [
-        *_too_few_users(plan),
-        *few_cell_warnings(plan),
-        *frequent_user_warnings(plan),
-    ]
-
-
-def _too_few_users(plan: PlanFacts) -> Iterator[str]:
+    found = [*few_cell_warnings(plan), *frequent_user_warnings(plan)]
     everyone = plan.epsilon * len(np.unique(plan.weights.user))
     if plan.rounds > 1 and everyone < _TWICE:
-        yield (
+        found.append(
             f"epsilon times users is {everyone:.3g}: too few for two rounds, whose intervals may "
             'cover far less often than they say; take settings={"rounds": 1} '
             "(--setting rounds=1)"
         )
-    if not len(plan.decision.selection_scale):
-        yield (
-            f"epsilon times users is {everyone:.3g}: too few for a private range; "
-            'objective="worst_case" may have smaller errors'
-        )
+    return found
 
 
 def few_cell_warnings(plan: PlanFacts) -> Iterator[str]:
@@ -67,8 +57,8 @@ def private_range_warnings(numbers: Estimates) -> Iterator[str]:
 
 
 def frequent_user_warnings(plan: PlanFacts) -> Iterator[str]:
-    """Few users with much of the records, of any cells: errors are foretold from all others."""
-    if not plan.decision.method.range.of_vectors:
+    """Few users with much of the records, where a cell may be told: they may be unlike others."""
+    if not plan.decision.method.range.of_vectors or "released" not in planned(plan):
         return
     owned = np.bincount(plan.weights.user, plan.weights.count.astype(np.float64))
     owned = np.sort(owned[owned > 0])[::-1]

@@ -45,7 +45,7 @@ def describe(plan: PlanFacts, rows: int = _SHOWN) -> TextTable:
     """
     rows = checks.whole(rows, "rows", least=2, example=_SHOWN)
     why = f" ({plan.decision.reason})" if plan.decision.reason else ""
-    head = "\n".join(each for each in (f"{summary(plan)}{why}", forecast(plan)) if each)
+    head = "\n".join(each for each in (forecast(plan), f"{summary(plan)}{why}") if each)
     return TextTable(head, COLUMNS, _rows(plan, rows), list(_notes(plan)))
 
 
@@ -113,6 +113,12 @@ def _notes(plan: PlanFacts) -> Iterator[str]:
             "0, frequent users unlike rare ones) errors and intervals are larger"
             f"{_left_out_by_radius(plan)}"
         )
+        if not len(plan.decision.selection_scale):
+            everyone = plan.epsilon * len(np.unique(plan.weights.user))
+            yield (
+                f"epsilon times users is {everyone:.3g}: too few for a private range; "
+                'objective="worst_case" may have smaller errors'
+            )
     yield from _certificate(plan)
     if plan.request.largest_error is not None:
         which = "certified" if plan.certified else "typical"
