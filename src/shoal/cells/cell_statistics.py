@@ -1,7 +1,6 @@
 """What can be released of a cell: the mean, the variance, and the share of records above a limit.
 
-Inside the library every statistic is a share of its range in 0..1, so that 1/2 is what guessing
-achieves: the range of a mean is U, of a variance U^2/4, of a share of records 1.
+Inside the library every statistic is a share of its range in 0..1: 1/2 is what guessing achieves.
 """
 
 import re
@@ -45,9 +44,7 @@ class Moments(Protocol):
 class InCounts:
     """A statistic over its range when whole records are left out, as Clip-User does.
 
-    Attributes:
-        sensitivity: Most that one user moves it, of (heaviest kept count, kept records).
-        bias: Most that leaving records out moves it, of (left out, all records).
+    `sensitivity` takes (heaviest kept count, kept records), `bias` (left out, all records).
     """
 
     sensitivity: Callable[[Ints, Ints], Floats]
@@ -65,11 +62,7 @@ VARIANCE = InCounts(
 def cell_errors(
     forms: Sequence[InCounts], epsilon_per_cell: float, ranges: Sequence[float] = ()
 ) -> Callable[[Ints, Ints, Ints], Floats]:
-    """Returns the worst-case error of a cell as a function of heaviest kept count, K and n.
-
-    E = sum_s R_s (bias_s(n - K, n) + sensitivity_s(m*, K)/epsilon_s), each statistic with an equal
-    part of the cell's loss, R_s its range or 1 (docs/theory/clip-user.md#the-algorithm).
-    """
+    """A cell's error, given m*, K and n (docs/theory/clip-user.md#the-algorithm)."""
     share = epsilon_per_cell / len(forms)
     lengths = ranges or [1.0] * len(forms)
 
@@ -86,11 +79,7 @@ def cell_errors(
 
 @dataclass(frozen=True)
 class Statistic(ABC):
-    """One number of a cell, or several.
-
-    Class attributes: `parts`, how many numbers it is made of; `power`, the unit is the value's to
-    this power; `in_counts`, its closed forms when whole records are left out.
-    """
+    """One number of a cell, or `parts` of them, in the value's unit to the `power`."""
 
     parts: ClassVar[int] = 1
     power: ClassVar[int]

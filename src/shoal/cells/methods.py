@@ -61,15 +61,11 @@ class Method:
     """A method with its settings: one row of the table in `method_of`.
 
     Attributes:
-        name: What plans call it.
         planner: Who chooses its noise.
         weigh: Weights that follow from counts, released cells and parameters.
-        bound: The parameters `own` that follow from counts, cells and the loss of each cell, or
-            leave everybody in where a planner chooses them.
-        own: Names of the parameters of the weights.
+        bound: The parameters `own` of counts, cells and the loss of each cell.
         range: Where values are clipped.
         mechanism: What the literature calls the bounding within the range.
-        settings: By name, sorted.
     """
 
     name: str

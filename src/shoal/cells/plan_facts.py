@@ -34,15 +34,10 @@ _FULL = 1 + 2.0**-20
 class PlanFacts:
     """Everything public about a release before it happens; a pure function of public facts.
 
-    There is a number for each statistic of each released cell: statistic by statistic, each in
-    the order of the cells. Errors, biases and scales are in the statistic's unit (the value's, its
+    There is a number for each statistic of each released cell: statistic by statistic, each in the
+    order of the cells. Errors, biases and scales are in the statistic's unit (the value's, its
     square for a variance, 1 for a share) unless a name says `relative`: then they are over the
     statistic's range (U, U^2/4, 1), half of which is the error of guessing its middle.
-
-    Attributes:
-        counts: The public counts that the plan is made for.
-        request: What was asked for.
-        decision: What the planner chose.
     """
 
     counts: Counts

@@ -132,11 +132,10 @@ def loss_of(program: Program, weight: Floats, noise: Floats) -> float:
 
 
 def dual_bound(program: Program, duals: Floats) -> float:
-    """Returns a loss that no plan beats, whatever the dual variables: (1/P) sum_g 2 tau_g.
+    """A loss that no plan beats, (1/P) sum_g 2 tau_g (docs/theory/optimal.md#the-dual-bound).
 
-    tau_g is the least, over prefixes of the cell's users by rising price p = dual cost, of
-    sum p v/(2E - 1 + sum v) where that is above 0. That sum v (tau - p)^+ <= tau (1 - 2E), which is
-    what proves a tau, is then checked (docs/theory/optimal.md#the-dual-bound).
+    tau_g is the least, over prefixes of the cell's users by rising price, of sum p v/(2E - 1 + sum
+    v); what proves it is then checked.
     """
     duals = np.maximum(duals, 0.0)
     largest = float(duals.max(initial=0.0))
