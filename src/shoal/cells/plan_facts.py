@@ -15,7 +15,7 @@ from shoal.cells.decision import STATUS, Decision, Status, check_counts, importa
 from shoal.cells.optimal.variance import gap as optimal_gap
 from shoal.cells.request import Request
 from shoal.cells.user_vectors import ball_of
-from shoal.cells.weights import FINE, Floats, Ints, Parameters, Weights
+from shoal.cells.weights import FINE, Floats, Ints, Parameters, Weights, largest
 from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
@@ -169,8 +169,7 @@ class PlanFacts:
         000, Corollary II.1). With Gaussian noise it is the rho so charged.
         """
         lost, weights = self.numbers.member_losses(self.decision.scale), self.weights
-        most = np.zeros(weights.n_cells)
-        np.maximum.at(most, weights.cell, lost)
+        most = largest(weights.cell, lost, weights.n_cells)
         charged = np.where(weights.weight > 0, most[weights.cell], 0.0)
         whole = float(np.bincount(weights.user, charged).max())
         return whole / 2 if self.gaussian else whole

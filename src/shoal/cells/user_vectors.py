@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.cells.private_sums import Interval, PrivateMeans
 from shoal.cells.ranges import USER, Range, centre_of
-from shoal.cells.weights import Floats, Ints, Parameters, Weights
+from shoal.cells.weights import Floats, Ints, Parameters, Weights, add
 from shoal.privacy.noise import MOST_BITS, Noise
 from shoal.theory.projections import L1, L2, Ball, norms_l1
 
@@ -210,8 +210,7 @@ class UserVectors:
         centre, radius, weights = chosen.low, int(chosen.width[0]), self.weights
         vector = self.vectors(centre, radius)
         kept = self._ball.project(vector, weights.user, ball_of(self.parameters))
-        total = np.zeros(weights.n_cells, dtype=np.int64)
-        np.add.at(total, weights.cell, kept)
+        total = add(weights.cell, kept, weights.n_cells)
         start = np.rint((centre / radius) / self.step).astype(np.int64)
         cut = norms_l1(np.abs(vector - kept), weights.user)
         most = largest_excess(self.parameters, radius, self.private.top)
