@@ -38,11 +38,6 @@ class ReleasedStatistics:
     gaussian: bool = False
 
     @property
-    def n_numbers(self) -> int:
-        """Numbers of all cells."""
-        return sum(each.parts for each in self.statistics) * self.weights.n_cells
-
-    @property
     def power(self) -> int:
         """Losses grow with this power of what is moved over the noise."""
         return 2 if self.gaussian else 1
@@ -238,7 +233,7 @@ class Cost:
     def most_numbers(self) -> int:
         """Most numbers that one user is in, of both rounds if there are two."""
         cells = int(np.bincount(self.released.weights.user).max())
-        parts = sum(each.parts for each in self.released.statistics)
+        parts = len(self.released.statistics)
         return cells * parts * (2 if ball_of(self.parameters, "first_ball") else 1)
 
     @cached_property

@@ -11,18 +11,15 @@ from fractions import Fraction
 from typing import ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal import checks
-from shoal.cells.weights import Weights
+from shoal.cells.weights import Floats, Ints, Weights
 from shoal.data.records import Measure
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
 from shoal.theory import sensitivity, variance
 from shoal.theory.sensitivity import OUTWARD
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 # One (part, whole) a cell.
 Fractions: TypeAlias = "list[tuple[int, int]]"
 NAMES = ("mean", "variance", "share_above(60)")
@@ -79,10 +76,8 @@ def cell_errors(
 
 @dataclass(frozen=True)
 class Statistic(ABC):
-    """One number of a cell, or `parts` of them, in the value's unit to the `power`."""
+    """One number of a cell."""
 
-    parts: ClassVar[int] = 1
-    power: ClassVar[int]
     in_counts: ClassVar[InCounts]
 
     @property
@@ -143,7 +138,6 @@ class Linear(Statistic):
 class Mean(Linear):
     """Sum of the values over their number, in the value's unit."""
 
-    power = 1
     name = "mean"
 
     def statistic_range(self, bounds: Bounds) -> tuple[Fraction, Fraction]:
@@ -155,7 +149,6 @@ class Mean(Linear):
 class Variance(Statistic):
     """Mean of squared deviations from the mean, in the value's unit squared."""
 
-    power = 2
     in_counts = VARIANCE
     name = "variance"
 
@@ -190,7 +183,6 @@ class ShareAbove(Linear):
     """
 
     threshold: float
-    power = 0
 
     def __post_init__(self) -> None:
         # Minus zero is zero.

@@ -294,7 +294,7 @@ class PlanFacts:
         its number alone: no plan reaches all at once. Not a number with Gaussian noise.
         """
         if self.gaussian:
-            return np.full(self.numbers.n_numbers, np.nan)
+            return np.full_like(self.statistic_range, np.nan)
         counts = self.counts.cell, self.counts.count, self.counts.n_cells
         own = self.numbers.per_statistic(self.worst_case_error / self.statistic_range)
         least = []
@@ -338,7 +338,7 @@ class PlanFacts:
 def _check_decision(plan: PlanFacts) -> None:
     """Refuses a decision whose loss, or whose sums, would not be exact; it may be from a file."""
     chosen, method, cells = plan.decision, plan.decision.method, len(plan.released)
-    numbers = sum(each.parts for each in plan.statistics) * cells
+    numbers = len(plan.statistics) * cells
     sound = (
         cells > 0
         and len(plan.status) == plan.counts.n_cells

@@ -54,14 +54,12 @@ class Range:
     """The public range: values are clipped to the bounds, and nothing is selected.
 
     Class attributes: what it `selects`; `rounds`, selections of each kind; `names` of its
-    parameters; `of_sums`, whether sums of users are clipped; `of_vectors`, whether all cells of a
-    user are clipped together.
+    parameters; `of_vectors`, whether all cells of a user are clipped together.
     """
 
     selects: ClassVar[Literal["nothing", "per cell", "for all"]] = "nothing"
     rounds: ClassVar[int] = 0
     names: ClassVar[tuple[str, ...]] = ()
-    of_sums: ClassVar[bool] = False
     of_vectors: ClassVar[bool] = False
 
     def parameters(
@@ -219,7 +217,6 @@ class SumThreshold(Range):
     selects = "per cell"
     rounds = 1
     names = ("rank", "most")
-    of_sums = True
 
     def parameters(
         self, weights: Weights, own: Parameters, epsilon: Floats, top: int

@@ -103,11 +103,6 @@ def radius_of(step: int, top: int) -> int:
     return max(1, math.isqrt(top * top >> step))
 
 
-def radii(first: int, end: int, top: int) -> list[int]:
-    """Returns the radii of a first round and around the centres of cells, the largest first."""
-    return [radius_of(step, top) for step in range(first, end)]
-
-
 def moved(centre: int, radius: int, top: int) -> tuple[int, int]:
     """Returns centre and radius of what c - r to c + r has in common with 0 to top."""
     low, high = max(centre - radius, 0), min(centre + radius, top)
@@ -201,7 +196,7 @@ class UserVectors:
     def select_around(self, centres: Ints, scale: float, noise: Noise) -> Interval:
         """From the centre c_g to c_g + D in every cell, by one selection of the radius D."""
         first, end = self.parameters["radii"].tolist()
-        found = radii(first, end, self.private.top)
+        found = [radius_of(step, self.private.top) for step in range(first, end)]
         scores = self._rank_scores([(centres, each) for each in found])
         return Interval(centres, centres + found[noise.select(scores, scale, 2)])
 

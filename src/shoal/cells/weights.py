@@ -11,7 +11,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,10 @@ from shoal.data.occupancy import Counts
 from shoal.errors import InputError
 from shoal.theory.sensitivity import OUTWARD
 
-Ints: TypeAlias = "NDArray[np.int64]"
-Floats: TypeAlias = "NDArray[np.float64]"
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 # Public whole numbers of a plan by name.
-Parameters: TypeAlias = "dict[str, Ints]"
+Parameters = dict[str, Ints]
 Grouping = Literal["best_fit", "wrap_around"]
 # Means of users are kept in ticks over 2^FINE; shares of arrays are whole numbers of 2^-SHARE,
 # parts of users whole numbers of 2^-PART.

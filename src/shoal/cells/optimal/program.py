@@ -15,12 +15,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal.cells.request import MIDPOINT_ERROR
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from shoal.cells.weights import Floats, Ints
 
 _ULP = 2.0**-52
 # Above so many cells, or pairs of cells that share a user, a program takes more than minutes.
