@@ -185,14 +185,15 @@ def _draw_cells(request: Plain, noise: shoal.Simulated, rng: np.random.Generator
     measures = [each.measure for each in plan.statistics if each.measure is not None]
     found = draw(plan, records.aggregate(measures), noise)
     ends = None if found.chosen is None else [found.chosen.low.tolist(), found.chosen.high.tolist()]
-    return {"steps": [int(each) for each in found.steps], "ends": ends}
+    return {"steps": [int(each) for each in found.steps], "ends": ends, "excess": found.excess}
 
 
 def _read_cells(request: Plain, drawn: Plain, confidence: float) -> Plain:
     ends = drawn["ends"]
     chosen = ends and Interval(*(np.array(each, dtype=np.int64) for each in ends))
-    table = make_table(Estimates(_cells_plan(request), drawn["steps"], chosen), confidence)
-    names = ("statistic", "value", "low", "high", "plain", "plain_low", "plain_high", "noise_scale")
+    numbers = Estimates(_cells_plan(request), drawn["steps"], chosen, drawn.get("excess"))
+    table = make_table(numbers, confidence)
+    names = ("statistic", "status", "value", "low", "high", "plain", "noise_scale")
     return _columns(table, **dict(zip(names, names, strict=True)))
 
 

@@ -76,7 +76,7 @@ def test_a_plan_shows_its_errors() -> None:
 
 @pytest.mark.parametrize("least", [1, 60])
 def test_few_released_cells_are_drawn_with_their_names(least: int) -> None:
-    """Values and intervals in the cells' order; those that are left out are told apart."""
+    """Values and intervals in the cells' order; those that are not told are apart."""
     release, left_out = _released(list(range(12)), least), int(least > 1)
     figure = of_cells.draw_release(release, 0.5)
     [axis] = figure.axes
@@ -85,18 +85,20 @@ def test_few_released_cells_are_drawn_with_their_names(least: int) -> None:
     assert np.array_equal(axis.lines[0].get_xdata(), table["value"].to_numpy()[left_out:])
     assert (len(axis.lines), len(figure.legends)) == (1 + left_out, left_out)
     assert "simulated, not private" in figure.get_suptitle()
-    assert ("1 left out" in figure.get_suptitle()) == bool(left_out)
+    assert ("1 not told" in figure.get_suptitle()) == bool(left_out)
     [lines, *_] = [each for each in axis.collections if isinstance(each, LineCollection)]
     ends = np.array([line[:, 0] for line in lines.get_segments()])
     assert np.allclose(ends, np.column_stack([table["low"], table["high"]])[left_out:])
 
 
 def test_many_released_cells_are_drawn_by_their_values() -> None:
-    """From the smallest to the largest, without what is pooled."""
+    """From the smallest to the largest; what is pooled is grey."""
     release = _released(list(range(90)), 60)
     [axis] = of_cells.draw_release(release, 0.5).axes
-    values = release.table()["value"].to_numpy()[1:]
-    assert np.array_equal(axis.lines[0].get_ydata(), np.sort(values))
+    table = release.table()
+    assert np.array_equal(axis.lines[0].get_ydata(), np.sort(table["value"].to_numpy()))
+    grey = len(axis.lines[1].get_ydata())
+    assert 1 < grey == table["source"].to_pylist().count("pooled")
     assert axis.get_ylabel() == "mean (50%)"
 
 

@@ -166,14 +166,15 @@ class Estimates:
         first = plan.statistics.index(Mean()) * cells
         rows = slice(first, first + cells)
         kept = np.maximum(1 - weights.missing, 1e-9)
-        low, high = (each[rows] for each in self._selected)
-        estimate = (self.unclamped[rows] - weights.missing * (low + high) / 2) / kept
+        low, high = self._selected if weights.missing.any() else self.plan.limits
+        middle = (low[rows] + high[rows]) / 2
+        estimate = (self.unclamped[rows] - weights.missing * middle) / kept
         empty = weights.missing >= 1
         scale = np.where(empty, 10 * plan.width, self.noise_scale[rows] / kept)
         weight = weights.weight if weights.window is None else weights.reach
         part = weight / (weights.total * kept)[weights.cell]
         spread = np.zeros(cells) if weights.sums else self._spread(part)
-        return np.where(empty, (low + high) / 2, estimate), scale, spread * plan.width
+        return np.where(empty, middle, estimate), scale, spread * plan.width
 
     @property
     def radius(self) -> float | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from shoal import checks, documents, files
+from shoal.cells.advice import Advice, advise
 from shoal.cells.assumptions import Distribution
 from shoal.cells.comparison import Choice, Comparison
 from shoal.cells.frontier import Progress, frontier
@@ -160,6 +161,32 @@ class Plan(PlanFacts):
             ['balanced', 'midpoint']
         """
         return compare_methods(self, methods, assumed, repetitions)
+
+    def advise(self, progress: Progress | None = None) -> Advice:
+        """What would let more cells be told: other losses, objectives, rounds and coarser labels.
+
+        Each is planned and released three times or more on made-up values with the counts of the
+        plan, or with what they add up to by parent hexagons, by days, or without a key column, and
+        the rule of docs/theory/user-clipped.md#which-cells-are-told is applied. No value is read.
+
+        Args:
+            progress: Wraps the choices, to show how far they are.
+
+        Returns:
+            How many cells can be told as planned and by each choice, if cells differ as much as 30%
+            of the variance; `print` it for the best two in a sentence each.
+
+        Raises:
+            InputError: The plan releases other statistics than the mean.
+
+        Example:
+            >>> import shoal
+            >>> counts = shoal.Counts.from_counts(range(90), [0, 1, 2] * 30, [4] * 90)
+            >>> found = shoal.plan(counts, bounds=(0, 10), epsilon=0.1).advise()
+            >>> found.now.told, found.choices[0].change
+            (0, 'epsilon=0.4')
+        """
+        return advise(self, progress)
 
     def release(
         self,

@@ -138,7 +138,8 @@ class Fitted:
 
     Attributes:
         unit: In the value's unit.
-        middle: The median estimate, in units; the others are around it.
+        middle: Centre or median estimate, in units; the others are around it.
+        prior: Precision of the centre as what all cells have in common; 0 without one.
         seen: Estimates of the released cells around the middle, with their noise and what
             exchangeable users leave together.
         prediction: For each cell, by the others.
@@ -148,6 +149,7 @@ class Fitted:
 
     unit: float
     middle: float
+    prior: float
     seen: Seen
     prediction: Floats
     mixture: Mixture
@@ -162,24 +164,30 @@ def fitted(numbers: Estimates) -> Fitted:
     estimate, scale, deviation = (each / unit for each in numbers.without_missing_mass())
     # A scale with the variance of noise and of what exchangeable users leave together.
     whole = np.sqrt(scale**2 + deviation**2 / (1 if plan.gaussian else 2))
-    middle = float(np.median(estimate))
+    middle, prior = float(np.median(estimate)), 0.0
+    if numbers.of_vectors:
+        # Where users are says of all cells where they are about.
+        middle, prior = float(np.median(told.centres(numbers))) / unit, (4 * unit / plan.width) ** 2
     labels = useful_columns([codes for codes, _ in _label_codes(numbers)])
     seen = Seen(estimate - middle, whole, normal=plan.gaussian)
-    return Fitted(unit, middle, seen, *_best_fit(seen, labels, plan.width / unit))
+    return Fitted(unit, middle, prior, seen, *_best_fit(seen, prior, labels, plan.width / unit))
 
 
-def _best_fit(seen: Seen, labels: list[Ints], width: float) -> tuple[Floats, Mixture, bool]:
+def _best_fit(
+    seen: Seen, prior: float, labels: list[Ints], width: float
+) -> tuple[Floats, Mixture, bool]:
     """Predictions and residuals with the larger likelihood: with effects of labels, or without."""
     estimate, variance = seen.estimate, seen.variance
     spread = max(float(np.var(estimate) - variance.mean()), 0.0)
     weight = 1 / (variance + spread)
-    flat = np.full(len(estimate), float((weight * estimate).sum() / weight.sum()))
+    flat = np.full(len(estimate), float((weight * estimate).sum() / (weight.sum() + prior)))
     first = seen.fit(flat, width)
     precision = first.share / (first.deviation**2 + variance[:, None])
-    flat = np.full(len(estimate), float((precision.sum(axis=1) * estimate).sum() / precision.sum()))
+    common = (precision.sum(axis=1) * estimate).sum() / (precision.sum() + prior)
+    flat = np.full(len(estimate), float(common))
     best = flat, seen.fit(flat, width), False
     if labels:
-        by_labels = fitted_without(estimate, variance, labels)
+        by_labels = fitted_without(estimate, variance, labels, prior)
         other = by_labels, seen.fit(by_labels, width), True
         best = max(best, other, key=lambda each: each[1].likelihood)
     return best
@@ -199,7 +207,7 @@ def _predicted(numbers: Estimates, fit: Fitted, where: Ints) -> tuple[Floats, ND
     ]
     own = [each for each, _ in used]
     others = [np.asarray(each, dtype=np.int64) for _, each in used]
-    found = predicted(fit.seen.estimate, fit.seen.variance, own, others)
+    found = predicted(fit.seen.estimate, fit.seen.variance, own, others, fit.prior)
     return found, np.all([each >= 0 for each in others], axis=0)
 
 

@@ -151,7 +151,8 @@ class Release(release.Release[PlanFacts, Estimates]):
         `value` is the best estimate: of means in three cells or more the posterior median given
         the other cells (docs/theory/user-clipped.md#the-value). `low` and `high` are around the
         released number, which is `plain`. A cell that is too noisy to be told has the `source`
-        pooled: its value is what the other cells say (docs/theory/told.md).
+        pooled: its value is what the other cells say, and `reason` says why
+        (docs/theory/user-clipped.md#which-cells-are-told).
 
         Args:
             confidence: Of the intervals; changing it costs nothing.

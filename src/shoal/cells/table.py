@@ -13,7 +13,13 @@ from shoal.cells.estimates import Estimates
 from shoal.cells.left_out import reasons
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.posterior import Values, pooled, values_of
-from shoal.cells.typical_error import SPREAD, typical_errors, typical_half_widths
+from shoal.cells.typical_error import (
+    CELLS,
+    SPREAD,
+    often_told,
+    typical_errors,
+    typical_half_widths,
+)
 from shoal.cells.weights import Floats, Ints
 from shoal.files.text_table import TextTable, first_rows
 
@@ -56,7 +62,14 @@ def make_table(numbers: Estimates, confidence: float) -> pa.Table:
 
 def plan_table(plan: PlanFacts) -> pa.Table:
     """One row a cell and statistic: what is known before anything is spent, in its unit."""
-    cells, blocks, status = len(plan.released), [], statuses(plan, told.planned(plan))
+    cells, blocks, own = len(plan.released), [], told.planned(plan)
+    if told.decides(plan):
+        often = often_told(plan, CELLS).tolist()
+        own = [
+            "likely too noisy" if part < 1 / 2 and each == "released" else each
+            for part, each in zip(often, own, strict=True)
+        ]
+    status = statuses(plan, own)
     likely = unknown = np.full(cells, np.nan), np.full(cells, np.nan)
     if plan.statistics == (Mean(),):
         unit = plan.width * SPREAD

@@ -13,7 +13,7 @@ from shoal.cells.plan_warnings import plan_warnings
 from shoal.cells.request import MIDPOINT_ERROR
 from shoal.cells.table import plan_table
 from shoal.cells.told import decides
-from shoal.cells.typical_error import ALIKE, CELLS, SPREAD, told_cells
+from shoal.cells.typical_error import ALIKE, CELLS, SPREAD, often_told
 from shoal.errors import printable
 from shoal.files.text_table import TextTable, text_of
 from shoal.privacy.budget import show
@@ -45,18 +45,22 @@ def describe(plan: PlanFacts, rows: int = _SHOWN) -> TextTable:
     """
     rows = checks.whole(rows, "rows", least=2, example=_SHOWN)
     why = f" ({plan.decision.reason})" if plan.decision.reason else ""
-    head = f"{summary(plan)}{why}{_told(plan)}"
+    head = "\n".join(each for each in (f"{summary(plan)}{why}", forecast(plan)) if each)
     return TextTable(head, COLUMNS, _rows(plan, rows), list(_notes(plan)))
 
 
-def _told(plan: PlanFacts) -> str:
-    """Returns how many cells will be told, on a line of its own, if that is to be seen."""
+def forecast(plan: PlanFacts) -> str:
+    """Returns how many cells can be told, in a sentence; nothing if all are."""
     if not decides(plan):
         return ""
-    many, few = (told_cells(plan, each) for each in (CELLS, ALIKE))
+    cells, (many, few) = (
+        len(plan.released),
+        (often_told(plan, each).sum() for each in (CELLS, ALIKE)),
+    )
+    advice = "; plan.advise() (--advice) says what would tell more" if many < cells / 2 else ""
     return (
-        f"\nabout {many:,} of {len(plan.released):,} cells can be told apart if cells differ as "
-        f"much as {CELLS:.0%} of the variance, {few:,} if {ALIKE:.0%}"
+        f"about {many:,.0f} of {cells:,} cells can be told apart if cells differ as much as "
+        f"{CELLS:.0%} of the variance, {few:,.0f} if {ALIKE:.0%}{advice}"
     )
 
 

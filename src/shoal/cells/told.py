@@ -2,7 +2,9 @@
 
 Post-processing of released numbers. Clipping moves users towards the centre; the excess says by how
 many noise scales in the average cell, and intervals are wider by a multiple of that. A cell whose
-own number errs more than a common one is too noisy to be told (docs/theory/told.md).
+own number errs more than a common one is too noisy to be told.
+
+Source: docs/theory/user-clipped.md#intervals and #which-cells-are-told.
 """
 
 from typing import NamedTuple
@@ -21,6 +23,7 @@ from shoal.theory.user_clipping import MEASURED, hidden_radii
 WHY: dict[str, str | None] = {
     "released": None,
     "too noisy": "one common number errs less",
+    "likely too noisy": "one common number will likely err less",
     "heavy users": "a quarter or more of its weight is taken from heavy users",
 }
 # Of the average bias: how much a cell may have outwards and towards the centre.
@@ -34,7 +37,7 @@ _FAR = 1.5
 # Radii by which heavy users may differ from the others, whose weight caps have moved.
 _UNLIKE = 2.0
 # Of its weight, what may be taken from a cell's heaviest users; of the spread, what it may err.
-_MOVED, _ERROR = 0.25, 0.8
+_MOVED, ERROR = 0.25, 0.8
 # A bias of more noise scales is not expected of a cell.
 _EXPECTED = 1.5
 _STEPS, _STEP, _LIKELY, _ROBUST = 24, 1.5, 0.5, 1.5
@@ -128,7 +131,7 @@ def statuses(numbers: Estimates) -> list[str]:
     most = int(parameters["clipped"][0]) * ball_of(parameters) / 2.0**plan.decision.bits
     clipped = min(bias(numbers, careful=False), most / len(scale), _EXPECTED)
     off = clipped + (numbers.radius or 0.0) * moved(plan) / (2 * scale)
-    noisy = _mean_error(scale, off, gaussian=plan.gaussian) > _ERROR * spread(numbers)
+    noisy = _mean_error(scale, off, gaussian=plan.gaussian) > ERROR * spread(numbers)
     return [
         "too noisy" if each == "released" and too else each
         for each, too in zip(found, noisy.tolist(), strict=True)

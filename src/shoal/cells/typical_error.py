@@ -29,15 +29,12 @@ _MEMBERS, _CELLS, _FEWEST, _MOST = 100_000, 4_000, 3, 12
 _TOGETHER = 36
 
 
-class Typical(NamedTuple):
-    """Mean absolute errors, and half 95% intervals, over the population's deviation; (cells,).
+class Simulation(NamedTuple):
+    """A simulated release, the true means of the released cells, and how far values spread."""
 
-    And how many cells are told.
-    """
-
-    error: Floats
-    half_width: Floats
-    told: float
+    numbers: Estimates
+    truth: Floats
+    deviation: float
 
 
 def typical_errors(plan: PlanFacts, spread: float = SPREAD) -> Floats:
@@ -49,37 +46,49 @@ def typical_errors(plan: PlanFacts, spread: float = SPREAD) -> Floats:
     bounds a small deviation has large parts of itself as error; where it follows a private radius
     all have about the same.
     """
-    return _typical(plan, spread).error
+    return _typical(plan, spread)[0]
 
 
 def typical_half_widths(plan: PlanFacts) -> Floats:
     """Returns half of each released cell's 95% interval, in the median of the same releases."""
-    return _typical(plan, SPREAD).half_width
+    return _typical(plan, SPREAD)[1]
 
 
-def told_cells(plan: PlanFacts, between: float) -> int:
-    """Returns how many cells are told if so much of the variance is between cells."""
-    return round(_typical(plan, SPREAD, between).told)
+def often_told(plan: PlanFacts, between: float) -> Floats:
+    """Returns in what part of such releases each cell is told, with so much variance between."""
+    simulated = _simulations(plan, SPREAD, between)
+    own = [np.array(statuses(each.numbers)) == "released" for each in simulated]
+    return np.asarray(np.mean(own, axis=0))
+
+
+def _typical(plan: PlanFacts, spread: float) -> tuple[Floats, Floats]:
+    """Mean absolute errors and half 95% intervals of cells, over the population's deviation."""
+    known: dict[float, tuple[Floats, Floats]] = vars(plan).setdefault("typical", {})
+    if spread not in known:
+        errors, halves = [], []
+        for numbers, truth, deviation in _simulations(plan, spread, CELLS):
+            found = values_of(numbers, CONFIDENCE)
+            errors.append(np.abs(found.value - truth) / deviation)
+            halves.append((found.high - found.low) / 2 / deviation)
+        error = np.mean(errors, axis=0)
+        together = min(-(-_TOGETHER // len(errors)), len(error))
+        # Not the mean of widths: one private radius in fifty is far too large.
+        half_width = np.median(halves, axis=0)
+        known[spread] = _smooth(error, plan.noise_scale, together), half_width
+    return known[spread]
 
 
 @np.errstate(all="ignore")
-def _typical(plan: PlanFacts, spread: float, between: float = CELLS) -> Typical:
+def _simulations(plan: PlanFacts, spread: float, between: float) -> list[Simulation]:
     if plan.request.statistics != ("mean",):
         raise InputError(
             "typical errors of other statistics than the mean alone", "plan means by themselves"
         )
-    known: dict[tuple[float, float], Typical] = vars(plan).setdefault("simulated", {})
+    known: dict[tuple[float, float], list[Simulation]] = vars(plan).setdefault("simulated", {})
     if (spread, between) not in known:
         enough = min(_MEMBERS // len(plan.counts.user), _CELLS // plan.counts.n_cells)
-        turns = min(max(enough, _FEWEST), _MOST)
-        found = [_simulated(plan, each, spread, between) for each in range(turns)]
-        # Not the mean of widths: one private radius in fifty is far too large.
-        half_width = np.median([each.half_width for each in found], axis=0)
-        error = np.mean([each.error for each in found], axis=0)
-        together = min(-(-_TOGETHER // turns), len(error))
-        smooth = _smooth(error, plan.noise_scale, together)
-        many = float(np.mean([each.told for each in found]))
-        known[spread, between] = Typical(smooth, half_width, many)
+        turns = range(min(max(enough, _FEWEST), _MOST))
+        known[spread, between] = [_simulated(plan, each, spread, between) for each in turns]
     return known[spread, between]
 
 
@@ -94,8 +103,8 @@ def _smooth(error: Floats, noise_scale: Floats, together: int) -> Floats:
     return smooth
 
 
-def _simulated(plan: PlanFacts, turn: int, spread: float, between: float) -> Typical:
-    """Returns what one simulated release of means errs; turn and size of counts are its seed."""
+def _simulated(plan: PlanFacts, turn: int, spread: float, between: float) -> Simulation:
+    """Returns one simulated release of means; turn and size of counts are its seed."""
     counts, lattice = plan.counts, plan.lattice
     rng = np.random.default_rng([turn, len(counts.user)])
     # Users and records share what is left in the same proportion.
@@ -109,7 +118,4 @@ def _simulated(plan: PlanFacts, turn: int, spread: float, between: float) -> Typ
     centred = sums - (counts.count << (lattice.bits - 1))
     aggregate = Aggregate(counts, lattice, centred, np.zeros_like(centred))
     numbers = Estimates(plan, *draw(plan, aggregate, Simulated(turn)))
-    found, told = values_of(numbers, CONFIDENCE), statuses(numbers).count("released")
-    truth, deviation = aggregate.cell_means()[plan.released], plan.width * spread
-    half_width = (found.high - found.low) / 2 / deviation
-    return Typical(np.abs(found.value - truth) / deviation, half_width, told)
+    return Simulation(numbers, aggregate.cell_means()[plan.released], plan.width * spread)

@@ -1,5 +1,6 @@
 """`shoal demo`: the main job on real flights, on one screen."""
 
+from collections import Counter
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from importlib.util import find_spec
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
     from shoal import Ledger, Plan, Records, Release
     from shoal.errors import ShoalError
 
-# The default, every record with balanced noise, and the paper's noise.
+# The default, every record with balanced noise, and the paper's noise; of all cells.
 _PLANS: dict[str, dict[str, Any]] = {
     "default": {},
-    "balanced": {"method": "balanced"},
-    "uniform": {"method": "uniform"},
+    "balanced": {"method": "balanced", "uninformative": "keep"},
+    "uniform": {"method": "uniform", "uninformative": "keep"},
 }
 _BUDGET = "2"
 _NAME = "2013"
@@ -155,10 +156,11 @@ def _jobs(data: Path) -> list[_Job]:
 
     hour = shoal.hour_of_day("time_hour")
     return [
-        _Job("by destination", _SLUGS[0], records(["dest"]), {"uninformative": "keep"}),
-        _Job("by origin and hour (UTC)", _SLUGS[1], records(["origin", hour]),
-             {"uninformative": "keep", "min_records": 200}),
-    ]  # fmt: skip
+        _Job("by destination", _SLUGS[0], records(["dest"]), {}),
+        _Job(
+            "by origin and hour (UTC)", _SLUGS[1], records(["origin", hour]), {"min_records": 200}
+        ),
+    ]
 
 
 def _compare(job: _Job) -> "Plan":
@@ -197,9 +199,10 @@ def _middle(numbers: "NDArray[np.float64]") -> float:
 
 def _about(plan: "Plan", job: _Job) -> None:
     from shoal.cells.plan_warnings import plan_warnings
+    from shoal.cells.text import forecast
 
     show(f"  {plan.method}, {job.title}: chosen for the typical error")
-    for sentence in plan_warnings(plan):
+    for sentence in (forecast(plan), *plan_warnings(plan)):
         show(fill(sentence, 88, initial_indent="    ", subsequent_indent="    "))
 
 
@@ -226,6 +229,7 @@ def _release(
     how = "from the ledger, at no cost" if release.from_ledger else "drawn now and recorded"
     verified = "verified" if verdict.holds else "NOT verified"
     show(f"Released {job.title}: {how}; manifest {verified}")
+    show(f"  {_statuses(release)}")
     show("  " + "   ".join(_best(release)))
 
 
@@ -245,15 +249,18 @@ def _places(slug: str, folder: Path) -> tuple[Path, Path, Path]:
     return table, manifest, planned
 
 
+def _statuses(release: "Release") -> str:
+    status = Counter(release.table()["status"].to_pylist())
+    others = [f"{number} {name}" for name, number in status.items() if name != "released"]
+    return f"{status['released']} cells told; not told: {', '.join(others) or 'none'}"
+
+
 def _best(release: "Release") -> list[str]:
-    table = release.table()
-    value, low, high, noise = (
-        table.column(name).to_pylist() for name in ("value", "low", "high", "noise_scale")
-    )
-    labels, released = release.plan.counts.labels, release.plan.released.tolist()
+    rows = zip(release.plan.counts.labels, release.table().to_pylist(), strict=True)
+    told = [each for each in rows if each[1]["status"] == "released"]
     return [
-        f"{labels[at]} {value[at]:.0f} mph [{low[at]:.0f}, {high[at]:.0f}]"
-        for at in sorted(released, key=noise.__getitem__)[:3]
+        f"{label} {row['value']:.0f} mph [{row['low']:.0f}, {row['high']:.0f}]"
+        for label, row in sorted(told, key=lambda each: each[1]["noise_scale"])[:3]
     ]
 
 

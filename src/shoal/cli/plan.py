@@ -105,6 +105,12 @@ def plan(
         list[str] | None,
         typer.Option(help="With --frontier: a method to compare; repeat. All if not given."),
     ] = None,
+    advice: Annotated[
+        bool,
+        typer.Option(
+            "--advice", help="Say, too, what would let more cells be told: epsilon, labels, method."
+        ),
+    ] = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -114,71 +120,50 @@ def plan(
     --missing public --epsilon 1 --output plan.json
     """
     import shoal
+    from shoal.cells.request import Request
+    from shoal.errors import InputError
 
-    _check(frontier, versus)
-    _check_loss(epsilon, error)
+    options: dict[str, Any] = {
+        "statistics": statistic or ["mean"], "epsilon": epsilon, "error": error,
+        "max_error": max_error, "delta": delta, "objective": objective, "range": value_range,
+        "method": method, "uninformative": uninformative, "min_users": min_users,
+        "min_records": min_records, "settings": settings_of(setting or []),
+    }  # fmt: skip
+    # Before a large file is read for nothing.
+    Request.of(bounds=bounds, tick_bits=tick_bits, **options)
+    if versus and frontier is None:
+        raise InputError(
+            "--versus without --frontier", "both", "give for example --frontier frontier.png"
+        )
     pictures = {"--picture": picture, "--frontier": frontier}
     check_places({"DATA": data}, force=force, documents={"--output": output}, pictures=pictures)
     about: dict[str, Any] = {"user": user, "value": value, "by": by, "missing": missing}
     records = shoal.Records(data, bounds=bounds, tick_bits=tick_bits, **about)
     with working("counting records and planning"):
-        made = shoal.plan(
-            records,
-            statistics=statistic or ["mean"],
-            epsilon=epsilon,
-            error=error,
-            max_error=max_error,
-            delta=delta,
-            objective=objective,
-            range=value_range,
-            method=method,
-            uninformative=uninformative,
-            min_users=min_users,
-            min_records=min_records,
-            settings=settings_of(setting or []) or None,
-        )
+        made = shoal.plan(records, **options)
     if picture is not None:
         shoal.picture(made, picture, overwrite=force)
     if output is not None:
         made.save(output, overwrite=force)
     if frontier is not None:
         _explore(made, versus, frontier, as_json=as_json, force=force)
-    else:
-        _show(made, rows, as_json=as_json)
+        return
+    _show(made, rows, as_json=as_json, advice=advice)
 
 
-def _show(plan: "Plan", rows: int, *, as_json: bool) -> None:
+def _show(plan: "Plan", rows: int, *, as_json: bool, advice: bool) -> None:
     from shoal.cells.text import describe
 
+    found = plan.advise(progress=bar("simulating")) if advice else None
     if not as_json:
-        show(str(describe(plan, rows=rows)))
+        show(str(describe(plan, rows=rows)) + (f"\n\n{found}" if found else ""))
         return
     document = plan.to_document()
+    if found:
+        document["advice"] = found.table().to_pylist()
     document["counts"] = {"fingerprint": plan.counts.fingerprint}
     document["labels"] = plan.counts.labels
     show_json(document)
-
-
-def _check(frontier: Path | None, versus: list[str] | None) -> None:
-    """Refuse before the records are counted, not after."""
-    from shoal.errors import InputError
-
-    if versus and frontier is None:
-        raise InputError(
-            "--versus without --frontier", "both", "give for example --frontier frontier.png"
-        )
-
-
-def _check_loss(epsilon: str | None, error: float | None) -> None:
-    """The same as planning does, before a large file is read for nothing."""
-    from shoal.errors import InputError
-    from shoal.privacy.budget import check_epsilon
-
-    if epsilon is not None:
-        check_epsilon(epsilon)
-    if (epsilon is None) == (error is None):
-        got = "neither epsilon nor error" if epsilon is None else "both epsilon and error"
-        raise InputError(got, "exactly one of them", "give for example --epsilon 1")
 
 
 def _explore(

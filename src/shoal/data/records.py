@@ -27,7 +27,7 @@ _MEASURES = tuple(f"measure_{at}" for at in range(8))
 _SUMS = ("centred", "squares", *_MEASURES)
 RESERVED = frozenset({
     "user", "count", "present", "statistic", "status", "users", "records", "reason", "source",
-    "value", "low", "high", "plain", "plain_low", "plain_high", "noise_scale", "bias_bound",
+    "value", "low", "high", "plain", "noise_scale", "bias_bound",
     "worst_case_error", *_SUMS,
 })  # fmt: skip
 # Of the text of a cell rule, and how many there may be: what a manifest can hold.

@@ -36,10 +36,10 @@ def draw_release(release: Release, confidence: float) -> Figure:
     table, labels = release.table(confidence), release.plan.counts.labels
     statistics, places = table["statistic"].unique().to_pylist(), _hexagons(release)
     named = places is None and len(labels) <= MOST_NAMED
-    released = len(release.plan.released)
-    left = f", {len(labels) - released:,} left out" if released < len(labels) else ""
+    told = table["status"].to_pylist()[: len(labels)].count("released")
+    left = f", {len(labels) - told:,} not told" if told < len(labels) else ""
     kind = "simulated, not private: " if release.simulated else ""
-    title = f"{kind}{released:,} cells{left}, epsilon {show(release.plan.exact_epsilon)}"
+    title = f"{kind}{told:,} cells{left}, epsilon {show(release.plan.exact_epsilon)}"
     height = 1.8 + 0.19 * len(labels) if named else 6.0 if places else 3.8
     figure, axes = shapes.new(title, (8.5, height * len(statistics)), (len(statistics), 1))
     for axis, statistic in zip(axes, map(str, statistics), strict=True):
@@ -55,10 +55,10 @@ def draw_release(release: Release, confidence: float) -> Figure:
             shapes.intervals(axis, labels, value, (low, high), pooled)
             axis.set_xlabel(text)
         else:
-            own = ~pooled & ~np.isnan(value)
-            shapes.ranked(axis, value[own], ends=(low[own], high[own]))
-            axis.set(xlabel="released cells, smallest value first", ylabel=text)
-    if places is not None or (named and left):
+            own = ~np.isnan(value)
+            shapes.ranked(axis, value[own], "told", (low[own], high[own]), pooled[own])
+            axis.set(xlabel="cells, smallest value first", ylabel=text)
+    if places is not None or left:
         shapes.legend(figure, axes[0])
     return figure
 
@@ -74,14 +74,11 @@ def _hexagons(release: Release) -> list[str] | None:
 def _draw_map(
     axis: Axes, hexagons: Sequence[str], value: Floats, width: Floats, label: str
 ) -> None:
-    """Fills each hexagon by its value: grey without one, hatched if its interval is wide.
-
-    Wide is an interval that spans more than half of what all values span.
-    """
+    """Fills each hexagon by its value: grey if not told, hatched if its interval is wide."""
     corners, known = _outlines(hexagons), ~np.isnan(value)
     wide = known & (width > (np.ptp(value[known]) / 2 if known.any() else 0))
     look: dict[str, Any] = {"ec": "white", "lw": 0.3, "array": value[known]}
-    empty: dict[str, Any] = {"fc": PALE, "ec": GREY, "lw": 0.5, "label": "left out"}
+    empty: dict[str, Any] = {"fc": PALE, "ec": GREY, "lw": 0.5, "label": "not told"}
     hatched: dict[str, Any] = {"fc": "none", "ec": DARK, "lw": 0, "hatch": "////"}
     hatched["label"] = "interval wider than half of what all values span"
     filled, *_ = (
@@ -172,12 +169,7 @@ def draw_comparison(found: Comparison[PlanFacts]) -> Figure:
 
 
 def _draw_curves(found: Comparison[PlanFacts]) -> Figure:
-    """Draws error against privacy loss, a curve a method: the worst cell and the median cell.
-
-    Grey where guessing does as well; nothing lies below the dashed bounds. A method without a
-    certificate is dotted: its noise over the range that it selects. Where values were drawn, the
-    typical error instead.
-    """
+    """Draws a curve a method: grey where guessing does as well, dotted if not certified."""
     table, drawn = found.table().to_pylist(), found.assumed is not None
     title = f"What a privacy loss buys: {', '.join(found.statistics)}"
     unit, looks = over(found).partition(" (")[0], {LOWER_BOUND: DARK, JOINT_BOUND: GREY}

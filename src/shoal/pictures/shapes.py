@@ -48,7 +48,7 @@ def intervals(
     pooled = np.zeros(len(names), bool) if hollow is None else hollow
     for rows, line, face, label in (
         (~pooled, BLUE, BLUE, "released"),
-        (pooled, GREY, "white", "left out: pooled from other cells"),
+        (pooled, GREY, "white", "not told: pooled from other cells"),
     ):
         if rows.any():
             axis.hlines(place[rows], ends[0][rows], ends[1][rows], color=line, linewidth=1.6)
@@ -85,7 +85,11 @@ def pairs(
 
 
 def ranked(
-    axis: Axes, value: NDArray[Any], label: str = "", ends: tuple[Floats, Floats] | None = None
+    axis: Axes,
+    value: NDArray[Any],
+    label: str = "",
+    ends: tuple[Floats, Floats] | None = None,
+    hollow: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.int64]:
     """Draws a dot each, from the smallest value to the largest; returns their order."""
     order = np.argsort(value, kind="stable")
@@ -93,6 +97,9 @@ def ranked(
     if ends is not None:
         axis.vlines(place, ends[0][order], ends[1][order], color=BLUE, linewidth=0.8, alpha=0.5)
     axis.plot(place, value[order], "o", color=BLUE, markersize=2.5, label=label)
+    if hollow is not None:
+        grey = hollow[order]
+        axis.plot(place[grey], value[order][grey], "o", color=GREY, ms=2.5, label="not told")
     return order
 
 

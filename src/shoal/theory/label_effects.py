@@ -43,23 +43,30 @@ def useful_columns(labels: Sequence[Ints]) -> list[Ints]:
     return found
 
 
-def fitted_without(estimate: Floats, variance: Floats, labels: Sequence[Ints]) -> Floats:
+def fitted_without(
+    estimate: Floats, variance: Floats, labels: Sequence[Ints], prior: float = 0.0
+) -> Floats:
     """What the labels predict for each cell, shape (cells,), from the estimates of the other cells.
 
     With W = 1/(residual variance + q), C = (X'WX + diag(1/effect variances))^-1 and the leverage
-    H_g = W_g x_g'C x_g: (fit_g - H_g y_g)/(1 - H_g).
+    H_g = W_g x_g'C x_g: (fit_g - H_g y_g)/(1 - H_g); `prior` is the precision with which m is known
+    to be about 0.
     """
-    return _fitted(estimate, variance, labels).without
+    return _fitted(estimate, variance, labels, prior).without
 
 
 def predicted(
-    estimate: Floats, variance: Floats, labels: Sequence[Ints], others: Sequence[Ints]
+    estimate: Floats,
+    variance: Floats,
+    labels: Sequence[Ints],
+    others: Sequence[Ints],
+    prior: float = 0.0,
 ) -> Floats:
     """What the labels predict for other cells, which have no estimate of their own.
 
     -1 is a label that no cell with an estimate has, whose effect is 0.
     """
-    found = _fitted(estimate, variance, labels)
+    found = _fitted(estimate, variance, labels, prior)
     result = np.full(len(others[0]), float(found.effect[0]))
     for start, each in zip(found.ends.tolist(), others, strict=False):
         result += np.where(each < 0, 0.0, found.effect[start + np.maximum(each, 0)])
@@ -74,7 +81,7 @@ class _Fitted(NamedTuple):
     without: Floats
 
 
-def _fitted(estimate: Floats, variance: Floats, labels: Sequence[Ints]) -> _Fitted:
+def _fitted(estimate: Floats, variance: Floats, labels: Sequence[Ints], prior: float) -> _Fitted:
     ends = np.cumsum([1, *(int(each.max()) + 1 for each in labels)])
     matrix = np.zeros((len(estimate), int(ends[-1])))
     matrix[:, 0] = 1
@@ -86,7 +93,7 @@ def _fitted(estimate: Floats, variance: Floats, labels: Sequence[Ints]) -> _Fitt
     residual, effects = spread / 2, np.full(len(labels), spread / 2)
     for _ in range(_ROUNDS):
         fit, leverage, uncertain, effect = _fit(
-            matrix, ends, estimate, 1 / (residual + variance), effects
+            matrix, ends, estimate, 1 / (residual + variance), effects, prior
         )
         for at, (start, stop) in enumerate(pairwise(ends.tolist())):
             squares = effect[start:stop] ** 2 + uncertain[start:stop]
@@ -94,16 +101,18 @@ def _fitted(estimate: Floats, variance: Floats, labels: Sequence[Ints]) -> _Fitt
         kept = residual / (residual + variance)
         around = (estimate - fit) ** 2 + leverage * (residual + variance)
         residual = max(float((kept**2 * around + kept * variance).mean()), least)
-    fit, leverage, _, effect = _fit(matrix, ends, estimate, 1 / (residual + variance), effects)
+    fit, leverage, _, effect = _fit(
+        matrix, ends, estimate, 1 / (residual + variance), effects, prior
+    )
     own = np.minimum(leverage, _MOST_LEVERAGE)
     return _Fitted(effect, ends, np.asarray((fit - own * estimate) / (1 - own)))
 
 
 def _fit(
-    matrix: Floats, ends: Ints, estimate: Floats, weight: Floats, effects: Floats
+    matrix: Floats, ends: Ints, estimate: Floats, weight: Floats, effects: Floats, prior: float
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Fitted values, leverages, variances of the effects given the estimates, and the effects."""
-    precision = np.concatenate([[0.0], np.repeat(1 / effects, np.diff(ends))])
+    precision = np.concatenate([[prior], np.repeat(1 / effects, np.diff(ends))])
     scaled = matrix * weight[:, None]
     inverse = np.linalg.pinv(scaled.T @ matrix + np.diag(precision), hermitian=True)
     effect = inverse @ (scaled.T @ estimate)

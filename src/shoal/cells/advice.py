@@ -1,0 +1,172 @@
+"""What would let more cells be told: other losses, objectives and coarser labels, by simulation.
+
+Each choice is planned and released a few times on made-up values, as the forecast of the plan is.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.cells.plan_facts import PlanFacts
+from shoal.cells.planner import make_plan
+from shoal.cells.request import Request
+from shoal.cells.told import ERROR
+from shoal.cells.typical_error import CELLS, often_told, typical_errors
+from shoal.data.occupancy import Counts
+from shoal.errors import InputError
+from shoal.files.text_table import TextTable
+from shoal.privacy.budget import show
+
+Progress: TypeAlias = Callable[[Iterable[Any], int], Iterable[Any]]
+_TIMES = (2, 4)
+# How many sizes of larger hexagons are tried.
+_PARENTS = 2
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One other plan, and how many of its cells can be told if they differ as much as 30%.
+
+    Attributes:
+        change: What is different, as it is typed.
+        epsilon: Privacy loss.
+        cells: How many cells it releases.
+        told: How many of them can be told from one common number.
+    """
+
+    change: str
+    epsilon: str
+    cells: int
+    told: int
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What the plan tells, and what others would: see `Plan.advise`.
+
+    Attributes:
+        now: The plan itself.
+        choices: All others, those that tell most cells first.
+    """
+
+    now: Alternative
+    choices: tuple[Alternative, ...]
+
+    @property
+    def best(self) -> tuple[Alternative, ...]:
+        """At most two that tell more cells: at the same epsilon, and at a larger one."""
+        more = [each for each in self.choices if each.told > self.now.told]
+        same = [each for each in more if each.epsilon == self.now.epsilon]
+        return tuple([*same[:1], *[each for each in more if each not in same][:1]])
+
+    def table(self) -> pa.Table:
+        """One row a choice: `change`, `epsilon`, `cells`, `told`; the plan itself comes first."""
+        rows = [vars(each) for each in (self.now, *self.choices)]
+        return pa.Table.from_pylist(rows)
+
+    def _text(self) -> TextTable:
+        rows = [
+            [each.change, each.epsilon, f"{each.cells:,}", f"{each.told:,}"]
+            for each in (self.now, *self.choices)
+        ]
+        notes = [
+            f"{each.change}: about {each.told:,} of {each.cells:,} cells can be told, "
+            f"in place of {self.now.told:,} of {self.now.cells:,}"
+            for each in self.best
+        ]
+        nothing = "no choice tells more cells: more users or fewer cells would"
+        head = f"cells that can be told if cells differ as much as {CELLS:.0%} of the variance"
+        columns = ("change", "epsilon", "cells", "can be told")
+        return TextTable(head, columns, rows, notes or [nothing])
+
+    def __str__(self) -> str:
+        """A table, and the best two in a sentence each."""
+        return str(self._text())
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks."""
+        return self._text().to_html()
+
+
+def advise(plan: PlanFacts, progress: Progress | None) -> Advice:
+    """Returns what other losses, objectives, rounds and coarser labels would tell."""
+    work = [("this plan", plan.counts, {}), *_choices(plan)]
+    asked = plan.request.model_dump(exclude={"error"}) | {"weights": {}, "uninformative": "drop"}
+    asked["epsilon"] = asked["epsilon"] or plan.exact_epsilon
+    found = []
+    for change, counts, other in work if progress is None else progress(work, len(work)):
+        try:
+            request = Request.of(**asked | other)
+            made = make_plan(counts, request)
+        except InputError:
+            # No cell is left, or the mechanism does not take the change.
+            continue
+        loss = show(request.epsilon or made.exact_epsilon)
+        found.append(Alternative(change, loss, len(made.released), _told(made)))
+    now, *others = found
+    return Advice(now, tuple(sorted(others, key=lambda each: -each.told)))
+
+
+def _told(plan: PlanFacts) -> int:
+    """Cells that err less than one common number if cells differ as much as 30%."""
+    if plan.certified:
+        return int((typical_errors(plan) <= ERROR * np.sqrt(CELLS)).sum())
+    return round(float(often_told(plan, CELLS).sum()))
+
+
+def _choices(plan: PlanFacts) -> Iterator[tuple[str, Counts, dict[str, Any]]]:
+    """What is changed, as it is typed, with the counts and the changed request."""
+    counts, loss = plan.counts, plan.request.epsilon or plan.exact_epsilon
+    for times in _TIMES:
+        yield f"epsilon={show(loss * times)}", counts, {"epsilon": loss * times}
+    free: dict[str, Any] = {"objective": None, "range": None, "method": None, "settings": {}}
+    if not plan.certified:
+        yield 'objective="worst_case"', counts, free | {"objective": "worst_case"}
+    if plan.decision.method.range.of_vectors and plan.rounds == 1:
+        twice = {"method": "user_clipped", "settings": {"rounds": 2}}
+        yield 'method="user_clipped", settings={"rounds": 2}', counts, free | twice
+    yield from ((change, coarse, {}) for change, coarse in _coarser(counts))
+
+
+def _coarser(counts: Counts) -> Iterator[tuple[str, Counts]]:
+    """Counts by fewer labels: without columns, by parent hexagons, and by days."""
+    columns: list[list[tuple[str, dict[str, Any]]]] = [
+        [("", dict[str, Any]({name: column})), (f"without {name}", {}), *_others(name, column)]
+        for name, column in zip(counts.cells.column_names, counts.cells.columns, strict=True)
+    ]
+    known = {1, counts.n_cells}
+    for choice in product(*columns):
+        labels = {name: column for _, own in choice for name, column in own.items()}
+        found = _merged(counts, pa.table(labels)) if labels else counts
+        if found.n_cells not in known:
+            known.add(found.n_cells)
+            yield ", ".join(change for change, _ in choice if change), found
+
+
+def _others(name: str, column: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Coarser columns in the place of one, by their names."""
+    if name.startswith("hexagon_"):
+        from h3ronpy import cells_parse, cells_to_string, change_resolution
+
+        size, cells = int(name.removeprefix("hexagon_")), cells_parse(column.combine_chunks())
+        for parent in range(size - 1, max(size - 1 - _PARENTS, -1), -1):
+            found: Any = cells_to_string(change_resolution(cells, parent))
+            yield f"hexagon_{parent} for {name}", {f"hexagon_{parent}": pa.array(found)}
+    elif pa.types.is_timestamp(column.type):
+        yield f"days for {name}", {f"{name}_day": pc.floor_temporal(column, unit="day")}
+
+
+def _merged(counts: Counts, cells: pa.Table) -> Counts:
+    """Counts in fewer cells: those of a user that have the same label now are added up."""
+    rows = cells.take(counts.cell).append_column("user", pa.array(counts.user))
+    rows = rows.append_column("count", pa.array(counts.count))
+    names = cells.column_names
+    found = rows.group_by(["user", *names]).aggregate([("count", "sum")])
+    return Counts.from_counts(
+        found["user"].combine_chunks(), found.select(names), found["count_sum"].to_numpy()
+    )

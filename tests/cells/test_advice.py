@@ -1,0 +1,66 @@
+"""What would let more cells be told: the forecast of other plans, on counts by fewer labels."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.cells.advice import Advice, Alternative
+from shoal.cells.typical_error import CELLS, often_told
+from shoal.errors import InputError
+
+pytestmark = pytest.mark.unit
+HEXAGON = shoal.hexagon("lat", "lon", 6)
+
+
+def records(*by: object) -> shoal.Records:
+    """Users at eight places at many times."""
+    rng = np.random.default_rng(1)
+    at, time = rng.integers(0, 8, 4000), rng.integers(0, 48, 4000)
+    table = {"who": rng.integers(0, 400, 4000), "v": rng.uniform(20, 40, 4000)}
+    table |= {"lat": 48 + 0.1 * at, "lon": 11 + 0.3 * at}
+    table["time"] = np.datetime64("2024-03-01T00", "s") + 3600 * time
+    return shoal.Records(pa.table(table), user="who", value="v", bounds=(0, 100), by=[*by])
+
+
+def told(plan: shoal.Plan) -> int:
+    """Of how many cells the first lines of a plan speak."""
+    return round(float(often_told(plan, CELLS).sum()))
+
+
+def test_choices_are_plans_of_the_records_by_other_labels() -> None:
+    """Cells and what can be told are those of records that were counted anew."""
+    plan = shoal.plan(records(HEXAGON, shoal.timeslot("time", "1h")), epsilon=1)
+    advice = plan.advise(lambda work, total: list(work)[:total])
+    found = {each.change: each for each in advice.choices}
+    days = shoal.timeslot("time", "1d")
+    for change, by in (
+        ("without time_1h", [HEXAGON]),
+        ("hexagon_4 for hexagon_6, days for time_1h", [shoal.hexagon("lat", "lon", 4), days]),
+        ("without hexagon_6, days for time_1h", [days]),
+    ):
+        other = shoal.plan(records(*by), epsilon=1)
+        assert (found[change].cells, found[change].told) == (len(other.released), told(other))
+    assert 'objective="worst_case"' in found
+    twice = shoal.plan(plan.counts, bounds=(0, 100), epsilon=2)
+    assert found["epsilon=2"] == Alternative("epsilon=2", "2", len(twice.released), told(twice))
+    assert advice.now == Alternative("this plan", "1", len(plan.released), told(plan))
+    assert f"{advice.best[0].change}: about {advice.best[0].told} of" in str(advice)
+    assert advice.table()["told"].to_pylist()[0] == advice.now.told
+
+
+def test_the_best_two_are_for_the_same_budget_and_for_more() -> None:
+    """Only what tells more than the plan; if nothing does, that is said."""
+    now, same = Alternative("this plan", "1", 9, 2), Alternative("a", "1", 5, 4)
+    more, less = Alternative("b", "2", 9, 8), Alternative("c", "1", 4, 2)
+    assert Advice(now, (more, same, less)).best == (same, more)
+    assert Advice(now, (less,)).best == ()
+    assert "no choice tells more" in str(Advice(now, (less,)))
+
+
+def test_advice_is_of_means() -> None:
+    """Other statistics have no forecast."""
+    counts = records(HEXAGON).counts()
+    plan = shoal.plan(counts, bounds=(0, 100), epsilon=4, statistics=["variance"])
+    with pytest.raises(InputError, match="the mean alone"):
+        plan.advise()
