@@ -82,7 +82,8 @@ def test_gaussian_noise_is_weighed_by_its_mean_size(
 
 
 def test_a_rank_can_be_found_and_most_users_are_kept() -> None:
-    """10 over the loss of the selection at least, 35% of the users at most, one in any case."""
-    assert clipped_users(5.0, 10**6, 0.25) == 40
-    assert clipped_users(1e9, 1000, 0.25) == 350
-    assert clipped_users(1e9, 1, 0.25) == 1
+    """10 over the loss of the selection at least, 35% of the users at most, 20% if they are few."""
+    assert clipped_users(5.0, 10**6, 0.25, 1000.0) == 40
+    assert clipped_users(1e9, 1000, 0.25, 1000.0) == 350
+    assert clipped_users(1e9, 1000, 0.25, 999.0) == 200
+    assert clipped_users(1e9, 1, 0.25, 1000.0) == 1

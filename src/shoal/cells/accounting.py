@@ -1,10 +1,7 @@
-"""The numbers of a plan, how far every user moves them, and the steps that a release costs.
+"""The numbers of a plan, and the steps that a release costs every user (docs/theory/accounting.md).
 
 Numbers are ordered statistic by statistic, each in the order of the released cells. The statistics
-of a cell keep a fixed ratio of their noise scales, so that a planning method sees one column a
-cell, whatever is released.
-
-Source: docs/theory/accounting.md.
+of a cell keep a fixed ratio of their noise scales: a planner sees one column a cell.
 """
 
 import math
@@ -33,24 +30,12 @@ _SQUARES_OUTWARD = 1 + 2.0**-30
 
 @dataclass(frozen=True, eq=False)
 class ReleasedStatistics:
-    """What is released of every cell.
-
-    Attributes:
-        weights: How users are bounded.
-        statistics: What is released of every cell.
-        joint: Whether mean and variance come from one release of first and second moments.
-        gaussian: Whether noise is Gaussian; then losses are squares, and rho half their sum.
-    """
+    """What is released of every cell; `joint` if mean and variance come from two moments."""
 
     weights: Weights
     statistics: tuple[Statistic, ...]
     joint: bool = False
     gaussian: bool = False
-
-    @property
-    def n_numbers(self) -> int:
-        """Numbers of all cells."""
-        return sum(each.parts for each in self.statistics) * self.weights.n_cells
 
     @property
     def power(self) -> int:
@@ -100,11 +85,7 @@ class ReleasedStatistics:
         return lost
 
     def member_steps(self, scale: Floats, bits: int) -> list[Ints]:
-        """Most lattice steps that each member moves the noisy numbers by, one array a term.
-
-        Numbers released alone move by ceil(D 2^j / b) steps; first and second moment together by
-        at most ceil(w J 2^j) + 1 in sum (Laplace), or by ceil(w sqrt(R) 2^j) + 2 (Gaussian).
-        """
+        """Most lattice steps that each member moves the noisy numbers by, one array a term."""
         rows, cell = self.per_statistic(scale), self.weights.cell
         found = [
             sensitivity.whole_steps(self.sensitivity[at], rows[at][cell], bits) for at in self.alone
@@ -128,12 +109,11 @@ class ReleasedStatistics:
         )
 
     def shape(self, *, least_sum: bool) -> Floats:
-        """Ratios of the noise scales within each cell, one number each; they add up to 1.
+        """Ratios of the noise scales within each cell: of the least sum of errors, or product.
 
-        For the heaviest user, either the least sum of errors at a given loss (with Laplace noise,
-        scales in proportion to the square roots of the sensitivities: Cauchy-Schwarz), or the
-        least product (in proportion to the sensitivities). Mean and variance together are one
-        term, with the errors, or the logarithms, of both.
+        One number each, adding up to 1, for the heaviest user: in proportion to the roots of the
+        sensitivities for the sum, to the sensitivities for the product; mean and variance together
+        are one term.
         """
         cost = np.maximum(self.largest, 1e-300)
         errors, logarithms = np.ones((len(cost), 1)), np.ones((len(cost), 1))
@@ -165,11 +145,7 @@ def _rate(mean_scale: Floats, square_scale: Floats, *, gaussian_noise: bool) -> 
 
 
 def _ratio(*, gaussian_noise: bool, least_sum: bool) -> tuple[float, float]:
-    """b2/b1 of a joint release, over U^2 and U, with the least sum or product; loss at b1 = 1.
-
-    Errors over the ranges: b1 of the mean, 4 (b1 + b2) of the variance
-    (docs/theory/variance.md#mean-and-second-moment-together).
-    """
+    """b2/b1 of a joint release over U^2 and U, and its loss at b1 = 1 (docs/theory/variance.md)."""
     ratio = np.geomspace(0.02, 2.0, 400)
     one = np.ones_like(ratio)
     rate = _rate(one, ratio, gaussian_noise=gaussian_noise)
@@ -181,20 +157,9 @@ def _ratio(*, gaussian_noise: bool, least_sum: bool) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class Cost:
-    """What a release costs every user: private selections first, then noisy numbers.
+    """What a release costs every user: selections, then numbers (docs/theory/accounting.md).
 
-    A selection costs 2 x score sensitivity / scale for every user whose values it reads. With
-    Laplace noise a number costs a user the lattice steps that it moves it by over 2^j, whatever the
-    values; with Gaussian noise the squares of the steps add up, and rho is half their sum over 4^j.
-    Users' vectors in a ball are at most its diameter apart, whatever their cells.
-
-    Attributes:
-        released: What is released of every cell.
-        range: Whose selections.
-        parameters: Of the method; of them the balls matter.
-        selection_scale: Of the private selections: one a cell, one in all, or none.
-        bits: j, the lattice bits.
-        delta: The delta of (epsilon, delta)-DP with Gaussian noise; 0 with Laplace noise.
+    `selection_scale` has one scale a cell, one in all, or none; `delta` is 0 with Laplace noise.
     """
 
     released: ReleasedStatistics
@@ -240,10 +205,7 @@ class Cost:
         return account(self.steps(scale), self.delta)
 
     def fitted(self, scale: Floats, epsilon: Fraction) -> Floats:
-        """The scales, rounded and widened by the least that brings the loss under epsilon.
-
-        With Gaussian noise only the ratios of the scales matter.
-        """
+        """The scales, rounded and widened by the least that brings the loss under epsilon."""
         if not self.released.gaussian:
             return fit(scale, self.bits, epsilon, lambda tried: self.losses(tried).epsilon)
         user, allowed = self.released.weights.user, self.allowed_rho(epsilon)
@@ -271,7 +233,7 @@ class Cost:
     def most_numbers(self) -> int:
         """Most numbers that one user is in, of both rounds if there are two."""
         cells = int(np.bincount(self.released.weights.user).max())
-        parts = sum(each.parts for each in self.released.statistics)
+        parts = len(self.released.statistics)
         return cells * parts * (2 if ball_of(self.parameters, "first_ball") else 1)
 
     @cached_property

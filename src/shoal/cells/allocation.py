@@ -23,15 +23,7 @@ _NEGLIGIBLE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Sparse sensitivities, users by cells.
-
-    Attributes:
-        user: User of each entry.
-        cell: Column of each entry.
-        sensitivity: Most that the user moves the cell, over its unit.
-        n_users: Rows.
-        weight: Public importance of each cell, above 0.
-    """
+    """Sparse sensitivities over the cells' units, users by cells, and weights of cells above 0."""
 
     user: Ints
     cell: Ints
@@ -72,23 +64,14 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Allocation:
-    """A method's noise at a loss of 1.
-
-    Attributes:
-        noise_scale: b of each cell, over the width.
-        duals: What a unit of each user's loss is worth, a proof of near-optimality that anyone can
-            check; None where the method is a closed form.
-    """
+    """Noise of each cell over the width at a loss of 1; `duals`, one a user, prove it good."""
 
     noise_scale: Floats
     duals: Floats | None = None
 
 
 def uniform(problem: Problem) -> Allocation:
-    """Loss 1/G_1 in every cell: b_g = G_1 max_l Delta_gl (paper 000, Corollary II.1).
-
-    The paper charges G_1 times the loss of a cell; the true loss, user by user, is lower.
-    """
+    """Loss 1/G_1 in every cell: b_g = G_1 max_l Delta_gl (paper 000, Corollary II.1)."""
     return Allocation(problem.most_cells * problem.largest)
 
 
@@ -101,8 +84,7 @@ def equalised(problem: Problem) -> Allocation:
 def given_up(problem: Problem, most: float) -> Ints:
     """Cells to give up, in order, until nobody loses `most` or more at unit noise.
 
-    All cells share the error of the user with the largest loss, so each time the one in which that
-    user weighs most is given up.
+    All cells share the error of the user with the largest loss: each time its heaviest cell goes.
     """
     loss = problem.loss(np.ones(problem.n_cells))
     rows, columns = problem.by_user, problem.by_cell
@@ -121,9 +103,8 @@ def given_up(problem: Problem, most: float) -> Ints:
 def balanced(problem: Problem, gap: float = _GAP) -> Allocation:
     """Maximises sum_g w_g ln(1/b_g) while no user loses more than 1 (docs/theory/balanced.md).
 
-    At the optimum 1/b_g = w_g / sum_l price_l Delta_gl with dual variables >= 0 that sum to sum_g
-    w_g. The step price_l <- price_l loss_l keeps that sum and converges; dual variables whose loss
-    stays on one side of 1 take longer steps at first. `balanced_gap` certifies the result.
+    The step price_l <- price_l loss_l converges; dual variables whose loss stays on one side of 1
+    take longer steps at first. `balanced_gap` certifies the result.
     """
     if problem.most_cells == 1:
         return _disjoint(problem)
@@ -168,13 +149,9 @@ def _cover(problem: Problem, kept: Floats, dual: Floats) -> Floats:
 
 
 def balanced_gap(problem: Problem, noise_scale: Floats, duals: Floats, epsilon: float) -> float:
-    """Returns the most that the weighted mean of ln b could still fall at a loss of epsilon.
+    """Most that the weighted mean of ln b could fall at this loss (docs/theory/balanced.md).
 
-    For any dual variables >= 0, sum_g w_g ln(1/b_g) <= sum_g w_g ln(w_g / sum_l price_l Delta_gl)
-    + W ln(epsilon P / W) with W the sum of weights and P of duals: weak duality. Divided by W, the
-    difference to the plan's own value is at most this number; 1e-3 means that no plan without
-    suppression has noise smaller by more than 0.1% in (weighted geometric) mean. Infinite if a cell
-    has no dual variable at all.
+    By weak duality, for any dual variables >= 0; infinite if a cell has none above 0.
     """
     weight, total = problem.weight, float(problem.weight.sum())
     priced = problem.by_cell @ duals

@@ -1,8 +1,6 @@
 """What values are assumed to look like, and what anybody writes in ten lines to compare plans with.
 
-Assumptions are those of whoever asks, never fitted to records. What is written by hand is private
-at the stated loss by the simplest accounting, with continuous noise and no lattice: for comparisons
-on made-up values, never for a release.
+What is written by hand has continuous noise and no lattice: never for a release.
 """
 
 import math
@@ -81,11 +79,7 @@ class Normal:
 
 
 def usual(bounds: Bounds) -> Normal:
-    """Returns what is assumed of values if nobody says more: the population of typical errors.
-
-    A sixth of the width in all, of which three tenths of the variance lie between cells and four
-    between users.
-    """
+    """What is assumed of values if nobody says more: the population of typical errors."""
     wide, own = float(bounds.width) * SPREAD, 1 - CELLS
     mean = bounds.lo + PLACE * float(bounds.width)
     return Normal(mean, wide * own**0.5, USERS / own, wide * CELLS**0.5)

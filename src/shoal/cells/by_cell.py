@@ -1,9 +1,7 @@
-"""Plans of a mean mechanism in many cells: its parameters and its part of the loss, cell by cell.
+"""Plans of a mean mechanism in many cells, whose losses are balanced like noise scales.
 
-What a mechanism costs a user in a cell is linear in the loss epsilon_g that it may use there: the
-part for selections in full, the rest in proportion to the user's reach. So the losses of the cells
-are balanced like noise scales are (docs/theory/balanced.md). Parameters such as caps depend on
-epsilon_g, and epsilon_g on them: a few rounds settle that.
+What a mechanism costs a user in a cell is linear in the loss epsilon_g that it may use there.
+Parameters such as caps depend on epsilon_g, and epsilon_g on them: a few rounds settle that.
 """
 
 import numpy as np

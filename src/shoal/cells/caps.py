@@ -1,10 +1,6 @@
 """Every way to choose a cap on the records of a user, from public counts alone.
 
-With a cap m every user keeps min(m_l, m) records, K(m) in all. `choose` gives the caps of paper 002
-for one cell; the others choose the caps of all cells at once: `exchangeable` for the adaptive mean,
-`of_vectors` for the user-clipped mean, `after_suppression` for Clip-User.
-
-Source: docs/theory/grouping.md#caps.
+With a cap m every user keeps min(m_l, m) records, K(m) in all (docs/theory/grouping.md#caps).
 """
 
 from __future__ import annotations
@@ -30,10 +26,7 @@ _STEPS, _EXCHANGEABLE = 14, 0.64
 
 
 def choose(cap: str | int, counts: Ints, epsilon: float) -> int:
-    """Returns a cap by its name or number, at most the largest count, shape of counts (users,).
-
-    Only `minimax` looks at epsilon, the loss of the cell.
-    """
+    """Returns a cap by its name or number, at most the largest of the counts, shape (users,)."""
     match cap:
         case "median":
             return median(counts)
@@ -88,11 +81,10 @@ def minimax(counts: Ints, epsilon: float) -> int:
 
 
 def surrogate(counts: Ints) -> int:
-    """Returns the smallest whole cap with the least 1 - K/n + max(m, mean count)/m*, exactly.
+    """The smallest whole cap with the least 1 - K/n + max(m, mean count)/m*, exactly (erratum 10).
 
-    Over the reals: the mean count if at most n/m* users are above it, else the smallest count with
-    at most n/m* users above it; a mean that is not whole gives way to the better of its two
-    neighbours (erratum 10).
+    Over the reals it is the mean count if at most n/m* users are above it, else the smallest count
+    with at most n/m* users above it.
     """
     users, total, most = len(counts), int(counts.sum()), int(counts.max())
     few = total // most
@@ -123,15 +115,10 @@ def _smallest_minimiser(
 
 
 def exchangeable(cell: Ints, counts: Ints, n_cells: int, epsilon: Floats) -> Ints:
-    """Returns each cell's cap of least regret over how much exchangeable users may differ.
+    """Each cell's cap of least regret where users are alike (docs/theory/adaptive.md#the-cap).
 
-    A user's mean has the variance s_l = between + (1 - between)/m_l, and sum_l w_l mean_l with
-    w = min(m, c)/sum min(m, c) in a range of `_SPAN` deviations has an error of about
-
-        E(c) = max w SPAN sqrt(sum w s)/epsilon + sqrt(2/pi) sqrt(sum (w - v)^2 s) .
-
-    Regret is E(c) over the least E of the same `between`; the largest over `_BETWEEN` is minimised
-    over the cell's own counts (docs/theory/adaptive.md#the-cap).
+    With w = min(m, c)/sum min(m, c) and s = between + (1 - between)/m the error is about max w SPAN
+    sqrt(sum w s)/epsilon + sqrt(2/pi) sqrt(sum (w - v)^2 s).
     """
     most = int(counts.max()) + 1
     where, rising = np.divmod(np.sort(cell * most + counts), most)
@@ -167,15 +154,11 @@ def exchangeable(cell: Ints, counts: Ints, n_cells: int, epsilon: Floats) -> Int
 def of_vectors(
     cell: Ints, count: Ints, n_cells: int, loss: Floats, *, penalty: float, width: float
 ) -> Ints:
-    """Returns each cell's cap of least expected error where users' vectors are clipped.
+    """Each cell's cap of least error for clipped vectors (docs/theory/user-clipped.md#weights).
 
-    With w = min(m, cap)/sum min(m, cap) and v = m/n it minimises, in deviations of a user,
-
-        sqrt((width max w/loss)^2 + 0.64 sum (w - v)^2) + penalty sum |w - v|/2
-
-    over 14 geometric steps from the least to the largest count: noise (`width` at a loss of 1),
-    what exchangeable users leave, and what heavy users leave who differ by `penalty`
-    (docs/theory/user-clipped.md#weights).
+    It minimises sqrt((width max w/loss)^2 + 0.64 sum (w - v)^2) + penalty sum |w - v|/2 over 14
+    geometric steps of the counts: `width` is the noise at a loss of 1, `penalty` how heavy users
+    differ.
     """
     # Users with equal counts are one term of their cell.
     base = int(count.max()) + 1
@@ -207,14 +190,10 @@ def after_suppression(
     n_cells: int,
     error: Callable[[Ints, Ints, Ints], Floats],
 ) -> Ints:
-    """Returns each cell's smallest cap of least error, of those from the least to the largest kept.
+    """Each cell's smallest cap of least error (docs/theory/clip-user.md#the-capping-step).
 
-    `error(m, K, n)` is a cell's worst-case error. The bias is against the original counts (paper
-    000, section V-B3; docs/theory/clip-user.md#the-capping-step). Between two neighbouring kept
-    counts K(m) = A + r m: the mean's bias is linear and its noise concave, the variance's bias is
-    concave, and so is its noise below half of the records, so that a kept count is best. Only the
-    heaviest user alone can have half of them or more, from m >= A: there the noise is 1/4, or
-    1/4 - 1/(4 K^2) if K is odd, so that five more caps between the two largest counts are tried.
+    `error` takes m, K and n. A kept count is best (paper 000, section V-B3), unless the heaviest
+    user has half of the records: then five more caps between the two largest counts are tried.
     """
     order = np.lexsort((count[kept], cell[kept]))
     where, value = cell[kept][order], count[kept][order]

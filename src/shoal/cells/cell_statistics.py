@@ -1,7 +1,6 @@
 """What can be released of a cell: the mean, the variance, and the share of records above a limit.
 
-Inside the library every statistic is a share of its range in 0..1, so that 1/2 is what guessing
-achieves: the range of a mean is U, of a variance U^2/4, of a share of records 1.
+Inside the library every statistic is a share of its range in 0..1: 1/2 is what guessing achieves.
 """
 
 import re
@@ -12,18 +11,15 @@ from fractions import Fraction
 from typing import ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal import checks
-from shoal.cells.weights import Weights
+from shoal.cells.weights import Floats, Ints, Weights
 from shoal.data.records import Measure
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
 from shoal.theory import sensitivity, variance
 from shoal.theory.sensitivity import OUTWARD
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 # One (part, whole) a cell.
 Fractions: TypeAlias = "list[tuple[int, int]]"
 NAMES = ("mean", "variance", "share_above(60)")
@@ -45,9 +41,7 @@ class Moments(Protocol):
 class InCounts:
     """A statistic over its range when whole records are left out, as Clip-User does.
 
-    Attributes:
-        sensitivity: Most that one user moves it, of (heaviest kept count, kept records).
-        bias: Most that leaving records out moves it, of (left out, all records).
+    `sensitivity` takes (heaviest kept count, kept records), `bias` (left out, all records).
     """
 
     sensitivity: Callable[[Ints, Ints], Floats]
@@ -65,11 +59,7 @@ VARIANCE = InCounts(
 def cell_errors(
     forms: Sequence[InCounts], epsilon_per_cell: float, ranges: Sequence[float] = ()
 ) -> Callable[[Ints, Ints, Ints], Floats]:
-    """Returns the worst-case error of a cell as a function of heaviest kept count, K and n.
-
-    E = sum_s R_s (bias_s(n - K, n) + sensitivity_s(m*, K)/epsilon_s), each statistic with an equal
-    part of the cell's loss, R_s its range or 1 (docs/theory/clip-user.md#the-algorithm).
-    """
+    """A cell's error, given m*, K and n (docs/theory/clip-user.md#the-algorithm)."""
     share = epsilon_per_cell / len(forms)
     lengths = ranges or [1.0] * len(forms)
 
@@ -86,14 +76,8 @@ def cell_errors(
 
 @dataclass(frozen=True)
 class Statistic(ABC):
-    """One number of a cell, or several.
+    """One number of a cell."""
 
-    Class attributes: `parts`, how many numbers it is made of; `power`, the unit is the value's to
-    this power; `in_counts`, its closed forms when whole records are left out.
-    """
-
-    parts: ClassVar[int] = 1
-    power: ClassVar[int]
     in_counts: ClassVar[InCounts]
 
     @property
@@ -154,7 +138,6 @@ class Linear(Statistic):
 class Mean(Linear):
     """Sum of the values over their number, in the value's unit."""
 
-    power = 1
     name = "mean"
 
     def statistic_range(self, bounds: Bounds) -> tuple[Fraction, Fraction]:
@@ -166,7 +149,6 @@ class Mean(Linear):
 class Variance(Statistic):
     """Mean of squared deviations from the mean, in the value's unit squared."""
 
-    power = 2
     in_counts = VARIANCE
     name = "variance"
 
@@ -201,7 +183,6 @@ class ShareAbove(Linear):
     """
 
     threshold: float
-    power = 0
 
     def __post_init__(self) -> None:
         # Minus zero is zero.

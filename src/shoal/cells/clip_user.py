@@ -1,7 +1,4 @@
-"""Clip-User: users leave cells, by the public counts, until nobody is in many (paper 000, V).
-
-Source: paper 000, Algorithm 1; docs/theory/clip-user.md.
-"""
+"""Clip-User: users leave cells until nobody is in many (paper 000, V; docs/theory/clip-user.md)."""
 
 from collections.abc import Callable
 
@@ -21,11 +18,7 @@ Cost = Callable[[Ints, Ints, Ints], Floats]
 
 
 def clip_user_plan(task: Task) -> PlanFacts:
-    """Returns the plan of Clip-User at a loss of epsilon/K of each cell, K as small as is found.
-
-    Noise is the paper's, so the loss by our accounting is lower (docs/theory/clip-user.md), unless
-    it is balanced by the loss of each user.
-    """
+    """Returns the plan of Clip-User at a loss of epsilon/K of each cell, K as small as is found."""
     limit, settings = task.request.epsilon, task.method.settings
     assert limit is not None
     epsilon = float(limit)
@@ -45,8 +38,7 @@ def clip_user_plan(task: Task) -> PlanFacts:
 def _least_cells(task: Task, epsilon: float) -> tuple[Ints, NDArray[np.bool_], int]:
     """Caps, who is kept, and K: most cells in which a user is left.
 
-    Suppression depends on the loss of a cell, and that on how many cells a user is left in: from
-    epsilon over the most cells of any user, K falls as long as nobody is left in more.
+    From epsilon over the most cells of any user, K falls as long as nobody is left in more.
     """
     member, cell = members(task.counts, task.cells)
     user, count = task.counts.user[member], task.counts.count[member]
@@ -82,12 +74,10 @@ def clip_user(
     error: float | None = None,
     spare_best: bool = False,
 ) -> NDArray[np.bool_]:
-    """Returns which memberships are kept while no cell that somebody leaves has an error above E.
+    """Which memberships are kept while no cell that somebody leaves has an error above E.
 
-    The users in the most cells, by index, each in turn: the user leaves the cell whose error
-    `cost(heaviest kept, kept, all records)` is smallest without its records (of equal ones the
-    first); if that exceeds E, by default the largest error at the start, everything stops. The cell
-    of least error may be spared.
+    Users in the most cells, by index, leave the cell whose error `cost(heaviest, kept, all)` is
+    then smallest; by default E is the largest error at the start (paper 000, Algorithm 1).
     """
     n_users, n_cells = int(user.max()) + 1, int(cell.max()) + 1
     totals = add(cell, count, n_cells)

@@ -1,8 +1,4 @@
-"""Methods side by side on the same counts, before any value is read.
-
-Certified errors follow from the plans, and `Plan.frontier` compares them at several losses; typical
-errors are measured on values that somebody assumes (`simulation`).
-"""
+"""Methods side by side on the same counts, before any value is read."""
 
 from __future__ import annotations
 
@@ -66,8 +62,8 @@ _FIELDS = [pa.field(name, kind) for kind, names in _KINDS.items() for name in na
 class Row(Generic[P]):
     """One method at one loss; without a plan if it is what anybody writes by hand.
 
-    Where values were drawn, `plain` of released numbers and `typical` of values have one mean
-    absolute error a cell, in the value's unit, and `turns` one mean over cells a data set.
+    `plain` of released numbers and `typical` of values have one mean absolute error a cell, in the
+    value's unit, and `turns` one mean over cells a data set.
     """
 
     method: str
@@ -255,10 +251,10 @@ def _of_cells(plan: PlanFacts, number: Floats) -> Floats:
 
 
 def _proved(plan: PlanFacts, epsilon: Fraction) -> float:
-    """Returns what an optimal plan of equal targets proves of any worst cell at a loss; else 0.
+    """What an optimal plan of equal targets proves of any worst cell at a loss; else 0.
 
-    No plan of its loss e has all errors below its own over 1 + gap. A plan of loss epsilon > e
-    becomes one of loss e with epsilon/e times the noise, so that e/epsilon of the bound holds.
+    A plan of loss epsilon becomes one of the plan's own, smaller loss e with epsilon/e times the
+    noise.
     """
     targets = plan.decision.targets
     if targets is None or plan.gap is None or plan.request.statistics != ("mean",):

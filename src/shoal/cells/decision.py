@@ -28,15 +28,10 @@ class Decision:
     """What the planner chose; all else of a plan follows from it, the request and the counts.
 
     Attributes:
-        method: With its settings.
-        status: Of each cell: released, or why it is left out.
-        scale: b (sigma if Gaussian) of each number as a part of its range; where a range of the
-            values is selected, as a part of the range of that; shape (numbers,).
+        scale: b (sigma if Gaussian) of each number over its range, or over the selected range.
         bits: j; the noise of a number has the scale of 2^j lattice steps.
-        parameters: Whole numbers of the method, such as the cap of each cell.
         selection_scale: Of the private selections: one a released cell, one in all, or none.
         joint: Whether mean and variance come from one release of first and second moments.
-        gaussian: Whether the noise is Gaussian, accounted by the request's delta.
         targets: Of an optimal plan: relative error of each released cell up to a common factor.
         duals: Proof of near-optimality, one a user, or None.
         reason: Why this method, where an objective chose it.
@@ -57,15 +52,7 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What a planner is asked: to release some cells by a method.
-
-    Attributes:
-        counts: Public counts.
-        request: What the custodian asked for.
-        method: Named in the request, or chosen for its objective.
-        status: Of each cell.
-        reason: Why this method, where an objective chose it.
-    """
+    """What a planner is asked: to release the cells of a status by a method, for a reason."""
 
     counts: Counts
     request: Request

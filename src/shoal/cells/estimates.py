@@ -21,16 +21,10 @@ Ends: TypeAlias = "tuple[Floats, Floats]"
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """The released numbers of a plan, in the unit of each statistic.
+    """The released numbers of a plan: noisy lattice numbers, in the unit of each statistic.
 
-    Arrays have a number for each statistic of each released cell: statistic by statistic, each in
-    the order of the cells.
-
-    Attributes:
-        plan: What was carried out.
-        steps: Noisy lattice number of each.
-        chosen: The selected ranges, or None.
-        excess: Noisy parts that are cut off from all users, or None.
+    Arrays have a number for each statistic of each released cell, statistic by statistic; `excess`
+    is the noisy parts that are cut off from all users.
     """
 
     plan: PlanFacts
@@ -40,10 +34,7 @@ class Estimates:
 
     @cached_property
     def _drawn(self) -> Floats:
-        """What the lattice numbers stand for, correctly rounded: low + length x range b/2^j.
-
-        Of a joint variance, the second moment.
-        """
+        """What lattice numbers stand for, rounded once; of a joint variance, the second moment."""
         plan, cells = self.plan, len(self.plan.released)
         ranges = [each for each in plan.statistic_ranges for _ in range(cells)]
         scales, bits = plan.decision.scale.tolist(), plan.decision.bits
@@ -71,8 +62,7 @@ class Estimates:
     def range(self) -> Ends:
         """Where the values of each statistic lie: as the bounds allow, or in a selected range.
 
-        Only a range that clips every user's mean holds the estimate: not one of sums, and not one
-        that is wider for lighter users, whose means may carry the estimate out of it.
+        A range of sums, or one that is wider for lighter users, does not hold the estimate.
         """
         weights = self.plan.weights
         free = weights.sums or weights.widened or self.of_vectors
@@ -94,10 +84,7 @@ class Estimates:
         return low, high
 
     def clipped_to(self, at: int) -> tuple[float, float] | None:
-        """Where the means (of akmv, the sums above lo) of one cell were clipped, if selected.
-
-        Of users' vectors, where a mean lies that is no further from the centre than the radius.
-        """
+        """Where the means (of akmv, the sums above lo) of one cell were clipped, if selected."""
         if self.chosen is None:
             return None
         low, high = int(self.chosen.low[at]), int(self.chosen.high[at])
@@ -123,20 +110,11 @@ class Estimates:
         return np.minimum(self._rounding + bias, 1.0) * plan.width
 
     def half_widths(self, confidence: float) -> Floats:
-        """Bias bound plus the noise's quantile of each number released directly.
-
-        The noise exceeds the quantile with probability at most 1 - confidence, so the interval
-        covers the statistic of the cell's records (clipped to the bounds) at least that often, in
-        every data set.
-        """
+        """Bias bound plus the noise's quantile of each number released directly."""
         return self.bias_bound + self.noise_scale * self.quantile(1 - confidence)
 
     def intervals(self, confidence: float) -> Ends:
-        """Ends that cover in every data set, around unclamped values, cut to what bounds allow.
-
-        Where nothing of the interval lies within the bounds the noise was exceptional; then all
-        that they allow is given, which covers in any case.
-        """
+        """Ends that cover in every data set, cut to what bounds allow, or all of that."""
         confidence, plan = check_confidence(confidence), self.plan
         half = self.half_widths(confidence)
         low, high = self.unclamped - half, self.unclamped + half
@@ -151,15 +129,11 @@ class Estimates:
         return np.minimum(low, self.value), np.maximum(high, self.value)
 
     def typical_intervals(self, confidence: float) -> Ends:
-        """Ends of the intervals of means if users are exchangeable, never wider than `intervals`.
+        """Ends of intervals of means if users are exchangeable, never wider than `intervals`.
 
-        If who is heavy says nothing of its values, and what the range cuts off balances, the
-        deviation sum (w_l - v_l) mean_l has a standard deviation of at most
-        sqrt(sum (w_l - v_l)^2 r_l^2 L/(L-1)), r_l half the user's range. The normal quantile of
-        that and the noise's quantile share the chance of a miss. Where users count in parts of a
-        selected range, the assumption is that the range holds their means: then the estimate is
-        off by at most half of what is missing. `intervals` for
-        other statistics, and where all of the interval would lie outside the bounds.
+        The normal quantile of `_spread` and the noise's quantile share the chance of a miss; users
+        who count in parts of a selected range are assumed to have their means in it
+        (docs/theory/adaptive.md#what-is-promised).
         """
         low, high = self.intervals(confidence)
         plan, miss = self.plan, 1 - confidence
@@ -183,11 +157,10 @@ class Estimates:
         )
 
     def without_missing_mass(self) -> tuple[Floats, Floats, Floats]:
-        """Means as if nothing were missing in the middle: estimates, noise scales, deviations.
+        """Means as if nothing were missing in the middle, their noise scales, and deviations.
 
-        (estimate - d middle)/(1 - d) with noise b/(1 - d); the deviation is what exchangeable
-        users leave, a standard deviation (none of clipped sums, which are of whole records). Where
-        everything is missing, noise of ten widths. Shape (cells,) each, in the value's unit.
+        (estimate - d middle)/(1 - d) with noise b/(1 - d), in the value's unit, shape (cells,)
+        each; where everything is missing, noise of ten widths.
         """
         plan, weights, cells = self.plan, self.plan.weights, len(self.plan.released)
         first = plan.statistics.index(Mean()) * cells
@@ -229,10 +202,7 @@ class Estimates:
         return float(lattice.rounding) + 2.0 ** -(lattice.bits + FINE) + steps
 
     def _spread(self, part: Floats) -> Floats:
-        """Deviation over the width that exchangeable users of weights w leave in each mean.
-
-        sqrt(sum (w - v)^2 r^2 L/(L-1)) of L users, r half of a user's range.
-        """
+        """sqrt(sum (w - v)^2 r^2 L/(L-1)) of each mean over the width, r half of a user's range."""
         weights = self.plan.weights
         half = np.full(len(weights.member), 0.5)
         if self.chosen is not None and weights.window is None:
@@ -277,12 +247,7 @@ def _value(low: Fraction, length: Fraction, steps: int, scale: float, bits: int)
 
 
 def joint_variances(plan: PlanFacts, shares: Floats) -> Floats:
-    """Returns variances from noisy first and second moments, in their unit.
-
-    Over the ranges, with s1 and s2 the noisy numbers, b1 the noise scale of the first and c what
-    bounding may add in the middle: s2 - 4 (s1 - 1/2)^2 + 4 E[noise1^2] + c, unbiased but for
-    bounding (docs/theory/variance.md#mean-and-second-moment-together).
-    """
+    """Variances from noisy moments (docs/theory/variance.md#mean-and-second-moment-together)."""
     centre, second, scale = _moments(plan, shares)
     square = 1 if plan.gaussian else 2
     estimate = second - 4 * centre**2 + 4 * square * scale**2 + _middle(plan)
@@ -290,11 +255,7 @@ def joint_variances(plan: PlanFacts, shares: Floats) -> Floats:
 
 
 def joint_intervals(plan: PlanFacts, shares: Floats, quantile: float) -> Ends:
-    """Returns ends that cover the variance whenever both noises stay below a quantile.
-
-    Then the first moment is known to lie in an interval, so its square does, and the second moment
-    in another; the bias bound is added on both sides.
-    """
+    """Ends that cover the variance whenever both noises stay below a quantile."""
     centre, second, scale = _moments(plan, shares)
     rows, (_, at) = plan.numbers.per_statistic, plan.numbers.pair
     far = np.minimum(np.abs(centre) + quantile * scale, 0.5)

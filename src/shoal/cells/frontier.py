@@ -33,11 +33,7 @@ def frontier(
     epsilons: Sequence[Amount] | None,
     progress: Progress | None,
 ) -> Comparison[P]:
-    """Returns certified errors of methods at several losses; see `Plan.frontier`.
-
-    By default of the plan's method and of all that certify any statistic: methods that select a
-    private range have no certificate, and their noise is a part of a range that nobody knows yet.
-    """
+    """Certified errors of methods, by default all that certify; see `Plan.frontier`."""
     if methods is None:
         own: Choice = (base.method, base.decision.method.settings)
         every: list[Choice] = [(name, {}) for name in METHODS if not method_of(name).means_alone]
@@ -68,10 +64,7 @@ def frontier(
 
 
 def _spending_all(base: P, choice: Choice, epsilon: Fraction) -> P:
-    """Returns the method's plan that spends as much of epsilon as it can, and never more.
-
-    Some methods count losses as the paper does, higher than they are: these are asked for more.
-    """
+    """The method's plan that spends as much of epsilon as it can, and never more."""
     found = _plan_at(base, choice, epsilon)
     spent = found.exact_epsilon
     if not found.decision.method.overcounts or not 0 < spent < epsilon * LEAST_SPENT:

@@ -1,7 +1,6 @@
 """The largest error that a released cell may have: as many cells as keep it, in a public order.
 
-Of plans whose errors are certified it is the worst-case error, of all others the typical error that
-the plan states (docs/how-to/which-cells.md).
+The worst-case error where it is certified, else the typical one (docs/how-to/which-cells.md).
 """
 
 from collections.abc import Callable
@@ -25,11 +24,7 @@ _PART = 8
 
 
 def errors_compared(plan: PlanFacts) -> Floats:
-    """Returns the error of every released cell that a largest error limits, over its range.
-
-    Certified: the largest worst-case error of its statistics. Else the typical error of values
-    whose standard deviation is a sixth of the range, as `print(plan)` shows it.
-    """
+    """The error of every released cell, over its range, that a largest error limits."""
     return plan.cell_error if plan.certified else np.asarray(typical_errors(plan) * SPREAD)
 
 
@@ -46,9 +41,7 @@ def within(plan: PlanFacts) -> bool:
 def most_cells(task: Task, make: Callable[[Task], PlanFacts]) -> PlanFacts:
     """Returns the plan of the first k cells of the order, k as large as bisection finds.
 
-    If a plan that keeps the error at a budget keeps it at every larger one, k does not fall as the
-    budget grows, whatever else is true of errors: bisection goes on to the right wherever it did
-    before.
+    If a plan that keeps the error at a budget keeps it at every larger one, k does not fall.
     """
     plan = make(task)
     if within(plan):
@@ -69,13 +62,10 @@ def most_cells(task: Task, make: Callable[[Task], PlanFacts]) -> PlanFacts:
 
 
 def keeping_order(task: Task) -> Ints:
-    """Returns all cells, those first that are given up last: by counts and importance alone.
+    """All cells, those first that are given up last: by counts and importance alone.
 
-    Again and again an eighth of the cells is given up: those with the most noise where what is left
-    is shared fairly (docs/theory/balanced.md). Where users are clipped to a private range each
-    counts once, as their records say little of their noise then; else by its records. The order
-    depends on neither epsilon, delta nor the error asked for, and cells that the public rules leave
-    out are in it, so that a larger budget releases more of the same cells.
+    Again and again the eighth with the most noise where what is left is shared fairly is given up.
+    Cells that public rules leave out are in it: a larger budget releases more of the same cells.
     """
     left, given_up = np.arange(task.counts.n_cells), []
     while len(left) > 1:

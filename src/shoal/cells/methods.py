@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -61,22 +62,16 @@ class Method:
     """A method with its settings: one row of the table in `method_of`.
 
     Attributes:
-        name: What plans call it.
         planner: Who chooses its noise.
-        weigh: Weights that follow from counts, released cells and parameters.
-        bound: The parameters `own` that follow from counts, cells and the loss of each cell, or
-            leave everybody in where a planner chooses them.
-        own: Names of the parameters of the weights.
+        rule: Weights of counts, released cells and the parameters `own`, by their names.
+        bound: These parameters, of counts, cells and the loss of each cell.
         range: Where values are clipped.
         mechanism: What the literature calls the bounding within the range.
-        settings: By name, sorted.
     """
 
     name: str
     planner: Planner
-    weigh: Callable[[Counts, Ints, Parameters], Weights] = lambda counts, cells, _: (
-        weights.every_record(counts, cells)
-    )
+    rule: Callable[..., Weights] = weights.every_record
     bound: Callable[[Counts, Ints, Floats], Parameters] = lambda counts, cells, epsilon: {}
     own: tuple[str, ...] = ()
     range: Range = field(default_factory=Range)
@@ -117,6 +112,10 @@ class Method:
     def levels(self) -> bool:
         """Whether the largest error should be small, instead of the mean of their logarithms."""
         return self.name in ("equalised", "optimal")
+
+    def weigh(self, counts: Counts, cells: Ints, parameters: Parameters) -> Weights:
+        """Weights that follow from counts, released cells and parameters."""
+        return self.rule(counts, cells, **{name: parameters[name] for name in self.own})
 
     def parameters(self, counts: Counts, cells: Ints, epsilon: Floats, bits: int) -> Parameters:
         """Public whole numbers that follow from the counts and the loss of each cell."""
@@ -175,7 +174,7 @@ def method_of(name: str, settings: Mapping[str, Any] | None = None) -> Method:
 
 def _optimal(given: Mapping[str, Any]) -> Method:
     """Users count in parts of their shares, of the bounds or of a selected range."""
-    plain = Method("optimal", "optimal", _in_parts, _whole_parts, ("part",))
+    plain = Method("optimal", "optimal", weights.parts, _whole_parts, ("part",))
     if given["range"] == "whole":
         return plain
     return replace(plain, range=OneInterval(), mechanism="optimal_in_range")
@@ -184,7 +183,7 @@ def _optimal(given: Mapping[str, Any]) -> Method:
 def _user_clipped(given: Mapping[str, Any]) -> Method:
     """Users' vectors are clipped around a private centre, in one round or two."""
     where = TwoRounds() if given["rounds"] == 2 else CentreAndRadius()
-    return Method("user_clipped", "user clipped", _capped, _largest_caps, ("cap",), where)
+    return Method("user_clipped", "user clipped", weights.capped, _largest_caps, ("cap",), where)
 
 
 def _arrays(given: Mapping[str, Any], where: Range) -> Method:
@@ -195,10 +194,8 @@ def _arrays(given: Mapping[str, Any], where: Range) -> Method:
         cap = [caps.choose(given["cap"], own, float(epsilon[at])) for at, own in of_cell]
         return {"cap": np.array(cap, dtype=np.int64)}
 
-    def averaged(counts: Counts, cells: Ints, parameters: Parameters) -> Weights:
-        clipped = where.selects != "nothing"
-        return weights.arrays(counts, cells, parameters["cap"], given["grouping"], clipped=clipped)
-
+    clipped = where.selects != "nothing"
+    averaged = partial(weights.arrays, grouping=given["grouping"], clipped=clipped)
     return Method("", "by cell", averaged, chosen, ("cap",), where)
 
 
@@ -209,25 +206,13 @@ def _each_cell(counts: Counts, cells: Ints) -> Iterator[tuple[int, Ints]]:
         yield at, counts.count[member[own]]
 
 
-def _kept(counts: Counts, cells: Ints, parameters: Parameters) -> Weights:
-    return weights.kept_users(counts, cells, parameters["cap"], parameters["kept"])
-
-
 def _everybody_kept(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
     kept = np.ones(len(members(counts, cells)[0]), dtype=np.int64)
     return {"cap": largest_counts(counts, cells), "kept": kept}
 
 
-def _in_parts(counts: Counts, cells: Ints, parameters: Parameters) -> Weights:
-    return weights.parts(counts, cells, parameters["part"])
-
-
 def _whole_parts(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
     return {"part": np.full(len(members(counts, cells)[0]), 1 << PART, dtype=np.int64)}
-
-
-def _truncated(counts: Counts, cells: Ints, parameters: Parameters) -> Weights:
-    return weights.truncated(counts, cells, parameters["threshold"])
 
 
 def _thresholds(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
@@ -236,13 +221,8 @@ def _thresholds(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
     return {"threshold": np.array(found, dtype=np.int64)}
 
 
-def _sums(counts: Counts, cells: Ints, parameters: Parameters) -> Weights:
-    return weights.user_sums(counts, cells)
-
-
-def _widened(counts: Counts, cells: Ints, parameters: Parameters) -> Weights:
-    wider = bool(parameters["widened"][0])
-    return weights.capped(counts, cells, parameters["cap"], widened=wider)
+def _widened(counts: Counts, cells: Ints, cap: Ints, widened: Ints) -> Weights:
+    return weights.capped(counts, cells, cap, widened=bool(widened[0]))
 
 
 def _exchangeable(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
@@ -251,10 +231,6 @@ def _exchangeable(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
     alone = int(np.bincount(counts.user[member]).max()) == 1
     cap = caps.exchangeable(cell, counts.count[member], len(cells), epsilon)
     return {"cap": cap, "widened": np.array([int(alone)], dtype=np.int64)}
-
-
-def _capped(counts: Counts, cells: Ints, parameters: Parameters) -> Weights:
-    return weights.capped(counts, cells, parameters["cap"])
 
 
 def _largest_caps(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
@@ -266,15 +242,19 @@ _ROWS: dict[str, Callable[[Mapping[str, Any]], Method]] = {
     **dict.fromkeys(
         ("balanced", "equalised", "uniform"), lambda _: Method("", "shared", mechanism="baseline")
     ),
-    "clip_user": lambda _: Method("", "clip user", _kept, _everybody_kept, ("cap", "kept")),
+    "clip_user": lambda _: Method(
+        "", "clip user", weights.kept_users, _everybody_kept, ("cap", "kept")
+    ),
     "optimal": _optimal,
     "baseline": lambda _: Method("", "by cell"),
     "array_averaging": lambda given: _arrays(given, Range()),
     "opt_array_averaging": lambda given: _arrays(given, Range()),
-    "worst_case_optimal": lambda _: Method("", "by cell", _truncated, _thresholds, ("threshold",)),
+    "worst_case_optimal": lambda _: Method(
+        "", "by cell", weights.truncated, _thresholds, ("threshold",)
+    ),
     "levy": lambda given: _arrays(given, LevyInterval(given["gamma"])),
     "quantile": lambda given: _arrays(given, QuantilePair(given["quantiles"])),
-    "akmv": lambda _: Method("", "by cell", _sums, range=SumThreshold()),
+    "akmv": lambda _: Method("", "by cell", weights.user_sums, range=SumThreshold()),
     "adaptive": lambda _: Method(
         "", "by cell", _widened, _exchangeable, ("cap", "widened"), OneInterval()
     ),

@@ -30,9 +30,7 @@ _CLEARLY = 0.95
 def choose(request: Request, counts: Counts) -> tuple[Method, str]:
     """Returns the method that was asked for, or serves the objective best, and why.
 
-    What shape values have must be said, as no test finds it out cheaply: a mechanism that never
-    errs more than 1.1 times plain noise gains at most 2.3 times where values are alike
-    (docs/theory/user-clipped.md#tight-or-loose-bounds).
+    What shape values have must be said (docs/theory/user-clipped.md#tight-or-loose-bounds).
     """
     if request.method is not None:
         return method_of(request.method, request.settings), ""
@@ -87,13 +85,10 @@ def _certified(request: Request, counts: Counts) -> tuple[Method, str]:
 
 
 def gaussian_is_smaller(counts: Counts, epsilon: Fraction, delta: Fraction, numbers: int) -> bool:
-    """Returns whether a delta buys a smaller worst-case error than weights of users, by counts.
+    """Whether a delta buys a smaller worst-case error than weights (docs/theory/gaussian.md).
 
-    It never does where no user is in k > epsilon^2/(pi rho) numbers (docs/theory/gaussian.md), of
-    which there are `numbers` a cell. Beyond that two plans are compared that anybody can write
-    down, and whose noise is in proportion to the heaviest or to the mean share of each cell:
-    Gaussian noise of full shares, and Laplace noise of users each held to one load. A clearly
-    smaller mean logarithm decides.
+    With `numbers` a cell, two plans decide that anybody can write down: Gaussian noise of full
+    shares, and Laplace noise of users each held to one load.
     """
     loss, chance = float(epsilon), float(delta)
     if int(counts.cells_per_user.max()) * numbers <= cells_at_least(loss, chance):

@@ -15,7 +15,7 @@ from shoal.cells.decision import STATUS, Decision, Status, check_counts, importa
 from shoal.cells.optimal.variance import gap as optimal_gap
 from shoal.cells.request import Request
 from shoal.cells.user_vectors import ball_of
-from shoal.cells.weights import FINE, Floats, Ints, Parameters, Weights
+from shoal.cells.weights import FINE, Floats, Ints, Parameters, Weights, largest
 from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
@@ -34,15 +34,10 @@ _FULL = 1 + 2.0**-20
 class PlanFacts:
     """Everything public about a release before it happens; a pure function of public facts.
 
-    There is a number for each statistic of each released cell: statistic by statistic, each in
-    the order of the cells. Errors, biases and scales are in the statistic's unit (the value's, its
+    There is a number for each statistic of each released cell: statistic by statistic, each in the
+    order of the cells. Errors, biases and scales are in the statistic's unit (the value's, its
     square for a variance, 1 for a share) unless a name says `relative`: then they are over the
     statistic's range (U, U^2/4, 1), half of which is the error of guessing its middle.
-
-    Attributes:
-        counts: The public counts that the plan is made for.
-        request: What was asked for.
-        decision: What the planner chose.
     """
 
     counts: Counts
@@ -174,8 +169,7 @@ class PlanFacts:
         000, Corollary II.1). With Gaussian noise it is the rho so charged.
         """
         lost, weights = self.numbers.member_losses(self.decision.scale), self.weights
-        most = np.zeros(weights.n_cells)
-        np.maximum.at(most, weights.cell, lost)
+        most = largest(weights.cell, lost, weights.n_cells)
         charged = np.where(weights.weight > 0, most[weights.cell], 0.0)
         whole = float(np.bincount(weights.user, charged).max())
         return whole / 2 if self.gaussian else whole
@@ -300,7 +294,7 @@ class PlanFacts:
         its number alone: no plan reaches all at once. Not a number with Gaussian noise.
         """
         if self.gaussian:
-            return np.full(self.numbers.n_numbers, np.nan)
+            return np.full_like(self.statistic_range, np.nan)
         counts = self.counts.cell, self.counts.count, self.counts.n_cells
         own = self.numbers.per_statistic(self.worst_case_error / self.statistic_range)
         least = []
@@ -344,7 +338,7 @@ class PlanFacts:
 def _check_decision(plan: PlanFacts) -> None:
     """Refuses a decision whose loss, or whose sums, would not be exact; it may be from a file."""
     chosen, method, cells = plan.decision, plan.decision.method, len(plan.released)
-    numbers = sum(each.parts for each in plan.statistics) * cells
+    numbers = len(plan.statistics) * cells
     sound = (
         cells > 0
         and len(plan.status) == plan.counts.n_cells

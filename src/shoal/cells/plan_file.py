@@ -1,7 +1,6 @@
 """Plans and manifests of cells as documents: what was asked, the counts, the decision, and claims.
 
-Claims are for readers: reading a plan back computes loss and errors from the decision, and neither
-plans again nor looks at them.
+Claims are for readers: reading a plan back computes loss and errors from the decision alone.
 """
 
 from __future__ import annotations
@@ -141,10 +140,7 @@ class PlanDocument(Model):
 
 
 class Result(Model):
-    """One released number: whole steps of the lattice, the value they stand for, its interval.
-
-    `range` is what was selected for it, and `excess` what clipping cut off from all users together.
-    """
+    """One released number: lattice steps, value, interval, selected range, and users' excess."""
 
     cell: int
     key: tuple[Any, ...]

@@ -34,10 +34,7 @@ _PLANNERS: dict[Planner, Callable[[Task], PlanFacts]] = {
 
 
 def make_plan(counts: Counts, request: Request) -> PlanFacts:
-    """Returns which cells are released and with how much noise; nothing but public facts decides.
-
-    Cells that are no better than guessing are left out, kept or refused, as was asked for.
-    """
+    """Returns which cells are released and with how much noise: public facts alone decide."""
     method, reason = choose(request, counts)
     check_counts(counts, request, method)
     task = Task(counts, request, method, tuple(public_status(counts, request)), reason)
@@ -87,8 +84,7 @@ def _without(task: Task, places: Ints) -> np.ndarray:
 def _fewest_left_out(task: Task) -> PlanFacts:
     """An optimal plan of equal errors, without the first few of the cells that cost most.
 
-    All are uninformative or none is. The order is that in which an equalised plan would give cells
-    up; how many, by bisection.
+    All are uninformative or none is: bisection over the order in which an equalised plan gives up.
     """
     plan = _plan(task)
     if not (plan.cell_error >= MIDPOINT_ERROR).any():

@@ -1,8 +1,4 @@
-"""Private whole numbers that a release is made of: means of users, and weighted moments of cells.
-
-All arithmetic is exact, in ticks over 2^FINE from the lower bound, so that neither the order of
-rows nor the engine changes a number.
-"""
+"""Private whole numbers of a release: means of users, and weighted moments of cells, all exact."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -30,11 +26,7 @@ class Interval:
 
 
 def ends(weights: Weights, chosen: Interval) -> tuple[Ints, Ints]:
-    """Returns where the mean of each member is clipped.
-
-    Widened, lighter users have the range times heaviest weight over own weight around its middle,
-    so that weight times width stays at most that of the heaviest; with windows, their part of it.
-    """
+    """Where the mean of each member is clipped: in the range, wider, or in a window of it."""
     cell = weights.cell
     if weights.window is not None:
         near, whole = weights.window
@@ -49,13 +41,7 @@ def ends(weights: Weights, chosen: Interval) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, eq=False)
 class PrivateMeans:
-    """The private means of users and groups that weights average, in ticks over 2^FINE.
-
-    Attributes:
-        weights: Of users and groups; public.
-        aggregate: Sums; private.
-        measure: What is averaged instead of the values, if anything.
-    """
+    """The private means that weights average, of values or a measure, in ticks over 2^FINE."""
 
     weights: Weights
     aggregate: Aggregate = field(repr=False)
@@ -128,15 +114,9 @@ class PrivateMeans:
 
 @dataclass(frozen=True, eq=False)
 class WeightedMoments:
-    """First and second moments of the values of each cell, users weighed by their reach.
+    """First and second moments of centred values, users weighed by their reach, missing mass at 0.
 
-    With T the total of a cell, R the sum of its reaches and y in [-1/2, 1/2] the centred values,
-    the missing mass (T - R)/T lies at y = 0.
-
-    Attributes:
-        weights: Public.
-        aggregate: Sums; private.
-        linear: Whether means weigh users by their reach; else windows clip them.
+    If not `linear`, windows clip means instead.
     """
 
     weights: Weights
@@ -171,11 +151,7 @@ class WeightedMoments:
         ]
 
     def variance(self) -> Fractions:
-        """4 (sum w y^2 - (sum w y)^2), with the middle of what the missing mass may add.
-
-        With d missing that is d (1 - d), or 1/2 - d (1 - d) from d = 1/2 on
-        (docs/theory/variance.md).
-        """
+        """4 (sum w y^2 - (sum w y)^2), and the middle of what missing mass may add to it."""
         weights, found = self.weights, []
         lost = np.zeros(weights.n_cells, dtype=np.int64)
         if weights.window is not None:

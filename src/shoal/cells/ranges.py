@@ -1,7 +1,6 @@
 """Where values are clipped: to the public bounds, or to a range that is selected privately.
 
-A selection `per cell` costs every user present in the cell; one `for all` cells costs every user
-once. A range knows the weights of users, not the rule that made them.
+A selection `per cell` costs every user in the cell; one `for all` cells costs every user once.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _MARGIN = 4.5
 
 
 def range_bias(weights: Weights, chosen: Interval, top: int) -> Floats:
-    """Returns the most that clipping to a range adds to each cell's bias, over the width `top`.
+    """Most that clipping to a range adds to each cell's bias, over the width `top`.
 
     sum_l w_l max(low_l, U - high_l), less what windows leave out of the whole width; of clipped
     sums, (1/n) sum_l max(0, U m_l - T).
@@ -55,14 +54,12 @@ class Range:
     """The public range: values are clipped to the bounds, and nothing is selected.
 
     Class attributes: what it `selects`; `rounds`, selections of each kind; `names` of its
-    parameters; `of_sums`, whether sums of users are clipped; `of_vectors`, whether all cells of a
-    user are clipped together.
+    parameters; `of_vectors`, whether all cells of a user are clipped together.
     """
 
     selects: ClassVar[Literal["nothing", "per cell", "for all"]] = "nothing"
     rounds: ClassVar[int] = 0
     names: ClassVar[tuple[str, ...]] = ()
-    of_sums: ClassVar[bool] = False
     of_vectors: ClassVar[bool] = False
 
     def parameters(
@@ -110,12 +107,10 @@ class Range:
 
 @dataclass(frozen=True)
 class LevyInterval(Range):
-    """Means clipped to mu -+ 1.5 tau, mu a private middle of them (paper 002, section III-D).
+    """Means clipped to mu -+ 1.5 tau, mu a private middle of them (paper 002, III-D; errata 7, 8).
 
-    tau = U sqrt(ln(2K/gamma)/(2 m)) with K means, each of a cap of m records; mu is the midpoint of
-    one of max(1, floor(U/tau)) bins, selected with half of the budget. Who is in two arrays moves
-    two means, and both halves are accounted for that (errata 7 and 8). `gamma` is the chance that
-    means of m independent records leave tau.
+    tau = U sqrt(ln(2K/gamma)/(2 m)) with K means of m records each, which leave it with chance
+    `gamma`.
     """
 
     gamma: float = 0.2
@@ -164,9 +159,7 @@ def centre_of(place: int, bins: int, top: int) -> int:
 class QuantilePair(Range):
     """Means clipped to private quantiles of themselves (paper 002, section III-E).
 
-    Each quantile costs a quarter of the budget (Smith's mechanism on a grid of candidates). Who is
-    in two arrays moves two means, and everything is accounted for that. `quantiles` are `fixed`,
-    1/10 and 9/10, or `optimised`, ceil(2/epsilon) means from either end.
+    `quantiles` are `fixed`, 1/10 and 9/10, or `optimised`, ceil(2/epsilon) means from either end.
     """
 
     quantiles: str = "fixed"
@@ -219,15 +212,11 @@ class QuantilePair(Range):
 
 @dataclass(frozen=True)
 class SumThreshold(Range):
-    """Sums of users clipped to [0, T], T a private estimate of the ceil(2/epsilon)-th largest sum.
-
-    Half of the budget selects T among the multiples of U m*/4096 (paper 001, section IV).
-    """
+    """Sums clipped to [0, T], T about the ceil(2/epsilon)-th largest (paper 001, section IV)."""
 
     selects = "per cell"
     rounds = 1
     names = ("rank", "most")
-    of_sums = True
 
     def parameters(
         self, weights: Weights, own: Parameters, epsilon: Floats, top: int
@@ -262,13 +251,10 @@ class SumThreshold(Range):
 
 @dataclass(frozen=True)
 class OneInterval(Range):
-    """One privately selected interval for all cells (docs/theory/adaptive.md).
+    """One privately selected interval for all cells (docs/theory/adaptive.md#the-range).
 
-    Most of the noise of other plans pays for a range far wider than the users' means. Here one
-    permute-and-flip selection finds a short interval that holds most of the weight. Candidates are
-    all widths U 2^(-k/2) at steps of a quarter of their width; the score of one is the weight of
-    users inside, in which every user counts for at most 1 over all cells together, plus a reward
-    for its halvings of the width.
+    Candidates are all widths U 2^(-k/2) at steps of a quarter of their width, and score the weight
+    of users inside, at most 1 a user, plus a reward for halvings of the width.
     """
 
     selects = "for all"
@@ -306,11 +292,10 @@ class OneInterval(Range):
     def tune(
         self, weights: Weights, parameters: Parameters, epsilon: float, scale: Floats, part: float
     ) -> Parameters:
-        """The reward of every narrower width, in all, in 1/USER of a user.
+        """The whole reward of every narrower width, in 1/USER of a user (docs/theory/adaptive.md).
 
-        One more halving of the width earns what it saves in noise, but together they earn at most
-        the part of everyone's weight that selection noise cannot hide. Widths that the selection's
-        part of the loss cannot find earn nothing: its noise alone would choose among them.
+        Halvings earn what they save in noise, in all at most the weight that selection noise cannot
+        hide.
         """
         everyone = float(_votes(weights).sum())
         weight = epsilon * everyone / USER
@@ -387,10 +372,7 @@ def _votes_inside(means: PrivateMeans, low: Ints, high: Ints, steps: Ints) -> In
 
 
 def _needed(weight: float, halvings: int) -> float:
-    """Part of the budget at which the best of the candidates stands out from an empty one.
-
-    Where nobody counts, as in an optimal plan of a cell of two users, none ever does.
-    """
+    """Part of the budget at which the best candidate stands out; infinite where nobody counts."""
     if weight == 0:
         return math.inf
     number = len(candidates(halvings, 1 << 30)[0])

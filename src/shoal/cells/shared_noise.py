@@ -29,11 +29,7 @@ _ALLOCATIONS: dict[str, Callable[[Problem], Allocation]] = {
 
 
 def shared_noise(task: Task) -> PlanFacts:
-    """Returns the plan of the method for the given cells.
-
-    Mean and variance are released directly or jointly, and with a delta the noise is Laplace or
-    Gaussian, both at the same true loss: whichever has the smallest error, as the method judges.
-    """
+    """Returns the plan whose error the method judges best: direct or joint, Laplace or Gaussian."""
     weights = every_record(task.counts, task.cells)
     found = [
         _plan(task, ReleasedStatistics(weights, task.request.kinds, joint=joint, gaussian=gaussian))
@@ -82,10 +78,7 @@ def finish(
     selection_scale: Floats | None = None,
     **others: Any,
 ) -> PlanFacts:
-    """Returns the plan with these noise scales over the range, made to fit lattice and loss.
-
-    With Gaussian noise only the ratios of the scales matter; `others` are fields of the decision.
-    """
+    """Returns the plan with these noise scales over the range, made to fit lattice and loss."""
     delta = task.delta if numbers.gaussian else Fraction(0)
     most = len(numbers.statistics) * int(np.bincount(numbers.weights.user).max())
     bits = lattice_bits(most, float(epsilon), float(delta))

@@ -30,11 +30,7 @@ _NOISE_SHARE = 0.8
 
 
 def user_clipped(task: Task) -> PlanFacts:
-    """Returns the plan of user-clipped means for the given cells.
-
-    With a delta the noise is Laplace or Gaussian, each of the same loss: whichever makes the
-    smaller typical error.
-    """
+    """Returns the plan of user-clipped means whose noise has the smaller typical error."""
     found = [
         _plan(task, gaussian=gaussian) for gaussian in task.noises if not gaussian or _fits(task)
     ]
@@ -91,10 +87,7 @@ def _fits(task: Task) -> bool:
 
 
 def _balls(cost: Cost, limit: Fraction, *, two_rounds: bool) -> tuple[int, int]:
-    """Radius, in steps, of the largest ball that the noise hides, and of the first round's, or 0.
-
-    The first round has a part of the noise's loss, which is taken off.
-    """
+    """Radius in steps of the largest ball that the noise hides, and of the first round's, or 0."""
     left, gaussian = limit - cost.selecting, cost.released.gaussian
     part = _FIRST_ROUND[gaussian] if two_rounds else Fraction(0)
     if left > 0 and gaussian:
@@ -112,11 +105,7 @@ def _balls(cost: Cost, limit: Fraction, *, two_rounds: bool) -> tuple[int, int]:
 
 
 def _bits(weights: Weights, epsilon: float, delta: Fraction) -> int:
-    """Lattice bits: vectors are moved after rounding, so that rounding costs no privacy.
-
-    All users of a cell together are rounded by less than 2^-9 of the noise scale; what a lattice
-    adds to delta is a millionth of it.
-    """
+    """Lattice bits at which rounding is far below the noise, and hardly adds to delta."""
     users = int(np.bincount(weights.cell).max())
     fine = max(lattice_bits(1, epsilon), _FINER + math.ceil(math.log2(users)))
     if not delta:

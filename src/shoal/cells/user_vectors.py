@@ -1,12 +1,4 @@
-"""A private centre, and a private radius around it for users' whole vectors.
-
-Every user's vector of weighed deviations from the centre, in units of the noise of each cell, is
-moved into a ball. The noise hides what is in the ball, wherever a vector points, so that nobody
-pays for standing at the edge of a range in all of its cells at once. With two rounds a first one,
-for a part of the noise's loss, says about where every cell lies, and users are clipped around that.
-
-Source: docs/theory/user-clipped.md.
-"""
+"""Users' whole vectors, clipped to a private ball (docs/theory/user-clipped.md)."""
 
 import math
 from collections.abc import Mapping
@@ -18,7 +10,7 @@ import numpy as np
 
 from shoal.cells.private_sums import Interval, PrivateMeans
 from shoal.cells.ranges import USER, Range, centre_of
-from shoal.cells.weights import Floats, Ints, Parameters, Weights
+from shoal.cells.weights import Floats, Ints, Parameters, Weights, add
 from shoal.privacy.noise import MOST_BITS, Noise
 from shoal.theory.projections import L1, L2, Ball, norms_l1
 
@@ -39,8 +31,8 @@ class CentreAndRadius(Range):
 
     Parameters: `centres`, candidates of the centre, equal bins of the width U; `radii`, the first
     and one past the last j of the radii U 2^(-j/2); `clipped`, how many users should be outside;
-    `ball`, the radius in lattice steps; `excess`, the parts in which what is cut off from a user is
-    counted, and the bits of the noise on their sum, or 0 and 0 where it is not.
+    `ball`, the radius in lattice steps; `excess`, parts of a user's excess and bits of its noise,
+    or 0 and 0.
     """
 
     names: ClassVar[tuple[str, ...]] = ("centres", "radii", "clipped", "ball", "excess")
@@ -71,9 +63,8 @@ class CentreAndRadius(Range):
 class TwoRounds(CentreAndRadius):
     """A centre for every cell by a first round, and a rank of norms around all of them.
 
-    Parameters of the second round are those of `CentreAndRadius`; those of the first, which has the
-    same candidates, are `first_clipped` and `first_ball`. Where there are too few users for private
-    selections these are 0: one round without selections.
+    `first_clipped` and `first_ball` are of the first round; 0 where users are too few for
+    selections.
     """
 
     names = (*CentreAndRadius.names, "first_clipped", "first_ball")
@@ -102,10 +93,7 @@ def excess_of(parameters: Parameters) -> tuple[int, int]:
 
 
 def largest_excess(parameters: Parameters, radius: int, top: int) -> int:
-    """Returns the most that is counted of what one user is cut, in lattice steps of the ball.
-
-    An eighth of the width, between one radius and six: public once the radius is selected.
-    """
+    """Most that is counted of what one user is cut, in lattice steps: an eighth of the width."""
     ball = ball_of(parameters)
     return min(6 * ball, max(ball, ball * top // (8 * radius)))
 
@@ -115,11 +103,6 @@ def radius_of(step: int, top: int) -> int:
     return max(1, math.isqrt(top * top >> step))
 
 
-def radii(first: int, end: int, top: int) -> list[int]:
-    """Returns the radii of a first round and around the centres of cells, the largest first."""
-    return [radius_of(step, top) for step in range(first, end)]
-
-
 def moved(centre: int, radius: int, top: int) -> tuple[int, int]:
     """Returns centre and radius of what c - r to c + r has in common with 0 to top."""
     low, high = max(centre - radius, 0), min(centre + radius, top)
@@ -127,12 +110,9 @@ def moved(centre: int, radius: int, top: int) -> tuple[int, int]:
 
 
 def balls(centre: int, first: int, end: int, top: int) -> list[tuple[int, int]]:
-    """Returns centre and radius of every candidate, all different, the largest radius first.
+    """Centre and radius of every candidate (docs/theory/user-clipped.md#balls-at-the-bounds).
 
-    The ball of all values; each shorter radius around the centre, and moved to within the bounds,
-    down to the last one: who has all means alike is beyond c +- r if beyond what of it lies within
-    the bounds, and the ball around the middle of that is smaller
-    (docs/theory/user-clipped.md#balls-at-the-bounds).
+    All are different, the largest radius first.
     """
     around = [(centre, radius_of(step, top)) for step in range(first, end)]
     least, most = radius_of(end - 1, top), (top + 1) // 2
@@ -144,8 +124,7 @@ def balls(centre: int, first: int, end: int, top: int) -> list[tuple[int, int]]:
 def bin_scores(place: Ints, vote: Ints, bins: int) -> Ints:
     """Returns -max(B - W/2, W/2 - A, 0) of each bin, rounded to whole numbers.
 
-    B are the votes below a bin, A those below its upper edge, W all votes, which are public. One
-    user moves A, B and so the score by at most its own votes.
+    B are the votes below a bin, A those below its upper edge, W all votes, which are public.
     """
     inside = np.bincount(place, vote, minlength=bins).astype(np.int64)
     upto = np.cumsum(inside)
@@ -156,11 +135,7 @@ def bin_scores(place: Ints, vote: Ints, bins: int) -> Ints:
 
 
 def rank_scores(beyond: Ints, wanted: int, everyone: int) -> Ints:
-    """Returns -max(K_j - k, k - min(K_i : i > j), 0) in 1/USER, with no end behind the last ball.
-
-    K_j users are beyond ball j; one user moves each K_j, and so a least one, by at most 1. If all
-    values are equal the smallest ball wins.
-    """
+    """Returns -max(K_j - k, k - min(K_i : i > j), 0) in 1/USER, K_j users being beyond ball j."""
     least = np.minimum.accumulate(beyond[::-1])[::-1]
     after = np.append(least[1:], everyone + wanted)
     away = np.clip(np.maximum(beyond - wanted, wanted - after), 0, MOST_USERS)
@@ -169,18 +144,10 @@ def rank_scores(beyond: Ints, wanted: int, everyone: int) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class UserVectors:
-    """Every user's vector of weighed deviations, in lattice steps of the noise.
+    """Users' deviations in lattice steps of the noise (docs/theory/user-clipped.md#the-estimator).
 
-    X_gl = round( w_gl (mu_gl - c)/s_g ) with s_g = b_g D 2^-j: centre c, radius D, relative noise
-    scale b_g, lattice bits j. Each number follows from one user's mean and public facts alone,
-    operation by operation, so that neither rows nor engines nor threads change it
-    (docs/theory/user-clipped.md#the-estimator).
-
-    Attributes:
-        private: Means of the users, in ticks over 2^FINE.
-        parameters: Of `CentreAndRadius`.
-        step: b_g 2^-j: a lattice step of each cell over the radius.
-        gaussian: Whether the ball, like the noise that hides it, is one of the l2 norm.
+    X_gl = round(w_gl (mu_gl - c)/(D step_g)) with centre c and radius D. Each number follows from
+    one user's mean and public facts alone, so that neither rows nor engines nor threads change it.
     """
 
     private: PrivateMeans = field(repr=False)
@@ -229,21 +196,16 @@ class UserVectors:
     def select_around(self, centres: Ints, scale: float, noise: Noise) -> Interval:
         """From the centre c_g to c_g + D in every cell, by one selection of the radius D."""
         first, end = self.parameters["radii"].tolist()
-        found = radii(first, end, self.private.top)
+        found = [radius_of(step, self.private.top) for step in range(first, end)]
         scores = self._rank_scores([(centres, each) for each in found])
         return Interval(centres, centres + found[noise.select(scores, scale, 2)])
 
     def steps(self, chosen: Interval) -> tuple[list[int], int]:
-        """Exact lattice number of each cell, and the excess.
-
-        The number is the centre and the users' vectors in the ball. The excess is the sum, over all
-        users, of the parts of `largest_excess` that the ball cuts off from a user, rounded upwards.
-        """
+        """Exact lattice number of each cell, and the parts that the ball cuts off from users."""
         centre, radius, weights = chosen.low, int(chosen.width[0]), self.weights
         vector = self.vectors(centre, radius)
         kept = self._ball.project(vector, weights.user, ball_of(self.parameters))
-        total = np.zeros(weights.n_cells, dtype=np.int64)
-        np.add.at(total, weights.cell, kept)
+        total = add(weights.cell, kept, weights.n_cells)
         start = np.rint((centre / radius) / self.step).astype(np.int64)
         cut = norms_l1(np.abs(vector - kept), weights.user)
         most = largest_excess(self.parameters, radius, self.private.top)
@@ -272,10 +234,7 @@ class UserVectors:
 
     @cached_property
     def _slack(self) -> Ints:
-        """What rounding adds to a norm, at most: users at a bound are in the ball that ends there.
-
-        It is public; who is beyond a ball still follows from that user alone.
-        """
+        """Most that rounding adds to a norm, a public number: users at a bound are in its ball."""
         return np.bincount(self.weights.user) // 2 + 1
 
     @property

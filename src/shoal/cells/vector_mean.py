@@ -1,9 +1,4 @@
-"""Means of vectors of one cell: in the l1 ball, or number by number in a box.
-
-In the ball sums of users are cut to one l1 norm. Two vectors of norm b with disjoint supports are
-2b apart, so that a user whose sum has the norm min(m_l, T) moves the mean by 2 min(m_l, T)/n of U,
-not by half of it as printed (errata 4 and 5).
-"""
+"""Means of vectors of one cell: in the l1 ball, or number by number in a box (errata 4 and 5)."""
 
 from __future__ import annotations
 
@@ -216,13 +211,7 @@ def _box(points: Floats, users: Any, options: _Options) -> VectorEstimate:
 class BallMean:
     """Public facts of one release of a mean in the l1 ball (docs/theory/worst-case.md#vectors).
 
-    With noise of scale b on every number, user l loses at most (ceil(2 min(m_l, T) 2^j/(n b)) + d)
-    over 2^j: the l1 distance of neighbours in lattice steps, and less than one step more for each
-    number that is rounded.
-
     Attributes:
-        counts: Records m of each user.
-        dimension: d, numbers in one record, at least 2.
         threshold: T, most records' worth of norm that a user keeps.
         relative_scale: b over U of every number.
         bits: j; noise has the scale of 2^j steps of b/2^j.
@@ -238,10 +227,7 @@ class BallMean:
 
     @classmethod
     def plan(cls, counts: Ints, dimension: int, epsilon: Fraction, tick_bits: int) -> BallMean:
-        """T is the ceil(2d/epsilon)-th largest count; the noise uses all of epsilon.
-
-        Below 2d/L no user keeps anything (T = 0): the zero vector is released, which costs nothing.
-        """
+        """T is the ceil(2d/epsilon)-th largest count, 0 if there are fewer users."""
         if int(counts.max()) << tick_bits >= LARGEST_STEPS:
             raise InputError(
                 f"{int(counts.max()):,} records of one user, whose ticks add up to 2^61 or more",

@@ -1,14 +1,8 @@
 """How much of every user counts in every released cell: public facts, one function a rule.
 
-The estimator of a cell is, over the width and with Y in 0..1 for the mean of a user's (or of a
-group's) records,
-
-    sum_p weight_p clip(Y_p, low_p, high_p) / total ,
-
-where [low, high] is the whole width or a private range. A user moves it by at most reach/total of
-the range. Weights are whole numbers, so that all engines and machines agree.
-
-Source: docs/theory/grouping.md#linear-estimators-and-their-bias.
+The estimator of a cell is, over the width and with Y in 0..1 for the mean of a user or a group,
+sum_p weight_p clip(Y_p, low_p, high_p) / total, all in whole numbers
+(docs/theory/grouping.md#linear-estimators-and-their-bias).
 """
 
 from __future__ import annotations
@@ -17,7 +11,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +20,10 @@ from shoal.data.occupancy import Counts
 from shoal.errors import InputError
 from shoal.theory.sensitivity import OUTWARD
 
-Ints: TypeAlias = "NDArray[np.int64]"
-Floats: TypeAlias = "NDArray[np.float64]"
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 # Public whole numbers of a plan by name.
-Parameters: TypeAlias = "dict[str, Ints]"
+Parameters = dict[str, Ints]
 Grouping = Literal["best_fit", "wrap_around"]
 # Means of users are kept in ticks over 2^FINE; shares of arrays are whole numbers of 2^-SHARE,
 # parts of users whole numbers of 2^-PART.
@@ -38,15 +32,7 @@ FINE, SHARE, PART = 10, 24, 16
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Records of several users averaged together before they are clipped (paper 002's arrays).
-
-    Attributes:
-        member: Member of each piece.
-        group: Group of each piece.
-        records: Records of each piece.
-        cell: Cell of each group, rising.
-        filled: Records of each group.
-    """
+    """Records of members averaged in groups; `cell` and `filled` (records) are of each group."""
 
     member: Ints
     group: Ints
@@ -60,17 +46,13 @@ class Weights:
     """Weight and reach of every member, which is a user in a released cell.
 
     Attributes:
-        counts: Records of every user in every cell.
         cells: The released cells; a position in here is a `cell` below.
         member: Memberships of the counts in these cells.
-        cell: Cell of each member.
-        weight: Whole weight of each member's mean.
         total: What weights and reaches of each cell are divided by.
         reach: Most that a member moves its cell, as a part of the range times `total`.
         groups: Groups of records that are clipped as one; None if each user is.
         window: (near, whole): each mean is clipped to the range's middle -+ near/(2 whole) of it;
-            None if to all of it. The error in the worst case is that of weights near/whole with the
-            missing mass in the middle (docs/theory/limits.md#means).
+            None if to all of it (docs/theory/limits.md#means).
         widened: Whether lighter users have wider ranges, so that all reach equally far.
         sums: Whether sums of users are clipped instead of means.
     """
@@ -189,10 +171,7 @@ def every_record(counts: Counts, cells: Ints) -> Weights:
 
 
 def capped(counts: Counts, cells: Ints, cap: Ints, *, widened: bool = False) -> Weights:
-    """Returns w = min(m, cap) over their sum (docs/theory/adaptive.md).
-
-    Widened, lighter users have wider ranges, so that all of a cell reach equally far.
-    """
+    """Returns w = min(m, cap) over their sum, perhaps widened (docs/theory/adaptive.md)."""
     member, cell = members(counts, cells)
     found = linear(counts, cells, np.minimum(counts.count[member], cap[cell]))
     return replace(found, widened=True, reach=found.heaviest[cell]) if widened else found
@@ -206,10 +185,7 @@ def kept_users(counts: Counts, cells: Ints, cap: Ints, kept: Ints) -> Weights:
 
 
 def truncated(counts: Counts, cells: Ints, threshold: Ints) -> Weights:
-    """Means clipped to the middle -+ T/(2m): the least worst-case error (paper 001, Theorem III.1).
-
-    At T = 0 everybody is in the middle: the cell costs nothing, and errs by half the width.
-    """
+    """Means clipped to the middle -+ T/(2m), the least worst-case error (paper 001, III.1)."""
     member, cell = members(counts, cells)
     count = counts.count[member]
     near = np.minimum(count, threshold[cell])
@@ -231,11 +207,9 @@ def user_sums(counts: Counts, cells: Ints) -> Weights:
 
 
 def arrays(counts: Counts, cells: Ints, cap: Ints, grouping: Grouping, *, clipped: bool) -> Weights:
-    """Weights of users in the mean of the means of arrays of `cap` records.
+    """Weights of users in the mean of means of arrays (docs/theory/grouping.md#arrays).
 
-    Clipped one by one, an array reaches the whole range for everybody who is in it.
-
-    Source: docs/theory/grouping.md#arrays; paper 002, sections III-C and III-D; errata 7 and 8.
+    Clipped one by one, an array reaches the whole range for everybody in it (errata 7 and 8).
     """
     member, cell = members(counts, cells)
     count, first = counts.count[member], 0
@@ -257,10 +231,9 @@ def arrays(counts: Counts, cells: Ints, cap: Ints, grouping: Grouping, *, clippe
 
 
 def wrap_around(count: Ints, cap: int) -> tuple[Ints, Ints, Ints, int]:
-    """Fills arrays one after another by falling count, and keeps the full ones.
+    """Fills arrays one after another by falling count (docs/theory/grouping.md#arrays).
 
-    Returns user, array and records of each piece, and K = floor(sum min(m, cap)/cap); one user may
-    straddle two arrays (docs/theory/grouping.md#arrays).
+    Returns user, array and records of each piece, and the number of full arrays, which are kept.
     """
     order, size = _by_falling_size(count, cap)
     stop = np.cumsum(size)
@@ -278,10 +251,9 @@ def wrap_around(count: Ints, cap: int) -> tuple[Ints, Ints, Ints, int]:
 
 
 def best_fit(count: Ints, cap: int) -> tuple[Ints, Ints, Ints, int]:
-    """Puts each user whole into the fullest array that holds it, by falling count.
+    """Puts each user whole into the fullest array that holds it (docs/theory/grouping.md#arrays).
 
-    Returns user, array and records of each piece, and the number of arrays, all of which count;
-    ties go to the lowest array (docs/theory/grouping.md#arrays).
+    Returns user, array and records of each piece, and the number of arrays, all of which count.
     """
     order, size = _by_falling_size(count, cap)
     array, number, free = [], 0, list[tuple[int, int]]()

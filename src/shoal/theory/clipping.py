@@ -78,9 +78,8 @@ def tail(moments: Moments, margin: float) -> float:
 def excess(moments: Moments, margin: float) -> float:
     """E(Y - t)+ <= K psi^p t^(1-p) with K = (p-1)^(p-1)/p^p, and psi - t where t is small.
 
-    As a function of z = y^p, (z^(1/p) - t)+ lies below its tangent from the origin, which touches
-    at y = p t/(p-1); if psi is beyond, below its tangent at y = psi. Both are attained: by the
-    two points 0 and p t/(p-1), and by psi alone. The paper has 1 in place of K.
+    (z^(1/p) - t)+ with z = y^p lies below its tangent from the origin. Both are attained; the paper
+    has 1 in place of K.
     """
     return min(_excess(m, margin) for m in moments)
 
@@ -132,14 +131,9 @@ def margin(moments: Moments, bias: float) -> float:
 
 
 def symmetric_bias(moments: Moments, off: float, half_width: float) -> float:
-    """Bias of clipping a symmetric X to (mu + e) -+ c, with |e| <= off < c.
+    """Bias, bounded upwards, of clipping a symmetric X to (mu + e) -+ c, with |e| <= off < c.
 
-    By symmetry it is E(X' - (c-e))+ - E(X' - (c+e))+ with X' = X - mu: at most half of
-    `excess` at c - off, and at most off times the tail P[Y > c - off], for the integral of
-    P[X' > u] from c-e to c+e is at most 2 e P[Y > c-e]/2.
-
-    `half_width`: c, above `off`, in the value's unit; returns an upper bound on the bias, in the
-    value's unit.
+    By symmetry at most half of `excess` at c - off, and at most off times the tail P[Y > c - off].
     """
     inside = half_width - off
     return min(excess(moments, inside) / 2, off * tail(moments, inside))

@@ -34,12 +34,10 @@ SQUARE_NOISE = 4 * math.exp(-0.5) / math.sqrt(2 * math.pi) * (1 + _OUTWARD)
 
 
 def delta_of(epsilon: float, rho: float) -> float:
-    """The least delta for which Gaussian noise of zCDP loss rho is (epsilon, delta)-private.
+    """The least delta of Gaussian noise of zCDP loss rho, rounded upwards; above 0 unless rho is 0.
 
     delta = Phi(m/2 - epsilon/m) - e^epsilon Phi(-m/2 - epsilon/m) with m = sqrt(2 rho) (Balle and
     Wang 2018, Theorem 8), attained.
-
-    Returns a probability, rounded upwards; above 0 unless rho is 0.
     """
     _check_epsilon(epsilon, zero=True)
     check_rho(rho)
@@ -47,10 +45,7 @@ def delta_of(epsilon: float, rho: float) -> float:
 
 
 def epsilon_of(rho: float, delta: float) -> float:
-    """The least epsilon for which Gaussian noise of loss rho is (epsilon, delta)-private.
-
-    Returns epsilon, rounded upwards: `delta_of` of it is at most delta. 0 if no epsilon is needed.
-    """
+    """The least epsilon of Gaussian noise of loss rho at a delta, rounded upwards, from 0."""
     check_rho(rho)
     check_delta(delta)
     if _delta(0.0, rho) <= delta:
@@ -63,11 +58,7 @@ def epsilon_of(rho: float, delta: float) -> float:
 
 
 def rho_of(epsilon: float, delta: float) -> float:
-    """The largest zCDP loss of (epsilon, delta)-private Gaussian noise.
-
-    Returns loss rho, rounded downwards by a millionth of a millionth: `delta_of` of it is at most
-    delta, and `epsilon_of` of it, or of less, at most epsilon.
-    """
+    """The largest zCDP loss of (epsilon, delta)-private Gaussian noise, rounded downwards."""
     _check_epsilon(epsilon)
     check_delta(delta)
     root = math.sqrt(-math.log(delta))
@@ -82,14 +73,10 @@ def rho_of(epsilon: float, delta: float) -> float:
 
 
 def lattice_correction(rho: float, numbers: int, bits: int) -> float:
-    """What whole numbers add to delta: a bound on delta of the lattice less `delta_of`.
+    """What whole numbers add to delta, at most, with k numbers a user; rounded upwards, at most 1.
 
-    With k numbers, c = 4^-bits / 24 and h = 2 q / (1 - q), q = exp(-2 pi^2 4^bits), it is
-    k c + ((1 + h) / sqrt(1 - 2c))^k exp(2 rho c / (1 - 2c)) - 1, near (k + rho) / (12 4^bits),
-    whatever epsilon (`docs/theory/gaussian.md`).
-
-    `numbers`: k, the most numbers that one user touches, from 1; returns the bound on the
-    probability delta, rounded upwards, at most 1.
+    With c = 4^-bits / 24 and h = 2 q / (1 - q), q = exp(-2 pi^2 4^bits), it is k c + ((1 + h) /
+    sqrt(1 - 2c))^k exp(2 rho c / (1 - 2c)) - 1, whatever epsilon (docs/theory/gaussian.md).
     """
     check_rho(rho)
     _check_lattice(numbers, bits)
@@ -102,41 +89,27 @@ def lattice_correction(rho: float, numbers: int, bits: int) -> float:
 
 
 def delta_of_lattice(epsilon: float, rho: float, numbers: int, bits: int) -> float:
-    """A delta for which discrete Gaussian noise on whole numbers is (epsilon, delta)-private.
-
-    `delta_of` plus `lattice_correction`.
-
-    Returns a probability, rounded upwards.
-    """
+    """A delta of discrete Gaussian noise: `delta_of` plus `lattice_correction`, rounded upwards."""
     exact = delta_of(epsilon, rho) + lattice_correction(rho, numbers, bits)
     return min(1.0, math.nextafter(exact, math.inf))
 
 
 def epsilon_of_lattice(rho: float, delta: float, numbers: int, bits: int) -> float:
-    """An epsilon for which discrete Gaussian noise of loss rho is (epsilon, delta)-private.
-
-    Returns epsilon, rounded upwards: `delta_of_lattice` of it is at most delta.
-    """
+    """An epsilon of discrete Gaussian noise of loss rho at a delta, rounded upwards."""
     return epsilon_of(rho, _left(delta, rho, numbers, bits))
 
 
 def rho_of_lattice(epsilon: float, delta: float, numbers: int, bits: int) -> float:
-    """A zCDP loss for which discrete Gaussian noise is (epsilon, delta)-private.
+    """A zCDP loss of (epsilon, delta)-private discrete Gaussian noise, rounded downwards.
 
     The largest but for the correction, which is taken at the loss of continuous noise.
-
-    Returns loss rho, rounded downwards: `delta_of_lattice` of it is at most delta, and
-    `epsilon_of_lattice` of it, or of less, at most epsilon.
     """
     largest = rho_of(epsilon, delta)
     return rho_of(epsilon, _left(delta, largest, numbers, bits))
 
 
 def mean_absolute(scale: float) -> float:
-    """E|Z| <= t sqrt(2/pi) of discrete Gaussian noise, in steps: the continuous value, upwards.
-
-    `scale`: t, a whole number of steps from 1; returns an upper bound, in steps.
-    """
+    """E|Z| <= t sqrt(2/pi) of discrete Gaussian noise, in steps: the continuous value, upwards."""
     _check_scale(scale)
     return scale * math.sqrt(2 / math.pi) * (1 + _OUTWARD)
 
@@ -145,8 +118,6 @@ def tail_quantile(scale: float, beta: float) -> int:
     """A whole z with P[|Z| > z] <= beta, in steps: the least one or, rarely, one above.
 
     P[|Z| > z] <= P[|X| > z + 1/2] / (1 - 1/(24 t^2)) for normal X of standard deviation t.
-
-    `scale`: t, a whole number of steps from 1.
     """
     _check_scale(scale)
     if not LEAST_DELTA <= beta < 1:
@@ -159,12 +130,7 @@ def tail_quantile(scale: float, beta: float) -> int:
 def cells_at_least(epsilon: float, delta: float) -> float:
     """In how many numbers a user must be before Gaussian noise can be less than Laplace noise.
 
-    k = epsilon^2 / (pi rho), rho what (epsilon, delta) pays for. Gaussian noise of mean absolute
-    values b that charges a user of shares v the loss |v/b|_2^2 / pi = rho or less, in at most k
-    numbers, has |v/b|_1 <= sqrt(k pi rho) <= epsilon: Laplace noise with the same b is allowed,
-    too, without a delta.
-
-    Returns a number of cells times numbers of each; not rounded.
+    k = epsilon^2 / (pi rho), rho what (epsilon, delta) pays for (docs/theory/gaussian.md).
     """
     return epsilon**2 / (math.pi * rho_of(epsilon, delta))
 
@@ -172,14 +138,8 @@ def cells_at_least(epsilon: float, delta: float) -> float:
 def joint_rate(mean_scale: Floats | float, square_scale: Floats | float) -> Floats:
     """The factor R in rho = v^2 R / 2 of a user of share v, for mean and second moment together.
 
-    R = max over D in [0, 1] of D^2/s1^2 + D^2 (1-D)^2/s2^2: the largest squared distance, in
-    noise scales, of two points of the convex hull of {(y, y^2)}, |y| <= 1/2. It is at D = 1 or at
-    D = (3 - sqrt(1 - 8 s2^2/s1^2))/4, so the second moment costs nothing from s2 >= 0.3003 s1 on,
-    where s2^2/s1^2 = (5 sqrt 5 - 11)/2 (`docs/theory/gaussian.md`).
-
-    `mean_scale`: s1 over U, above 0, of any shape; standard deviation of the noise on the mean of
-    y; `square_scale`: s2 over U^2, above 0, same shape; of the noise on the mean of y^2; returns
-    the factor R, rounded upwards, same shape.
+    R = max over D in [0, 1] of D^2/s1^2 + D^2 (1-D)^2/s2^2, at D = 1 or at D = (3 - sqrt(1 - 8
+    s2^2/s1^2))/4 (docs/theory/gaussian.md); rounded upwards. s1 is over U, s2 over U^2.
     """
     first = np.asarray(mean_scale, dtype=np.float64)
     second = np.asarray(square_scale, dtype=np.float64)

@@ -30,12 +30,7 @@ _LEAST = 1e-30  # of the variance of the estimates: where an effect has none
 def useful_columns(labels: Sequence[Ints]) -> list[Ints]:
     """Columns of labels with two to 400 levels, and fewer than two thirds as many as cells.
 
-    With more than 250 cells there are at most sqrt(4e7/cells) levels in all: columns are taken in
-    their order as long as that holds.
-
-    A single column says as much as the cells themselves: then there are none.
-
-    `labels`: one column each, labels as codes from 0, shape (cells,).
+    With more than 250 cells there are at most sqrt(4e7/cells) levels in all, in the columns' order.
     """
     if len(labels) < _FEWEST:
         return []
@@ -51,14 +46,11 @@ def useful_columns(labels: Sequence[Ints]) -> list[Ints]:
 def fitted_without(
     estimate: Floats, variance: Floats, labels: Sequence[Ints], prior: float = 0.0
 ) -> Floats:
-    """What the labels predict for each cell, from the estimates of the other cells.
+    """What the labels predict for each cell, shape (cells,), from the estimates of the other cells.
 
     With W = 1/(residual variance + q), C = (X'WX + diag(1/effect variances))^-1 and the leverage
-    H_g = W_g x_g'C x_g: (fit_g - H_g y_g)/(1 - H_g).
-
-    `estimate`: y_g, shape (cells,), in the value's unit; `variance`: q_g of its noise, same shape,
-    above 0; `labels`: columns of codes, each of shape (cells,), as `useful_columns` gives them, at
-    least one; `prior`: the precision with which m is known to be about 0.
+    H_g = W_g x_g'C x_g: (fit_g - H_g y_g)/(1 - H_g); `prior` is the precision with which m is known
+    to be about 0.
     """
     return _fitted(estimate, variance, labels, prior).without
 
@@ -72,12 +64,7 @@ def predicted(
 ) -> Floats:
     """What the labels predict for other cells, which have no estimate of their own.
 
-    With x_g the labels of a cell and beta the fitted mean and effects it is x_g'beta.
-
-    `estimate`: y_g, shape (cells,), in the value's unit; `variance`: q_g of its noise, same shape,
-    above 0; `labels`: columns of codes as for `fitted_without`, each of shape (cells,); `others`:
-    the same columns of the other cells, each of shape (others,); -1 is a label that no cell with an
-    estimate has, whose effect is 0.
+    -1 is a label that no cell with an estimate has, whose effect is 0.
     """
     found = _fitted(estimate, variance, labels, prior)
     result = np.full(len(others[0]), float(found.effect[0]))

@@ -14,10 +14,7 @@ Floats = NDArray[np.float64]
 
 
 def mean_absolute(scale: float) -> float:
-    """E|Z| = 1/sinh(1/t), in steps; just below t, the value of the continuous distribution.
-
-    `scale`: t > 0, in steps.
-    """
+    """E|Z| = 1/sinh(1/t), in steps; just below t, the value of the continuous distribution."""
     return 1 / math.sinh(1 / scale)
 
 
@@ -25,8 +22,6 @@ def tail_quantile(scale: float, beta: float) -> int:
     """The least whole z with P[|Z| > z] <= beta, in steps, rounded upwards.
 
     P[|Z| > z] = 2 q^(z+1) / (1 + q) with q = exp(-1/t).
-
-    `scale`: t > 0, in steps.
     """
     if not 0 < beta < 1:
         raise InputError(f"an error probability of {beta!r}", "give for example confidence=0.95")
@@ -40,13 +35,8 @@ def clamped_error(
 ) -> Floats:
     """E|clip(centre + Z, low, high) - truth| for a continuous Laplace Z of the given scale.
 
-    With t = clip(truth, low, high) and G the integral of the distribution function F of Z,
-    G(z) = max(z, 0) + (b/2) exp(-|z|/b), it is
-    |truth - t| + G(t - c) - G(low - c) + G(c - t) - G(c - high).
-
-    `centre`: c, the estimate before noise, of any shape and unit; `scale`: b > 0, same shape and
-    unit; `truth`: the estimand, same shape and unit; `low`: the least value that is released, same
-    shape and unit; `high`: the largest one, same shape and unit.
+    With t = clip(truth, low, high) and G(z) = max(z, 0) + (b/2) exp(-|z|/b) it is |truth - t| + G(t
+    - c) - G(low - c) + G(c - t) - G(c - high).
     """
     inside = np.clip(truth, low, high)
 

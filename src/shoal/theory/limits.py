@@ -17,8 +17,6 @@ def threshold(counts: NDArray[np.int64], epsilon: float, dimension: int = 1) -> 
 
     T is the ceil(2d/epsilon)-th largest count, 0 if there are fewer users: the largest one for
     epsilon >= 2d, 0 for epsilon < 2d/L (docs/theory/worst-case.md; errata 5 and 6).
-
-    `counts`: m, records of each user, shape (users,); `dimension`: d, numbers in one record.
     """
     if not epsilon > 0:
         raise InputError(f"epsilon is {epsilon!r}", "give a number above 0")
@@ -35,13 +33,8 @@ def threshold(counts: NDArray[np.int64], epsilon: float, dimension: int = 1) -> 
 def least_mean_error(cell: Ints, counts: Ints, n_cells: int, epsilon: float | Floats) -> Floats:
     """E_OPT over U of every cell: no bounding of users with Laplace noise does better at epsilon.
 
-    E_OPT = (1/n) [ sum_l max(0, (U m_l - T)/2) + T/epsilon ] with T the ceil(2/epsilon)-th
-    largest of U m_l, 0 if there are fewer users (docs/theory/limits.md#means; paper 001, Theorem
-    III.1).
-
-    `cell`: cell of each membership, 0..n_cells-1, shape (memberships,); `counts`: records of each
-    membership, same shape; `epsilon`: privacy loss that the cell may use, one for all or shape
-    (cells,); of a whole plan, its total is a valid bound. At 0 only guessing is left.
+    E_OPT = (1/n) [ sum_l max(0, (U m_l - T)/2) + T/epsilon ] with T as of `threshold`
+    (docs/theory/limits.md#means; paper 001, Theorem III.1); epsilon is one for all, or one a cell.
     """
     # Cell and falling count in one integer: a plain sort is far faster than one by two keys.
     most = int(counts.max()) + 1
@@ -69,15 +62,9 @@ def least_variance_error(
 ) -> Floats:
     """The least error of a variance, over U^2/4, given that some plan has an error of at most e.
 
-    Weights w <= v with mass d missing have a bias of 2 d (1 - d), 1/2 from d = 1/2 on. A plan with
-    an error of at most e misses at most d_max, at which the bias alone is e; up to there the bias
-    is at least a d with a = 2 (1 - d_max), and the heaviest weight w moves the variance by at least
-    k w, k the slope `variance.mass_slope` of the largest share at W = 1 - d_max. So the error is at
-    least a d + k w/epsilon = 2a (d/2 + w/(2 a epsilon/k)), least as for means at the loss 2 a
-    epsilon/k. For weighed users with Laplace noise (docs/theory/limits.md#variances).
-
-    `cell`: cell of each membership, 0..n_cells-1, shape (memberships,); `counts`: records of each
-    membership, same shape; `error`: e of each cell, from 0 on, shape (cells,), as a part of U^2/4.
+    The missing mass is at most d_max, at which the bias alone is e, and weights move the variance
+    by at least their slope at 1 - d_max: then it is least as for means
+    (docs/theory/limits.md#variances).
     """
     most = np.minimum(error, 0.5)
     if epsilon <= 0:

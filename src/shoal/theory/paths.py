@@ -42,8 +42,6 @@ def influence(epsilon: float, delta: float, spread: Floats) -> Floats:
     The largest squared correlation of the bit with any function of the outcome,
         (1 - delta) q / (q + 1/(4 sinh^2(epsilon/2))) + delta,
     attained by randomised response that shows the bit openly with probability delta.
-
-    `spread`: q = p (1 - p), the variance of the bit, from above 0 to 1/4, of any shape.
     """
     if epsilon == 0:
         return np.full_like(spread, delta)
@@ -57,9 +55,6 @@ def resistance(n: int, epsilon: float, delta: float, chance: Floats, points: int
     With R(q) the `influence`, at most the integral over p from 0 to b of
     min(n sqrt(R(q)), sqrt(n)) / sqrt(q), q = p (1 - p); with p = sin^2 t the integrand
     2 min(n sqrt(R), sqrt(n)) grows in t, so that right ends give an upper sum.
-
-    `chance`: each a probability b, above 0 to 1/2, of any shape; returns an upper bound for each b,
-    same shape, as a factor of the RMSE.
     """
     end = np.arcsin(np.sqrt(chance))
     angle = end[:, None] * (np.arange(1, points + 1) / points)
@@ -71,8 +66,6 @@ def half_range(order: float, width: float, chance: Floats) -> Floats:
     """How far the mean moves from the middle: v b with v = (b (1 - b))^(-1/order), or width/2.
 
     X = v with probability p <= b, else 0, has a central moment of at most v^order p (1 - p) <= 1.
-
-    `chance`: each a probability b, of any shape.
     """
     reached = chance ** (1 - 1 / order) * (1 - chance) ** (-1 / order)
     # Rounded downwards here: a bias is subtracted from it later.
@@ -110,9 +103,6 @@ def triple_resistance(n: int, epsilon: float, delta: float, chance: Floats) -> F
 
     With c = n (b/2) sqrt(D/(1 - b)), D the `triple_distance`, an upper bound on the integral of
     min(c, sqrt(n b/(1 - s^2))), plus 4 sqrt(2) n sqrt(delta b); at most pi sqrt(n b).
-
-    `chance`: each a probability b, above 0 to 1/2, of any shape; returns an upper bound for each,
-    same shape, as a factor of the RMSE.
     """
     root = np.sqrt(n * chance)
     if epsilon > _MOST_EPSILON:
@@ -125,10 +115,7 @@ def triple_resistance(n: int, epsilon: float, delta: float, chance: Floats) -> F
 
 
 def triple_range(order: float, width: float, chance: Floats) -> Floats:
-    """How far the mean moves from the middle: v b = b^(1 - 1/order), or width/2; 0 beyond its b.
-
-    `chance`: each a probability b, of any shape.
-    """
+    """How far the mean moves from the middle: v b = b^(1 - 1/order), or width/2; 0 beyond its b."""
     moved = np.minimum(chance ** (1 - 1 / order), width / 2) * (1 - 2.0**-45)
     return np.asarray(np.where(chance <= most_chance(order), moved, 0.0))
 

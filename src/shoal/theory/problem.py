@@ -115,10 +115,7 @@ class Setting:
 
 
 def downwards(bound: float) -> float:
-    """A number below a bound, by more than the rounding of NumPy's functions can add to it.
-
-    `bound`: a lower bound, in any unit.
-    """
+    """A number below a bound, by more than the rounding of NumPy's functions can add to it."""
     return bound * (1 - 2.0**-40)
 
 

@@ -28,9 +28,6 @@ def project_l1(vector: Ints, owner: Ints, radius: int) -> Ints:
 
     t is the least whole number >= 0 with sum max(|x| - t, 0) <= radius. With C_j the sum of the j
     largest |x| it is max(0, max_j ceil((C_j - radius)/j)). A vector in the ball is not moved.
-
-    `vector`: whole numbers, shape (memberships,); their absolute values sum to at most 2^61 an
-    owner; `owner`: owner of each, from 0, same shape; `radius`: T, at least 0.
     """
     size = np.abs(vector)
     beyond = norms_l1(size, owner) > radius
@@ -51,10 +48,7 @@ def project_l1(vector: Ints, owner: Ints, radius: int) -> Ints:
 
 
 def norms_l1(size: Ints, owner: Ints) -> Ints:
-    """Sum of each owner's absolute values, exact.
-
-    `size`: absolute values, shape (memberships,); `owner`: owner of each, from 0, same shape.
-    """
+    """Sum of each owner's absolute values, exact."""
     about = np.bincount(owner, size.astype(np.float64))
     if about.max(initial=0.0) > MOST_L1:
         raise OverflowError("a vector whose absolute values sum to more than 2^61")
@@ -68,9 +62,6 @@ def project_l2(vector: Ints, owner: Ints, radius: int) -> Ints:
 
     n is a whole number of at least the norm (`norms_l2`), so that the norm of the result is at most
     the radius, in exact arithmetic. A vector with n <= radius is not moved.
-
-    `vector`: whole numbers, shape (memberships,), with an l2 norm of at most 2^60 an owner;
-    `owner`: owner of each, from 0, same shape; `radius`: T, from 0 to 2^46.
     """
     if not 0 <= radius <= MOST_RADIUS:
         raise OverflowError("a radius beyond 2^46")
@@ -87,11 +78,7 @@ def project_l2(vector: Ints, owner: Ints, radius: int) -> Ints:
 
 
 def norms_l2(size: Ints, owner: Ints) -> Ints:
-    """A whole number for each owner that is at least its l2 norm, and hardly more.
-
-    `size`: absolute values, shape (memberships,), at most 2^28 of an owner; `owner`: owner of each,
-    from 0, same shape.
-    """
+    """A whole number for each owner that is at least its l2 norm, and hardly more."""
     square = np.bincount(owner, size.astype(np.float64) ** 2)
     root = np.ceil(np.sqrt(square) * _OUTWARD)
     if root.max(initial=0.0) > MOST_L2:

@@ -32,9 +32,6 @@ def response_epsilon(keep: Fraction, least: Fraction, delta: Fraction = Fraction
     is at least lambda gamma: P - e^epsilon P' <= k + lambda gamma (1 - e^epsilon), which is at most
     delta for this epsilon (paper 003, Theorem 3.1; docs/theory/trials.md#what-it-costs; erratum
     12).
-
-    `keep`: k = 1 - lambda, from 0 to 1; `least`: lambda gamma, from 0 to 1; returns the privacy
-    loss, never below the exact one.
     """
     _check(keep, least, delta)
     if keep <= delta:
@@ -74,8 +71,6 @@ def replacement_for(epsilon: Fraction, delta: Fraction, floor: Fraction, bits: i
     """The least l of 2^bits with which replacing with probability l/2^bits costs at most epsilon.
 
     lambda >= (1 - delta)/(1 + gamma (e^epsilon - 1)), rounded upwards.
-
-    `floor`: gamma, the least probability of the public distribution, above 0.
     """
     if epsilon < 0 or not 0 < floor <= 1 or not 0 <= delta < 1:
         raise InputError(
@@ -121,11 +116,6 @@ def given_prior(counts: Ints | Floats, prior: Floats, levels: Floats, lam: float
 
     lambda/(1 - lambda) mean (y_i - q1)^2 + lambda/(1 - lambda)^2 v, with q1 and v the mean and the
     variance of the prior (docs/theory/trials.md; paper 003, proof of Proposition A.9).
-
-    `counts`: units of each group on each level, shape (groups, K); any multiple of the shares will
-    do; `prior`: share of each level in the prior, same shape, rows summing to 1; `levels`: the K
-    levels, shape (K,), in the outcome's unit; `lam`: lambda, the probability that an outcome is
-    replaced, below 1.
     """
     mean = prior @ levels
     apart = (levels - mean[..., None]) ** 2
@@ -140,12 +130,6 @@ def with_uniform_prior(mean: Floats, square: Floats, levels: Floats, lam: float)
     (lambda M2 - lambda^2 M1^2)/(1 - lambda)^2 + lambda/(1 - lambda) (square - 2 M1 mean), with M1
     and M2 the means of y and of y^2 over the levels (paper 003, Theorem A.5;
     docs/theory/trials.md#the-uniform-prior).
-
-    `mean`: of the outcomes of each group, of any shape, in their unit, or of a cluster's potential
-    outcomes under an arm: a random part of the cluster has the same mean variance on average;
-    `square`: mean of their squares, same shape, in the squared unit; `levels`: the K levels, shape
-    (K,), in the outcome's unit; `lam`: lambda, the probability that an outcome is replaced, below
-    1.
     """
     # Shifting all levels and outcomes shifts every omega: around the middle little cancels.
     middle = float(levels.mean())
@@ -161,10 +145,6 @@ def with_any_prior(levels: Floats, lam: float, floor: float) -> float:
     outer level further from m. With levels from 0 to U, a = lambda/(1 - lambda) and
     b = a/(1 - lambda) the variance for the outcome 0 is a m^2 + b (e - m^2), concave in m with its
     top at m = U/(2 lambda), as close as the floor lets m come; the outcome U is its mirror image.
-
-    `levels`: the K levels, shape (K,), in the outcome's unit, rising; `lam`: lambda, the
-    probability of a replacement, above 0 and below 1; `floor`: gamma, the least share of a level,
-    at most 1/K.
     """
     width = float(levels[-1] - levels[0])
     one = _furthest(levels - levels[0], width, lam, floor)
@@ -192,9 +172,6 @@ def prior_distance(sizes: Ints, levels: int, floor: float, sigma: float) -> Floa
 
     Replaces what paper 003 prints three times differently in A(x) (erratum 16; proof in
     docs/theory/trials.md). Valid for every histogram, for Laplace noise and for its lattice.
-
-    `sizes`: n, units of each group, of any shape; `levels`: K; `floor`: gamma, the least share of a
-    level, above 0 and at most 1/K.
     """
     most = np.full(np.shape(sizes), 1 - floor)
     if not np.isfinite(sigma):
@@ -223,11 +200,6 @@ def at_most(
     (1/(1 - lambda)^2 - 1) s + lambda/(1 - lambda)^2 U^2 D, or `with_any_prior` if that is less: s
     the variance of the group's outcomes, U the width of the levels and D `prior_distance`. It takes
     the place of paper 003, Theorem 3.5 (erratum 16): there phi_a adds up s, A(x) is the rest.
-
-    `sizes`: units of each group, of any shape; `levels`: the K levels, shape (K,), in the outcome's
-    unit, rising; `lam`: lambda, the probability of a replacement, above 0 and below 1; `floor`:
-    gamma, the least share of a level, above 0 and at most 1/K; `spread`: at least the variance of
-    the outcomes of each group, same shape as sizes; U^2/4, which nothing exceeds, unless given.
     """
     width = float(levels[-1] - levels[0])
     around = np.full(np.shape(sizes), width**2 / 4) if spread is None else spread

@@ -130,8 +130,6 @@ def clip_margin(order: float, bias: Floats) -> Floats:
     """How far beyond the interval of the mean to clip: E(|X - mean| - c)^+ <= bias at size 1.
 
     Paper 004, Lemma B.1.1: c = ((order - 1)^(order - 1)/order^order / bias)^(1/(order - 1)).
-
-    `bias`: budgets, of any shape, as a factor of the moment's size.
     """
     power = order - 1
     constant = power * math.log(power) - order * math.log(order)

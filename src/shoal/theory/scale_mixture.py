@@ -45,9 +45,6 @@ def fit_mixture(
 
     z is eight root mean squares of what the predictions miss, at most the width. 0.3 cells of
     each normal are added, so that none disappears.
-
-    `estimate`: y_g, shape (cells,), in the value's unit; `scale`: b_g of its noise, same shape and
-    unit; `prediction`: of each cell, same shape and unit.
     """
     apart = estimate - prediction
     missed = max(float((apart**2).mean()) ** 0.5, float(scale.min()) * 2.0**-20)
@@ -64,13 +61,10 @@ def fit_mixture(
 
 
 def log_density(apart: Floats, scale: Floats, deviation: Floats, *, normal: bool = False) -> Floats:
-    """Logarithm of the density of a normal variable and the noise together.
+    """Logarithm of the density of a normal variable of deviation t plus noise of scale b.
 
     With s = t/b: e^(s^2/2)/(2b) (e^(-d/b) Phi(d/t - s) + e^(d/b) Phi(-d/t - s)); with normal noise
     that of N(0, t^2 + b^2).
-
-    `apart`: d, any shape, in the value's unit; `scale`: b, of a shape that broadcasts, in the same
-    unit; `deviation`: t, of such a shape too, in the same unit.
     """
     if normal:
         both = np.hypot(deviation, scale)
@@ -89,11 +83,7 @@ def posterior_quantile(
     *,
     normal: bool = False,
 ) -> Floats:
-    """The value that theta stays below with the given posterior probability, by bisection.
-
-    `estimate`: y_g, shape (cells,), in the value's unit; `scale`: b_g, same shape and unit;
-    `prediction`: of each cell, same shape and unit.
-    """
+    """The value that theta stays below with the given posterior probability, by bisection."""
     apart = estimate - prediction
     reach = np.abs(apart) + 40 * np.minimum(scale, mixture.deviation.max())
     low, high = -reach, reach

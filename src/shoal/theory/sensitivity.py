@@ -21,26 +21,15 @@ ROUNDED_MEANS = 1 + 2.0**-27
 
 
 def mean(counts: Ints, totals: Ints) -> Floats:
-    """Sensitivity of a mean to the values of one user: m/n of the width.
-
-    Delta_l = U m_l / n (docs/theory/sensitivity.md); exact, attained when the user's values go from
-    one bound to the other.
-
-    `counts`: records of each user in the cell, shape (memberships,); `totals`: records of that
-    cell, same shape; returns m/n, rounded upwards, same shape, as a part of the width.
-    """
+    """Sensitivity of a mean to the values of one user: m/n of the width, rounded upwards."""
     return np.minimum(1.0, counts / totals * OUTWARD)
 
 
 def whole_steps(sensitivity: Floats, noise_scale: Floats, lattice_bits: int) -> Ints:
     """Most lattice steps one user moves a number rounded to its lattice: ceil(D 2^j / b).
 
-    Rounding to the nearest step is non-decreasing and commutes with whole steps, so two numbers d
-    steps apart are at most ceil(d) apart once rounded.
-
-    `sensitivity`: D, most that the user moves the number, rounded upwards, of any shape and unit;
-    `noise_scale`: b in the same unit and shape; returns whole steps, same shape, never below the
-    exact ceiling.
+    Rounding to the nearest step commutes with whole steps, so two numbers d steps apart are at most
+    ceil(d) apart once rounded.
     """
     # Outward rounding: an exact whole number becomes the next one, which only costs us.
     whole = np.ceil(sensitivity / noise_scale * 2.0**lattice_bits * OUTWARD)

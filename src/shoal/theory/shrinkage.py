@@ -35,9 +35,6 @@ def fit_prior(estimate: Floats, variance: Floats) -> Prior:
     """Moments of the prior from estimates with known error variances, to a fixed point.
 
     w_g = 1/(s_g^2 + t^2), m = sum w y / sum w, t^2 = max(0, sum w^2 ((y - m)^2 - s^2)/sum w^2).
-
-    `estimate`: y_g, shape (cells,), in the value's unit; `variance`: s_g^2, same shape, above 0: of
-    the noise, and of what else is uncertain.
     """
     spread = float(np.var(estimate))
     for _ in range(_ROUNDS):
@@ -58,8 +55,6 @@ def widened(prior: Prior, variance: Floats) -> float:
 
     t^2 + sqrt(2/sum w^2) + 1/sum w with w = 1/(s^2 + t^2): the standard error of t^2, as of a
     variance of normal numbers, and the variance of m.
-
-    `variance`: s_g^2 of the estimates it was fitted to, shape (cells,).
     """
     weight = 1 / (variance + prior.deviation**2)
     error = (2 / float((weight**2).sum())) ** 0.5

@@ -34,10 +34,7 @@ class Shuffled:
 
 
 def least_added(blocks: int, epsilon: float) -> float:
-    """Least delta_1 for which the theorem is proved: 2 exp(-m / (16 e^epsilon)), rounded upwards.
-
-    `blocks`: m, from 1.
-    """
+    """Least delta_1 of the theorem: 2 exp(-m / (16 e^epsilon)), rounded upwards."""
     return 2 * math.exp(-blocks / 16 * math.exp(-epsilon)) * _OUTWARD
 
 
@@ -85,10 +82,7 @@ def shuffled(blocks: int, epsilon: Amount, delta: Amount, added: float) -> Shuff
 
 
 def amplified(blocks: int, epsilon: float, delta: float, added: float) -> tuple[float, float]:
-    """Privacy after shuffling, as in `shuffled`, for numbers that are in range.
-
-    `blocks`: m, from 1; returns epsilon_1 and delta', rounded upwards.
-    """
+    """Privacy after shuffling, as in `shuffled`, for numbers that are in range."""
     ratio = math.exp(-epsilon)
     # Beyond this there is no gain, and the exponential might overflow.
     if epsilon > _MOST_EPSILON + math.log(blocks):

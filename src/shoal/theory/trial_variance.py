@@ -16,9 +16,6 @@ def of_effects(unit: Floats, sizes: Ints) -> Floats:
     """Variance of each arm's effect if the units of a group have independent errors.
 
     sum_c (n_c/n)^2 (v_{a,c}/n_{a,c} + v_{0,c}/n_{0,c}).
-
-    `unit`: v, the mean variance of a unit in each group, shape (clusters, arms), in the squared
-    unit of the outcome; `sizes`: units of each group, shape (clusters, arms).
     """
     means = _weights(sizes)[:, None] ** 2 * unit / sizes
     return np.asarray((means[:, 1:] + means[:, :1]).sum(axis=0))
@@ -30,10 +27,6 @@ def of_assignment(spread: Floats, effect_spread: Floats, sizes: Ints) -> Floats:
     sum_c (n_c/n)^2 [S^2(y_c(a))/n_{a,c} + S^2(y_c(0))/n_{0,c} - S^2(tau_c)/n_c] with S^2 of
     divisor d - 1, over all units of a cluster (paper 003, appendix A.2;
     docs/theory/trials.md#debiased-responses).
-
-    `spread`: S^2 of the cluster's potential outcomes under each arm, shape (clusters, arms), in the
-    squared unit; `effect_spread`: S^2 of y_i(a) - y_i(0), shape (clusters, arms - 1), in the
-    squared unit; `sizes`: units of each group, shape (clusters, arms).
     """
     shared = (_weights(sizes) ** 2 / sizes.sum(axis=1))[:, None] * effect_spread
     return np.asarray(of_effects(spread, sizes) - shared.sum(axis=0))
@@ -44,9 +37,6 @@ def of_noisy_differences(sizes: Ints, width: float, epsilon: float) -> float:
 
     2 sum_c ((n_c/n) D_c/epsilon)^2 with D_c = U/min(n_{0,c}, n_{1,c}). The paper takes max |y| for
     the width U, too small if outcomes have both signs (Proposition A.2, erratum 14).
-
-    `sizes`: units of each group, shape (clusters, 2); `width`: U, from the lowest level to the
-    highest, in the outcome's unit.
     """
     scale = width / sizes.min(axis=1) / epsilon
     return float(2 * ((_weights(sizes) * scale) ** 2).sum())
@@ -57,10 +47,6 @@ def of_noisy_histograms(sizes: Ints, levels: Floats, epsilon: float) -> float:
 
     sum_a sum_c (n_c/n)^2 2 (2/(n_{a,c} epsilon))^2 sum_y y^2. One label moves two shares: the
     paper's scale 1/(n epsilon) is half of what is needed (Proposition A.3, erratum 15).
-
-    `sizes`: units of each group, shape (clusters, 2); `levels`: what the noisy shares are
-    multiplied by, shape (K,), in the outcome's unit. The levels less their mean estimate the same
-    effect, as true shares sum to 1, with the least variance.
     """
     scale = 2 / (sizes * epsilon)
     group = 2 * (_weights(sizes)[:, None] * scale) ** 2

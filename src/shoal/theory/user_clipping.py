@@ -1,8 +1,5 @@
 """Public numbers of the user-clipped mean: how a budget is split, and how heavy users count.
 
-Each user's whole vector of weighed deviations from a private centre is moved into a ball of a
-private radius. What the centre and the radius may cost, how many users should be clipped, and where
-counts are capped, follow from counts alone.
 Source: docs/theory/user-clipped.md, whose sections #parts-of-the-budget, #one-round-or-two,
 #gaussian-noise, #intervals and #weights have the functions in this order.
 """
@@ -57,12 +54,7 @@ class Split:
 
 
 def split(epsilon: float, users: int, cells: int) -> Split | None:
-    """How much of epsilon finds centre and radius; None where too few users would have to say.
-
-    With N = epsilon users: min(0.2, 40/N) for the centre; min(0.25, max(r/(1 + r), 25/N)) with
-    r = sqrt(0.3/cells) for the radius; from ten cells on min(0.06, max(0.03, 2/cells)) for the
-    excess; k as in `clipped_users`, of max(3 cells/epsilon_noise, 10/epsilon_radius).
-    """
+    """How much of epsilon finds centre and radius; None where too few users would have to say."""
     if not epsilon > 0 or users < 1 or cells < 1:
         raise InputError(
             f"epsilon {epsilon:g}, {users} users and {cells} cells", "give numbers above 0"
@@ -88,9 +80,8 @@ def split(epsilon: float, users: int, cells: int) -> Split | None:
 def rounds(epsilon: float, delta: float, users: int, members: int, cells: int) -> int:
     """How many rounds the default has: 2 with a delta and users in very many cells, else 1.
 
-    Two if there is a delta, there are at least 250 cells, N = epsilon users is at least 1000, and
-    normal noise is at least 1.3 times smaller than Laplace noise for a user in the mean number d
-    of cells: sqrt(pi rho d) at least 1.3 times 0.8 epsilon, rho what (0.8 epsilon, delta) pays for.
+    Normal noise must be 1.3 times smaller than Laplace noise for a user in the mean number of
+    cells.
     """
     if not delta or cells < _MANY or epsilon * users < _ENOUGH:
         return 1
@@ -99,29 +90,16 @@ def rounds(epsilon: float, delta: float, users: int, members: int, cells: int) -
 
 
 def clipped_users(wanted: float, users: int, selecting: float, everyone: float) -> int:
-    """How many users should be beyond the radius: k, at least 1.
-
-    min(0.35 users, max(wanted, 10/epsilon_radius)), rounded downwards: a rank that the selection
-    can find. While N = epsilon users is below 1000 at most 0.2 users: a higher rank of few users
-    can miss a whole kind of them.
-    """
+    """How many users should be beyond the radius: a rank that the selection can find."""
     most = (0.35 if everyone >= _ENOUGH else 0.2) * users
     return max(1, math.floor(min(most, max(wanted, 10 / selecting))))
 
 
 def balancing_users(distance: float, cells: int, each: float) -> float:
-    """How many users' clipping weighs as much as Gaussian noise: 3 cells/(e sqrt(each)).
-
-    e = distance sqrt(pi/2) is the loss of Laplace noise of the same mean size. A vector of `each`
-    equal deviations that is shortened by one in l2 is shortened by sqrt(each) in l1.
-    """
+    """How many users' clipping weighs as much as Gaussian noise: 3 cells/(e sqrt(each))."""
     return 3 * cells / (distance * math.sqrt(math.pi / 2 * each))
 
 
 def hidden_radii(ratio: float) -> float:
-    """How many radii a clipped user is taken to hide: 1 + log2(ratio/16)/2, at least 1.
-
-    Values whose bounds lie far beyond the radius may have tails as long. No tail is known to be
-    shorter, so this is a judgement, measured in `shoal bench typical`, and no bound.
-    """
+    """How many radii a clipped user is taken to hide: 1 + log2(ratio/16)/2, at least 1."""
     return max(1.0, 1.0 + math.log2(ratio / _NEAR) / 2)

@@ -21,15 +21,10 @@ _ROUNDED = 1 + 2.0**-20
 
 
 def sensitivity(counts: Ints, totals: Ints) -> Floats:
-    """Sensitivity of a variance to k of its n values: V(k, n) over U^2.
+    """Sensitivity of a variance to k of its n values: V(k, n) over U^2, rounded upwards.
 
-    V(k, n) = k (n - k) / n^2 if n > 2k, else 1/4 (n even) or 1/4 (1 - 1/n^2) (n odd). All three
-    are j (n - j) / n^2 with j = min(k, floor(n/2)): the values split between the two bounds as
-    evenly as k of them can make it. Exact (docs/theory/variance.md#whole-records; erratum 3).
-
-    `counts`: k, records of each user in the cell, shape (memberships,); at most n; `totals`: n,
-    records of that cell, same shape; at least 1; returns V, rounded upwards, same shape, as a part
-    of U^2. Non-decreasing in k.
+    j (n - j) / n^2 with j = min(k, floor(n/2)): the values split between the two bounds as evenly
+    as k of them can make it. Exact (docs/theory/variance.md#whole-records; erratum 3).
     """
     moved = np.minimum(counts, totals // 2)
     split = moved / totals * ((totals - moved) / totals)
@@ -37,14 +32,9 @@ def sensitivity(counts: Ints, totals: Ints) -> Floats:
 
 
 def bias(dropped: Ints, totals: Ints) -> Floats:
-    """Bias of the variance of the kept records: V(q, n) over U^2, 0 if none is dropped.
+    """Bias of the variance of the kept records: V(q, n) over U^2, rounded upwards, q those dropped.
 
-    Exact over all data sets: the product q (n - q) / n^2 holds if n > 2q, with q the records
-    dropped, not kept (docs/theory/variance.md#whole-records; erratum 1).
-
-    `dropped`: q, records left out of each cell, shape (cells,); fewer than n; `totals`: n, records
-    of each cell, same shape; returns largest difference of the two variances, rounded upwards, same
-    shape, as a part of U^2.
+    Exact over all data sets (docs/theory/variance.md#whole-records; erratum 1).
     """
     return sensitivity(dropped, totals)
 
@@ -52,16 +42,9 @@ def bias(dropped: Ints, totals: Ints) -> Floats:
 def mass_sensitivity(part: Floats, kept: Floats) -> Floats:
     """Sensitivity, over U^2/4, of a variance in which a user's values have mass w of W <= 1.
 
-    The missing mass 1 - W lies in the middle of the bounds. With y in [-1/2, 1/2] the variance is
-    sum w s2 - (sum w s1)^2; a user moves it by at most
-        w (1 - 2w + W)^2 / (4 (1 - w))            if W >= 2w,
-        w/4 + (W - w)^2 / (4 (1 - w))             else (W/4 if it is alone),
-    which is w (1 - w), or 1/4 from w = 1/2 on, if nothing is missing. Proof and brute force:
-    docs/theory/variance.md.
-
-    `part`: w of each member, in 0..1, shape (members,); `kept`: W of its cell, same shape, at least
-    w, as a part of the whole; returns as a part of U^2/4, same shape, rounded upwards: also against
-    means of users kept with 30 bits.
+    Rounded upwards. The missing mass 1 - W lies in the middle of the bounds; a user moves sum w s2
+    - (sum w s1)^2 by at most w (1 - 2w + W)^2/(4 (1 - w)) if W >= 2w, else w/4 + (W - w)^2/(4 (1 -
+    w)), or W/4 if it is alone (docs/theory/variance.md).
     """
     rest = np.maximum(1 - part, 2.0**-60)
     others = np.maximum(kept - part, 0.0)
@@ -75,8 +58,6 @@ def mass_slope(part: Floats, kept: Floats) -> Floats:
 
     (1 - 2w + W)^2/(1 - w), or 1 + (W - w)^2/(w (1 - w)) if W < 2w: falls with w, grows with W, is
     at least 1, and rounded downwards.
-
-    `part`: w above 0, shape (members,); `kept`: W, same shape, at least w, as a part of the whole.
     """
     rest = np.maximum(1 - part, 2.0**-60)
     others = np.maximum(kept - part, 0.0)
@@ -86,16 +67,10 @@ def mass_slope(part: Floats, kept: Floats) -> Floats:
 
 
 def mass_bias(missing: Floats, distance: Floats) -> Floats:
-    """Bias, over U^2/4, of the variance of reweighted values.
+    """Bias, over U^2/4, of the variance of reweighted values, rounded upwards.
 
-    If mass d is missing and no weight exceeds its share, the variance with the missing mass in the
-    middle, plus d (1 - d)/4, is off by at most d (1 - d)/2, or 1/8 from d = 1/2 on. If weights sum
-    to 1 and differ from the shares by a mass d, by at most V(d) = d (1 - d), or 1/4
-    (docs/theory/variance.md#weighted-users-and-missing-mass).
-
-    `missing`: 1 - W of each cell, shape (cells,), as a part of the whole; `distance`: mass by which
-    weights, with the missing mass, and shares differ; same shape; returns as a part of U^2/4, same
-    shape, rounded upwards.
+    At most d (1 - d)/2 where mass d is missing, or 1/8 from d = 1/2 on; where weights differ from
+    the shares by a mass d, V(d) (docs/theory/variance.md#weighted-users-and-missing-mass).
     """
     moved = np.minimum(distance, 0.5)
     whole = 4 * moved * (1 - moved)
@@ -105,14 +80,8 @@ def mass_bias(missing: Floats, distance: Floats) -> Floats:
 def joint_loss(mean_scale: Floats | float, square_scale: Floats | float) -> Floats:
     """Privacy loss of a user who has all records of a cell; a share v loses v times it.
 
-    J = 1/b1 if b2 >= b1 (the second moment costs nothing), else (1 + b2/b1)^2 / (4 b2): the
-    largest |dx|/b1 + |dz|/b2 between two points of the convex hull of {(y, y^2)}, where one
-    user's means of y and y^2 lie. Exact for independent Laplace noise of scales b1 and b2
-    (docs/theory/variance.md#mean-and-second-moment-together, with h = 1/2).
-
-    `mean_scale`: b1 over U, above 0, of any shape; noise on the mean of y; `square_scale`: b2 over
-    U^2, above 0, same shape; noise on the mean of y^2; returns the loss J, rounded upwards, same
-    shape.
+    J = 1/b1 if b2 >= b1, else (1 + b2/b1)^2 / (4 b2), rounded upwards, with b1 over U and b2 over
+    U^2 (docs/theory/variance.md#mean-and-second-moment-together).
     """
     first = np.asarray(mean_scale, dtype=np.float64)
     second = np.asarray(square_scale, dtype=np.float64)
@@ -125,12 +94,8 @@ def joint_loss(mean_scale: Floats | float, square_scale: Floats | float) -> Floa
 def joint_error(mean_scale: Floats | float, square_scale: Floats | float) -> Floats:
     """Bound on E|Var^ - Var| over U^2 of Var^ = S2^ - S1^^2 + 2 b1^2, over all data sets.
 
-    E <= b2 + b1 + 4 (1 + sqrt 2) e^(-sqrt 2) b1^2: the noise of the second moment, the noise of
-    the mean times twice a mean of at most 1/2, and the squared noise of the mean about its
-    expectation (docs/theory/variance.md#mean-and-second-moment-together, with h = 1/2). Var^ is
-    unbiased.
-
-    `mean_scale`: b1 over U, of any shape; `square_scale`: b2 over U^2, same shape.
+    E <= b2 + b1 + 4 (1 + sqrt 2) e^(-sqrt 2) b1^2
+    (docs/theory/variance.md#mean-and-second-moment-together).
     """
     first = np.asarray(mean_scale, dtype=np.float64)
     return np.asarray(square_scale + first + SQUARE_NOISE * first**2)

@@ -2,14 +2,7 @@
 
 Primal variables are x = 1/b of each cell, y = w/b and z = v x - y of each membership, the slack r
 of each user and the loss t; dual ones alpha of each cell, lam of each user, mu and sigma of each
-membership (of z >= 0 and y >= 0):
-
-    sum_l y/2 - (1/2 - E) x = 1      sum_g c y + r = t      z + y = v x
-    mu - sigma + c lam = alpha/2     sum_l v mu = (1/2 - E) alpha     sum lam = 1
-    z mu = y sigma = r lam = 0 at the optimum.
-
-Memberships and users are eliminated; a dense system in x, alpha and t is left
-(docs/theory/optimal.md#the-linear-program).
+membership (of z >= 0 and y >= 0); see docs/theory/optimal.md#the-linear-program.
 """
 
 from __future__ import annotations
@@ -169,10 +162,7 @@ def solve(program: Program, tolerance: float = 1e-3, seconds: float = math.inf) 
 
 
 def _step(newton: Newton) -> tuple[Point, tuple[float, float]]:
-    """Returns the step towards products of a common, smaller size, and how far it goes.
-
-    Mehrotra's step is corrected as long as a balance of the products makes it longer (Gondzio).
-    """
+    """The step towards products of a common, smaller size, and its lengths (Mehrotra, Gondzio)."""
     at, now = newton.at, newton.at.products()
     count = sum(map(len, now))
     mean = sum(float(each.sum()) for each in now) / count

@@ -1,8 +1,6 @@
 """Optimal plans: weights of all users in all cells, the noise, and dual variables that prove them.
 
-Errors of the cells are s e_g with given targets e_g. Weights come from linear programs; noise, loss
-and the factor s follow from them by the true formulas, and the proof from the dual variables
-(docs/theory/optimal.md#targets-and-the-factor-s).
+Errors of the cells are s e_g with given targets (docs/theory/optimal.md#targets-and-the-factor-s).
 """
 
 from dataclasses import dataclass, replace
@@ -66,10 +64,7 @@ class _Search:
 
     @cached_property
     def selecting(self) -> float:
-        """Part of the loss for a private range, as if weights were capped in every cell.
-
-        In full a heavy user would leave everybody else too few votes to find a range.
-        """
+        """Part of the loss for a private range, as if weights were capped in every cell."""
         task = self.task
         if not task.method.selects:
             return 0.0

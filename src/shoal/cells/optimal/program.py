@@ -15,12 +15,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal.cells.request import MIDPOINT_ERROR
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from shoal.cells.weights import Floats, Ints
 
 _ULP = 2.0**-52
 # Above so many cells, or pairs of cells that share a user, a program takes more than minutes.
@@ -132,11 +129,10 @@ def loss_of(program: Program, weight: Floats, noise: Floats) -> float:
 
 
 def dual_bound(program: Program, duals: Floats) -> float:
-    """Returns a loss that no plan beats, whatever the dual variables: (1/P) sum_g 2 tau_g.
+    """A loss that no plan beats, (1/P) sum_g 2 tau_g (docs/theory/optimal.md#the-dual-bound).
 
-    tau_g is the least, over prefixes of the cell's users by rising price p = dual cost, of
-    sum p v/(2E - 1 + sum v) where that is above 0. That sum v (tau - p)^+ <= tau (1 - 2E), which is
-    what proves a tau, is then checked (docs/theory/optimal.md#the-dual-bound).
+    tau_g is the least, over prefixes of the cell's users by rising price, of sum p v/(2E - 1 + sum
+    v); what proves it is then checked.
     """
     duals = np.maximum(duals, 0.0)
     largest = float(duals.max(initial=0.0))

@@ -27,11 +27,7 @@ _LEAST, _INSIDE, _WITHIN = 1e-9, 0.1, 0.02
 
 
 class Factor(NamedTuple):
-    """The least s at which a plan costs what it may, what no plan can beat, and the plan.
-
-    No plan has errors of at most s E_g for any s below `lower_bound`, as the solution's dual
-    variables prove.
-    """
+    """The least s at which a plan costs what it may, the proved least of any plan, and the plan."""
 
     factor: float
     lower_bound: float
@@ -41,12 +37,7 @@ class Factor(NamedTuple):
 def least_factor(
     program: Program, epsilon: float, tolerance: float = 0.004, seconds: float = math.inf
 ) -> Factor:
-    """Returns the least s at which errors of s E_g cost at most epsilon.
-
-    The loss L(s) is nearly a power of s, so that a line through the logarithms of the nearest
-    programs on both sides meets epsilon soon. Weights prove an s that suffices, dual variables one
-    that does not.
-    """
+    """The least s at which errors of s E_g cost at most epsilon: L(s) is nearly a power of s."""
     # Every cell is free here.
     high, low = MIDPOINT_ERROR / float(program.target.min()) * (1 + 2.0**-50), 0.0
     weight, duals = np.zeros(len(program.share)), np.zeros(program.n_users)
@@ -104,10 +95,7 @@ class _Line:
 def _crossing(
     loss: Callable[[float], float], epsilon: float, low: float, high: float, fine: float
 ) -> tuple[float, float]:
-    """Returns neighbours in [low, high] between which a falling loss passes epsilon.
-
-    By turns by the middle, which never stalls, and a straight line between logarithms.
-    """
+    """Neighbours in [low, high] between which a falling loss passes epsilon."""
     of_high = loss(high)
     if of_high > epsilon:
         return high, high

@@ -1,9 +1,7 @@
 """Programs above and below the errors of plans that release a variance, and what none can beat.
 
-The error of a cell is the sum over its statistics of bias and noise over their ranges. For linear
-statistics alone the least loss is a linear program; a variance adds a bias 2 d (1 - d), concave in
-the missing mass d, and a sensitivity that depends on it. A chord below the one and the least slope
-of the other bound every plan from below (docs/theory/optimal.md#variances).
+A variance has a concave bias 2 d (1 - d): a chord below it and the least slope of its sensitivity
+bound every plan from below (docs/theory/optimal.md#variances).
 """
 
 from __future__ import annotations
@@ -31,11 +29,7 @@ JOINT_COST = (1 + _RATIO) ** 2 / (4 * _RATIO) * (5 + 4 * _RATIO) * (1 - 2.0**-50
 
 @dataclass(frozen=True, eq=False)
 class StatisticPrograms:
-    """Linear programs of cells whose statistics together may have the errors `program.target`.
-
-    `linear` counts linear statistics; with `varies` there is a variance, too, which `joint` may
-    release together with the mean.
-    """
+    """Programs of cells with so many `linear` statistics and, if `varies`, a variance."""
 
     program: Program
     linear: int
@@ -59,11 +53,7 @@ class StatisticPrograms:
         return self._with_slope(self.program.target, self.linear / 2 + chord, missing)
 
     def tangent(self, missing: Floats, factor: float) -> Program:
-        """Returns the program of factor times the errors, above the true bias, which is concave.
-
-        It touches the bias at these missing masses, so that its plan loses no more than one that
-        misses them, but for what sensitivities change with the masses.
-        """
+        """The program of factor times the errors, above the concave bias at these masses."""
         near = np.minimum(missing, _STEEPEST) * self.varies
         slope = self.linear / 2 + 2 * (1 - 2 * near) * self.varies
         error = np.maximum(factor * self.program.target - 2 * near**2, _LEAST * self.program.target)
@@ -93,11 +83,7 @@ class StatisticPrograms:
         return low
 
     def _cost(self, part: Floats, kept: Floats) -> Floats:
-        """Returns losses at weight 1 and scales that add up to 1, shared with the least loss.
-
-        By Cauchy-Schwarz that is (sum of roots of the slopes)^2; the slope of the variance is its
-        sensitivity over the weight, and with the mean together it is `JOINT_COST`.
-        """
+        """Losses at weight 1, and scales that add up to 1, of the least loss (Cauchy-Schwarz)."""
         if not self.varies:
             return np.full(len(part), self.linear**2.0)
         alone = np.where(part > 0, variance.mass_slope(part, kept), 1.0)
@@ -133,11 +119,7 @@ def largest_factor(weighted: WeightedPlan, scale: Floats) -> float:
 def gap(
     numbers: ReleasedStatistics, targets: Floats, duals: Floats, scale: Floats, loss: float
 ) -> float:
-    """Returns how far a plan's factor can be above the best one's, at the loss of its noise.
-
-    0.01 means that no plan which weighs users, adds Laplace noise and loses as much has errors
-    below the plan's over 1.01 in all cells.
-    """
+    """How far a plan's factor can be above the best one's, at the loss of its noise."""
     weights = numbers.weights
     own, share = largest_factor(WeightedPlan(numbers, targets), scale), weights.share
     users = weights.counts.n_users

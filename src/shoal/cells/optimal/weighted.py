@@ -17,10 +17,7 @@ _BISECTIONS = 60
 
 @dataclass(frozen=True, eq=False)
 class WeightedPlan:
-    """Weights that were chosen, with all that follows from them at given errors of the cells.
-
-    `targets` are these errors over their ranges up to a factor, shape (cells,).
-    """
+    """Chosen weights, and all that follows at errors in proportion to `targets`, shape (cells,)."""
 
     numbers: ReleasedStatistics
     targets: Floats

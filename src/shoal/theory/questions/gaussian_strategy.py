@@ -1,8 +1,8 @@
 """The Gaussian noise of many questions with the least total variance, and its certificate.
 
 Noise with covariance Sigma/(2 rho) is rho-zCDP iff v_i' Sigma^-1 v_i <= 1 for the sensitivity
-vectors v_i of all units.
-Source: docs/theory/questions.md#gaussian-noise.
+vectors v_i of all units, the columns of V, shape (questions, units)
+(docs/theory/questions.md#gaussian-noise).
 """
 
 from dataclasses import dataclass
@@ -65,9 +65,6 @@ def least_covariance(vectors: Floats, *, tolerance: float = 5e-5) -> GaussianStr
     tr(M^(1/2)) M^(1/2) there. Each step multiplies p_i by v_i' M^(-1/2) v_i/tr M^(1/2), until the
     largest of these is 1 + tolerance. What roundings and the shortest directions leave over has
     noise of each question by itself, so no direction that a unit moves is without noise.
-
-    `vectors`: V in units of the targets, shape (questions, units); questions may depend on one
-    another.
     """
     tolerance = checks.number(tolerance, "tolerance", least=1e-9, most=1, example=1e-4)
     vectors = _sized(vectors)
@@ -101,9 +98,6 @@ def _covered(root: Floats, along: Floats, vectors: Floats) -> Floats:
 
     For v = F z + r and a diagonal E, v' (F F' + E)^-1 v <= |z|^2 + r' E^-1 r: r is what roundings
     and short directions leave over, and E is noise of each question by itself for that.
-
-    `root`: F in units of the targets, shape (questions, r); `along`: z without a unit, shape (r,
-    units); `vectors`: V in units of the targets, shape (questions, units).
     """
     questions = len(vectors)
     most = float(np.einsum("ij,ij->j", along, along).max())
@@ -140,9 +134,6 @@ def dual_bound(vectors: Floats, unit_weights: Floats) -> float:
     """(tr M(p)^(1/2))^2: no feasible covariance has a smaller trace, whatever the weights p.
 
     It is (|V diag(p)^(1/2)|_*)^2, the squared sum of singular values, rounded downwards.
-
-    `vectors`: V in units of the targets, shape (questions, units); `unit_weights`: p, parts of 1,
-    not below 0, shape (units,); divided by their sum.
     """
     vectors = check_rows(vectors)
     weights = np.asarray(unit_weights, dtype=np.float64)
@@ -156,12 +147,8 @@ def dual_bound(vectors: Floats, unit_weights: Floats) -> float:
 def independent(vectors: Floats) -> tuple[Floats, Floats]:
     """Vectors in a basis of the space that they fill, where questions depend on one another.
 
-    What depends on what is looked for with all questions at one size: a small question is no
-    smaller part of the space than a large one.
-
-    Source: docs/theory/questions.md#laplace-noise.
-
-    `vectors`: V in units of the targets, shape (questions, units).
+    What depends on what is looked for with all questions at one size
+    (docs/theory/questions.md#laplace-noise).
     """
     vectors = _sized(vectors)
     even = vectors / np.abs(vectors).max(axis=1, keepdims=True)

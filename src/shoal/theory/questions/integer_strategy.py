@@ -64,10 +64,6 @@ def integer_strategy(
 
     a_ki is 2^40 A_ki/max_i|A_ki|, rounded; number k has Laplace noise of scale U max_i sum_k|A_ki|/
     epsilon in the unit of A y, widened by the least that brings the exact loss under epsilon.
-
-    `rows`: A, in 1 over the unit of what is released, shape (numbers, units); `width`: U, in the
-    outcome's unit; `bits`: j, from 20 to 36: rounding to steps costs each number at most 2^-j of
-    loss.
     """
     rows = check_rows(rows)
     width = checks.number(width, "width", above=0)
@@ -95,11 +91,7 @@ def integer_strategy(
 
 
 def unit_steps(rows: Whole, steps: Whole) -> Whole:
-    """How many steps each unit moves all numbers by, at most: sum_k ceil(|a_ki| 2^20/step_k).
-
-    `rows`: a, whole numbers of at most 2^40, shape (numbers, units); `steps`: of each number, at
-    least 1, shape (numbers,).
-    """
+    """How many steps each unit moves all numbers by, at most: sum_k ceil(|a_ki| 2^20/step_k)."""
     rows, steps = _whole(rows, steps)
     moved = -((-np.abs(rows) * TICKS) // steps[:, None])
     if float(moved.sum(axis=0, dtype=np.float64).max()) > _MOST_STEP:
@@ -108,20 +100,12 @@ def unit_steps(rows: Whole, steps: Whole) -> Whole:
 
 
 def exact_loss(rows: Whole, steps: Whole, bits: int) -> Fraction:
-    """The exact loss of the unit that loses most: max_i of its steps over 2^j.
-
-    `rows`: a, whole numbers, shape (numbers, units); `steps`: of each number, shape (numbers,).
-    """
+    """The exact loss of the unit that loses most: max_i of its steps over 2^j."""
     return Fraction(int(unit_steps(rows, steps).max()), 2**bits)
 
 
 def answers(rows: Whole, steps: Whole, ticks: Whole) -> list[int]:
-    """The numbers before noise, in steps: sum_i a_ki t_i over step_k, rounded downwards, exact.
-
-    `rows`: a, whole numbers of at most 2^40, shape (numbers, units); at most 2^20 units; `steps`:
-    of each number, shape (numbers,); `ticks`: t, private, whole numbers from the middle, clipped to
-    -2^19..2^19, shape (units,).
-    """
+    """The numbers before noise, in steps: sum_i a_ki t_i over step_k, rounded downwards, exact."""
     rows, steps = _whole(rows, steps)
     ticks = np.asarray(ticks, np.int64)
     # Clipped without a word: whether an outcome lies outside is private.
@@ -148,19 +132,12 @@ def moment_step(rows: Whole, steps: Whole) -> int:
     """The least step of second moments that are free: 2^40/E, rounded upwards.
 
     E is the most that a unit moves the linear numbers by, in steps.
-
-    `rows`: a, whole numbers of at most 2^40, shape (numbers, units); `steps`: of each number, at
-    least 1, shape (numbers,).
     """
     return -(-(TICKS**2) // int(unit_steps(rows, steps).max()))
 
 
 def loss_with_moments(rows: Whole, steps: Whole, step: int, bits: int) -> Fraction:
-    """What no unit loses more than by K linear numbers and second moments: (E + K)/2^j.
-
-    `rows`: a, whole numbers of at most 2^40, shape (numbers, units); `steps`: of each number, at
-    least 1, shape (numbers,).
-    """
+    """What no unit loses more than by K linear numbers and second moments: (E + K)/2^j."""
     step = checks.whole(step, "step", least=1)
     bits = checks.whole(bits, "bits", least=1, most=60)
     most = int(unit_steps(rows, steps).max())
@@ -170,12 +147,7 @@ def loss_with_moments(rows: Whole, steps: Whole, step: int, bits: int) -> Fracti
 
 
 def second_moments(group: Whole, ticks: Whole, step: int) -> list[int]:
-    """The second moments before noise, in steps: sum of t_i^2 over step, rounded downwards.
-
-    `group`: of each unit, codes from 0, shape (units,); at most 2^20 units; `ticks`: t, private,
-    whole numbers from the middle, clipped to -2^19..2^19, same shape; `step`: a whole number of
-    squared ticks.
-    """
+    """The second moments before noise, in steps: sum of t_i^2 over step, rounded downwards."""
     group = np.asarray(group, np.int64)
     step = checks.whole(step, "step", least=1)
     if not 0 < len(group) <= _MOST_UNITS or int(group.min()) < 0:
@@ -253,10 +225,7 @@ class IntegerForm:
         return np.asarray((-(-self.moves // self.step))[self.kind])
 
     def value(self, ticks: Whole) -> int:
-        """V before noise, in steps, rounded downwards: exact.
-
-        `ticks`: t, private, whole numbers from the middle, clipped to -2^19..2^19, shape (units,).
-        """
+        """V before noise, in steps, rounded downwards: exact."""
         # Clipped without a word: whether an outcome lies outside is private.
         ticks = np.clip(ticks, -TICKS // 2, TICKS // 2)
         sums = np.zeros(self.factor.shape[1], dtype=np.int64)
@@ -279,10 +248,7 @@ class IntegerForm:
 
 
 def bits_for(rows: int, units: int) -> int:
-    """The size of the whole numbers of B: with so many bits all sums are exact.
-
-    `rows`: of B; `units`: columns of B.
-    """
+    """The size of the whole numbers of B: with so many bits all sums are exact."""
     found = min(
         _MOST_BITS, (_SUM_BITS - _log(rows) - _log(units)) // 2, (_FLOAT_BITS - _log(rows)) // 2
     )
@@ -294,11 +260,7 @@ def bits_for(rows: int, units: int) -> int:
 
 
 def integer_form(factor: Floats, limits: Floats | None = None) -> tuple[IntegerForm, float]:
-    """A factor in whole numbers, in steps of 2^40 squared ticks, and what 1 of them is worth.
-
-    `factor`: B, without a unit, shape (rows, units); `limits`: of each row, in parts of the range,
-    shape (rows,); None for none.
-    """
+    """A factor in whole numbers, in steps of 2^40 squared ticks, and what 1 of them is worth."""
     most = float(np.abs(factor).max())
     if not most > 0:
         raise InputError("a variance that is always 0", "ask another question")
@@ -317,11 +279,7 @@ def integer_form(factor: Floats, limits: Floats | None = None) -> tuple[IntegerF
 
 
 def loss_with_forms(rows: Whole, steps: Whole, forms: Sequence[IntegerForm], bits: int) -> Fraction:
-    """The exact loss of the unit that loses most by linear numbers and forms, over 2^j.
-
-    `rows`: a, whole numbers of at most 2^40, shape (numbers, units); `steps`: of each number, at
-    least 1, shape (numbers,).
-    """
+    """The exact loss of the unit that loses most by linear numbers and forms, over 2^j."""
     moved = [unit_steps(rows, steps), *(each.unit_steps() for each in forms)]
     if any(len(each) != len(moved[0]) for each in moved):
         raise _unusable()

@@ -1,8 +1,8 @@
 """Laplace noise of many questions: which sums of them are released.
 
 What is released is z = T W y + Laplace(1/eps) in each coordinate, with |T v_i|_1 <= 1 for the
-sensitivity vectors v_i of all units; answers are their least squares estimates. T is public.
-Source: docs/theory/questions.md#laplace-noise.
+sensitivity vectors v_i of all units, the columns of V, shape (questions, units); answers are their
+least squares estimates (docs/theory/questions.md#laplace-noise).
 """
 
 from collections.abc import Iterator
@@ -96,8 +96,6 @@ def diagonal_strategy(vectors: Floats, *, tolerance: float = 1e-4) -> DiagonalSt
     For weights lambda of units and a = |V| lambda the sum is at least (sum a_k^(2/3))^3, attained
     by t_k = a_k^(-1/3)/sum_j a_j^(2/3) if no unit is beyond 1. Each step multiplies lambda_i by
     unit i's loss.
-
-    `vectors`: V in units of the targets, shape (questions, units).
     """
     tolerance = checks.number(tolerance, "tolerance", least=1e-9, most=1, example=1e-4)
     size = np.abs(check_rows(vectors))
@@ -121,13 +119,9 @@ def diagonal_strategy(vectors: Floats, *, tolerance: float = 1e-4) -> DiagonalSt
 def laplace_strategy(vectors: Floats) -> LaplaceStrategy:
     """Sums of questions whose Laplace noise has a small total variance tr(R R'), R = T^+.
 
-    L-BFGS on log tr((T'T)^-1) + 2 log max|T v_i|_1 with p-norms for the maximum, from the best
-    diagonal and from three rotations of the Gaussian strategy with a fixed seed; the least that was
-    met is taken, the diagonal itself and the even split among them. It is no global minimum: the
-    bound says how far it may be off.
-
-    `vectors`: V in units of the targets, shape (questions, units); questions may depend on one
-    another.
+    L-BFGS on log tr((T'T)^-1) + 2 log max|T v_i|_1 with p-norms, from the best diagonal and three
+    rotations of the Gaussian strategy; the least that was met is no global minimum, and has a
+    bound.
     """
     basis, inside = independent(vectors)
     diagonal = diagonal_strategy(vectors)

@@ -59,10 +59,6 @@ def half_width(
     Where the noise of V^ is a sum of several Laplace variables, b2 is the root of the sum of their
     squared scales: the factors hold for one of them, for several, and for their normal limit. The
     noise of the estimate is one Laplace variable.
-
-    `variance`: V^, released variances in the squared unit of the estimate, shape (numbers,);
-    `scale`: b1, in the unit of the estimate; `variance_scale`: b2, in its squared unit;
-    `inflation`: f, such as (t quantile/normal quantile)^2 for degrees of freedom: a factor.
     """
     variance = np.asarray(variance, np.float64)
     scale = checks.number(scale, "scale", least=0)
@@ -76,10 +72,7 @@ def half_width(
 
 
 def quantile(confidence: float, variance: Floats, scale: float) -> Floats:
-    """The x with P[|X| <= x] = confidence for X = normal(V) + Laplace(b), by bisection.
-
-    `variance`: V, from 0, in squared units of b, shape (numbers,); `scale`: b, from 0, in any unit.
-    """
+    """The x with P[|X| <= x] = confidence for X = normal(V) + Laplace(b), by bisection."""
     confidence = checks.check_confidence(confidence)
     variance = np.asarray(variance, np.float64)
     scale = checks.number(scale, "scale", least=0)
@@ -100,9 +93,6 @@ def tail(distance: Floats, variance: Floats, scale: float) -> Floats:
     With s^2 = V, z = x/s and k = s/b it is 2 Phi(-z) + e^(k^2/2 - zk) Phi(z - k)
     - e^(k^2/2 + zk) Phi(-z - k), with scaled complementary error functions where exponents are
     large.
-
-    `distance`: x, from 0, in the unit of b, shape (numbers,); `variance`: V, from 0, in squared
-    units of b, same shape; `scale`: b, from 0, in any unit.
     """
     from scipy.special import erfcx, ndtr
 

@@ -20,9 +20,6 @@ def precision_shares(sizes: Ints, ratio: float, epsilon: float) -> Floats:
     1/h_c = 1/n_{c,1} + 1/n_{c,0}, m_c = min(n_{c,1}, n_{c,0}) and r = U/sigma: omega_c is
     proportional to min(h_c, t m_c), where t solves sum m_c (1 - t m_c/h_c)^+ = 2 (r/eps)^2 t. The
     left side is linear between the sorted h_c/m_c, so that t is found exactly.
-
-    `sizes`: units of the two arms in each cluster, shape (clusters, 2), at least 1 each; `ratio`:
-    r, width of the range over the residual deviation, without a unit.
     """
     sizes = np.asarray(sizes, np.int64)
     if not len(sizes) or int(sizes.min()) < 1:
@@ -48,8 +45,6 @@ def distance(shares: Floats, units: Ints) -> float:
 
     If effects of clusters lie within an interval of width D, the weighed effect is at most D times
     this from the average over the units.
-
-    `shares`: omega, parts of 1, shape (clusters,); `units`: n_c, units of each cluster, same shape.
     """
     shares = np.asarray(shares, np.float64)
     units = np.asarray(units, np.int64)

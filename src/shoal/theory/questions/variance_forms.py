@@ -21,9 +21,6 @@ def neyman(weights: Floats, cell: Codes) -> Floats:
 
     Within a cell of n units and weight w its block is w^2 n/(n - 1) (I - 11'/n): |Q_ii| = S_i =
     w_i^2, so that its sensitivity is U^2 max w_i^2.
-
-    `weights`: of the effect, without a unit, equal within each cell, shape (units,); `cell`:
-    cluster and arm of each unit as one code from 0, same shape.
     """
     weights, cell = _weighed(weights, cell)
     units = np.bincount(cell)
@@ -46,9 +43,6 @@ def matched_pairs(weights: Floats, pair: Codes) -> Floats:
 
     D_p = P sum of w_i y_i over the pair; their mean D is the effect, with P - 1 degrees. For single
     units |Q_ii| = 1/P^2 and S_i = 3/P^2.
-
-    `weights`: of the effect, without a unit, with a sum of 0 in each pair, shape (units,); `pair`:
-    pair of each unit, codes from 0, same shape.
     """
     weights, pair = _weighed(weights, pair)
     pairs = int(pair.max()) + 1
@@ -71,10 +65,6 @@ def cr2(design: Floats, cluster: Codes, weights: Floats) -> Floats:
     B_g = w_g' (I - H_gg)^(-1/2) (I - H)_g with H = X (X'X)^-1 X' and the symmetric root of the
     generalised inverse: sum_g (w_g' A_g e_g)^2 of the residuals e. Unbiased where outcomes are
     independent with one variance (Bell and McCaffrey 2002; Pustejovsky and Tipton 2018).
-
-    `design`: X, public regressors with dummies of strata, shape (units, columns); `cluster`: group
-    of each unit, codes from 0, shape (units,); `weights`: w, a row of `regression` for X, in units
-    of 1 over the column's, shape (units,).
     """
     weights, cluster = _weighed(weights, cluster)
     design = np.asarray(design, np.float64)
@@ -95,10 +85,7 @@ def cr2(design: Floats, cluster: Codes, weights: Floats) -> Floats:
 
 
 def degrees_of_freedom(factor: Floats) -> float:
-    """Bell and McCaffrey's degrees of V = |B y|^2: (sum lambda)^2/sum lambda^2 of B B'.
-
-    `factor`: B, without a unit, shape (groups, units).
-    """
+    """Bell and McCaffrey's degrees of V = |B y|^2: (sum lambda)^2/sum lambda^2 of B B'."""
     product = factor @ factor.T
     square = float((product**2).sum())
     if not square > 0:

@@ -27,10 +27,6 @@ def effect(arm: Codes, cluster: Codes, *, shares: Floats | None = None) -> Float
 
     w_i = omega_c/n_{c,1} in arm 1, -omega_c/n_{c,0} in arm 0, and 0 in other arms. Unless given,
     omega_c = n_c/n with all arms: the average effect on the units.
-
-    `arm`: arm of each unit, 0 for control and 1 for treated, shape (units,); `cluster`: cluster of
-    each unit, codes from 0, same shape; `shares`: omega, parts of the whole, shape (clusters,);
-    none below 0.
     """
     sizes = cell_sizes(arm, cluster)
     if shares is None:
@@ -42,10 +38,7 @@ def effect(arm: Codes, cluster: Codes, *, shares: Floats | None = None) -> Float
 
 
 def arm_means(arm: Codes) -> Floats:
-    """Weights of the plain mean of each arm: 1/n_a for its units.
-
-    `arm`: arm of each unit, codes from 0, shape (units,).
-    """
+    """Weights of the plain mean of each arm: 1/n_a for its units."""
     arm = _codes(arm, "arm")
     units = np.bincount(arm)
     if not units.all():
@@ -60,9 +53,6 @@ def effects_by(arm: Codes, cluster: Codes, group: Codes) -> Floats:
 
     With the group's own cluster codes it is the effect in each cluster; a difference of two rows is
     a difference of effects.
-
-    `arm`: arm of each unit, 0 for control and 1 for treated, shape (units,); `cluster`: cluster of
-    each unit, codes from 0, same shape; `group`: subgroup of each unit, codes from 0, same shape.
     """
     group = _codes(group, "group")
     cluster = _codes(cluster, "cluster", len(group))
@@ -81,9 +71,6 @@ def regression(design: Floats, *, precision: Floats | None = None) -> Floats:
     """Weights of every coefficient of a least squares regression: rows of (X'DX)^-1 X'D.
 
     D is the identity, or the diagonal matrix of the given precisions.
-
-    `design`: X, public regressors with a column of ones if wanted, shape (units, columns);
-    `precision`: D, a weight of each unit above 0, without a unit, shape (units,).
     """
     from scipy.linalg import qr, solve_triangular
 
@@ -116,10 +103,7 @@ def regression(design: Floats, *, precision: Floats | None = None) -> Floats:
 
 
 def stack(rows: Sequence[Floats]) -> Floats:
-    """All questions of a release as one matrix W.
-
-    `rows`: weights, without a unit, each of shape (units,) or (questions, units).
-    """
+    """All questions of a release as one matrix W."""
     every = [np.atleast_2d(np.asarray(each, dtype=np.float64)) for each in rows]
     if not every or len({each.shape[1:] for each in every}) != 1 or every[0].ndim > 2:
         raise InputError(
@@ -130,10 +114,7 @@ def stack(rows: Sequence[Floats]) -> Floats:
 
 
 def check_rows(rows: Floats) -> Floats:
-    """W as it was given, if it is a matrix of questions that may be asked.
-
-    `rows`: weights, without a unit, shape (questions, units).
-    """
+    """W as it was given, if it is a matrix of questions that may be asked."""
     shape: tuple[int, ...] = getattr(rows, "shape", ())
     if len(shape) != 2 or not 0 < shape[0] <= shape[1]:
         raise InputError(f"questions of shape {shape}", "ask fewer questions")
@@ -147,8 +128,6 @@ def spikiness(rows: Floats) -> Floats:
     """The spikiness max|w_i|/|w|_2 of each question, from n^(-1/2) to 1: it decides the noise.
 
     Source: docs/theory/questions.md#spikiness.
-
-    `rows`: weights, without a unit, shape (questions, units).
     """
     rows = check_rows(rows)
     most = np.abs(rows).max(axis=1)
@@ -162,8 +141,6 @@ def widening(kappa: float, ratio: float, epsilon: float) -> float:
     r = U/sigma is the width of the outcomes over their residual deviation.
 
     Source: docs/theory/questions.md#spikiness.
-
-    `ratio`: r, without a unit; returns a factor of at least 1.
     """
     kappa = checks.number(kappa, "kappa", above=0, most=1, example=0.1)
     ratio = checks.number(ratio, "ratio", above=0, example=2)
@@ -177,9 +154,6 @@ def scaled(rows: Floats, width: float, targets: Floats | None = None) -> Floats:
     Unless given, target_k = |w_k|_2: then noise widens all intervals alike.
 
     Source: docs/theory/questions.md#noise-for-many-questions.
-
-    `rows`: W, without a unit, shape (questions, units); `width`: U, width of the outcomes' range,
-    in their unit; `targets`: in the unit of the answers, above 0, shape (questions,).
     """
     rows = check_rows(rows)
     width = checks.number(width, "width", above=0)
@@ -192,11 +166,7 @@ def scaled(rows: Floats, width: float, targets: Floats | None = None) -> Floats:
 
 
 def cell_sizes(arm: Codes, cluster: Codes) -> Codes:
-    """Units of arm 0 and of arm 1 in each cluster.
-
-    `arm`: arm of each unit, codes from 0, shape (units,); `cluster`: cluster of each unit, codes
-    from 0, same shape.
-    """
+    """Units of arm 0 and of arm 1 in each cluster."""
     arm = _codes(arm, "arm")
     cluster = _codes(cluster, "cluster", len(arm))
     clusters = int(cluster.max()) + 1
