@@ -121,8 +121,9 @@ def test_counts_that_speak_against_a_plan_are_told() -> None:
     )
     _, often = plan_warnings(shoal.plan(heavy, bounds=(0, 60), epsilon=4))
     assert often.startswith("the 20 most frequent of 400 users own 4")
-    few = shoal.plan(_crowd(users=30), bounds=(0, 60), epsilon=1)
-    assert any("epsilon times users is 30" in each for each in plan_warnings(few))
+    assert "epsilon times users is 30" in str(
+        shoal.plan(_crowd(users=30), bounds=(0, 60), epsilon=1)
+    )
 
 
 def _few_own(part: float, share: float, users: int = 1200) -> shoal.Counts:
@@ -138,12 +139,12 @@ def _few_own(part: float, share: float, users: int = 1200) -> shoal.Counts:
 
 @pytest.mark.parametrize(
     ("part", "share", "told"),
-    [(0.05, 0.47, "60 most"), (0.01, 0.4, "60 most"), (0.1, 0.5, "120 most"), (0.2, 0.4, "")],
+    [(0.05, 0.47, "60 most"), (0.01, 0.4, ""), (0.1, 0.5, "120 most"), (0.2, 0.4, "")],
 )
 def test_few_users_with_much_of_the_records_are_warned_of(
     part: float, share: float, told: str
 ) -> None:
-    """Of no cell a quarter each, and together what decides every mean."""
+    """Of no cell a quarter each, and together what decides means; not if no cell can be told."""
     plan = shoal.plan(_few_own(part, share), bounds=(0, 120), epsilon=1)
     assert plan.method == "user_clipped"
     found = [each for each in plan_warnings(plan) if "most frequent of 1,200 users" in each]

@@ -181,9 +181,9 @@ class Plan(PlanFacts):
 
         Example:
             >>> import shoal
-            >>> counts = shoal.Counts.from_counts(range(90), [0, 1, 2] * 30, [4] * 90)
-            >>> found = shoal.plan(counts, bounds=(0, 10), epsilon=0.1).advise()
-            >>> found.now.told, found.choices[0].change
+            >>> counts = shoal.Counts.from_counts(range(600), [*range(12)] * 50, [4] * 600)
+            >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=0.1, range="loose")
+            >>> plan.advise().now.told, plan.advise().choices[0].change
             (0, 'epsilon=0.4')
         """
         return advise(self, progress)
