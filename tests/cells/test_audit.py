@@ -23,6 +23,7 @@ from shoal.data.aggregate import Aggregate
 from shoal.privacy import permute_and_flip as selection
 from shoal.privacy.noise import OperatingSystem
 from tests.support import selections
+from tests.support.draws import sums_of
 
 pytestmark = pytest.mark.audit
 
@@ -99,11 +100,7 @@ class Attack:
         return values
 
     def _aggregate(self, own: float) -> Aggregate:
-        occupancy, lattice = self.plan.counts, self.plan.lattice
-        value = np.where(occupancy.user == self.user, own, 0.4)
-        sums = np.round(value * 2**lattice.bits).astype(np.int64) * occupancy.count
-        centred = sums - (occupancy.count << (lattice.bits - 1))
-        return Aggregate(occupancy, lattice, centred, np.zeros_like(centred))
+        return sums_of(self.plan, np.where(self.plan.counts.user == self.user, own, 0.4))
 
     def _selected(self, aggregate: Aggregate, rng: np.random.Generator) -> NDArray[np.int64]:
         rounds = self.plan.decision.method.range.rounds

@@ -7,13 +7,11 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.cells.draw import draw
-from shoal.cells.estimates import Estimates
 from shoal.cells.posterior import left_out, pooled
 from shoal.cells.table import make_table
 from shoal.data.aggregate import Aggregate
-from shoal.privacy.noise import Simulated
 from tests.support import occupancies
+from tests.support.draws import drawn, sums_of
 
 pytestmark = pytest.mark.statistics
 
@@ -34,14 +32,11 @@ def population(
     keys: np.ndarray,
 ) -> Aggregate:  # fmt: skip
     """Private sums of normal values: parts of the variance between cells (by keys) and users."""
-    rng, bits = np.random.default_rng([seed, 7]), plan.lattice.bits
+    rng = np.random.default_rng([seed, 7])
     cells = rng.normal(0, between**0.5, int(keys.max()) + 1)[keys][occupancy.cell]
     people = rng.normal(0, users**0.5, occupancy.n_users)[occupancy.user]
     rest = rng.normal(size=len(people)) * ((1 - between - users) / occupancy.count) ** 0.5
-    mean = np.clip(0.45 + _SPREAD * (cells + people + rest), 0, 1)
-    sums = np.rint(mean * occupancy.count * 2.0**bits).astype(np.int64)
-    centred = sums - (occupancy.count << (bits - 1))
-    return Aggregate(occupancy, plan.lattice, centred, np.zeros_like(centred))
+    return sums_of(plan, 0.45 + _SPREAD * (cells + people + rest))
 
 
 def outcome(
@@ -51,8 +46,7 @@ def outcome(
     covered, errors, guesses = [], [], []
     for seed in range(_DRAWS):
         private = population(occupancy, plan, seed, between, users, keys)
-        drawn = draw(plan, private, Simulated(seed))
-        numbers = Estimates(plan, *drawn)
+        numbers = drawn(plan, private, seed)
         found, where = pooled(numbers, 0.95), left_out(numbers)
         assert found is not None
         truth, known = private.cell_means()[where], ~np.isnan(found.low)
@@ -98,8 +92,7 @@ def rows(plan: shoal.Plan, seed: int = 0) -> list[dict[str, Any]]:
     """The table of a release of made-up values."""
     occupancy = plan.counts
     private = population(occupancy, plan, seed, 0.3, 0.4, np.arange(occupancy.n_cells))
-    drawn = draw(plan, private, Simulated(seed))
-    return make_table(Estimates(plan, *drawn), 0.95).to_pylist()
+    return make_table(drawn(plan, private, seed), 0.95).to_pylist()
 
 
 def test_pooled_values_are_marked() -> None:
@@ -124,8 +117,7 @@ def test_a_label_that_no_released_cell_has_tells_nothing() -> None:
     occupancy = shoal.Counts.from_counts(user, cells, count)
     plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=4, min_users=20)
     keys = occupancy.cells.column("row").to_numpy()
-    drawn = draw(plan, population(occupancy, plan, 1, 0.6, 0.2, keys), Simulated(1))
-    numbers = Estimates(plan, *drawn)
+    numbers = drawn(plan, population(occupancy, plan, 1, 0.6, 0.2, keys), 1)
     found, columns = pooled(numbers, 0.95), occupancy.cells.column("column").to_numpy()
     known = np.isin(columns[left_out(numbers)], columns[plan.released])
     assert found is not None

@@ -10,22 +10,19 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 import shoal
 from shoal.cells import told
-from shoal.cells.draw import draw, exact_numbers
-from shoal.cells.estimates import Estimates
+from shoal.cells.draw import exact_numbers
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.posterior import values_of
 from shoal.cells.user_vectors import ball_of, excess_of, largest_excess
 from shoal.cells.weights import FINE
-from shoal.data.aggregate import Aggregate
+from tests.support.draws import drawn, sums_of
 from tests.support.tape import Tape
 
 pytestmark = pytest.mark.unit
 
-Floats = NDArray[np.float64]
 BOUNDS = (0, 100)
 
 
@@ -36,19 +33,6 @@ def counts(users: int, cells: int, seed: int = 0) -> shoal.Counts:
     who = np.repeat(np.arange(users), degree)
     where = np.concatenate([rng.choice(cells, each, replace=False) for each in degree.tolist()])
     return shoal.Counts.from_counts(who, where, rng.geometric(0.3, len(who)))
-
-
-def sums(plan: PlanFacts, mean: Floats) -> Aggregate:
-    """Sums of members with these means, as parts of the width."""
-    occupancy, bits = plan.counts, plan.lattice.bits
-    ticks = np.rint(mean * occupancy.count * 2.0**bits).astype(np.int64)
-    centred = ticks - (occupancy.count << (bits - 1))
-    return Aggregate(occupancy, plan.lattice, centred, np.zeros_like(centred))
-
-
-def drawn(plan: PlanFacts, mean: Floats, seed: int) -> Estimates:
-    """A simulated release."""
-    return Estimates(plan, *draw(plan, sums(plan, mean), shoal.Simulated(seed)))
 
 
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
@@ -65,7 +49,7 @@ def test_no_average_bias_is_above_the_excess(
     parts, radius_in_steps = excess_of(plan.parameters)[0], ball_of(plan.parameters)
     weights, step = plan.weights, plan.decision.scale * 2.0**-plan.decision.bits
     mean = np.where(rng.random(plan.counts.n_users) < share, far, 0.3)[plan.counts.user]
-    private = sums(plan, np.clip(mean + rng.normal(0, 0.02, len(mean)), 0, 1))
+    private = sums_of(plan, mean + rng.normal(0, 0.02, len(mean)))
     for place in (0, 0.1, 0.2, 0.3):
         exact, chosen, counted = exact_numbers(plan, private, Tape(part=place))
         assert chosen is not None
@@ -111,7 +95,7 @@ def test_one_user_moves_the_excess_by_what_is_accounted(delta: str) -> None:
         mean, found = rng.random(len(plan.counts.user)), []
         for values in itertools.product((0, 0.4, 1), repeat=len(mine)):
             mean[mine] = values
-            found.append(exact_numbers(plan, sums(plan, mean), Tape(part=place))[2])
+            found.append(exact_numbers(plan, sums_of(plan, mean), Tape(part=place))[2])
         reached = max(reached, max(found) - min(found))
     assert 0 < reached <= parts
     assert parts / 2.0**bits <= 0.06 * 2
@@ -125,11 +109,11 @@ def test_the_excess_is_measured_from_ten_cells_on() -> None:
         plan = shoal.plan(counts(900, cells), bounds=BOUNDS, epsilon=1, method="user_clipped")
         parts, bits = excess_of(plan.parameters)
         assert parts / 2.0**bits == pytest.approx(part, rel=1e-3)
-        numbers = drawn(plan, np.full(len(plan.counts.user), 0.3), 1)
+        numbers = drawn(plan, sums_of(plan, np.full(len(plan.counts.user), 0.3)), 1)
         assert (numbers.excess is None) == (cells < 10)
         assert plan.exact_epsilon <= 1
     few = shoal.plan(counts(900, 9), bounds=BOUNDS, epsilon=1, method="user_clipped")
-    numbers = drawn(few, np.full(len(few.counts.user), 0.3), 1)
+    numbers = drawn(few, sums_of(few, np.full(len(few.counts.user), 0.3)), 1)
     assert numbers.chosen is not None
     ratio = numbers.top / int(numbers.chosen.width[0])
     radii = max(1, 1 + math.log2(ratio / 16) / 2) * int(few.parameters["clipped"][0])
@@ -140,7 +124,7 @@ def test_the_excess_is_measured_from_ten_cells_on() -> None:
 def test_intervals_by_hand() -> None:
     """Four times the bias outwards, once inwards, more for heavy and for far cells."""
     plan = shoal.plan(counts(900, 20), bounds=BOUNDS, epsilon=1, method="user_clipped")
-    numbers = drawn(plan, np.full(len(plan.counts.user), 0.5), 3)
+    numbers = drawn(plan, sums_of(plan, np.full(len(plan.counts.user), 0.5)), 3)
     assert numbers.chosen is not None
     centre, scale = float(told.centres(numbers)[0]), numbers.noise_scale
     radius = 100 * int(numbers.chosen.width[0]) / numbers.top
@@ -172,7 +156,9 @@ def test_the_spread_is_that_of_cells_and_not_of_noise(delta: str) -> None:
         counts(2500, 30), bounds=BOUNDS, epsilon=1, delta=delta, method="user_clipped"
     )
     place = np.random.default_rng(2).normal(0.5, 0.1, 30)[plan.counts.cell]
-    alike, apart = (drawn(plan, each, 4) for each in (np.full(len(place), 0.5), place))
+    alike, apart = (
+        drawn(plan, sums_of(plan, each), 4) for each in (np.full(len(place), 0.5), place)
+    )
     assert told.spread(alike) < 0.1 * told.spread(apart)
     assert 7 < told.spread(apart) < 14
 
@@ -182,7 +168,9 @@ def test_a_cell_is_told_by_all_numbers_and_not_by_its_own() -> None:
     plan = shoal.plan(counts(2500, 30), bounds=BOUNDS, epsilon=1, method="user_clipped")
     rng = np.random.default_rng(2)
     place = rng.normal(0.5, 0.1, 30)[plan.counts.cell]
-    alike, apart = (drawn(plan, each, 4) for each in (np.full(len(place), 0.5), place))
+    alike, apart = (
+        drawn(plan, sums_of(plan, each), 4) for each in (np.full(len(place), 0.5), place)
+    )
     assert set(told.statuses(alike)) == {"too noisy"}
     assert told.statuses(apart).count("released") > 20
     for numbers in (alike, apart):
@@ -191,7 +179,9 @@ def test_a_cell_is_told_by_all_numbers_and_not_by_its_own() -> None:
         near = np.abs(found.value - numbers.unclamped) <= 2.001 * numbers.noise_scale
         assert near[own].all()
     keep = shoal.plan(plan.counts, bounds=BOUNDS, epsilon=1, uninformative="keep")
-    assert set(told.statuses(drawn(keep, np.full(len(place), 0.5), 4))) == {"released"}
+    assert set(told.statuses(drawn(keep, sums_of(keep, np.full(len(place), 0.5)), 4))) == {
+        "released"
+    }
 
 
 def test_cells_whose_heavy_users_are_cut_are_not_told() -> None:
@@ -231,10 +221,9 @@ def test_outlier_cells_are_covered() -> None:
     plan = shoal.plan(counts(1500, 30), bounds=BOUNDS, epsilon=1)
     place = np.where(np.arange(30) % 10 == 3, 0.85, 0.25)[plan.counts.cell]
     rng, covered = np.random.default_rng(7), np.zeros(30)
-    mean = np.clip(place + rng.normal(0, 0.05, plan.counts.n_users)[plan.counts.user], 0, 1)
-    private = sums(plan, mean)
+    private = sums_of(plan, place + rng.normal(0, 0.05, plan.counts.n_users)[plan.counts.user])
     for seed in range(40):
-        found = values_of(Estimates(plan, *draw(plan, private, shoal.Simulated(seed))), 0.95)
+        found = values_of(drawn(plan, private, seed), 0.95)
         covered += (found.low <= private.cell_means()) & (private.cell_means() <= found.high)
     assert covered.min() >= 32
     assert covered.mean() >= 0.94 * 40

@@ -196,30 +196,6 @@ def test_intervals_cover_however_few_users_there_are(users: int) -> None:
     assert np.concatenate(found).mean() > 0.94
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("cells", [3, 10])
-def test_values_of_certified_plans_cover_however_few_cells_there_are(cells: int) -> None:
-    """A prior of few cells makes no interval shorter than the number's own."""
-    found = []
-    for data in range(30):
-        rng = np.random.default_rng([6, cells, data])
-        who = np.repeat(np.arange(100), 3)
-        cell = rng.integers(0, cells, len(who))
-        values = 50 + rng.normal(0, 3, cells)[cell] + rng.normal(0, 8, len(who))
-        columns = {"who": who, "cell": cell, "v": values}
-        table = pa.table({name: pa.array(each) for name, each in columns.items()})
-        records = shoal.Records(table, user="who", value="v", bounds=(0, 100), by="cell")
-        plan = shoal.plan(
-            records.counts(), bounds=(0, 100), epsilon=1, method="balanced",
-            uninformative="keep",
-        )  # fmt: skip
-        means, sums = np.bincount(cell, values) / np.bincount(cell), records.aggregate()
-        for turn in range(10):
-            value = values_of(draws.drawn(plan, sums, 30 * turn + data), 0.95)
-            found.append((value.low <= means) & (means <= value.high))
-    assert np.mean(found) > 0.945
-
-
 def test_what_nobody_can_certify_is_a_dash() -> None:
     """Said once, below the table; a certified error is in the value's unit."""
     counts = _crowd(cells=30)

@@ -1,4 +1,7 @@
-"""Simulated draws of a plan from sums that were aggregated once, where no engine is on trial."""
+"""Sums that are made up, and draws of a plan from sums, where no engine is on trial."""
+
+import numpy as np
+from numpy.typing import NDArray
 
 import shoal
 from shoal.cells.draw import draw
@@ -10,3 +13,11 @@ from shoal.data.aggregate import Aggregate
 def drawn(plan: PlanFacts, sums: Aggregate, seed: int) -> Estimates:
     """Numbers as a release would publish them, with noise of a seed."""
     return Estimates(plan, *draw(plan, sums, shoal.Simulated(seed)))
+
+
+def sums_of(plan: PlanFacts, mean: NDArray[np.float64]) -> Aggregate:
+    """Sums of members with these means, as parts of the width."""
+    counts, bits = plan.counts, plan.lattice.bits
+    ticks = np.rint(np.clip(mean, 0, 1) * counts.count * 2.0**bits).astype(np.int64)
+    centred = ticks - (counts.count << (bits - 1))
+    return Aggregate(counts, plan.lattice, centred, np.zeros_like(centred))
