@@ -11,9 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.cells.draw import draw
-from shoal.cells.estimates import Estimates
-from shoal.data.aggregate import Aggregate
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
 from shoal.theory import limits
@@ -168,51 +165,6 @@ def test_auto_for_the_worst_case_has_the_least_certificate(
         assert math.isclose(best, min(1.0, truth), rel_tol=1e-5, abs_tol=1e-5)
     for name in MECHANISMS:
         assert best <= error(name, {}) * (1 + 1e-5) + 1e-5
-
-
-@pytest.mark.parametrize(
-    ("cell", "rule", "reference", "factor"),
-    [
-        (["origin", shoal.hour_of_day("time_hour")], {"min_records": 200}, "equalised", 5.0),
-        (["dest"], {}, "balanced", 3.0),
-    ],
-    ids=["origin x hour", "destination"],
-)
-def test_auto_on_real_flights(
-    cell: list[Any], rule: dict[str, Any], reference: str, factor: float
-) -> None:
-    """At epsilon 1 in total the mean absolute error falls at least five- and threefold.
-
-    Geometric mean over all cells of the ratio, 40 simulated releases each; their standard error
-    is below 3% of the ratio, which exceeds the factor by more than 10%.
-    """
-    from importlib.resources import files
-
-    data = str(files("shoal") / "datasets" / "flights_2013.parquet")
-    records = shoal.Records(
-        data, user="tailnum", value="speed", bounds=(0, 700), by=cell, missing="public"
-    )
-    occupancy, aggregate = records.counts(), records.aggregate()
-    found = {}
-    for method in (reference, "user_clipped"):
-        plan = shoal.plan(
-            occupancy, bounds=(0, 700), epsilon=1, method=method, uninformative="keep", **rule
-        )
-        found[method] = mean_errors(plan, aggregate)
-    ratio = math.exp(float(np.log(found[reference] / found["user_clipped"]).mean()))
-    assert ratio >= factor
-    assert len(plan.released) == (56 if rule else 104)
-
-
-def mean_errors(plan: shoal.Plan, aggregate: Aggregate) -> np.ndarray:
-    """Mean absolute error of the released values of each cell over 40 simulated releases."""
-    truth = np.array(aggregate.cell_sums()) / plan.counts.totals / 2.0**plan.lattice.bits
-    errors = np.zeros(len(plan.released))
-    for seed in range(40):
-        drawn = draw(plan, aggregate, Simulated(seed))
-        value = Estimates(plan, *drawn).value
-        errors += np.abs(value - truth[plan.released] * plan.width)
-    return errors / 40
 
 
 @pytest.mark.parametrize(

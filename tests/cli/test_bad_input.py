@@ -17,6 +17,7 @@ import shoal
 from shoal import documents
 from tests.cli.conftest import Shell
 from tests.support import flights
+from tests.support.changed import change
 from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.audit
@@ -327,17 +328,7 @@ def test_changed_documents_never_give_a_traceback(shell: Shell, data: st.DataObj
         shell.good(*RELEASE, "--manifest", "m.json")
     name, verb = data.draw(st.sampled_from([("plan.json", "release"), ("m.json", "verify")]))
     document = json.loads((shell.folder / name).read_text())
-    at = document
-    while True:
-        keys = list(at) if isinstance(at, dict) else list(range(len(at)))
-        key = data.draw(st.sampled_from(keys))
-        if not isinstance(at[key], dict | list) or not at[key] or data.draw(st.booleans()):
-            break
-        at = at[key]
-    junk: st.SearchStrategy[object] = (
-        st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.just([]) | st.just({})
-    )
-    old, at[key] = at[key], data.draw(junk | st.floats(allow_nan=False, allow_infinity=False))
+    old = change(document, data)[1]
     (shell.folder / "changed.json").write_bytes(documents.canonical_bytes(document))
     arguments = {
         "release": ["release", "flights.parquet", "changed.json", "--ledger", "flights.ledger"],

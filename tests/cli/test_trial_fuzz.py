@@ -4,7 +4,6 @@ import json
 import warnings
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +16,7 @@ import shoal
 from shoal import documents
 from shoal.cli.trial import Mechanism
 from tests.cli.conftest import Shell
+from tests.support.changed import change
 
 pytestmark = pytest.mark.audit
 
@@ -182,18 +182,8 @@ def test_changed_manifests_never_give_a_traceback(trial: Shell, data: st.DataObj
             "--manifest", path.name,
         )  # fmt: skip
     document = json.loads(path.read_text())
-    at: Any = document
-    while True:
-        places = list(at) if isinstance(at, dict) else list(range(len(at)))
-        key = data.draw(st.sampled_from(places))
-        if not isinstance(at[key], dict | list) or not at[key] or data.draw(st.booleans()):
-            break
-        at = at[key]
-    junk: st.SearchStrategy[object] = (
-        st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.just([]) | st.just({})
-    )
     huge = st.sampled_from([2**31, 2**40, 2**70, 10**400, "1e999999999", -1])
-    at[key] = data.draw(junk | huge | st.floats(allow_nan=False, allow_infinity=False))
+    key, _ = change(document, data, huge)
     # Repeated names would be one file whose rows cannot be told apart, not an absurdity.
     assume(key != "name")
     (trial.folder / "changed.json").write_bytes(documents.canonical_bytes(document))
