@@ -67,9 +67,3 @@ def test_plain_noise_keeps_the_promise() -> None:
     law = np.exp(-epsilon * np.abs(outputs))
     error = math.sqrt((law / law.sum() * outputs**2).sum() / (2 / epsilon**2))
     assert found < error < 1.2
-
-
-def test_more_is_gained_for_a_weaker_promise() -> None:
-    """And never more than all."""
-    found = [least(promise, 1.0, users=10) for promise in (1.0, 1.5, 3.0)]
-    assert 1 > found[0] > found[1] > found[2] > 0

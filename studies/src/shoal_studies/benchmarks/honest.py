@@ -289,9 +289,9 @@ def _errors_against(
             for at in (0, 1)
         )
         yield _judged(
-            f"errors at {epsilon:g} over those of the other run, geometric mean: {_MEAN_RATIO:g} "
-            f"(half widths: {half_width:.2f})",
-            1, [f"{error:.3f}"] if error > _MEAN_RATIO else [],
+            f"errors at {epsilon:g} over those of the other run, geometric mean {error:.3f} "
+            f"(half widths {half_width:.2f}): {_MEAN_RATIO:g}",
+            1, ["they are larger"] if error > _MEAN_RATIO else [],
         )  # fmt: skip
     large = [
         (each, ratios[0])
