@@ -35,7 +35,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
         423,
         600,
     ),
-    "studies": (("studies",), 9442, 4200),
+    "studies": (("studies",), 9428, 4200),
     "tests": (("tests", "conftest.py"), 33315, 20000),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 6525, 2600),
 }

@@ -2,6 +2,7 @@
 
 import csv
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from shoal_studies import collections, values
 from shoal_studies import measure as studies_measure
-from shoal_studies.benchmarks.few_cells import KINDS, RANGES, SHAPES
+from shoal_studies.benchmarks import honest
 from shoal_studies.lines import ADAPTIVE, ARRAY_MEDIAN, BASELINE, PAPERS, QUANTILE, Line
 from shoal_studies.measure import QUICK, Effort, Setting, _part, _Task, measure
 from shoal_studies.registry import STUDIES, find
@@ -259,26 +260,6 @@ def test_the_adaptive_mean_is_never_much_worse_where_users_differ(
     assert np.minimum(found[:, -1], 4 * bar).mean() <= bar
 
 
-def test_the_benchmark_of_errors(capsys: pytest.CaptureFixture[str]) -> None:
-    """Eight cells at each loss; the last column is adaptive over the best of the others."""
-    arguments = ["bench", "error", "--repetitions", "3", "--workers", "1"]
-    assert main([*arguments, "--epsilon", "1", "--epsilon", "2"]) == 0
-    _, _, head, *lines = capsys.readouterr().out.splitlines()
-    assert head.split()[2:] == [
-        *("epsilon", "baseline", "arr-med", "arr-levy", "arr-opt", "levy", "q-fixed", "q-opt"),
-        *("akmv", "wc-opt", "adaptive", "last/best"),
-    ]
-    assert len(lines) == 16
-    for line in lines:
-        assert len(line) == len(head)
-        _, *numbers = (float(word) for word in re.split(r"(?:iid|differ)", line)[1].split())
-        *papers, ours, ratio = numbers
-        assert len(papers) == len(PAPERS)
-        assert ratio == pytest.approx(ours / min(papers), abs=0.006 + 2e-4 / min(papers))
-    # All equal, epsilon 1: the baseline is U/(L epsilon).
-    assert "0.3250" in next(line for line in lines if line.startswith("all equal, iid"))
-
-
 def test_studies_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     """One line each."""
     assert main(["study", "list"]) == 0
@@ -294,7 +275,7 @@ def test_unusable_wishes_are_refused(tmp_path: Path, capsys: pytest.CaptureFixtu
     (tmp_path / "file").write_text("")
     assert main(["study", "run", "002-figure-5", "--folder", str(tmp_path / "file")]) == 2
     assert "writable folder" in capsys.readouterr().err
-    assert main(["bench", "error", "--epsilon", "-1"]) == 2
+    assert main(["bench", "honest", "--epsilon", "-1"]) == 2
     with pytest.raises(InputError, match="0 repetitions"):
         Effort(0)
     with pytest.raises(InputError, match="30 levels"):
@@ -338,15 +319,6 @@ def test_the_benchmark_of_the_default(capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["bench", "typical", "--population", "nobody"]) != 0
 
 
-def test_the_benchmark_of_few_cells(capsys: pytest.CaptureFixture[str]) -> None:
-    """Whole bounds cover any values; a private radius gains where bounds are wide."""
-    assert main(["bench", "few", "--repetitions", "2"]) == 0
-    _, head, *lines = capsys.readouterr().out.splitlines()
-    assert head.split()[3:6] == ["bounds", "values", "private"]
-    assert len(lines) == len(SHAPES) * len(RANGES) * len(KINDS)
-    assert all(line.endswith(tuple("0123456789")) for line in lines)
-
-
 def test_the_benchmark_of_made_up_counts(capsys: pytest.CaptureFixture[str]) -> None:
     """Six ratios a shape and loss, beside what the default takes."""
     assert main(["bench", "counts", "--repetitions", "2", "--users", "500", "--epsilon", "4"]) == 0
@@ -360,12 +332,35 @@ def test_the_benchmark_of_made_up_counts(capsys: pytest.CaptureFixture[str]) -> 
     assert main(["bench", "counts", "--users", "3"]) != 0
 
 
-def test_the_benchmark_of_rounds(capsys: pytest.CaptureFixture[str]) -> None:
-    """A line for each number of rounds with and without a delta."""
-    arguments = ["bench", "rounds", "--repetitions", "2", "--population", "one cell of 2000"]
-    assert main([*arguments, "--epsilon", "4"]) == 0
-    *_, head, one, two, three, four = capsys.readouterr().out.splitlines()
-    assert head.split()[:3] == ["population", "eps", "delta"]
-    found = [line[33:].split()[1:4:2] for line in (one, two, three, four)]
-    assert found == [["0", "1"], ["0", "2"], ["1e-9", "1"], ["1e-9", "2"]]
-    assert main(["bench", "rounds", "--population", "nobody"]) != 0
+def test_the_benchmark_of_honest_intervals(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line a population and loss, and one for each bar; ratios to itself are 1."""
+    place = str(tmp_path / "figures.json")
+    arguments = ["bench", "honest", "--releases", "4", "--only", "outlier cells, 12"]
+    arguments += ["--epsilon", "1", "--delta", "1e-9"]
+    assert main([*arguments, "--output", place]) == 0
+    _, head, line, *bars = capsys.readouterr().out.splitlines()
+    assert head.split()[:4] == ["population", "eps", "users", "cells"]
+    assert line.startswith("few: outlier cells, 12 cells, 1500 users ")
+    assert len(bars) == len(honest.BARS) + 2
+    assert "values are inside their intervals: 0: holds" in bars
+    assert all(re.search(": (holds|not measured|does not hold: .*)$", bar) for bar in bars)
+    assert main([*arguments, "--against", place]) == 0
+    assert capsys.readouterr().out.splitlines()[2].split()[-1] == "1.00"
+    assert main(["bench", "honest", "--only", "nobody"]) != 0
+    assert main([*arguments, "--against", str(tmp_path / "none.json")]) != 0
+
+
+def test_a_bar_fails_where_its_figure_does() -> None:
+    """In either direction, but for its exceptions and for what it does not concern."""
+    setting = honest.Setting(
+        *("flights by destination", "typical", 1.0, 9, 2, 0.95, 0.9, 0.9, 0.5, 0.95, 0.85, 14.6),
+        *(40.0, 40.0, 1, [4, 4], [14.0, 15.0], [40.0, 40.0]),
+    )
+    failed = [bar.figure for bar in honest.BARS if bar.failure(setting)]
+    assert failed == ["error", "told_worst_tenth", "outside"]
+    known = replace(setting, epsilon=4.0, told_worst_tenth=0.83)
+    assert [bar.figure for bar in honest.BARS if bar.failure(known)] == ["outside"]
+    worse = replace(known, told_worst_tenth=0.82)
+    assert "0.82 for 0.83" in str(honest.BARS[1].failure(worse))

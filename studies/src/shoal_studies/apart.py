@@ -13,16 +13,7 @@ from shoal.errors import InputError, ShoalError
 
 
 def apart(job: Callable[..., Iterator[Any]], *arguments: object) -> Iterator[Any]:
-    """What a generator yields in a new process, as it yields it.
-
-    Args:
-        job: A function of a module.
-        *arguments: Its arguments.
-
-    Raises:
-        ShoalError: What the job raised; other errors, and a process that was killed, are an
-            InputError: there was less memory or time than the sizes need.
-    """
+    """What a generator yields in a new process; one that is killed is an InputError."""
     context = multiprocessing.get_context("spawn")
     receive, send = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(send, job, arguments))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +10,6 @@ import typer
 
 from shoal import checks
 from shoal.cli.options import show
-from shoal.cli.progress import bar
 
 app = typer.Typer(
     help="Measure speed (ratios of one run, on this machine) and errors.",
@@ -23,10 +21,6 @@ _MOST = 10**7
 Repetitions = Annotated[int, typer.Option(help="Data sets for each figure.", min=2, max=_MOST)]
 Losses = Annotated[list[float] | None, typer.Option(help="Loss; repeat.")]
 Seed = Annotated[int, typer.Option(help="Of the simulation.", min=0, max=2**32)]
-Workers = Annotated[
-    int | None,
-    typer.Option(help="Processes; as many as processors if not given.", min=1, max=1024),
-]
 
 
 def _losses(given: Sequence[float]) -> list[float]:
@@ -77,26 +71,6 @@ def aggregate(
 
 
 @app.command()
-def error(
-    repetitions: Repetitions = 10_000,
-    epsilon: Losses = None,
-    seed: Seed = 0,
-    workers: Workers = None,
-) -> None:
-    """Compare mean absolute errors of all mechanisms on made-up cells, at epsilon 0.5, 1 and 2.
-
-    Example: shoal bench error --repetitions 200
-    """
-    from shoal_studies.benchmarks.error import run
-    from shoal_studies.measure import Effort
-
-    processes = workers or os.cpu_count() or 1
-    effort = Effort(repetitions, seed, processes, bar("drawing data sets"))
-    for line in run(_losses(epsilon or [0.5, 1.0, 2.0]), effort):
-        show(line)
-
-
-@app.command()
 def sparse(
     repetitions: Repetitions = 100,
     epsilon: Annotated[float, typer.Option(help="Total privacy loss of any user.")] = 1.0,
@@ -133,6 +107,33 @@ def typical(
 
 
 @app.command()
+def honest(
+    releases: Annotated[
+        int, typer.Option(help="Simulated releases of each.", min=2, max=_MOST)
+    ] = 100,
+    epsilon: Losses = None,
+    only: Annotated[str, typer.Option(help="A part of the name of the populations to take.")] = "",
+    delta: Annotated[str, typer.Option(help="Of (epsilon, delta)-DP.")] = "0",
+    output: Annotated[
+        Path | None, typer.Option(help="Write all figures as JSON, for --against.")
+    ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(help="What --output wrote at another commit: ratios to its errors."),
+    ] = None,
+) -> None:
+    """Cover, err and tell cells on 61 populations, and say which bars do not hold.
+
+    Example: shoal bench honest --epsilon 1
+    """
+    from shoal_studies.benchmarks.honest import run
+
+    losses = _losses(epsilon or [0.5, 1.0, 4.0])
+    for line in run(losses, releases, only, delta, output, against):
+        show(line)
+
+
+@app.command()
 def counts(
     repetitions: Repetitions = 4,
     epsilon: Losses = None,
@@ -148,52 +149,6 @@ def counts(
     from shoal_studies.benchmarks.count_shapes import run
 
     for line in run(_losses(epsilon or [0.5, 1.0, 4.0]), repetitions, delta, users):
-        show(line)
-
-
-@app.command()
-def few(
-    repetitions: Repetitions = 200,
-    epsilon: Annotated[float, typer.Option(help="Loss.")] = 1.0,
-) -> None:
-    """Err with a private radius and with whole bounds, in up to 12 cells.
-
-    Example: shoal bench few --repetitions 200
-    """
-    from shoal_studies.benchmarks.few_cells import run
-
-    for line in run(_losses([epsilon])[0], repetitions):
-        show(line)
-
-
-@app.command("range")
-def value_range() -> None:
-    """Price a promise against plain noise: what it takes away where all values are alike.
-
-    Example: shoal bench range
-    """
-    from shoal_studies.benchmarks.range_price import run
-
-    for line in run():
-        show(line)
-
-
-@app.command()
-def rounds(
-    repetitions: Repetitions = 20,
-    epsilon: Losses = None,
-    population: Annotated[
-        str, typer.Option(help="A part of the name of the populations to take.")
-    ] = "flights by destination",
-    delta: Annotated[str, typer.Option(help="Of (epsilon, delta)-DP, beside none.")] = "1e-9",
-) -> None:
-    """Err with users' vectors in one round and in two, with either noise.
-
-    Example: shoal bench rounds --repetitions 20 --epsilon 1
-    """
-    from shoal_studies.benchmarks.rounds import run
-
-    for line in run(_losses(epsilon or [1.0, 4.0]), repetitions, population, delta):
         show(line)
 
 

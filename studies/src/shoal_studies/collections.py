@@ -29,12 +29,6 @@ def itms() -> NDArray[np.int64]:
 def geometric(levels: int = 6) -> NDArray[np.int64]:
     """2^i users with 2^(M-i) records each, i = 0..M (paper 001, section IV).
 
-    Args:
-        levels: M, 0 to 20.
-
-    Raises:
-        InputError: Another number of levels.
-
     Example:
         >>> geometric(2).tolist()
         [4, 2, 2, 1, 1, 1, 1]
@@ -48,13 +42,6 @@ def geometric(levels: int = 6) -> NDArray[np.int64]:
 def extreme(users: int = 101, most: int = 10) -> NDArray[np.int64]:
     """One user with `most` records, and one record of each other user (paper 001, section IV).
 
-    Args:
-        users: L, at least 1.
-        most: m*, at least 1.
-
-    Raises:
-        InputError: Not even one user or record.
-
     Example:
         >>> extreme(4, most=10).tolist()
         [10, 1, 1, 1]
@@ -64,9 +51,6 @@ def extreme(users: int = 101, most: int = 10) -> NDArray[np.int64]:
 
 def heavy(most: int = 1000, others: int = 100, few: int = 10) -> NDArray[np.int64]:
     """One user with `most` records, and `others` with `few` each.
-
-    Raises:
-        InputError: A user without a record, or fewer than no others.
 
     Example:
         >>> heavy(9, 2, 3).tolist()
@@ -93,12 +77,6 @@ def equal(users: int = 200, each: int = 20) -> NDArray[np.int64]:
 
 def one_cell(counts: NDArray[np.int64]) -> Counts:
     """An occupancy of one cell, `all`, from the records of each user.
-
-    Args:
-        counts: At least 1 each, shape (users,).
-
-    Raises:
-        DataError: No users, or a count below 1.
 
     Example:
         >>> one_cell(extreme())

@@ -188,14 +188,7 @@ class Suppression:
 
 
 def suppress(occupancy: Counts, case: Case, epsilon: float, method: str) -> Suppression:
-    """Clip-User at one loss a cell.
-
-    Args:
-        occupancy: Many cells.
-        case: Whose statistics are released.
-        epsilon: Loss of a cell.
-        method: `PRINTED`, `CLIP` or `SPARING`.
-    """
+    """Clip-User at one loss a cell."""
     cost = _cost(_PRINTED if method == PRINTED else STATISTICS, case, epsilon)
     kept = clip_user(
         occupancy.user, occupancy.cell, occupancy.count, cost, spare_best=method == SPARING

@@ -53,12 +53,7 @@ class Picture:
 
 
 def draw(picture: Picture, found: Mapping[str, Measured]) -> Figure:
-    """One panel for means and one for means and variances, both axes logarithmic.
-
-    Args:
-        picture: Title and methods.
-        found: Measurements by the title of their panel.
-    """
+    """One panel for means and one for means and variances, both axes logarithmic."""
     from matplotlib.patches import Patch
 
     figure, axes = drawing.panels(picture.title, len(found))

@@ -37,11 +37,7 @@ _SOLID, _DASHED, _DOTTED = "-", "--", ":"
 
 
 def check() -> None:
-    """Refuse before the work, not after it.
-
-    Raises:
-        MissingPartError: Matplotlib is not installed.
-    """
+    """Refuse before the work, not after it."""
     if find_spec("matplotlib") is None:
         raise MissingPartError(
             "matplotlib is not installed", "it draws pictures", 'run pip install "shoal[pictures]"'
@@ -49,13 +45,7 @@ def check() -> None:
 
 
 def panels(title: str, count: int, *, legend: bool = True) -> tuple[Figure, list[Axes]]:
-    """An empty picture with some panels side by side.
-
-    Args:
-        title: Above all of them.
-        count: How many.
-        legend: Whether to leave room for a legend on the right.
-    """
+    """An empty picture with some panels side by side."""
     width = _PANEL * count + (_LEGEND if legend else 0) + (1 if count == 1 else 0)
     return sheet(title, (width, _HEIGHT), count, alike=True)
 
@@ -74,16 +64,7 @@ def sheet(
     alike: bool = False,
     widths: Sequence[float] | None = None,
 ) -> tuple[Figure, list[Axes]]:
-    """Empty panels in the look of all studies, row by row.
-
-    Args:
-        title: Above all of them.
-        size: Width and height, inches.
-        columns: Panels side by side.
-        rows: Panels one above the other.
-        alike: Whether all have the same error axis.
-        widths: Of the columns, relative.
-    """
+    """Empty panels in the look of all studies, row by row."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
@@ -98,13 +79,7 @@ def sheet(
 
 
 def legend(figure: Figure, shown: Shown, *, handle: float = 3) -> Legend:
-    """Names of all lines, outside.
-
-    Args:
-        figure: Of `panels` or `canvas`.
-        shown: What is drawn.
-        handle: Length of a line in the legend, in font sizes.
-    """
+    """Names of all lines, outside."""
     return figure.legend(
         list(shown.values()), list(shown), loc="outside right center", frameon=False, fontsize=8.5,
         handlelength=handle,
@@ -118,14 +93,7 @@ def errors(
     unit: str = "km/h",
     by_style: bool = False,
 ) -> Figure:
-    """Errors against the loss, one panel a collection, error axis logarithmic.
-
-    Args:
-        title: Of the picture.
-        collections: Curves by the title of their panel.
-        unit: Of the errors.
-        by_style: Whether lines are told apart by their style, and panels by their colour.
-    """
+    """Errors against the loss, one panel a collection, error axis logarithmic."""
     figure, axes = panels(title, len(collections))
     shown: Shown = {}
     for axis, (name, curves) in zip(axes, collections.items(), strict=True):

@@ -153,10 +153,6 @@ def two_points(moments: Moments, far: Floats) -> list[Points]:
 
     E|X|^order = p far^order (1 + (p/(1-p))^(order-1)) rises in p: bisection finds it.
 
-    Args:
-        moments: Bounds on central moments.
-        far: Distances from the mean, above 0, or below for the other side.
-
     Example:
         >>> from shoal.theory.clipping import Moment
         >>> [distribution] = two_points((Moment(2, 1),), np.array([3.0]))

@@ -136,14 +136,6 @@ def measure(setting: Setting, lines: Sequence[Line], effort: Effort) -> list[Cur
     All lines see the same data sets. Expectations over Laplace noise are in closed form, so that
     standard errors come from the values and from private selections only.
 
-    Args:
-        setting: Counts, values, bounds and losses.
-        lines: Mechanisms.
-        effort: Repetitions, seed, processes.
-
-    Raises:
-        InputError: An unusable loss or setting.
-
     Example:
         >>> from shoal_studies import collections, lines, values
         >>> cell = collections.one_cell(collections.itms())
@@ -181,13 +173,7 @@ class _Task:
 
 
 def carry_out(run: Callable[[T], R], tasks: Sequence[T], workers: int) -> Iterator[R]:
-    """What a function makes of each task, in their order, by some processes.
-
-    Args:
-        run: A function of a module, which other processes can find.
-        tasks: What it is given, one a call.
-        workers: Processes; 1 for this one alone.
-    """
+    """What a function makes of each task, in their order, by some processes."""
     if workers == 1:
         yield from map(run, tasks)
         return

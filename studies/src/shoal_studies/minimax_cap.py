@@ -65,9 +65,6 @@ def every_cap(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Every minimax cap of the axis, and the loss from which on it is one: exact, not on a grid.
 
     The error at cap m is a line in 1/epsilon; between two crossings of lines the least one stays.
-
-    Args:
-        counts: Records of each user.
     """
     every = np.unique(counts)
     kept = caps.kept(counts, every)

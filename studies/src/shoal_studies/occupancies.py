@@ -22,15 +22,6 @@ def synthetic(gamma: float, seed: int, cells: int = 12, q: float = 0.01) -> Coun
     replacement, with Geo(q) records on {1, 2, ...} in each; then one heaviest user of each cell
     has its count multiplied by 1 + gamma (to the nearest whole number).
 
-    Args:
-        gamma: At least 0; 3, 6 and 9 in the paper.
-        seed: Of the draw.
-        cells: G, 1 to 16.
-        q: Above 0, at most 1; the mean count is 1/q.
-
-    Raises:
-        InputError: A number out of its range.
-
     Example:
         >>> occupancy = synthetic(3, seed=0, cells=4)
         >>> occupancy.n_users, occupancy.n_cells, occupancy.cells_per_user.max().item()
@@ -62,9 +53,6 @@ def itms_many(seed: int = 0) -> Counts:
     What paper 000, section VI-A1, publishes: the 50 fullest hexagons of one hour, 223 users, at
     most 11 of the cells a user. Everything else is made up: buses visit neighbouring hexagons of
     a line that gets quieter towards its end, and stay in each for a log-normal number of records.
-
-    Args:
-        seed: Of what is made up.
 
     Example:
         >>> itms_many().summary().cells_per_user

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -62,6 +62,14 @@ class Population:
         return self.draw(turn).cell_means()
 
 
+class Members(NamedTuple):
+    """Users and cells of memberships, and how many records they have."""
+
+    user: NDArray[np.int64]
+    cell: NDArray[np.int64]
+    records: NDArray[np.int64]
+
+
 def populations() -> Iterator[Population]:
     """All of them, real ones first."""
     yield from _flights()
@@ -70,17 +78,19 @@ def populations() -> Iterator[Population]:
     yield from _heavy()
 
 
-def _made(
+def made(
     name: str,
     user: NDArray[np.int64],
     cell: NDArray[np.int64],
     count: NDArray[np.int64],
     means: list[Floats],
     bounds: tuple[float, float] = SPEEDS,
+    region: int = 0,
 ) -> Population:
-    occupancy, order = build(
-        pa.array(user), pa.table({"cell": pa.array(cell)}), count.astype(np.int64)
-    )
+    """A made-up population; of cells in regions of one size the region is a label, too."""
+    keys = {"region": pa.array(cell // region)} if region else {}
+    cells = pa.table(keys | {"cell": pa.array(cell)})
+    occupancy, order = build(pa.array(user), cells, count.astype(np.int64))
     return Population(name, occupancy, [each[order] for each in means], bounds)
 
 
@@ -139,14 +149,14 @@ def _one_cell() -> Iterator[Population]:
         )
         for at in range(12)
     ]  # fmt: skip
-    yield _made("ITMS cell, users alike", user, cell, count, alike)
-    yield _made("ITMS cell, users differ", user, cell, count, differ)
+    yield made("ITMS cell, users alike", user, cell, count, alike)
+    yield made("ITMS cell, users differ", user, cell, count, differ)
     for users, rate in ((12, 0.05), (2000, 0.02)):
         rng = np.random.default_rng([4, users])
         count = rng.geometric(rate, users)
         means = [_of_records(rng.normal(20, 5, users), 8, count, [5, at]) for at in range(6)]
         user, cell = np.arange(users), np.zeros(users, dtype=np.int64)
-        yield _made(f"one cell of {users} users", user, cell, count, means)
+        yield made(f"one cell of {users} users", user, cell, count, means)
 
 
 def _of_records(
@@ -159,9 +169,9 @@ def _of_records(
     return np.asarray(np.add.reduceat(records, starts) / count)
 
 
-def _memberships(
-    seed: int, users: int, cells: int, most: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def memberships(
+    seed: int | list[int], users: int, cells: int, most: int, rate: float = 0.05
+) -> Members:
     """Users in one to a few cells of unlike popularity, with counts that have a long tail."""
     rng = np.random.default_rng(seed)
     pull = rng.lognormal(0, 0.8, cells)
@@ -171,11 +181,12 @@ def _memberships(
         user.append(np.full(degree, who))
     one, other = np.concatenate(user), np.concatenate(cell)
     busy = np.ceil(rng.lognormal(0, 0.8, users))[one]
-    return one, other, np.minimum(rng.geometric(0.05, len(one)) * busy, 2000).astype(np.int64)
+    count = np.minimum(rng.geometric(rate, len(one)) * busy, 2000).astype(np.int64)
+    return Members(one, other, count)
 
 
 def _crowd() -> Iterator[Population]:
-    user, cell, count = _memberships(2, 1000, 30, 6)
+    user, cell, count = memberships(2, 1000, 30, 6)
     users, cells, size = 1000, 30, len(user)
     fixed = np.random.default_rng(4)
     near, far = fixed.normal(25, 4, cells), fixed.uniform(5, 60, cells)
@@ -208,11 +219,11 @@ def _crowd() -> Iterator[Population]:
     }  # fmt: skip
     for name, (make, bounds) in kinds.items():
         means = [make(np.random.default_rng([3, at])) for at in range(3)]
-        yield _made(name, user, cell, count, means, bounds)
+        yield made(name, user, cell, count, means, bounds)
 
 
 def _heavy() -> Iterator[Population]:
-    user, cell, count = _memberships(6, 400, 20, 5)
+    user, cell, count = memberships(6, 400, 20, 5)
     total = np.bincount(cell, count, minlength=20).astype(np.int64)
     user, cell = np.append(user, np.full(20, 400)), np.append(cell, np.arange(20))
     count = np.append(count, total)
@@ -223,4 +234,4 @@ def _heavy() -> Iterator[Population]:
             off = np.random.default_rng([7, at]).normal(0, 8, 401)
             off[400] = off[400] if own is None else own
             means.append(centre[cell] + off[user])
-        yield _made(name, user, cell, count, means)
+        yield made(name, user, cell, count, means)

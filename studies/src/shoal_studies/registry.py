@@ -36,12 +36,6 @@ ALL = "all"
 def find(name: str) -> tuple[Study, ...]:
     """The study of a name, or all of them.
 
-    Args:
-        name: Of a study, or `all`.
-
-    Raises:
-        InputError: There is no such study.
-
     Example:
         >>> [study.title for study in find("002-figure-5")]
         ['The minimax cap against the loss']

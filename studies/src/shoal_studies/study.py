@@ -85,12 +85,7 @@ def places(study: Study, folder: Path) -> tuple[Path, Path, Path]:
 
 
 def prepare(studies: Sequence[Study], folder: Path, *, overwrite: bool) -> None:
-    """Make the folder and refuse places that cannot be written, before the work is done.
-
-    Raises:
-        InputError: The folder cannot be made.
-        DocumentError: There is a file already, or a place cannot be written.
-    """
+    """Make the folder and refuse places that cannot be written, before the work is done."""
     reason = None
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -109,18 +104,7 @@ def prepare(studies: Sequence[Study], folder: Path, *, overwrite: bool) -> None:
 def write(
     study: Study, outcome: Outcome, folder: Path, *, overwrite: bool = False
 ) -> tuple[Path, Path, Path]:
-    """Write NAME.csv, NAME.png and NAME.md into a folder, which is made if missing.
-
-    Args:
-        study: What was run.
-        outcome: What it found.
-        folder: Where to.
-        overwrite: Replace files that are there.
-
-    Raises:
-        InputError: The folder cannot be made.
-        DocumentError: There is a file already, or a place cannot be written.
-    """
+    """Write NAME.csv, NAME.png and NAME.md into a folder, which is made if missing."""
     prepare([study], folder, overwrite=overwrite)
     table, drawing, text = places(study, folder)
     rows, picture = io.StringIO(newline=""), io.BytesIO()

@@ -75,15 +75,6 @@ def conditional(
     Aggregates: both are the noise for a sub-population's sizes. Responses: randomness is drawn once
     for both potential outcomes of every unit of the super-population, with one prior for each
     cluster and arm; the mean over sub-populations and assignments is that of the super-population.
-
-    Args:
-        mechanism: Cluster-DP, or noise on aggregates.
-        whole: The super-population.
-        small: A sub-population.
-        random: Source.
-
-    Returns:
-        Fifty of each.
     """
     draws = assign(small, _RANDOM, random)
     single = mechanism.draw(draws, random)[0] - draws.effect

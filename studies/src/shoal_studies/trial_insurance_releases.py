@@ -110,11 +110,7 @@ class Releases:
 
 
 def load() -> tuple[Households, Households]:
-    """The experiment with the real effect and the one with none; villages are clusters.
-
-    Raises:
-        MissingPartError: causaldata is not installed.
-    """
+    """The experiment with the real effect and the one with none; villages are clusters."""
     if find_spec("causaldata") is None:
         raise MissingPartError(
             "causaldata is not installed",

@@ -185,13 +185,6 @@ def measure(
     """Simulate every point in every population.
 
     All points of a setting see the same populations and assignments.
-
-    Args:
-        points: What to simulate.
-        effort: Repetitions, seed, processes.
-        fewer: Divides the number of populations.
-        populations: Another number of populations than the effort's.
-        each: Another number of realisations than the effort's.
     """
     many, realisations = amounts(effort)
     many = populations or max(1, many // fewer)

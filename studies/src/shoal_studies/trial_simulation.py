@@ -66,11 +66,6 @@ class Draws:
 def assign(population: Population, realisations: int, random: np.random.Generator) -> Draws:
     """Treat half of each cluster, completely at random.
 
-    Args:
-        population: The units.
-        realisations: How many assignments.
-        random: Source.
-
     Example:
         >>> from shoal_studies.trial_setting import Mixture
         >>> random = np.random.default_rng(1)

@@ -81,12 +81,7 @@ def by_loss(
 ) -> Measured:
     """Variances against epsilon, the best of a grid of (gamma K, sigma) at each.
 
-    Args:
-        setting: Makes populations.
-        effort: Repetitions, seed, processes.
-        losses: Claimed for what is printed, true for all others.
-        grid: Floors as parts of 1/K, and noises; the paper's uniform prior is a line of its own.
-        fewer: Divides the number of populations.
+    Losses are claimed for what is printed, true for all others; `fewer` divides populations.
     """
     population = setting.population((effort.seed, 0))
     size = population.space.size

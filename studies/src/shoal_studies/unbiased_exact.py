@@ -56,11 +56,6 @@ def exact(part: Clipped | Sampled, distribution: Known, centre: float) -> Exact:
     E Y - mean and Q var(Y) + V; combined 0 and Q (var(X) + (1/delta - 1) E R^2) + V; sampled 0 and
     Q (var(X) + (1/delta - 1) E(X - c)^2).
 
-    Args:
-        part: Clipped, sampled or combined.
-        distribution: Of the values less the centre.
-        centre: Their mean.
-
     Example:
         >>> from shoal.means.estimators.sampled import Chance
         >>> from shoal.means.estimators.weights import Weights
@@ -90,13 +85,6 @@ def worst(part: Clipped | Sampled, releases: int = 1) -> tuple[Points, Exact]:
     """Two points around the upper end of the interval of the largest error, of many distances.
 
     Not always the worst of all distributions: a lower bound on the largest error.
-
-    Args:
-        part: Clipped, sampled or combined.
-        releases: Whose average has the largest error.
-
-    Returns:
-        The distribution, and bias and variance with it.
 
     Example:
         >>> from fractions import Fraction

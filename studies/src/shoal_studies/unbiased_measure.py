@@ -110,10 +110,6 @@ def amount(effort: Effort, users: int) -> int:
 def simulate(jobs: Sequence[Job], effort: Effort) -> list[Measured]:
     """Errors of every job; the same seed gives the same ones whatever the number of processes.
 
-    Args:
-        jobs: What to release.
-        effort: Seed, processes, progress.
-
     Example:
         >>> from fractions import Fraction
         >>> from shoal.means.estimators.clipped import Clipped

@@ -31,11 +31,6 @@ def measure(setting: Setting, lines: Sequence[Line], effort: Effort) -> list[Cur
     """Mean absolute error of every line at every loss, with nothing moved into the bounds.
 
     Of Laplace noise of scale b about an estimate that is off by d: |d| + b exp(-|d|/b).
-
-    Args:
-        setting: Counts, values, bounds and losses.
-        lines: Mechanisms.
-        effort: Repetitions and seed.
     """
     occupancy, lattice = setting.occupancy, Lattice(Bounds.of(setting.bounds), 20)
     plans = [

@@ -23,9 +23,6 @@ BETWEEN = 6.0
 class Uniform:
     """Uniform values on [0, high).
 
-    Args:
-        high: In the value's unit.
-
     Example:
         >>> import numpy as np
         >>> who = np.zeros(1000, np.int64)
@@ -49,11 +46,6 @@ class Uniform:
 @dataclass(frozen=True)
 class Projected:
     """Normal values, drawn again until they lie in (0, high] (paper 001, section IV).
-
-    Args:
-        mean: Within (0, high], or drawing again would take long.
-        variance: Of the normal distribution.
-        high: In the value's unit.
 
     Example:
         >>> import numpy as np
@@ -83,10 +75,6 @@ class Projected:
 
 def speeds(*, differ: bool = False) -> Normal:
     """Normal values with the published mean and variance of the ITMS cell; clipped when read.
-
-    Args:
-        differ: Whether the means of users differ, by a standard deviation of 6 km/h, within the
-            same variance.
 
     Example:
         >>> round(speeds().deviation, 3), round(speeds(differ=True).between, 3)

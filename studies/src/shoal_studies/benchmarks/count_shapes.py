@@ -55,17 +55,7 @@ def run(
     delta: str = "1e-9",
     users: int | None = None,
 ) -> Iterator[str]:
-    """Lines of ratios of errors, two rounds over one, a line a shape of counts and loss.
-
-    Args:
-        epsilons: Losses.
-        repetitions: Simulated releases of each.
-        delta: Of (epsilon, delta)-DP, for either.
-        users: Of the shapes to take; all if not given.
-
-    Raises:
-        InputError: No shape has so many users.
-    """
+    """Lines of ratios of errors, two rounds over one, a line a shape of counts and loss."""
     shapes = [each for each in SHAPES if users in (None, each.users)]
     if not shapes:
         allowed = ", ".join(str(each) for each in sorted({shape.users for shape in SHAPES}))
@@ -105,7 +95,7 @@ def _error(plan: PlanFacts, kind: Kind, repetitions: int) -> float:
     for turn in range(repetitions):
         aggregate = _drawn(plan.counts, kind, turn)
         drawn = draw(plan, aggregate, Simulated(turn))
-        value = values_of(Estimates(plan, drawn.steps, drawn.chosen), _CONFIDENCE).value
+        value = values_of(Estimates(plan, *drawn), _CONFIDENCE).value
         found.append(np.abs(value - aggregate.cell_means()[plan.released]).mean())
     return float(np.mean(found))
 

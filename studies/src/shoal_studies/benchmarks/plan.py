@@ -30,11 +30,6 @@ def run(counts: Sequence[int], tolerance: float, seconds: float) -> Iterator[str
     up to 250, cells are popular like rank^(-4/5), counts are Pareto(6/5); beside them users who are
     in ten equally likely cells. The optimal plan may err a fifth less than `balanced` does at a
     total loss of 1; its gap is the certified one.
-
-    Args:
-        counts: Users in cells, about, of each size.
-        tolerance: Gap at which the optimal plan stops.
-        seconds: Most that the optimal plan may take.
     """
     yield _HEAD
     for size in counts:

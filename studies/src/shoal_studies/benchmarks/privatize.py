@@ -21,10 +21,6 @@ def run(units: int, clusters: int) -> Iterator[str]:
 
     A release contains reading columns in memory, grouping, rounding, noise, responses, effects and
     the manifest; no ledger.
-
-    Args:
-        units: How many.
-        clusters: How many, at random.
     """
     rng = np.random.default_rng(0)
     arm, home = rng.integers(0, 2, units), rng.integers(0, clusters, units)

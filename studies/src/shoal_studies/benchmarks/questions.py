@@ -66,12 +66,7 @@ class Experiment:
 
 
 def run(epsilon: float, repetitions: int) -> Iterator[str]:
-    """Lines of errors, widths and coverage, and of strategies for many questions.
-
-    Args:
-        epsilon: Privacy loss of one outcome.
-        repetitions: Assignments, with one release each.
-    """
+    """Lines of errors, widths and coverage, and of strategies for many questions."""
     yield (
         f"one effect at epsilon {epsilon:g}, {repetitions:,} assignments: root mean square of "
         "noise, beside Laplace noise by"

@@ -28,12 +28,7 @@ _METHODS: dict[str, tuple[str, dict[str, str | int | float]]] = {
 
 
 def run(repetitions: int, epsilon: float) -> Iterator[str]:
-    """Mean absolute errors over cells and made-up data sets, in km/h, at one loss for all cells.
-
-    Args:
-        repetitions: Data sets.
-        epsilon: Total loss of any user.
-    """
+    """Mean absolute errors over cells and made-up data sets, in km/h, at one loss for all cells."""
     occupancy, centre = sparse_cells()
     lattice = Lattice(_BOUNDS)
     cell = np.repeat(occupancy.cell, occupancy.count)
@@ -58,7 +53,7 @@ def _line(name: str, plan: PlanFacts, data: list[Aggregate], truth: np.ndarray) 
     plain, value, covered = [], [], []
     for turn, aggregate in enumerate(data):
         drawn = draw(plan, aggregate, Simulated(turn))
-        numbers = Estimates(plan, drawn.steps, drawn.chosen)
+        numbers = Estimates(plan, *drawn)
         found = values_of(numbers, _CONFIDENCE)
         plain.append(np.abs(numbers.value - truth[turn]).mean())
         value.append(np.abs(found.value - truth[turn]).mean())

@@ -36,11 +36,6 @@ def run(repetitions: int, epsilons: Sequence[float], seed: int) -> Iterator[str]
     `free` and `cluster` are the best of 6 floors and noises with the outcomes in hand, on all
     levels; `all` and `auto` are chosen from public facts alone (on all levels, on some), `told`
     from the true mean, deviation and share between clusters.
-
-    Args:
-        repetitions: Realisations of each mechanism, in five populations.
-        epsilons: True losses of one outcome, at delta = 1e-4.
-        seed: Of the simulation.
     """
     each = max(2, repetitions // _POPULATIONS)
     error = 2 * (each * _POPULATIONS) ** -0.5

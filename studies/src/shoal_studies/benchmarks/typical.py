@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from shoal.cells.assumptions import NAIVE
-from shoal.cells.draw import draw
-from shoal.cells.estimates import Estimates
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.plan_warnings import plan_warnings
 from shoal.cells.planner import make_plan, plan_means
-from shoal.cells.posterior import values_of
 from shoal.cells.request import Request
 from shoal.cells.typical_error import typical_errors
 from shoal.errors import InputError
-from shoal.privacy.noise import Simulated
 from shoal_studies.populations import Population, populations
+from shoal_studies.simulated_releases import releases_of
 
-DEFAULT = "default"
-_CONFIDENCE = 0.95
 # Linear programs of more memberships take minutes, and arrays of them a long time to fill.
 _MOST_OF_PROGRAM, _MOST_OF_ARRAYS = 10_000, 100_000
 PRESETS: dict[str, tuple[str, dict[str, str | int | float], int | None]] = {
@@ -40,44 +34,18 @@ PRESETS: dict[str, tuple[str, dict[str, str | int | float], int | None]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Erred:
-    """What one method erred on one population, in the value's unit.
-
-    Attributes:
-        plain: Mean absolute error of the released numbers.
-        value: The same of the values.
-        covered: How often the values' intervals covered, over all cells and releases.
-        plain_covered: The same of the numbers' intervals.
-    """
-
-    plain: float
-    value: float
-    covered: float
-    plain_covered: float
-
-
 def run(
     epsilons: Sequence[float], repetitions: int, only: str = "", delta: str = "0"
 ) -> Iterator[str]:
-    """Lines of errors, one a population and loss, and geometric means of the ratios.
-
-    Args:
-        epsilons: Losses.
-        repetitions: Simulated releases of each.
-        only: A part of the names of the populations to take.
-        delta: Of (epsilon, delta)-DP, for the default plan.
-
-    Raises:
-        InputError: No population has such a name.
-    """
+    """Lines of errors, one a population and loss, and geometric means of the ratios."""
     yield (
         f"mean absolute error over cells, {repetitions} simulated releases a figure; plain: the "
-        "released number, value: with what other cells tell; covered: 95% intervals of both"
+        "noisy number, value: with what other cells tell; covered: its 95% intervals; told: cells "
+        "that are told, and the same figures of them alone"
     )
     yield (
-        f"{'population':<33}{'eps':>5}{'plain':>9}{'value':>9}{'covered':>12}{'stated':>8}"
-        f"{'best other':>11} {'which':<25}{'ratio':>6}"
+        f"{'population':<33}{'eps':>5}{'plain':>9}{'value':>9}{'covered':>8}{'told':>6}{'value':>9}"
+        f"{'covered':>8}{'+-':>9}{'stated':>8}{'best other':>11} {'which':<25}{'ratio':>6}"
     )
     ratios: list[float] = []
     for population in populations():
@@ -95,8 +63,9 @@ def run(
 def _line(
     population: Population, epsilon: float, repetitions: int, delta: str
 ) -> tuple[str, float]:
-    plan = _default(population, epsilon, delta)
-    own = measured(plan, population, repetitions)
+    plan = default_plan(population, epsilon, delta)
+    own = releases_of(plan, population, repetitions)
+    value = float(own.error.mean())
     others = {
         name: _least(_preset(population, epsilon, *choice[:2]), population, repetitions)
         for name, choice in PRESETS.items()
@@ -106,17 +75,19 @@ def _line(
     best = min(others, key=lambda name: others[name])
     spread = float(np.mean([np.std(each) for each in population.means]))
     stated = float(typical_errors(plan, spread / plan.width).mean()) * spread
-    ratio = own.value / others[best]
+    ratio = value / others[best]
     warned = "!" if plan_warnings(plan) else " "
     return (
-        f"{population.name:<32}{warned}{float(epsilon):>5g}{own.plain:>9.3g}{own.value:>9.3g}"
-        f"{own.plain_covered:>6.0%}{own.covered:>6.0%}{stated / own.value:>8.2f}"
-        f"{others[best]:>11.3g} {best:<25}{ratio:>6.2f}"
+        f"{population.name:<32}{warned}{float(epsilon):>5g}{own.plain.mean():>9.3g}{value:>9.3g}"
+        f"{own.covered.mean():>8.0%}{own.told.mean():>6.0%}{own.of_told(own.error):>9.3g}"
+        f"{own.of_told(own.covered):>8.0%}{own.of_told(own.half_width):>9.3g}"
+        f"{stated / value:>8.2f}{others[best]:>11.3g} {best:<25}{ratio:>6.2f}"
     ), ratio
 
 
-def _default(population: Population, epsilon: float, delta: str) -> PlanFacts:
-    asked = {"epsilon": epsilon, "delta": delta, "uninformative": "keep"}
+def default_plan(population: Population, epsilon: float, delta: str) -> PlanFacts:
+    """Returns the plan that nobody chose anything of."""
+    asked = {"epsilon": epsilon, "delta": delta}
     return make_plan(population.occupancy, Request.of(bounds=population.bounds, **asked))
 
 
@@ -133,42 +104,12 @@ def _preset(
 
 
 def _least(plan: PlanFacts, population: Population, repetitions: int) -> float:
-    found = measured(plan, population, repetitions)
-    return min(found.plain, found.value)
-
-
-def measured(plan: PlanFacts, population: Population, repetitions: int) -> Erred:
-    """What simulated releases of a plan err.
-
-    Args:
-        plan: Of all cells.
-        population: Whose counts it is for.
-        repetitions: Releases.
-    """
-    found = []
-    for turn in range(repetitions):
-        drawn = draw(plan, population.draw(turn), Simulated(turn))
-        numbers, truth = Estimates(plan, drawn.steps, drawn.chosen), population.truth(turn)
-        best, (low, high) = values_of(numbers, _CONFIDENCE), numbers.plain_intervals(_CONFIDENCE)
-        found.append(
-            (
-                np.abs(numbers.value - truth).mean(),
-                np.abs(best.value - truth).mean(),
-                ((best.low <= truth) & (truth <= best.high)).mean(),
-                ((low <= truth) & (truth <= high)).mean(),
-            )
-        )
-    return Erred(*map(float, np.mean(found, axis=0)))
+    found = releases_of(plan, population, repetitions)
+    return float(min(found.plain.mean(), found.error.mean()))
 
 
 def naive(population: Population, epsilon: float, repetitions: int) -> dict[str, float]:
-    """What the naive estimators err.
-
-    Args:
-        population: Counts and values.
-        epsilon: Total loss.
-        repetitions: Draws.
-    """
+    """What the naive estimators err."""
     low, high = population.bounds
     errors = dict.fromkeys(NAIVE, 0.0)
     for turn in range(repetitions):

@@ -97,10 +97,6 @@ def run(repetitions: int, seed: int) -> Iterator[str]:
     symmetric distributions, nor for these data alone: easier distributions allow less. The clipped
     mean has a bias budget of 0.01 and spends no delta; the mean is in [0, 1]. Then the gains over
     the paper, one a line.
-
-    Args:
-        repetitions: Releases a figure with up to 1000 users, fewer with more, 20 at least.
-        seed: Of the simulation.
     """
     effort = Effort(repetitions=repetitions, seed=seed)
     yield (
