@@ -11,8 +11,8 @@ ROOT = Path(__file__).parents[2]
 MADE = {ROOT / "docs/reference/cli.md"}
 # Of each part its folders and files, today's ceiling, and the goal of the redesign.
 PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
-    "cells": (("src/shoal/cells",), 8904, 7200),
-    "theory": (("src/shoal/theory",), 3890, 2900),
+    "cells": (("src/shoal/cells",), 8855, 7200),
+    "theory": (("src/shoal/theory",), 3490, 2900),
     "trials": (("src/shoal/trials",), 10611, 4300),
     "means": (("src/shoal/means",), 4819, 1900),
     "data": (("src/shoal/data",), 2899, 1500),
@@ -24,9 +24,9 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
         1522,
         1300,
     ),
-    "cli": (("src/shoal/cli", "src/shoal/__main__.py"), 2773, 1400),
-    "pictures": (("src/shoal/pictures",), 533, 500),
-    "verification": (("src/shoal/verification",), 5952, 1600),
+    "cli": (("src/shoal/cli", "src/shoal/__main__.py"), 2765, 1400),
+    "pictures": (("src/shoal/pictures",), 532, 500),
+    "verification": (("src/shoal/verification",), 5951, 1600),
     "other modules": (
         tuple(
             f"src/shoal/{each}.py"
@@ -36,8 +36,8 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
         600,
     ),
     "studies": (("studies",), 9428, 4200),
-    "tests": (("tests", "conftest.py"), 33315, 20000),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 6525, 2600),
+    "tests": (("tests", "conftest.py"), 33313, 20000),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 6506, 2600),
 }
 
 

@@ -13,17 +13,12 @@ from shoal import unbiased
 from shoal.errors import ShoalWarning
 from shoal.trials import (
     BestTable,
-    ClusterDP,
-    ClusterFree,
-    Expected,
-    NoisyHistogram,
-    NoisyHorvitzThompson,
     Questions,
     Space,
-    UniformPrior,
 )
 from tests.support import methods
 from tests.support.gaussian_vectors import always_gaussian
+from tests.support.replay_trials import MECHANISMS, SPACES
 
 Manifest = dict[str, Any]
 
@@ -50,22 +45,6 @@ _CELLS: dict[str, dict[str, Any]] = {
     },
     "optimal, joint": {"method": "optimal", "statistics": ("mean", "variance")},
     "clip_user, variance": {"method": "clip_user", "statistics": ("variance",)},
-}
-_MECHANISMS: dict[str, Any] = {
-    "cluster_dp": ClusterDP(epsilon=3, floor=0.02, histogram_scale=4.0),
-    "cluster_dp, chosen, delta": ClusterDP(epsilon=2, delta="1e-5"),
-    "cluster_free": ClusterFree(epsilon=2, floor=0.01, histogram_scale=20.0, levels=3),
-    "uniform_prior": UniformPrior(epsilon=1),
-    "best_table": BestTable(epsilon=2),
-    "best_table, expected": BestTable(epsilon=1, levels=3, expected=Expected(1, 1)),
-    "noisy_horvitz_thompson": NoisyHorvitzThompson(epsilon=1),
-    "noisy_horvitz_thompson, no spread": NoisyHorvitzThompson(epsilon=1, spread_share=0),
-    "noisy_histogram": NoisyHistogram(epsilon="3/2"),
-}
-_SPACES = {
-    "counts": Space.counts(0, 10),
-    "bins": Space.bins(-3, 5, 33),
-    "nearest": Space.bins(-3, 5, 9, "nearest"),
 }
 _MEANS: dict[str, dict[str, Any]] = {
     "clipped": {"method": "clipped_mean", "epsilon": 1},
@@ -119,18 +98,18 @@ def _cells() -> Iterator[tuple[str, bytes]]:
 
 def _trials() -> Iterator[tuple[str, bytes]]:
     rng, at = np.random.default_rng(4), np.arange(90)
-    for kind, space in _SPACES.items():
+    for kind, space in SPACES.items():
         outcome = rng.uniform(space.levels[0], space.levels[-1], len(at))
-        for name, mechanism in _MECHANISMS.items():
+        for name, mechanism in MECHANISMS.items():
             if kind == "nearest" and name != "uniform_prior":
                 continue
             yield f"{name}, {kind}", _trial(mechanism, outcome, at % 2, at // 2 % 3, space)
     # Three arms; the last two clusters have groups of one unit, and are taken together.
     arm, cluster = np.append(at % 3, [0, 1, 2, 0, 1, 2, 2]), np.append(at // 45, [2] * 3 + [3] * 4)
     outcome = rng.uniform(0, 10, len(arm))
-    for name, mechanism in _MECHANISMS.items():
-        yield f"{name}, three arms", _trial(mechanism, outcome, arm, cluster, _SPACES["counts"])
-    yield "one cluster", _trial(BestTable(2), outcome, arm, None, _SPACES["counts"])
+    for name, mechanism in MECHANISMS.items():
+        yield f"{name}, three arms", _trial(mechanism, outcome, arm, cluster, SPACES["counts"])
+    yield "one cluster", _trial(BestTable(2), outcome, arm, None, SPACES["counts"])
 
 
 def _trial(mechanism: Any, outcome: Any, arm: Any, cluster: Any, space: Space) -> bytes:

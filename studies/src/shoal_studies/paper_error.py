@@ -15,7 +15,7 @@ import numpy as np
 from shoal.cells import allocation
 from shoal.cells.allocation import Problem
 from shoal.cells.optimal.interior import solve
-from shoal.cells.optimal.program import Floats, Program, Solution, dual_bound
+from shoal.cells.optimal.program import Program, Solution, dual_bound
 from shoal.data.occupancy import Counts
 from shoal.theory import variance
 
