@@ -61,9 +61,8 @@ def losses(rows: Table) -> np.ndarray:
 def test_every_study_writes_its_three_files(folder: Path, name: str) -> None:
     """A table, a picture and one paragraph; errors of one cell are within half the width."""
     assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-    head, source, reading, picture, mark = (folder / f"{name}.md").read_text().strip().split("\n\n")
+    head, source, reading, picture = (folder / f"{name}.md").read_text().strip().split("\n\n")
     assert head.startswith("# ")
-    assert mark == "<!-- shoal.output -->"
     assert source.startswith("Source: paper 00" if name[0] == "0" else "Source: our own")
     assert len(reading) > 300
     assert "nan" not in reading
