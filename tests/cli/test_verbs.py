@@ -145,7 +145,7 @@ def test_the_demo_is_free_the_second_time(shell: Shell) -> None:
     for default, balanced, uniform in (cells[:3], cells[3:]):
         likely = [float(each[0]) for each in (default, balanced, uniform)]
         assert likely[0] < 0.7 * likely[1] < likely[1] < likely[2]
-        assert [default[1], default[2]] == ["700.0", "-"]
+        assert default[1:] == ["-", "-"]
         assert float(balanced[1]) < float(uniform[1]) / 3
         assert float(uniform[2]) == 1 < float(balanced[2])
     assert abs(float(cells[1][1]) / 111.3 - 1) <= 0.005

@@ -186,7 +186,7 @@ class Cost:
         balls = [ball_of(self.parameters, name) for name in ("first_ball", "ball")]
         terms = [] if any(balls) else self.released.member_steps(scale, bits)
         if self.released.gaussian:
-            moves = np.where(present, sum((2 * ball) ** 2 for ball in balls), 0).astype(object)
+            moves = present.astype(object) * sum((2 * ball) ** 2 for ball in balls)
             if terms:
                 squares = np.sum([term.astype(np.float64) ** 2 for term in terms], axis=0)
                 moves = np.bincount(weights.user, squares, minlength=users) * _SQUARES_OUTWARD

@@ -16,7 +16,7 @@ from shoal.theory.user_clipping import rounds, split
 # Users times epsilon in a single cell: where one interval is found more surely than two ranks.
 _FEW, _ENOUGH = 60, 150
 # So few cells of users who count about alike err hardly more with the whole bounds than with a
-# private radius, which leaves out more users than noise is worth (`shoal bench few`).
+# private radius (docs/theory/user-clipped.md#few-cells).
 _FEW_CELLS, _ALIKE = 12, 0.75
 # Beyond so many memberships a linear program takes minutes.
 _MOST_OF_PROGRAM = 100_000

@@ -75,10 +75,9 @@ def demo(
         plans = [_compare(job) for job in jobs]
         show(
             "\nErrors of the median cell, before any speed is read. Typical: what is to be expected"
-            "\nif aircraft are about alike, in parts of the standard deviation of all speeds; from"
-            "\na half on one number for all is no worse. Certified: in mph, for every possible data"
-            "\nset. Paper charges: the epsilon of the same noise by the accounting of Rameshwar and"
-            "\nTandon (arXiv:2405.06261)."
+            "\nif aircraft are about alike, in standard deviations of all speeds. Certified: in mph,"
+            "\nfor every possible data set. Paper charges: the epsilon of the same noise by the"
+            "\naccounting of Rameshwar and Tandon (arXiv:2405.06261)."
         )
         for plan, job in zip(plans, jobs, strict=True):
             _about(plan, job)
@@ -186,7 +185,7 @@ def _compare(job: _Job) -> "Plan":
                 f"{len(plan.released)} {job.title}" if name == "default" else "",
                 name,
                 f"{_middle(likely[name]):.2f}",
-                f"{_middle(plan.worst_case_error):,.1f}",
+                f"{_middle(plan.worst_case_error):,.1f}" if plan.certified else "-",
                 f"{plan.paper_epsilon:.3g}" if plan.certified else "-",
             )
         )
@@ -201,9 +200,9 @@ def _about(plan: "Plan", job: _Job) -> None:
     from shoal.cells.plan_warnings import plan_warnings
     from shoal.cells.text import forecast
 
-    show(f"  {plan.method}, {job.title}: chosen for the typical error")
     for sentence in (forecast(plan), *plan_warnings(plan)):
-        show(fill(sentence, 88, initial_indent="    ", subsequent_indent="    "))
+        text = f"{job.title}: {sentence}"
+        show(fill(text, 96, initial_indent="  ", subsequent_indent="    "))
 
 
 def _release(

@@ -13,9 +13,9 @@ from functools import cached_property
 import numpy as np
 
 from shoal.cells import allocation
-from shoal.cells.allocation import Problem
 from shoal.cells.optimal.interior import solve
 from shoal.cells.optimal.program import Program, Solution, dual_bound
+from shoal.cells.weights import Floats
 from shoal.data.occupancy import Counts
 from shoal.theory import variance
 
@@ -228,7 +228,7 @@ class Cells:
 
     def balanced(self, error: float) -> float:
         """Loss of proportionally fair noise whose worst cell has this error."""
-        problem = Problem(
+        problem = allocation.Problem(
             self.user, self.cell, self.everybody.unit, self.occupancy.n_users,
             np.ones(self.occupancy.n_cells),
         )  # fmt: skip
