@@ -75,7 +75,7 @@ def demo(
         plans = [_compare(job) for job in jobs]
         show(
             "\nErrors of the median cell, before any speed is read. Typical: what is to be expected"
-            "\nif aircraft are about alike, in standard deviations of all speeds. Certified: in mph,"
+            "\nif aircraft are about alike, in standard deviations of all speeds. Certified: in mph"
             "\nfor every possible data set. Paper charges: the epsilon of the same noise by the"
             "\naccounting of Rameshwar and Tandon (arXiv:2405.06261)."
         )
