@@ -24,7 +24,7 @@ from shoal.privacy.budget import from_text
 from shoal.release.question import Question
 
 Noise = Literal["discrete laplace", "discrete gaussian"]
-SCHEMA, KIND, MANIFEST_SCHEMA = "shoal.plan/4", "cells", "shoal.manifest/5"
+SCHEMA, KIND, MANIFEST_SCHEMA = "shoal.plan/5", "cells", "shoal.manifest/6"
 NEIGHBOURS = "values: all values of one user change, the counts are public"
 _NOISE: tuple[Noise, Noise] = get_args(Noise)
 _PRIVACY = {False: "pure differential privacy", True: "approximate differential privacy"}
@@ -114,7 +114,7 @@ class Claims(Model):
 class PlanDocument(Model):
     """A plan of cells."""
 
-    schema_: Literal["shoal.plan/4"] = Field(default="shoal.plan/4", alias="schema")
+    schema_: Literal["shoal.plan/5"] = Field(default="shoal.plan/5", alias="schema")
     version: Text
     neighbours: Literal["values"] = "values"
     request: Request
@@ -185,7 +185,7 @@ class Versions(Model):
 class Manifest(Model):
     """Everything public about a release of cells."""
 
-    schema_: Literal["shoal.manifest/5"] = Field(alias="schema")
+    schema_: Literal["shoal.manifest/6"] = Field(alias="schema")
     kind: Literal["cells"]
     name: Text
     records: Records
