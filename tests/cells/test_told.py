@@ -121,10 +121,14 @@ def test_the_excess_is_measured_from_ten_cells_on() -> None:
     assert told.bias(numbers) == pytest.approx(expected)
 
 
-def test_intervals_by_hand() -> None:
-    """Four times the bias outwards, once inwards, more for heavy and for far cells."""
+@pytest.mark.parametrize("place", [0.5, 0.05])
+def test_intervals_by_hand(place: float) -> None:
+    """Four times the bias outwards, once inwards, more for heavy and for far cells.
+
+    Where users are near the lower bound all cells have upwards as outwards.
+    """
     plan = shoal.plan(counts(900, 20), bounds=BOUNDS, epsilon=1, method="user_clipped")
-    numbers = drawn(plan, sums_of(plan, np.full(len(plan.counts.user), 0.5)), 3)
+    numbers = drawn(plan, sums_of(plan, np.full(len(plan.counts.user), place)), 3)
     assert numbers.chosen is not None
     centre, scale = float(told.centres(numbers)[0]), numbers.noise_scale
     radius = 100 * int(numbers.chosen.width[0]) / numbers.top
@@ -145,6 +149,9 @@ def test_intervals_by_hand() -> None:
         out = half + 4 * off * load[at] * scale[at] + beyond
         above = number[at] > centre
         ends = (near, out) if above else (out, near)
+        if place < 0.1:
+            bias = off * load[at] * scale[at]
+            ends = (half + bias, out if above else half + 4 * bias)
         assert low[at] == pytest.approx(max(number[at] - ends[0], 0), abs=0.01)
         assert high[at] == pytest.approx(min(number[at] + ends[1], 100), abs=0.01)
 

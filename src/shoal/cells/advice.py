@@ -3,6 +3,7 @@
 Each choice is planned and released a few times on made-up values, as the forecast of the plan is.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -95,21 +96,24 @@ class Advice:
 
 def advise(plan: PlanFacts, progress: Progress | None) -> Advice:
     """Returns what other losses, objectives, rounds and coarser labels would tell."""
-    work = [("this plan", plan.counts, {}), *_choices(plan)]
-    asked = plan.request.model_dump(exclude={"error"}) | {"weights": {}, "uninformative": "drop"}
+    request = plan.request.model_copy(update={"uninformative": "drop"})
+    now = _alternative("this plan", PlanFacts(plan.counts, request, plan.decision))
+    work = [*_choices(plan)]
+    asked = request.model_dump(exclude={"error"}) | {"weights": {}}
     asked["epsilon"] = asked["epsilon"] or plan.exact_epsilon
     found = []
     for change, counts, other in work if progress is None else progress(work, len(work)):
         try:
-            request = Request.of(**asked | other)
-            made = make_plan(counts, request)
+            found.append(_alternative(change, make_plan(counts, Request.of(**asked | other))))
         except InputError:
             # No cell is left, or the mechanism does not take the change.
             continue
-        loss = show(request.epsilon or made.exact_epsilon)
-        found.append(Alternative(change, loss, len(made.released), _told(made)))
-    now, *others = found
-    return Advice(now, tuple(sorted(others, key=lambda each: -each.told)))
+    return Advice(now, tuple(sorted(found, key=lambda each: -each.told)))
+
+
+def _alternative(change: str, plan: PlanFacts) -> Alternative:
+    loss = show(plan.request.epsilon or plan.exact_epsilon)
+    return Alternative(change, loss, len(plan.released), _told(plan))
 
 
 def _told(plan: PlanFacts) -> int:
@@ -139,23 +143,24 @@ def _coarser(counts: Counts) -> Iterator[tuple[str, Counts]]:
         [("", dict[str, Any]({name: column})), (f"without {name}", {}), *_others(name, column)]
         for name, column in zip(counts.cells.column_names, counts.cells.columns, strict=True)
     ]
-    known = {1, counts.n_cells}
+    known = {counts.cell.tobytes()}
     for choice in product(*columns):
         labels = {name: column for _, own in choice for name, column in own.items()}
         found = _merged(counts, pa.table(labels)) if labels else counts
-        if found.n_cells not in known:
-            known.add(found.n_cells)
+        if found.n_cells > 1 and found.cell.tobytes() not in known:
+            known.add(found.cell.tobytes())
             yield ", ".join(change for change, _ in choice if change), found
 
 
 def _others(name: str, column: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Coarser columns in the place of one, by their names."""
-    if name.startswith("hexagon_"):
+    if re.fullmatch("hexagon_[0-9]+", name) and pa.types.is_string(column.type):
         from h3ronpy import cells_parse, cells_to_string, change_resolution
 
-        size, cells = int(name.removeprefix("hexagon_")), cells_parse(column.combine_chunks())
-        for parent in range(size - 1, max(size - 1 - _PARENTS, -1), -1):
-            found: Any = cells_to_string(change_resolution(cells, parent))
+        found: Any = cells_parse(column.combine_chunks(), set_failing_to_invalid=True)
+        size, cells = int(name.removeprefix("hexagon_")), pa.array(found)
+        for parent in () if cells.null_count else range(size - 1, max(size - 1 - _PARENTS, -1), -1):
+            found = cells_to_string(change_resolution(cells, parent))
             yield f"hexagon_{parent} for {name}", {f"hexagon_{parent}": pa.array(found)}
     elif pa.types.is_timestamp(column.type):
         yield f"days for {name}", {f"{name}_day": pc.floor_temporal(column, unit="day")}

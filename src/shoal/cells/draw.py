@@ -24,14 +24,7 @@ _EXCESS = 2
 
 
 class Drawn(NamedTuple):
-    """What left the mechanism: public from now on.
-
-    Attributes:
-        steps: Noisy whole number of lattice steps of each number.
-        chosen: The selected ranges, or None.
-        excess: Parts of the most that is counted of a user, which the ball cuts off from all users
-            together, with noise; None where it is not measured.
-    """
+    """What left the mechanism, public from now on: lattice steps, selected ranges, the excess."""
 
     steps: list[int]
     chosen: Interval | None

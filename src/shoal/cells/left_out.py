@@ -39,11 +39,8 @@ def _left_out_for_error(plan: PlanFacts) -> tuple[list[int], list[float]]:
 def budgets_needed(plan: PlanFacts, cells: Ints) -> Floats:
     """The budget with which cells would be released, over the plan's: the largest loss of a user.
 
-    The released cells keep their noise, the cell and those that need less by themselves get the
-    noise whose error is the largest allowed: max_l (loss_l + sum_h D_hl/b_h)/epsilon, every record
-    counted. Where errors are certified b follows from the error; else it is the largest noise of a
-    released cell, times what its error leaves of the largest. Losses of Gaussian noise add up as
-    squares.
+    The released cells keep their noise; the cell, and those that need less by themselves, get the
+    noise whose error is the largest allowed.
     """
     weights, joint = every_record(plan.counts, cells), plan.decision.joint
     numbers = ReleasedStatistics(weights, plan.statistics, joint=joint, gaussian=plan.gaussian)

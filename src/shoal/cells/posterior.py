@@ -1,9 +1,4 @@
-"""The value of every cell: its noisy mean, the labels of other cells, and what noise there is.
-
-Post-processing of released numbers, so it costs no privacy and changes none of them. A posterior
-median leaves a precise number where it is and draws a noisy one to what its labels predict
-(docs/theory/user-clipped.md#the-value); a cell that is left out gets what is predicted for it.
-"""
+"""The value of every cell, from released numbers alone: docs/theory/user-clipped.md#the-value."""
 
 from __future__ import annotations
 
@@ -77,11 +72,8 @@ def posterior(numbers: Estimates) -> Floats:
 def pooled(numbers: Estimates, confidence: float) -> Values | None:
     """Returns values for the cells that are left out, or None if there is nothing they follow from.
 
-    value +- z sqrt(t^2 + s^2 sum_l v_gl^2) and what clipping may hide: t is the widened spread of
-    the released cells around what is predicted for each by the others, s = 1.5 D the spread of
-    users, D the private radius, v_gl the user's share of the cell. Without a private radius, or
-    with fewer than ten released cells, there is no interval; nor for labels that no released cell
-    has (docs/theory/user-clipped.md#cells-that-are-left-out).
+    There is an interval where the spread of users and the cell's labels are known
+    (docs/theory/user-clipped.md#cells-that-are-left-out).
     """
     confidence = check_confidence(confidence)
     if not applies(numbers) or len(numbers.plan.released) == len(numbers.plan.status):
@@ -134,17 +126,10 @@ class Seen:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What the released numbers say of all cells, in a unit that is a power of two.
+    """What the released numbers say of all cells, around a middle, in a unit of a power of two.
 
-    Attributes:
-        unit: In the value's unit.
-        middle: Centre or median estimate, in units; the others are around it.
-        prior: Precision of the centre as what all cells have in common; 0 without one.
-        seen: Estimates of the released cells around the middle, with their noise and what
-            exchangeable users leave together.
-        prediction: For each cell, by the others.
-        mixture: Of what predictions miss.
-        labelled: Whether predictions are by labels; else they are a common mean.
+    `prior` is the precision of the middle as what all have in common, `prediction` of each cell by
+    the others (by their labels if `labelled`), `mixture` of what predictions miss.
     """
 
     unit: float

@@ -27,13 +27,8 @@ from shoal.files.text_table import TextTable, first_rows
 def make_table(numbers: Estimates, confidence: float) -> pa.Table:
     """One row a cell and statistic, left-out cells with a pooled mean and else nulls.
 
-    `status` says whether a cell is told, and `reason` in words why not. `source` says where a value
-    is from: `released`, the cell's own number, or `pooled`, the numbers of other cells. `value` is
-    the posterior median of means, and the released number, `plain`, of all else; `low` and `high`
-    are around the number.
-
-    Of a variance, its square root follows as the statistic `std`: post-processing, so the interval
-    is that of the variance, and there is no noise scale.
+    `value` is the posterior median of means, and the released number, `plain`, of all else. Of a
+    variance, its square root follows as the statistic `std`, with the roots of the interval.
     """
     plan, cells = numbers.plan, numbers.plan.released
     best, others = values_of(numbers, confidence), pooled(numbers, confidence)

@@ -34,15 +34,7 @@ def summary(plan: PlanFacts) -> str:
 
 
 def describe(plan: PlanFacts, rows: int = _SHOWN) -> TextTable:
-    """The plan in words and columns; numbers are in the value's unit.
-
-    Args:
-        plan: What to describe.
-        rows: Most rows to list, from 2; the best and the worst are kept, the middle is left out.
-
-    Raises:
-        InputError: rows is no such number.
-    """
+    """Returns the plan in words and columns, with so many of the best and worst cells."""
     rows = checks.whole(rows, "rows", least=2, example=_SHOWN)
     why = f" ({plan.decision.reason})" if plan.decision.reason else ""
     head = "\n".join(each for each in (forecast(plan), f"{summary(plan)}{why}") if each)
@@ -111,7 +103,8 @@ def _notes(plan: PlanFacts) -> Iterator[str]:
         yield (
             "where users are not alike (outliers, long tails, yes or no, amounts that are mostly "
             "0, frequent users unlike rare ones) errors and intervals are larger"
-            f"{_left_out_by_radius(plan)}"
+            f"{_left_out_by_radius(plan)}; a user further than about six radii from the rest "
+            "counts as six in them: where one in a hundred is, they are too short"
         )
         if not len(plan.decision.selection_scale):
             everyone = plan.epsilon * len(np.unique(plan.weights.user))

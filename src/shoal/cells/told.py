@@ -30,6 +30,8 @@ WHY: dict[str, str | None] = {
 _OUTWARD, _INWARD = 4.0, 1.0
 # Noise scales from the centre from where on a cell is far, and from its number to its value.
 _NEAR, VALUE = 2.0, 2.0
+# Of the way to the farther bound, the way to the nearer one where users hide on one side.
+_LOPSIDED = 0.25
 # Where all who are clipped lie on one side of the ball, their biases add up.
 _ONE_SIDED = 2.0
 # A far cell hides at most this part of its distance.
@@ -83,7 +85,8 @@ def intervals(numbers: Estimates, confidence: float) -> Ends:
     """Returns intervals around the noisy numbers, widened by what clipping may hide.
 
     h = quantile b + 2 D M for noise and moved weights; R noise scales inwards and 4 R outwards, in
-    proportion to the cell's weight; a cell far from the centre hides more on its outer side.
+    proportion to the cell's weight; a cell far from the centre hides more on its outer side. Where
+    the centre is near a bound, outwards is towards the other bound, where users can hide.
     """
     plan, scale, number = numbers.plan, numbers.noise_scale, numbers.unclamped
     hidden = bias(numbers) * scale * (_ONE_SIDED if _at_bound(numbers) else 1.0)
@@ -97,11 +100,15 @@ def intervals(numbers: Estimates, confidence: float) -> Ends:
     beyond = _OUTWARD * hidden * far / max(float(far.mean()), 1e-9)
     beyond = np.minimum(_FAR * np.abs(away), beyond)
 
-    def side(outer: np.ndarray) -> Floats:
-        part = np.where(outer | (far == 0), _OUTWARD, _INWARD)
-        return np.asarray(half + part * hidden * share + np.where(outer, beyond, 0.0))
+    towards = _farther_bound(numbers)
 
-    return _within(plan, number - side(away < 0), number + side(away > 0))
+    def side(way: int) -> Floats:
+        outer = away * way > 0
+        wide = np.full(len(scale), way == towards) if towards else outer | (far == 0)
+        part = np.where(wide, _OUTWARD, _INWARD)
+        return np.asarray(half + part * hidden * share + np.where(outer & wide, beyond, 0.0))
+
+    return _within(plan, number - side(-1), number + side(1))
 
 
 def planned(plan: PlanFacts) -> list[str]:
@@ -120,9 +127,8 @@ def decides(plan: PlanFacts) -> bool:
 def statuses(numbers: Estimates) -> list[str]:
     """Returns what each released cell's number is good for: to be told, or not and why.
 
-    The expected error of the number is b (beta + e^-beta) for a bias of beta noise scales; it is
-    told if that is at most 0.8 of the spread between cells. That is made of noise scales, the
-    excess and all numbers together, never of the cell's own number.
+    Told is what errs at most 0.8 of the spread between cells, by noise and expected bias: never
+    the cell's own number alone.
     """
     plan, found = numbers.plan, planned(numbers.plan)
     if not decides(plan):
@@ -167,6 +173,15 @@ def centres(numbers: Estimates) -> Floats:
     return numbers.plan.bounds.lo + numbers.chosen.low / numbers.top * numbers.plan.width
 
 
+def _farther_bound(numbers: Estimates) -> int:
+    """1 or -1 towards the bound that is much farther from the centre; 0 if there is none."""
+    above = float(np.median(centres(numbers))) - numbers.plan.bounds.lo
+    below = numbers.plan.width - above
+    if min(above, below) >= _LOPSIDED * max(above, below):
+        return 0
+    return 1 if above < below else -1
+
+
 def _at_bound(numbers: Estimates) -> bool:
     """Whether the ball ends at a bound, so that all who are clipped lie on one side of it."""
     if numbers.chosen is None:
@@ -184,4 +199,9 @@ def _mean_error(scale: Floats, off: Floats, *, gaussian: bool) -> Floats:
 
 
 def _within(plan: PlanFacts, low: Floats, high: Floats) -> Ends:
-    return Ends(np.maximum(low, plan.bounds.lo), np.minimum(high, plan.bounds.hi))
+    """Cut to the bounds; an interval that misses them says nothing, and becomes all of them."""
+    lo, hi = plan.bounds.lo, plan.bounds.hi
+    misses = (low > hi) | (high < lo)
+    return Ends(
+        np.where(misses, lo, np.maximum(low, lo)), np.where(misses, hi, np.minimum(high, hi))
+    )

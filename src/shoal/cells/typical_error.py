@@ -40,11 +40,8 @@ class Simulation(NamedTuple):
 def typical_errors(plan: PlanFacts, spread: float = SPREAD) -> Floats:
     """Returns the mean absolute error of each released cell's value, over values' deviation.
 
-    That is the standard deviation of all values: between cells, users and records together; as a
-    part of the width, up to a half, it is `spread`. Each of 3 to 12 simulated releases draws its
-    own population; errors of cells with about the same noise are averaged. Where noise follows the
-    bounds a small deviation has large parts of itself as error; where it follows a private radius
-    all have about the same.
+    As a part of the width, up to a half, that is `spread`. Each of 3 to 12 simulated releases draws
+    its own population; errors of cells with about the same noise are averaged.
     """
     return _typical(plan, spread)[0]
 

@@ -12,7 +12,7 @@ from shoal.cells.private_sums import Interval, PrivateMeans
 from shoal.cells.ranges import USER, Range, centre_of
 from shoal.cells.weights import Floats, Ints, Parameters, Weights, add
 from shoal.privacy.noise import MOST_BITS, Noise
-from shoal.theory.projections import L1, L2, Ball, norms_l1
+from shoal.theory.projections import L1, L2, Ball
 
 LARGEST_BALL = 1 << 46
 # Parts of the excess of one user: with six balls in steps they stay whole 64-bit numbers.
@@ -207,9 +207,10 @@ class UserVectors:
         kept = self._ball.project(vector, weights.user, ball_of(self.parameters))
         total = add(weights.cell, kept, weights.n_cells)
         start = np.rint((centre / radius) / self.step).astype(np.int64)
-        cut = norms_l1(np.abs(vector - kept), weights.user)
         most = largest_excess(self.parameters, radius, self.private.top)
-        parts = -(-np.minimum(cut, most) * excess_of(self.parameters)[0] // most)
+        # Floating point: no sum of one user's deviations is too large for it.
+        cut = np.bincount(weights.user, np.minimum(np.abs(vector - kept), most))
+        parts = np.ceil(np.minimum(cut, most) / most * excess_of(self.parameters)[0])
         return [int(x) for x in start + total], int(parts.sum())
 
     def _all(self, centre: int) -> Ints:
