@@ -85,7 +85,7 @@ def test_few_released_cells_are_drawn_with_their_names(least: int) -> None:
     assert np.array_equal(axis.lines[0].get_xdata(), table["value"].to_numpy()[left_out:])
     assert (len(axis.lines), len(figure.legends)) == (1 + left_out, left_out)
     assert "simulated, not private" in figure.get_suptitle()
-    assert ("1 not told" in figure.get_suptitle()) == bool(left_out)
+    assert ("11 of 12 cells told" in figure.get_suptitle()) == bool(left_out)
     [lines, *_] = [each for each in axis.collections if isinstance(each, LineCollection)]
     ends = np.array([line[:, 0] for line in lines.get_segments()])
     assert np.allclose(ends, np.column_stack([table["low"], table["high"]])[left_out:])

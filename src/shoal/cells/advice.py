@@ -25,8 +25,8 @@ from shoal.privacy.budget import show
 
 Progress: TypeAlias = Callable[[Iterable[Any], int], Iterable[Any]]
 _TIMES = (2, 4)
-# How many sizes of larger hexagons are tried.
-_PARENTS = 2
+# How many sizes of larger hexagons are tried, and memberships whose linear program takes seconds.
+_PARENTS, _MOST_OF_PROGRAM = 3, 10_000
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,10 @@ class Advice:
             for each in self.best
         ]
         nothing = "no choice tells more cells: more users or fewer cells would"
+        some = self.now.told < self.now.cells
         head = f"cells that can be told if cells differ as much as {CELLS:.0%} of the variance"
         columns = ("change", "epsilon", "cells", "can be told")
-        return TextTable(head, columns, rows, notes or [nothing])
+        return TextTable(head, columns, rows, notes or [nothing if some else "all cells are told"])
 
     def __str__(self) -> str:
         """A table, and the best two in a sentence each."""
@@ -129,7 +130,7 @@ def _choices(plan: PlanFacts) -> Iterator[tuple[str, Counts, dict[str, Any]]]:
     for times in _TIMES:
         yield f"epsilon={show(loss * times)}", counts, {"epsilon": loss * times}
     free: dict[str, Any] = {"objective": None, "range": None, "method": None, "settings": {}}
-    if not plan.certified:
+    if not plan.certified and len(counts.user) <= _MOST_OF_PROGRAM:
         yield 'objective="worst_case"', counts, free | {"objective": "worst_case"}
     if plan.decision.method.range.of_vectors and plan.rounds == 1:
         twice = {"method": "user_clipped", "settings": {"rounds": 2}}

@@ -51,8 +51,8 @@ def forecast(plan: PlanFacts) -> str:
     )
     advice = "; plan.advise() (--advice) says what would tell more" if many < cells / 2 else ""
     return (
-        f"about {many:,.0f} of {cells:,} cells can be told apart if cells differ as much as "
-        f"{CELLS:.0%} of the variance, {few:,.0f} if {ALIKE:.0%}{advice}"
+        f"about {many:,.0f} of {cells:,} cells can be told, if cells differ as much as "
+        f"{CELLS:.0%} of the variance; {few:,.0f} if {ALIKE:.0%}{advice}"
     )
 
 
@@ -100,16 +100,18 @@ def _notes(plan: PlanFacts) -> Iterator[str]:
             "users about alike; no value is read; for others see plan.typical_error(spread=...)"
         )
     if plan.decision.method.range.of_vectors:
-        yield (
-            "where users are not alike (outliers, long tails, yes or no, amounts that are mostly "
-            "0, frequent users unlike rare ones) errors and intervals are larger"
-            f"{_left_out_by_radius(plan)}; a user further than about six radii from the rest "
-            "counts as six in them: where one in a hundred is, they are too short"
-        )
-        if not len(plan.decision.selection_scale):
-            everyone = plan.epsilon * len(np.unique(plan.weights.user))
+        users = len(np.unique(plan.weights.user))
+        if len(plan.decision.selection_scale):
             yield (
-                f"epsilon times users is {everyone:.3g}: too few for a private range; "
+                f"the private radius leaves out about {int(plan.parameters['clipped'][0]):,} of "
+                f"{users:,} users: intervals are wide as they allow for that; where users are not "
+                "alike (outliers, long tails, yes or no, amounts that are mostly 0, frequent users "
+                "unlike rare ones) errors and intervals are larger; a user further than about six "
+                "radii away counts as six, so intervals are too short where one in a hundred is"
+            )
+        else:
+            yield (
+                f"epsilon times users is {plan.epsilon * users:.3g}: too few for a private range; "
                 'objective="worst_case" may have smaller errors'
             )
     yield from _certificate(plan)
@@ -155,13 +157,6 @@ def proof(plan: PlanFacts, gap: float) -> str:
         f"no plan that weighs users has all errors more than {gap / (1 + gap):.2%} smaller at "
         "this loss: certified by linear programming"
     )
-
-
-def _left_out_by_radius(plan: PlanFacts) -> str:
-    if not len(plan.decision.selection_scale):
-        return ""
-    left, users = int(plan.parameters["clipped"][0]), len(np.unique(plan.weights.user))
-    return f": the private radius leaves out about {left:,} of {users:,} users"
 
 
 def _largest_losses(plan: PlanFacts) -> str:

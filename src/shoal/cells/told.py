@@ -22,8 +22,8 @@ from shoal.theory.user_clipping import MEASURED, hidden_radii
 # What a released cell's number is good for, and why it is not told.
 WHY: dict[str, str | None] = {
     "released": None,
-    "too noisy": "one common number errs less",
-    "likely too noisy": "one common number will likely err less",
+    "too noisy": "one common number errs less: merge cells or raise epsilon",
+    "likely too noisy": "one common number will likely err less: merge cells or raise epsilon",
     "heavy users": "a quarter or more of its weight is taken from heavy users",
 }
 # Of the average bias: how much a cell may have outwards and towards the centre.

@@ -71,7 +71,10 @@ def _typical(plan: PlanFacts, spread: float) -> tuple[Floats, Floats]:
         together = min(-(-_TOGETHER // len(errors)), len(error))
         # Not the mean of widths: one private radius in fifty is far too large.
         half_width = np.median(halves, axis=0)
-        known[spread] = _smooth(error, plan.noise_scale, together), half_width
+        error = _smooth(error, plan.noise_scale, together)
+        if plan.certified:
+            error = np.minimum(error, plan.worst_case_error / (plan.width * spread))
+        known[spread] = error, half_width
     return known[spread]
 
 

@@ -154,13 +154,14 @@ def plan(
 def _show(plan: "Plan", rows: int, *, as_json: bool, advice: bool) -> None:
     from shoal.cells.text import describe
 
-    found = plan.advise(progress=bar("simulating")) if advice else None
     if not as_json:
-        show(str(describe(plan, rows=rows)) + (f"\n\n{found}" if found else ""))
+        show(str(describe(plan, rows=rows)))
+        if advice:
+            show(f"\n{plan.advise(progress=bar('simulating'))}")
         return
     document = plan.to_document()
-    if found:
-        document["advice"] = found.table().to_pylist()
+    if advice:
+        document["advice"] = plan.advise(progress=bar("simulating")).table().to_pylist()
     document["counts"] = {"fingerprint": plan.counts.fingerprint}
     document["labels"] = plan.counts.labels
     show_json(document)

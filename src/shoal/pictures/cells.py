@@ -37,9 +37,9 @@ def draw_release(release: Release, confidence: float) -> Figure:
     statistics, places = table["statistic"].unique().to_pylist(), _hexagons(release)
     named = places is None and len(labels) <= MOST_NAMED
     told = table["status"].to_pylist()[: len(labels)].count("released")
-    left = f", {len(labels) - told:,} not told" if told < len(labels) else ""
+    left = f" of {len(labels):,}" if told < len(labels) else ""
     kind = "simulated, not private: " if release.simulated else ""
-    title = f"{kind}{told:,} cells{left}, epsilon {show(release.plan.exact_epsilon)}"
+    title = f"{kind}{told:,}{left} cells told, epsilon {show(release.plan.exact_epsilon)}"
     height = 1.8 + 0.19 * len(labels) if named else 6.0 if places else 3.8
     figure, axes = shapes.new(title, (8.5, height * len(statistics)), (len(statistics), 1))
     for axis, statistic in zip(axes, map(str, statistics), strict=True):
@@ -134,7 +134,7 @@ def draw_plan(plan: PlanFacts) -> Figure:
         deviation = plan.width * SPREAD
         errors, rival = typical_errors(plan) * deviation, "one number for all cells"
         guess = np.full(len(errors), deviation * math.sqrt(2 * CELLS / math.pi))
-        what, unit = "typical error", f"if values have a standard deviation of {deviation:.3g}"
+        what, unit = "typical error", f"for a standard deviation of {deviation:.3g}"
     number, place = len(plan.statistics), np.arange(1, len(plan.released) + 1)
     title = f"{plan.method} plan, epsilon {show(plan.exact_epsilon)}: {what} of each cell"
     figure, axes = shapes.new(title, (7 * number, 4), (1, number))
