@@ -112,8 +112,7 @@ BARS = (
         lambda each: _tells(each) and each.epsilon == 1,
     ),
     Bar(
-        "the worst tenth of told cells is covered", "told_worst_tenth", 0.85, _tells,
-        {
+        "the worst tenth of told cells is covered", "told_worst_tenth", 0.85, _tells, {
             # Explained in docs/explanation/studies.md#what-the-default-errs.
             (f"{_DESTINATION} and hour", 1.0): 0.82, (f"{_DESTINATION} and hour", 0.5): 0.72,
             (_DESTINATION, 4.0): 0.83, ("many zeros", 4.0): 0.76, ("heavy tails", 4.0): 0.55,
