@@ -123,10 +123,7 @@ def test_the_excess_is_measured_from_ten_cells_on() -> None:
 
 @pytest.mark.parametrize("place", [0.5, 0.05])
 def test_intervals_by_hand(place: float) -> None:
-    """Four times the bias outwards, once inwards, more for heavy and for far cells.
-
-    Where users are near the lower bound all cells have upwards as outwards.
-    """
+    """Four times the bias outwards, or upwards if users are near the lower bound; once inwards."""
     plan = shoal.plan(counts(900, 20), bounds=BOUNDS, epsilon=1, method="user_clipped")
     numbers = drawn(plan, sums_of(plan, np.full(len(plan.counts.user), place)), 3)
     assert numbers.chosen is not None

@@ -53,7 +53,10 @@ def leaves(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...
 
 
 def changed(document: Any, path: tuple[Any, ...]) -> Any:
-    """The document with one leaf a thousandth larger (1 if it was next to 0), or another text."""
+    """The document with one leaf a thousandth larger (1 if it was next to 0), or another text.
+
+    Noisy squares, which may be less than nothing, are much larger.
+    """
     made = copy.deepcopy(document)
     place = made
     for step in path[:-1]:
@@ -62,7 +65,7 @@ def changed(document: Any, path: tuple[Any, ...]) -> Any:
     if isinstance(old, bool):
         place[path[-1]] = not old
     elif isinstance(old, int):
-        place[path[-1]] = old + 1 + abs(old) // 100
+        place[path[-1]] = old + (2**40 if "moments" in path else 1 + abs(old) // 100)
     elif isinstance(old, float):
         place[path[-1]] = old * 1.001 if abs(old) > 1e-5 else 1.0
     else:
