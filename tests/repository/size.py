@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 MADE = {ROOT / "docs/reference/cli.md"}
 # Of each part its folders and files, today's ceiling, and the goal of the redesign.
 PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
-    "cells": (("src/shoal/cells",), 8840, 7200),
+    "cells": (("src/shoal/cells",), 8839, 7200),
     "theory": (("src/shoal/theory",), 3490, 2900),
     "trials": (("src/shoal/trials",), 10611, 4300),
     "means": (("src/shoal/means",), 4819, 1900),
@@ -35,7 +35,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
         423,
         600,
     ),
-    "studies": (("studies",), 9428, 4200),
+    "studies": (("studies",), 9425, 4200),
     "tests": (("tests", "conftest.py"), 33313, 20000),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 6432, 2600),
 }

@@ -4,15 +4,16 @@ Each choice is planned and released a few times on made-up values, as the foreca
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shoal.cells.frontier import Progress
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.planner import make_plan
 from shoal.cells.request import Request
@@ -23,7 +24,6 @@ from shoal.errors import InputError
 from shoal.files.text_table import TextTable
 from shoal.privacy.budget import show
 
-Progress: TypeAlias = Callable[[Iterable[Any], int], Iterable[Any]]
 _TIMES = (2, 4)
 # How many sizes of larger hexagons are tried, and memberships whose linear program takes seconds.
 _PARENTS, _MOST_OF_PROGRAM = 3, 10_000

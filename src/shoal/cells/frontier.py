@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from shoal import checks
 from shoal.cells.comparison import (
@@ -23,8 +23,7 @@ from shoal.cells.request import Request
 from shoal.errors import InputError
 from shoal.privacy.budget import Amount, check_epsilon, show
 
-Progress: TypeAlias = Callable[[Iterable[tuple[Choice, Fraction]], int],
-                               Iterable[tuple[Choice, Fraction]]]  # fmt: skip
+Progress: TypeAlias = Callable[[Iterable[Any], int], Iterable[Any]]
 
 
 def frontier(

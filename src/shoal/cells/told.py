@@ -175,11 +175,11 @@ def centres(numbers: Estimates) -> Floats:
 
 def _farther_bound(numbers: Estimates) -> int:
     """1 or -1 towards the bound that is much farther from the centre; 0 if there is none."""
-    above = float(np.median(centres(numbers))) - numbers.plan.bounds.lo
-    below = numbers.plan.width - above
-    if min(above, below) >= _LOPSIDED * max(above, below):
+    to_low = float(np.median(centres(numbers))) - numbers.plan.bounds.lo
+    to_high = numbers.plan.width - to_low
+    if min(to_low, to_high) >= _LOPSIDED * max(to_low, to_high):
         return 0
-    return 1 if above < below else -1
+    return 1 if to_low < to_high else -1
 
 
 def _at_bound(numbers: Estimates) -> bool:

@@ -15,7 +15,7 @@ from shoal.privacy.noise import MOST_BITS, Noise
 from shoal.theory.projections import L1, L2, Ball
 
 LARGEST_BALL = 1 << 46
-# Parts of the excess of one user: with six balls in steps they stay whole 64-bit numbers.
+# Parts in which the excess of one user is counted, at most.
 MOST_PARTS = 1 << 11
 # Ranks are cut here, so that scores in 1/USER of a user stay whole 64-bit numbers.
 MOST_USERS = 1 << 40
@@ -93,7 +93,7 @@ def excess_of(parameters: Parameters) -> tuple[int, int]:
 
 
 def largest_excess(parameters: Parameters, radius: int, top: int) -> int:
-    """Most that is counted of what one user is cut, in lattice steps: an eighth of the width."""
+    """Most that is counted of one user: an eighth of the width, between one radius and six."""
     ball = ball_of(parameters)
     return min(6 * ball, max(ball, ball * top // (8 * radius)))
 
