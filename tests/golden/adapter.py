@@ -7,7 +7,6 @@ noise scales as parts of a statistic's range, losses as exact fractions, sums in
 import hashlib
 import json
 import warnings
-from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
@@ -25,14 +24,12 @@ from shoal.cells.estimates import Estimates
 from shoal.cells.private_sums import Interval
 from shoal.cells.table import make_table
 from shoal.errors import ShoalError
-from shoal.means.estimators.base import Drawn
+from shoal.means.estimators.base import Drawn as MeanDrawn
 from shoal.means.estimators.normal import Squares
-from shoal.trials.aggregate_release import AggregateRelease
-from shoal.trials.questions.numbers import Numbers as LinearNumbers
-from shoal.trials.questions.numbers import Released
-from shoal.trials.request import take_in
-from shoal.trials.table_release import TableRelease
-from shoal.trials.unit_release import UnitRelease
+from shoal.trials.histogram import HistogramDrawn
+from shoal.trials.questions.numbers import Choice, Drawn
+from shoal.trials.questions.plan import QuestionsPlan
+from shoal.trials.unit_table import PriorPlan, TableDrawn
 from tests.golden.flight_requests import source
 
 Plain = dict[str, Any]
@@ -242,72 +239,74 @@ def sum_flights(request: Plain) -> Plain:
     }
 
 
-_MECHANISMS: dict[str, Any] = {
-    "uniform_prior": trials.UniformPrior,
-    "best_table": trials.BestTable,
-    "cluster_dp": trials.ClusterDP,
-    "cluster_free": trials.ClusterFree,
-    "noisy_histogram": trials.NoisyHistogram,
-}
+_MECHANISMS = {"uniform_prior": "uniform", "best_table": "best"}
 
 
-def _prepared(request: Plain) -> tuple[Any, Any]:
-    """A mechanism with its whole numbers, and the units with their outcomes."""
-    space = trials.Space(tuple(request["levels"]))
-    columns = [np.array(request[name]) for name in ("outcome", "arm", "cluster")]
+def _plan(request: Plain) -> trials.Plan:
+    """The plan of a table, a histogram, or questions."""
+    covariates = {"age": request["age"], "sex": request["sex"]}
+    arm, cluster = np.array(request["arm"]), np.array(request["cluster"])
+    space, epsilon = trials.Space(tuple(request["levels"])), request["epsilon"]
+    if "questions" in request:
+        asked = trials.Experiment(arm, cluster, covariates).ask()
+        for kind, options in request["questions"]:
+            asked = getattr(asked, kind)(**options)
+        return asked.plan(space, epsilon, spread=request.get("spread"))
+    unit = [f"n{at:04}" for at in range(len(arm))] if request["named"] else None
+    study, options = trials.Experiment(arm, cluster, unit=unit), dict(request["options"])
+    name = request["mechanism"]
+    if name == "noisy_histogram":
+        return study.histogram(space, epsilon)
+    mechanism: Any = _MECHANISMS.get(name)
+    if mechanism is None:
+        noise = options.pop("histogram_scale")
+        pooled = name == "cluster_free"
+        mechanism = trials.ClusterPrior(options.pop("floor"), noise, pooled)
+    return study.table(space, epsilon, mechanism=mechanism, **options)
+
+
+def _outcomes(request: Plain, plan: trials.Plan) -> Any:
+    """Outcomes in the order of the plan's units."""
+    columns = [np.array(request[name]) for name in ("arm", "cluster")]
     unit = [f"n{at:04}" for at in range(len(columns[0]))] if request["named"] else None
-    rules: Plain = {
-        "control": None,
-        "missing": "refuse",
-        "single_arm": "refuse",
-        "outcome_name": "",
-    }
-    units = take_in(*columns, space=space, unit=unit, **rules)
-    options = {"epsilon": request["epsilon"], **request["options"]}
-    return _MECHANISMS[request["mechanism"]](**options).prepare(units.assignment, space), units
-
-
-def _questions_plan(request: Plain) -> trials.QuestionsPlan:
-    columns = {"age": request["age"], "sex": request["sex"]}
-    asked = trials.Questions(np.array(request["arm"]), np.array(request["cluster"]), columns)
-    for kind, options in request["questions"]:
-        asked = getattr(asked, kind)(**options)
-    space = trials.Space(tuple(request["levels"]))
-    return asked.plan(space, epsilon=request["epsilon"], spread=request.get("spread"))
+    rows = trials.Experiment(*columns, unit=unit).rows
+    return np.array(request["outcome"])[rows]
 
 
 def plan_trial(request: Plain) -> Plain:
     """Exact loss, whole numbers and predictions of questions, of a forecast, or of a mechanism."""
-    if "questions" in request:
-        return _questions(_questions_plan(request))
     if "forecast" in request:
         return _forecast(request)
-    made, _ = _prepared(request)
-    found = {"loss": {"exact": str(made.epsilon)}, "delta": str(made.delta)}
+    plan: Any = _plan(request)
+    if "questions" in request:
+        return _questions(plan)
+    found = {"loss": {"exact": str(plan.exact_epsilon)}, "delta": str(plan.loss.delta)}
+    own = plan.chosen
     if request["mechanism"] == "noisy_histogram":
-        own = made.aggregate
-        whole = {"weight": own.weight, "lattice_bits": own.lattice_bits}
-        return {**found, "whole": whole, "scale": {"noise_variance": _short(own.noise_variance)}}
+        whole, parts = own.to_document(), plan.mean_variance
+        noise = parts[:, 1:] + parts[:, :1]
+        return {**found, "whole": whole, "scale": {"noise_variance": _short(noise)}}
+    whole = {"levels": list(plan.kept)}
     if request["mechanism"] == "best_table":
-        own = made.choice
-        numbers, kept = _plain(own.table.numbers / 2.0**62), list(own.kept)
-        scale = {"probability": numbers, "response": _plain(own.table.debiased)}
-        errors = {"variance": _short(own.variances), "bound": own.bound}
-        return {**found, "whole": {"levels": kept}, "scale": scale, **errors}
-    return {**found, "whole": made.choice.parameters.to_document()}
+        return {**found, "whole": whole, "variance": [plan.variance], "bound": plan.bound}
+    if request["mechanism"] == "uniform_prior":
+        return {**found, "whole": whole, "variance": _short(plan.response_table.variances)}
+    scale = {name: getattr(own, name) / 2.0**31 for name in ("floor", "replaced")}
+    return {**found, "whole": {**whole, "weight": own.weight}, "scale": scale}
 
 
-def _questions(plan: trials.QuestionsPlan) -> Plain:
-    names = {"question": "question", "standard_error": "standard_error"}
-    widths = {"half_width": "half_width", "without_noise": "plain_half_width"}
+def _questions(plan: Any) -> Plain:
+    told = plan.predictions()
+    names = {"question": "question", "standard_error": "standard_error", "half_width": "half_width"}
+    rows = np.concatenate([each.rows for each in plan.blocks])
     return {
-        "loss": {"exact": str(plan.numbers.loss)},
-        "whole": {"second_moments_by": list(plan.numbers.by)},
+        "loss": {"exact": str(plan.exact_epsilon)},
+        "whole": {"second_moments_by": list(plan.chosen.by)},
         "scale": {
-            "noise": _plain(plan.reading.noise_deviation(plan.rows)),
-            "noise_of_second_moments": plan.reading.moved,
+            "noise": _plain(np.sqrt(plan.numbers.noise_parts(rows, plan.space.width)[0])),
+            "noise_of_second_moments": plan.numbers.moment_value(plan.space.width) * 2.0**32,
         },
-        **_columns(plan.table(), **names, **widths),
+        **_columns(told, **names, without_noise="plain_half_width"),
         "ratio_to_bound": plan.lower_bound_ratio,
     }
 
@@ -317,8 +316,7 @@ def _forecast(request: Plain) -> Plain:
     sizes = np.zeros(pairs.max(axis=1) + 1, dtype=np.int64)
     np.add.at(sizes, tuple(pairs), 1)
     space, effect = trials.Space(tuple(request["levels"])), request["effect"]
-    found = trials.plan(sizes, space, epsilon=request["epsilon"], effect=effect)
-    # The other rows are of what leaves the product.
+    found = trials.forecast(sizes, space, request["epsilon"], effect=effect)
     names = "no_privacy", "uniform_prior", "best_table", "noisy_histogram", "questions"
     rows = {each: [*found[each].standard_error, *found[each].cluster_error] for each in names}
     return {
@@ -330,46 +328,44 @@ def _forecast(request: Plain) -> Plain:
 
 
 def _draw_trial(request: Plain, noise: shoal.Simulated, _rng: np.random.Generator) -> Plain:
-    if "questions" in request:
-        columns: list[Any] = [np.array(request[name]) for name in ("outcome", "arm", "cluster")]
-        columns.append({"age": request["age"], "sex": request["sex"]})
-        plan = _questions_plan(request)
-        own, told = plan.numbers, plan.release(*columns, noise=noise).released
-        weights = {"rows": own.rows.tolist(), "steps": own.steps.tolist(), "by": list(own.by)}
-        numbers = {"numbers": list(told.numbers), "moments": list(told.moments)}
-        return {**weights, "moment_step": own.moment_step, **numbers}
-    made, units = _prepared(request)
-    found = made.draw(units, noise)
-    if request["mechanism"] == "noisy_histogram":
-        return {"numbers": [int(each) for each in found.released]}
-    parts = {name: getattr(found, name, None) for name in ("prior", "counts", "responses")}
-    return {name: None if each is None else each.tolist() for name, each in parts.items()}
+    plan: Any = _plan(request)
+    drawn = plan.draw(_outcomes(request, plan), noise)
+    return {"drawn": drawn.to_document(), "chosen": plan.chosen.to_document()}
+
+
+class _OfPrior(PriorPlan):
+    """With priors as they were drawn, in parts of 2^-32."""
+
+    given: Any
+
+    def priors(self, noisy: tuple[int, ...]) -> Any:
+        return self.given // 2
 
 
 def _read_trial(request: Plain, drawn: Plain, confidence: float) -> Plain:
+    plan: Any = _plan(request)
     if "questions" in request:
         # What was released has the weights it was drawn with: another processor finds others.
-        plan, rows = _questions_plan(request), np.array(drawn["rows"])
-        facts = np.array(drawn["steps"]), drawn["moment_step"], tuple(drawn["by"])
-        reading = replace(plan.reading, numbers=LinearNumbers(rows, *facts))
-        told = Released(tuple(drawn["numbers"]), tuple(drawn["moments"]))
-        table = reading.answers(told, plan.blocks, confidence).table()
-        return _columns(table, **{name: name for name in table.column_names})
-    made, units = _prepared(request)
-    parts: Plain = {k: v and np.array(v, dtype=np.int64) for k, v in drawn.items()}
-    released: Any
+        first = np.unique(plan.design.kind_of_unit, return_index=True)[1]
+        rows, steps = np.array(drawn["rows"])[:, first] + 2**40, np.array(drawn["steps"])
+        facts = {"moment_step": drawn["moment_step"], "by": tuple(drawn["by"])}
+        choice = Choice(rows=rows.ravel(), sums=None, steps=steps, **facts)
+        parts = {name: tuple(drawn[name]) for name in ("numbers", "moments")}
+        own = QuestionsPlan(plan.request, plan.design, choice)
+        table = own.read(Drawn(**parts), confidence).table()
+        return _columns(table, **{name: name for name in table.column_names if "pred" not in name})
     if request["mechanism"] == "noisy_histogram":
-        public = made.space, units.assignment, made.aggregate
-        released = AggregateRelease(*public, drawn["numbers"])
-    elif request["mechanism"] == "best_table":
-        parts.pop("prior")
-        released = TableRelease(units.assignment, made.choice.table, **parts)
+        told: Any = HistogramDrawn(steps=tuple(drawn["numbers"]))
     else:
-        own = made.choice.parameters, made.pooled
-        released = UnitRelease(made.space, units.assignment, *own, **parts)
-    table = released.table()
+        counts, named = np.array(drawn["counts"]).ravel(), drawn["responses"]
+        told = TableDrawn(counts=counts, responses=None if named is None else np.array(named))
+    if isinstance(plan, PriorPlan):
+        plan = _OfPrior(plan.request, plan.design, plan.chosen)
+        given = np.array(drawn["prior"])
+        object.__setattr__(plan, "given", given.reshape(-1, given.shape[-1]))
+    table = plan.table(told)
     value = table["share" if "share" in table.column_names else "debiased"].to_numpy()
-    effects = [_effect(each) for each in released.effects(confidence)]
+    effects = [_effect(each) for each in plan.read(told, confidence)]
     return {"debiased": _short(np.unique(value)), "sum": float(value.sum()), "effects": effects}
 
 
@@ -416,7 +412,7 @@ def _draw_mean(request: Plain, noise: shoal.Simulated, rng: np.random.Generator)
 def _read_mean(request: Plain, drawn: Plain, confidence: float) -> Plain:
     own, squares = _mean_plan(request).estimator, drawn["squares"]
     told = squares and Squares(*map(Fraction, squares))
-    found = Drawn(Fraction(drawn["value"]), drawn["coarse_failed"], told)
+    found = MeanDrawn(Fraction(drawn["value"]), drawn["coarse_failed"], told)
     certified = own.interval_around(found.value, confidence)
     interval = own.stated_interval(found, confidence)
     return {"value": float(found.value), "interval": [*interval], "certified": [*certified]}

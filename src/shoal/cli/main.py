@@ -16,7 +16,6 @@ from shoal.cli import (
     release,
     streams,
     trial,
-    trial_estimate,
     trial_questions,
     unbiased,
     verify,
@@ -70,7 +69,6 @@ app.command("compare")(compare.compare)
 app.command("release")(release.release)
 app.command("verify")(verify.verify)
 app.add_typer(ledger.app, name="ledger")
-trial.app.command("estimate")(trial_estimate.estimate)
 trial.app.command("ask")(trial_questions.ask)
 trial.app.command("answer")(trial_questions.answer)
 trial.app.command("regress")(trial_questions.regress)

@@ -23,9 +23,10 @@ from shoal.cli.options import (
     working,
 )
 from shoal.cli.outputs import check_places, delivering
+from shoal.errors import InputError
 
 if TYPE_CHECKING:
-    from shoal.trials import PrivateTrial
+    from shoal.trials import Release
 
 app = typer.Typer(
     help="Randomised experiments: plan, release private outcomes, estimate effects.",
@@ -34,18 +35,27 @@ app = typer.Typer(
 )
 
 _LONGEST_NUMBER = 9
-# What a plan has room for.
+# What a forecast has room for.
 _MOST_UNITS, _MOST_CLUSTERS = 10**12, 10**6
+_ASKED = (
+    "intervals are for units assigned one by one, within clusters; if whole classes or villages "
+    "were assigned, give them: --groups FILE --unit NAME --assigned COLUMN"
+)
+Treatment = Annotated[str, typer.Option(help="Column of the arm. Public.")]
+Control = Annotated[str | None, typer.Option(help="The arm others are compared with.")]
+SingleArm = Annotated[str, typer.Option(help="Clusters where an arm has nobody: refuse or drop.")]
+Space = Annotated[
+    str, typer.Option(help="binary, counts:0:10, bins:0:100:16, levels:1,2,5, ordinal:a,b.")
+]
 
 
 class Mechanism(StrEnum):
     """Names of the mechanisms, as in plans and manifests."""
 
+    BEST_TABLE = "best_table"
+    UNIFORM_PRIOR = "uniform_prior"
     CLUSTER_DP = "cluster_dp"
     CLUSTER_FREE = "cluster_free"
-    UNIFORM_PRIOR = "uniform_prior"
-    BEST_TABLE = "best_table"
-    NOISY_HORVITZ_THOMPSON = "noisy_horvitz_thompson"
     NOISY_HISTOGRAM = "noisy_histogram"
 
 
@@ -56,10 +66,8 @@ def plan(
     ] = None,
     treatment: Annotated[str | None, typer.Option(help="Column of the arm, with a file.")] = None,
     cluster: Cluster = None,
-    control: Annotated[str | None, typer.Option(help="The arm others are compared with.")] = None,
-    single_arm: Annotated[
-        str, typer.Option(help="Clusters where an arm has nobody: refuse or drop.")
-    ] = "refuse",
+    control: Control = None,
+    single_arm: SingleArm = "refuse",
     units: Annotated[
         int | None, typer.Option(max=_MOST_UNITS, help="Instead of a file: units in all.")
     ] = None,
@@ -69,9 +77,7 @@ def plan(
     shares: Annotated[
         str | None, typer.Option(help="Of the arms, control first, such as 0.5,0.5.")
     ] = None,
-    space: Annotated[
-        str, typer.Option(help="binary, counts:0:10, bins:0:100:16, levels:1,2,5, ordinal:a,b.")
-    ] = "binary",
+    space: Space = "binary",
     epsilon: Annotated[
         list[str] | None, typer.Option(help="Privacy loss of one outcome; repeat to compare.")
     ] = None,
@@ -79,7 +85,9 @@ def plan(
     mean: Annotated[float | None, typer.Option(help="Expected mean (rate, if binary).")] = None,
     sd: Annotated[float | None, typer.Option(help="Expected standard deviation.")] = None,
     between: Annotated[float, typer.Option(help="Expected share between clusters.")] = 0.0,
-    effect: Annotated[float | None, typer.Option(help="Whose power is wanted.")] = None,
+    effect: Annotated[
+        float | None, typer.Option(help="Effect for which the power is computed.")
+    ] = None,
     power: Annotated[float, typer.Option(help="Of the least detectable effect.")] = 0.8,
     confidence: Confidence = 0.95,
     other_units: Annotated[
@@ -100,16 +108,16 @@ def plan(
     """
     import shoal
     from shoal import trials
-    from shoal.trials.space_text import space_of
+    from shoal.trials.space import space_of
 
     losses = epsilon or ["1"]
     check_places({"DATA": data}, force=force, pictures={"--picture": picture})
     outcomes = space_of(space)
     parts = None if shares is None else _shares(shares)
-    made = trials.plan(
+    made = trials.forecast(
         _sizes(data, units, treatment, cluster, control, single_arm),
         outcomes,
-        epsilon=losses[0],
+        losses[0],
         delta=delta,
         clusters=clusters,
         shares=parts,
@@ -130,38 +138,34 @@ def plan(
         return
     show(str(made))
     if grid is not None:
-        show("")
-        show(_columns(grid.to_pylist()))
+        from shoal.files.text_table import first_rows
+
+        show(str(first_rows("", grid.drop_columns(["releases"]), rows=grid.num_rows)))
 
 
 @app.command()
 def release(
     data: Data,
     outcome: Annotated[str, typer.Option(help="Column of the outcome. Private.")],
-    treatment: Annotated[str, typer.Option(help="Column of the arm. Public.")],
-    space: Annotated[
-        str, typer.Option(help="binary, counts:0:10, bins:0:100:16, levels:1,2,5, ordinal:a,b.")
-    ],
+    treatment: Treatment,
+    space: Space,
     ledger: Book,
     epsilon: Annotated[str, typer.Option(help="Privacy loss of one unit's outcome.")],
     delta: Annotated[str, typer.Option(help="Of (epsilon, delta)-DP.")] = "0",
     cluster: Cluster = None,
     unit: Annotated[str | None, typer.Option(help="Column of public names of units.")] = None,
-    control: Annotated[str | None, typer.Option(help="The arm others are compared with.")] = None,
-    mechanism: Annotated[Mechanism, typer.Option(help="What is released.")] = Mechanism.CLUSTER_DP,
+    control: Control = None,
+    mechanism: Annotated[Mechanism, typer.Option(help="What is released.")] = Mechanism.BEST_TABLE,
     levels: Annotated[str, typer.Option(help="Levels in use: auto, all, or a number.")] = "auto",
     floor: Annotated[
-        float | None,
-        typer.Option(help="Least share of a level in a prior (gamma); chosen unless given."),
+        float | None, typer.Option(help="Least share of a level in a cluster's prior (gamma).")
     ] = None,
     histogram_scale: Annotated[
-        float | None, typer.Option(help="Noise of a prior's counts (sigma); chosen unless given.")
+        float | None, typer.Option(help="Noise of a prior's counts (sigma).")
     ] = None,
     rounding: Annotated[str, typer.Option(help="To levels: random or nearest.")] = "random",
     missing: Annotated[str, typer.Option(help="Missing outcomes: refuse or public.")] = "refuse",
-    single_arm: Annotated[
-        str, typer.Option(help="Clusters where an arm has nobody: refuse or drop.")
-    ] = "refuse",
+    single_arm: SingleArm = "refuse",
     clustering_epsilon: Annotated[
         str, typer.Option(help="What private clusters cost when they were made.")
     ] = "0",
@@ -179,30 +183,38 @@ def release(
     --privacy-unit person --space binary --epsilon 2 --ledger visits.ledger --output units.csv
     --manifest trial.json
     """
-    from shoal.checks import check_confidence
-    from shoal.data.sources import read_columns
-    from shoal.trials.space_text import space_of
+    import numpy as np
 
-    check_confidence(confidence)
+    from shoal import trials
+    from shoal.checks import check_confidence, choice
+    from shoal.data.sources import read_columns
+    from shoal.intervals import check_level
+    from shoal.trials.space import space_of
+
+    checked = check_level if mechanism is Mechanism.NOISY_HISTOGRAM else check_confidence
+    checked(confidence)
+    choice(missing, ("refuse", "public"), "missing")
     read, tables = {"DATA": data, "--ledger": ledger}, {"--output": output}
     check_places(read, force=force, tables=tables, documents={"--manifest": manifest})
     outcomes = space_of(space, rounding)
-    chosen = _mechanism(mechanism, epsilon, delta, levels, floor, histogram_scale)
     with working("reading outcomes, drawing, recording"):
         public = {"treatment": treatment, "cluster": cluster, "unit": unit}
         hidden, texts = {"outcome": outcome}, outcomes.labels is not None
         table = read_columns(data, private=hidden, public=public, texts=texts)
-        arms = table.column(treatment)
-        done = chosen.privatize(
-            table.column(outcome),
+        arms, own = table.column(treatment), table.column(outcome)
+        study = trials.Experiment(
             arms,
             None if cluster is None else table.column(cluster),
-            space=outcomes,
             unit=None if unit is None else table.column(unit),
             control=like(control, arms),
-            missing=missing,
             single_arm=single_arm,
+            keep=~np.isnan(outcomes.numbers(own)) if missing == "public" else None,
             clustering_epsilon=clustering_epsilon,
+        )
+        made = _plan(study, outcomes, mechanism, epsilon, delta, levels, floor, histogram_scale)
+        done = made.release(
+            own,
+            study,
             ledger=ledger,
             name=name,
             privacy_unit=privacy_unit or unit or "",
@@ -210,17 +222,102 @@ def release(
         )
     files = (done.write, output), (done.write_manifest, manifest)
     with delivering(done.entry, ledger, *files, force=force):
-        show_release(done, ledger, lambda: _told(done, confidence), as_json=as_json)
+        show_release(done, ledger, lambda: _text(done, confidence), as_json=as_json)
 
 
-def _told(done: "PrivateTrial", confidence: float) -> str:
+@app.command()
+def estimate(
+    manifest: Annotated[Path, typer.Argument(help="Written by `shoal trial release`.")],
+    confidence: Confidence = 0.95,
+    assigned: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of --groups with the group (class, village) that was assigned whole, or "
+            "'units': units were assigned one by one."
+        ),
+    ] = None,
+    groups: Annotated[Path | None, typer.Option(help=f"Public groups of units: {FILES}.")] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(help="Column of --groups with the names of units, as at the release."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Write the table to work with (.csv, .parquet).")
+    ] = None,
+    clusters: Annotated[bool, typer.Option("--clusters", help="Show each cluster too.")] = False,
+    picture: Annotated[Path | None, typer.Option(help="Draw the effects here.")] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Effects of a released trial, with standard errors and intervals; costs nothing.
+
+    For units assigned one by one; if whole classes or villages were, give them as --assigned.
+
+    Example: shoal trial estimate trial.json --groups classes.csv --unit pupil --assigned class
+    """
+    import shoal
+    from shoal.trials import Release
+
+    read = {"MANIFEST": manifest, "--groups": groups}
+    tables, pictures = {"--output": output}, {"--picture": picture}
+    check_places(read, force=force, tables=tables, pictures=pictures)
+    _check_groups(assigned, groups, unit, picture)
+    found = Release.load(manifest)
+    column, names = _public(groups, assigned, unit)
+    if found.plan.kind == "questions":
+        raise InputError("answers to questions", "use shoal trial regress")
+    effects = found.estimate(confidence, assigned=column, unit=names)
+    if output is not None:
+        found.write(output, overwrite=force)
+    if as_json:
+        show_json({"effects": [each.to_document() for each in effects]})
+        return
+    show(str(effects))
+    for each in effects if clusters else ():
+        show(str(each.clusters))
+    if assigned is None:
+        show(_ASKED)
+    if picture is not None:
+        shoal.picture(found, picture, confidence=confidence, overwrite=force)
+
+
+def _check_groups(
+    assigned: str | None, groups: Path | None, unit: str | None, picture: Path | None
+) -> None:
+    if groups is None and (unit is not None or assigned not in (None, "units")):
+        raise InputError(
+            "assigned groups, or names of units, without a file",
+            "--groups FILE --unit NAME --assigned COLUMN, or --assigned units",
+            "give the public file that has the group of each unit",
+        )
+    if groups is not None and assigned is None:
+        raise InputError("a file of groups without a column", "give --assigned COLUMN")
+    if groups is not None and picture is not None:
+        raise InputError(
+            "a picture of effects of assigned groups",
+            "leave --picture out: it would draw intervals that do not know the groups",
+        )
+
+
+def _public(groups: Path | None, assigned: str | None, unit: str | None) -> tuple[Any, Any]:
+    """The groups and the names of a file; nothing in it is private."""
+    from shoal.data.sources import read_columns
+
+    if groups is None:
+        return assigned, None
+    table = read_columns(groups, private={}, public={"assigned": assigned, "unit": unit})
+    return table.column(str(assigned)), None if unit is None else table.column(unit)
+
+
+def _text(done: "Release", confidence: float) -> str:
     # Said whether there are any or not: that is private.
     moved = (
         "texts that are no label count as the first level"
-        if done.space.labels
+        if done.plan.space.labels
         else "outcomes outside the space are moved to its nearest level"
     )
-    return "\n".join([moved, done.reason, *map(str, done.effects(confidence))])
+    reason = getattr(done.plan, "reason", "histograms of cells, with noise")
+    return "\n".join([moved, reason, str(done.estimate(confidence))])
 
 
 def _sizes(
@@ -231,10 +328,9 @@ def _sizes(
     control: str | None,
     single_arm: str,
 ) -> Any:
-    """Sizes of groups from public columns of a file, or the number of units."""
-    from shoal.data.assignment import enrol
+    """Sizes of cells from public columns of a file, or the number of units."""
     from shoal.data.sources import read_columns
-    from shoal.errors import InputError
+    from shoal.trials import Experiment
 
     if (data is None) == (units is None) or (data is None) != (treatment is None):
         raise InputError(
@@ -245,19 +341,12 @@ def _sizes(
     if data is None or treatment is None:
         return units
     table = read_columns(data, private={}, public={"treatment": treatment, "cluster": cluster})
-    arms = table.column(treatment)
-    found = enrol(
-        arms,
-        None if cluster is None else table.column(cluster),
-        control=like(control, arms),
-        single_arm=single_arm,
-    )
-    return found.assignment.sizes
+    arms, homes = table.column(treatment), None if cluster is None else table.column(cluster)
+    study = Experiment(arms, homes, control=like(control, arms), single_arm=single_arm)
+    return study.design.sizes
 
 
 def _shares(text: str) -> list[float]:
-    from shoal.errors import InputError
-
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
@@ -267,39 +356,18 @@ def _shares(text: str) -> list[float]:
 
 
 def _expected(mean: float | None, sd: float | None, between: float) -> Any:
-    from shoal.errors import InputError
     from shoal.trials import Expected
 
     if mean is None:
         if sd is not None or between:
-            raise InputError(
-                "an expected spread without a mean", "a mean with it", "give --mean too"
-            )
+            raise InputError("an expected spread without a mean", "give --mean too")
         return None
-    return Expected.binary(mean, between) if sd is None else Expected(mean, sd, between)
+    return Expected(mean, sd, between)
 
 
-def _columns(rows: list[dict[str, Any]]) -> str:
-    """Rows of a comparison, aligned."""
-    from shoal.files.text_table import aligned
-
-    names = ("n", "clusters", "epsilon", "mechanism", "standard_error", "detectable", "power")
-    texts = [tuple(name.replace("_", " ") for name in names)]
-    for row in rows:
-        numbers = (f"{row[name]:.3g}" if row[name] is not None else "" for name in names[4:])
-        texts.append(
-            (
-                str(row["n"]),
-                str(row["clusters"]),
-                f"{row['epsilon']:.4g}",
-                row["mechanism"],
-                *numbers,
-            )
-        )
-    return "\n".join(aligned(texts, left=0))
-
-
-def _mechanism(
+def _plan(
+    study: Any,
+    space: Any,
     kind: Mechanism,
     epsilon: str,
     delta: str,
@@ -307,33 +375,26 @@ def _mechanism(
     floor: float | None,
     histogram_scale: float | None,
 ) -> Any:
-    from shoal import trials
-    from shoal.errors import InputError
+    from shoal.trials import ClusterPrior
 
     # Longer numbers are texts that nothing knows.
     number = int(levels) if levels.isdecimal() and len(levels) <= _LONGEST_NUMBER else levels
-    prior = floor is not None or histogram_scale is not None
-    if prior and kind not in (Mechanism.CLUSTER_DP, Mechanism.CLUSTER_FREE):
+    of_cluster = kind in (Mechanism.CLUSTER_DP, Mechanism.CLUSTER_FREE)
+    given = floor is not None, histogram_scale is not None
+    if of_cluster != all(given) or any(given) != all(given):
         raise InputError(
-            f"a floor or histogram scale with {kind}",
-            "cluster_dp or cluster_free, which have them",
-            "leave them out",
+            f"a floor or histogram scale {'with' if any(given) else 'missing for'} {kind}",
+            "both of them with cluster_dp or cluster_free, and with no other mechanism",
+            "give --floor 0.1 --histogram-scale 10, or use uniform_prior",
         )
-    if kind is Mechanism.UNIFORM_PRIOR:
-        return trials.UniformPrior(epsilon, delta, levels=number)
-    if kind is Mechanism.BEST_TABLE and delta == "0":
-        return trials.BestTable(epsilon, levels=number)
-    if kind in (Mechanism.CLUSTER_DP, Mechanism.CLUSTER_FREE):
-        made = trials.ClusterDP if kind is Mechanism.CLUSTER_DP else trials.ClusterFree
-        return made(epsilon, delta, floor, histogram_scale, number)
-    if levels != "auto" or delta != "0":
-        raise InputError(
-            f"levels or delta with {kind}",
-            "epsilon alone, or with best_table also levels",
-            "leave them out",
-        )
-    aggregate = kind is Mechanism.NOISY_HORVITZ_THOMPSON
-    return (trials.NoisyHorvitzThompson if aggregate else trials.NoisyHistogram)(epsilon)
+    if kind is Mechanism.NOISY_HISTOGRAM:
+        if levels != "auto" or delta != "0":
+            raise InputError(f"levels or delta with {kind}", "leave them out")
+        return study.histogram(space, epsilon)
+    mechanism: Any = "best" if kind is Mechanism.BEST_TABLE else "uniform"
+    if floor is not None and histogram_scale is not None:
+        mechanism = ClusterPrior(floor, histogram_scale, kind is Mechanism.CLUSTER_FREE)
+    return study.table(space, epsilon, delta=delta, mechanism=mechanism, levels=number)
 
 
 def like(control: str | None, arms: Any) -> Any:

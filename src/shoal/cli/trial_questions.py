@@ -24,20 +24,21 @@ from shoal.cli.options import (
     working,
 )
 from shoal.cli.outputs import check_places, delivering
+from shoal.cli.trial import Control, SingleArm, Treatment, like
+from shoal.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from shoal.trials import Questions
+    from shoal.trials import Experiment
+    from shoal.trials.questions.plan import QuestionsPlan
 
-Treatment = Annotated[str, typer.Option(help="Column of the arm. Public.")]
 Regression = Annotated[
     list[str] | None,
     typer.Option(
         "--ols",
-        help="Least squares regression on columns, such as 'arm + age + C(school)': C() takes "
-        "numbers as names. Every regression on some of its columns is free later, but with "
-        "--assigned; repeat.",
+        help="Least squares regression on columns, such as 'arm + age + arm:age + C(school)': C() "
+        "takes numbers as names. Every regression on some of its columns is free later; repeat.",
     ),
 ]
 Assigned = Annotated[
@@ -47,7 +48,7 @@ Assigned = Annotated[
         "'units': units were assigned one by one."
     ),
 ]
-_CATEGORY = "C("
+_CATEGORY, _UNITS = "C(", "units"
 
 
 def ask(
@@ -56,7 +57,8 @@ def ask(
     epsilon: Annotated[str, typer.Option(help="Privacy loss of one unit's outcome.")],
     cluster: Cluster = None,
     assigned: Assigned = None,
-    control: Annotated[str | None, typer.Option(help="The arm others are compared with.")] = None,
+    control: Control = None,
+    single_arm: SingleArm = "refuse",
     space: Annotated[
         str, typer.Option(help="Range of the outcome: binary, counts:0:10, bins:0:100.")
     ] = "binary",
@@ -77,14 +79,6 @@ def ask(
         float | None,
         typer.Option(help="Expected standard deviation of outcomes; a quarter of the range."),
     ] = None,
-    clip: Annotated[
-        bool,
-        typer.Option(
-            "--clip",
-            help="Clip sums of assigned groups to three deviations that follow from --spread: "
-            "shorter intervals where the range is wide, too short where few groups are far out.",
-        ),
-    ] = False,
     output: Annotated[Path | None, typer.Option(help="Save the plan here (JSON).")] = None,
     picture: Annotated[
         Path | None, typer.Option(help="Draw widths with noise and without here.")
@@ -102,23 +96,20 @@ def ask(
     --effect-by sex --ols "arm + age + sex" --output asked.json
     """
     import shoal
-    from shoal.errors import InputError
-    from shoal.trials.space_text import space_of
+    from shoal.trials.space import space_of
 
     places = {"documents": {"--output": output}, "pictures": {"--picture": picture}}
     check_places({"DATA": data}, force=force, **places)
     outcomes = space_of(space)
     if not (effect or precision or effect_by or means or ols):
-        raise InputError(
-            "no questions", "at least one", "give --effect, --effect-by, --means or --ols"
-        )
+        raise InputError("no questions", "give --effect, --effect-by, --means or --ols")
     roles = _Roles(treatment, cluster, assigned)
     formulas = [roles.formula(text) for text in ols or []]
     groups = [roles.name(each) for each in effect_by or []]
-    wanted = [name for each in formulas for name in each] + groups
+    wanted = [part for each in formulas for name in each for part in name.split(":")] + groups
     with working("reading public columns, sharing the noise"):
-        public = _read(data, roles, wanted, {})
-        asked = _asked(public, control)
+        study = _read(data, roles, wanted, control=control, single_arm=single_arm)[1]
+        asked = study.ask()
         if effect:
             asked = asked.effect()
         if precision:
@@ -129,13 +120,13 @@ def ask(
             asked = asked.means()
         for columns in formulas:
             asked = asked.regression(columns)
-        made = asked.plan(outcomes, epsilon, spread=spread, clip=clip)
+        made = asked.plan(outcomes, epsilon, spread=spread)
     if output is not None:
         made.save(output, overwrite=force)
     if picture is not None:
         shoal.picture(made, picture, overwrite=force)
     if as_json:
-        show_json({"epsilon": made.epsilon, "questions": made.table().to_pylist()})
+        show_json({"epsilon": made.epsilon, "questions": made.predictions().to_pylist()})
     else:
         show(str(made))
 
@@ -148,6 +139,7 @@ def answer(
     ledger: Book,
     cluster: Cluster = None,
     assigned: Assigned = None,
+    single_arm: SingleArm = "refuse",
     name: Name = "",
     privacy_unit: PrivacyUnitName = "",
     output: Annotated[
@@ -163,33 +155,37 @@ def answer(
     Example: shoal trial answer visits.csv --plan asked.json --outcome bought --treatment arm
     --cluster city --privacy-unit person --ledger visits.ledger --manifest answers.json
     """
-    from shoal.trials import QuestionsPlan
-    from shoal.trials.questions.answers import check_interval
+    from shoal.intervals import check_level
 
-    check_interval(confidence)
+    check_level(confidence)
     read, tables = {"DATA": data, "--plan": plan, "--ledger": ledger}, {"--output": output}
     check_places(read, force=force, tables=tables, documents={"--manifest": manifest})
-    made = QuestionsPlan.load(plan)
+    made = _plan_of_questions(plan)
     with working("reading outcomes, drawing, recording"):
-        names = [each.name for each in made.columns.covariates]
-        roles, texts = _Roles(treatment, cluster, assigned), made.space.labels is not None
-        public = _read(data, roles, names, {"outcome": outcome}, texts=texts)
+        names = [each.name for each in made.design.covariates]
+        roles = _Roles(treatment, cluster, assigned)
+        table, study = _read(
+            data,
+            roles,
+            names,
+            {"outcome": outcome},
+            texts=made.space.labels is not None,
+            control=made.design.arms[0].as_py(),
+            single_arm=single_arm,
+        )
         done = made.release(
-            public.table.column(outcome),
-            public.arm,
-            public.cluster,
-            public.covariates,
+            table.column(outcome),
+            study,
             ledger=ledger,
             name=name,
             privacy_unit=privacy_unit,
             outcome_name=outcome,
-            assigned=public.assigned,
         )
     files = (done.write, output), (done.write_manifest, manifest)
     with delivering(done.entry, ledger, *files, force=force):
         # Said whether there are any or not: that is private.
         moved = "outcomes outside the range are moved to its ends"
-        if made.columns.assigned is None:
+        if made.design.group is None:
             moved += (
                 "; intervals are for units that were assigned one by one: where whole classes or "
                 "villages were, they are far too short (--assigned)"
@@ -210,30 +206,36 @@ def regress(
     Example: shoal trial regress answers.json --ols "arm + sex" --confidence 0.9
     """
     import shoal
-    from shoal.trials import PrivateAnswers
+    from shoal.trials import Release
 
     check_places({"MANIFEST": manifest}, force=force, pictures={"--picture": picture})
-    found = PrivateAnswers.load(manifest)
+    found = Release.load(manifest)
+    if found.plan.kind != "questions":
+        raise InputError("a release of no questions", "use shoal trial estimate")
     formulas = [_Roles("arm", None).formula(text) for text in ols or []]
     tables = [found.regression(each, confidence) for each in formulas]
-    told = tables or [found.estimate(confidence)]
+    shown = tables or [found.estimate(confidence)]
     if picture is not None:
         shoal.picture(found, picture, confidence=confidence, overwrite=force)
     if as_json:
-        show_json({"answers": [one.to_document() for each in told for one in each]})
+        show_json({"answers": [one.to_document() for each in shown for one in each]})
         return
-    show("\n\n".join(map(str, told)))
+    show("\n\n".join(map(str, shown)))
+
+
+def _plan_of_questions(place: Path) -> "QuestionsPlan":
+    from shoal.trials import Plan
+    from shoal.trials.questions.plan import QuestionsPlan
+
+    found = Plan.load(place)
+    if not isinstance(found, QuestionsPlan):
+        raise InputError(f"a plan of {found.mechanism}", "give one of shoal trial ask --output")
+    return found
 
 
 @dataclass(frozen=True)
 class _Roles:
-    """Which columns of a file are arm and cluster, and what questions call them.
-
-    Attributes:
-        treatment: Column of the arm.
-        cluster: Column of the cluster, or None.
-        assigned: Column of the assigned group, `units`, or None.
-    """
+    """Which columns of a file are arm, cluster and assigned group, and what questions call them."""
 
     treatment: str
     cluster: str | None
@@ -242,19 +244,16 @@ class _Roles:
     @property
     def groups(self) -> str | None:
         """Column of the assigned group, or None."""
-        from shoal.trials.group_inference import UNITS
-
-        return None if self.assigned == UNITS else self.assigned
+        return None if self.assigned == _UNITS else self.assigned
 
     def name(self, column: str) -> str:
-        """What a column is called in questions."""
+        """What a column, or each of two with a colon between, is called in questions."""
         own = {self.treatment: "arm"} | ({} if self.cluster is None else {self.cluster: "cluster"})
-        return own.get(column.removeprefix(_CATEGORY).removesuffix(")"), column)
+        parts = column.split(":")
+        return ":".join(own.get(_column(each), each) for each in parts)
 
     def formula(self, text: str) -> list[str]:
         """Columns of a regression, from a text with plus signs between."""
-        from shoal.errors import InputError
-
         names = [each.strip() for each in text.split("+")]
         if not all(names) or "~" in text:
             raise InputError(
@@ -265,48 +264,36 @@ class _Roles:
         return [self.name(each) for each in names]
 
 
-@dataclass(frozen=True)
-class _Public:
-    """What was read of a file, by role.
-
-    Attributes:
-        table: Its columns.
-        arm: Of each unit.
-        cluster: Of each unit, or None.
-        covariates: By what questions call them.
-        assigned: Group of each unit, `units`, or None.
-    """
-
-    table: "pa.Table"
-    arm: Any
-    cluster: Any
-    covariates: Mapping[str, Any]
-    assigned: Any
-
-
 def _read(
     data: Path,
     roles: _Roles,
     names: Sequence[str],
-    private: Mapping[str, str | None],
+    private: Mapping[str, str | None] | None = None,
     *,
     texts: bool = False,
-) -> _Public:
+    control: Any = None,
+    single_arm: str = "refuse",
+) -> tuple["pa.Table", "Experiment"]:
+    """Columns of a file, and the experiment that its public ones make."""
     from shoal.data.sources import read_columns
+    from shoal.trials import Experiment
 
     wanted = [each for each in dict.fromkeys(names) if each not in ("arm", "cluster")]
     source = {name: _column(name) for name in wanted}
     public: dict[str, str | None] = {"treatment": roles.treatment, "cluster": roles.cluster}
     public["assigned"] = roles.groups
     public |= {f"covariate {name}": column for name, column in source.items()}
-    table = read_columns(data, private=private, public=public, texts=texts)
-    return _Public(
-        table,
-        table.column(roles.treatment),
+    table = read_columns(data, private=private or {}, public=public, texts=texts)
+    arms = table.column(roles.treatment)
+    study = Experiment(
+        arms,
         None if roles.cluster is None else table.column(roles.cluster),
         {name: _values(name, table.column(column)) for name, column in source.items()},
-        roles.assigned if roles.groups is None else table.column(roles.groups),
+        control=like(control, arms) if isinstance(control, str) else control,
+        assigned=roles.assigned if roles.groups is None else table.column(roles.groups),
+        single_arm=single_arm,
     )
+    return table, study
 
 
 def _column(name: str) -> str:
@@ -328,12 +315,3 @@ def _values(name: str, column: Any) -> Any:
         return pc.cast(column, pa.float64())
     except pa.ArrowInvalid:
         return column
-
-
-def _asked(public: _Public, control: str | None) -> "Questions":
-    from shoal.cli.trial import like
-    from shoal.trials import Questions
-
-    control = like(control, public.arm)
-    own = public.arm, public.cluster, public.covariates
-    return Questions(*own, control=control, assigned=public.assigned)

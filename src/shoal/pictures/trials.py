@@ -10,17 +10,15 @@ from matplotlib.figure import Figure
 from shoal.pictures import shapes
 from shoal.pictures.shapes import GREY, MOST_NAMED
 from shoal.privacy.budget import show
-from shoal.trials.forecast import TrialPlan
-from shoal.trials.mechanism_forecasts import NAMES
-from shoal.trials.questions.plan_facts import QuestionsFacts
-from shoal.trials.questions.result import PrivateAnswers
-from shoal.trials.result import PrivateTrial
+from shoal.trials import Forecast, Release
+from shoal.trials.forecasting import NAMES
+from shoal.trials.questions.plan import QuestionsPlan
 
 # From an eighth to eight times the plan's loss.
 _FACTORS = 2.0 ** np.arange(-3, 4)
 
 
-def draw_plan(plan: TrialPlan) -> Figure:
+def draw_plan(plan: Forecast) -> Figure:
     """Draws the standard error of the effect by the loss of an outcome, a curve a mechanism."""
     epsilons = (plan.epsilon * _FACTORS).tolist()
     rows = plan.against(epsilon=[f"{epsilon:.6g}" for epsilon in epsilons]).to_pylist()
@@ -41,13 +39,13 @@ def draw_plan(plan: TrialPlan) -> Figure:
     return figure
 
 
-def draw_effects(trial: PrivateTrial, confidence: float) -> Figure:
+def _effects(trial: Release, confidence: float) -> Figure:
     """Draws the effect of every arm: of all units, and cluster by cluster if several."""
-    effects = trial.effects(confidence)
-    clusters = [str(name) for name in trial.assignment.clusters.to_pylist()]
+    effects = trial.estimate(confidence)
+    clusters = [str(name) for name in trial.plan.design.clusters.to_pylist()]
     names = ["all units", *(clusters if len(clusters) > 1 else [])]
     kind = "simulated, not private: " if trial.simulated else ""
-    title = f"{kind}{trial.mechanism.replace('_', ' ')}, epsilon {show(trial.epsilon)}"
+    title = f"{kind}{trial.plan.mechanism.replace('_', ' ')}, epsilon {show(trial.epsilon)}"
     size = (1 + 4.6 * len(effects), 2.2 + 0.18 * min(len(names), MOST_NAMED))
     figure, axes = shapes.new(title, size, (1, len(effects)), sharey=True)
     for axis, effect in zip(axes, effects, strict=True):
@@ -64,23 +62,23 @@ def draw_effects(trial: PrivateTrial, confidence: float) -> Figure:
     return figure
 
 
-def draw_widths(plan: QuestionsFacts) -> Figure:
+def draw_widths(plan: QuestionsPlan) -> Figure:
     """Draws half of each predicted 95% interval, with noise and without, a row a question."""
     found = plan.predicted
     halves = {
         "with noise": [each.half_width for each in found],
         "without noise": [each.plain_half_width for each in found],
     }
-    title = f"{plan.columns.n:,} units, epsilon {show(plan.epsilon)}"
+    title = f"{plan.design.n:,} units, epsilon {show(plan.epsilon)}"
     label = "half of the predicted 95% interval, in the outcome's unit"
     return shapes.pairs(title, [each.question for each in found], label, halves)
 
 
-def draw_answers(release: PrivateAnswers, confidence: float) -> Figure:
+def _answers(release: Release, confidence: float) -> Figure:
     """Draws each answer with its interval, a row a question."""
     found = list(release.estimate(confidence))
     kind = "simulated, not private: " if release.simulated else ""
-    title = f"{kind}{release.plan.columns.n:,} units, epsilon {show(release.epsilon)}"
+    title = f"{kind}{release.plan.design.n:,} units, epsilon {show(release.epsilon)}"
     label = f"answer, in the outcome's unit ({100 * confidence:.4g}%)"
     low, high = np.array([each.interval for each in found], float).T
     value = np.array([each.value for each in found])
@@ -89,11 +87,11 @@ def draw_answers(release: PrivateAnswers, confidence: float) -> Figure:
     return figure
 
 
-RELEASED: dict[type, Callable[[Any, float], Figure]] = {
-    PrivateTrial: draw_effects,
-    PrivateAnswers: draw_answers,
-}
-PLANNED: dict[type, Callable[[Any], Figure]] = {
-    TrialPlan: draw_plan,
-    QuestionsFacts: draw_widths,
-}
+def draw_release(release: Release, confidence: float) -> Figure:
+    """Draws effects, or answers to questions."""
+    draw = _answers if release.plan.kind == "questions" else _effects
+    return draw(release, confidence)
+
+
+RELEASED: dict[type, Callable[[Any, float], Figure]] = {Release: draw_release}
+PLANNED: dict[type, Callable[[Any], Figure]] = {Forecast: draw_plan, QuestionsPlan: draw_widths}

@@ -1,69 +1,63 @@
 """Randomised experiments with private outcomes and valid effects.
 
-`BestTable`, `UniformPrior`, `ClusterDP` and `ClusterFree` replace the outcome of every unit by a
-private one; `NoisyHorvitzThompson` and `NoisyHistogram` release numbers of clusters. Each has
-`privatize`, whose result has a table, effects with intervals, and a manifest. `plan` says before
-the experiment what error each will have. `Questions` are effects, means and regressions that are
-known beforehand: their noise is the least. See `docs/explanation/trials.md`.
+`Experiment` holds the public columns. `Experiment.forecast` says before the experiment what each
+kind of release would tell; `table` plans a private response for every unit, `histogram` noisy
+counts, and `ask` answers to questions that are known beforehand, whose noise is the least. A plan's
+`release` reads the outcomes once. See `docs/explanation/trials.md`.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shoal.data.outcome_space import Space
-    from shoal.trials.effects import Effect, Inference
+    from shoal.intervals import detectable, power
+    from shoal.trials.cluster_prior import ClusterPrior
+    from shoal.trials.effects import Effect, Effects, Inference
     from shoal.trials.expected import Expected
-    from shoal.trials.forecast import TrialPlan, plan
-    from shoal.trials.mechanisms.aggregates import NoisyHistogram, NoisyHorvitzThompson
-    from shoal.trials.mechanisms.outcomes import ClusterDP, ClusterFree, UniformPrior
-    from shoal.trials.mechanisms.table import BestTable
-    from shoal.trials.questions.plan import QuestionsPlan
-    from shoal.trials.questions.questions import Questions
-    from shoal.trials.questions.result import PrivateAnswers
-    from shoal.trials.result import PrivateTrial
-    from shoal.trials.student import detectable, power
+    from shoal.trials.experiment import Experiment
+    from shoal.trials.forecasting import Forecast, forecast
+    from shoal.trials.plan import Plan
+    from shoal.trials.questions.answers import Answer, Answers
+    from shoal.trials.questions.ask import Questions
+    from shoal.trials.release import Release
+    from shoal.trials.space import Space
 
 # Names are loaded when first used, so that the command line starts at once.
 _HOME = {
-    "BestTable": "shoal.trials.mechanisms.table",
-    "ClusterDP": "shoal.trials.mechanisms.outcomes",
-    "ClusterFree": "shoal.trials.mechanisms.outcomes",
+    "Answer": "shoal.trials.questions.answers",
+    "Answers": "shoal.trials.questions.answers",
+    "ClusterPrior": "shoal.trials.cluster_prior",
     "Effect": "shoal.trials.effects",
+    "Effects": "shoal.trials.effects",
     "Expected": "shoal.trials.expected",
+    "Experiment": "shoal.trials.experiment",
+    "Forecast": "shoal.trials.forecasting",
     "Inference": "shoal.trials.effects",
-    "NoisyHistogram": "shoal.trials.mechanisms.aggregates",
-    "NoisyHorvitzThompson": "shoal.trials.mechanisms.aggregates",
-    "PrivateAnswers": "shoal.trials.questions.result",
-    "PrivateTrial": "shoal.trials.result",
-    "Questions": "shoal.trials.questions.questions",
-    "QuestionsPlan": "shoal.trials.questions.plan",
-    "Space": "shoal.data.outcome_space",
-    "TrialPlan": "shoal.trials.forecast",
-    "UniformPrior": "shoal.trials.mechanisms.outcomes",
-    "detectable": "shoal.trials.student",
-    "plan": "shoal.trials.forecast",
-    "power": "shoal.trials.student",
+    "Plan": "shoal.trials.plan",
+    "Questions": "shoal.trials.questions.ask",
+    "Release": "shoal.trials.release",
+    "Space": "shoal.trials.space",
+    "detectable": "shoal.intervals",
+    "forecast": "shoal.trials.forecasting",
+    "power": "shoal.intervals",
 }
 
 __all__ = [
-    "BestTable",
-    "ClusterDP",
-    "ClusterFree",
+    "Answer",
+    "Answers",
+    "ClusterPrior",
     "Effect",
+    "Effects",
     "Expected",
+    "Experiment",
+    "Forecast",
     "Inference",
-    "NoisyHistogram",
-    "NoisyHorvitzThompson",
-    "PrivateAnswers",
-    "PrivateTrial",
+    "Plan",
     "Questions",
-    "QuestionsPlan",
+    "Release",
     "Space",
-    "TrialPlan",
-    "UniformPrior",
     "detectable",
-    "plan",
+    "forecast",
     "power",
 ]
 

@@ -1,14 +1,24 @@
-"""What is known of an effect: value, intervals, clusters; as text and as a document."""
+"""What is known of effects: values, intervals, clusters; as text, tables and documents."""
+
+from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import printable
+from shoal import checks
+from shoal.errors import InputError, printable
+from shoal.files import tables
+from shoal.files.text_table import TextTable
+from shoal.trials.design import key_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -19,7 +29,8 @@ class Inference:
 
     Attributes:
         standard_error: Of the effect, in the outcome's unit.
-        interval: Value -+ the t quantile times the standard error, in the outcome's unit.
+        interval: In the outcome's unit: Student's quantile times the standard error on either side;
+            with Laplace noise that of their sum (`shoal.intervals.half_width`).
         degrees_of_freedom: Of the t quantile; infinite for a normal one.
         confidence: Of the interval, on its own: many intervals do not all cover at once.
         about: One sentence on what the interval covers, or on why there is none.
@@ -27,10 +38,10 @@ class Inference:
     Guarantees: G-COVERAGE.
 
     Example:
-        >>> import numpy as np
-        >>> from shoal.trials import Space, UniformPrior
-        >>> bought, arm = np.tile([0, 1, 1, 1], 500), np.tile([0, 1], 1000)
-        >>> effect = UniformPrior(epsilon=4).privatize(bought, arm, space=Space.binary()).estimate()
+        >>> from shoal import trials
+        >>> study = trials.Experiment([0, 1] * 1000)
+        >>> plan = study.table(trials.Space.binary(), epsilon=4)
+        >>> effect = plan.release([0, 1, 1, 1] * 500, study).estimate()[0]
         >>> low, high = effect.finite_population.interval
         >>> low < effect.value < high
         True
@@ -48,10 +59,9 @@ class Inference:
         Returns:
             Names and numbers.
         """
-        low, high = self.interval
         return {
             "standard_error": _number(self.standard_error),
-            "interval": [_number(low), _number(high)],
+            "interval": [_number(end) for end in self.interval],
             "degrees_of_freedom": _number(self.degrees_of_freedom),
             "confidence": self.confidence,
             "about": self.about,
@@ -63,7 +73,7 @@ class ClusterEffects:
     """The effect in every cluster; in the order of the clusters.
 
     Attributes:
-        names: The clusters' keys; 0, 1, ... unless they have some.
+        names: The clusters' keys.
         value: Mean of the arm less mean of control, in the outcome's unit.
         standard_error: For the cluster's units; NaN where an arm has one unit or no variance.
         weight: n_c/n, the cluster's part of all units.
@@ -73,6 +83,16 @@ class ClusterEffects:
     value: NDArray[np.float64]
     standard_error: NDArray[np.float64]
     weight: NDArray[np.float64]
+
+    def __str__(self) -> str:
+        """One line a cluster: its name, effect, standard error and part of the units."""
+        columns = self.value.tolist(), self.standard_error.tolist(), self.weight.tolist()
+        return "\n".join(
+            f"  {printable(str(name))}: {value:.6g}"
+            + ("" if math.isnan(error) else f", standard error {error:.3g}")
+            + f", {weight:.3g} of the units"
+            for name, value, error, weight in zip(self.names, *columns, strict=True)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,10 +116,10 @@ class Effect:
     Guarantees: G-COVERAGE, G-UNBIASED.
 
     Example:
-        >>> import numpy as np
-        >>> from shoal.trials import Space, UniformPrior
-        >>> bought, arm = np.tile([0, 1, 1, 1], 500), np.tile([0, 1], 1000)
-        >>> effect = UniformPrior(epsilon=4).privatize(bought, arm, space=Space.binary()).estimate()
+        >>> from shoal import trials
+        >>> study = trials.Experiment([0, 1] * 1000)
+        >>> plan = study.table(trials.Space.binary(), epsilon=4)
+        >>> effect = plan.release([0, 1, 1, 1] * 500, study).estimate()[0]
         >>> effect.arm, effect.control, abs(effect.value - 0.5) < 0.3
         (1, 0, True)
     """
@@ -116,14 +136,14 @@ class Effect:
     def __str__(self) -> str:
         """Two lines: these units, and where they came from; and a warning, if there is one."""
         here, there = self.finite_population, self.super_population
-        many = len(self.clusters.value) > 1
+        many = "clusters" if len(self.clusters.value) > 1 else "units"
         arm, control = printable(str(self.arm)), printable(str(self.control))
         whole = (
             f", {self.groups[0]} and {self.groups[1]} groups assigned whole" if self.groups else ""
         )
         return (
             f"{arm} against {control}: {self.value:.6g}, {_shown(here)} for these units{whole}\n"
-            f"{_shown(there)} for {'clusters' if many else 'units'} like these"
+            f"{_shown(there)} for {many} like these"
             + (f"\nwarning: {self.warning}" if self.warning else "")
         )
 
@@ -150,30 +170,101 @@ class Effect:
             },
         }
 
-    def clusters_text(self) -> str:
-        """One line a cluster: its name, effect, standard error and part of the units.
 
-        The standard error is left out where an arm of the cluster has one unit.
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """The effects of all arms against control.
 
-        Returns:
-            The lines, with a head.
-        """
-        parts = self.clusters
-        columns = parts.value.tolist(), parts.standard_error.tolist(), parts.weight.tolist()
-        return "\n".join(
-            f"  {printable(str(name))}: {value:.6g}"
-            + ("" if math.isnan(error) else f", standard error {error:.3g}")
-            + f", {weight:.3g} of the units"
-            for name, value, error, weight in zip(parts.names, *columns, strict=True)
+    Attributes:
+        every: One for each arm besides the control.
+        planned_half_width: Half of the 95% interval that the plan predicts without privacy, in the
+            outcome's unit: what the noise is worth beside.
+    """
+
+    every: tuple[Effect, ...]
+    planned_half_width: float = math.nan
+
+    def __iter__(self) -> Iterator[Effect]:
+        """One after the other."""
+        return iter(self.every)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.every)
+
+    def __getitem__(self, arm: object) -> Effect:
+        """An effect by the name of its arm; by its place, if no arm has that name."""
+        for each in self.every:
+            if each.arm == arm and type(each.arm) is type(arm):
+                return each
+        if isinstance(arm, int) and not isinstance(arm, bool) and -len(self) <= arm < len(self):
+            return self.every[arm]
+        raise InputError(
+            f"an arm {checks.shown(arm)}",
+            f"one of {', '.join(str(each.arm) for each in self.every)}",
+            "name an arm besides the control",
         )
 
+    def table(self) -> pa.Table:
+        """All effects as a table.
 
-def key_text(value: object) -> object:
-    """A key as JSON can hold it: dates and times as ISO text."""
-    return value.isoformat() if isinstance(value, date) else value
+        Returns:
+            One row an arm: arm, control, value, standard_error, low, high for these units,
+            planned_half_width without privacy, and the warning, if there is one.
+        """
+        import pyarrow as pa
+
+        here = [each.finite_population for each in self.every]
+        return pa.table(
+            {
+                "arm": [str(key_text(each.arm)) for each in self.every],
+                "control": [str(key_text(each.control)) for each in self.every],
+                "value": [each.value for each in self.every],
+                "standard_error": [each.standard_error for each in here],
+                "low": [each.interval[0] for each in here],
+                "high": [each.interval[1] for each in here],
+                "planned_half_width": [self.planned_half_width for _ in self.every],
+                "warning": [each.warning for each in self.every],
+            }
+        )
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The table for pandas.
+
+        Returns:
+            One row an arm, as in `table`.
+
+        Raises:
+            MissingPartError: pandas is not installed.
+        """
+        return tables.to_pandas(self.table())
+
+    def __str__(self) -> str:
+        """Each effect with its intervals, and the half width without privacy."""
+        planned = []
+        if not math.isnan(self.planned_half_width):
+            planned = [f"without privacy the plan predicts +-{self.planned_half_width:.3g} (95%)"]
+        return "\n".join([*map(str, self.every), *planned])
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks."""
+        rows = [
+            [
+                str(key_text(each.arm)),
+                f"{each.value:.5g}",
+                f"{each.finite_population.standard_error:.3g}",
+                _shown(each.finite_population),
+            ]
+            for each in self.every
+        ]
+        head = f"effects against {printable(str(key_text(self.every[0].control)))}"
+        notes = [each.warning for each in self.every if each.warning]
+        columns = "arm", "effect", "standard error", "interval for these units"
+        return TextTable(head, columns, rows, notes).to_html()
 
 
 def _number(value: float) -> float | None:
+    """JSON has no NaN: what could not be estimated is null."""
     return value if math.isfinite(value) else None
 
 

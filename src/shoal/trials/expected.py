@@ -1,24 +1,20 @@
-"""What is expected of the outcomes before anyone looks: public knowledge that sets parameters."""
+"""Public expectations about the distribution of outcomes, and the variances that follow."""
 
 from __future__ import annotations
 
 import itertools
-import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal import checks
-from shoal.data.outcome_space import Space, check_space
 from shoal.errors import InputError
+from shoal.trials.design import Floats, Ints
+from shoal.trials.space import Space
 
-Floats = NDArray[np.float64]
-SHAPES = ("normal", "binary")
 # Five kinds of clusters match the first nine moments of normal cluster means.
-_KINDS = 5
-_BINARY_LEVELS = 2
+_KINDS, _TWO = 5, 2
 _LARGEST = 1e50
 # Spreads and places, as parts of the space's width, and shares between clusters, of a family that
 # stands for not knowing anything.
@@ -37,61 +33,40 @@ class Expected:
     Source: docs/theory/trials.md#choice-of-parameters.
 
     Attributes:
-        mean: Mean of all outcomes, in the outcome's unit.
-        sd: Standard deviation of all outcomes, in the outcome's unit.
+        mean: Mean of all outcomes, in the outcome's unit; without an sd it is the rate of the upper
+            of two levels.
+        sd: Standard deviation of all outcomes, in the outcome's unit, which are normal and moved to
+            the nearest level.
         between: Share of the variance that is between clusters, 0 to 1.
-        shape: `normal` (moved to the nearest level), or `binary`.
 
     Raises:
-        InputError: A number outside its range, or another shape.
+        InputError: A number outside its range.
 
     Example:
-        >>> from shoal.data.outcome_space import Space
-        >>> kinds = Expected.binary(0.2, between=0.25).kinds(Space.binary())
+        >>> from shoal import trials
+        >>> kinds = trials.Expected(0.2, between=0.25).kinds(trials.Space.binary())
         >>> kinds.share.tolist(), kinds.levels[:, 1].round(3).tolist()
         ([0.8, 0.2], [0.1, 0.6])
     """
 
     mean: float
-    sd: float
+    sd: float | None = None
     between: float = 0.0
-    shape: str = "normal"
 
     def __post_init__(self) -> None:
-        checks.choice(self.shape, SHAPES, "shape")
-        for name in ("mean", "sd", "between"):
-            found = checks.number(getattr(self, name), name, least=-_LARGEST, most=_LARGEST)
-            object.__setattr__(self, name, found)
-        rate = self.shape != "binary" or 0 < self.mean < 1
-        if not (self.sd > 0 and 0 <= self.between <= 1 and rate):
-            raise InputError(
-                f"an expected mean of {self.mean:g}, sd {self.sd:g} and between {self.between:g}",
-                "an sd above 0, a share from 0 to 1, and a rate between 0 and 1",
-                "give for example Expected(mean=50, sd=10, between=0.2)",
-            )
-
-    @classmethod
-    def binary(cls, rate: float, between: float = 0.0) -> Expected:
-        """An expectation of two levels: the upper one with a probability, the rate.
-
-        Args:
-            rate: Probability of the upper level, above 0 and below 1.
-            between: Share of the variance rate (1 - rate) that is between clusters.
-
-        Returns:
-            The expectation.
-
-        Raises:
-            InputError: A rate or part outside its range.
-        """
-        share = checks.number(
-            rate, "a mean without a standard deviation (sd, --sd), which is a rate,", above=0,
-            below=1, example=0.2,
-        )  # fmt: skip
-        return cls(share, math.sqrt(share * (1 - share)), between, "binary")
+        ends: dict[str, Any] = {"least": -_LARGEST, "most": _LARGEST}
+        rate = "a mean without a standard deviation (sd, --sd), which is a rate,"
+        if self.sd is None:
+            mean = checks.number(self.mean, rate, above=0, below=1, example=0.2)
+        else:
+            mean = checks.number(self.mean, "mean", **ends)
+            object.__setattr__(self, "sd", checks.number(self.sd, "sd", above=0, most=_LARGEST))
+        object.__setattr__(self, "mean", mean)
+        between = checks.number(self.between, "between", least=0, most=1)
+        object.__setattr__(self, "between", between)
 
     def kinds(self, space: Space) -> Kinds:
-        """Expected clusters, in a few kinds.
+        """Expected clusters, in a few kinds, and how the outcomes of each lie on the levels.
 
         Normal: means of clusters at the points of Gauss-Hermite quadrature, normal outcomes within,
         each on the nearest level, the tails on the outer ones. Binary: a share 1 - rate of clusters
@@ -101,29 +76,23 @@ class Expected:
             space: Levels of the outcome.
 
         Returns:
-            Kinds of clusters, with how the outcomes of each lie on the levels.
+            The kinds.
 
         Raises:
             InputError: A mean outside the space, or a rate for more than two levels.
         """
-        check_space(space)
-        mean, sd, between = np.array([[self.mean], [self.sd], [self.between]])
-        levels = space.levels
-        if self.shape == "binary":
-            if len(levels) != _BINARY_LEVELS:
-                raise InputError(
-                    f"an expected rate for {len(levels)} levels",
-                    "two levels",
-                    "give Expected(mean=..., sd=...) instead",
-                )
+        mean, between = np.array([self.mean]), np.array([self.between])
+        if self.sd is None:
+            if space.size != _TWO:
+                raise InputError(f"an expected rate for {space.size} levels", "give an sd as well")
             return _binary(mean, between)
-        if not levels[0] <= self.mean <= levels[-1]:
+        if not space.levels[0] <= self.mean <= space.levels[-1]:
             raise InputError(
                 f"an expected mean of {self.mean:g}",
-                f"a number from {levels[0]:g} to {levels[-1]:g}, as the space has it",
+                f"a number from {space.levels[0]:g} to {space.levels[-1]:g}, as the space has it",
                 "give another mean or another space",
             )
-        return _normal(space.array, mean, sd, between)
+        return _normal(space.array, mean, np.array([self.sd]), between)
 
     def to_document(self) -> dict[str, Any]:
         """The expectation as a JSON object.
@@ -131,59 +100,68 @@ class Expected:
         Returns:
             Names and numbers.
         """
-        return {
-            "mean": self.mean,
-            "sd": self.sd,
-            "between": self.between,
-            "shape": self.shape,
-        }
+        return asdict(self)
 
 
-@dataclass(frozen=True, eq=False)
-class Kinds:
+class Kinds(NamedTuple):
     """Kinds of clusters under one expectation, or under several, one after another.
 
-    Attributes:
-        share: Share of the units that are in clusters of each kind, shape (kinds,); 1 in all for an
-            expectation.
-        levels: Share of their outcomes on each level of the space, shape (kinds, K).
-        first: The first kind of each expectation, shape (expectations,).
+    `share` of the units that are in clusters of each kind, 1 in all for an expectation, shape
+    (kinds,); `levels`, the share of their outcomes on each level, shape (kinds, K); and the `first`
+    kind of each expectation.
     """
 
     share: Floats
     levels: Floats
-    first: NDArray[np.int64]
+    first: Ints
+
+    def average(self, by_kind: Floats) -> Floats:
+        """Of each expectation, over its kinds."""
+        return np.asarray(np.add.reduceat(self.share * by_kind, self.first))
+
+    def outcome_variance(self, space: Space) -> Floats:
+        """Of outcomes within clusters, of each expectation, in the outcome's squared unit."""
+        # Levels less their middle: squares do not cancel far from 0.
+        levels = space.array - (space.levels[0] + space.width / 2)
+        return self.average(self.levels @ levels**2 - (self.levels @ levels) ** 2)
+
+    def added_variance(self, space: Space, kept: tuple[int, ...], responses: Floats) -> Floats:
+        """What rounding and responses of these variances add to that of one outcome, exactly."""
+        moved, levels = space.moved_to(kept), space.array - (space.levels[0] + space.width / 2)
+        rounding = moved @ levels[list(kept)] ** 2 - (moved @ levels[list(kept)]) ** 2
+        return self.average(self.levels @ (moved @ responses + rounding))
 
 
 def kinds_of(expected: Expected | None, space: Space) -> Kinds:
     """The clusters under what is expected, or under a family of expectations if nothing is.
 
-    Raises:
-        InputError: As `Expected.kinds`.
-    """
-    return family(space) if expected is None else expected.kinds(space)
-
-
-def family(space: Space) -> Kinds:
-    """What stands for knowing nothing: narrow to wide, low to high, mixed to separate clusters.
+    The family stands for knowing nothing: narrow to wide, low to high, mixed to separate clusters.
 
     Example:
-        >>> from shoal.data.outcome_space import Space
-        >>> len(family(Space.counts(0, 10)).first), len(family(Space.binary()).first)
-        (27, 15)
+        >>> [len(kinds_of(None, each).first) for each in (Space.counts(0, 10), Space.binary())]
+        [27, 15]
     """
-    levels = space.array
-    if len(levels) == _BINARY_LEVELS:
+    if expected is not None:
+        return expected.kinds(space)
+    if space.size == _TWO:
         rate, between = np.array(list(itertools.product(_RATES, _RATES_BETWEEN))).T
         return _binary(rate, between)
-    low, width = levels[0], levels[-1] - levels[0]
     members = np.array(list(itertools.product(_SPREADS, _PLACES, _BETWEEN)))
     spread, place, between = members.T
-    return _normal(levels, low + place * width, spread * width, between)
+    return _normal(
+        space.array, space.levels[0] + place * space.width, spread * space.width, between
+    )
+
+
+def check_expected(expected: Any) -> Expected | None:
+    """What is expected, from its document, or None."""
+    if isinstance(expected, dict):
+        return Expected(**expected)
+    todo = "give for example trials.Expected(mean=50, sd=10), or leave it out"
+    return checks.optional(expected, checks.instance, Expected, "expected", todo)
 
 
 def _normal(levels: Floats, mean: Floats, sd: Floats, between: Floats) -> Kinds:
-    """Of normal expectations: see `Expected.kinds`."""
     from scipy.special import ndtr
 
     rules = {}
@@ -200,26 +178,11 @@ def _normal(levels: Floats, mean: Floats, sd: Floats, between: Floats) -> Kinds:
     below = ndtr((edges - middle[:, None]) / within[:, None])
     ends = np.ones((len(middle), 1))
     shares = np.diff(np.hstack([0 * ends, below, ends]), axis=1)
-    first = np.cumsum(number) - number
-    return Kinds(share, shares / shares.sum(axis=1, keepdims=True), first)
+    return Kinds(share, shares / shares.sum(axis=1, keepdims=True), np.cumsum(number) - number)
 
 
 def _binary(rate: Floats, between: Floats) -> Kinds:
-    """Of expected rates: see `Expected.kinds`."""
     apart = np.sqrt(between)
     rates = np.column_stack([rate * (1 - apart), rate + (1 - rate) * apart]).ravel()
     share = np.column_stack([1 - rate, rate]).ravel()
     return Kinds(share, np.column_stack([1 - rates, rates]), 2 * np.arange(len(rate)))
-
-
-def check_expected(expected: object) -> Expected | None:
-    """What is expected, or None.
-
-    Raises:
-        InputError: Something else.
-
-    Example:
-        >>> check_expected(None)
-    """
-    todo = "give for example trials.Expected(mean=50, sd=10), or leave it out"
-    return checks.optional(expected, checks.instance, Expected, "expected", todo)

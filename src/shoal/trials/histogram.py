@@ -3,237 +3,191 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from shoal import documents
+from shoal.documents.model import Model
 from shoal.errors import InputError
-from shoal.privacy.noise import Noise
-from shoal.trials.aggregate_lattice import (
-    check_counts,
-    check_sizes,
-    fit_lattice,
-    pooled,
-    read_design,
-    step_variance,
-    ticks,
-)
-from shoal.trials.aggregates import Contrast, Sampling, contrast
+from shoal.files.text_table import TextTable
+from shoal.intervals import check_level
+from shoal.privacy.budget import Amount, show
+from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS, Noise
+from shoal.privacy.noise_lattice import lattice_bits
+from shoal.trials.design import Design, Floats, Ints
+from shoal.trials.effects import Effects
+from shoal.trials.inference import Cells, effects_of
+from shoal.trials.plan import Plan, Request, charge_of
+from shoal.trials.space import Space, check_space
+from shoal.trials.warnings import warned
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ROUNDING = 1
+# One outcome moves two counts.
 _SIDES = 2
 
 
-@dataclass(frozen=True, eq=False)
-class NoisyHistogram:
-    """Every level's share of every group plus Laplace noise of scale 2/(n epsilon).
+class HistogramChoice(Model):
+    """Steps a count, and noise of scale 2^bits steps."""
 
-    A changed outcome moves two bins of one group by one each, so the noise is twice what
-    Proposition A.3 prints (erratum 15). Counts weigh whole steps and groups share no units: the
-    loss is 2 weight/2^j, exactly.
-
-    The shares of a group add up to 1, so levels are taken from a public centre, their plain mean:
-    mean = centre + sum (y - centre) noisy share is unbiased, and its noise has the variance
-    2 (2/(n epsilon))^2 sum (y - centre)^2, the least over all centres; the paper's sum of y^2 is
-    that of the centre 0. The same numbers give the means of squares, and so unbiased sample
-    variances, at no further cost. Standard errors are those of Neyman with all the noise known.
-
-    Attributes:
-        sizes: Units, clusters x arms, control first.
-        levels: Of the outcome, rising.
-        weight: Steps a count.
-        lattice_bits: j; noise has the scale of 2^j steps.
-
-    Example:
-        >>> from shoal.privacy.noise import Simulated
-        >>> sizes = np.array([[300, 300], [500, 400]])
-        >>> plan = NoisyHistogram.plan(sizes, (0.0, 1.0), Fraction(1))
-        >>> plan.exact_epsilon <= 1, plan.exact_epsilon > Fraction(999_999, 1_000_000)
-        (True, True)
-        >>> counts = np.array([[[200, 100], [100, 200]], [[250, 250], [100, 300]]])
-        >>> effect = plan.effects(plan.draw(counts, Simulated(1)))[0]
-        >>> abs(effect.value - 0.2833) < 4 * effect.standard_error
-        True
-    """
-
-    sizes: NDArray[np.int64]
-    levels: tuple[float, ...]
     weight: int
     lattice_bits: int
 
-    @classmethod
-    def plan(
-        cls, sizes: NDArray[np.int64], levels: Sequence[float], epsilon: Fraction
-    ) -> NoisyHistogram:
-        """The least noise at a loss of at most epsilon for one outcome.
 
-        Args:
-            sizes: Units, clusters x arms, control first, all from 1.
-            levels: Of the outcome, rising.
-            epsilon: Loss of one outcome in all.
+class HistogramDrawn(Model):
+    """Noisy counts in steps: every level of every arm of every cluster, in order."""
 
-        Raises:
-            InputError: Unusable sizes, levels or epsilon.
-        """
-        found = check_sizes(sizes)
-        ticks(levels)
-        bits, steps = fit_lattice(_SIDES, int(found.sum()), epsilon)
-        return cls(found, tuple(map(float, levels)), steps // _SIDES, bits)
+    steps: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HistogramPlan(Plan):
+    """A plan of noisy counts: see `trials.Experiment.histogram`.
+
+    The shares of a cell add up to 1, so levels are taken from a public centre, their plain mean:
+    mean = centre + sum (y - centre) noisy share is unbiased, and its noise has the least variance
+    over all centres. The same numbers give the means of squares, and so unbiased sample variances.
+    """
+
+    kind: ClassVar[str] = "histogram"
+    request_model: ClassVar[type[Request]] = Request
+    chosen_model: ClassVar[type[Model]] = HistogramChoice
+    drawn_model: ClassVar[type[Model]] = HistogramDrawn
+
+    @property
+    def mechanism(self) -> str:
+        """Its name."""
+        return "noisy_histogram"
 
     @property
     def exact_epsilon(self) -> Fraction:
-        """The loss of an outcome: two bins, `weight` steps each, over 2^j."""
-        return Fraction(_SIDES * self.weight, 2**self.lattice_bits)
+        """The loss of an outcome: two counts, `weight` steps each, over 2^j."""
+        if not 0 < self.chosen.weight <= LARGEST_STEPS or not self.chosen.lattice_bits > 0:
+            raise LookupError
+        return Fraction(_SIDES * self.chosen.weight, 2**self.chosen.lattice_bits)
 
-    @property
-    def width(self) -> float:
-        """From the lowest level to the highest."""
-        return self.levels[-1] - self.levels[0]
-
-    @property
-    def count_variance(self) -> float:
-        """Of a noisy count, exact."""
-        return step_variance(self.lattice_bits) / self.weight**2
-
-    @property
-    def mean_variance(self) -> NDArray[np.float64]:
-        """Of a group's mean, by the mechanism, clusters x arms, in squared units; exact."""
-        square = float((self._away**2).sum())
-        return np.asarray(self.count_variance * square / self.sizes.astype(np.float64) ** 2)
-
-    @property
-    def noise_variance(self) -> NDArray[np.float64]:
-        """Of each cluster's difference, clusters x (arms - 1), in squared units; exact."""
-        parts = self.mean_variance
-        return np.asarray(parts[:, 1:] + parts[:, :1])
-
-    def draw(self, counts: NDArray[np.int64], noise: Noise, draw: int = 0) -> list[int]:
-        """The released whole numbers: every level of every arm of every cluster, in order.
+    def draw(self, outcomes: Floats, noise: Noise) -> HistogramDrawn:
+        """Rounds outcomes to levels, counts them and adds noise.
 
         Formal guarantee: one changed outcome changes the probability of every result by a factor of
-        at most exp(`exact_epsilon`).
-
-        Args:
-            counts: Outcomes by level, clusters x arms x levels, that add up to `sizes`. Private.
-            noise: The source of randomness.
-            draw: Tells the vectors of one release apart.
-
-        Raises:
-            DataError: Other counts.
+        at most exp(`exact_epsilon`). Counts are a sum over units: no order of rows matters.
         """
-        check_counts(counts, self.sizes, len(self.levels))
-        return noise.add_laplace((counts * self.weight).ravel().tolist(), self.lattice_bits, draw)
+        design, levels = self.design, self.space.size
+        words = noise.bits(design.n, _ROUNDING)
+        codes = self.space.encode(outcomes, words, range(levels))
+        many = design.sizes.size * levels
+        counts = np.bincount(design.cell_of_unit * levels + codes, minlength=many)
+        steps = noise.add_laplace((counts * self.chosen.weight).tolist(), self.chosen.lattice_bits)
+        return HistogramDrawn(steps=tuple(steps))
 
-    def shares(self, released: list[int]) -> NDArray[np.float64]:
-        """Unbiased shares of the levels, clusters x arms x levels; they may lie below 0.
+    def check_drawn(self, drawn: HistogramDrawn) -> None:
+        """Refuse another number of counts."""
+        self.shares(drawn)
 
-        Raises:
-            InputError: Another number of numbers.
-        """
-        shape = (*self.sizes.shape, len(self.levels))
-        if len(released) != math.prod(shape):
-            raise InputError(
-                f"{len(released)} numbers", f"{math.prod(shape)}", "give what was drawn"
-            )
-        whole = np.array(released, dtype=np.float64).reshape(shape)
-        return np.asarray(whole / (self.weight * self.sizes.astype(np.float64)[:, :, None]))
+    def shares(self, drawn: HistogramDrawn) -> Floats:
+        """Unbiased shares of levels, shape (clusters, arms, levels); they may lie below 0."""
+        sizes = self.design.sizes
+        steps = np.array(drawn.steps, dtype=np.float64).reshape(*sizes.shape, self.space.size)
+        return np.asarray(steps / (self.chosen.weight * sizes[:, :, None].astype(np.float64)))
 
-    def effects(self, released: list[int]) -> list[Contrast]:
-        """Every arm against the control, with the parts of its variance.
-
-        Args:
-            released: What `draw` gave.
-
-        Raises:
-            InputError: Another number of numbers.
-        """
-        mean, s2, loose = self._moments(released)
-        weight = self.sizes.sum(axis=1) / self.sizes.sum()
-        parts, noise = s2 / self.sizes, self.mean_variance
-        # A level's noise has the fourth cumulant of its squared variance times 3.
-        fourth = noise**2 * self._shape
-        used = (self.sizes > 1) & ~pooled(self.sizes)[:, None]
-        found = []
-        for arm in range(1, self.sizes.shape[1]):
-            pair = [arm, 0]
-            known = (weight[:, None] ** 2 * parts)[:, pair][used[:, pair]]
-            unsure = (weight[:, None] ** 4 * loose / self.sizes**2)[:, pair][used[:, pair]]
-            sampling = Sampling(float(known.sum()), float(unsure.sum()))
-            found.append(
-                contrast(
-                    arm,
-                    sizes=self.sizes,
-                    width=self.width,
-                    difference=mean[:, arm] - mean[:, 0],
-                    noise_variance=noise[:, pair].sum(axis=1),
-                    fourth=fourth[:, pair].sum(axis=1),
-                    sampling=sampling,
-                    cluster_error=np.sqrt(
-                        np.maximum(parts[:, pair], 0).sum(axis=1) + noise[:, pair].sum(axis=1)
-                    ),
-                )
-            )
-        return found
-
-    def to_document(self) -> documents.Document:
-        """The description as a JSON object."""
-        return {
-            "sizes": documents.pack_integers(self.sizes.ravel()),
-            "arms": self.sizes.shape[1],
-            "levels": list(self.levels),
-            "weight": self.weight,
-            "lattice_bits": self.lattice_bits,
-        }
-
-    @classmethod
-    def from_document(cls, document: documents.Document) -> NoisyHistogram:
-        """The inverse of `to_document`.
-
-        Raises:
-            DocumentError: A part is missing or damaged.
-        """
-        sizes, levels, numbers = read_design(document, ("weight", "lattice_bits"))
-        return cls(sizes, levels, *numbers)
-
-    @property
-    def _away(self) -> NDArray[np.float64]:
+    @cached_property
+    def _away(self) -> Floats:
         """Levels from their centre: taken from the lowest first, as all may lie far from 0."""
-        above = np.array(self.levels) - self.levels[0]
+        above = self.space.array - self.space.levels[0]
         return np.asarray(above - above.mean())
 
     @property
-    def _shape(self) -> float:
-        """Fourth cumulant of a mean's noise over its squared variance."""
-        square = self._away**2
-        return 3 * float((square**2).sum()) / float(square.sum()) ** 2
+    def count_variance(self) -> float:
+        """Of a noisy count, exact: 1/(2 sinh^2(2^-j/2)) in squared steps."""
+        steps = 0.5 / math.sinh(2.0 ** (-self.chosen.lattice_bits - 1)) ** 2
+        return float(steps / self.chosen.weight**2)
 
-    def _moments(
-        self, released: list[int]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Unbiased means from the centre, sample variances, and their variance by the mechanism.
+    @property
+    def mean_variance(self) -> Floats:
+        """Of each cell's mean, by the mechanism, shape (clusters, arms), in squared units."""
+        square = float((self._away**2).sum())
+        return np.asarray(self.count_variance * square / self.design.sizes.astype(np.float64) ** 2)
 
-        s2 = n/(n - 1) (mean of squares - mean^2 + noise variance of the mean), with squares from
-        the centre. One unit has no s2: NaN.
-        """
-        share = self.shares(released)
-        away = self._away
-        square = away**2
-        mean, noise = share @ away, self.mean_variance
+    def read(self, drawn: HistogramDrawn, confidence: float, **_: Any) -> Effects:
+        """Every arm against the control: means and sample variances of noisy shares."""
+        confidence, sizes, away = check_level(confidence), self.design.sizes, self._away
+        share, noise, square = self.shares(drawn), self.mean_variance, away**2
+        mean = share @ away
         # The sum of shares is 1, so that a constant taken off the squares is added without noise.
         second = square.mean() + share @ (square - square.mean())
-        size = self.sizes.astype(np.float64)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            bias = np.where(size > 1, size / (size - 1), np.nan)
-        s2 = bias * (second - mean**2 + noise)
-        loose = bias**2 * (self._loose(mean) + 2 * noise**2 + self._shape * noise**2)
-        return mean, s2, loose
-
-    def _loose(self, mean: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Noise variance of sum (y - mean)^2 share, levels and means from the centre."""
-        apart = (self._away - mean[:, :, None]) ** 2
+        bias = sizes / np.maximum(sizes - 1, 1)
+        s2 = np.where(sizes > 1, bias * (second - mean**2 + noise), math.nan)
+        shape = float((square**2).sum()) / float(square.sum()) ** 2
+        apart = (away - mean[:, :, None]) ** 2
         apart -= apart.mean(axis=2, keepdims=True)
-        scale = self.count_variance / self.sizes.astype(np.float64) ** 2
-        return np.asarray(scale * (apart**2).sum(axis=2))
+        scale = self.count_variance / sizes.astype(np.float64) ** 2
+        loose = scale * (apart**2).sum(axis=2) + (2 + 3 * shape) * noise**2
+        cells = Cells(sizes, mean, s2, noise, shape * noise**2, (bias / sizes) ** 2 * loose)
+        found = effects_of(self.design, cells, confidence)
+        counts = np.maximum(share, 0.0) * sizes[:, :, None]
+        return Effects(tuple(warned(found, counts, np.broadcast_to(away, counts.shape))))
+
+    def table(self, drawn: HistogramDrawn) -> pa.Table:
+        """One row a cluster, arm and level: units, and a share that may lie below 0."""
+        import pyarrow as pa
+
+        design, share = self.design, self.shares(drawn)
+        _, arms, levels = share.shape
+        row, labels = np.arange(share.size), self.space.labels
+        outcomes = pa.array(list(labels)) if labels else pa.array(self.space.levels)
+        return pa.table(
+            {
+                "cluster": design.clusters.take(row // (arms * levels)),
+                "arm": design.arms.take(row // levels % arms),
+                "units": pa.array(design.sizes.ravel()[row // levels]),
+                "outcome": outcomes.take(row % levels),
+                "share": pa.array(share.ravel()),
+            }
+        )
+
+    def text(self) -> TextTable:
+        """The plan in words: loss, and the noise of a share in each cell."""
+        design, sizes = self.design, self.design.sizes
+        head = (
+            f"histograms of {design.n} units in {len(design.clusters)} clusters, "
+            f"{len(design.arms)} arms, epsilon {show(self.loss.epsilon)} for one outcome"
+        )
+        error = math.sqrt(self.count_variance)
+        rows = [
+            [name, str(int(least)), f"{error / least:.3g}"]
+            for name, least in zip(design.arm_names, sizes.min(axis=0).tolist(), strict=True)
+        ]
+        return TextTable(head, ["arm", "fewest units", "largest noise of a share"], rows)
+
+
+def plan_histogram(design: Design, space: Space, epsilon: Amount) -> HistogramPlan:
+    """See `trials.Experiment.histogram`."""
+    charge, space = charge_of(epsilon), check_space(space)
+    request = Request(space=space, epsilon=str(charge.epsilon))
+    return HistogramPlan(request, design, fitted(design.n, charge.epsilon))
+
+
+def fitted(units: int, epsilon: Fraction) -> HistogramChoice:
+    """The largest weight of a count whose loss is at most epsilon."""
+    narrow = min(max(float(epsilon), 2.0**-MOST_BITS), 1.0)
+    bits = lattice_bits(_SIDES, narrow)
+    steps = math.floor(epsilon * 2**bits)
+    if bits >= MOST_BITS - 1 or 2 * steps * (units + 1) > LARGEST_STEPS:
+        raise InputError(
+            f"epsilon {float(epsilon):.3g} for {units} units, whose numbers do not fit 64 bits",
+            "ask for a more moderate epsilon",
+        )
+    return HistogramChoice(weight=steps // _SIDES, lattice_bits=bits)
+
+
+def effect_noise(sizes: Ints, space: Space, epsilon: Fraction) -> Floats:
+    """Noise variance of each cell's mean at a loss, shape (clusters, arms): for forecasts."""
+    chosen = fitted(int(sizes.sum()), epsilon)
+    away = space.array - space.array.mean()
+    count = 2 * 4.0**chosen.lattice_bits / chosen.weight**2
+    return np.asarray(count * float((away**2).sum()) / sizes.astype(np.float64) ** 2)

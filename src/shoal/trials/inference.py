@@ -1,34 +1,26 @@
-"""Effects of arms against control with valid intervals, from public statistics of groups."""
+"""Effects of arms against control with valid intervals, from public statistics of cells.
+
+Source: Neyman (1923); docs/theory/inference.md.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from shoal.data.assignment import Assignment
-from shoal.errors import InputError
+from shoal.intervals import half_width, student
+from shoal.trials.design import Design, Floats, Ints
 from shoal.trials.effects import ClusterEffects, Effect, Inference
-from shoal.trials.spread import Spread, added, between
-from shoal.trials.student import quantile
 
-__all__ = [
-    "Effect",
-    "Inference",
-    "effects",
-    "effects_of",
-    "inferred",
-    "known",
-    "super_population",
-]
-
-_GROUPED, _FEWEST_ARMS = 2, 2
 # Equal outcomes leave a variance of this part of their square by rounding of their mean.
 ROUNDING = 1e-26
-_THESE_UNITS = (
+# A share that is short of 1/2 by less is taken for it: rounding decides nothing.
+_HALF = 1e-9
+THESE_UNITS = (
     "The effect on these units, over the assignment and the mechanism; also the effect in the "
     "populations of these clusters, if their units were drawn from them."
 )
@@ -43,225 +35,124 @@ _ALONE = (
 _CONSTANT = (
     "Not known: no outcomes differ, so that nothing tells how much others would; more units would."
 )
+
+
+class Spread(NamedTuple):
+    """An estimated variance, its degrees of freedom, and privacy noise beside and in it.
+
+    Noise is a variance in squared units of the outcome, `squares` the sum of the squared variances
+    of its Laplace variables, and `loose` the variance of the noise of `variance`.
+    """
+
+    variance: float
+    degrees: float
+    noise: float = 0.0
+    squares: float = 0.0
+    loose: float = 0.0
+
+
 UNKNOWN = Spread(math.nan, math.nan)
 
 
 @dataclass(frozen=True, eq=False)
-class _Groups:
-    """Checked statistics of groups, clusters x arms; `s2` is NaN where it is not known."""
+class Cells:
+    """Statistics of cells, shape (clusters, arms), in the outcome's unit or its square.
 
-    sizes: NDArray[np.float64]
-    mean: NDArray[np.float64]
-    s2: NDArray[np.float64]
-    noise: NDArray[np.float64]
+    Attributes:
+        sizes: Units, control first; all above 0.
+        mean: Of the debiased outcomes.
+        s2: Their sample variance, divisor n - 1; NaN for one unit.
+        noise: Known variance of the mean that s2 does not contain.
+        squares: Sum of the squared variances of the Laplace variables in that noise.
+        loose: Variance of the noise of s2/n.
+    """
+
+    sizes: Ints
+    mean: Floats
+    s2: Floats
+    noise: Floats
+    squares: Floats
+    loose: Floats
+
+    @classmethod
+    def of(cls, sizes: Ints, mean: Floats, s2: Floats) -> Cells:
+        """Without noise of their own: s2 contains the mechanism's variance."""
+        none = np.zeros(sizes.shape)
+        return cls(sizes, mean, np.where(sizes > 1, s2, math.nan), none, none, none)
 
 
 @dataclass(frozen=True, eq=False)
 class _Contrast:
-    """One arm and control by cluster: `estimated` variances of both means are clusters x 2."""
+    """One arm and control by cluster: all but weight and value are clusters x 2."""
 
-    weight: NDArray[np.float64]
-    value: NDArray[np.float64]
-    sizes: NDArray[np.float64]
-    estimated: NDArray[np.float64]
-    noise: NDArray[np.float64]
+    weight: Floats
+    value: Floats
+    sizes: Ints
+    estimated: Floats
+    noise: Floats
+    squares: Floats
+    loose: Floats
     tiny: float
 
     @classmethod
-    def of(cls, groups: _Groups, arm: int) -> _Contrast:
+    def of(cls, cells: Cells, arm: int) -> _Contrast:
         two = [arm, 0]
-        units, sizes, mean = groups.sizes.sum(axis=1), groups.sizes[:, two], groups.mean[:, two]
-        weight = units / units.sum()
+        sizes, mean = cells.sizes[:, two], cells.mean[:, two]
+        weight = cells.sizes.sum(axis=1) / cells.sizes.sum()
         # Means may cancel near 0 where outcomes do not: their squares tell the scale of rounding.
-        scale = mean**2 + np.nan_to_num(groups.s2[:, two])
+        scale = mean**2 + np.nan_to_num(np.abs(cells.s2[:, two]))
         tiny = ROUNDING * float(weight**2 @ scale.sum(axis=1))
-        value, noise = mean[:, 0] - mean[:, 1], groups.noise[:, two].sum(axis=1)
-        return cls(weight, value, sizes, groups.s2[:, two] / sizes, noise, tiny)
+        noise, squares, loose = (each[:, two] for each in (cells.noise, cells.squares, cells.loose))
+        value, estimated = mean[:, 0] - mean[:, 1], cells.s2[:, two] / sizes
+        return cls(weight, value, sizes, estimated, noise, squares, loose, tiny)
 
 
-def effects(
-    sizes: ArrayLike,
-    mean: ArrayLike,
-    s2: ArrayLike,
-    *,
-    noise_variance: ArrayLike | None = None,
-    confidence: float = 0.95,
-    arms: Sequence[object] | None = None,
-    clusters: Sequence[object] | None = None,
-) -> list[Effect]:
+def effects_of(design: Design, cells: Cells, confidence: float) -> list[Effect]:
     """The effect of every arm against control, for these units and for where they came from.
 
-    These units: V = sum_c (n_c/n)^2 (s2_1/n_1 + s2_0/n_0 + noise) is on average the variance over
-    assignment, rounding and mechanism, plus sum_c (n_c/n)^2 S^2(tau_c)/n_c, which is 0 if all units
-    of a cluster have the same effect. Clusters where an arm has one unit, or no s2, are pooled: how
-    much their effects differ stands in (`spread.between`); a lone one is pooled with the cluster
-    of the next number of units. Population of clusters: all are pooled (`super_population`).
-
-    Args:
-        sizes: Units of each group, clusters x arms, control first; all above 0.
-        mean: Mean of the debiased outcomes of each group, in their unit. Where only differences
-            are released: the differences, with 0 for control and NaN for every s2.
-        s2: Their sample variance with divisor n_{c,a} - 1; NaN where it is not known. It is left
-            out where there is one unit; below 0 (noisy counts may give that) it counts as 0.
-        noise_variance: Known variance of each group's mean that s2 does not contain, such as the
-            noise of an aggregate; None for 0. Independent between groups.
-        confidence: Of every interval on its own.
-        arms: Names of the arms, control first; 0, 1, ... unless given.
-        clusters: Names of the clusters; 0, 1, ... unless given.
-
-    Returns:
-        One effect for each arm but control. An interval that the numbers do not tell is NaN and
-        its `about` says why.
-
-    Raises:
-        InputError: Statistics of other shapes or not usable, or a confidence outside 0 to 1.
-
-    Source: Neyman (1923); docs/theory/inference.md.
-
-    Example:
-        >>> found, = effects([[50, 50], [20, 30]], [[1.0, 2.0], [4.0, 4.5]], [[9.0, 8], [7, 6]])
-        >>> print(found)
-        1 against 0: 0.833333, 95% [-0.0773, 1.74] for these units
-        95% [-3.4, 5.07] for clusters like these
+    These units: V = sum_c (n_c/n)^2 (s2_1/n_1 + s2_0/n_0) with the noise is on average the variance
+    over assignment, rounding and mechanism, plus sum_c (n_c/n)^2 S^2(tau_c)/n_c, which is 0 if all
+    units of a cluster have the same effect. Clusters where an arm has one unit are pooled: how much
+    their effects differ stands in (`between`); a lone one is pooled with the cluster of the next
+    number of units. Population of clusters: all are pooled.
     """
-    groups = _checked(sizes, mean, s2, noise_variance)
-    n_clusters, n_arms = groups.sizes.shape
-    named = _names(arms, n_arms, "arm")
-    homes = tuple(_names(clusters, n_clusters, "cluster"))
-    return [
-        _effect(_Contrast.of(groups, arm), (named[arm], named[0]), homes, confidence)
-        for arm in range(1, n_arms)
-    ]
+    arms, homes = design.arms.to_pylist(), tuple(design.clusters.to_pylist())
+    found = []
+    for arm in range(1, len(arms)):
+        contrast = _Contrast.of(cells, arm)
+        value, one = float(contrast.weight @ contrast.value), len(homes) == 1
+        here = _finite(contrast)
+        there = here if one else _pooled(contrast, np.ones(len(homes), dtype=np.bool_))
+        finite, wider = (
+            inferred(value, spread, contrast.tiny, confidence, about)
+            for spread, about in ((here, THESE_UNITS), (there, _ONE_CLUSTER if one else _CLUSTERS))
+        )
+        error = np.sqrt(np.maximum(contrast.estimated, 0).sum(axis=1) + contrast.noise.sum(axis=1))
+        clusters = ClusterEffects(homes, contrast.value, error, contrast.weight)
+        found.append(Effect(arms[arm], arms[0], value, finite, wider, clusters))
+    return found
 
 
-def effects_of(
-    assignment: Assignment,
-    mean: NDArray[np.float64],
-    s2: NDArray[np.float64],
-    *,
-    noise_variance: NDArray[np.float64] | None = None,
-    confidence: float = 0.95,
-) -> list[Effect]:
-    """`effects` with the sizes, arms and clusters of an assignment.
-
-    Raises:
-        InputError: As for `effects`.
-
-    Example:
-        >>> from shoal.data.assignment import enrol
-        >>> found = enrol(["new", "old"] * 50, control="old").assignment
-        >>> effect, = effects_of(found, np.array([[1.0, 2.0]]), np.array([[4.0, 5.0]]))
-        >>> effect.arm, effect.control, round(effect.finite_population.standard_error, 3)
-        ('new', 'old', 0.424)
-    """
-    return effects(
-        assignment.sizes,
-        mean,
-        s2,
-        noise_variance=noise_variance,
-        confidence=confidence,
-        arms=assignment.arms.to_pylist(),
-        clusters=assignment.clusters.to_pylist(),
-    )
-
-
-def super_population(
-    sizes: ArrayLike, difference: ArrayLike, confidence: float = 0.95
-) -> Inference:
-    """What differences of clusters tell about the population of clusters they were drawn from.
-
-    The ratio estimator sum n_c D_c/sum n_c with the variance sum b_c (D_c - tau)^2 of
-    `spread.between`; with one cluster they tell nothing.
-
-    Args:
-        sizes: Units of the clusters, one number each or clusters x arms (of all arms).
-        difference: D_c, in the outcome's unit, with whatever noise.
-        confidence: Of the interval.
-
-    Raises:
-        InputError: Other shapes, sizes not above 0, differences that are not finite, or a
-            confidence outside 0 to 1.
-
-    Example:
-        >>> found = super_population([100, 100, 100], [1.0, 2.0, 3.0])
-        >>> round(found.standard_error, 4), round(found.degrees_of_freedom, 4)
-        (0.5774, 2.0)
-    """
-    given, value = np.asarray(sizes, np.float64), np.asarray(difference, np.float64)
-    units = given.sum(axis=1) if given.ndim == _GROUPED else given
-    if value.ndim != 1 or not value.size or units.shape != value.shape or not (units > 0).all():
-        raise _bad(f"sizes of shape {given.shape} and differences of shape {value.shape}")
-    if not (np.isfinite(value) & np.isfinite(units)).all():
-        raise _bad("sizes or differences that are not finite")
-    if len(value) == 1:
-        return inferred(float(value[0]), UNKNOWN, confidence, _ALONE)
-    weight = units / units.sum()
-    spread = between(weight, value, 1 / units)
-    tiny = ROUNDING * float(weight**2 @ value**2)
-    return known(float(weight @ value), spread, tiny, confidence, _CLUSTERS)
-
-
-def inferred(value: float, spread: Spread, confidence: float, about: str) -> Inference:
-    """The standard error and the interval of a value with this spread.
-
-    Args:
-        value: The estimate, in the outcome's unit.
-        spread: Its variance; NaN where it is not known.
-        confidence: Of the interval, between 0 and 1.
-        about: What the interval covers.
-
-    Raises:
-        InputError: A confidence outside 0 to 1.
-
-    Example:
-        >>> found = inferred(10.0, Spread(4.0, math.inf), 0.95, "the effect")
-        >>> [round(end, 2) for end in found.interval]
-        [6.08, 13.92]
-    """
-    if math.isnan(spread.variance):
+def inferred(value: float, spread: Spread, tiny: float, confidence: float, about: str) -> Inference:
+    """Standard error and interval; nothing is known where a variance is no more than rounding."""
+    total = max(spread.variance, 0.0) + spread.noise
+    if math.isnan(spread.variance) or total <= tiny:
         # The confidence is checked where no quantile is needed, too.
-        quantile(math.inf, confidence)
-        return Inference(math.nan, (math.nan, math.nan), math.nan, confidence, about)
-    error = math.sqrt(spread.variance)
-    reach = quantile(spread.degrees, confidence) * error
-    return Inference(error, (value - reach, value + reach), spread.degrees, confidence, about)
-
-
-def _effect(
-    contrast: _Contrast, arms: tuple[object, object], homes: tuple[object, ...], confidence: float
-) -> Effect:
-    value, one = float(contrast.weight @ contrast.value), len(homes) == 1
-    here = _finite(contrast)
-    there = here if one else _pooled(contrast, np.ones(len(homes), dtype=np.bool_))
-    finite, wider = (
-        known(value, spread, contrast.tiny, confidence, about)
-        for spread, about in ((here, _THESE_UNITS), (there, _ONE_CLUSTER if one else _CLUSTERS))
-    )
-    error = np.sqrt(contrast.estimated.sum(axis=1) + contrast.noise)
-    return Effect(
-        *arms, value, finite, wider, ClusterEffects(homes, contrast.value, error, contrast.weight)
-    )
-
-
-def known(value: float, spread: Spread, tiny: float, confidence: float, about: str) -> Inference:
-    """As `inferred`, and nothing is known where a variance is no more than rounding.
-
-    Args:
-        value: The estimate, in the outcome's unit.
-        spread: Its variance; NaN where it is not known.
-        tiny: A variance that rounding may leave, in the outcome's squared unit.
-        confidence: Of the interval, between 0 and 1.
-        about: What the interval covers.
-
-    Raises:
-        InputError: A confidence outside 0 to 1.
-    """
-    if math.isnan(spread.variance):
-        return inferred(value, spread, confidence, _ALONE)
-    if spread.variance <= tiny:
+        student(math.inf, confidence)
         # An interval of no width would claim certainty where nothing is known.
-        return inferred(value, UNKNOWN, confidence, _CONSTANT)
-    return inferred(value, spread, confidence, about)
+        why = _ALONE if math.isnan(spread.variance) else _CONSTANT
+        return Inference(math.nan, (math.nan, math.nan), math.nan, confidence, why)
+    terms = spread.noise**2 / spread.squares if spread.squares > 0 else 1.0
+    reach = half_width(
+        confidence,
+        spread.variance,
+        spread.noise,
+        terms,
+        math.sqrt(spread.loose / 2),
+        spread.degrees,
+    )
+    ends = value - reach, value + reach
+    return Inference(math.sqrt(total), ends, spread.degrees, confidence, about)
 
 
 def _finite(contrast: _Contrast) -> Spread:
@@ -270,22 +161,22 @@ def _finite(contrast: _Contrast) -> Spread:
     if lacking.sum() == 1:
         if len(lacking) == 1:
             return UNKNOWN
-        lacking[_nearest(contrast, int(lacking.argmax()))] = True
+        # With the other cluster whose number of units is nearest: a public choice.
+        gap = np.abs(contrast.weight - contrast.weight[lacking])
+        lacking[int(np.where(lacking, math.inf, gap).argmin())] = True
     alone = ~lacking
     square = contrast.weight[alone] ** 2
     parts = (square[:, None] * contrast.estimated[alone]).ravel()
-    degrees = (contrast.sizes[alone] - 1).ravel()
+    degrees = (contrast.sizes[alone] - 1).ravel().astype(np.float64)
     if lacking.any():
         pooled = _pooled(contrast, lacking)
         parts, degrees = np.append(parts, pooled.variance), np.append(degrees, pooled.degrees)
-    return added(parts, degrees, float(square @ contrast.noise[alone]))
-
-
-def _nearest(contrast: _Contrast, lone: int) -> int:
-    """The other cluster whose number of units is nearest: a public choice."""
-    gap = np.abs(contrast.weight - contrast.weight[lone])
-    gap[lone] = math.inf
-    return int(gap.argmin())
+    noise = float(square @ contrast.noise[alone].sum(axis=1))
+    squares, loose = (
+        float(square**2 @ each[alone].sum(axis=1)) for each in (contrast.squares, contrast.loose)
+    )
+    variance, known_with = added(parts, degrees)
+    return Spread(variance, known_with, noise, squares, loose)
 
 
 def _pooled(contrast: _Contrast, chosen: NDArray[np.bool_]) -> Spread:
@@ -293,40 +184,62 @@ def _pooled(contrast: _Contrast, chosen: NDArray[np.bool_]) -> Spread:
     return between(contrast.weight[chosen], contrast.value[chosen], scale)
 
 
-def _checked(
-    sizes: ArrayLike, mean: ArrayLike, s2: ArrayLike, noise_variance: ArrayLike | None
-) -> _Groups:
-    units, means = np.asarray(sizes, np.float64), np.asarray(mean, np.float64)
-    spread = np.asarray(s2, np.float64)
-    noise = np.zeros_like(units) if noise_variance is None else np.asarray(noise_variance, float)
-    shapes = {array.shape for array in (units, means, spread, noise)}
-    if len(shapes) != 1 or units.ndim != _GROUPED or not units.size:
-        raise _bad(f"statistics of shapes {', '.join(str(shape) for shape in sorted(shapes))}")
-    if units.shape[1] < _FEWEST_ARMS:
-        raise _bad("one arm")
-    if not (np.isfinite(units) & (units >= 1) & (units == np.floor(units))).all():
-        raise _bad("groups of no, or of a broken number of, units")
-    if not np.isfinite(means).all() or np.isinf(spread).any():
-        raise _bad("means or variances that are not finite")
-    if not (np.isfinite(noise) & (noise >= 0)).all():
-        raise _bad("noise variances that are not finite or below 0")
-    # The sample variance of one unit is 0/0, whatever was written for it.
-    return _Groups(units, means, np.where(units > 1, np.maximum(spread, 0.0), math.nan), noise)
+def added(variances: Floats, degrees: Floats) -> tuple[float, float]:
+    """The sum of independent estimates of variances, with Welch's degrees of freedom.
+
+    V = sum a_k with nu = V^2 / sum a_k^2/(f_k + 2) - 2, which is f for one estimate and never below
+    the least f_k. a_k^2 is too large by 1 + 2/f_k on average; f_k + 2 in place of f_k takes that
+    back, which matters for many small groups (docs/theory/inference.md#degrees-of-freedom).
+
+    Example:
+        >>> added(np.array([2.0, 2.0]), np.array([9.0, 9.0])), added(np.ones(1), np.array([9.0]))
+        ((4.0, 20.0), (1.0, 9.0))
+    """
+    total = float(variances.sum())
+    if not total > 0:
+        return total, float(degrees.min())
+    uncertain = float(((np.maximum(variances, 0) / total) ** 2 / (degrees + 2)).sum())
+    return total, max(1 / uncertain - 2, float(degrees.min()))
 
 
-def _names(given: Sequence[object] | None, n: int, what: str) -> list[object]:
-    names: list[object] = [*range(n)] if given is None else [*given]
-    if len(names) != n:
-        raise InputError(
-            f"{len(names)} names of {n} {what}s", f"one for each {what}", "name all or none"
-        )
-    return names
+def between(weight: Floats, value: Floats, scale: Floats) -> Spread:
+    """The variance of sum w_c D_c from how uncorrelated D_c differ: never too small on average.
+
+    With p_c = w_c/sum w all at most 1/2, b_c = k w_c^2/(1 - 2 p_c) and 1/k = 1 + sum p_c^2/(1 -
+    2 p_c), the sum of b_c (D_c - sum p D)^2 has the expectation Var(sum w_c D_c) + sum b_c (E D_c
+    - sum p E D)^2 (Pashley and Miratrix 2021, for any weights). A cluster with more than half of
+    the weight: the others' weights are raised until it has half, which only enlarges the estimate.
+    Degrees of freedom are those of a quadratic form, tr(AV)^2/tr(AVAV), the smaller for V = scale
+    and for equal variances.
+
+    Example:
+        >>> between(np.full(3, 1 / 3), np.array([1.0, 2.0, 3.0]), np.ones(3))[:2]
+        (0.333..., 2.0...)
+    """
+    heaviest = int(weight.argmax())
+    top = float(weight[heaviest])
+    others = float(np.delete(weight, heaviest).sum())
+    if top >= others * (1 - _HALF):
+        share = weight / others / 2
+        share[heaviest] = 1 / 2
+        # The limit of the formula: that of the others' mean against the heaviest.
+        factor = np.zeros_like(weight)
+        factor[heaviest] = 4 * max(top, others) ** 2
+    else:
+        share = weight / weight.sum()
+        capacity = 1 - 2 * share
+        factor = weight**2 / capacity / (1 + float((share**2 / capacity).sum()))
+    variance = float(factor @ (value - share @ value) ** 2)
+    least = min(_degrees(factor, share, scale), _degrees(factor, share, np.ones_like(scale)))
+    return Spread(variance, max(1.0, least))
 
 
-def _bad(got: str) -> InputError:
-    return InputError(
-        got,
-        "clusters x arms, at least two arms, at least one unit in each group; finite means; "
-        "variances finite, or NaN where not known; noise variances from 0",
-        "give one number for each cluster and arm",
-    )
+def _degrees(factor: Floats, share: Floats, scale: Floats) -> float:
+    """tr(AV)^2/tr(AVAV) of A = (I - p 1')B(I - 1 p'), V diagonal: a diagonal and rank two."""
+    main, total = factor * scale, float(factor.sum())
+    p, b = share * np.sqrt(scale), factor * np.sqrt(scale)
+    pp, pb, bb = float(p @ p), float(p @ b), float(b @ b)
+    trace = float(main.sum()) - 2 * pb + total * pp
+    square = float(main @ main) + 2 * pp * bb + 2 * pb**2 + total**2 * pp**2
+    square += -4 * float(main @ (p * b)) + 2 * total * float(main @ p**2) - 4 * total * pp * pb
+    return trace**2 / square

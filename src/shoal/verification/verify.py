@@ -5,20 +5,16 @@ from collections.abc import Callable
 from typing import Any
 
 from shoal import documents
-from shoal.cells.plan_file import MANIFEST_SCHEMA
 from shoal.documents.strict_json import strict
-from shoal.verification import rederive
+from shoal.release.envelope import MANIFEST
+from shoal.verification import rederive, rederive_trials
 from shoal.verification.envelope import SCHEMA
 from shoal.verification.ledger_record import Books, record_checks
 from shoal.verification.means import verify as of_means
-from shoal.verification.questions import verify as of_questions
-from shoal.verification.trials import verify as of_trials
 from shoal.verification.verdict import Verdict
 
 _KINDS: dict[str, Callable[[documents.Document], Verdict]] = {
-    of_trials.KIND: of_trials.verify,
     of_means.KIND: of_means.verify,
-    of_questions.KIND: of_questions.verify,
 }
 
 
@@ -55,8 +51,11 @@ def verify(
     else:
         data = documents.read_bytes(manifest, "manifest")
     found: Any = strict(data, "manifest")
-    if isinstance(found, dict) and found.get("schema") == MANIFEST_SCHEMA:
-        verdict = rederive.verify(found, replan=replan)
+    if isinstance(found, dict) and found.get("schema") == MANIFEST:
+        if found.get("kind") == "cells":
+            verdict = rederive.verify(found, replan=replan)
+        else:
+            verdict = rederive_trials.verify(found)
     else:
         found = documents.parse(data, SCHEMA, "manifest")
         verdict = _KINDS[found["kind"]](found)

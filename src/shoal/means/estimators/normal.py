@@ -12,10 +12,9 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
 from shoal import checks
 from shoal.errors import InputError
+from shoal.intervals import half_width
 from shoal.means.estimators.squares import Centred, NoisySquares
 
 NORMAL, CERTIFIED = "normal", "certified"
@@ -95,16 +94,8 @@ class Spread:
         Args:
             confidence: From 0.8 to 0.995.
         """
-        from scipy.special import ndtri, stdtrit
-
-        from shoal.theory.questions.noisy_variance import half_width
-
-        level = (1 + confidence) / 2
-        few = float(stdtrit(self.degrees, level) / ndtri(level)) ** 2
-        found = half_width(
-            confidence, np.array([self.variance]), 1.0, self.loose, inflation=max(1.0, few)
-        )
-        return float(found[0] * float(self.unit))
+        found = half_width(confidence, self.variance, 2.0, 1.0, self.loose, self.degrees)
+        return found * float(self.unit)
 
 
 def check_level(confidence: object) -> float:

@@ -1,259 +1,274 @@
-"""Whole numbers that a release of questions draws: linear ones, and second moments of groups."""
+"""What a release of questions draws, in whole numbers whose loss is exact.
+
+Outcomes are whole ticks t_i from the middle of the range. Number k is sum a_ki t_i in steps of its
+own, plus discrete Laplace noise of scale 2^32 steps. Beside them second moments S_g = sum t_i^2
+over disjoint groups are free, up to a step a number. Floating point decides nothing about privacy.
+Source: docs/theory/questions.md#in-whole-numbers and #second-moments-in-whole-numbers.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from shoal import documents
-from shoal.data.outcome_space import Space
-from shoal.errors import DocumentError, InputError
+from shoal.documents.model import Integers, Model
+from shoal.errors import InputError
 from shoal.privacy.noise import LARGEST_STEPS, Noise
-from shoal.theory.questions.integer_strategy import (
-    TICKS,
-    IntegerForm,
-    answers,
-    integer_strategy,
-    loss_with_forms,
-    loss_with_moments,
-    moment_step,
-    second_moments,
-)
+from shoal.trials.design import Floats, Ints
+from shoal.trials.space import Space
 
-Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
 BITS = 32
-_ROW = 1 << 40
-# Of linear ones.
-MOST_NUMBERS = 512
+# The range of an outcome is this many ticks wide: outcomes lie within half of it of the middle.
+TICKS = 1 << 20
+_ROW: int = 1 << 40
+_MOST_STEP = 1 << 60
+# Sums of squared ticks fit 64 bits.
+MOST_UNITS = 1 << 24
+_ROUNDS = 60
 # Rounding to steps costs at most this part of the loss.
 _ROUNDING = 1000
-_NUMBERS, _MOMENTS, _FORMS = 0, 1, 2
-_FORM = 1 << 20
 # A question that is off by less than this part of its length is answered.
-ANSWERED = 1e-9
+_ANSWERED = 1e-9
+_NUMBERS, _MOMENTS = 0, 1
 
 
-@dataclass(frozen=True, eq=False)
+class Choice(Model):
+    """Weights of kinds, or which sum each kind is in; steps; and groups of second moments.
+
+    `rows` are a_ki + 2^40, at most 2^41, shape (numbers x kinds,), and None where each kind is in
+    one sum: then `sums` has its code, and all units of a sum weigh 2^40. `steps` are in weights
+    times ticks, `moment_step` in squared ticks, 0 for no second moments; `by` are the columns that
+    make their groups besides arms.
+    """
+
+    rows: Integers | None
+    sums: Integers | None
+    steps: Integers
+    moment_step: int
+    by: tuple[str, ...]
+
+
+class Drawn(Model):
+    """Drawn numbers and second moments, in steps."""
+
+    numbers: tuple[int, ...]
+    moments: tuple[int, ...]
+
+
 class Numbers:
     """Rows of weights as whole numbers, steps, and what all of it costs.
 
     Attributes:
-        rows: a, of at most 2^40 in size, shape (numbers, units).
-        steps: Of each number, in weights times ticks, shape (numbers,).
-        moment_step: Of the second moments, in squared ticks; 0 where there are forms.
-        by: Columns that make groups of second moments, besides arms.
-        forms: Variances of the questions where whole groups were assigned, in place of moments.
+        many: Units of each kind, shape (kinds,).
+        rows: a, shape (numbers, kinds); None where each kind is in one sum.
+        sums: Code of the sum that each kind is in, from 0; empty where there are rows.
+        steps: Of each number, shape (numbers,).
+        moment_step: Of the second moments, in squared ticks; 0 for none.
     """
 
-    rows: Whole
-    steps: Whole
-    moment_step: int
-    by: tuple[str, ...] = ()
-    forms: tuple[IntegerForm, ...] = ()
+    def __init__(self, many: Ints, choice: Choice) -> None:
+        self.many, self.steps, self.moment_step = many, choice.steps, choice.moment_step
+        self.sums = np.zeros(0, dtype=np.int64) if choice.sums is None else choice.sums
+        self.rows: Ints | None = None
+        if choice.rows is not None:
+            self.rows = choice.rows.reshape(len(self.steps), len(many)) - _ROW
+        elif len(self.sums) != len(many) or len(np.unique(self.sums)) != len(self.steps):
+            raise LookupError
 
-    @classmethod
-    def of(cls, rows: Floats, width: float, epsilon: Fraction, by: tuple[str, ...] = ()) -> Numbers:
-        """Whole numbers for rows, of an exact loss of at most epsilon with second moments.
+    @property
+    def most_steps(self) -> int:
+        """Steps that one outcome moves all linear numbers by: max_i sum_k ceil(|a_ki| 2^20/step).
 
-        Raises:
-            InputError: An epsilon that leaves nothing, or noise that does not fit 60 bits.
+        Rounding each number downwards may add one step to what a difference of sums moves; it is
+        in here, because the sums move by whole multiples and ceil(x) bounds how far floors of
+        numbers that differ by x lie apart.
         """
-        rounding = Fraction(len(rows), 2**BITS)
-        if epsilon < _ROUNDING * rounding:
-            raise InputError(
-                f"epsilon {float(epsilon):.3g} for {len(rows)} numbers",
-                f"at least {float(_ROUNDING * rounding):.3g}",
-                "ask for a larger epsilon, or fewer questions",
-            )
-        found = integer_strategy(rows, width, epsilon - rounding, bits=BITS)
-        step = moment_step(found.rows, found.steps)
-        made = cls(found.rows, found.steps, step, by)
-        if not made.fits:
-            raise InputError(
-                f"epsilon {float(epsilon):.3g} for {rows.shape[1]} units",
-                "numbers that fit 60 bits",
-                "ask for a more moderate epsilon",
-            )
-        return made
+        if self.rows is None:
+            return int(-((-_ROW * TICKS) // int(self.steps.min())))
+        moved = -((-np.abs(self.rows) * TICKS) // self.steps[:, None])
+        if float(moved.sum(axis=0, dtype=np.float64).max()) > _MOST_STEP:
+            raise InputError("steps beyond 60 bits", "ask for a smaller epsilon")
+        return int(moved.sum(axis=0).max())
 
     @cached_property
     def loss(self) -> Fraction:
-        """The exact loss of one outcome, second moments or forms included."""
-        if self.forms:
-            return loss_with_forms(self.rows, self.steps, self.forms, BITS)
-        return loss_with_moments(self.rows, self.steps, self.moment_step, BITS)
+        """The exact loss of the unit that loses most: (E + K)/2^32 with free second moments.
 
-    @property
-    def fits(self) -> bool:
-        """Whether every number fits 61 bits with its offset, and weights and steps theirs."""
-        bounded = (
-            len(self.steps) <= MOST_NUMBERS
-            and int(np.abs(self.rows).max()) <= _ROW
-            and max(int(self.steps.max()), self.moment_step) <= LARGEST_STEPS
-        )
-        most = [2 * each for each in self._offsets] + [each.most_steps for each in self.forms]
-        if not self.forms:
-            most.append(self.rows.shape[1] * (TICKS // 2) ** 2 // self.moment_step)
-        return bounded and max(most) < LARGEST_STEPS
+        E is the most that a unit moves the linear numbers by, in steps, and K how many of them it
+        moves at most. Second moments are free where their step is 2^40/E or more.
+        """
+        most = self.most_steps
+        if not self.moment_step:
+            return Fraction(most, 2**BITS)
+        if self.moment_step * most < TICKS**2:
+            raise LookupError
+        return Fraction(most + (1 if self.rows is None else len(self.rows)), 2**BITS)
 
     @cached_property
-    def _offsets(self) -> list[int]:
-        """What makes every number at least 0: public."""
-        upper, lower = np.abs(self.rows) >> 20, np.abs(self.rows) & (1 << 20) - 1
-        sums = zip(upper.sum(axis=1).tolist(), lower.sum(axis=1).tolist(), strict=True)
-        return [
-            ((high << 20) + low) * (TICKS // 2) // step + 1
-            for (high, low), step in zip(sums, self.steps.tolist(), strict=True)
-        ]
+    def offsets(self) -> list[int]:
+        """What makes every number at least 0, as noise asks: public."""
+        if self.rows is None:
+            own = np.bincount(self.sums, self.many)
+            whole = [int(each) * _ROW * (TICKS // 2) for each in own.tolist()]
+        else:
+            own = np.abs(self.rows).astype(object) @ self.many.astype(object)
+            whole = [int(each) * (TICKS // 2) for each in own]
+        return [each // step + 1 for each, step in zip(whole, self.steps.tolist(), strict=True)]
 
-    def weights(self) -> Floats:
-        """The rows as they are released, in steps a tick, shape (numbers, units)."""
-        return np.asarray(self.rows / self.steps[:, None])
+    def check(self) -> None:
+        """Refuse numbers that do not fit 61 bits with their offsets."""
+        most = [2 * each for each in self.offsets]
+        if self.moment_step:
+            most.append(int(self.many.sum()) * (TICKS // 2) ** 2 // self.moment_step)
+        within = max(int(self.steps.max()), self.moment_step) <= LARGEST_STEPS
+        if not within or int(self.steps.min()) < 1 or max(most) >= LARGEST_STEPS:
+            raise InputError(
+                f"numbers of {int(self.many.sum())} units that do not fit 60 bits",
+                "ask for a more moderate epsilon",
+            )
+
+    def draw(self, ticks: Ints, kind: Ints, groups: Ints, noise: Noise) -> Drawn:
+        """All numbers with their noise: `loss`, whatever the ticks of the units are.
+
+        `ticks` are private, clipped to the range without a word; `kind` is that of each unit, and
+        `groups` the group of each kind for second moments.
+        """
+        clipped = np.clip(ticks, -TICKS // 2, TICKS // 2)
+        own = np.zeros(len(self.many), dtype=np.int64)
+        np.add.at(own, kind, clipped)
+        if self.rows is None:
+            whole = np.zeros(len(self.steps), dtype=np.int64)
+            np.add.at(whole, self.sums, own)
+            plain = [int(each) * _ROW for each in whole.tolist()]
+        else:
+            plain = [int(each) for each in self.rows.astype(object) @ own.astype(object)]
+        raised = [
+            each // step + off
+            for each, step, off in zip(plain, self.steps.tolist(), self.offsets, strict=True)
+        ]
+        drawn = noise.add_laplace(raised, BITS, _NUMBERS)
+        numbers = tuple(each - off for each, off in zip(drawn, self.offsets, strict=True))
+        if not self.moment_step:
+            return Drawn(numbers=numbers, moments=())
+        squares = np.zeros(int(groups.max()) + 1, dtype=np.int64)
+        np.add.at(squares, groups[kind], clipped**2)
+        steps = [each // self.moment_step for each in squares.tolist()]
+        return Drawn(numbers=numbers, moments=tuple(noise.add_laplace(steps, BITS, _MOMENTS)))
 
     def recover(self, rows: Floats) -> Floats:
         """Rows as sums of released ones by least squares, shape (questions, numbers).
 
         All numbers have noise of one scale in steps: no linear unbiased estimate has less variance.
-
-        Args:
-            rows: Shape (questions, units).
+        Rows are weights of units of each kind, shape (questions, kinds).
         """
-        return np.asarray(rows @ self._inverse)
-
-    def answer(self, rows: Floats) -> bool:
-        """Whether rows are sums of multiples of released ones, to 1e-9 of their length."""
-        off = self.recover(rows) @ self.weights() - rows
-        norms = np.linalg.norm(rows, axis=1)
-        return bool((np.linalg.norm(off, axis=1) <= ANSWERED * norms).all())
-
-    def noise(self, rows: Floats, width: float) -> Floats:
-        """Covariance of the noise of rows, in the outcome's squared unit, shape (rows, rows).
-
-        Args:
-            rows: Shape (rows, units).
-            width: Of the outcome's range.
-        """
-        weighed = self.recover(rows) * (self.worth(width) * step_deviation())
-        return np.asarray(weighed @ weighed.T)
+        if self.rows is None:
+            # All units of a sum weigh alike: the mean of what a row gives them.
+            units = np.bincount(self.sums, self.many)
+            mean = np.stack([np.bincount(self.sums, row * self.many) for row in rows]) / units
+            return np.asarray(mean * self.steps / _ROW)
+        return np.asarray((rows * np.sqrt(self.many)) @ self._inverse)
 
     @cached_property
     def _inverse(self) -> Floats:
-        return np.asarray(np.linalg.pinv(self.weights(), rcond=1e-12))
+        weighed = self._weights * np.sqrt(self.many)
+        return np.asarray(np.linalg.pinv(weighed, rcond=1e-12))
 
-    @staticmethod
-    def worth(width: float) -> float:
-        """What one tick is worth, in the outcome's unit."""
-        return width / TICKS
+    @cached_property
+    def _weights(self) -> Floats:
+        """The rows as they are released, in steps a tick, shape (numbers, kinds)."""
+        rows: Any = self.rows
+        return np.asarray(rows / self.steps[:, None])
+
+    def answer(self, rows: Floats) -> bool:
+        """Whether rows are sums of multiples of released ones, to 1e-9 of their length."""
+        found = self.recover(rows)
+        if self.rows is None:
+            found = (found * _ROW / self.steps)[:, self.sums] - rows
+        else:
+            found = found @ self._weights - rows
+        off = np.sqrt((found**2 * self.many).sum(axis=1))
+        return bool((off <= _ANSWERED * np.sqrt((rows**2 * self.many).sum(axis=1))).all())
+
+    def noise(self, rows: Floats, width: float) -> Floats:
+        """Covariance of the noise of rows, in the outcome's squared unit, shape (rows, rows)."""
+        weighed = self.recover(rows) * (width / TICKS * step_deviation())
+        return np.asarray(weighed @ weighed.T)
+
+    def noise_parts(self, rows: Floats, width: float) -> tuple[Floats, Floats]:
+        """Variance of each row's noise, and the Laplace variables of one scale it is like.
+
+        Shape (rows,) each: M = sum v over the variances v of its Laplace variables, M^2/sum v^2.
+        """
+        parts = (self.recover(rows) * (width / TICKS * step_deviation())) ** 2
+        total = parts.sum(axis=1)
+        return total, np.asarray(total**2 / (parts**2).sum(axis=1))
 
     def moment_value(self, width: float) -> float:
         """What one step of a second moment is worth, in the outcome's squared unit."""
         return self.moment_step * (width / TICKS) ** 2
 
-    def draw(self, outcomes: Floats, group: Whole, space: Space, noise: Noise) -> Released:
-        """All numbers with their noise.
 
-        Guarantees: `loss`, whatever the outcomes (docs/theory/questions.md).
+def fitted_rows(rows: Floats, many: Ints, epsilon: Fraction, by: tuple[str, ...]) -> Choice:
+    """Whole numbers for rows of noise of one scale, of an exact loss of at most epsilon.
 
-        Args:
-            outcomes: In the units' order. Private.
-            group: Of each unit, for second moments.
-            space: Its ends are those of the range.
-            noise: Where randomness comes from.
-        """
-        ticks = ticks_of(outcomes, space)
-        plain = answers(self.rows, self.steps, ticks)
-        raised = [each + off for each, off in zip(plain, self._offsets, strict=True)]
-        drawn = noise.add_laplace(raised, BITS, _NUMBERS)
-        numbers = tuple(each - off for each, off in zip(drawn, self._offsets, strict=True))
-        if self.forms:
-            told = [each.value(ticks) for each in self.forms]
-            return Released(numbers, (), tuple(noise.add_laplace(told, BITS, _FORMS)))
-        squares = second_moments(group, ticks, self.moment_step)
-        return Released(numbers, tuple(noise.add_laplace(squares, BITS, _MOMENTS)))
-
-    def to_document(self) -> documents.Document:
-        """All of it as a JSON object; weights are packed with 2^40 added, factors with 2^20."""
-        more = {"forms": [_form_document(each) for each in self.forms]} if self.forms else {}
-        return more | {
-            "rows": documents.pack_integers((self.rows + _ROW).ravel()),
-            "steps": documents.pack_integers(self.steps),
-            "moment_step": self.moment_step,
-            "groups_by": list(self.by),
-            "lattice_bits": BITS,
-        }
-
-    @classmethod
-    def from_document(cls, document: documents.Document, units: int) -> Numbers:
-        """The inverse of `to_document`.
-
-        Raises:
-            DocumentError: A part is missing or damaged.
-        """
-        steps = documents.unpack_integers(document["steps"], "steps")
-        rows = documents.unpack_integers(document["rows"], "rows")
-        if not len(steps) or len(rows) != len(steps) * units or document["lattice_bits"] != BITS:
-            raise DocumentError(
-                "numbers that are not those of the units",
-                "a document written by shoal",
-                "fetch it again, or have it delivered from the ledger",
-            )
-        by, step = tuple(document["groups_by"]), document["moment_step"]
-        forms = tuple(_form_of(each, units) for each in document.get("forms", ()))
-        return cls(rows.reshape(len(steps), units) - _ROW, steps, step, by, forms)
-
-
-@dataclass(frozen=True)
-class Released:
-    """What was drawn, in steps.
-
-    Attributes:
-        numbers: The linear ones.
-        moments: Of the groups.
-        forms: Variances of the questions, where whole groups were assigned.
+    a_ki is 2^40 A_ki/max_i|A_ki|, rounded; number k has Laplace noise of scale U max_i sum_k|A_ki|/
+    epsilon in the unit of A y, widened by the least that brings the exact loss under epsilon.
     """
-
-    numbers: tuple[int, ...]
-    moments: tuple[int, ...]
-    forms: tuple[int, ...] = ()
-
-
-def _form_document(form: IntegerForm) -> documents.Document:
-    return {
-        "factor": documents.pack_integers((form.factor + _FORM).ravel()),
-        "kind": documents.pack_integers(form.kind),
-        "limits": documents.pack_integers(form.limits),
-        "step": form.step,
-    }
-
-
-def _form_of(document: documents.Document, units: int) -> IntegerForm:
-    """The inverse; parts that do not fit each other are refused when they are used.
-
-    Raises:
-        DocumentError: A part is damaged.
-        ValueError: Numbers of another shape.
-    """
-    kind = documents.unpack_integers(document["kind"], "kind")
-    factor = documents.unpack_integers(document["factor"], "factor") - _FORM
-    if len(kind) != units:
-        raise ValueError
-    limits = documents.unpack_integers(document["limits"], "limits")
-    return IntegerForm(factor.reshape(-1, int(kind.max()) + 1), kind, limits, document["step"])
+    rounding = Fraction(len(rows), 2**BITS)
+    if epsilon < _ROUNDING * rounding:
+        raise InputError(
+            f"epsilon {float(epsilon):.3g} for {len(rows)} numbers",
+            f"at least {float(_ROUNDING * rounding):.3g}",
+            "ask for a larger epsilon, or fewer questions",
+        )
+    most = np.abs(rows).max(axis=1)
+    whole = np.rint(rows / most[:, None] * _ROW).astype(np.int64) + _ROW
+    together = float(np.abs(rows).sum(axis=0).max())
+    # Every row has the same scale in its own unit: one step of row k is that scale over 2^32.
+    wanted = together / most * 2.0 ** (40 - BITS) * TICKS / float(epsilon - rounding)
+    parts: dict[str, Any] = {"rows": whole.ravel(), "sums": None, "by": by}
+    return _fitted(parts, many, wanted, epsilon)
 
 
-def ticks_of(outcomes: Floats, space: Space) -> Whole:
+def fitted_sums(sums: Ints, many: Ints, epsilon: Fraction, by: tuple[str, ...] | None) -> Choice:
+    """Sums of disjoint sets of kinds; second moments of groups beside them unless `by` is None."""
+    wanted = np.full(int(sums.max()) + 1, 2.0 ** (40 - BITS) * TICKS / float(epsilon))
+    parts: dict[str, Any] = {"rows": None, "sums": sums, "by": by or ()}
+    return _fitted(parts, many, wanted, epsilon, moments=by is not None)
+
+
+def _fitted(
+    parts: dict[str, Any], many: Ints, wanted: Floats, epsilon: Fraction, *, moments: bool = True
+) -> Choice:
+    for _ in range(_ROUNDS):
+        if not bool((wanted < _MOST_STEP).all()):
+            break
+        steps = np.maximum(np.ceil(wanted), 1).astype(np.int64)
+        found = Choice(**parts, steps=steps, moment_step=0)
+        if moments:
+            free = -(-(TICKS**2) // Numbers(many, found).most_steps)
+            found = Choice(**parts, steps=steps, moment_step=free)
+        own = Numbers(many, found)
+        if own.loss <= epsilon:
+            own.check()
+            return found
+        wanted = np.maximum(wanted * float(own.loss / epsilon), steps * (1 + 2.0**-40))
+    raise InputError(
+        f"noise that does not fit a lattice of {BITS} bits",
+        "ask for a larger epsilon, or fewer questions",
+    )
+
+
+def ticks_of(outcomes: Floats, space: Space) -> Ints:
     """Outcomes as whole ticks of the range over 2^20 from its middle, clipped to its ends. Private.
 
     An outcome moves by at most half a tick; no other outcome has a say in it.
 
     Example:
-        >>> from shoal.data.outcome_space import Space
         >>> ticks_of(np.array([0.0, 0.5, 7.0]), Space.binary()).tolist()
         [-524288, 0, 524288]
     """
@@ -263,9 +278,7 @@ def ticks_of(outcomes: Floats, space: Space) -> Whole:
 
 
 def step_deviation() -> float:
-    """Standard deviation of discrete Laplace noise of scale 2^32, in steps.
-
-    1/(sqrt(2) sinh(2^-33)).
+    """Standard deviation of noise of scale 2^32, in steps: 1/(sqrt(2) sinh(2^-33)).
 
     Example:
         >>> round(step_deviation() / 2**32, 9)

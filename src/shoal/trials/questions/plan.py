@@ -1,131 +1,566 @@
-"""Plans of questions: judged before any outcome is read, saved, loaded and carried out."""
+"""Plans of questions: what is released, what it costs, what each answer will be worth."""
 
-import os
-from collections.abc import Mapping
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from shoal import documents, files
-from shoal.errors import DocumentError
-from shoal.privacy.ledger import Ledger
-from shoal.privacy.noise import Simulated
-from shoal.trials.questions.plan_facts import SCHEMA, QuestionsFacts
-from shoal.trials.questions.release import release_questions
-from shoal.trials.questions.result import PrivateAnswers
+import numpy as np
+
+from shoal import checks
+from shoal.documents.model import Model
+from shoal.errors import InputError, printable
+from shoal.files.text_table import TextTable
+from shoal.intervals import check_level, half_width, student
+from shoal.privacy.budget import Amount, show
+from shoal.privacy.noise import Noise
+from shoal.trials.assigned_groups import FEW_DEGREES, FEW_GROUPS, Groups, cr2
+from shoal.trials.design import ARM, Design, Floats, Ints
+from shoal.trials.inference import Spread
+from shoal.trials.plan import Plan, Request, charge_of
+from shoal.trials.questions import noise as noises
+from shoal.trials.questions.answers import Answer, Answers
+from shoal.trials.questions.ask import (
+    EFFECT,
+    MEANS,
+    REGRESSION,
+    Block,
+    Entry,
+    Stated,
+    blocks_of,
+    regressor_names,
+    regressors_of,
+)
+from shoal.trials.questions.numbers import BITS, TICKS, Choice, Drawn, Numbers, ticks_of
+from shoal.trials.questions.strategy import choices
+from shoal.trials.questions.variances import FEWEST_UNITS, MEANS_SHARE, Sums, fit_of
+from shoal.trials.questions.weights import lengths
+from shoal.trials.space import Space
+from shoal.trials.warnings import assigned_by
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_USUAL, _SPENT = 0.95, Fraction(999, 1000)
+# Of outcomes of one assigned group, by which predictions are made.
+CORRELATION = 0.3
+# With larger largest weights, and intervals this much wider than without noise, a question warns.
+_HEAVY, _WIDER = 4.0, 1.25
+# So many times as uneven as equal weights, in a group with this part of the variance or more.
+_UNEVEN, _CARRIES = 5.0, 0.2
+_MOST_BOUND = 256
 
 
-@dataclass(frozen=True, eq=False)
-class QuestionsPlan(QuestionsFacts):
-    """A plan of questions that can be carried out; see `QuestionsFacts` for its facts.
+class QuestionsRequest(Request):
+    """Questions as they were asked, and the stated standard deviation of outcomes within arms."""
 
-    Source: docs/theory/questions.md.
+    entries: tuple[Entry, ...]
+    spread: float
 
-    Guarantees: G-LOSS.
 
-    Example:
-        >>> import numpy as np
-        >>> from shoal.trials import Questions, Space
-        >>> found = Questions(np.arange(2000) % 2).effect().plan(Space.binary(), epsilon=1)
-        >>> [round(each.widening, 2) for each in found.predicted]
-        [1.03]
+class Predicted(NamedTuple):
+    """What a plan says of one question, before any outcome is read; in the answer's unit.
+
+    `noise` is a standard deviation; `standard_error` that of sampling and noise, for the stated
+    spread, `plain_error` without noise; `half_width` of the 95% interval with all questions,
+    `alone` if it were the only question, and `plain_half_width` without noise; `max_weight_ratio`
+    is the largest weight over the root mean square: 1 is best.
     """
 
-    def release(
-        self,
-        outcomes: Any,
-        arm: Any,
-        cluster: Any = None,
-        covariates: Mapping[str, Any] | None = None,
-        *,
-        ledger: str | os.PathLike[str] | Ledger | None = None,
-        name: str = "",
-        noise: Simulated | None = None,
-        outcome_name: str = "",
-        privacy_unit: str = "",
-        assigned: Any = None,
-    ) -> PrivateAnswers:
-        """Read the outcomes once, draw, record result and charge, deliver.
+    question: str
+    noise: float
+    max_weight_ratio: float
+    standard_error: float
+    plain_error: float
+    half_width: float
+    alone: float
+    plain_half_width: float
 
-        Public columns are given again, in the rows of the outcomes: the plan keeps no order of
-        rows. The same plan and name again delivers the recorded bytes, says so, and costs nothing.
+    @property
+    def widening(self) -> float:
+        """How much wider the interval is than without noise, as a factor."""
+        return self.half_width / self.plain_half_width
 
-        Args:
-            outcomes: One outcome for each unit, shape (units,), moved into the range. Private.
-            arm: The arm of each unit, shape (units,). Public.
-            cluster: The cluster of each unit, shape (units,), if the plan has clusters. Public.
-            covariates: All columns of the plan, each of shape (units,). Public.
-            ledger: The data set's ledger, or its path.
-            name: What the release is of, such as a period: another name draws, and costs, again.
-            noise: `shoal.Simulated(seed)` for studies; the answers are marked and not private.
-            outcome_name: What the outcome is called, needed with a ledger: two outcomes of the same
-                units are two questions.
-            privacy_unit: What a unit is, in a word; each row by itself unless said.
-            assigned: The assigned group of each unit, shape (units,), if the plan has groups.
-                Public.
 
-        Returns:
-            Answers with intervals, regressions, and the manifest.
+@dataclass(frozen=True, eq=False, repr=False)
+class QuestionsPlan(Plan):
+    """A plan of questions: see `trials.Questions.plan`."""
 
-        Raises:
-            InputError: An argument that is not usable, or the outcome in a public role.
-            DataError: Columns other than the plan's, or outcomes that are not finite numbers; the
-                message says nothing about them.
-            BudgetError: The charge does not fit the ledger.
-            LedgerError: The ledger cannot be read or written.
+    kind: ClassVar[str] = "questions"
+    request_model: ClassVar[type[Request]] = QuestionsRequest
+    chosen_model: ClassVar[type[Model]] = Choice
+    drawn_model: ClassVar[type[Model]] = Drawn
 
-        Guarantees: G-LOSS, G-LEDGER, G-AGAIN, G-REFUSE.
+    @property
+    def mechanism(self) -> str:
+        """Its name."""
+        return "questions"
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """What is released, in whole numbers."""
+        return Numbers(self.design.many, self.chosen)
+
+    @cached_property
+    def exact_epsilon(self) -> Fraction:
+        """The exact loss of one outcome; the numbers must answer the questions."""
+        self.numbers.check()
+        if not all(self.numbers.answer(each.rows) for each in self.blocks):
+            raise LookupError
+        return self.numbers.loss
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """The questions, entry by entry."""
+        epsilon = float(self.request.charge.epsilon)
+        stated = Stated(self.space.width / self.request.spread, epsilon)
+        return blocks_of(self.design, self.request.entries, stated)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the questions."""
+        return tuple(name for each in self.blocks for name in each.names)
+
+    @cached_property
+    def groups(self) -> Ints:
+        """The group of each kind whose second moments are released, from 0."""
+        return self.design.codes([ARM, *self.chosen.by])
+
+    def draw(self, outcomes: Floats, noise: Noise) -> Drawn:
+        """All numbers with their noise.
+
+        Formal guarantee: label differential privacy with `exact_epsilon`, whatever the outcomes.
         """
-        return release_questions(
-            self,
-            outcomes,
-            arm,
-            cluster,
-            covariates,
-            ledger=ledger,
-            name=name,
-            noise=noise,
-            outcome_name=outcome_name,
-            privacy_unit=privacy_unit,
-            assigned=assigned,
+        ticks = ticks_of(outcomes, self.space)
+        return self.numbers.draw(ticks, self.design.kind_of_unit, self.groups, noise)
+
+    def check_drawn(self, drawn: Drawn) -> None:
+        """Refuse another number of drawn numbers."""
+        moments = int(self.groups.max()) + 1 if self.chosen.moment_step else 0
+        if (len(drawn.numbers), len(drawn.moments)) != (len(self.chosen.steps), moments):
+            raise ValueError
+
+    def read(self, drawn: Drawn, confidence: float, **_: Any) -> Answers:
+        """Answers to all questions."""
+        return self.answers(drawn, self.blocks, confidence)
+
+    def regression(self, drawn: Drawn, columns: Sequence[str], confidence: float) -> Answers:
+        """See `trials.Release.regression`."""
+        names = regressor_names(self.design, columns)
+        entry = Entry.of(kind=REGRESSION, columns=names)
+        block = blocks_of(self.design, [entry], Stated(1, 1))[0]
+        if not self.numbers.answer(block.rows):
+            raise InputError(
+                f"a regression on {checks.shown(' + '.join(names))} that does not follow from what "
+                "was released",
+                "columns of one regression of the plan",
+                "it would need a second release, which is a second charge",
+            )
+        return self.answers(drawn, [block], confidence)
+
+    def answers(self, drawn: Drawn, blocks: Sequence[Block], confidence: float) -> Answers:
+        """Answers to questions that follow from what was released."""
+        wanted, found, short = check_level(confidence), [], list[str]()
+        for block in blocks:
+            predicted = {each.question: each.standard_error for each in self._predicted(block)}
+            values = self._values(drawn, block.rows)
+            for name, value, parts in zip(
+                block.names, values.tolist(), self._spreads(drawn, block), strict=True
+            ):
+                half, usual = (_half(each, parts) for each in (wanted, _USUAL))
+                error = usual / student(math.inf, _USUAL)
+                ends = value - half, value + half
+                found.append(Answer(name, value, error, predicted[name], ends, wanted))
+            short += self._few_units(block)
+        control = printable(self.design.arm_names[0])
+        head = f"{len(found)} answers, epsilon {show(self.loss.epsilon)}; control: {control}"
+        return Answers(tuple(found), head, tuple(short))
+
+    def _values(self, drawn: Drawn, rows: Floats) -> Floats:
+        ticks = self.numbers.recover(rows) @ np.array(drawn.numbers, dtype=float)
+        # Weights add up to 1 for means and constants, and to 0 for all other questions.
+        middle = self.space.levels[0] + self.space.width / 2
+        return np.asarray(
+            ticks * self.space.width / TICKS + middle * np.rint(rows @ self.design.many)
         )
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the plan as JSON.
+    def _spreads(self, drawn: Drawn, block: Block) -> Iterator[Spread]:
+        """Variance of each answer, with its noise and the noise of the variance."""
+        width = self.space.width
+        if self.design.group is not None:
+            sums = (
+                np.array(drawn.numbers, dtype=float) * self.chosen.steps / 2.0**40 * width / TICKS
+            )
+            yield from self._group_spreads(block, sums)
+            return
+        fit = fit_of(self.design, block.entry, self.chosen.by)
+        sums_of = fit.sums(block.rows, self.design.many)
+        noise = self.numbers.noise(fit.weights, width)
+        coefficients = self.numbers.recover(fit.weights) @ np.array(drawn.numbers, dtype=float)
+        coefficients = coefficients * width / TICKS
+        squares = np.array(drawn.moments, dtype=float) * self.numbers.moment_value(width)
+        variance = sums_of.variances(self._coarser(fit.codes, squares), coefficients, noise)
+        loose = self._variance_noise(fit.codes, sums_of, coefficients, noise)
+        yield from self._with_noise(block.rows, variance, loose, sums_of.fewest)
 
-        Args:
-            path: Where to.
-            overwrite: Replace a file that is there.
+    def _with_noise(
+        self, rows: Floats, variance: Floats, loose: Floats, degrees: Floats
+    ) -> Iterator[Spread]:
+        total, terms = self.numbers.noise_parts(rows, self.space.width)
+        every = zip(
+            *(each.tolist() for each in (variance, degrees, total, terms, loose)), strict=True
+        )
+        for own, few, noise, many, scale in every:
+            yield Spread(own, few, noise, noise**2 / many if noise else 0.0, 2 * scale**2)
 
-        Raises:
-            DocumentError: There is a file already, or the place cannot be written.
+    def _coarser(self, codes: Ints, moments: Floats) -> Floats:
+        """Sums over coarser groups, of what is known of the groups of second moments."""
+        home = np.zeros(len(moments), dtype=np.int64)
+        home[self.groups] = codes
+        return np.asarray(np.bincount(home, moments), dtype=np.float64)
 
-        Guarantees: G-REFUSE.
+    def _variance_noise(
+        self, codes: Ints, sums: Sums, coefficients: Floats, noise: Floats
+    ) -> Floats:
+        """The scale of the noise of each variance, in the answer's squared unit."""
+        moved = self.numbers.moment_value(self.space.width) * 2.0**BITS
+        scales = np.sqrt(self._coarser(codes, np.full(int(self.groups.max()) + 1, moved**2)))
+        return sums.noise_scale(scales, coefficients, noise)
+
+    def _group_spreads(self, block: Block, sums: Floats) -> Iterator[Spread]:
+        """CR2 by assigned group of each question, from sums of groups and their subgroups."""
+        for at in range(len(block.names)):
+            regressors, sizes, weights, own = self._group_design(block, at, sums)
+            found = cr2(regressors, sizes, weights, own)
+            if math.isnan(found.variance):
+                raise InputError(
+                    f"the question {printable(block.names[at])!r}, where one assigned group stands "
+                    "alone",
+                    "two assigned groups or more in every part of it: one tells nothing of how "
+                    "groups differ",
+                    "ask without these clusters, subgroups or columns",
+                )
+            yield found
+
+    def _group_design(
+        self, block: Block, at: int, sums: Floats
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Regressors, units, weights and sums of the groups that a question is about."""
+        design, entry = self.design, block.entry
+        inside = np.ones(len(design.many), dtype=bool)
+        if entry.kind == EFFECT and entry.by:
+            values = design.covariate(entry.by).codes
+            inside = values == at % (int(values.max()) + 1)
+        groups = np.asarray(design.group)[inside]
+        first, group = np.unique(groups, return_index=True, return_inverse=True)[1:]
+        many = design.many[inside]
+        sizes = np.bincount(group, many).astype(np.float64)
+        # Sums are of groups and subgroups: those of this question, added up to groups.
+        home = np.full(len(sums), -1)
+        home[self.chosen.sums[inside]] = group
+        own = np.bincount(home[home >= 0], sums[home >= 0], len(sizes)).astype(np.float64)
+        row = np.bincount(group, block.rows[at][inside] * many) / sizes
+        if entry.kind == REGRESSION:
+            columns = regressors_of(design, entry.columns)[1]
+            summed = np.zeros((len(sizes), columns.shape[1]))
+            np.add.at(summed, group, columns * many[:, None])
+            return summed / sizes[:, None], sizes, row, own
+        arm, cluster = design.arm[inside][first], design.cluster[inside][first]
+        regressors = (arm[:, None] == np.arange(len(design.arms))).astype(float)
+        if entry.kind != MEANS:
+            clusters = cluster[:, None] == np.arange(len(design.clusters))
+            regressors = np.concatenate([regressors, clusters], axis=1)
+        return regressors, sizes, row, own
+
+    @cached_property
+    def predicted(self) -> tuple[Predicted, ...]:
+        """What the plan says of each question, for the stated spread."""
+        return tuple(one for each in self.blocks for one in self._predicted(each))
+
+    def _predicted(self, block: Block) -> Iterator[Predicted]:
+        design, rows, width, spread = self.design, block.rows, self.space.width, self.request.spread
+        noise, _ = self.numbers.noise_parts(rows, width)
+        size = lengths(rows, design.many)
+        heaviest = np.abs(rows).max(axis=1) / size * math.sqrt(design.n)
+        if design.group is not None:
+            yield from self._predicted_by_group(block, noise, heaviest)
+            return
+        fit = fit_of(design, block.entry, self.chosen.by)
+        sums = fit.sums(rows, design.many)
+        # Means of outcomes of this spread are no further from the middle.
+        away = fit.flat * math.sqrt(max(width**2 / 4 - spread**2, 0.0))
+        loose = self._variance_noise(fit.codes, sums, away, self.numbers.noise(fit.weights, width))
+        plain = (spread * size) ** 2
+        share = 0.0 if block.entry.kind == REGRESSION else MEANS_SHARE
+        most = np.abs(rows).max(axis=1) * width / float(self.exact_epsilon) / (1 - share)
+        spreads = self._with_noise(rows, plain, loose, sums.fewest)
+        for at, (name, parts) in enumerate(zip(block.names, spreads, strict=True)):
+            error, own = math.sqrt(float(plain[at])), sums.squares[:, at]
+            # Satterthwaite's degrees of freedom, for groups whose outcomes differ alike.
+            degrees = float(own.sum() ** 2 / (own**2 / fit.degrees).sum())
+            single = parts._replace(
+                noise=2 * float(most[at]) ** 2, squares=4 * float(most[at]) ** 4
+            )
+            half = _half(_USUAL, parts)
+            yield Predicted(
+                name,
+                math.sqrt(float(noise[at])),
+                float(heaviest[at]),
+                math.sqrt(float(plain[at] + noise[at])),
+                error,
+                half,
+                min(half, _half(_USUAL, single)),
+                student(degrees, _USUAL) * error,
+            )
+
+    def _predicted_by_group(
+        self, block: Block, noise: Floats, heaviest: Floats
+    ) -> Iterator[Predicted]:
+        for at, name in enumerate(block.names):
+            empty = np.zeros(len(self.chosen.steps))
+            regressors, sizes, row, _ = self._group_design(block, at, empty)
+            degrees = cr2(regressors, sizes, row, sizes).degrees
+            squares = float(sizes @ row**2), float(((sizes * row) ** 2).sum())
+            own = self.request.spread**2 * (
+                (1 - CORRELATION) * squares[0] + CORRELATION * squares[1]
+            )
+            error, total = math.sqrt(own), math.sqrt(own + float(noise[at]))
+            wide = student(degrees, _USUAL) if degrees > 0 else math.nan
+            yield Predicted(
+                name,
+                math.sqrt(float(noise[at])),
+                float(heaviest[at]),
+                total,
+                error,
+                wide * total,
+                wide * total,
+                wide * error,
+            )
+
+    def total_width(self) -> float:
+        """The sum over questions of half widths, each over that without noise."""
+        return math.fsum(each.widening for each in self.predicted)
+
+    @cached_property
+    def lower_bound_ratio(self) -> float:
+        """Total noise variance over a bound that no Laplace noise of these questions is below.
+
+        In units of each question's length, so that all intervals count alike; a factor. The bound
+        is that of Gaussian noise, and need not be attained. NaN for very many questions.
         """
-        files.write_bytes(path, documents.canonical_bytes(self.to_document()), overwrite=overwrite)
+        rows = np.concatenate([each.rows for each in self.blocks])
+        if len(rows) > _MOST_BOUND:
+            return math.nan
+        size = lengths(rows, self.design.many)
+        vectors = rows * (self.space.width / size)[:, None]
+        total = self.numbers.noise_parts(rows, self.space.width)[0] / size**2
+        # What some units need, all need.
+        least = noises.gaussian_noise(vectors[:, noises.extremes(vectors)]).lower_bound
+        return float(total.sum()) / (2 * least / float(self.request.charge.epsilon) ** 2)
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a plan; its loss is computed anew, and its numbers must answer its questions.
+    def table(self, drawn: Drawn) -> pa.Table:
+        """The answers with 95% intervals."""
+        return self.read(drawn, _USUAL).table()
 
-        Args:
-            path: Where it is.
+    def predictions(self) -> pa.Table:
+        """What the plan says of each question.
 
         Returns:
-            The plan.
-
-        Raises:
-            DocumentError: Missing, damaged, changed by hand, or of another schema.
-
-        Guarantees: G-REPLAY.
+            One row a question, with the columns of `Predicted` and `widening`.
         """
-        document = documents.read(path, SCHEMA, "plan")
-        try:
-            return cls.from_document(document)
-        except DocumentError:
-            raise
-        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
-            raise DocumentError(
-                "the plan is damaged, or may have been changed",
-                "a document written by shoal",
-                "fetch it again, or plan anew",
-            ) from None
+        import pyarrow as pa
+
+        rows = [each._asdict() | {"widening": each.widening} for each in self.predicted]
+        return pa.Table.from_pylist(rows)
+
+    def text(self) -> TextTable:
+        """Head, one row a question, and what the columns mean."""
+        design, rows = self.design, []
+        for each in self.predicted:
+            errors = f"{each.standard_error:.3g}", f"{each.plain_error:.3g}"
+            widths = f"+-{each.half_width:.3g}", f"+-{each.alone:.3g}", f"{each.widening:.3g}"
+            ratio = f"{each.max_weight_ratio:.3g}"
+            rows.append([printable(each.question), *errors, *widths, ratio])
+        head = (
+            f"{len(rows)} questions of {design.n} units in {len(design.clusters)} clusters, "
+            f"{len(design.arms)} arms, epsilon {show(self.loss.epsilon)} for one outcome"
+        )
+        columns = (
+            *("question", "predicted SE", "without noise", "95% interval", "if asked alone"),
+            *("times", "max weight ratio"),
+        )
+        return TextTable(head, columns, rows, self._meanings())
+
+    def _meanings(self) -> list[str]:
+        groups = printable(" x ".join([ARM, *self.chosen.by]))
+        alike = f"outcomes differ alike within {groups}; individual randomisation"
+        if self.design.group is not None:
+            many = int(self.design.group.max()) + 1
+            alike = (
+                f"one noisy sum for each of {many} groups assigned whole, from which any later "
+                f"regression is free; predicted for a correlation of {CORRELATION} within groups"
+            )
+        bound = self.lower_bound_ratio
+        least = "" if math.isnan(bound) else f"; no Laplace noise has 1/{bound:.3g} of its variance"
+        return [
+            (
+                f"SE: standard error for outcomes of standard deviation {self.request.spread:.4g} "
+                f"(spread); only predictions rest on it{least}"
+            ),
+            f"times: how many times as wide as without noise; {alike}",
+            "max weight ratio: largest weight over the root mean square; 1 is best",
+            "arms, clusters and covariates are public and are published with the release",
+        ]
+
+    def warnings(self, *, one_by_one: bool = False) -> list[str]:
+        """Sentences: of questions on few units, of groups, and of columns in which arms never vary.
+
+        Args:
+            one_by_one: Whether it was said that units were assigned so.
+
+        Returns:
+            The sentences.
+        """
+        whole = [] if one_by_one else assigned_by(self.design)
+        found = [*self._heavy(), *self._uneven(), *self._few_groups()]
+        found += [each for block in self.blocks for each in self._few_units(block)]
+        if whole:
+            found.append(
+                f"all units of one value of the covariate {printable(whole[0])!r} have the same "
+                "arm: if arms were assigned by it and not unit by unit, the intervals are too "
+                "short (such ones have covered 31% to 63% instead of 95%); give it as assigned= "
+                'then, or say assigned="units" (docs/explanation/trials.md)'
+            )
+        return found
+
+    def _few_units(self, block: Block) -> list[str]:
+        """Of subgroups that have too few units for a variance of their own."""
+        by = block.entry.by
+        if not by or self.design.group is not None or by in self.chosen.by:
+            return []
+        codes = self.design.codes([ARM, *(each for each in self.chosen.by if each != by), by])
+        least = int(np.bincount(codes, self.design.many).min())
+        return [
+            (
+                f"effects where {printable(by)} differs share one variance, as an arm of a "
+                f"subgroup has {least} units (with {FEWEST_UNITS} each has its own): where "
+                "outcomes of subgroups differ unlike, such intervals have covered 77% to 88% "
+                "instead of 95%; merge small subgroups"
+            )
+        ]
+
+    def _few_groups(self) -> list[str]:
+        if self.design.group is None:
+            return []
+        groups, degrees = Groups.of(self.design), []
+        for block in self.blocks:
+            degrees += [
+                each.degrees
+                for each in self._group_spreads(block, np.zeros(len(self.chosen.steps)))
+            ]
+        many = [groups.of_arm(arm) for arm in range(len(self.design.arms))]
+        least = min(many)
+        if least >= FEW_GROUPS and min(degrees) >= FEW_DEGREES:
+            return []
+        name = self.names[int(np.argmin(degrees))]
+        arm = printable(self.design.arm_names[many.index(least)])
+        return [
+            (
+                f"{least} assigned groups in arm {arm}, and {min(degrees):.3g} degrees of freedom "
+                f"for the question {printable(name)!r}: with fewer than about {FEW_GROUPS} groups "
+                "in an arm, or groups of very unlike sizes, no standard error is reliable"
+            )
+        ]
+
+    def _uneven(self) -> list[str]:
+        """Of questions whose variance rests on few of the units that are taken to differ alike."""
+        if self.design.group is not None:
+            return []
+        found: list[tuple[float, str]] = []
+        for block in self.blocks:
+            codes = fit_of(self.design, block.entry, self.chosen.by).codes
+            many = self.design.many
+            units = np.bincount(codes, many)
+            for name, row in zip(block.names, block.rows, strict=True):
+                squares, fourths = (np.bincount(codes, row**power * many) for power in (2, 4))
+                carries = squares >= _CARRIES * squares.sum()
+                alike = squares[carries] ** 2 / fourths[carries] / units[carries]
+                found.append((float(alike.min(initial=1.0)), name))
+        uneven = sum(alike * _UNEVEN < 1 for alike, _ in found)
+        if not uneven:
+            return []
+        least, name = min(found)
+        others = " rests" if uneven == 1 else f" and {uneven - 1} more rest"
+        return [
+            (
+                f"the question {printable(name)!r}{others} on few of the units whose outcomes are "
+                f"taken to differ alike, mostly on {100 * least:.2g}% of them: if outcomes of "
+                "these few differ more than those of the others, intervals are too short; merge "
+                'small clusters, cap covariates, or ask for the effect with weights="precision"'
+            )
+        ]
+
+    def _heavy(self) -> list[str]:
+        heavy = [
+            each
+            for each in self.predicted
+            if each.max_weight_ratio > _HEAVY and each.widening > _WIDER
+        ]
+        if not heavy:
+            return []
+        worst = max(heavy, key=lambda each: each.widening)
+        others = " rests" if len(heavy) == 1 else f" and {len(heavy) - 1} more rest"
+        alike = int(np.rint(self.design.n / worst.max_weight_ratio**2))
+        return [
+            (
+                f"the question {printable(worst.question)!r}{others} on few units: its noise is "
+                f"that of {alike} units that weigh alike, and its interval {worst.widening:.3g} "
+                "times as wide as without noise; merge small cells, cap covariates, or ask for the "
+                'effect with weights="precision"'
+            )
+        ]
+
+
+def plan_questions(
+    design: Design, entries: tuple[Entry, ...], space: Space, epsilon: Amount, spread: float
+) -> QuestionsPlan:
+    """See `trials.Questions.plan`."""
+    loss = charge_of(epsilon).epsilon
+    request = QuestionsRequest(space=space, epsilon=str(loss), entries=entries, spread=spread)
+    stated = Stated(space.width / spread, float(loss))
+    blocks = blocks_of(design, entries, stated)
+    tried = [
+        QuestionsPlan(request, design, each) for each in choices(design, blocks, space.width, loss)
+    ]
+    # Of equal ones the first.
+    found = tried[0] if len(tried) == 1 else min(tried, key=QuestionsPlan.total_width)
+    try:
+        spent = found.exact_epsilon
+    except LookupError:
+        raise InputError(
+            "a regression on columns that are far from 0 beside how they differ, or nearly depend "
+            "on others",
+            "columns whose coefficients floating-point numbers tell",
+            "subtract a public number, such as a round mean, or leave a column out",
+        ) from None
+    if spent < _SPENT * loss:
+        raise InputError(
+            f"epsilon {float(loss):.3g} for {design.n} units, of which whole numbers spend less",
+            "ask for a more moderate epsilon",
+        )
+    if design.group is not None:
+        # Questions that rest on one group are found before anything is spent.
+        for block in blocks:
+            list(found._group_spreads(block, np.zeros(len(found.chosen.steps))))
+    return found
+
+
+def _half(confidence: float, parts: Spread) -> float:
+    """Half an interval of an answer with this variance and noise."""
+    terms = parts.noise**2 / parts.squares if parts.squares > 0 else 1.0
+    loose = math.sqrt(parts.loose / 2)
+    return half_width(confidence, parts.variance, parts.noise, terms, loose, parts.degrees)

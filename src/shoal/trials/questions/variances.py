@@ -6,129 +6,154 @@ Source: docs/theory/questions.md#variances-of-groups.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from shoal.trials.questions.asked import REGRESSION, Asked, design_of
-from shoal.trials.questions.columns import Columns
-from shoal.trials.questions.groups import adjusted_for, codes_of, group_means, inflation
+from shoal.trials.design import ARM, CLUSTER, Design, Floats, Ints
+from shoal.trials.questions.ask import EFFECT, REGRESSION, Entry, group_means, regressors_of
 
-Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
-# With fewer degrees of freedom in a group, all units of a regression are one group. Whole numbers
-# are common, and rounding must not decide between them.
-FEWEST_DEGREES = 9.9
+# Units of a group whose outcomes tell how they differ, and degrees of freedom of a regression's:
+# with fewer, all units are one group. Whole numbers are common, and rounding must not decide.
+FEWEST_UNITS, _FEWEST_DEGREES = 20, 9.9
+# Of the loss, for means of groups where no question tells them: the usual share, and what is tried.
+MEANS_SHARE, MEANS_SHARES = 0.1, (0.05, 0.1, 0.15)
+# Of a sum of squares: a group whose weights are 0 in truth may have so much of it.
+_LEFT_BY_ROUNDING = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
-class Fit:
+def grouped_by(design: Design, entries: Sequence[Entry]) -> tuple[str, ...]:
+    """The columns that make groups besides arms: those of subgroups, while groups are not small.
+
+    Variances must follow the subgroups that were asked for: outcomes of another may differ more.
+    """
+    found: tuple[str, ...] = ()
+    for name in dict.fromkeys(each.by for each in entries if each.by):
+        codes = design.codes([ARM, *found, name])
+        if int(np.bincount(codes, design.many).min()) >= FEWEST_UNITS:
+            found = (*found, name)
+    return found
+
+
+def adjusted_for(entry: Entry, by: Sequence[str]) -> list[str]:
+    """The columns within whose values an entry compares units, of those that make groups.
+
+    An effect compares within clusters and within its subgroups, a regression within the values of
+    its own columns, a mean within its arm.
+    """
+    if entry.kind == REGRESSION:
+        return [name for name in (ARM, *by) if name in entry.columns]
+    within = {entry.by, CLUSTER} if entry.kind == EFFECT else set()
+    return [ARM, *(name for name in by if name in within)]
+
+
+def means_needed(design: Design, entries: Sequence[Entry], by: Sequence[str]) -> Ints | None:
+    """The groups whose means tell how outcomes differ; None if regressions alone were asked for."""
+    others = [each for each in entries if each.kind != REGRESSION]
+    names = {name for each in others for name in adjusted_for(each, by)}
+    return design.codes([name for name in (ARM, *by) if name in names]) if others else None
+
+
+class Fit(NamedTuple):
     """A linear prediction of outcomes, and the groups within which residuals differ alike.
 
-    Attributes:
-        weights: Of the coefficients, shape (coefficients, units).
-        gram: Sums of x x' over each group, shape (groups, coefficients, coefficients).
-        codes: Group of each unit, shape (units,).
-        degrees: Units of each group less their leverages, shape (groups,).
-        flat: Coefficients of a prediction of 1 for every unit, shape (coefficients,).
+    `weights` of the coefficients, shape (coefficients, kinds); `gram`, sums of x x' over each
+    group, shape (groups, coefficients, coefficients), or (groups,) where each has its mean as the
+    one coefficient; `codes`, the group of each kind; `degrees`, units of each group less their
+    leverages; `flat`, coefficients of a prediction of 1 for every unit.
     """
 
     weights: Floats
     gram: Floats
-    codes: Whole
+    codes: Ints
     degrees: Floats
     flat: Floats
 
-    def squares(self, rows: Floats) -> Floats:
-        """Sums of squared weights in each group, shape (groups, questions)."""
-        return np.stack(
-            [(rows[:, self.codes == each] ** 2).sum(axis=1) for each in range(len(self.degrees))]
-        )
-
-    def sums(self, rows: Floats) -> Sums:
+    def sums(self, rows: Floats, many: Ints) -> Sums:
         """How second moments and coefficients add up to variances of questions."""
-        squares = self.squares(rows)
+        groups = len(self.degrees)
+        own = [np.bincount(self.codes, row**2 * many, groups) for row in rows]
+        squares = np.stack(own, axis=1).astype(np.float64)
         parts = squares / self.degrees[:, None]
-        forms = np.einsum("hk,hij->kij", parts, self.gram)
-        return Sums(squares, parts, forms)
+        if self.gram.ndim == 1:
+            forms = (parts * self.gram[:, None]).T
+        else:
+            forms = np.einsum("hk,hij->kij", parts, self.gram)
+        return Sums(squares, parts, forms, self.degrees)
 
-    def inflation(self, sums: Sums, confidence: float) -> Floats:
-        """What few units widen sampling variances by, shape (questions,)."""
-        return inflation(sums.squares, self.degrees, confidence)
 
-
-@dataclass(frozen=True, eq=False)
-class Sums:
+class Sums(NamedTuple):
     """V = sum_h part_h S_h - b' form b + tr(form C), for coefficients b with noise of covariance C.
 
-    Attributes:
-        squares: Sums of squared weights, shape (groups, questions).
-        parts: Of second moments, over degrees of freedom, shape (groups, questions).
-        forms: Of coefficients, shape (questions, coefficients, coefficients).
+    `squares`, sums of squared weights, and `parts`, of second moments over degrees of freedom,
+    shape (groups, questions); `forms` of coefficients, shape (questions, coefficients,
+    coefficients), or the diagonals of these; `degrees` of groups.
     """
 
     squares: Floats
     parts: Floats
     forms: Floats
+    degrees: Floats
 
     def variances(self, moments: Floats, coefficients: Floats, noise: Floats) -> Floats:
         """Estimates of V, shape (questions,); noise can make them negative.
 
-        Args:
-            moments: Mean squares about the middle times their units, shape (groups,).
-            coefficients: Of the outcome less the middle, shape (coefficients,).
-            noise: Their covariance, shape (coefficients, coefficients).
+        `moments` are mean squares about the middle times their units, shape (groups,);
+        `coefficients` are of the outcome less the middle, with noise of this covariance.
         """
-        told = coefficients @ self.forms @ coefficients
-        more = np.einsum("kij,ji->k", self.forms, noise)
-        return np.asarray(moments @ self.parts - told + more)
+        if self.forms.ndim == 2:
+            own = self.forms @ (coefficients**2 - np.diag(noise))
+        else:
+            own = coefficients @ self.forms @ coefficients
+            own = own - np.einsum("kij,ji->k", self.forms, noise)
+        return np.asarray(moments @ self.parts - own)
 
-    def doubt(self, moved: Floats, coefficients: Floats, noise: Floats) -> Floats:
+    def noise_scale(self, moved: Floats, coefficients: Floats, noise: Floats) -> Floats:
         """The scale of the noise of the variances, shape (questions,).
 
-        Of second moments, of 2 b' form times the noise of b, and of its quadratic form, whose
-        variance is at most 5 tr((form C)^2) for sums of Laplace variables.
-
-        Args:
-            moved: Scales of the noise of the second moments, shape (groups,).
-            coefficients: As in `variances`.
-            noise: As in `variances`.
+        Of second moments with noise of the scales `moved`, of 2 b' form times the noise of b, and
+        of its quadratic form, whose variance is at most 5 tr((form C)^2) for Laplace variables.
         """
         own = ((self.parts * moved[:, None]) ** 2).sum(axis=0)
-        pull = coefficients @ self.forms
+        if self.forms.ndim == 2:
+            pull = self.forms * coefficients
+            square = np.einsum("ki,ij,kj->k", self.forms, noise**2, self.forms)
+        else:
+            pull, both = coefficients @ self.forms, self.forms @ noise
+            square = np.einsum("kij,kji->k", both, both)
         linear = np.einsum("ki,ij,kj->k", pull, noise, pull)
-        both = self.forms @ noise
-        square = np.einsum("kij,kji->k", both, both)
         return np.asarray(np.sqrt(own + 2 * linear + 2.5 * np.maximum(square, 0)))
 
+    @property
+    def fewest(self) -> Floats:
+        """Degrees of freedom of the group that has fewest, shape (questions,).
 
-def fit_of(columns: Columns, asked: Asked, by: Sequence[str]) -> Fit:
-    """The prediction by which an entry's residuals are known: its regression, or means of groups.
+        No sum of variances of groups has fewer.
+        """
+        counted = self.squares > _LEFT_BY_ROUNDING * self.squares.sum(axis=0)
+        return np.asarray(np.where(counted, self.degrees[:, None], np.inf).min(axis=0))
 
-    Raises:
-        InputError: No such column.
-    """
-    names = adjusted_for(asked, by)
-    codes = codes_of(columns, names)
-    if asked.kind != REGRESSION:
-        sizes = np.bincount(codes).astype(float)
-        many = len(sizes)
-        gram = np.zeros((many, many, many))
-        gram[np.arange(many), np.arange(many), np.arange(many)] = sizes
-        return Fit(group_means(codes), gram, codes, sizes - 1, np.ones(many))
-    _, design = design_of(columns, asked.columns)
+
+def fit_of(design: Design, entry: Entry, by: Sequence[str]) -> Fit:
+    """The prediction by which residuals of an entry are known: a regression, or means of groups."""
+    codes, many = design.codes(adjusted_for(entry, by)), design.many
+    if entry.kind != REGRESSION:
+        sizes = np.bincount(codes, many).astype(np.float64)
+        return Fit(group_means(codes, many), sizes, codes, sizes - 1, np.ones(len(sizes)))
+    root = np.sqrt(many)
+    regressors = regressors_of(design, entry.columns)[1] * root[:, None]
     # Orthonormal coefficients of the same prediction: regressors may be of any size.
-    basis = np.linalg.qr(design / np.linalg.norm(design, axis=0))[0]
-    degrees = _degrees(basis, codes)
-    if degrees.min() < FEWEST_DEGREES:
-        codes = np.zeros(columns.n, dtype=np.int64)
-        degrees = _degrees(basis, codes)
+    basis = np.linalg.qr(regressors / np.linalg.norm(regressors, axis=0))[0]
+    degrees = _degrees(basis, codes, many)
+    if degrees.min() < _FEWEST_DEGREES:
+        codes = np.zeros(len(many), dtype=np.int64)
+        degrees = _degrees(basis, codes, many)
     gram = np.stack([basis[codes == each].T @ basis[codes == each] for each in range(len(degrees))])
-    return Fit(basis.T, gram, codes, degrees, basis.sum(axis=0))
+    flat = (basis * root[:, None]).sum(axis=0)
+    return Fit((basis / root[:, None]).T, gram, codes, degrees, flat)
 
 
-def _degrees(basis: Floats, codes: Whole) -> Floats:
+def _degrees(basis: Floats, codes: Ints, many: Ints) -> Floats:
     """Units of each group less their leverages."""
-    leverage = (basis**2).sum(axis=1)
-    return np.asarray(np.bincount(codes) - np.bincount(codes, leverage), dtype=np.float64)
+    own = np.bincount(codes, many) - np.bincount(codes, (basis**2).sum(axis=1))
+    return np.asarray(own, dtype=np.float64)

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from shoal.verification.means.bounds import tick_of
 from shoal.verification.means.facts import SYMMETRIC, Facts
-from shoal.verification.questions.answers import raised_by
-from shoal.verification.trials.spread import normal_laplace, student
+from shoal.verification.recount.noise import normal_laplace, raised_by, student
 
 _CAPACITY, _MOST_BITS = 2**60, 54
 _CONFIDENCE = 0.95

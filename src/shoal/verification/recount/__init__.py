@@ -48,7 +48,7 @@ def _guarantee(release: Release) -> Iterator[str]:
 
 _KINDS: dict[str, Callable[[Any], Iterator[str]]] = {
     "cells": lambda cells: Values(cells, Losses.of(cells)).differences(),
-    "trial": trials.differences,
+    **dict.fromkeys(("table", "cluster_prior", "histogram"), trials.differences),
     "questions": questions.differences,
     "mean": means.differences,
 }

@@ -17,54 +17,43 @@ _DEVIATION = 2.0**_BITS * math.sqrt(noise.laplace_variance(_BITS)) / _TICKS
 
 
 def differences(asked: Release) -> Iterator[str]:
-    """What does not follow from the released numbers; intervals of assigned groups are left out."""
+    """What does not follow from the released numbers."""
     loss, middle = _loss(asked), asked.low + asked.width / 2
-    if loss is None or not loss <= asked.epsilon <= loss * (1 + Fraction(1, 10**11)):
-        yield f"the privacy loss is {float(loss or 0):.12g}, not {float(asked.epsilon):.12g}"
-    numbers, answers = np.array(asked.numbers) / _TICKS, list[tuple[float, float | None]]()
-    for question in asked.questions:
+    stated = asked.epsilon - asked.clustering_epsilon
+    if loss is None or not loss <= stated <= loss * (1 + Fraction(1, 10**11)):
+        yield f"the privacy loss is {float(loss or 0):.12g}, not {float(stated):.12g}"
+    numbers, answers = np.array(asked.drawn_numbers) / _TICKS, list[tuple[float, float]]()
+    for question in asked.entries:
         rows = np.array(_rows(asked, question))
         sums = _recovered(asked, rows)
-        values = sums @ numbers * asked.width + middle * np.round(rows.sum(axis=1))
-        halves = [None] * len(rows) if asked.forms else _halves(asked, question, rows, sums)
-        answers += zip(values.tolist(), halves, strict=True)
-    for (value, known), stated in zip(answers, asked.answers, strict=True):
-        half: float = (stated[3] - stated[2]) / 2 if known is None else known
+        values = sums @ numbers * asked.width + middle * np.round(rows @ asked.many)
+        halves = _of_groups(asked, question, rows) if asked.grouped else None
+        own = halves or _halves(asked, question, rows, sums)
+        answers += zip(values.tolist(), own, strict=True)
+    for (value, half), stated_answer in zip(answers, asked.answers, strict=True):
         true = [value, half / student(math.inf, asked.confidence), value - half, value + half]
         slack = 1e-6 * half + 1e-12 * abs(value)
-        yield from differs("answer, its error and interval", stated, true, 0.0, slack)
+        yield from differs("answer, its error and interval", stated_answer, true, 0.0, slack)
 
 
 def _loss(asked: Release) -> Fraction | None:
     """What no unit loses more than; None where second moments would cost something."""
     moved = (-(-np.abs(asked.rows) * _TICKS // asked.steps[:, None])).sum(axis=0).astype(object)
-    if asked.forms:
-        return Fraction(int(max(sum((_moved(each) for each in asked.forms), moved))), 2**_BITS)
+    most, many = int(max(moved)), int((asked.rows != 0).sum(axis=0).max()) if asked.alone else 0
+    if not asked.moment_step:
+        return Fraction(most, 2**_BITS)
     # They are free if they move by no more than numbers do (docs/theory/questions.md).
-    free = int(max(moved)) * asked.moment_step >= _TICKS * _TICKS
-    return Fraction(int(max(moved)) + len(asked.steps), 2**_BITS) if free else None
-
-
-def _moved(form: Document) -> Array:
-    """Steps that the outcome of each unit moves a variance by (docs/theory/questions.md)."""
-    kind, limits = form["kind"], form["limits"]
-    factor = form["factor"].reshape(-1, kind.max() + 1) - 2**20
-    squares = (factor**2).sum(axis=0)
-    if len(limits):
-        near = np.minimum(np.abs(factor), limits[:, None])
-        moved = 2 * (limits @ near) - (near**2).sum(axis=0)
-    else:
-        every = (np.abs(factor.T @ factor) * np.bincount(kind)).sum(axis=1)
-        moved = np.maximum(every - squares, squares)
-    return np.asarray((-(-moved // form["step"]))[kind].astype(object))
+    free = most * asked.moment_step >= _TICKS * _TICKS
+    return Fraction(most + (many or len(asked.steps)), 2**_BITS) if free else None
 
 
 def _recovered(asked: Release, rows: Array) -> Array:
     """Rows of weights as sums of those of released numbers; ValueError if they are none."""
-    released = asked.rows / asked.steps[:, None]
-    sums = np.asarray(np.linalg.lstsq(released.T, rows.T, rcond=1e-12)[0].T)
-    off = ((sums @ released - rows) ** 2).sum(axis=1)
-    if not (off <= 1e-16 * (rows**2).sum(axis=1)).all():
+    root = np.sqrt(asked.many)
+    released, own = asked.rows / asked.steps[:, None] * root, rows * root
+    sums = np.asarray(np.linalg.lstsq(released.T, own.T, rcond=1e-12)[0].T)
+    off = ((sums @ released - own) ** 2).sum(axis=1)
+    if not (off <= 1e-16 * (own**2).sum(axis=1)).all():
         raise ValueError
     return sums
 
@@ -76,18 +65,21 @@ def _groups(units: int, *columns: Array) -> Array:
     return np.asarray((codes[:, None] == np.arange(int(codes.max()) + 1)) * 1.0)
 
 
-def _inverse(design: Array) -> Array:
-    length = np.sqrt((design**2).sum(axis=0))
-    return np.asarray(np.linalg.pinv(design / length) / length[:, None])
+def _inverse(design: Array, many: Array) -> Array:
+    """Weights of a unit of each kind in the coefficients of a least squares regression."""
+    root = np.sqrt(many)[:, None]
+    length = np.sqrt(((design * root) ** 2).sum(axis=0))
+    return np.asarray(np.linalg.pinv(design * root / length) / length[:, None] / root.T)
 
 
 def _rows(asked: Release, question: Document) -> list[Array]:
-    """Weights of units in the answers to a question."""
+    """Weights of a unit of each kind in the answers to a question."""
+    many = asked.many
     if question["kind"] == "regression":
-        return list(_inverse(_regressors(asked, question)))
+        return list(_inverse(_regressors(asked, question), many))
     if question["kind"] == "means":
-        design = _groups(asked.rows.shape[1], asked.columns["arm"][0])
-        return list((design / design.sum(axis=0)).T)
+        design = _groups(len(many), asked.columns["arm"][0])
+        return list((design / (many @ design)).T)
     if question["kind"] != "effect":
         raise ValueError
     # Differences of two arms in each cluster, weighted by units or by precision.
@@ -97,12 +89,14 @@ def _rows(asked: Release, question: Document) -> list[Array]:
     for other, value in ((other, value) for other in arms[1:] for value in range(len(values))):
         inside, row = codes == value, np.zeros(len(arm))
         clusters = [inside & (home == c) for c in np.unique(home[inside])]
-        groups = [[units & (arm == a) for a in (other, 0)] for units in clusters]
-        share = np.array([units.sum() for units in clusters], dtype=np.float64)
+        groups = [[kinds & (arm == a) for a in (other, 0)] for kinds in clusters]
+        share = np.array([many[kinds].sum() for kinds in clusters], dtype=np.float64)
         if question["weights"] == "precision":
-            share = _precision(np.array([[g.sum() for g in pair] for pair in groups]), asked)
+            pairs = np.array([[many[g].sum() for g in pair] for pair in groups])
+            share = _precision(pairs, asked)
         for (treated, control), part in zip(groups, share / share.sum(), strict=True):
-            row[treated], row[control] = part / treated.sum(), -part / control.sum()
+            row[treated] = part / many[treated].sum()
+            row[control] = -part / many[control].sum()
         rows.append(row)
     return rows
 
@@ -121,46 +115,96 @@ def _precision(pairs: Array, asked: Release) -> Array:
 
 
 def _regressors(asked: Release, question: Document) -> Array:
-    """A constant, columns of numbers, and one for each other value but the first."""
-    units = asked.rows.shape[1]
-    columns = [np.ones((units, 1))]
+    """A constant, columns of numbers, one for each other value but the first, and products."""
+    kinds = len(asked.many)
+    columns = [np.ones((kinds, 1))]
     for name in question["columns"]:
-        codes, values = asked.columns[name]
-        if name == "arm" or isinstance(values[0], str):
-            columns.append(_groups(units, codes)[:, 1:])
+        product = np.ones((kinds, 1))
+        for part in name.split(":"):
+            codes, values = asked.columns[part]
+            if part == "arm" or isinstance(values[0], str):
+                own = _groups(kinds, codes)[:, 1:]
+            else:
+                own = np.array(values, dtype=np.float64)[codes][:, None]
+            product = (product[:, :, None] * own[:, None, :]).reshape(kinds, -1)
+        columns.append(product)
+    design = np.concatenate(columns, axis=1)
+    if not asked.grouped:
+        return design
+    # Of assigned groups the means of their units count.
+    homes = _groups(kinds, asked.group)
+    return np.asarray(
+        homes @ ((homes * asked.many[:, None]).T @ design / (asked.many @ homes)[:, None])
+    )
+
+
+def _of_groups(asked: Release, question: Document, rows: Array) -> list[float]:
+    """Half an interval for each row, by CR2 of sums of assigned groups: textbook matrices."""
+    found, kinds = [], len(asked.many)
+    codes = asked.columns.get(question["by"], (np.zeros(kinds, dtype=np.int64), [0]))[0]
+    values = int(codes.max()) + 1 if question["by"] else 1
+    sums = np.array(asked.drawn_numbers) * asked.steps / 2.0**40 / _TICKS * asked.width
+    for at, row in enumerate(rows):
+        inside = codes == at % values if question["by"] else np.ones(kinds, dtype=bool)
+        many = asked.many * inside
+        homes = _groups(kinds, asked.group)
+        homes = homes[:, many @ homes > 0]
+        size = many @ homes
+        own = np.zeros(len(size))
+        for code in range(len(sums)):
+            place = (asked.sum_of == code) & inside
+            if place.any():
+                own += homes[place.argmax()] * sums[code]
+        arm, cluster = (asked.columns[name][0] for name in ("arm", "cluster"))
+        used = {"means": [arm], "effect": [arm, cluster]}.get(question["kind"])
+        if used is None:
+            design = (homes * many[:, None]).T @ _regressors(asked, question) / size[:, None]
         else:
-            columns.append(np.array(values, dtype=np.float64)[codes][:, None])
-    return np.concatenate(columns, axis=1)
+            parts = [_groups(kinds, each) for each in used]
+            design = (homes * many[:, None]).T @ np.concatenate(parts, axis=1) / size[:, None]
+        # A group of m units alike is one of weight m: H = X (X'MX)^+ X'M, and leverages m h.
+        gram = design.T @ (design * size[:, None])
+        hat = design @ np.linalg.pinv(gram, rcond=1e-10, hermitian=True) @ design.T
+        weight = (homes * many[:, None]).T @ row / size
+        scale = weight / np.sqrt(1 - size * np.diag(hat))
+        left = own - size * (hat @ own)
+        factor = scale[:, None] * (np.diag(np.sqrt(size)) - size[:, None] * hat * np.sqrt(size))
+        product = factor @ factor.T
+        degrees = float(np.trace(product) ** 2 / (product**2).sum())
+        few = student(degrees, asked.confidence)
+        found.append(few * math.sqrt(float(((scale * left) ** 2).sum())))
+    return found
 
 
-def _halves(asked: Release, question: Document, rows: Array, sums: Array) -> Iterator[float]:
+def _halves(asked: Release, question: Document, rows: Array, sums: Array) -> list[float]:
     """Half an interval for each row of weights (docs/theory/questions.md)."""
-    units, regression = asked.rows.shape[1], question["kind"] == "regression"
+    many, regression = asked.many, question["kind"] == "regression"
+    kinds = len(many)
     used = question["columns"] if regression else ["arm", "cluster", question["by"]]
-    names = ["arm"] if question["kind"] == "means" else ["arm", *asked.groups_by]
-    groups = _groups(units, *(asked.columns[name][0] for name in names if name in used))
+    names = ["arm"] if question["kind"] == "means" else ["arm", *asked.by]
+    groups = _groups(kinds, *(asked.columns[name][0] for name in names if name in used))
     design = _regressors(asked, question) if regression else groups
-    inverse = _inverse(design)
-    rest = 1 - np.einsum("ij,ji->i", design, inverse)
+    inverse = _inverse(design, many)
+    rest = many * (1 - np.einsum("ij,ji->i", design, inverse))
     if regression and (rest @ groups).min() < 9.9:
         # With so few degrees of freedom in a group, all units are one.
-        groups = np.ones((units, 1))
+        groups = np.ones((kinds, 1))
     degrees, codes = rest @ groups, groups.argmax(axis=1)
     # Residuals of groups come from second moments, and from predictions by released numbers.
-    fine = _groups(units, *(asked.columns[name][0] for name in ("arm", *asked.groups_by)))
+    fine = _groups(kinds, *(asked.columns[name][0] for name in ("arm", *asked.by)))
     homes, unit = groups[fine.argmax(axis=0)], asked.moment_step / _TICKS**2
-    squares = np.array(asked.moments) @ homes * unit
+    squares = np.array(asked.drawn_moments) @ homes * unit
     loose = homes.sum(axis=0) * (2**_BITS * unit) ** 2
     hat, normal = design @ _recovered(asked, inverse), student(math.inf, asked.confidence)
-    fit, moves = hat @ np.array(asked.numbers) / _TICKS, hat * _DEVIATION
-    for row, added in zip(rows, (sums**2).sum(axis=1) * _DEVIATION**2, strict=True):
-        each = np.bincount(codes, row**2)
-        weight, part = (each / degrees)[codes], each / degrees
+    fit, moves, found = hat @ np.array(asked.drawn_numbers) / _TICKS, hat * _DEVIATION, []
+    for row, own in zip(rows, sums**2, strict=True):
+        added, terms = own.sum() * _DEVIATION**2, own.sum() ** 2 / (own**2).sum()
+        each = np.bincount(codes, row**2 * many)
+        weight, part = (each / degrees)[codes] * many, each / degrees
         square, linear = (moves * weight[:, None]).T @ moves, (weight * fit) @ moves
         variance = float(part @ squares - weight @ fit**2 + np.trace(square))
         doubt = math.sqrt(part**2 @ loose + 2 * linear @ linear + 2.5 * (square**2).sum())
         few = student(float(degrees[each > 1e-12 * each.sum()].min()), asked.confidence) / normal
-        sampling = max(variance, 0.0) + raised_by(doubt / (added / 2)) * doubt
-        sampling *= max(few**2, 1.0)
-        with_laplace = normal_laplace(asked.confidence, sampling, added, 1.0)
-        yield asked.width * max(normal * math.sqrt(sampling + added), with_laplace)
+        sampling = few**2 * (max(variance, 0.0) + raised_by(doubt / (added / 2)) * doubt)
+        found.append(asked.width * normal_laplace(asked.confidence, sampling, added, terms))
+    return found

@@ -34,7 +34,8 @@ class Release(SimpleNamespace):
 def read(document: Document) -> Release:
     """The entries of a manifest; of those with the same name, the innermost."""
     stated, plan, results = (_plain(document[each]) for each in ("guarantee", "plan", "results"))
-    kinds: Any = {"cells": _cells, "trial": _trial, "questions": _questions, "mean": _mean}
+    tables = dict.fromkeys(("table", "cluster_prior", "histogram"), _trial)
+    kinds: Any = {"cells": _cells, "questions": _questions, "mean": _mean, **tables}
     entries, names = kinds[document["kind"]](plan, results), ("epsilon", "delta")
     entries |= {name: Fraction(stated[name]) for name in names}
     entries["claimed"] = [Fraction(plan["claims"][name]) for name in names]
@@ -101,49 +102,62 @@ def _cells(plan: Document, results: list[Document]) -> Document:
     }
 
 
+def _design(plan: Document) -> Document:
+    """Sizes of clusters x arms, units of each kind, and columns: codes of kinds and values."""
+    public, request = plan["design"], plan["request"]
+    clusters, arms = (public[name]["columns"][0]["values"] for name in ("clusters", "arms"))
+    many, cell = public["many"], public["cell"]
+    sizes = np.bincount(cell, many, len(clusters) * len(arms)).reshape(len(clusters), -1)
+    columns = {each["name"]: (each["codes"], each["values"]) for each in public["covariates"]}
+    columns["arm"] = (cell % len(arms), list(range(len(arms))))
+    columns["cluster"] = (cell // len(arms), [str(each) for each in clusters])
+    return {**request, **plan["chosen"]} | {
+        "many": many,
+        "sizes": sizes.astype(np.int64),
+        "columns": columns,
+        "grouped": public["group"] is not None,
+        "group": public["group"],
+        "clustering_epsilon": Fraction(public["clustering_epsilon"]),
+        "planned_epsilon": float(Fraction(request["epsilon"])),
+        "levels": np.array(request["space"]["levels"], dtype=np.float64),
+    }
+
+
 def _trial(plan: Document, results: Document) -> Document:
     kinds = ("finite_population", "super_population")
-    mechanism, entries = plan["mechanism"], Document()
-    for name in ("asked", "parameters", "table", "aggregate"):
-        entries |= mechanism.get(name, {})
-    return entries | {
-        "name": mechanism["name"],
-        "chosen_epsilon": float(Fraction(mechanism["asked"]["epsilon"])),
-        "clustering_epsilon": Fraction(plan["clustering_epsilon"]),
-        "levels": np.array(plan["space"]["levels"], dtype=np.float64),
-        "sizes": _sizes(plan["assignment"]),
-        "released": results["released"],
+    claims = plan["claims"]
+    return _design(plan) | {
+        "drawn": results["drawn"],
+        "variance_and_bound": [claims["variance"], claims["bound"]],
         "effects": [
             (
                 x["value"],
                 {each: [x[each]["standard_error"], *x[each]["interval"]] for each in kinds},
             )
-            for x in results["effects"]
+            for x in results["estimates"]
         ],
     }
 
 
-def _sizes(assignment: Document) -> Array:
-    """Units of clusters x arms."""
-    sizes: Array = assignment["sizes"]
-    return sizes.reshape(-1, len(assignment["arms"]["columns"][0]["values"]))
-
-
 def _questions(plan: Document, results: Document) -> Document:
-    public, levels, numbers = plan["columns"], plan["space"]["levels"], plan["numbers"]
-    sizes, clusters = _sizes(public["assignment"]), public["assignment"]["clusters"]["columns"][0]
-    group, arms = np.repeat(np.arange(sizes.size), sizes.ravel()), sizes.shape[1]
-    columns = {each["name"]: (each["codes"], each["values"]) for each in public["covariates"]}
-    columns["arm"] = (group % arms, list(range(arms)))
-    columns["cluster"] = (group // arms, [str(each) for each in clusters["values"]])
-    return {**plan, **numbers, **results} | {
+    found, drawn = _design(plan), results["drawn"]
+    kinds, steps, sums = len(found["many"]), found["steps"], found["sums"]
+    if sums is None:
+        rows = found["rows"].reshape(len(steps), kinds) - 2**40
+    else:
+        rows = (sums == np.arange(len(steps))[:, None]) * 2**40
+    levels = found["levels"]
+    return found | {
         "low": float(levels[0]),
         "width": float(levels[-1] - levels[0]),
-        "planned_epsilon": float(Fraction(plan["epsilon"])),
-        "columns": columns,
-        "rows": numbers["rows"].reshape(-1, len(group)) - 2**40,
-        "forms": numbers.get("forms", []),
-        "answers": [[x["value"], x["standard_error"], *x["interval"]] for x in results["answers"]],
+        "rows": rows,
+        "alone": sums is not None,
+        "sum_of": sums,
+        "drawn_numbers": drawn["numbers"],
+        "drawn_moments": drawn["moments"],
+        "answers": [
+            [x["value"], x["standard_error"], *x["interval"]] for x in results["estimates"]
+        ],
     }
 
 

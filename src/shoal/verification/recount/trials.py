@@ -9,61 +9,73 @@ import numpy as np
 from shoal.verification.recount import noise
 from shoal.verification.recount.reading import Array, Release, differs
 
-_ONE, _TABLE = 2**32, 2**62
+_PART, _TABLE = 2**31, 2**62
 
 
 def differences(trial: Release) -> Iterator[str]:
-    """What does not follow; of noisy Horvitz-Thompson aggregates nothing is recounted."""
-    if trial.name == "noisy_horvitz_thompson":
-        return
+    """What does not follow; intervals of histograms and of assigned groups are left out."""
     stated, loss = trial.epsilon - trial.clustering_epsilon, _loss(trial)
     if not loss <= stated <= loss * (1 + Fraction(1, 10**11)):
         yield f"the privacy loss is {float(loss):.12g}, not {float(stated):.12g}"
-    if trial.name == "best_table":
+    if trial.kind == "table":
         yield from _table(trial)
-    for (value, known), (stated, spreads) in zip(_effects(trial), trial.effects, strict=True):
-        yield from differs("effect", stated, value, 1e-9, 1e-12 * float(np.ptp(trial.levels)))
+    for (value, known), (stated_value, spreads) in zip(_effects(trial), trial.effects, strict=True):
+        # Priors are published as noisy histograms, and were rounded to parts of 2^-31.
+        near = 1e-6 if trial.kind == "cluster_prior" else 1e-9
+        slack = near / 1000 * float(np.ptp(trial.levels))
+        yield from differs("effect", stated_value, value, near, slack)
         for name, (error, half) in known.items():
             true, what = [error, value - half, value + half], "error and interval of an effect"
-            yield from differs(what, spreads[name], true, 1e-9, 1e-6 * half)
+            yield from differs(what, spreads[name], true, near, 1e-6 * half)
 
 
 def _loss(trial: Release) -> Fraction:
     """Epsilon of one outcome (docs/theory/trials.md#what-it-costs)."""
-    if trial.name == "best_table":
-        rows: list[list[int]] = trial.numbers.reshape(len(trial.shift), -1).tolist()
-        return noise.log_up(max(Fraction(max(row), min(row)) for row in rows))
+    if trial.kind == "table":
+        return _of_table(trial.numbers.reshape(len(trial.values), -1), trial.delta)
     # An outcome moves two bins; a response keeps it, or draws from the prior.
     bins = Fraction(2 * trial.weight, 2**trial.lattice_bits)
-    if trial.name == "noisy_histogram":
+    if trial.kind == "histogram":
         return bins
-    extra = max(Fraction(_ONE - trial.replaced, _ONE) - trial.delta, Fraction(0))
-    return bins + noise.log_up(1 + extra / Fraction(trial.replaced * trial.floor, _ONE**2))
+    extra = max(Fraction(_PART - trial.replaced, _PART) - trial.delta, Fraction(0))
+    return bins + noise.log_up(1 + extra / Fraction(trial.replaced * trial.floor, _TABLE))
+
+
+def _of_table(numbers: Array, delta: Fraction) -> Fraction:
+    """The logarithm of the largest ratio; with a delta, of what is above it."""
+    if delta:
+        # Then no two responses may be likelier under one level than under another.
+        more = numbers[:, :, None] > numbers[:, None, :]
+        if int(more.sum(axis=0).max()) > 1:
+            raise ValueError
+    most = Fraction(1)
+    for row in numbers.tolist():
+        high, low = max(row) - delta * _TABLE, min(row)
+        most = max(most, Fraction(high) / low)
+    return noise.log_up(most)
 
 
 def _table(trial: Release) -> Iterator[str]:
     """Whether responses have no bias, and variance and bound are those of the table."""
-    levels, shift, variances = trial.levels[trial.kept], list(map(Fraction, trial.shift)), []
-    one = max(each.denominator for each in shift)
-    says, columns = [int(each * one) for each in shift], trial.numbers.reshape(len(shift), -1).T
-    for level, column in zip(levels.tolist(), columns.tolist(), strict=True):
-        above, pairs = Fraction(level) - Fraction(levels[0]), list(zip(column, says, strict=True))
-        mean = Fraction(sum(n * each for n, each in pairs), _TABLE * one)
-        square = Fraction(sum(n * each**2 for n, each in pairs), _TABLE * one**2)
-        if sum(column) != _TABLE or mean != above:
-            yield f"responses to the level {level} are not unbiased"
-        variances.append(float(square - above**2))
-    weights, certificate = trial.weights, trial.certificate
-    if weights not in (None, certificate["weight"]):
-        yield "the bound is for other weights"
-    variance = max(variances) if weights is None else float(np.dot(weights, variances))
-    true = [variance, _table_bound(levels, certificate, trial.chosen_epsilon)]
-    yield from differs("variance and bound of a table", [trial.variance, trial.bound], true, 1e-9)
+    levels, says = trial.levels[trial.kept], np.array(trial.values)
+    columns, width = trial.numbers.reshape(len(says), -1).T, float(np.ptp(trial.levels))
+    if any(sum(each) != _TABLE for each in columns.tolist()):
+        yield "the numbers of a level do not sum to 2^62"
+    chance = columns / _TABLE
+    off = np.abs(chance @ ((says - levels[0]) / width) - (levels - levels[0]) / width).max()
+    if not off <= 1e-11 * (1 + np.abs(says - levels[0]).max() / width):
+        yield "responses are not unbiased"
+    variances = (chance * (says - levels[:, None]) ** 2).sum(axis=1)
+    weights = None if trial.proof is None else trial.proof["mean_of"]
+    variance = float(variances.max() if weights is None else np.dot(weights, variances))
+    bound = None if trial.proof is None else _table_bound(trial, levels)
+    true = [variance, math.nan if bound is None else bound]
+    yield from differs("variance and bound of a table", trial.variance_and_bound, true, 1e-9)
 
 
-def _table_bound(levels: Array, certificate: dict[str, list[float]], epsilon: float) -> float:
+def _table_bound(trial: Release, levels: Array) -> float:
     """Least variance of unbiased responses of this loss (docs/theory/best-table.md)."""
-    w, s, t = (np.array(certificate[name]) for name in ("weight", "slope", "total"))
+    w, s, t = (np.array(trial.proof[name]) for name in ("weight", "slope", "total"))
     width = float(np.ptp(levels))
     y, square = (levels - levels[0]) / width - 0.5, s**2 + 4 * w * t
     far = (s + np.copysign(np.sqrt(np.maximum(square, 0)), s)) / (2 * w)
@@ -72,29 +84,31 @@ def _table_bound(levels: Array, certificate: dict[str, list[float]], epsilon: fl
     ends = np.concatenate(([-np.inf], roots, [np.inf]))
     at = np.concatenate((roots[:1] - 1, (roots[1:] + roots[:-1]) / 2, roots[-1:] + 1))[:, None]
     # Between two roots the curve is one parabola; as far as that is below 0, totals are lowered.
-    times = np.where(w * at**2 - s * at - t < 0, math.exp(epsilon), 1)
+    times = np.where(w * at**2 - s * at - t < 0, math.exp(trial.planned_epsilon), 1)
     a, b, c = ((times * each).sum(axis=1) for each in (w, s, t))
     place = np.clip(b / (2 * a), ends[:-1], ends[1:])
     lowered = min(0.0, float((a * place**2 - b * place - c).min()))
     bound = float(t.sum() + lowered + s @ y - w @ y**2)
-    return bound / max(1.0, float(w.sum())) * width**2
+    given = trial.proof["mean_of"]
+    if given is not None and not np.allclose(given, w, 1e-6, 1e-6):
+        raise ValueError
+    return max(0.0, bound / max(1.0, float(w.sum())) * width**2)
 
 
 def _effects(trial: Release) -> Iterator[tuple[float, dict[str, tuple[float, float]]]]:
     """Effects, and for populations that are recounted error and half an interval."""
-    n, units, histograms = trial.sizes, trial.sizes.sum(axis=1), trial.name == "noisy_histogram"
+    n, units, histograms = trial.sizes, trial.sizes.sum(axis=1), trial.kind == "histogram"
     mean, spread = (_histograms if histograms else _responses)(trial)
     weight = units / units.sum()
     for pair in ([arm, 0] for arm in range(1, n.shape[1])):
         apart, known = mean[:, pair[0]] - mean[:, 0], {}
-        if n.min() > 1 and not histograms:
+        if n.min() > 1 and not histograms and not trial.grouped:
             # A sum over groups, with Welch's degrees of freedom, less what squares overdo.
             parts = weight[:, None] ** 2 * (spread / n)[:, pair]
             degrees = 1 / ((parts / parts.sum()) ** 2 / (n[:, pair] + 1)).sum() - 2
             known = dict.fromkeys(("finite_population", "super_population"), (parts.sum(), degrees))
         if len(n) > 1:
-            scale = 1 / units if histograms else (1 / n[:, pair]).sum(axis=1)
-            known["super_population"] = _between(weight, apart, scale)
+            known["super_population"] = _between(weight, apart, (1 / n[:, pair]).sum(axis=1))
         least = 1e-26 * (weight**2 @ (mean**2 + spread)[:, pair]).sum()
         for name, (variance, degrees) in known.items():
             # A variance that is due to rounding is not known.
@@ -104,24 +118,39 @@ def _effects(trial: Release) -> Iterator[tuple[float, dict[str, tuple[float, flo
 
 
 def _histograms(trial: Release) -> tuple[Array, Array]:
-    """Means of groups by noisy histograms, and no variances."""
+    """Means of cells by noisy histograms, and no variances."""
     y, shape = trial.levels - trial.levels[0], trial.sizes.shape
-    counts = np.array(trial.released["numbers"]).reshape(*shape, -1) / trial.weight
+    counts = np.array(trial.drawn["steps"]).reshape(*shape, -1) / trial.weight
     return counts @ (y - y.mean()) / trial.sizes, np.zeros(shape)
 
 
 def _responses(trial: Release) -> tuple[Array, Array]:
-    """Means and variances of groups by randomised responses."""
-    n, counts = trial.sizes, trial.released["counts"].reshape(*trial.sizes.shape, -1)
-    if trial.name == "best_table":
-        y, keep, prior = np.array(trial.shift), 1.0, 0.0
+    """Means and variances of cells by randomised responses."""
+    n, counts = trial.sizes, trial.drawn["counts"].reshape(*trial.sizes.shape, -1)
+    away = trial.levels[trial.kept] - trial.levels[0]
+    if trial.kind == "table":
+        y, keep, prior = np.array(trial.values) - trial.levels[0], 1.0, np.zeros((1, 1))
     else:
-        y, replaced = trial.levels[trial.kept] - trial.levels[0], trial.replaced / _ONE
-        shares = trial.released["prior"].reshape(-1, *counts.shape[1:]) / _ONE
-        keep, prior = 1 - replaced, replaced * (shares @ y)
+        y, replaced = away, trial.replaced / _PART
+        keep, prior = 1 - replaced, replaced * (_priors(trial) @ away)
     answer = counts @ y / n
     squares = (counts * (y - answer[:, :, None]) ** 2).sum(axis=2)
     return (answer - prior) / keep, squares / np.maximum(n - 1, 1) / keep**2
+
+
+def _priors(trial: Release) -> Array:
+    """Shares of levels in the prior of each cell (paper 003, Algorithm 2)."""
+    sizes = trial.sizes.sum(axis=0, keepdims=True) if "free" in trial.mechanism else trial.sizes
+    steps = np.array(trial.drawn["histogram"]).reshape(*sizes.shape, -1)
+    low = trial.floor / _PART
+    share = np.clip(steps / trial.weight / sizes[:, :, None], low, 1)
+    total = share.sum(axis=2, keepdims=True)
+    # Too much is taken in proportion to what is above the floor, too little given to what is not 1.
+    room = np.where(total > 1, share - low, 1 - share)
+    whole = room.sum(axis=2, keepdims=True)
+    return np.asarray(
+        share + (1 - total) * np.where(whole > 0, room / np.where(whole > 0, whole, 1), 0)
+    )
 
 
 def _between(weight: Array, value: Array, scale: Array) -> tuple[float, float]:

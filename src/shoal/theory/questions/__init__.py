@@ -1,1 +1,0 @@
-"""Questions of randomised experiments that are known before outcomes: weights, noise, variances."""

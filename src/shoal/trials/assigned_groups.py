@@ -1,0 +1,242 @@
+"""Groups that were assigned to arms whole (classes, villages, shops), and CR2 by group.
+
+Source: Bell and McCaffrey (2002); Pustejovsky and Tipton (2018);
+docs/theory/inference.md#assigned-groups.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from shoal import checks
+from shoal.data import keys
+from shoal.errors import DataError, InputError, printable
+from shoal.trials.design import Design, Floats, Ints
+from shoal.trials.effects import Effect
+from shoal.trials.inference import ROUNDING, UNKNOWN, Cells, Spread, effects_of, inferred
+
+UNITS = "units"
+FEWEST_GROUPS = 2
+# With fewer groups in an arm, or fewer degrees of freedom, no standard error is reliable.
+FEW_GROUPS, FEW_DEGREES = 10, 8.5
+# Parts of a group that regressors fit exactly have no residuals.
+_FITTED = 1e-9
+_THESE_UNITS = (
+    "The effect on these units, over the assignment of whole groups and the mechanism; also the "
+    "effect in the populations of these clusters, if their groups were drawn from them."
+)
+_ONE_CLUSTER = "The effect in a population that the assigned groups were drawn from."
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Cluster, arm and units of each group, shape (groups,); control is arm 0."""
+
+    cluster: Ints
+    arm: Ints
+    sizes: Ints
+
+    @classmethod
+    def of(cls, design: Design) -> Groups:
+        """Those of a design that has groups."""
+        group = np.zeros(0, dtype=np.int64) if design.group is None else design.group
+        first = np.unique(group, return_index=True)[1]
+        sizes = np.bincount(group, design.many).astype(np.int64)
+        return cls(design.cluster[first], design.arm[first], sizes)
+
+    def of_arm(self, arm: int) -> int:
+        """How many groups an arm has."""
+        return int((self.arm == arm).sum())
+
+    def regressors(self, design: Design) -> Floats:
+        """Dummies of clusters and of arms besides the control, shape (groups, columns)."""
+        clusters, arms = np.arange(len(design.clusters)), np.arange(1, len(design.arms))
+        both = self.cluster[:, None] == clusters, self.arm[:, None] == arms
+        return np.concatenate(both, axis=1).astype(np.float64)
+
+    def contrast(self, design: Design, arm: int) -> Floats:
+        """Weight of a unit of each group in an arm's effect: +-(n_c/n)/n_{c,a}, 0 for others."""
+        share = design.sizes.sum(axis=1) / design.n
+        sign = (self.arm == arm).astype(float) - (self.arm == 0)
+        return np.asarray(sign * share[self.cluster] / design.sizes[self.cluster, self.arm])
+
+
+def cr2(regressors: Floats, sizes: Floats, weights: Floats, sums: Floats) -> Spread:
+    """CR2 of the sum over groups of w_g times their sums, and its degrees of freedom.
+
+    V = sum_g (w_g' (I - H_gg)^(-1/2) e_g)^2 for residuals e of a regression in which all regressors
+    and w are constant within groups: then it is w_g sqrt(m_g/(1 - m_g h_g)) times the residual of
+    the group's mean times sqrt(m_g). Degrees are (tr BB')^2/tr (BB')^2 for outcomes that are
+    independent with one variance. Unbiased there.
+
+    Args:
+        regressors: Of each group, shape (groups, columns); they may depend on one another.
+        sizes: m, units of each group, shape (groups,).
+        weights: w, of each unit of a group, shape (groups,).
+        sums: Of outcomes of each group, in the outcome's unit.
+    """
+    root = np.sqrt(sizes)
+    basis, length, _ = np.linalg.svd(regressors * root[:, None], full_matrices=False)
+    basis = basis[:, length > _FITTED * length[0]]
+    leverage = (basis**2).sum(axis=1)
+    rest = 1 - leverage
+    alone = (rest <= _FITTED) & (weights != 0)
+    scale = np.where(rest > _FITTED, weights * np.sqrt(sizes / np.maximum(rest, _FITTED)), 0.0)
+    main, mean = scale**2, sums / root
+    left = mean - basis @ (basis.T @ mean)
+    inner = (basis * main[:, None]).T @ basis
+    trace = float(main @ rest)
+    square = float(main**2 @ (1 - 2 * leverage)) + float((inner**2).sum())
+    if alone.any() or not (trace > 0 and square > 0):
+        return UNKNOWN
+    return Spread(float(((scale * left) ** 2).sum()), trace**2 / square)
+
+
+def effects_of_groups(
+    design: Design, groups: Groups, cells: Cells, sums: Floats, confidence: float
+) -> list[Effect]:
+    """Every arm against control, with standard errors of an assignment of whole groups.
+
+    Values are those of `effects_of`. Their variance is CR2 by assigned group: residuals of a
+    regression on arms and clusters. With several clusters the population that these were drawn from
+    is told by how their effects differ, as for units assigned one by one.
+    """
+    weight = design.sizes.sum(axis=1) / design.n
+    squares = cells.mean**2 + np.nan_to_num(np.abs(cells.s2))
+    regressors, sizes = groups.regressors(design), groups.sizes.astype(np.float64)
+    apart, found = _within_clusters(design, groups, sums), []
+    for arm, effect in enumerate(effects_of(design, cells, confidence), 1):
+        spread = cr2(regressors, sizes, groups.contrast(design, arm), sums)
+        tiny = ROUNDING * float(weight**2 @ squares[:, [arm, 0]].sum(axis=1))
+        here = inferred(effect.value, spread, tiny, confidence, _THESE_UNITS)
+        there = effect.super_population
+        if len(design.clusters) == 1:
+            there = inferred(effect.value, spread, tiny, confidence, _ONE_CLUSTER)
+        clusters = replace(effect.clusters, standard_error=np.sqrt(apart[:, arm] + apart[:, 0]))
+        many = groups.of_arm(arm), groups.of_arm(0)
+        made = replace(effect, finite_population=here, super_population=there)
+        found.append(_warned(replace(made, clusters=clusters, groups=many)))
+    return found
+
+
+def _within_clusters(design: Design, groups: Groups, sums: Floats) -> Floats:
+    """CR2 of the mean of each cell from its groups alone, shape (clusters, arms); NaN for one."""
+    cell = groups.cluster * len(design.arms) + groups.arm
+    units = design.sizes.ravel().astype(np.float64)
+    mean = np.bincount(cell, sums) / units
+    left, rest = sums - groups.sizes * mean[cell], 1 - groups.sizes / units[cell]
+    part = np.zeros(len(cell))
+    np.divide(left**2, rest, out=part, where=rest > 0)
+    found = np.bincount(cell, part) / units**2
+    return np.where(np.bincount(cell) > 1, found, np.nan).reshape(design.sizes.shape)
+
+
+def _warned(effect: Effect) -> Effect:
+    many, degrees = effect.groups or (0, 0), effect.finite_population.degrees_of_freedom
+    least = min(many)
+    if least >= FEW_GROUPS and not degrees < FEW_DEGREES:
+        return effect
+    name = printable(str((effect.arm, effect.control)[many.index(least)]))
+    known = "" if math.isnan(degrees) else f", and {degrees:.3g} degrees of freedom"
+    why = (
+        f"{least} assigned groups in arm {name}{known}: with fewer than about {FEW_GROUPS} groups "
+        "in an arm, or groups of very unlike sizes, no standard error is reliable"
+    )
+    return replace(effect, warning="; ".join(filter(None, [effect.warning, why])))
+
+
+def grouped(design: Design, assigned: Any, unit: Any = None) -> tuple[Design, Ints]:
+    """A design with these assigned groups, and the group of each unit in the design's order.
+
+    Args:
+        design: Clusters, arms, sizes and names of units.
+        assigned: The group of each unit: in the order of `unit`, or of the table without it.
+        unit: Names of units, each once; others than the design's are left out.
+    """
+    column = keys.as_array(assigned, "assigned")
+    if unit is not None:
+        column = _by_name(design, column, unit)
+    elif len(column) != design.n:
+        raise DataError(
+            f"groups of {len(column)} rows for {design.n} units",
+            "one group for each unit of the release, in the order of its table",
+            "give unit= with the names of the units of these rows",
+        )
+    code = keys.ranked(column, "assigned")[1]
+    pairs = np.unique(np.stack([design.cell_of_unit, code]), axis=1)
+    if design.units is None and pairs.shape[1] > design.sizes.size:
+        raise DataError(
+            "several assigned groups among units of one cluster and arm that have no names",
+            "names of units, or one group for each cluster and arm",
+            "release with unit=, public names of the units, by which groups are joined",
+        )
+    check_groups(design, code, column)
+    first = np.unique(code, return_index=True)[1]
+    cell, many = design.cell_of_unit[first], np.bincount(code).astype(np.int64)
+    return replace(design, cell=cell, many=many, group=np.arange(len(first)), covariates=()), code
+
+
+def _by_name(design: Design, column: Any, unit: Any) -> Any:
+    """The groups of the design's units, in its order."""
+    if design.units is None:
+        raise InputError("names of units for a release whose units have none", "leave unit= out")
+    names = keys.as_array(unit, "unit")
+    if len(names) != len(column) or pc.count_distinct(names).as_py() != len(names):
+        raise DataError(
+            f"groups of {len(column)} rows and names of {len(names)}, or a name twice",
+            "give one group and one name for each unit",
+        )
+    if design.units.type != names.type:
+        raise DataError(
+            f"names of units of type {names.type}",
+            f"{design.units.type}, as in the release",
+            "convert them",
+        )
+    place = pc.index_in(design.units, value_set=names)
+    if place.null_count:
+        raise DataError(
+            f"{place.null_count} of {design.n} units of the release without a group",
+            "give the names and groups of all units",
+        )
+    return column.take(place)
+
+
+def check_groups(design: Design, code: Ints, labels: Any) -> None:
+    """Refuse groups, one for each unit, with units of several arms or clusters, or a lone one."""
+    arms, own = len(design.arms), design.cell_of_unit
+    first = np.unique(code, return_index=True)[1]
+    cell = own[first]
+    for at, what, todo in (
+        (np.flatnonzero(own % arms != cell[code] % arms), "arms", "give the groups that were "
+         'assigned whole; if units were assigned one by one, give assigned="units"'),
+        (np.flatnonzero(own != cell[code]), "clusters", "give classes of two schools two names"),
+    ):  # fmt: skip
+        if len(at):
+            name = checks.shown(str(labels[int(at[0])].as_py()))
+            raise DataError(f"an assigned group {name} with units of several {what}", todo)
+    many = np.bincount(cell % arms, minlength=arms)
+    if int(many.min()) < FEWEST_GROUPS:
+        lone = checks.shown(str(design.arms[int(many.argmin())].as_py()))
+        raise InputError(
+            f"one assigned group in the arm {lone}",
+            f"at least {FEWEST_GROUPS} groups in each arm: one tells nothing of how groups differ",
+            "there is no standard error for such an experiment; if units were assigned one by one, "
+            'give assigned="units"',
+        )
+
+
+def check_one_by_one(assigned: Any, unit: Any) -> None:
+    """Refuse other texts than `units`, and names of units without groups."""
+    if assigned not in (None, UNITS):
+        raise InputError(
+            f"assigned={checks.shown(assigned)}",
+            f"{UNITS!r}, or a column with the assigned group of each unit",
+            "give the column itself, not its name",
+        )
+    if unit is not None:
+        raise InputError("names of units without groups", "give assigned= as well")

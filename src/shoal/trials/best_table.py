@@ -1,0 +1,281 @@
+"""The unbiased randomiser of least variance at a privacy loss: a linear program and its proof.
+
+A column is an output, a mass, and the set of levels under which it is likelier by e^epsilon: such
+columns suffice. New ones are found where dual variables ask for them, without a grid of outputs.
+Levels are moved to -1/2 to 1/2. Source: docs/theory/best-table.md.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import InputError
+from shoal.theory.randomised_response import ratio_for
+from shoal.trials.design import Floats
+from shoal.trials.randomiser import ONE, ResponseTable
+
+LEAST_EPSILON, MOST_EPSILON = Fraction(1, 100), Fraction(8)
+# The search takes seconds up to here, and half a minute up to there.
+AUTO_LEVELS, MOST_LEVELS = 32, 64
+# The relative distance to the bound at which the search ends; rounds in all, and without gain.
+GAP, _ROUNDS, _PATIENCE = 5e-5, 400, 30
+# Columns that are kept though the last solution did not use them, a level.
+_SPARE = 8
+# A weight of 0 would leave a level without a parabola; so small a part costs a bound nothing.
+_EVEN = 1e-7
+# What floating-point sums of some hundred terms of size 1 may be off; equal numbers.
+_ROUNDING, _SAME = 1e-13, 1e-12
+# The mass that one response takes, nearly alike under all levels: what rounding leaves.
+_FILL, _LEAST_MASS = 2.0**-22, 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """Dual variables of the program over all columns, shape (K,) each.
+
+    With h_y(o) = weight_y o^2 - slope_y o - total_y and R(o) = sum_y h_y(o) + (e^epsilon - 1) sum_y
+    min(h_y(o), 0), R >= 0 everywhere proves that no unbiased response has a weighted mean variance
+    below sum total_y + sum slope_y y - sum weight_y y^2 (docs/theory/best-table.md#the-dual-bound).
+    """
+
+    weight: Floats
+    slope: Floats
+    total: Floats
+
+    def half_way(self, other: Proof) -> Proof:
+        """The mean of two."""
+        pairs = (
+            (self.weight, other.weight), (self.slope, other.slope), (self.total, other.total)
+        )  # fmt: skip
+        return Proof(*((one + two) / 2 for one, two in pairs))
+
+    def bound(self, levels: Floats) -> float:
+        """The lower bound, if R >= 0 everywhere."""
+        return float(self.total.sum() + self.slope @ levels - self.weight @ levels**2)
+
+    def pieces(self, ratio: float) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+        """The least R between each two of its breaks, exactly, where it is, and levels with h < 0.
+
+        R is a parabola between the roots of the h_y, of which there are two a level at most.
+        """
+        under = self.slope**2 + 4 * self.weight * self.total
+        root = np.sqrt(np.maximum(under, 0))
+        # The larger of two terms of one sign loses no digits; the other root follows from it.
+        larger = (self.slope + np.where(self.slope >= 0, root, -root)) / 2
+        one = larger / self.weight
+        other = np.divide(-self.total, larger, out=one.copy(), where=larger != 0)
+        low = np.where(under > 0, np.minimum(one, other), np.inf)
+        high = np.where(under > 0, np.maximum(one, other), np.inf)
+        breaks = np.unique(np.concatenate([low, high]))
+        breaks = breaks[np.isfinite(breaks)]
+        breaks = breaks if breaks.size else np.zeros(1)
+        ends = np.concatenate([breaks[:1] - 2, breaks, breaks[-1:] + 2])
+        middle = ends[:-1] + np.diff(ends) / 2
+        inside = (middle[:, None] > low) & (middle[:, None] < high)
+        times = np.where(inside, ratio, 1.0)
+        a, b, c = times @ self.weight, times @ self.slope, times @ self.total
+        ends[0], ends[-1] = -np.inf, np.inf
+        output = np.clip(b / (2 * a), ends[:-1], ends[1:])
+        return a * output**2 - b * output - c, output, inside
+
+    def repaired(self, ratio: float) -> Proof:
+        """All totals lowered until R is nowhere below 0."""
+        least = float(self.pieces(ratio)[0].min())
+        size = 1 + float(np.abs(self.total).sum() + np.abs(self.slope).sum()) * ratio
+        lowered = max(0.0, -least) + _ROUNDING * size
+        return Proof(self.weight, self.slope, self.total - lowered / len(self.total))
+
+
+class Columns(NamedTuple):
+    """Outputs, levels under which each is likelier, and the smaller probability."""
+
+    output: Floats
+    likely: NDArray[np.bool_]
+    mass: Floats
+
+
+def best_table(
+    levels: Floats, epsilon: Fraction, weights: Floats | None = None
+) -> tuple[ResponseTable, Proof]:
+    """The table whose largest variance over the levels, or weighted mean, is least, nearly.
+
+    It is above its proof's bound by at most 1 part in 10,000 up to epsilon = 4.
+    """
+    if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
+        raise InputError(
+            f"epsilon {float(epsilon):.6g} for a table",
+            "a number from 0.01 to 8",
+            'give mechanism="uniform" beyond',
+        )
+    if len(levels) > MOST_LEVELS:
+        raise InputError(
+            f"a table for {len(levels)} levels", f"at most {MOST_LEVELS}", 'give levels="auto"'
+        )
+    given = None if weights is None else tuple(weights.tolist())
+    return _solved(tuple(levels.tolist()), given, epsilon)
+
+
+@functools.lru_cache(maxsize=64)
+def _solved(
+    levels: tuple[float, ...], weights: tuple[float, ...] | None, epsilon: Fraction
+) -> tuple[ResponseTable, Proof]:
+    own = np.array(levels)
+    ratio = float(ratio_for(epsilon))
+    program = _Program((own - own[0]) / (own[-1] - own[0]) - 1 / 2, weights, ratio)
+    columns, proof = program.solve()
+    # The bound is one of all tables whose ratio is at most e^epsilon: rounded upwards.
+    most = float(np.nextafter(np.exp(float(epsilon)), np.inf))
+    return whole(own, columns, epsilon), proof.repaired(most)
+
+
+class _Program:
+    """Least largest, or weighted mean, variance of unbiased responses at a ratio e^epsilon."""
+
+    def __init__(self, levels: Floats, weights: tuple[float, ...] | None, ratio: float) -> None:
+        self.levels, self.ratio, one = levels, ratio, np.eye(len(levels))
+        given = None if weights is None else np.array([weights])
+        even = float(np.abs(levels + levels[::-1]).max()) < _SAME
+        # Levels and weights that are their own mirror images need half of the rows.
+        self.mirrored = even and (
+            given is None or float(np.abs(given - given[:, ::-1]).max()) < _SAME
+        )
+        half = len(levels) // 2
+        self.sums = (one + one[::-1])[: len(levels) - half] / 2 if self.mirrored else one
+        self.differences = (one - one[::-1])[:half] / 2 if self.mirrored else one
+        self.weights = self.sums if given is None else given
+        self.each = given is None
+
+    def solve(self) -> tuple[Columns, Proof]:
+        """Columns within `GAP` of the bound, or as near as it comes."""
+        pool, last, best, near, gained = self._start(), None, None, np.inf, 0
+        for turn in range(_ROUNDS):
+            found = self._restricted(pool)
+            if found is None:
+                break
+            last, value, dual = found
+            # Dual variables of the last iteration oscillate; half-way to the best ones is steadier.
+            asked = [dual] if best is None else [dual, dual.half_way(best)]
+            tried = [each.repaired(self.ratio) for each in asked] + ([best] if best else [])
+            best = max(tried, key=lambda each: each.bound(self.levels))
+            distance = value - best.bound(self.levels)
+            if distance < near:
+                near, gained = distance, turn
+            if near <= GAP * value or turn - gained > _PATIENCE:
+                break
+            pool = self._with(self._kept(last, dual), asked)
+        if last is None or best is None:
+            raise InputError(
+                f"a ratio of {self.ratio:.3g} on {len(self.levels)} levels, where the linear "
+                "program is not solved",
+                'use fewer levels, or mechanism="uniform"',
+            )
+        return self._joined(last), best
+
+    def _start(self) -> Columns:
+        """Randomised response, which is unbiased, and cuts between two levels."""
+        y, more, at = self.levels, self.ratio - 1, np.arange(len(self.levels))
+        own = (y * (more + len(y)) - y.sum()) / more
+        cut = np.linspace(y[-1], y[-1] + 2 / more + 1 / 2, 5)
+        above = np.repeat(at[1:, None] <= at, len(cut), axis=0)
+        outputs = np.tile(cut, len(y) - 1)
+        output = np.concatenate([own, outputs, -outputs])
+        likely = np.vstack([np.eye(len(y), dtype=np.bool_), above, ~above])
+        return Columns(output, likely, np.zeros(len(output)))
+
+    def _restricted(self, pool: Columns) -> tuple[Columns, float, Proof] | None:
+        """The program with these columns alone: masses, value, dual variables."""
+        from scipy.optimize import linprog
+
+        y, output = self.levels, pool.output
+        chance = np.where(pool.likely, 1.0, 1 / self.ratio)
+        many, weights = len(output), self.weights
+        sums, means = self.sums @ chance.T, self.differences @ (chance * output[:, None]).T
+        squares = weights @ (chance * output[:, None] ** 2).T
+        precise = dict.fromkeys(
+            ("primal_feasibility_tolerance", "dual_feasibility_tolerance"), 1e-9
+        )
+        run: Any = linprog
+        found = run(
+            np.append(np.zeros(many), 1.0),
+            A_ub=np.hstack([squares, -np.ones((len(squares), 1))]),
+            b_ub=weights @ y**2,
+            A_eq=np.hstack([np.vstack([sums, means]), np.zeros((len(sums) + len(means), 1))]),
+            b_eq=np.concatenate([self.sums.sum(axis=1), self.differences @ y]),
+            bounds=[(0, None)] * many + [(None, None)],
+            method="highs",
+            options=precise,
+        )
+        if found.status != 0:
+            return None
+        part = np.maximum(-found.ineqlin.marginals, 0)
+        weight = part / part.sum() @ weights
+        if self.each:
+            weight = (1 - _EVEN) * weight + _EVEN / len(weight)
+        own = found.eqlin.marginals
+        dual = Proof(weight, own[len(sums) :] @ self.differences, own[: len(sums)] @ self.sums)
+        return pool._replace(mass=found.x[:many] / self.ratio), float(found.fun), dual
+
+    def _kept(self, pool: Columns, dual: Proof) -> Columns:
+        """Columns in use, and those that cost least otherwise."""
+        o = pool.output[:, None]
+        values = dual.weight * o**2 - dual.slope * o - dual.total
+        cost = (np.where(pool.likely, 1.0, 1 / self.ratio) * values).sum(axis=1)
+        spare = _SPARE * len(self.levels)
+        limit = np.sort(cost)[spare] if len(cost) > spare else np.inf
+        kept = (pool.mass > 0) | (cost < limit)
+        return Columns(*(each[kept] for each in pool))
+
+    def _with(self, kept: Columns, duals: list[Proof]) -> Columns:
+        """These columns and those that dual variables ask for: the pieces of R below 0."""
+        for dual in duals:
+            least, output, inside = dual.pieces(self.ratio)
+            new = least < -_SAME
+            more = output[new], inside[new], np.zeros(int(new.sum()))
+            joined: Any = [np.concatenate(each) for each in zip(kept, more, strict=True)]
+            kept = Columns(*joined)
+        return kept
+
+    def _joined(self, pool: Columns) -> Columns:
+        """One column for each set: joining two at their mean keeps all means, and squares fall."""
+        output, likely, mass = pool
+        if self.mirrored:
+            output, mass = np.concatenate([output, -output]), np.concatenate([mass, mass]) / 2
+            likely = np.vstack([likely, likely[:, ::-1]])
+        sets, place = np.unique(likely, axis=0, return_inverse=True)
+        total = np.bincount(place.ravel(), mass).astype(np.float64)
+        used = total > _LEAST_MASS
+        mean = np.bincount(place.ravel(), mass * output)[used] / total[used]
+        return Columns(mean, sets[used], total[used])
+
+
+def whole(levels: Floats, columns: Columns, epsilon: Fraction) -> ResponseTable:
+    """Whole numbers of 2^-62 whose ratios are at most e^epsilon, and values without bias.
+
+    Masses are rounded down to c, and to floor(r c) on their sets, r the largest rational ratio that
+    is seen to cost at most epsilon. One more response takes what is left, nearly the same under
+    every level. Values then get the least change after which every level's mean is right.
+    """
+    ratio, rows = ratio_for(epsilon), []
+    for likely, mass in zip(columns.likely.tolist(), columns.mass.tolist(), strict=True):
+        least = int(mass * (1 - _FILL) * ONE)
+        most = least * ratio.numerator // ratio.denominator
+        rows.append([most if each else least for each in likely])
+    rows.append([ONE - sum(column) for column in zip(*rows, strict=True)])
+    if min(map(min, rows)) < 1:
+        raise InputError("levels that whole numbers cannot tell apart", "use fewer levels")
+    numbers, value = np.array(rows, dtype=np.int64), np.append(columns.output, 0.0)
+    width = levels[-1] - levels[0]
+    y, chance = (levels - levels[0]) / width - 1 / 2, numbers.T / ONE
+    for _ in range(2):
+        value = value + np.linalg.pinv(chance) @ (y - chance @ value)
+    order = np.argsort(value, kind="stable")
+    table = ResponseTable(levels, levels[0] + (value[order] + 1 / 2) * width, numbers[order])
+    if table.epsilon(Fraction(0)) > epsilon:
+        raise InputError("a table that whole numbers cannot hold", 'use mechanism="uniform"')
+    return table

@@ -1,0 +1,153 @@
+"""Cluster-DP and cluster-free: priors from a noisy histogram, with the paper's own parameters.
+
+Source: paper 003, Algorithm 2; erratum 12; docs/theory/trials.md#what-it-costs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from shoal import checks
+from shoal.documents.model import Integers, Model
+from shoal.errors import InputError
+from shoal.trials.design import Floats, Ints
+from shoal.trials.randomiser import PART, PART_BITS, prior_epsilon, replaced_for
+
+LATTICE_BITS = 20
+# One label moves one count down and one up.
+SIDES = 2
+# Nobody needs less noise than a 64th of a count.
+_STEEPEST = 64
+
+
+@dataclass(frozen=True)
+class ClusterPrior:
+    """An outcome is replaced, with a probability, by a draw from a noisy histogram of its group.
+
+    The probability lambda is the least at this loss. The histogram, with Laplace noise of scale
+    sigma on each count and no level below gamma, costs 2/sigma: a label moves two bins, not one as
+    printed. A response costs ln(1 + (1 - lambda - delta)/(lambda gamma)). Without a delta no such
+    prior errs less than `uniform` (docs/theory/trials.md#choice-of-parameters).
+
+    Source: paper 003, Algorithm 2; erratum 12.
+
+    Attributes:
+        floor: gamma, the least share of a level in a prior, above 0 and at most 1/K.
+        noise: sigma, the scale of the noise of a count, in units of the trial.
+        pooled: Whether all clusters share the histogram of an arm (cluster-free).
+
+    Raises:
+        InputError: Numbers outside their ranges.
+
+    Guarantees: G-LOSS, G-UNBIASED, G-COVERAGE.
+
+    Example:
+        >>> from shoal import trials
+        >>> study = trials.Experiment([0, 1] * 4000)
+        >>> prior = trials.ClusterPrior(floor=0.1, noise=10)
+        >>> plan = study.table(trials.Space.counts(0, 4), epsilon=2, mechanism=prior)
+        >>> plan.epsilon <= 2, plan.mechanism
+        (True, 'cluster_dp')
+    """
+
+    floor: float
+    noise: float
+    pooled: bool = False
+
+    def __post_init__(self) -> None:
+        floor = checks.number(self.floor, "floor", above=0, most=1, example=0.1)
+        object.__setattr__(self, "floor", floor)
+        least = 1 / _STEEPEST
+        object.__setattr__(self, "noise", checks.number(self.noise, "noise", least=least))
+
+
+class PriorChoice(Model):
+    """gamma and lambda in parts of 2^-31, and steps a count with noise of scale 2^bits steps."""
+
+    kept: Integers
+    floor: int
+    replaced: int
+    weight: int
+    lattice_bits: Literal[20] = 20
+
+    def epsilon(self, delta: Fraction) -> Fraction:
+        """The loss of one outcome, rounded upwards: 2/sigma and that of its response."""
+        return self.histogram_epsilon + prior_epsilon(self.replaced, self.floor, delta)
+
+    @property
+    def histogram_epsilon(self) -> Fraction:
+        """2/sigma."""
+        return Fraction(SIDES * self.weight, 2**self.lattice_bits)
+
+
+def choice_of(
+    asked: ClusterPrior, kept: tuple[int, ...], epsilon: Fraction, delta: Fraction
+) -> PriorChoice:
+    """The least lambda at this floor and noise, of at most epsilon and delta."""
+    levels = len(kept)
+    floor = math.floor(asked.floor * PART)
+    if not 1 <= floor <= PART // levels + 1:
+        raise InputError(
+            f"a floor of {asked.floor:g}",
+            f"a share above 2^-{PART_BITS} and at most 1/{levels}, the number of levels in use",
+            "lower it, or use fewer levels",
+        )
+    weight = math.floor(2**LATTICE_BITS / asked.noise)
+    left = epsilon - Fraction(SIDES * weight, 2**LATTICE_BITS)
+    if left < 0 or (left == 0 and delta == 0):
+        raise InputError(
+            f"histogram noise of {asked.noise:.6g}, which costs {SIDES / asked.noise:.6g}",
+            f"a cost below epsilon {float(epsilon):.6g}",
+            "raise the noise or epsilon",
+        )
+    floor = min(floor, PART // levels)
+    return PriorChoice(
+        kept=np.array(kept),
+        floor=floor,
+        replaced=replaced_for(left, delta, floor),
+        weight=weight,
+    )
+
+
+def prior_of(noisy: Ints, sizes: Ints, chosen: PriorChoice) -> Ints:
+    """The prior of each group from its noisy histogram, in parts of 2^-31, each at least the floor.
+
+    Shares are clamped to [gamma, 1] and moved together until they sum to 1: s above 1 takes from
+    each share in proportion to its distance from gamma, s below 1 gives in proportion to its
+    distance from 1 (paper 003, Algorithm 2). Only public numbers go in: `noisy` in steps, shape
+    (groups, levels), and `sizes`, the units of each group.
+
+    Example:
+        >>> parts = {"floor": PART // 4, "replaced": PART // 2, "weight": 2**18}
+        >>> found = PriorChoice(kept=np.arange(2), **parts)
+        >>> (prior_of(np.array([[2**20, 0]]), np.array([4]), found) / PART).tolist()
+        [[0.75, 0.25]]
+    """
+    floor = float(chosen.floor)
+    share = noisy / (chosen.weight * sizes[:, None].astype(np.float64)) * PART
+    share = np.clip(share, floor, float(PART))
+    over = PART - share.sum(axis=1, keepdims=True)
+    capacity = np.where(over < 0, share - floor, PART - share)
+    total = capacity.sum(axis=1, keepdims=True)
+    moved = share + np.divide(capacity, total, out=np.zeros_like(capacity), where=total > 0) * over
+    return _whole(moved, chosen.floor)
+
+
+def _whole(share: Floats, floor: int) -> Ints:
+    """Whole numbers that sum to 2^31, none below the floor: excess is taken where there is most."""
+    found = np.maximum(np.floor(share), floor).astype(np.int64)
+    rows = np.arange(len(found))
+    # A row needs at most K turns; rows and noise are public here, so their number may be seen.
+    for _ in range(found.shape[1]):
+        missing = PART - found.sum(axis=1)
+        if not missing.any():
+            break
+        # One level of each row can always take it: the largest has at least 1/K.
+        largest = found.argmax(axis=1)
+        found[rows, largest] = np.maximum(found[rows, largest] + missing, floor)
+    return found

@@ -1,0 +1,220 @@
+"""The public side of an experiment: who is in which cluster and arm, with which covariates.
+
+Units that are alike in all public columns are one kind, and come in no order. All of it is public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pydantic import BeforeValidator, PlainSerializer
+
+from shoal import checks, documents
+from shoal.data import keys
+from shoal.documents.model import Integers, Model
+from shoal.errors import DocumentError, InputError
+from shoal.release.envelope import Exact
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+ARM, CLUSTER, CONSTANT = "arm", "cluster", "constant"
+
+
+@dataclass(frozen=True, eq=False)
+class Covariate:
+    """A public column: its distinct values, rising, and which of them each kind of unit has."""
+
+    name: str
+    values: tuple[Any, ...]
+    codes: Ints
+
+    @property
+    def numeric(self) -> bool:
+        """Whether values are numbers."""
+        return not isinstance(self.values[0], str)
+
+
+class _Column(Model):
+    name: str
+    values: tuple[float, ...] | tuple[str, ...]
+    codes: Integers
+
+
+class _Document(Model):
+    clusters: dict[str, Any]
+    arms: dict[str, Any]
+    cell: Integers
+    many: Integers
+    group: Integers | None
+    covariates: tuple[_Column, ...]
+    units: dict[str, Any] | None
+    clustering_epsilon: Exact
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Kinds of units by cluster and arm, then assigned group, then covariates.
+
+    Attributes:
+        clusters: The clusters' keys, sorted.
+        arms: The arms' keys, control first, then sorted.
+        cell: Cluster x arms + arm of each kind, rising; every arm of every cluster has a kind.
+        many: Units of each kind, from 1.
+        group: Group of each kind, codes from 0, where groups were assigned to arms whole.
+        covariates: In the order of their names.
+        units: A public name of every unit, kind after kind, or None.
+        clustering: What private clusters cost when they were made.
+    """
+
+    clusters: pa.Array[Any]
+    arms: pa.Array[Any]
+    cell: Ints
+    many: Ints
+    group: Ints | None = field(default=None, repr=False)
+    covariates: tuple[Covariate, ...] = field(default=(), repr=False)
+    units: pa.Array[Any] | None = field(default=None, repr=False)
+    clustering: Fraction = Fraction(0)
+
+    @property
+    def n(self) -> int:
+        """Units."""
+        return int(self.many.sum())
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """Units of each cell, shape (clusters, arms), all above 0."""
+        shape = len(self.clusters), len(self.arms)
+        found = np.bincount(self.cell, self.many, shape[0] * shape[1]).astype(np.int64)
+        return found.reshape(shape)
+
+    @property
+    def arm(self) -> Ints:
+        """Arm of each kind, 0 for control."""
+        return self.cell % len(self.arms)
+
+    @property
+    def cluster(self) -> Ints:
+        """Cluster of each kind."""
+        return self.cell // len(self.arms)
+
+    @cached_property
+    def kind_of_unit(self) -> Ints:
+        """Kind of each unit, rising."""
+        return np.repeat(np.arange(len(self.many)), self.many)
+
+    @property
+    def cell_of_unit(self) -> Ints:
+        """Cell of each unit, rising."""
+        return self.cell[self.kind_of_unit]
+
+    @property
+    def arm_names(self) -> list[str]:
+        """Names of the arms, control first."""
+        return [str(key_text(each)) for each in self.arms.to_pylist()]
+
+    def covariate(self, name: str) -> Covariate:
+        """A covariate, or the clusters as one."""
+        if name == CLUSTER:
+            named = tuple(str(key_text(each)) for each in self.clusters.to_pylist())
+            return Covariate(CLUSTER, named, self.cluster)
+        for each in self.covariates:
+            if each.name == name:
+                return each
+        raise InputError(
+            f"a column {checks.shown(name)}",
+            f"one of {', '.join([CLUSTER, *(each.name for each in self.covariates)])}",
+            "give it among the covariates, which are public",
+        )
+
+    def codes(self, names: Sequence[str]) -> Ints:
+        """Which group each kind is in, by columns: from 0, in the order of the columns' values."""
+        found = np.zeros(len(self.cell), dtype=np.int64)
+        for name in names:
+            if name == ARM:
+                own, many = self.arm, len(self.arms)
+            else:
+                column = self.covariate(name)
+                own, many = column.codes, len(column.values)
+            found = np.unique(found * many + own, return_inverse=True)[1].astype(np.int64)
+        return found
+
+    def unit_columns(self) -> dict[str, pa.Array[Any]]:
+        """Columns of a table of units that are public beforehand: cluster, arm, unit if named."""
+        cell, arms = self.cell_of_unit, len(self.arms)
+        found = {"cluster": self.clusters.take(cell // arms), "arm": self.arms.take(cell % arms)}
+        return found if self.units is None else {**found, "unit": self.units}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of all of it."""
+        return documents.digest(self.to_document())
+
+    def to_document(self) -> documents.Document:
+        """The design as a JSON object."""
+        columns = [
+            _Column(name=each.name, values=each.values, codes=each.codes)
+            for each in self.covariates
+        ]
+        return _Document(
+            clusters=keys.to_document(pa.table({"cluster": self.clusters})),
+            arms=keys.to_document(pa.table({"arm": self.arms})),
+            cell=self.cell,
+            many=self.many,
+            group=self.group,
+            covariates=tuple(columns),
+            units=None if self.units is None else keys.to_document(pa.table({"unit": self.units})),
+            clustering_epsilon=str(self.clustering),
+        ).to_document()
+
+    @classmethod
+    def from_document(cls, document: Any) -> Design:
+        """The inverse of `to_document`; a design as it is."""
+        if isinstance(document, Design):
+            return document
+        found = _Document.model_validate_json(documents.canonical_bytes(document))
+        named = found.units
+        made = cls(
+            keys.from_document(found.clusters).column("cluster").combine_chunks(),
+            keys.from_document(found.arms).column("arm").combine_chunks(),
+            found.cell,
+            found.many,
+            found.group,
+            tuple(Covariate(each.name, each.values, each.codes) for each in found.covariates),
+            None if named is None else keys.from_document(named).column("unit").combine_chunks(),
+            Fraction(found.clustering_epsilon),
+        )
+        if not made._fits():
+            raise DocumentError("columns that do not fit the units", "fetch the file again")
+        return made
+
+    def _fits(self) -> bool:
+        """Whether columns are as long as there are kinds, and codes those of what they number."""
+        kinds = len(self.cell)
+        codes = [(each.codes, len(each.values)) for each in self.covariates]
+        codes += [] if self.group is None else [(self.group, int(self.group.max()) + 1)]
+        return (
+            kinds == len(self.many) > 0
+            and bool((np.diff(self.cell) >= 0).all())
+            and all(len(own) == kinds and len(np.unique(own)) == many for own, many in codes)
+            and int(self.cell[-1]) < len(self.clusters) * len(self.arms)
+            and int(self.many.min()) > 0
+            and int(self.sizes.min()) > 0
+            and (self.units is None or len(self.units) == self.n)
+        )
+
+
+DesignField = Annotated[
+    Any, BeforeValidator(Design.from_document), PlainSerializer(lambda each: each.to_document())
+]
+
+
+def key_text(value: Any) -> Any:
+    """A key as JSON can hold it: dates and times as ISO text."""
+    return value.isoformat() if hasattr(value, "isoformat") else value

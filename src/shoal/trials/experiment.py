@@ -1,0 +1,426 @@
+"""Public columns of an experiment, checked and put in an order that outcomes cannot set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal import checks
+from shoal.checks import floats, private_numbers
+from shoal.data import keys
+from shoal.errors import DataError, InputError
+from shoal.privacy.budget import Amount, Budget
+from shoal.trials.assigned_groups import check_groups, check_one_by_one
+from shoal.trials.design import ARM, CLUSTER, CONSTANT, Covariate, Design, Ints
+from shoal.trials.space import Space
+
+if TYPE_CHECKING:
+    from shoal.trials.cluster_prior import ClusterPrior
+    from shoal.trials.expected import Expected
+    from shoal.trials.forecasting import Forecast
+    from shoal.trials.plan import Plan
+    from shoal.trials.questions.ask import Questions
+
+_RESERVED, _BETWEEN = (ARM, CLUSTER, CONSTANT), (" + ", ":")
+_FEWEST, _MOST_ARMS, _MOST_COVARIATES, _LONGEST = 2, 64, 64, 100
+_MOST_CLUSTERING = 10**6
+# Sums of squares of regressors must be numbers.
+_SMALLEST, _LARGEST = 1e-50, 1e50
+_WHOLE_CLUSTERS = (
+    "if whole clusters were assigned to arms, they are no clusters but assigned groups: leave them "
+    "out as clusters and give assigned= (--assigned); of a table of units with names also when "
+    "estimating: release.estimate(assigned=, unit=)"
+)
+
+
+class Experiment:
+    """A randomised experiment: the public columns of its units. No outcome is here.
+
+    Source: docs/explanation/trials.md.
+
+    Args:
+        arm: The arm of each unit, shape (rows,): whole numbers, booleans or texts.
+        cluster: The cluster of each unit, within which arms were assigned; None for one cluster.
+        covariates: Public columns by name, each of shape (rows,): numbers, booleans or texts.
+        unit: A public name of each unit, different from all others. Without names units are in no
+            order: that of the rows could follow the outcomes.
+        control: The arm that others are compared with; the first when sorted unless given.
+        assigned: The group (class, village) of each unit where groups were assigned to arms whole.
+            `units` says that units were assigned one by one, as None supposes.
+        single_arm: What happens to clusters where an arm has nobody: `refuse`, or `drop`, which
+            changes what is estimated to the effect in the clusters that are left.
+        keep: Which rows count, booleans of shape (rows,), if that is public: for example those
+            whose outcome is known, if it is public which outcomes are missing.
+        clustering_epsilon: What private clusters cost when they were made; it is charged, too.
+
+    Raises:
+        InputError: Unusable names or rules, an unknown control, or an arm of one group.
+        DataError: Columns that are not usable, fewer than two arms, clusters in which an arm has
+            nobody, or groups with units of several arms or clusters.
+
+    Guarantees: G-ROWS.
+
+    Example:
+        >>> from shoal import trials
+        >>> study = trials.Experiment([0, 1, 1, 0, 1], ["a", "a", "b", "b", "b"])
+        >>> study.design.n, study.design.sizes.tolist()
+        (5, [[1, 1], [1, 2]])
+    """
+
+    design: Design
+    rows: Ints
+    left_out: int
+    one_by_one: bool
+
+    @np.errstate(all="ignore")
+    def __init__(
+        self,
+        arm: Any,
+        cluster: Any = None,
+        covariates: Mapping[str, Any] | None = None,
+        *,
+        unit: Any = None,
+        control: Any = None,
+        assigned: Any = None,
+        single_arm: str = "refuse",
+        keep: Any = None,
+        clustering_epsilon: Amount = 0,
+    ) -> None:
+        checks.choice(single_arm, ("refuse", "drop"), "single_arm")
+        given = {} if covariates is None else checks.mapping(covariates, "covariates")
+        named = {name: given[name] for name in sorted(map(_name, given))}
+        if len(named) > _MOST_COVARIATES:
+            raise InputError(f"{len(named)} covariates", f"give at most {_MOST_COVARIATES}")
+        groups = None if isinstance(assigned, str) else assigned
+        check_one_by_one(assigned if groups is None else None, None)
+        self.one_by_one = assigned is not None and groups is None
+        self.given = {"arm": arm, "cluster": cluster, "unit": unit, "assigned": groups} | {
+            f"covariate {name}": each for name, each in named.items()
+        }
+        self.all_rows = _rows(self.given)
+        rows = np.arange(self.all_rows) if keep is None else _kept(keep, self.all_rows)
+        arms, own = keys.ranked(keys.as_array(arm, "arm").take(rows), "arm")
+        arms, own = _control_first(arms, own, control)
+        home = np.zeros(len(rows), dtype=np.int64)
+        homes: pa.Array[Any] = pa.array(["all"])
+        if cluster is not None:
+            homes, home = keys.ranked(keys.as_array(cluster, "cluster").take(rows), "cluster")
+        whole, self.left_out = _whole(home, own, (len(homes), len(arms)), single_arm)
+        inside = whole[home]
+        rows, own, home = rows[inside], own[inside], (np.cumsum(whole) - 1)[home[inside]]
+        cell = home * len(arms) + own
+        columns = [_covariate(name, each, rows) for name, each in named.items()]
+        names = None if unit is None else _names(unit, rows)
+        group = (
+            None
+            if groups is None
+            else keys.ranked(keys.as_array(groups, "assigned").take(rows), "assigned")[1]
+        )
+        codes = [each.codes for each in columns]
+        levels = [cell, *([] if group is None else [group]), *codes]
+        order = np.lexsort([*([] if names is None else [names[1]]), *reversed(levels)])
+        table = np.stack(levels)[:, order]
+        first = np.flatnonzero(np.r_[True, (np.diff(table, axis=1) != 0).any(axis=0)])
+        self.rows = rows[order]
+        self.design = Design(
+            homes.take(np.flatnonzero(whole)),
+            arms,
+            cell[order][first],
+            np.diff(np.r_[first, len(order)]).astype(np.int64),
+            None if group is None else group[order][first],
+            tuple(Covariate(each.name, each.values, each.codes[order][first]) for each in columns),
+            None if names is None else names[0].take(order),
+            _clustering(clustering_epsilon),
+        )
+        if group is not None:
+            check_groups(
+                self.design,
+                np.asarray(self.design.group)[self.design.kind_of_unit],
+                keys.as_array(groups, "assigned").take(self.rows),
+            )
+
+    def __repr__(self) -> str:
+        """One line."""
+        sizes = self.design.sizes
+        return (
+            f"<experiment of {self.design.n} units, {len(sizes)} clusters, {sizes.shape[1]} arms>"
+        )
+
+    def forecast(
+        self,
+        space: Space,
+        epsilon: Amount,
+        *,
+        expected: Expected | None = None,
+        effect: float | None = None,
+        confidence: float = 0.95,
+        power: float = 0.8,
+    ) -> Forecast:
+        """What each kind of release would tell, before any outcome is read: see `trials.forecast`.
+
+        Args:
+            space: Levels of the outcome.
+            epsilon: The privacy loss of one outcome.
+            expected: What is publicly expected of outcomes.
+            effect: Effect whose power is computed, in the outcome's unit.
+            confidence: Of the intervals.
+            power: Probability with which the detectable effect is told from 0.
+
+        Returns:
+            A forecast; nothing is spent.
+
+        Raises:
+            InputError: Numbers that make no forecast.
+        """
+        from shoal.trials.forecasting import forecast
+
+        options: dict[str, Any] = {"expected": expected, "effect": effect}
+        return forecast(
+            self.design.sizes, space, epsilon, confidence=confidence, power=power, **options
+        )
+
+    def table(
+        self,
+        space: Space,
+        epsilon: Amount,
+        *,
+        delta: Amount = 0,
+        mechanism: str | ClusterPrior = "best",
+        levels: int | str = "auto",
+        expected: Expected | None = None,
+    ) -> Plan:
+        """Plans a table of units: a private response for each, from which anything can be computed.
+
+        `best` is the table of least variance among all unbiased ones of this loss; `uniform` keeps
+        an outcome or draws one of the levels; `trials.ClusterPrior` draws from a noisy histogram of
+        cluster and arm (paper 003, Algorithm 2).
+
+        Source: docs/theory/trials.md; docs/theory/best-table.md.
+
+        Args:
+            space: Levels of the outcome.
+            epsilon: The privacy loss of one outcome; of `best` 0.01 to 8.
+            delta: The delta of (epsilon, delta)-DP; of `best` 0.
+            mechanism: `best`, `uniform` or a `trials.ClusterPrior`.
+            levels: Levels in use: `auto`, `all` or a number.
+            expected: What is publicly expected of outcomes, which decides what is least.
+
+        Returns:
+            The plan; nothing is spent.
+
+        Raises:
+            InputError: Numbers outside their ranges.
+
+        Guarantees: G-LOSS, G-UNBIASED, G-BOUND.
+
+        Example:
+            >>> from shoal import trials
+            >>> study = trials.Experiment([0, 1] * 500)
+            >>> plan = study.table(trials.Space.binary(), epsilon=1)
+            >>> plan.epsilon <= 1, plan.mechanism
+            (True, 'best_table')
+        """
+        from shoal.trials.unit_table import plan_table
+
+        return plan_table(self.design, space, epsilon, delta, mechanism, levels, expected)
+
+    def histogram(self, space: Space, epsilon: Amount) -> Plan:
+        """Plans noisy counts of every level in every cluster and arm.
+
+        A changed outcome moves two counts by one each: noise on shares has the scale 2/(n epsilon),
+        twice what is printed (paper 003, Proposition A.3; erratum 15).
+
+        Source: docs/theory/trials.md#aggregates.
+
+        Args:
+            space: Levels of the outcome.
+            epsilon: The privacy loss of one outcome.
+
+        Returns:
+            The plan; nothing is spent.
+
+        Raises:
+            InputError: Numbers outside their ranges.
+
+        Guarantees: G-LOSS.
+
+        Example:
+            >>> from shoal import trials
+            >>> trials.Experiment([0, 1] * 500).histogram(trials.Space.binary(), epsilon=1).epsilon
+            1.0
+        """
+        from shoal.trials.histogram import plan_histogram
+
+        return plan_histogram(self.design, space, epsilon)
+
+    def ask(self) -> Questions:
+        """Begins a list of questions: effects, means of arms, regressions.
+
+        Source: docs/theory/questions.md.
+
+        Returns:
+            An empty list; its methods return longer ones.
+
+        Raises:
+            InputError: An arm of one unit, which tells nothing of how outcomes differ.
+
+        Example:
+            >>> from shoal import trials
+            >>> asked = trials.Experiment([0, 1] * 500).ask().effect()
+            >>> asked.plan(trials.Space.binary(), epsilon=1).names
+            ('effect',)
+        """
+        from shoal.trials.questions.ask import Questions
+
+        return Questions.of(self.design, one_by_one=self.one_by_one)
+
+
+def _rows(given: Mapping[str, Any]) -> int:
+    """How many rows all columns have."""
+    lengths = {}
+    for name, column in given.items():
+        if column is not None:
+            try:
+                lengths[len(column)] = name
+            except TypeError:
+                raise DataError(f"no column as {name}", "give a column of the units") from None
+    if len(lengths) != 1 or 0 in lengths:
+        raise DataError(
+            f"columns of {' and '.join(map(str, sorted(lengths)))} rows",
+            "the same number of rows in each, at least one",
+            "give columns of the same length",
+        )
+    return next(iter(lengths))
+
+
+def _kept(keep: Any, rows: int) -> Ints:
+    found = np.asarray(keep)
+    if found.dtype != np.bool_ or found.shape != (rows,):
+        raise DataError("rows to keep that are no booleans", "give one true or false for each row")
+    return np.flatnonzero(found)
+
+
+def _clustering(epsilon: Amount) -> Fraction:
+    found = Budget.of(epsilon).epsilon
+    if found > _MOST_CLUSTERING:
+        raise InputError("a clustering_epsilon above 1e6", "give what the clusters cost")
+    return found
+
+
+def _names(unit: Any, rows: Ints) -> tuple[pa.Array[Any], Ints]:
+    """Names of units, each different, and the place of each when sorted."""
+    names = keys.as_array(unit, "unit").take(rows)
+    distinct, place = keys.ranked(names, "unit")
+    if len(distinct) != len(names):
+        raise DataError(
+            "a unit that is named twice",
+            "one row and one name for each unit",
+            "give each unit one outcome, or leave the names out",
+        )
+    return names, place
+
+
+def _control_first(found: pa.Array[Any], arm: Ints, control: Any) -> tuple[pa.Array[Any], Ints]:
+    if not _FEWEST <= len(found) <= _MOST_ARMS:
+        raise DataError(
+            f"{len(found)} arms", f"{_FEWEST} to {_MOST_ARMS}", "name the column of the treatment"
+        )
+    values = found.to_pylist()
+    if control is None:
+        return found, arm
+    if isinstance(control, list | dict | set) or control not in values:
+        raise InputError(
+            f"a control arm {checks.shown(control)}",
+            f"one of {', '.join(str(value) for value in values[:10])}",
+            "name an arm of the treatment column",
+        )
+    at = values.index(control)
+    order = np.r_[at, np.delete(np.arange(len(values)), at)]
+    return found.take(order), np.argsort(order)[arm]
+
+
+def _whole(
+    home: Ints, arm: Ints, shape: tuple[int, int], single_arm: str
+) -> tuple[NDArray[np.bool_], int]:
+    """Which clusters have units of every arm, and how many do not."""
+    sizes = np.bincount(home * shape[1] + arm, minlength=shape[0] * shape[1]).reshape(shape)
+    whole = np.asarray((sizes > 0).all(axis=1))
+    lacking = int((~whole).sum())
+    if len(sizes) > 1 and ((sizes > 0).sum(axis=1) == 1).all():
+        raise DataError(
+            f"{len(sizes)} clusters, each of which has one arm",
+            "units of every arm in a cluster, within which units or groups were assigned",
+            _WHOLE_CLUSTERS,
+        )
+    if not whole.any() or (lacking and single_arm == "refuse"):
+        raise DataError(
+            f"{lacking} of {len(whole)} clusters where an arm has nobody",
+            "units of every arm in every cluster",
+            'if units were assigned one by one, give single_arm="drop" (--single-arm drop) to '
+            f"leave such clusters out, or merge them; {_WHOLE_CLUSTERS}",
+        )
+    return whole, lacking
+
+
+def _name(name: object) -> str:
+    if not isinstance(name, str) or not keys.is_name(name) or len(name) > _LONGEST:
+        raise InputError(
+            f"a covariate named {checks.shown(name)}",
+            f"give a printable name of up to {_LONGEST} characters",
+        )
+    if name in _RESERVED or any(each in name for each in _BETWEEN):
+        raise InputError(
+            f"a covariate named {checks.shown(name)}",
+            f"another name than {', '.join(_RESERVED)}, without ' + ' and ':'",
+            "rename it",
+        )
+    return name
+
+
+def _covariate(name: str, values: Any, rows: Ints) -> Covariate:
+    """A column of numbers, booleans or texts, one for each row that counts."""
+    numbers = _numbers(values)
+    if numbers is None:
+        texts = keys.as_array(values, name)
+        if not pa.types.is_string(texts.type):
+            raise DataError(
+                f"a covariate {name!r} of type {texts.type}",
+                "numbers, booleans or texts",
+                "convert it, for example dates to days",
+            )
+        distinct, codes = keys.ranked(texts.take(rows), name)
+        found = Covariate(name, tuple(distinct.to_pylist()), codes)
+    else:
+        numbers = numbers[rows]
+        if not (np.isfinite(numbers) & (np.abs(numbers) <= _LARGEST)).all():
+            raise DataError(
+                f"a covariate {name!r} with missing, infinite or huge numbers",
+                f"a number of up to {_LARGEST:g} for each unit",
+                "covariates are public: fill what is missing with a public value",
+            )
+        if 0 < np.abs(numbers).max(initial=0.0) < _SMALLEST:
+            raise DataError(
+                f"a covariate {name!r} of numbers below {_SMALLEST:g}", "give it in another unit"
+            )
+        # Zero has one sign: the same column is the same question.
+        levels, place = np.unique(numbers + 0.0, return_inverse=True)
+        found = Covariate(name, tuple(levels.tolist()), place.astype(np.int64))
+    if len(found.values) < _FEWEST:
+        raise InputError(f"a covariate {name!r} that is the same for all units", "leave it out")
+    return found
+
+
+def _numbers(values: Any) -> NDArray[np.float64] | None:
+    """Numbers in floating point, or None for what is something else."""
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        try:
+            return floats(values)
+        except Exception:
+            return None
+    found = private_numbers(values)
+    return found if found is not None and found.ndim == 1 else None

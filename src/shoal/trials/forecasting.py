@@ -1,0 +1,551 @@
+"""A trial before it runs: what each kind of release would tell, from public numbers alone."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shoal import checks, documents, intervals
+from shoal.errors import InputError
+from shoal.files.text_table import TextTable
+from shoal.privacy.budget import Amount, round_up, show
+from shoal.trials.design import Floats, Ints
+from shoal.trials.expected import Expected, check_expected, kinds_of
+from shoal.trials.histogram import effect_noise
+from shoal.trials.plan import charge_of
+from shoal.trials.questions.variances import MEANS_SHARE
+from shoal.trials.space import Space, check_space
+from shoal.trials.unit_table import least_table, uniform_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NAMES = (
+    "no_privacy", "uniform_prior", "best_table", "noisy_histogram", "questions", "laplace_by_hand"
+)  # fmt: skip
+# What a release may be for.
+EFFECT, CLUSTERS, TABLE = "effect", "clusters", "table"
+UNITS, AGGREGATES, EVERYTHING, ANSWERS = "units", "aggregates", "everything", "answers"
+_TOLERANCE = 0.02
+_SHARES = (0.5, 0.5)
+_TINY, _LARGEST = 1e-9, 1e50
+_MOST_ARMS, _MOST_UNITS, _MOST_CLUSTERS = 64, 2**48, 10**6
+_FOR = {
+    EFFECT: "if only effects of arms are wanted",
+    CLUSTERS: "if effects by cluster are wanted (root mean square over clusters)",
+    TABLE: "if later analyses are not known yet (of the effect)",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one kind of release is expected to report.
+
+    Attributes:
+        mechanism: Its name; `no_privacy` without any.
+        releases: `units`, `aggregates`, `answers`, `one number` or `everything`.
+        standard_error: Of the effect, least and most over what may be expected, in the outcome's
+            unit; with several arms the root mean square over their effects.
+        cluster_error: The same of the effect in one cluster, as the root mean square over clusters;
+            not a number where no effects by cluster are released.
+        reason: What its noise is, in one sentence.
+    """
+
+    mechanism: str
+    releases: str
+    standard_error: tuple[float, float]
+    cluster_error: tuple[float, float]
+    reason: str
+
+    def errors(self, purpose: str) -> tuple[float, float]:
+        """Of the mean effect, or of effects by cluster."""
+        return self.cluster_error if purpose == CLUSTERS else self.standard_error
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """What each kind of release of one trial would tell: public, nothing is spent.
+
+    Source: docs/theory/trials.md#choice-of-parameters; docs/theory/inference.md.
+
+    Attributes:
+        sizes: Units of each cell, shape (clusters, arms), control first.
+        space: Levels of the outcome.
+        exact_epsilon: The privacy loss of one outcome.
+        exact_delta: The delta of (epsilon, delta)-DP, which only a uniform prior uses.
+        expected: What is publicly expected of outcomes, or None for a family of expectations.
+        effect: Effect whose power is computed, in the outcome's unit, or None.
+        confidence: Of the intervals.
+        power: Probability with which the detectable effect is told from 0.
+        rows: One for each kind of release, first without privacy.
+
+    Example:
+        >>> from shoal import trials
+        >>> found = trials.forecast(6000, trials.Space.binary(), epsilon=1, clusters=3, effect=0.1)
+        >>> found.recommend("effect").mechanism, 0.9 < found.power_of("uniform_prior") < 1
+        ('questions', True)
+    """
+
+    sizes: Ints = field(repr=False)
+    space: Space
+    exact_epsilon: Fraction
+    exact_delta: Fraction
+    expected: Expected | None
+    effect: float | None
+    confidence: float
+    power: float
+    rows: tuple[Row, ...] = field(repr=False)
+
+    @property
+    def n(self) -> int:
+        """The number of units."""
+        return int(self.sizes.sum())
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy loss of one outcome, rounded upwards."""
+        return round_up(self.exact_epsilon)
+
+    def __getitem__(self, mechanism: str) -> Row:
+        """The row of a mechanism by its name."""
+        known = {each.mechanism: each for each in self.rows}
+        return known[checks.choice(mechanism, tuple(known), "mechanism")]
+
+    @property
+    def purposes(self) -> tuple[str, ...]:
+        """What a release may be for: `effect`, `clusters` where there are several, and `table`."""
+        return (EFFECT, CLUSTERS, TABLE) if len(self.sizes) > 1 else (EFFECT, TABLE)
+
+    def recommend(self, purpose: str) -> Row:
+        """What has the least largest variance for a purpose.
+
+        For a table from which anything can be computed later: a uniform prior, which needs no
+        curator, unless the best table is 2 % better. It is also taken for the effect, or for
+        effects by cluster, where it is within 2 % of the least.
+
+        Args:
+            purpose: One of `purposes`.
+
+        Returns:
+            The row.
+
+        Raises:
+            InputError: No such purpose.
+        """
+        checks.choice(purpose, self.purposes, "purpose")
+        table, best = self["uniform_prior"], dict((each.mechanism, each) for each in self.rows)
+        other = best.get("best_table", table)
+        if other.standard_error[1] ** 2 < (1 - _TOLERANCE) * table.standard_error[1] ** 2:
+            table = other
+        if purpose == TABLE:
+            return table
+        # A number by hand has no interval, and what is not private is no choice.
+        every = [each for each in self.rows if each.releases in (UNITS, AGGREGATES, ANSWERS)]
+        known = [each for each in every if np.isfinite(each.errors(purpose)).all()]
+        least = min(known, key=lambda each: each.errors(purpose)[1])
+        limit = least.errors(purpose)[1] ** 2
+        return table if table.errors(purpose)[1] ** 2 * (1 - _TOLERANCE) <= limit else least
+
+    def detectable(self, mechanism: str) -> float:
+        """The least effect told from 0 with the given power, at the largest standard error.
+
+        Args:
+            mechanism: Its name, as in `table`.
+
+        Returns:
+            In the outcome's unit.
+
+        Raises:
+            InputError: No such mechanism.
+        """
+        error = self[mechanism].standard_error[1]
+        return intervals.detectable(error, self.power, self.confidence)
+
+    def power_of(self, mechanism: str) -> float | None:
+        """The probability that the effect is told from 0, at the largest standard error.
+
+        Args:
+            mechanism: Its name, as in `table`.
+
+        Returns:
+            A probability; None if no effect was given.
+
+        Raises:
+            InputError: No such mechanism.
+        """
+        if self.effect is None:
+            return None
+        return intervals.power(self.effect, self[mechanism].standard_error[1], self.confidence)
+
+    def table(self) -> pa.Table:
+        """The forecast as a table, with the columns of `against`.
+
+        Returns:
+            One row a mechanism: standard errors, least detectable effect and power.
+        """
+        return _table([self])
+
+    def against(
+        self,
+        *,
+        n: Sequence[int] | None = None,
+        epsilon: Sequence[Amount] | None = None,
+        clusters: Sequence[int] | None = None,
+    ) -> pa.Table:
+        """The forecast for other numbers of units, losses and clusters: all combinations.
+
+        With `n` or `clusters` the clusters are of equal size and have the shares of arms of this
+        one; with neither, the sizes are the same.
+
+        Args:
+            n: Units in all.
+            epsilon: Losses of one outcome.
+            clusters: Numbers of clusters.
+
+        Returns:
+            One row for each combination and mechanism: n, clusters, epsilon, mechanism, releases,
+            least_standard_error, standard_error (the largest), detectable, power (null if no effect
+            was given).
+
+        Raises:
+            InputError: Numbers that make no forecast.
+
+        Example:
+            >>> from shoal import trials
+            >>> found = trials.forecast(1000, trials.Space.binary(), epsilon=1)
+            >>> error = found.against(n=[1000, 4000])["standard_error"].to_numpy()
+            >>> len(error), round(float(error[0] / error[6]), 3)
+            (12, 2.0)
+        """
+        fixed, shares = n is None and clusters is None, self.sizes.sum(axis=0) / self.n
+        found = []
+        for units, groups, loss in itertools.product(
+            [self.n] if n is None else checks.items(n, "n"),
+            [len(self.sizes)] if clusters is None else checks.items(clusters, "clusters"),
+            [self.exact_epsilon] if epsilon is None else checks.items(epsilon, "epsilon"),
+        ):
+            sizes = self.sizes if fixed else even(units, groups, shares.tolist())
+            exact = charge_of(loss).epsilon
+            rows = _rows(sizes, self.space, exact, self.exact_delta, self.expected)
+            found.append(replace(self, sizes=sizes, exact_epsilon=exact, rows=rows))
+        return _table(found)
+
+    def to_document(self) -> documents.Document:
+        """The forecast as a JSON object.
+
+        Returns:
+            What was asked for, and each row.
+        """
+        return {
+            "units": self.n,
+            "clusters": len(self.sizes),
+            "arms": self.sizes.shape[1],
+            "space": self.space.to_document(),
+            "epsilon": str(self.exact_epsilon),
+            "delta": str(self.exact_delta),
+            "expected": None if self.expected is None else self.expected.to_document(),
+            "effect": self.effect,
+            "confidence": self.confidence,
+            "power": self.power,
+            "mechanisms": self.table().drop_columns(["n", "clusters", "epsilon"]).to_pylist(),
+            "recommended_for": {each: self.recommend(each).mechanism for each in self.purposes},
+        }
+
+    def __str__(self) -> str:
+        """Head, one row a mechanism, and what is recommended."""
+        return str(self._text())
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks."""
+        return self._text().to_html()
+
+    def _text(self) -> TextTable:
+        clusters, arms = self.sizes.shape
+        groups = "1 cluster" if clusters == 1 else f"{clusters} clusters"
+        head = (
+            f"trial of {self.n} units in {groups}, {arms} arms, epsilon "
+            f"{show(self.exact_epsilon)} for one outcome"
+        )
+        rows = []
+        for each in self.rows:
+            power = self.power_of(each.mechanism)
+            rows.append(
+                [
+                    f"{each.mechanism} ({each.releases})",
+                    _range(each.standard_error),
+                    f"{self.detectable(each.mechanism):.3g}",
+                    "" if power is None else f"{power:.0%}",
+                ]
+            )
+        columns = "mechanism (releases)", "standard error", "detectable", "power"
+        return TextTable(head, columns, rows, self._notes())
+
+    def _notes(self) -> list[str]:
+        known = "what was expected" if self.expected else "any of a family of expectations"
+        moved = "outcomes outside the space are moved to its nearest level"
+        notes = [
+            f"standard errors of the effect under {known}, constant effect; the largest counts",
+            (
+                "individual randomisation (within clusters, if given): if whole groups were "
+                "assigned, errors are larger; say assigned="
+            ),
+            (
+                f"detectable: told from 0 by a {100 * self.confidence:.4g}% interval with "
+                f"probability {self.power:.4g}"
+            ),
+            "texts that are no label count as the first level" if self.space.labels else moved,
+        ]
+        for purpose in self.purposes:
+            best, plain = self.recommend(purpose), self.rows[0].errors(purpose)[1]
+            ratio = best.errors(purpose)[1] / plain
+            error = _range(best.errors(purpose))
+            notes.append(
+                f"recommended {_FOR[purpose]}: {best.mechanism}, standard error {error} "
+                f"({ratio:.2f} times non-private)"
+            )
+        if self.recommend(EFFECT).releases == ANSWERS:
+            notes.append("questions: `shoal trial ask --effect`, in Python study.ask().effect()")
+        return [*notes, self.recommend(TABLE).reason]
+
+
+@np.errstate(all="ignore")
+def forecast(
+    sizes: ArrayLike | int,
+    space: Space,
+    epsilon: Amount,
+    *,
+    delta: Amount = 0,
+    clusters: int | None = None,
+    shares: Sequence[float] | None = None,
+    expected: Expected | None = None,
+    effect: float | None = None,
+    confidence: float = 0.95,
+    power: float = 0.8,
+) -> Forecast:
+    """Expected standard errors, powers and least detectable effects of all kinds of releases.
+
+    Variances over assignment and mechanism are exact for the expected outcomes. Nothing private
+    goes in.
+
+    Source: docs/theory/trials.md; errata 12, 14, 15.
+
+    Args:
+        sizes: Units of each cell, shape (clusters, arms), control first; or units in all.
+        space: Levels of the outcome.
+        epsilon: The privacy loss of one outcome.
+        delta: The delta of (epsilon, delta)-DP, which only a uniform prior uses.
+        clusters: How many of equal size, if `sizes` is one number; 1 unless given.
+        shares: Of the arms, control first, if `sizes` is one number; halves unless given.
+        expected: What is publicly expected of outcomes; None for a family of expectations, of which
+            the largest standard error counts.
+        effect: Effect whose power is computed, in the outcome's unit.
+        confidence: Of two-sided normal intervals, above 0 and below 1.
+        power: Probability of telling the least detectable effect from 0.
+
+    Returns:
+        A row for every kind of release; nothing is spent.
+
+    Raises:
+        InputError: Numbers that make no forecast.
+
+    Example:
+        >>> from shoal import trials
+        >>> found = trials.forecast(6000, trials.Space.binary(), epsilon=1, clusters=3)
+        >>> round(found.detectable("uniform_prior"), 3)
+        0.078
+    """
+    check_space(space)
+    check_expected(expected)
+    confidence, power = checks.check_confidence(confidence), intervals.check_power(power)
+    effect = checks.optional(effect, checks.number, "effect", least=-_LARGEST, most=_LARGEST)
+    if isinstance(sizes, Integral | bool):
+        parts = _SHARES if shares is None else shares
+        table = even(sizes, 1 if clusters is None else clusters, parts)
+    elif clusters is not None or shares is not None:
+        raise InputError(
+            "clusters or shares beside sizes of cells",
+            "give either a table of sizes, or units, clusters and shares",
+        )
+    else:
+        table = _checked(sizes)
+    charge = charge_of(epsilon, delta)
+    rows = _rows(table, space, charge.epsilon, charge.delta, expected)
+    options = expected, effect, confidence, power, rows
+    made = Forecast(table, space, charge.epsilon, charge.delta, *options)
+    # Unusable confidences, powers and effects are found here.
+    made.detectable(NAMES[0])
+    made.power_of(NAMES[0])
+    return made
+
+
+def sampling_error(sizes: Ints, space: Space, expected: Expected | None) -> float:
+    """The largest standard error of the effect that may be expected without privacy."""
+    plain = kinds_of(expected, space).outcome_variance(space)
+    return math.sqrt(float(_weights(sizes).sum() * plain.max()))
+
+
+def _weights(sizes: Ints) -> Floats:
+    """What the variance of one unit counts in that of the mean effect, shape (clusters, arms).
+
+    (n_c/n)^2/n_{c,a}, divided by the number of effects for arms other than the control, which is
+    part of all of them.
+    """
+    clusters = sizes.sum(axis=1, keepdims=True)
+    part = np.ones(sizes.shape[1])
+    part[1:] /= sizes.shape[1] - 1
+    return np.asarray((clusters / clusters.sum()) ** 2 / sizes * part)
+
+
+def _rows(
+    sizes: Ints, space: Space, epsilon: Fraction, delta: Fraction, expected: Expected | None
+) -> tuple[Row, ...]:
+    kinds = kinds_of(expected, space)
+    plain, own = kinds.outcome_variance(space), _weights(sizes)
+    part = np.ones(sizes.shape[1])
+    part[1:] /= sizes.shape[1] - 1
+    cluster = part / sizes / len(sizes)
+
+    def row(name: str, releases: str, reason: str, added: Any, noise: Any = (0.0, 0.0)) -> Row:
+        """With what is added to the variance of a unit, and of the effects themselves."""
+        whole = own.sum() * (plain + added) + noise[0]
+        each = cluster.sum() * (plain + added) + noise[1]
+        return Row(name, releases, _ends(whole), _ends(each), reason)
+
+    found = [row(NAMES[0], EVERYTHING, "no privacy", 0.0)]
+    kept, table = uniform_table(space, epsilon, delta, "auto", expected)
+    reason = f"a uniform prior on {len(kept)} of {space.size} levels"
+    added = kinds.added_variance(space, kept, table.variances)
+    found.append(row(NAMES[1], UNITS, reason, added))
+    try:
+        kept, table, proof, _ = least_table(space, epsilon, "auto", expected)
+        centred = (space.array[list(kept)] - space.levels[0]) / space.width - 1 / 2
+        reason = (
+            f"a table of {len(table.values)} responses on {len(kept)} of {space.size} levels: no "
+            f"unbiased one has less than {proof.bound(centred) * space.width**2:.4g}"
+        )
+        added = kinds.added_variance(space, kept, table.variances)
+        found.append(row(NAMES[2], UNITS, reason, added))
+        noise = effect_noise(sizes, space, epsilon)
+        both = float((own * sizes * noise).sum()), float((cluster * sizes * noise).sum())
+        reason = f"noise of {math.sqrt(both[0]):.3g} in the effect, whatever the outcomes are"
+        found.append(row(NAMES[3], AGGREGATES, reason, 0.0, both))
+    except InputError:
+        # An epsilon or levels outside of what tables or counts are made for.
+        pass
+    asked, by_hand = noise_of_effects(sizes, space.width, float(epsilon))
+    for name, releases, noises in (
+        (NAMES[4], ANSWERS, asked), (NAMES[5], "one number", (by_hand, math.nan))
+    ):  # fmt: skip
+        reason = f"noise of {noises[0]:.3g} in the effect"
+        found.append(row(name, releases, reason, 0.0, (noises[0] ** 2, noises[1] ** 2)))
+    return tuple(found)
+
+
+def noise_of_effects(
+    sizes: Ints, width: float, epsilon: float
+) -> tuple[tuple[float, float], float]:
+    """Standard deviations of the noise of effects as questions, and of the effect by hand.
+
+    Of the stratified effects and of those by cluster, root mean square over arms and clusters: what
+    has less noise, every effect as a number (one for two arms, or for each cluster) or the means of
+    arms, with a tenth of the loss for means of groups unless these are released. By hand every
+    effect has an even part of epsilon, or every arm's mean has its noise.
+
+    Example:
+        >>> (effect, _), by_hand = noise_of_effects(np.array([[50, 50]]), 1.0, 1.0)
+        >>> round(effect, 4), round(by_hand, 4)
+        (0.0314, 0.0283)
+    """
+    effects = sizes.shape[1] - 1
+    weight = sizes.sum(axis=1, keepdims=True) / sizes.sum() / sizes
+    most = np.maximum(weight[:, 1:], weight[:, :1]).max(axis=0)
+    even = effects**2 * float((most**2).mean())
+    means = float((weight[:, 1:].max(axis=0) ** 2 + weight[:, 0].max() ** 2).mean())
+    rest = (1 - MEANS_SHARE) ** 2
+    # By cluster an effect needs the larger of two weights, and means both.
+    pairs = 1 / np.minimum(sizes[:, 1:], sizes[:, :1]) ** 2
+    both = 1 / sizes[:, 1:] ** 2 + 1 / sizes[:, :1] ** 2
+    own = min(effects**2 * float(pairs.mean()) / rest, float(both.mean()))
+    noise = [math.sqrt(2 * each) * width / epsilon for each in (min(even / rest, means), own)]
+    return (noise[0], noise[1]), math.sqrt(2 * min(even, means)) * width / epsilon
+
+
+def _ends(variance: Floats) -> tuple[float, float]:
+    return float(np.sqrt(variance.min())), float(np.sqrt(variance.max()))
+
+
+def _range(errors: tuple[float, float]) -> str:
+    low, high = (f"{each:.3g}" for each in errors)
+    return low if low == high else f"{low} to {high}"
+
+
+def _checked(sizes: object) -> Ints:
+    """Units of each cell as whole numbers, clusters x arms."""
+    found = checks.array(sizes)
+    if (
+        found is None
+        or found.ndim != 2
+        or found.shape[1] < 2
+        or not len(found)
+        or found.dtype.kind not in "iu"
+        or int(found.min()) < 1
+        or float(found.astype(float).sum()) > _MOST_UNITS
+    ):
+        raise InputError(
+            "sizes of another kind",
+            "whole numbers above 0, clusters x arms, control first, at least two arms",
+            "give for example [[500, 500], [80, 120]]",
+        )
+    return found.astype(np.int64)
+
+
+def even(n: Any, clusters: Any, shares: Sequence[float]) -> Ints:
+    """Sizes of cells: clusters alike up to one unit, arms in these shares up to one unit.
+
+    Example:
+        >>> even(11, 2, [0.5, 0.5]).tolist()
+        [[3, 3], [2, 3]]
+    """
+    given = checks.items(shares, "shares", least=2, most=_MOST_ARMS)
+    part = np.array([checks.number(each, "a share", least=_TINY, most=1 / _TINY) for each in given])
+    n = checks.whole(n, "units", least=1, most=_MOST_UNITS, example=6000)
+    clusters = checks.whole(clusters, "clusters", least=1, most=_MOST_CLUSTERS, example=3)
+    if n >= clusters:
+        units = n // clusters + (np.arange(clusters) < n % clusters)
+        ends = np.rint(units[:, None] * (np.cumsum(part) / part.sum())).astype(np.int64)
+        sizes = np.diff(ends, axis=1, prepend=0)
+        if sizes.min() > 0:
+            return np.asarray(sizes)
+    raise InputError(
+        f"{n!r} units in {clusters!r} clusters and {part.size} arms",
+        "whole numbers, two arms or more, at least one unit in every cell",
+        "give for example forecast(6000, space, clusters=3, epsilon=1)",
+    )
+
+
+def _table(forecasts: Sequence[Forecast]) -> pa.Table:
+    import pyarrow as pa
+
+    rows = [(each, row) for each in forecasts for row in each.rows]
+    powers = [each.power_of(row.mechanism) for each, row in rows]
+    return pa.table(
+        {
+            "n": pa.array([each.n for each, _ in rows], pa.int64()),
+            "clusters": pa.array([len(each.sizes) for each, _ in rows], pa.int64()),
+            "epsilon": pa.array([each.epsilon for each, _ in rows], pa.float64()),
+            "mechanism": pa.array([row.mechanism for _, row in rows], pa.string()),
+            "releases": pa.array([row.releases for _, row in rows], pa.string()),
+            "least_standard_error": pa.array([row.standard_error[0] for _, row in rows]),
+            "standard_error": pa.array([row.standard_error[1] for _, row in rows]),
+            "detectable": pa.array([each.detectable(row.mechanism) for each, row in rows]),
+            "power": pa.array(powers, pa.float64()),
+        }
+    )

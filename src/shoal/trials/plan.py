@@ -1,0 +1,383 @@
+"""Plans of trials: what was asked, the public design, what was chosen; saved, loaded, carried out.
+
+A plan is these three; its loss, predictions and text follow from them.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
+
+import numpy as np
+from pydantic import BeforeValidator, Field, PlainSerializer, ValidationError
+
+from shoal import documents, files
+from shoal.documents.model import Model
+from shoal.errors import DocumentError, InputError, ShoalError
+from shoal.files.text_table import TextTable
+from shoal.privacy.budget import Amount, Budget, round_up, show
+from shoal.privacy.ledger import Ledger
+from shoal.privacy.noise import Noise, Simulated
+from shoal.privacy.unit import printed_text, unit_of_values
+from shoal.release.draw import release as deliver
+from shoal.release.envelope import MANIFEST, Envelope, Exact, Text
+from shoal.release.question import Question
+from shoal.trials.design import Design, DesignField, Floats
+from shoal.trials.space import Space
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from shoal.trials.experiment import Experiment
+    from shoal.trials.release import Release
+
+SCHEMA = "shoal.trial-plan/2"
+# Beyond these nothing is protected or nothing can be told, and floating-point numbers end.
+LEAST_EPSILON, MOST_EPSILON = Fraction(1, 10**9), Fraction(10**6)
+_LEAST_DELTA = Fraction(1, 10**100)
+_PRIVACY = {
+    False: "pure label differential privacy", True: "approximate label differential privacy"
+}  # fmt: skip
+_NEIGHBOURS = "one unit's outcome changes; its cluster, treatment and covariates are public"
+_HOMES = {
+    "table": ("shoal.trials.unit_table", "TablePlan"),
+    "cluster_prior": ("shoal.trials.unit_table", "PriorPlan"),
+    "histogram": ("shoal.trials.histogram", "HistogramPlan"),
+    "questions": ("shoal.trials.questions.plan", "QuestionsPlan"),
+}
+KINDS = tuple(_HOMES)
+Kind = TypeVar("Kind", bound="type[Plan]")
+
+
+def charge_of(epsilon: Amount, delta: Amount = 0) -> Budget:
+    """The exact epsilon and delta that a plan is asked for.
+
+    Example:
+        >>> charge_of("0.5").epsilon
+        Fraction(1, 2)
+    """
+    found = Budget.total(epsilon, delta)
+    if not LEAST_EPSILON <= found.epsilon <= MOST_EPSILON:
+        raise InputError(
+            f"epsilon is {show(found.epsilon)}", "give a number from 1e-9 to 1e6, such as epsilon=1"
+        )
+    if 0 < found.delta < _LEAST_DELTA:
+        raise InputError("a delta below 1e-100", "give 0 or for example 1e-9")
+    return found
+
+
+class Request(Model):
+    """What is asked of an experiment of public columns."""
+
+    space: Annotated[
+        Any, BeforeValidator(Space.from_document), PlainSerializer(lambda each: each.to_document())
+    ]
+    epsilon: Exact
+    delta: Exact = "0"
+
+    @property
+    def charge(self) -> Budget:
+        """Epsilon and delta, exactly."""
+        return charge_of(self.epsilon, self.delta)
+
+
+class Claims(Model):
+    """What a plan costs, for readers; of a table its variance, and what none is below."""
+
+    epsilon: Exact
+    delta: Exact
+    variance: float | None = None
+    bound: float | None = None
+
+
+class PlanDocument(Model):
+    """A plan of a trial."""
+
+    schema_: Literal["shoal.trial-plan/2"] = Field(default="shoal.trial-plan/2", alias="schema")
+    kind: Literal["table", "cluster_prior", "histogram", "questions"]
+    version: Text
+    request: dict[str, Any]
+    design: DesignField
+    chosen: dict[str, Any]
+    claims: Claims
+
+
+class Records(Model):
+    """What the private column is called, and how many clusters were left out of the experiment."""
+
+    outcome: Text
+    clusters_left_out: int
+
+
+class Results(Model):
+    """The whole numbers that were drawn, and what follows from them."""
+
+    drawn: dict[str, Any]
+    estimates: tuple[Any, ...]
+
+
+class Manifest(Envelope):
+    """Everything public about a release of a trial."""
+
+    kind: Literal["table", "cluster_prior", "histogram", "questions"]
+    records: Records
+    plan: PlanDocument
+    results: Results
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A plan of a trial that can be carried out. Make one with a method of `trials.Experiment`.
+
+    Attributes:
+        request: What was asked.
+        design: The public columns: kinds of units, clusters, arms.
+        chosen: The whole numbers that planning found.
+
+    Guarantees: G-LOSS.
+
+    Example:
+        >>> from shoal import trials
+        >>> plan = trials.Experiment([0, 1] * 500).table(trials.Space.binary(), epsilon=1)
+        >>> plan.epsilon <= 1, plan.delta
+        (True, 0.0)
+    """
+
+    request: Any
+    design: Design
+    chosen: Any
+
+    kind: ClassVar[Any]
+    request_model: ClassVar[type[Request]]
+    chosen_model: ClassVar[type[Model]]
+    drawn_model: ClassVar[type[Model]]
+
+    @property
+    @abstractmethod
+    def exact_epsilon(self) -> Fraction:
+        """The exact loss of one outcome, without what the clusters cost."""
+
+    @property
+    @abstractmethod
+    def mechanism(self) -> str:
+        """What the release is made by."""
+
+    @abstractmethod
+    def draw(self, outcomes: Floats, noise: Noise) -> Any:
+        """What leaves the mechanism, from outcomes in the design's order. Private goes in."""
+
+    @abstractmethod
+    def read(self, drawn: Any, confidence: float, **options: Any) -> Any:
+        """Estimates that follow from what was drawn."""
+
+    @abstractmethod
+    def table(self, drawn: Any) -> pa.Table:
+        """What was drawn as a table."""
+
+    @abstractmethod
+    def text(self) -> TextTable:
+        """The plan in words and columns."""
+
+    def check_drawn(self, drawn: Any) -> None:
+        """Refuse drawn numbers that are not as many as the plan draws, by a ValueError."""
+
+    @cached_property
+    def loss(self) -> Budget:
+        """The privacy loss of one outcome, as stated: that of the clusters included."""
+        asked = self.request.charge
+        exact = Budget(self.exact_epsilon, asked.delta)
+        return Budget.stated(exact, asked.epsilon, asked.delta) + Budget(self.design.clustering)
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy loss of one outcome, rounded upwards."""
+        return round_up(self.loss.epsilon)
+
+    @property
+    def delta(self) -> float:
+        """The delta of (epsilon, delta)-differential privacy, rounded upwards."""
+        return round_up(self.loss.delta)
+
+    @property
+    def space(self) -> Space:
+        """Levels of the outcome."""
+        found: Space = self.request.space
+        return found
+
+    def __str__(self) -> str:
+        """The plan in words and columns."""
+        return str(self.text())
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks."""
+        return self.text().to_html()
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<plan of {self.mechanism}, {self.design.n} units, epsilon {show(self.epsilon)}>"
+
+    @np.errstate(all="ignore")
+    def release(
+        self,
+        outcomes: Any,
+        study: Experiment,
+        *,
+        ledger: str | os.PathLike[str] | Ledger | None = None,
+        name: str = "",
+        outcome_name: str = "",
+        privacy_unit: str = "",
+        noise: Simulated | None = None,
+    ) -> Release:
+        """Reads the outcomes once, draws, records result and charge, delivers.
+
+        The same plan, outcome and name again deliver the recorded bytes, say so, and cost nothing.
+
+        Args:
+            outcomes: One outcome for each row of the experiment, shape (rows,). Private.
+            study: The experiment that was planned for, in the rows of the outcomes: a plan keeps no
+                order of rows.
+            ledger: The data set's ledger, or its path.
+            name: What the release is of, such as a period: another name draws, and costs, again.
+            outcome_name: What the outcome is called, needed with a ledger: two outcomes of the same
+                units are two questions.
+            privacy_unit: What a unit is, in a word such as "person"; needed with a ledger where
+                units have names. Without both each row is protected by itself.
+            noise: `shoal.Simulated(seed)` for studies: marked and not private.
+
+        Returns:
+            Estimates, the table to work with, and the manifest.
+
+        Raises:
+            InputError: An argument that is not usable, or the outcome in a public role.
+            DataError: Public columns other than the plan's, or outcomes that are not usable; the
+                message says nothing about them.
+            BudgetError: The charge does not fit the ledger.
+            LedgerError: The ledger cannot be read or written.
+
+        Guarantees: G-LOSS, G-LEDGER, G-ROWS, G-REFUSE.
+        """
+        from shoal.trials.release import Release, TrialDraw
+
+        unit = unit_of_values(
+            privacy_unit,
+            several=self.design.units is not None,
+            recorded=ledger is not None,
+            unnamed="" if outcome_name else "outcome_name",
+        )
+        records = {
+            "outcome": printed_text(outcome_name),
+            "clusters_left_out": study.left_out,
+        }
+        way = TrialDraw(self, study, outcomes)
+        question = question_of(self, records, unit, name)
+        done = deliver(question, way, ledger=ledger, noise=noise)
+        book = ledger.path if isinstance(ledger, Ledger) else ledger
+        inputs = {} if book is None else {"ledger": os.path.abspath(book)}
+        return Release.delivered(done, self, inputs=inputs)
+
+    def to_document(self) -> documents.Document:
+        """The plan as a JSON object.
+
+        Returns:
+            A document of the schema `shoal.trial-plan/2`.
+        """
+        return PlanDocument(
+            kind=self.kind,
+            version=version("shoal"),
+            request=self.request.to_document(),
+            design=self.design,
+            chosen=self.chosen.to_document(),
+            claims=self.claims(),
+        ).to_document()
+
+    def claims(self, **more: float | None) -> Claims:
+        """What the plan claims, for readers."""
+        return Claims(epsilon=str(self.loss.epsilon), delta=str(self.loss.delta), **more)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Writes the plan as JSON.
+
+        Args:
+            path: Where to.
+            overwrite: Replace a file that is there.
+
+        Raises:
+            DocumentError: There is a file already, or the place cannot be written.
+
+        Guarantees: G-REFUSE.
+        """
+        files.write_bytes(path, documents.canonical_bytes(self.to_document()), overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Plan:
+        """Reads a plan; its loss is computed anew from what was chosen.
+
+        Args:
+            path: Where it is.
+
+        Returns:
+            The plan.
+
+        Raises:
+            DocumentError: Missing, damaged, of another schema, or one that loses more than it
+                states.
+
+        Guarantees: G-REPLAY.
+        """
+        data = documents.read_bytes(path, "plan")
+        return plan_of(PlanDocument.from_bytes(data, "plan").to_document())
+
+
+def plan_of(document: documents.Document) -> Plan:
+    """The plan that a document stands for; its loss must be the one that it claims."""
+    with np.errstate(all="ignore"):
+        try:
+            found = PlanDocument.model_validate_json(documents.canonical_bytes(document))
+            module, name = _HOMES[found.kind]
+            home: type[Plan] = getattr(import_module(module), name)
+            made = home(
+                read_model(home.request_model, found.request),
+                found.design,
+                read_model(home.chosen_model, found.chosen),
+            )
+            claimed = str(made.loss.epsilon), str(made.loss.delta)
+            if claimed == (found.claims.epsilon, found.claims.delta) and _within(made):
+                return made
+        except (ShoalError, ValidationError, ValueError, LookupError, ArithmeticError, TypeError):
+            pass
+    raise DocumentError(
+        "the plan is damaged, was changed by hand, or is of another version of shoal", "plan anew"
+    )
+
+
+def _within(plan: Plan) -> bool:
+    asked: Budget = plan.request.charge
+    return plan.exact_epsilon <= asked.epsilon
+
+
+def read_model(model: type[Model], document: documents.Document) -> Any:
+    """A part of a document as its model."""
+    return model.model_validate_json(documents.canonical_bytes(document))
+
+
+def question_of(plan: Plan, records: documents.Document, unit: str, name: str = "") -> Question:
+    """What a release of a plan is asked for: request, public columns and the outcome's name."""
+    return Question(
+        kind=plan.kind,
+        plan=plan.to_document(),
+        asked={"request": plan.request.to_document(), "design": plan.design.fingerprint},
+        records=records,
+        unit=unit,
+        loss=plan.loss,
+        privacy=_PRIVACY[plan.loss.delta > 0],
+        neighbours=_NEIGHBOURS,
+        name=name,
+        schema=MANIFEST,
+        read=lambda data: Manifest.from_bytes(data, "manifest"),
+    )

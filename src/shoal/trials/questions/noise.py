@@ -1,0 +1,238 @@
+"""Laplace noise of many questions: which sums of them are released, and a bound on the least.
+
+What is released is z = T W y + Laplace(1/eps) in each coordinate, with |T v_i|_1 <= 1 for the
+sensitivity vectors v_i of all kinds of units, the columns of V, shape (questions, kinds); answers
+are their least squares estimates. No Laplace noise has less total variance than the least Gaussian
+noise of these vectors. Source: docs/theory/questions.md#noise-for-many-questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal import checks
+from shoal.errors import InputError
+from shoal.trials.design import Floats, Ints
+
+_MOST_STEPS = 20_000
+_GAUSSIAN_GAP, _DIAGONAL_GAP = 5e-5, 1e-4
+# Shorter directions, as a part of the longest, are left out of a bound.
+_SHORT, _ROUNDED = 1e-7, 2.0**-50
+# Of vectors with questions of one size: what is shorter than the first is rounding error, and what
+# is shorter than the second cannot be told from it well enough to be answered.
+_DEPENDENT, _UNCLEAR = 2.0**-46, 2.0**-30
+_OUTWARD = 1 + 2.0**-40
+# The maximum over units is approached by these norms, each from where the one before ended.
+_NORMS, _SEARCH_STEPS = (20, 80, 400), 150
+# Kinds that lose less than this part of the most do not matter to a norm; each norm looks anew.
+_NEAR = 0.5
+# Public: whoever plans anew finds the same strategy.
+_SEED, _ROTATIONS = 20_230_130, 3
+# About so many kinds decide the noise; others may be beyond them by this much.
+_MOST_KINDS, _BEYOND, _ROUNDS, _MORE = 4000, 1.001, 4, 500
+# Of the largest weight: parts that differ by less are the same.
+_DIGITS = 12
+
+
+class Gaussian(NamedTuple):
+    """The least Gaussian noise: the root of its covariance, and what no trace is below."""
+
+    root: Floats
+    lower_bound: float
+
+
+def released_sums(vectors: Floats, names: Sequence[str]) -> Floats:
+    """The sums of questions that are released, shape (numbers, questions).
+
+    Found for the extreme kinds; kinds that are beyond them in these sums are added, and it is found
+    again. The loss of all units is computed from whole numbers afterwards.
+    """
+    chosen = extremes(vectors)
+    found = _searched_sums(vectors[:, chosen], names)
+    for _ in range(_ROUNDS if len(chosen) < vectors.shape[1] else 0):
+        sizes = np.abs(found @ vectors).sum(axis=0)
+        if float(sizes.max()) <= _BEYOND * float(sizes[chosen].max()):
+            break
+        chosen = np.union1d(chosen, np.argsort(-sizes, kind="stable")[:_MORE])
+        found = _searched_sums(vectors[:, chosen], names)
+    return found
+
+
+def extremes(vectors: Floats) -> Ints:
+    """Kinds of different vectors: those that are far out together, and in each question.
+
+    Noise that is enough for them is nearly enough for all; a lower bound for them is one for all.
+    """
+    if vectors.shape[1] <= _MOST_KINDS:
+        return np.arange(vectors.shape[1])
+    first = np.sort(np.unique(vectors, axis=1, return_index=True)[1])
+    if len(first) <= _MOST_KINDS:
+        return first
+    own = vectors[:, first]
+    values, basis = np.linalg.eigh(own @ own.T / own.shape[1])
+    root = basis / np.sqrt(np.maximum(values, values[-1] * 1e-12))
+    together = ((root.T @ own) ** 2).sum(axis=0)
+    part = _MOST_KINDS // 2
+    chosen = [np.argsort(-together, kind="stable")[:part]]
+    alone = -(-part // len(own))
+    chosen += [np.argsort(-np.abs(row), kind="stable")[:alone] for row in own]
+    return np.asarray(first[np.unique(np.concatenate(chosen))])
+
+
+def disjoint_parts(rows: Floats) -> Floats | None:
+    """Positive and negative parts of questions, each once, if no unit is in two of them.
+
+    A unit that is in one part alone moves one number: noise for all parts costs no more than noise
+    for one. Effects of many arms against one control are differences of such parts.
+
+    Example:
+        >>> disjoint_parts(np.array([[2.0, -1.0, 0.0], [0.0, -3.0, 1.0]])).tolist()
+        [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
+        >>> disjoint_parts(np.array([[1.0, 1.0], [0.0, 1.0]])) is None
+        True
+    """
+    both = np.concatenate([np.maximum(rows, 0), np.maximum(-rows, 0)])
+    most = both.max(axis=1)
+    both, most = both[most > 0], most[most > 0]
+    parts = np.unique(np.round(both / most[:, None], _DIGITS), axis=0)
+    return None if int((parts > 0).sum(axis=0).max()) > 1 else np.asarray(parts)
+
+
+def _searched_sums(vectors: Floats, names: Sequence[str]) -> Floats:
+    """Sums of questions whose Laplace noise has a small total variance tr(R R'), R = T^+.
+
+    L-BFGS on log tr((T'T)^-1) + 2 log max|T v_i|_1 with p-norms, from the best diagonal and three
+    rotations of the Gaussian noise; the least that was met is no global minimum.
+    """
+    basis, inside = independent(vectors, names)
+    diagonal, even = best_diagonal(vectors), 1 / (len(basis) * np.abs(vectors).max(axis=1))
+    starts = [np.diag(diagonal) @ basis, np.diag(even) @ basis]
+    starts += _rotations(basis.T @ gaussian_noise(vectors).root)
+    # A unit's loss is the same for v and -v, and for units alike: once is enough.
+    distinct = np.unique(inside * np.where(inside[0] < 0, -1, 1), axis=1)
+    tried = [*starts, *(_searched(each, distinct) for each in (starts[0], *starts[2:]))]
+    return np.asarray(min(tried, key=lambda each: _total(each, inside)) @ basis.T)
+
+
+def gaussian_noise(vectors: Floats) -> Gaussian:
+    """The covariance Sigma of least trace with v_i' Sigma^-1 v_i <= 1 for all kinds, nearly.
+
+    min tr Sigma = max over p of (tr M(p)^(1/2))^2, M(p) = sum p_i v_i v_i', and Sigma is
+    tr(M^(1/2)) M^(1/2) there. Each step multiplies p_i by v_i' M^(-1/2) v_i/tr M^(1/2). Whatever
+    the weights p, (tr M(p)^(1/2))^2 = (|V diag(p)^(1/2)|_*)^2 is a lower bound, rounded downwards.
+    """
+    axes, values, rest = np.linalg.svd(vectors, full_matrices=False)
+    inside = values[:, None] * rest
+    length = np.abs(inside).max(axis=1)
+    kept = length > _SHORT * length.max()
+    basis, inside = axes[:, kept], inside[kept]
+    weights = np.full(inside.shape[1], 1 / inside.shape[1])
+    for _ in range(_MOST_STEPS):
+        values, axes = np.linalg.eigh((inside * weights) @ inside.T)
+        # A direction without weight would divide by zero: it keeps a little.
+        roots = np.sqrt(np.maximum(values, values[-1] * _ROUNDED))
+        along = (axes / np.sqrt(roots)).T @ inside
+        slack = np.einsum("ij,ij->j", along, along) / float(roots.sum())
+        if float(slack.max()) <= 1 + _GAUSSIAN_GAP:
+            break
+        weights *= slack
+        weights /= weights.sum()
+    lengths = np.linalg.svd(vectors * np.sqrt(weights / weights.sum()), compute_uv=False)
+    root = basis @ (axes * np.sqrt(roots * float(roots.sum())))
+    return Gaussian(root, float(lengths.sum() ** 2 / _OUTWARD))
+
+
+def best_diagonal(vectors: Floats) -> Floats:
+    """The t with the least sum of 1/t_k^2 where sum_k t_k|v_ki| <= 1 for all kinds, nearly.
+
+    For weights lambda of kinds and a = |V| lambda the sum is at least (sum a_k^(2/3))^3, attained
+    by t_k = a_k^(-1/3)/sum_j a_j^(2/3) if no kind is beyond 1. Each step multiplies lambda_i by
+    the loss of kind i.
+    """
+    size = np.abs(vectors)
+    weights = np.full(size.shape[1], 1 / size.shape[1])
+    for _ in range(_MOST_STEPS):
+        dual = size @ weights
+        scales = dual ** (-1 / 3) / float((dual ** (2 / 3)).sum())
+        loss = scales @ size
+        if float(loss.max()) ** 2 <= 1 + _DIAGONAL_GAP:
+            break
+        weights *= loss
+        weights /= weights.sum()
+    return np.asarray(scales / (float(loss.max()) * _OUTWARD))
+
+
+def independent(vectors: Floats, names: Sequence[str]) -> tuple[Floats, Floats]:
+    """Vectors in a basis of the space that they fill, where questions depend on one another.
+
+    What depends on what is looked for with all questions at one size
+    (docs/theory/questions.md#laplace-noise).
+    """
+    even = vectors / np.abs(vectors).max(axis=1, keepdims=True)
+    even /= np.linalg.norm(even, axis=1, keepdims=True)
+    own, lengths, _ = np.linalg.svd(even, full_matrices=False)
+    kept = int((lengths > _DEPENDENT * lengths[0]).sum())
+    if lengths[kept - 1] < _UNCLEAR * lengths[0]:
+        near = np.argsort(-np.abs(own[:, kept - 1]), kind="stable")[:2].tolist()
+        named = " and ".join(checks.shown(names[at]) for at in near)
+        raise InputError(
+            f"questions that nearly depend on others, most of all {named}: apart by "
+            f"{lengths[kept - 1] / lengths[0]:.1g} of their size",
+            "leave one of them out, or ask for what they differ by",
+        )
+    axes, values, rest = np.linalg.svd(vectors, full_matrices=False)
+    return axes[:, :kept], values[:kept, None] * rest[:kept]
+
+
+def _rotations(root: Floats) -> Iterator[Floats]:
+    values, axes = np.linalg.eigh(root @ root.T)
+    values = np.maximum(values, values[-1] * _ROUNDED)
+    random = np.random.default_rng(_SEED)
+    for _ in range(_ROTATIONS):
+        turned, _ = np.linalg.qr(random.standard_normal(axes.shape))
+        yield turned @ (axes / np.sqrt(values)) @ axes.T
+
+
+def _total(strategy: Floats, inside: Floats) -> float:
+    """Trace of the least squares covariance, scaled so that no unit loses more than 1."""
+    most = float(np.abs(strategy @ inside).sum(axis=0).max())
+    return float((np.linalg.pinv(strategy) ** 2).sum() * most**2)
+
+
+def _searched(start: Floats, inside: Floats) -> Floats:
+    from scipy.optimize import minimize
+
+    found, near = start, np.zeros(inside.shape[1], dtype=bool)
+    for norm in _NORMS:
+        loss = np.abs(found @ inside).sum(axis=0)
+        near |= loss >= _NEAR * loss.max()
+        ended = minimize(
+            _objective,
+            found.ravel(),
+            args=(np.ascontiguousarray(inside[:, near]), norm, start.shape),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": _SEARCH_STEPS},
+        )
+        found = np.asarray(ended.x, dtype=np.float64).reshape(start.shape)
+    return found
+
+
+def _objective(
+    flat: Floats, inside: Floats, norm: int, shape: tuple[int, int]
+) -> tuple[float, Floats]:
+    """Logarithm of the total with a p-norm of the losses, and its gradient."""
+    strategy = flat.reshape(shape)
+    moved = strategy @ inside
+    loss = np.abs(moved).sum(axis=0)
+    most = float(loss.max())
+    parts = (loss / most) ** norm
+    inverse = np.linalg.pinv(strategy.T @ strategy, hermitian=True)
+    trace = float(np.trace(inverse))
+    value = np.log(trace) + 2 * (np.log(most) + np.log(parts.sum()) / norm)
+    share = parts / np.where(loss > 0, loss, 1) / parts.sum()
+    slope = -2 / trace * strategy @ inverse @ inverse + 2 * (np.sign(moved) * share) @ inside.T
+    return float(value), slope.ravel()

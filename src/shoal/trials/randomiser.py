@@ -1,0 +1,154 @@
+"""The one randomiser of outcomes: a table of whole numbers.
+
+A level k gives response j with probability numbers[j, k]/2^62, and response j says the number
+values[j], whose mean under level k is that level. Source: docs/theory/trials.md#what-it-costs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import InputError
+from shoal.theory.randomised_response import ratio_epsilon, replacement_for, response_epsilon
+from shoal.trials.design import Floats, Ints
+
+# Probabilities are whole numbers of 2^-62: the upper bits of one fair word.
+BITS = 62
+ONE: int = 1 << BITS
+# A response that is replaced, and what by: a product of two probabilities is a whole number.
+PART_BITS = BITS // 2
+PART: int = 1 << PART_BITS
+_SHIFT = np.uint64(64 - BITS)
+# From here on a response costs less than epsilon however it is drawn.
+_ENOUGH = Fraction(700)
+# What values may miss the levels by, in parts of the width, in floating point.
+_BIAS = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class ResponseTable:
+    """Responses of every level with exact probabilities.
+
+    Attributes:
+        levels: Of the outcome that are in use, rising, shape (K,), in its unit.
+        values: What each response says, in the outcome's unit, shape (J,).
+        numbers: Whole numbers, shape (J, K), each column summing to 2^62.
+    """
+
+    levels: Floats
+    values: Floats
+    numbers: Ints
+
+    def __post_init__(self) -> None:
+        shape = len(self.values), len(self.levels)
+        if self.numbers.shape != shape or int(self.numbers.min()) < 1 or not self._sums():
+            raise InputError("a table of responses that is none", "have it made by shoal")
+        low, width = self.levels[0], self.levels[-1] - self.levels[0]
+        off = (self.numbers / ONE).T @ ((self.values - low) / width) - (self.levels - low) / width
+        if not float(np.abs(off).max()) <= _BIAS * (
+            1 + float(np.abs(self.values - low).max()) / width
+        ):
+            raise InputError("responses with a bias", "have the table made by shoal")
+
+    def _sums(self) -> bool:
+        return all(sum(column) == ONE for column in self.numbers.T.tolist())
+
+    @classmethod
+    def uniform(cls, levels: Floats, epsilon: Fraction, delta: Fraction) -> ResponseTable:
+        """An outcome is kept with probability 1 - lambda, else replaced by one of K levels.
+
+        epsilon is ln(1 + (1 - lambda - delta) K/lambda), with the least lambda in parts of 2^-31.
+        """
+        prior = even(len(levels))
+        return with_prior(levels, replaced_for(epsilon, delta, int(prior.min())), prior)
+
+    def epsilon(self, delta: Fraction) -> Fraction:
+        """The loss of one outcome, rounded upwards.
+
+        Pure: the logarithm of the largest ratio. With a delta it is known where at most one
+        response is likelier under a level than under another: then it is that ratio less delta.
+        """
+        if not delta:
+            rows = self.numbers.tolist()
+            return ratio_epsilon(max(Fraction(max(row), min(row)) for row in rows))
+        found = Fraction(0)
+        for k, own in enumerate(self.numbers.T):
+            more = own[:, None] > self.numbers
+            if int(more.sum(axis=0).max()) > 1:
+                raise InputError("a delta for this table of responses", "leave delta out")
+            for row, other in np.argwhere(more).tolist():
+                least = Fraction(int(self.numbers[row, other]), ONE)
+                kept = Fraction(int(self.numbers[row, k]), ONE) - least
+                found = max(found, response_epsilon(kept, least, delta))
+        return found
+
+    @property
+    def variances(self) -> Floats:
+        """Of a response, for each level in use, shape (K,), in the outcome's squared unit."""
+        apart = (self.values[:, None] - self.levels) ** 2
+        return np.asarray((self.numbers / ONE * apart).sum(axis=0))
+
+    @cached_property
+    def ends(self) -> Ints:
+        """Cumulated numbers of each level, filled up to a power of 2 with what no value reaches."""
+        size = 1 << len(self.values).bit_length()
+        found = np.full((len(self.levels), size), ONE, dtype=np.int64)
+        found[:, : len(self.values)] = np.cumsum(self.numbers.T, axis=1)
+        return found
+
+    def respond(self, codes: Ints, words: NDArray[np.uint64]) -> Ints:
+        """Draws a response for the level of each unit; the same steps whatever the levels are.
+
+        `codes` are private: positions among the levels in use; `words` are fair, one a unit. Only
+        the response of a changed unit depends on its outcome, by the numbers of the table.
+        """
+        value = (words >> _SHIFT).astype(np.int64)
+        found = np.zeros(len(codes), dtype=np.int64)
+        step = self.ends.shape[1] // 2
+        # Halving without branches: how many ends of the own level are not above the value.
+        while step:
+            found += step * (self.ends[codes, found + (step - 1)] <= value)
+            step //= 2
+        return found
+
+
+def even(levels: int) -> Ints:
+    """A uniform prior in parts of 2^-31: what is left over goes to the first levels."""
+    return PART // levels + (np.arange(levels) < PART % levels)
+
+
+def with_prior(levels: Floats, replaced: int, prior: Ints) -> ResponseTable:
+    """The table that keeps an outcome, or draws from a prior with probability lambda.
+
+    `replaced` and `prior` are in parts of 2^-31. A response says
+    omega(y) = (y - lambda sum y q(y))/(1 - lambda): the row of the inverse of (1 - lambda) I +
+    lambda q 1' times the levels (docs/theory/trials.md#debiased-responses).
+    """
+    numbers = np.outer(prior * replaced, np.ones(len(levels), dtype=np.int64))
+    numbers[np.diag_indices(len(levels))] += (PART - replaced) * PART
+    away, share = levels - levels[0], replaced / PART
+    mean = float(prior / PART @ away)
+    return ResponseTable(levels, levels[0] + (away - share * mean) / (1 - share), numbers)
+
+
+def prior_epsilon(replaced: int, floor: int, delta: Fraction) -> Fraction:
+    """The loss of a response whose prior has no share below the floor, in parts of 2^-31."""
+    keep, least = Fraction(PART - replaced, PART), Fraction(replaced * floor, ONE)
+    return response_epsilon(keep, least, delta)
+
+
+def replaced_for(epsilon: Fraction, delta: Fraction, floor: int) -> int:
+    """The least lambda in parts of 2^-31 that costs at most epsilon and delta."""
+    found = replacement_for(min(epsilon, _ENOUGH), delta, Fraction(floor, PART), PART_BITS)
+    if found >= PART:
+        raise InputError(
+            f"epsilon {float(epsilon):.3g} and a floor of {floor / PART:.3g}, at which no outcome "
+            "is kept",
+            "raise epsilon or the floor",
+        )
+    return max(found, 1)

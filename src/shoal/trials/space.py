@@ -1,0 +1,368 @@
+"""The outcome's public levels, and how an outcome comes to lie on one of them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal import checks
+from shoal.checks import is_object_column
+from shoal.errors import DataError, InputError
+
+FEWEST_LEVELS, MOST_LEVELS = 2, 256
+ROUNDINGS = ("random", "nearest")
+# Fourth powers of outcomes must be numbers, and their differences must keep seven digits: what is
+# estimated of a draw may not fail, or a draw would be lost that nobody was charged for.
+_LARGEST, _SMALLEST, _NARROWEST, _CLOSEST = 1e50, 1e-50, 1e-9, 1e-12
+# Half of a level on either side would make two levels one.
+_UNIT = 2.0**-53
+_MOST_COUNT = 2**53
+# As Python and every engine write a whole number: nothing else is ever matched.
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+ALLOWED = "binary, counts:0:10, bins:0:100, bins:0:100:16, levels:1,2,5, or ordinal:low,mid,high"
+
+
+@dataclass(frozen=True)
+class Space:
+    """K public levels, ascending. Outcomes are clipped to the outer ones and moved to a level.
+
+    A text that is no label counts as the first level: to refuse it would tell of one outcome.
+    An outcome on a level stays there. Between two levels, `random` rounding goes up with the
+    probability that keeps the mean (no bias, at most a quarter of the squared gap more variance),
+    and `nearest` moves each outcome by at most half a gap, which bounds the bias of every mean.
+    Rounding uses a unit's own outcome and fair bits alone, so it costs no privacy.
+
+    Attributes:
+        levels: The numbers that outcomes may be, 2 to 256 of them, in the outcome's unit.
+        rounding: `random` or `nearest`.
+        labels: Names of the levels if outcomes are texts, else None.
+
+    Raises:
+        InputError: Fewer than two levels, not finite, not ascending, beyond 1e50, the outer ones
+            closer than 1e-50 or than 1e-9 of the largest, neighbours than 1e-12 of it, or unusable
+            labels.
+
+    Guarantees: G-UNBIASED.
+
+    Example:
+        >>> Space.binary().levels, Space.counts(0, 3).levels, Space.bins(0, 10, 5).levels
+        ((0.0, 1.0), (0.0, 1.0, 2.0, 3.0), (0.0, 2.5, 5.0, 7.5, 10.0))
+    """
+
+    levels: tuple[float, ...]
+    rounding: str = "random"
+    labels: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        given = checks.items(self.levels, "levels", least=FEWEST_LEVELS, most=MOST_LEVELS)
+        # Zero has one sign: the same levels are the same question.
+        levels = tuple(checks.number(each, "levels") + 0.0 for each in given)
+        rising = all(a < b for a, b in itertools.pairwise(levels))
+        if not all(map(math.isfinite, levels)) or not rising:
+            raise _bad_levels("levels that do not rise")
+        _check_width(levels)
+        checks.choice(self.rounding, ROUNDINGS, "rounding")
+        object.__setattr__(self, "levels", levels)
+        self._check_labels()
+
+    @classmethod
+    def binary(cls) -> Space:
+        """The levels 0 and 1, also for booleans.
+
+        Returns:
+            The space of these two levels.
+        """
+        return cls((0.0, 1.0))
+
+    @classmethod
+    def counts(cls, least: int, most: int) -> Space:
+        """Whole numbers from the least to the most.
+
+        Args:
+            least: The lowest level, a whole number.
+            most: The highest level.
+
+        Returns:
+            The space of these levels.
+
+        Raises:
+            InputError: Not two whole numbers, or not 2 to 256 levels.
+        """
+        ends = {"least": -_MOST_COUNT, "most": _MOST_COUNT}
+        low, high = (checks.whole(each, "levels end", **ends) for each in (least, most))
+        if not FEWEST_LEVELS <= high - low + 1 <= MOST_LEVELS:
+            raise _bad_levels("another number of levels")
+        return cls(tuple(float(level) for level in range(low, high + 1)))
+
+    @classmethod
+    def ordinal(cls, labels: Sequence[str], scores: Sequence[float] | None = None) -> Space:
+        """Named levels in rising order, with scores 0, 1, ... unless given.
+
+        Args:
+            labels: Texts that outcomes may be.
+            scores: A number for each, rising, in the unit of the effect.
+
+        Returns:
+            The space of these levels.
+
+        Example:
+            >>> Space.ordinal(["no", "perhaps", "yes"]).levels
+            (0.0, 1.0, 2.0)
+        """
+        named = checks.items(labels, "labels", least=FEWEST_LEVELS, most=MOST_LEVELS)
+        numbers = range(len(named)) if scores is None else scores
+        return cls(tuple(checks.items(numbers, "scores")), labels=tuple(named))
+
+    @classmethod
+    def bins(cls, lo: float, hi: float, number: int = 16, rounding: str = "random") -> Space:
+        """Continuous outcomes in public bounds: levels evenly spaced from lo to hi, both included.
+
+        Args:
+            lo: The lowest level, in the outcome's unit.
+            hi: The highest level, in the outcome's unit.
+            number: How many levels, 2 to 256.
+            rounding: `random` or `nearest`.
+
+        Returns:
+            The space of these levels.
+
+        Raises:
+            InputError: Bounds that do not rise, or fewer than two levels.
+        """
+        size = checks.whole(number, "number", least=FEWEST_LEVELS, most=MOST_LEVELS)
+        low, high = cls((lo, hi)).levels
+        return cls(tuple(np.linspace(low, high, size).tolist()), rounding)
+
+    @property
+    def size(self) -> int:
+        """The number K of levels."""
+        return len(self.levels)
+
+    @property
+    def width(self) -> float:
+        """The distance from the lowest level to the highest, in the outcome's unit."""
+        return self.levels[-1] - self.levels[0]
+
+    @cached_property
+    def array(self) -> NDArray[np.float64]:
+        """The levels, shape (K,), in the outcome's unit."""
+        return np.array(self.levels)
+
+    def coarse(self, number: int) -> tuple[int, ...]:
+        """Positions of so many levels, evenly spaced, the outer ones included.
+
+        Example:
+            >>> Space.counts(0, 10).coarse(3)
+            (0, 5, 10)
+        """
+        many = checks.whole(number, "number of levels", least=FEWEST_LEVELS, most=self.size)
+        return tuple(np.linspace(0, self.size - 1, many).round().astype(int).tolist())
+
+    def moved_to(self, kept: Sequence[int]) -> NDArray[np.float64]:
+        """Where random rounding moves each level: shape (K, levels in use), rows summing to 1.
+
+        Example:
+            >>> Space((0.0, 1.0, 4.0)).moved_to((0, 2)).tolist()
+            [[1.0, 0.0], [0.75, 0.25], [0.0, 1.0]]
+        """
+        used, rows = self.array[list(kept)], np.arange(self.size)
+        below = np.clip(np.searchsorted(used, self.array, side="right") - 1, 0, len(used) - 2)
+        share = (self.array - used[below]) / np.diff(used)[below]
+        found = np.zeros((self.size, len(used)))
+        found[rows, below] = 1 - share
+        found[rows, below + 1] += share
+        return found
+
+    def numbers(self, outcomes: Any) -> NDArray[np.float64]:
+        """Outcomes as numbers, NaN where one is missing. Private.
+
+        A column of numbers or booleans, or of texts if levels have labels; no Python objects,
+        unless they are labels.
+        """
+        from shoal.checks import floats, private_numbers
+
+        if is_object_column(outcomes) and self.labels is None:
+            raise DataError(
+                "outcomes that are Python objects",
+                "a column of one type for all its cells, such as float64",
+                "convert them first, for example with astype(float)",
+            )
+        try:
+            if self.labels is not None:
+                return self._labelled(_in_arrow(outcomes))
+            if isinstance(outcomes, list | tuple):
+                numbers = private_numbers(outcomes)
+            else:
+                numbers = floats(_in_arrow(outcomes))
+        except Exception:
+            # The text of the engine's error may hold an outcome.
+            numbers = None
+        if numbers is None or numbers.ndim != 1:
+            raise _bad_outcomes(self.labels is not None)
+        return numbers
+
+    def encode(
+        self, numbers: NDArray[np.float64], words: NDArray[np.uint64], kept: Sequence[int]
+    ) -> NDArray[np.int64]:
+        """The position among the kept levels of each finite outcome, by a fair word each. Private.
+
+        The outer levels are always kept.
+        """
+        levels = self.array
+        value = np.clip(numbers, levels[0], levels[-1])
+        if self.rounding == "nearest":
+            middles = levels[:-1] + np.diff(levels) / 2
+            value = levels[np.searchsorted(middles, value, side="right")]
+        used = levels[list(kept)]
+        below = np.clip(np.searchsorted(used, value, side="right") - 1, 0, len(used) - 2)
+        share = (value - used[below]) / np.diff(used)[below]
+        return np.asarray(below + ((words >> np.uint64(11)) * _UNIT < share))
+
+    def to_document(self) -> dict[str, Any]:
+        """The space as a JSON object."""
+        labels = None if self.labels is None else list(self.labels)
+        return {"levels": list(self.levels), "rounding": self.rounding, "labels": labels}
+
+    @classmethod
+    def from_document(cls, document: Any) -> Space:
+        """The inverse of `to_document`; a space as it is."""
+        if isinstance(document, Space):
+            return document
+        if set(checks.mapping(document, "space")) != {"levels", "rounding", "labels"}:
+            raise InputError("a document that is no space", "use to_document")
+        labels = document["labels"]
+        named = None if labels is None else tuple(labels)
+        return cls(tuple(document["levels"]), document["rounding"], named)
+
+    @property
+    def _whole_labels(self) -> bool:
+        return all(_WHOLE.fullmatch(label) for label in self.labels or ())
+
+    def _labelled(self, array: Any) -> NDArray[np.float64]:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        labels = pa.array(list(self.labels or ()), pa.string())
+        kind: Any = array.type
+        texts = pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view
+        # Whole numbers are labels where all labels are: the types decide, no outcome does.
+        if not any(test(kind) for test in texts) and not (
+            self._whole_labels and pa.types.is_integer(kind)
+        ):
+            raise TypeError
+        array = array.cast(pa.string())
+        place: Any = pc.index_in(array, value_set=labels)
+        codes = place.fill_null(0).to_numpy(zero_copy_only=False)
+        missing = array.is_null().to_numpy(zero_copy_only=False)
+        # A text that is no label counts as the first: an error would tell of one outcome.
+        return np.where(missing, np.nan, self.array[codes])
+
+    def _check_labels(self) -> None:
+        if self.labels is None:
+            return
+        labels = [
+            checks.text(each, "a label")
+            for each in checks.items(self.labels, "labels", most=MOST_LEVELS)
+        ]
+        object.__setattr__(self, "labels", tuple(labels))
+        if len(set(labels)) != len(labels) or len(labels) != len(self.levels):
+            raise InputError(
+                "labels that are not one text for each level",
+                "different, non-empty texts, as many as levels",
+                'give for example Space.ordinal(["no", "yes"])',
+            )
+
+
+def _in_arrow(outcomes: Any) -> Any:
+    """Outcomes as an array of Arrow, of the type that they have; texts of Python as texts."""
+    import pyarrow as pa
+
+    array = outcomes
+    if isinstance(outcomes, Mapping | set | frozenset | str | bytes):
+        raise TypeError
+    if not isinstance(outcomes, pa.Array | pa.ChunkedArray):
+        array = pa.array(outcomes, from_pandas=True)
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
+
+
+def check_space(space: object) -> Space:
+    """A space, or an error that says what one is."""
+    return checks.instance(space, Space, "space", "give for example trials.Space.binary()")
+
+
+def space_of(text: str, rounding: str = "random") -> Space:
+    """The space that a short text names.
+
+    `binary`, `counts:LEAST:MOST`, `bins:LO:HI` or `bins:LO:HI:NUMBER`, `levels:A,B,...` or
+    `ordinal:NAME,NAME,...`.
+
+    Example:
+        >>> space_of("counts:0:2").levels, space_of("bins:0:1:3").levels
+        ((0.0, 1.0, 2.0), (0.0, 0.5, 1.0))
+    """
+    kind, _, rest = text.partition(":")
+    parts, listed = rest.split(":"), rest.split(",")
+    try:
+        if (kind, rest) == ("binary", ""):
+            found = Space.binary()
+        elif kind == "counts":
+            least, most = parts
+            found = Space.counts(int(least), int(most))
+        elif kind == "bins":
+            lo, hi, *number = parts
+            found = Space.bins(float(lo), float(hi), int(number[0]) if number else 16)
+        elif kind == "levels":
+            found = Space(tuple(map(float, listed)))
+        elif kind == "ordinal":
+            found = Space.ordinal([part.strip() for part in listed])
+        else:
+            raise ValueError
+    except InputError:
+        raise
+    except (ValueError, TypeError):
+        raise InputError(
+            f"a space {text[:60]!r}", ALLOWED, "give for example --space binary"
+        ) from None
+    return Space(found.levels, rounding, found.labels)
+
+
+def _check_width(levels: tuple[float, ...]) -> None:
+    largest, width = max(map(abs, levels)), levels[-1] - levels[0]
+    if largest > _LARGEST:
+        raise _bad_levels(f"levels beyond {_LARGEST:g}")
+    closest = min(b - a for a, b in itertools.pairwise(levels))
+    if width < max(_SMALLEST, _NARROWEST * largest) or closest < _CLOSEST * largest:
+        raise InputError(
+            "levels that are all but the same number",
+            f"a width of at least {_SMALLEST:g}, and {_NARROWEST:g} of the largest level; "
+            f"{_CLOSEST:g} of it between neighbours",
+            "take a public number off all outcomes, or give them in another unit",
+        )
+
+
+def _bad_levels(got: str) -> InputError:
+    return InputError(
+        got,
+        f"{FEWEST_LEVELS} to {MOST_LEVELS} finite numbers, rising",
+        "give for example Space.binary() or Space.bins(0, 100, 11)",
+    )
+
+
+def _bad_outcomes(labelled: bool) -> DataError:
+    return DataError(
+        "outcomes of another kind",
+        "a text in every row, or a whole number if all labels are"
+        if labelled
+        else "one number in every row",
+        "convert the outcomes, or give another space",
+    )

@@ -1,0 +1,475 @@
+"""Tables of units: a private response for each, of every mechanism that makes a response table."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import BeforeValidator, Field, PlainSerializer
+
+from shoal import checks
+from shoal.documents.model import Integers, Model, Numbers
+from shoal.errors import InputError
+from shoal.files.text_table import TextTable
+from shoal.intervals import student
+from shoal.privacy.budget import Amount, show
+from shoal.privacy.noise import Noise
+from shoal.trials.assigned_groups import Groups, check_one_by_one, effects_of_groups, grouped
+from shoal.trials.best_table import AUTO_LEVELS, MOST_LEVELS, Proof, best_table
+from shoal.trials.cluster_prior import ClusterPrior, PriorChoice, choice_of, prior_of
+from shoal.trials.design import Design, Floats, Ints
+from shoal.trials.effects import Effects
+from shoal.trials.expected import Expected, check_expected, kinds_of
+from shoal.trials.inference import Cells, effects_of
+from shoal.trials.plan import Claims, Plan, Request, charge_of
+from shoal.trials.randomiser import PART, ResponseTable, with_prior
+from shoal.trials.space import FEWEST_LEVELS, Space, check_space
+from shoal.trials.space import MOST_LEVELS as MOST_SPACE
+from shoal.trials.warnings import warned
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BEST, UNIFORM = "best", "uniform"
+# Draws of one release, told apart.
+_ROUNDING, _RESPONDING = 0, 1
+# Levels in use that are tried; fewer must not be worse than all of them by more than this.
+_LEVELS, _TOLERANCE = (2, 3, 4, 5, 6, 8, 11, 16, 24, 32, 64, 128, 256), 0.02
+# The part of an expected distribution that is spread evenly: what is not expected has a bound too.
+_EVEN = 0.02
+
+
+class TableRequest(Request):
+    """A table of units, as it was asked for."""
+
+    mechanism: Literal["best_table", "uniform_prior", "cluster_dp", "cluster_free"]
+    levels: int | Literal["auto", "all"]
+    expected: Annotated[
+        Any,
+        BeforeValidator(check_expected),
+        PlainSerializer(lambda each: None if each is None else each.to_document()),
+    ] = None
+    floor: float | None = None
+    noise: float | None = None
+
+
+class Dual(Model):
+    """The proof of a best table: dual variables, and weights of a mean variance."""
+
+    weight: Numbers
+    slope: Numbers
+    total: Numbers
+    mean_of: Numbers | None
+
+
+class TableChoice(Model):
+    """Positions of levels in use, what responses say, their whole numbers, and the proof."""
+
+    kept: Integers
+    values: Numbers
+    numbers: Integers
+    proof: Dual | None = None
+
+
+class TableDrawn(Model):
+    """Noisy histograms in steps, units with each response by cell, and responses if named."""
+
+    histogram: tuple[int, ...] = Field(default=())
+    counts: Integers
+    responses: Integers | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TablePlan(Plan):
+    """A plan of a table of units: see `trials.Experiment.table`."""
+
+    kind: ClassVar[str] = "table"
+    request_model: ClassVar[type[Request]] = TableRequest
+    chosen_model: ClassVar[Any] = TableChoice
+    drawn_model: ClassVar[type[Model]] = TableDrawn
+
+    @property
+    def mechanism(self) -> str:
+        """Its name."""
+        return str(self.request.mechanism)
+
+    @cached_property
+    def kept(self) -> tuple[int, ...]:
+        """Positions of the levels in use."""
+        found: list[int] = self.chosen.kept.tolist()
+        rising = all(low < high for low, high in itertools.pairwise(found))
+        if len(found) < FEWEST_LEVELS or not rising or found[-1] >= self.space.size:
+            raise LookupError
+        return tuple(found)
+
+    @property
+    def levels(self) -> Floats:
+        """The levels in use, in the outcome's unit."""
+        return self.space.array[list(self.kept)]
+
+    @cached_property
+    def response_table(self) -> ResponseTable:
+        """The table that all units share; a cluster prior has one a group."""
+        numbers = self.chosen.numbers.reshape(len(self.chosen.values), len(self.kept))
+        return ResponseTable(self.levels, self.chosen.values, numbers)
+
+    @cached_property
+    def exact_epsilon(self) -> Fraction:
+        """The exact loss of one outcome, without what the clusters cost."""
+        return self.response_table.epsilon(self.request.charge.delta)
+
+    @property
+    def bound(self) -> float | None:
+        """No unbiased response of this loss has a smaller variance, in the squared unit."""
+        proof = self.chosen.proof
+        if proof is None:
+            return None
+        centred = (self.levels - self.levels[0]) / self.space.width - 1 / 2
+        found = Proof(proof.weight, proof.slope, proof.total).bound(centred)
+        return max(0.0, found) * self.space.width**2
+
+    @property
+    def variance(self) -> float:
+        """The largest variance of a response over the levels, or the mean that was made least."""
+        proof, found = self.chosen.proof, self.response_table.variances
+        weights = None if proof is None else proof.mean_of
+        return float(found.max() if weights is None else weights @ found)
+
+    def claims(self, **more: float | None) -> Claims:
+        """What the plan claims, for readers."""
+        return super().claims(variance=self.variance, bound=self.bound, **more)
+
+    @property
+    def responses(self) -> int:
+        """How many responses there are."""
+        return len(self.chosen.values)
+
+    def draw(self, outcomes: Floats, noise: Noise) -> TableDrawn:
+        """Rounds outcomes to levels and draws a response for each, by a word of its own.
+
+        Formal guarantee: label differential privacy with `exact_epsilon`. Without names only counts
+        of each cell are released, whose distribution is that of any order of rows.
+        """
+        design = self.design
+        codes = self.space.encode(outcomes, noise.bits(design.n, _ROUNDING), self.kept)
+        histogram, tables = self._tables(codes, noise)
+        words, given = noise.bits(design.n, _RESPONDING), np.empty_like(codes)
+        for units, table in tables:
+            given[units] = table.respond(codes[units], words[units])
+        many = design.sizes.size * self.responses
+        counts = np.bincount(design.cell_of_unit * self.responses + given, minlength=many)
+        # Rows without names may follow the outcomes: their order is forgotten here.
+        named = None if design.units is None else given
+        return TableDrawn(histogram=histogram, counts=counts, responses=named)
+
+    def _tables(self, codes: Ints, noise: Noise) -> tuple[tuple[int, ...], Any]:
+        """Numbers released on the way, and the table of each group of units. Private goes in."""
+        return (), [(slice(None), self.response_table)]
+
+    def values(self, drawn: TableDrawn) -> Floats:
+        """What responses say above the lowest level, shape (cells, responses) or (1, responses)."""
+        return np.asarray(self.response_table.values - self.levels[0])[None]
+
+    def check_drawn(self, drawn: TableDrawn) -> None:
+        """Refuse responses that are not those of the units."""
+        sizes, named = self.design.sizes, drawn.responses
+        counts = drawn.counts.reshape(sizes.size, self.responses)
+        held = bool((counts.sum(axis=1) == sizes.ravel()).all())
+        if (named is None) != (self.design.units is None) or not held:
+            raise ValueError
+        if named is not None:
+            place = self.design.cell_of_unit * self.responses + named
+            if not np.array_equal(np.bincount(place, minlength=counts.size), counts.ravel()):
+                raise ValueError
+
+    def codes(self, drawn: TableDrawn) -> Ints:
+        """Response of each unit; rising within a cell if units have no names."""
+        if drawn.responses is not None:
+            return drawn.responses
+        cells = self.design.sizes.size
+        return np.repeat(np.tile(np.arange(self.responses), cells), drawn.counts)
+
+    def debiased(self, drawn: TableDrawn) -> Floats:
+        """Debiased outcome of each unit above the lowest level."""
+        above = self.values(drawn)
+        cell = self.design.cell_of_unit if len(above) > 1 else 0
+        return np.asarray(above[cell, self.codes(drawn)])
+
+    def read(
+        self, drawn: TableDrawn, confidence: float, assigned: Any = None, unit: Any = None, **_: Any
+    ) -> Effects:
+        """Every arm against the control; standard errors contain the mechanism's variance."""
+        design, above = self.design, self.values(drawn)
+        sizes = design.sizes
+        counts = drawn.counts.reshape(*sizes.shape, self.responses)
+        says = np.broadcast_to(above, (sizes.size, self.responses)).reshape(counts.shape)
+        mean = (counts * says).sum(axis=2) / sizes
+        squares = (counts * (says - mean[:, :, None]) ** 2).sum(axis=2)
+        cells = Cells.of(sizes, mean, squares / np.maximum(sizes - 1, 1))
+        if assigned is None or isinstance(assigned, str):
+            check_one_by_one(assigned, unit)
+            own = design if assigned is None and design.group is not None else None
+            group = np.asarray(design.group)[design.kind_of_unit] if own else design.kind_of_unit
+        else:
+            own, group = grouped(design, assigned, unit)
+        if own is None:
+            found = effects_of(design, cells, confidence)
+        else:
+            sums = np.bincount(group, self.debiased(drawn)).astype(np.float64)
+            found = effects_of_groups(design, Groups.of(own), cells, sums, confidence)
+        return Effects(tuple(warned(found, counts, says)), self._planned_half_width())
+
+    def _planned_half_width(self) -> float:
+        from shoal.trials.forecasting import sampling_error
+
+        error = sampling_error(self.design.sizes, self.space, self.request.expected)
+        return student(math.inf, 0.95) * error
+
+    def table(self, drawn: TableDrawn) -> pa.Table:
+        """One row a unit: cluster, arm, unit if named, response, debiased."""
+        import pyarrow as pa
+
+        own = {"response": pa.array(self._names(self.codes(drawn)))}
+        own["debiased"] = pa.array(self.levels[0] + self.debiased(drawn))
+        return pa.table({**self.design.unit_columns(), **own})
+
+    def _names(self, codes: Ints) -> Any:
+        """Responses as outcomes where they are levels, else as numbers from 0."""
+        if self.mechanism == "best_table":
+            return codes
+        labels = self.space.labels
+        named = [labels[at] for at in self.kept] if labels else self.levels
+        return np.array(named)[codes]
+
+    @property
+    def reason(self) -> str:
+        """Why these numbers, in one sentence with the figures."""
+        many, size = len(self.kept), self.space.size
+        part = f"all {size} levels" if many == size else f"{many} of {size} levels"
+        if self.bound is None:
+            return f"a uniform prior on {part}: an outcome is kept or replaced by one of them"
+        kind = "worst" if self.chosen.proof.mean_of is None else "mean expected"
+        return (
+            f"a table of {self.responses} responses on {part}: a {kind} variance of "
+            f"{self.variance:.4g}, at least {self.bound:.4g} for any at this loss"
+        )
+
+    def text(self) -> TextTable:
+        """The plan in words: loss, and what each level's response varies by."""
+        design, found = self.design, self._variances()
+        head = (
+            f"table of {design.n} units in {len(design.clusters)} clusters, {len(design.arms)} "
+            f"arms, epsilon {show(self.loss.epsilon)}"
+            + (f", delta {show(self.loss.delta)}" if self.loss.delta else "")
+            + " for one outcome"
+        )
+        rows = [[f"{y:g}", f"{v:.4g}"] for y, v in zip(self.levels, found, strict=True)]
+        return TextTable(head, ["level", "variance of a response"], rows, [self.reason])
+
+    def _variances(self) -> Floats:
+        return self.response_table.variances
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PriorPlan(TablePlan):
+    """A plan of a table of units whose prior is a noisy histogram of cluster and arm."""
+
+    kind: ClassVar[str] = "cluster_prior"
+    chosen_model: ClassVar[Any] = PriorChoice
+
+    @cached_property
+    def exact_epsilon(self) -> Fraction:
+        """The exact loss of one outcome, without what the clusters cost."""
+        fits = 0 < self.chosen.floor <= PART // len(self.kept) and 0 < self.chosen.replaced < PART
+        if not fits or self.chosen.weight < 1:
+            raise LookupError
+        found: Fraction = self.chosen.epsilon(self.request.charge.delta)
+        return found
+
+    @property
+    def responses(self) -> int:
+        """How many responses there are: the levels in use."""
+        return len(self.kept)
+
+    @property
+    def bound(self) -> float | None:
+        """None is known."""
+        return None
+
+    def claims(self, **more: float | None) -> Claims:
+        """What the plan claims, for readers: no variance, which the histogram decides."""
+        return Plan.claims(self, **more)
+
+    @property
+    def _group(self) -> Ints:
+        """Which histogram each unit is in: that of its cluster and arm, or of its arm."""
+        arms = len(self.design.arms)
+        cell = self.design.cell_of_unit
+        return cell % arms if self.mechanism == "cluster_free" else cell
+
+    def _tables(self, codes: Ints, noise: Noise) -> tuple[tuple[int, ...], Any]:
+        group, levels, weight = self._group, len(self.kept), self.chosen.weight
+        many = (int(group.max()) + 1) * levels
+        counts = np.bincount(group * levels + codes, minlength=many)
+        noisy = tuple(noise.add_laplace((counts * weight).tolist(), self.chosen.lattice_bits))
+        return noisy, self._each(self.priors(noisy), group)
+
+    def _each(self, priors: Ints, group: Ints) -> Iterator[tuple[Ints, ResponseTable]]:
+        """Units of each group and their table; only noisy numbers decide it."""
+        order = np.argsort(group, kind="stable")
+        ends = np.cumsum(np.bincount(group, minlength=len(priors)))
+        for units, prior in zip(np.split(order, ends[:-1]), priors, strict=True):
+            yield units, with_prior(self.levels, self.chosen.replaced, prior)
+
+    def priors(self, noisy: tuple[int, ...]) -> Ints:
+        """The prior of each group in parts of 2^-31, from what was drawn."""
+        sizes = self.design.sizes
+        sizes = sizes.sum(axis=0) if self.mechanism == "cluster_free" else sizes.ravel()
+        return prior_of(np.array(noisy).reshape(len(sizes), -1), sizes, self.chosen)
+
+    def values(self, drawn: TableDrawn) -> Floats:
+        """What responses say above the lowest level, shape (cells, responses)."""
+        away, share = self.levels - self.levels[0], self.chosen.replaced / PART
+        mean = self.priors(drawn.histogram) / PART @ away
+        found = (away - share * mean[:, None]) / (1 - share)
+        return np.tile(found, (self.design.sizes.size // len(found), 1))
+
+    def check_drawn(self, drawn: TableDrawn) -> None:
+        """Refuse histograms and responses that are not those of the units."""
+        self.priors(drawn.histogram)
+        super().check_drawn(drawn)
+
+    @property
+    def reason(self) -> str:
+        """What the histogram costs, in one sentence."""
+        floor, noise = self.request.floor, self.request.noise
+        return (
+            f"priors from histograms with noise of {noise:.4g} a count, which costs "
+            f"{float(self.chosen.histogram_epsilon):.4g} of epsilon, no level below {floor:.4g}"
+            + ("" if self.loss.delta else ": without a delta a uniform prior errs less")
+        )
+
+    def _variances(self) -> Floats:
+        """With a uniform prior of this lambda: the histogram is not known yet."""
+        even = np.full(len(self.kept), PART // len(self.kept))
+        even[: PART - int(even.sum())] += 1
+        return with_prior(self.levels, self.chosen.replaced, even).variances
+
+
+def plan_table(
+    design: Design,
+    space: Space,
+    epsilon: Amount,
+    delta: Amount,
+    mechanism: str | ClusterPrior,
+    levels: int | str,
+    expected: Expected | None,
+) -> TablePlan:
+    """See `trials.Experiment.table`."""
+    charge, space = charge_of(epsilon, delta), check_space(space)
+    check_expected(expected)
+    if isinstance(levels, str):
+        levels = checks.choice(levels, ("auto", "all"), "levels")
+    else:
+        levels = checks.whole(levels, "levels", least=FEWEST_LEVELS, most=MOST_SPACE)
+    asked: dict[str, Any] = {
+        "space": space,
+        "epsilon": str(charge.epsilon),
+        "delta": str(charge.delta),
+        "levels": levels,
+        "expected": expected,
+    }
+    if isinstance(mechanism, ClusterPrior):
+        number = space.size if isinstance(levels, str) else levels
+        chosen = choice_of(mechanism, space.coarse(number), charge.epsilon, charge.delta)
+        name = "cluster_free" if mechanism.pooled else "cluster_dp"
+        asked |= {"mechanism": name, "floor": mechanism.floor, "noise": mechanism.noise}
+        request = TableRequest(**asked)
+        return PriorPlan(request, design, chosen)
+    if checks.choice(mechanism, (BEST, UNIFORM), "mechanism") == BEST:
+        if charge.delta:
+            raise InputError("a delta for the best table", 'leave it out, or give "uniform"')
+        request = TableRequest(**asked, mechanism="best_table")
+        return TablePlan(request, design, _best(space, charge.epsilon, levels, expected))
+    request = TableRequest(**asked, mechanism="uniform_prior")
+    kept, table = uniform_table(space, charge.epsilon, charge.delta, levels, expected)
+    chosen_uniform = TableChoice(
+        kept=np.array(kept), values=table.values, numbers=table.numbers.ravel()
+    )
+    return TablePlan(request, design, chosen_uniform)
+
+
+def _best(
+    space: Space, epsilon: Fraction, levels: int | str, expected: Expected | None
+) -> TableChoice:
+    kept, table, proof, weights = least_table(space, epsilon, levels, expected)
+    own = {"weight": proof.weight, "slope": proof.slope, "total": proof.total}
+    return TableChoice(
+        kept=np.array(kept),
+        values=table.values,
+        numbers=table.numbers.ravel(),
+        proof=Dual(**own, mean_of=weights),
+    )
+
+
+def least_table(
+    space: Space, epsilon: Fraction, levels: int | str, expected: Expected | None
+) -> tuple[tuple[int, ...], ResponseTable, Proof, Floats | None]:
+    """The best table on at most 32 levels, or as many as said, with its proof and weights."""
+    most = AUTO_LEVELS if levels == "auto" else MOST_LEVELS
+    if levels == "all" and space.size > most:
+        raise InputError(f"a table for {space.size} levels", 'give levels="auto"')
+    kept = space.coarse(min(space.size, most) if isinstance(levels, str) else levels)
+    weights = None
+    if expected is not None:
+        kinds = expected.kinds(space)
+        share = kinds.share @ kinds.levels @ space.moved_to(kept)
+        weights = (1 - _EVEN) * share / share.sum() + _EVEN / len(kept)
+        weights = weights / weights.sum()
+    table, proof = best_table(space.array[list(kept)], epsilon, weights)
+    return kept, table, proof, weights
+
+
+def uniform_table(
+    space: Space,
+    epsilon: Fraction,
+    delta: Fraction,
+    levels: int | str,
+    expected: Expected | None,
+) -> tuple[tuple[int, ...], ResponseTable]:
+    """A uniform prior on the levels of which the largest predicted variance is nearest to the best.
+
+    It is at most 2 % worse than a uniform prior on all levels under everything that may be expected
+    (docs/theory/trials.md#choice-of-parameters).
+    """
+    numbers = [space.size if levels == "all" else levels]
+    if levels == "auto":
+        numbers = sorted({*(each for each in _LEVELS if each < space.size), space.size})
+    kinds, tried = kinds_of(expected, space), []
+    plain = kinds.outcome_variance(space)
+    for number in numbers:
+        kept = space.coarse(int(number))
+        try:
+            table = ResponseTable.uniform(space.array[list(kept)], epsilon, delta)
+        except InputError:
+            # With so many levels no outcome would be kept.
+            continue
+        tried.append((kept, table, plain + kinds.added_variance(space, kept, table.variances)))
+    if not tried:
+        raise InputError(
+            f"epsilon {float(epsilon):.3g}, at which no outcome is kept",
+            "raise epsilon, or use fewer levels",
+        )
+    found = np.array([each[2] for each in tried])
+    every = found[-1] if len(tried[-1][0]) == space.size else np.full(found.shape[1], np.inf)
+    allowed = (found <= every * (1 + _TOLERANCE)).all(axis=1)
+    allowed |= ~allowed.any()
+    worst = (found / found.min(axis=0)).max(axis=1)
+    best = int(np.where(allowed, worst, np.inf).argmin())
+    return tried[best][0], tried[best][1]
