@@ -222,7 +222,7 @@ def _power(centre: float, limit: float, degrees: float) -> float:
     # Pieces end at the integrand's kink, and around its steep parts for many degrees.
     near = limit * min(1.0, 7 / math.sqrt(degrees))
     turns = [-centre, *(side * limit - centre + off for side in (-1, 1) for off in (-near, near))]
-    inside = sorted({each for each in turns if -_REACH < each < _REACH})
+    inside = sorted({round(each, 6) for each in turns if -_REACH < each < _REACH})
     ends = [-_REACH, *inside, _REACH]
     pieces = itertools.pairwise(ends)
     return float(sum(quad(below, *each, epsabs=1e-13, epsrel=1e-11)[0] for each in pieces))

@@ -17,7 +17,7 @@ from shoal.trials.effects import Effect
 # is often estimated as next to nothing (docs/theory/inference.md#few-units).
 FEWEST = 20.0
 # Of noisy counts those below 0 are 0, and so may all of a cluster be.
-_NOBODY = 1e-300
+_NOBODY = 1e-90
 # Significance level of the test that a covariate determines the arm.
 _CHANCE = math.log(1e-6)
 
