@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import multiprocessing
 import os
@@ -53,13 +54,12 @@ _CELLS = {
 }
 # Run in a process of its own, with the sources of some checkout: seconds, processor time and GiB.
 _SCRIPT = """
-import inspect, json, resource, sys, time
+import json, resource, sys, time
 import pyarrow as pa
 job, data, cell = sys.argv[1:]
 def passed(source, cell):
     import shoal
-    named = {'by' if 'by' in inspect.signature(shoal.Records).parameters else 'cell': cell}
-    return shoal.Records(source, user='user', value='value', bounds=(0, 65), **named)
+    return shoal.Records(source, user='user', value='value', bounds=(0, 65), by=cell)
 def plain():
     import duckdb
     query = 'select "user", cell, count(*), sum(value), sum(value * value) from '
@@ -72,20 +72,18 @@ jobs = {'plain': plain, 'pass': lambda: passed(data, cell).aggregate()}
 start, used = time.perf_counter(), time.process_time()
 jobs[job]()
 memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-print('\\n' + json.dumps([time.perf_counter() - start, time.process_time() - used, memory]))
+print(json.dumps([time.perf_counter() - start, time.process_time() - used, memory]))
 """
 _COLD = """
-import inspect, shoal, sys
-named = {'by' if 'by' in inspect.signature(shoal.Records).parameters else 'cell': 'dest'}
-records = shoal.Records(sys.argv[1], user='tailnum', value='speed', bounds=(0, 700),
-                        missing='public', **named)
-getattr(records, 'counts' if hasattr(records, 'counts') else 'occupancy')()
+import shoal, sys
+shoal.Records(sys.argv[1], user='tailnum', value='speed', bounds=(0, 700), by='dest',
+              missing='public').counts()
 """
 _CELLS_PER_USER, _USERS_PER_CELL, _MOST_CELLS = 10, 100, 250
-_PART, _BOUNDS = 0.8, (0.0, 100.0)
+_BOUNDS = (0.0, 100.0)
 _UNIT, _CHARGE, _DOCUMENT = "person", Budget.of("1/1000"), b"412.7 " * 50
-# Entries of the longest history that another version is asked for, and a budget in charges.
-_MOST, _FEW = 10_000, 1000
+# A budget in charges.
+_FEW = 1000
 _FIGURE = re.compile(r"\s*([\d,]+ (?:entries|processes)):.*?([\d.]+)(?: charges)? a second")
 Checkout = Annotated[Path | None, option("Another checkout, which is measured beside this one.")]
 
@@ -158,8 +156,7 @@ def aggregate(
         for _ in range(_ROUNDS):
             for (label, name), (job, data, cell) in jobs.items():
                 done = _python(checkouts[name], _SCRIPT, job, str(data), cell)
-                # Older checkouts let DuckDB write its progress before it.
-                found[label].append(json.loads(done.splitlines()[-1]))
+                found[label].append(json.loads(done))
         plain = median(seconds for seconds, _, _ in found["plain DuckDB"])
         for label, each in found.items():
             seconds, used, memory = (median(column) for column in zip(*each, strict=True))
@@ -230,85 +227,63 @@ def plan(
 def _planned(tolerance: float, seconds: float, size: int) -> list[str]:
     """Lines of one size: what is done, how long it takes, and what it finds."""
     user, cell, count, users, cells = _columns(size)
-    left = f"{len(user):>10,} {users:>9,} {cells:>6,}  "
-    share = count / np.bincount(cell, count)[cell]
-    problem = allocation.Problem(user, cell, share, users, np.ones(cells))
-    # Counting is what `shoal bench aggregate` times.
-    plans: list[shoal.Plan] = []
-    errors: list[Any] = []
-    lines = []
-    for name, job in (
-        ("the default plan", partial(_default, user, cell, plans)),
-        ("its release", partial(_released, user, cell, plans)),
-        ("the default, equal users", partial(_default, *_equal(users), [])),
-        ("Clip-User", partial(_clipped, user, cell, count)),
-        ("exact accounting", partial(_accounted, problem)),
-        ("balanced noise", partial(_balanced, problem, errors)),
-        ("optimal, errors a fifth less", partial(_optimal, problem, errors, tolerance, seconds)),
-    ):
+    problem = allocation.Problem(
+        user, cell, count / np.bincount(cell, count)[cell], users, np.ones(cells)
+    )
+    records = _one_value_each(user, cell)
+    lines, began = [], time.perf_counter()
+
+    def done(what: str, found: str) -> None:
+        nonlocal began
+        taken = time.perf_counter() - began
+        left = f"{len(user):>10,} {users:>9,} {cells:>6,}  "
+        lines.append(f"{left}{what:<28}{taken:>10.2f}   {found}")
         began = time.perf_counter()
-        found = job()
-        lines.append(f"{left}{name:<28}{time.perf_counter() - began:>10.2f}   {found}")
-    return [*lines, f"{left}peak memory {peak():.2f} GiB"]
 
-
-def _default(user: Any, cell: Any, plans: list[shoal.Plan]) -> str:
+    # From counts: counting is what `shoal bench aggregate` times.
     counts = shoal.Counts.from_counts(user, cell, np.ones_like(user))
-    plans.append(shoal.plan(counts, bounds=_BOUNDS, epsilon=1))
-    return plans[0].method
-
-
-def _released(user: Any, cell: Any, plans: list[shoal.Plan]) -> str:
-    """Of one value for each user and cell, with a ledger of its own."""
-    values = np.random.default_rng(1).uniform(*_BOUNDS, len(user))
-    table = pa.table([pa.array(each) for each in (user, cell, values)], ["user", "cell", "value"])
-    records = shoal.Records(table, user="user", by=["cell"], value="value", bounds=_BOUNDS)
+    plan = shoal.plan(counts, bounds=_BOUNDS, epsilon=1)
+    done("the default plan", plan.method)
     with tempfile.TemporaryDirectory() as folder:
         ledger = shoal.Ledger.create(Path(folder) / "bench.ledger", epsilon=1, unit="user")
-        found = plans[0].release(records, ledger=ledger)
-    return f"{found.table().num_rows} cells"
-
-
-def _clipped(user: Any, cell: Any, count: Any) -> str:
+        done("its release", f"{plan.release(records, ledger=ledger).table().num_rows} cells")
+    equal = shoal.plan(_equal(users), bounds=_BOUNDS, epsilon=1)
+    done("the default, equal users", equal.method)
     kept = clip_user(user, cell, count, cell_errors([MEAN], 1.0))
-    return f"most cells of a user {np.bincount(user).max()} -> {np.bincount(user[kept]).max()}"
-
-
-def _accounted(problem: allocation.Problem) -> str:
+    most, left = np.bincount(user).max(), np.bincount(user[kept]).max()
+    done("Clip-User", f"most cells of a user {most} -> {left}")
     loss = float(problem.loss(problem.largest).max())
-    return f"epsilon {loss:.4g} where the paper's is {problem.most_cells}"
+    done("exact accounting", f"epsilon {loss:.4g} where the paper's is {problem.most_cells}")
+    fair = allocation.balanced(problem)
+    found = f"median error {np.median(fair.noise_scale):.4g} at epsilon 1"
+    if fair.duals is not None:
+        gap = allocation.balanced_gap(problem, fair.noise_scale, fair.duals, 1.0)
+        found += f", gap {gap:.1e}"
+    done("balanced noise", found)
+    found = "too many cells"
+    if program.is_small(user, cells):
+        target, share = 0.8 * fair.noise_scale, problem.sensitivity
+        columns = user, cell, share, np.ones(len(share)), target, users
+        best = interior.solve(program.Program(*columns), tolerance, seconds)
+        found = f"epsilon {best.loss:.4g}, at least {best.lower_bound:.4g}: gap {best.gap:.2%}"
+    done("optimal, errors a fifth less", found)
+    done(f"peak memory {peak():.2f} GiB", "")
+    return lines
 
 
-def _balanced(problem: allocation.Problem, errors: list[Any]) -> str:
-    """Noise at a total loss of 1."""
-    found = allocation.balanced(problem)
-    errors.append(found.noise_scale)
-    middle = f"median error {np.median(found.noise_scale):.4g} at epsilon 1"
-    if found.duals is None:
-        return middle
-    gap = allocation.balanced_gap(problem, found.noise_scale, found.duals, 1.0)
-    return f"{middle}, gap {gap:.1e}"
+def _one_value_each(user: Any, cell: Any) -> shoal.Records:
+    values = np.random.default_rng(1).uniform(*_BOUNDS, len(user))
+    table = pa.table([pa.array(each) for each in (user, cell, values)], ["user", "cell", "value"])
+    return shoal.Records(table, user="user", by=["cell"], value="value", bounds=_BOUNDS)
 
 
-def _optimal(
-    problem: allocation.Problem, errors: list[Any], tolerance: float, seconds: float
-) -> str:
-    """The least loss at targets a fifth below the errors of `balanced`."""
-    user, cell, share = problem.user, problem.cell, problem.sensitivity
-    if not program.is_small(user, len(errors[0])):
-        return "too many cells"
-    columns = user, cell, share, np.ones(len(share)), _PART * errors[0], problem.n_users
-    found = interior.solve(program.Program(*columns), tolerance, seconds)
-    return f"epsilon {found.loss:.4g}, at least {found.lower_bound:.4g}: gap {found.gap:.2%}"
-
-
-def _equal(users: int) -> tuple[Any, Any]:
+def _equal(users: int) -> shoal.Counts:
     """Users who are all alike, in ten cells each."""
     cells = max(1, users // _USERS_PER_CELL)
     user = np.repeat(np.arange(users), _CELLS_PER_USER)
     cell = np.random.default_rng(0).integers(0, cells, len(user))
     user, cell = np.divmod(np.unique(user * cells + cell), cells)
-    return user, cell
+    return shoal.Counts.from_counts(user, cell, np.ones_like(user))
 
 
 def _columns(size: int) -> tuple[Any, Any, Any, int, int]:
@@ -378,36 +353,31 @@ def ledger(
     Example: shoal bench ledger --processes 1 --processes 8
     """
     lines = []
-    with tempfile.TemporaryDirectory() as folder:
-        for line in _histories(Path(folder), entries, charges):
-            lines.append(line)
-            yield line
-        for line in _crowds(Path(folder), processes, seconds, rounds):
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        for line in itertools.chain(
+            _histories(folder, entries, charges), _crowds(folder, processes, seconds, rounds)
+        ):
             lines.append(line)
             yield line
         if against is None:
             return
-        book = _new(Path(folder) / "few.ledger", _FEW)
+        book = _new(folder / "few.ledger", _FEW)
         _together(book, PROCESSES[-1], 3600.0)
         yield f"{PROCESSES[-1]} processes, budget for {_FEW}: {book.verify().entries} recorded"
-    options = [
-        word for name, values in (("entries", [each for each in entries if each <= _MOST]),
-                                  ("processes", processes), ("charges", [charges]),
-                                  ("seconds", [seconds]), ("rounds", [rounds]))
-        for value in values for word in (f"--{name}", str(value))
-    ]  # fmt: skip
+    words = [f"--entries={each}" for each in entries]
+    words += [f"--processes={each}" for each in processes]
+    words += [f"--charges={charges}", f"--seconds={seconds}", f"--rounds={rounds}"]
     script = "import sys; from shoal.cli.main import main; sys.exit(main(sys.argv[1:]))"
     paths = f"{against / 'src'}{os.pathsep}{against / 'studies' / 'src'}"
-    older = _python(paths, script, "bench", "ledger", *options)
+    older = _python(paths, script, "bench", "ledger", *words)
     before, now = (
         {each[1]: float(each[2]) for each in map(_FIGURE.match, found) if each}
         for found in (older.splitlines(), lines)
     )
     yield f"{'charges a second':>20}{'before':>10}{'now':>10}{'ratio':>8}"
     for name, rate in now.items():
-        old = before.get(name)
-        ends = (f"{old:10.0f}", f"{rate / old:8.2f}") if old else (f"{'-':>10}", f"{'-':>8}")
-        yield f"{name:>20}{ends[0]}{rate:10.0f}{ends[1]}"
+        yield f"{name:>20}{before[name]:10.0f}{rate:10.0f}{rate / before[name]:8.2f}"
 
 
 def _fill(book: ledgers.Ledger, entries: int) -> None:

@@ -21,7 +21,7 @@ from shoal.data.aggregate import Aggregate
 from shoal.data.records import Records
 from shoal.privacy.noise import Simulated
 from shoal_studies.chart import Chart, Row
-from shoal_studies.registry import Finding, Study, column, span, study
+from shoal_studies.registry import Finding, Study, column, span, spans, study
 from shoal_studies.simulate import Effort
 
 # Airliners: public knowledge. One flight in a thousand or so is outside and clipped.
@@ -76,7 +76,7 @@ def flights_variance(effort: Effort) -> Study:
     over = column(rows, "mean_error") / column(rows, "certificate")
     useful = [epsilon for epsilon, each in middle.items() if each[0] < each[2]]
     findings = [
-        Finding("true variances, (mph)^2", "-", span(column(rows, "true_variance"))),
+        spans("true variances, (mph)^2", column(rows, "true_variance")),
         Finding("certificate of the median destination by epsilon", "-",
                 "; ".join(f"{each[0]:.4g} at {epsilon:g}" for epsilon, each in middle.items())),
         Finding("it is below the median variance from this epsilon on", "-",

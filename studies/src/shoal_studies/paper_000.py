@@ -22,7 +22,7 @@ from shoal.data.occupancy import Counts
 from shoal_studies.chart import Chart, Row
 from shoal_studies.data import WIDTH, itms_many, synthetic
 from shoal_studies.paper_000_plans import Cells, Units
-from shoal_studies.registry import Finding, Study, column, listed, span, study
+from shoal_studies.registry import Finding, Study, column, listed, span, spans, study
 from shoal_studies.simulate import Effort, carry_out
 
 Floats: TypeAlias = "NDArray[np.float64]"
@@ -267,8 +267,8 @@ def _total_losses(gamma: float | None, effort: Effort) -> Study:
         first = measured(suppressions, GAMMAS[0], BOTH, effort, _ERROR)
         ratio = clip / column(first, "loss_allowed", method=CLIP)
         findings.append(
-            Finding(f"loss of {CLIP}, over that at gamma {GAMMAS[0]}", "at most 1", span(ratio),
-                    bool((ratio <= 1 + _SLACK).all()))
+            spans(f"loss of {CLIP}, over that at gamma {GAMMAS[0]}", ratio, "at most 1",
+                  ratio <= 1 + _SLACK)
         )  # fmt: skip
     shade: dict[str, tuple[str, float | None, float | None]] = {}
     for name, part in parts.items():
@@ -303,15 +303,13 @@ def _loss_findings(name: str, rows: list[Row]) -> list[Finding]:
         Finding(f"{name}, epsilon 1 per cell: error allowed over that of guessing", "-",
                 f"{allowed:.2g}"),
         Finding(f"{name}, epsilon 1 per cell: total losses", "-", here),
-        Finding(f"{name}: {CLIP} over {EQUALISED}", "-", span(loss[CLIP] / loss[EQUALISED])),
+        spans(f"{name}: {CLIP} over {EQUALISED}", loss[CLIP] / loss[EQUALISED]),
         Finding(f"{name}: losses of a cell at which guessing has a larger error", "-",
                 listed(epsilon[useful])),
     ]  # fmt: skip
     if useful.any():
         best, bound = loss[OPTIMAL][useful], np.maximum(loss[BOUND][useful], 1e-300)
-        found.append(
-            Finding(f"{name}: {CLIP} over {OPTIMAL}, there", "-", span(loss[CLIP][useful] / best))
-        )
+        found.append(spans(f"{name}: {CLIP} over {OPTIMAL}, there", loss[CLIP][useful] / best))
         found.append(Finding(f"{name}: largest gap of the plan, there", "-",
                              f"{(best / bound - 1).max():.2%}"))  # fmt: skip
     return found
@@ -326,8 +324,8 @@ def _worst_errors(gamma: float | None, effort: Effort) -> Study:
         Finding("part of the worst error that Clip-User and the cap leave",
                 "hardly below 1" if gamma is None else "below 1", span(left),
                 bool(np.mean(left > _ALIKE) > 1 / 2 if gamma is None else (left < 1).any())),
-        Finding("true error over the one claimed, as printed (erratum 1)", "at most 1", span(over),
-                bool((over <= 1 + _SLACK).all())),
+        spans("true error over the one claimed, as printed (erratum 1)", over, "at most 1",
+              over <= 1 + _SLACK),
     ]  # fmt: skip
     if gamma not in (None, GAMMAS[0]):
         first = measured(suppressions, GAMMAS[0], BOTH, effort, _ERROR, _FEWER)
@@ -372,21 +370,17 @@ def _error_findings(name: str, rows: list[Row]) -> list[Finding]:
     return [
         Finding(f"{name}, epsilon 1 per cell: total loss of all", "-", f"{loss:.3g}"),
         Finding(f"{name}, epsilon 1 per cell: worst errors over that of guessing", "-", here),
-        Finding(f"{name}: {CLIP}, over {OPTIMAL}", "-", span(error[CLIP] / error[OPTIMAL])),
+        spans(f"{name}: {CLIP}, over {OPTIMAL}", error[CLIP] / error[OPTIMAL]),
         Finding(f"{name}: largest gap of the plan", "-", f"{gap.max():.1%}"),
     ]
 
 
 def _register() -> None:
     """Figures 1 and 3 to 5 show losses, 2 and 6 to 8 errors."""
-    shown = (None, None, *GAMMAS, *GAMMAS)
-    for figure, gamma in enumerate(shown, start=1):
-        run = _total_losses if figure in (1, 3, 4, 5) else _worst_errors
-        what = (
-            "Total loss at equal error"
-            if run is _total_losses
-            else "Worst-case error at equal loss"
-        )
+    for figure, gamma in enumerate((None, None, *GAMMAS, *GAMMAS), start=1):
+        run, what = _worst_errors, "Worst-case error at equal loss"
+        if figure in (1, 3, 4, 5):
+            run, what = _total_losses, "Total loss at equal error"
         of = "the ITMS-like occupancy" if gamma is None else f"synthetic occupancy, gamma {gamma:g}"
         source = f"paper 000, section VI-B, figure {figure}"
         study(f"000-figure-{figure}", f"{what}, {of}", source)(partial(run, gamma))

@@ -16,7 +16,7 @@ from shoal.data.value_lattice import Bounds, Lattice
 from shoal.privacy.noise import Simulated
 from shoal_studies import data
 from shoal_studies.chart import Row
-from shoal_studies.registry import Finding, Study, column, listed, span, study
+from shoal_studies.registry import Finding, Study, column, listed, span, spans, study
 from shoal_studies.simulate import MECHANISMS, Effort, Setting, against_loss, errors
 
 EPSILONS = tuple(round(0.1 * step, 1) for step in range(1, 21))
@@ -68,10 +68,8 @@ def _study(setting: Setting, effort: Effort) -> Study:
     similar = bool((np.abs(np.log(alike)) < np.log(_SIMILAR)).all())
     best = np.minimum.reduce([baseline, akmv, optimal])
     findings = [
-        Finding(
-            "baseline over worst-case optimal bounding below epsilon 2", "far more than 1",
-            span((baseline / optimal)[below]), bool((baseline > optimal)[below].all()),
-        ),
+        spans("baseline over worst-case optimal bounding below epsilon 2",
+              (baseline / optimal)[below], "far more than 1", (baseline > optimal)[below]),
         Finding(
             "at epsilon 2 both are the same mechanism, T being the largest count", "-",
             f"{optimal[-1]:.3g} and {baseline[-1]:.3g}",
@@ -85,17 +83,15 @@ def _study(setting: Setting, effort: Effort) -> Study:
             "losses at which AKMV errs more than the baseline", "all",
             f"{(alike > 1).sum()} of {len(alike)}", bool((alike > 1).all()),
         ),
-        Finding(f"AKMV over baseline, {PLAIN}", "similar", span(worse),
-                bool((np.abs(np.log(worse)) < np.log(_SIMILAR)).all())),
+        spans(f"AKMV over baseline, {PLAIN}", worse, "similar",
+              np.abs(np.log(worse)) < np.log(_SIMILAR)),
         Finding(
             f"losses at which AKMV errs more than the baseline, {PLAIN}", "all",
             f"{(worse > 1).sum()} of {len(worse)}", bool((worse > 1).all()),
         ),
-        Finding(
-            f"baseline over worst-case optimal bounding below epsilon 2, {PLAIN}",
-            "far more than 1", span(gain[below]), bool((gain > 1)[below].all()),
-        ),
-        Finding("adaptive over the best of the three", "-", span(ours / best)),
+        spans(f"baseline over worst-case optimal bounding below epsilon 2, {PLAIN}", gain[below],
+              "far more than 1", (gain > 1)[below]),
+        spans("adaptive over the best of the three", ours / best),
     ]  # fmt: skip
     return Study([*rows, *plain], [against_loss([*rows, *plain])], findings)
 

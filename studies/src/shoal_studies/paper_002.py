@@ -10,7 +10,7 @@ from shoal.cells.comparison import Choice
 from shoal.cells.weights import wrap_around
 from shoal_studies import data
 from shoal_studies.chart import Chart, Row
-from shoal_studies.registry import Finding, Study, column, span, study
+from shoal_studies.registry import Finding, Study, column, span, spans, study
 from shoal_studies.simulate import MECHANISMS, Effort, Setting, against_loss, errors
 
 SCALING = 10
@@ -59,15 +59,11 @@ def grouping(effort: Effort) -> Study:
             "array averaging, wrap_around over best_fit, exact sensitivity",
             f"similar (here: within {_ALIKE:g})", span(ratio["array averaging"]), alike,
         ),
-        Finding(
-            "the same with the printed sensitivity 2U/K (erratum 7)", "similar", span(over),
-            bool((np.abs(np.log(over)) < np.log(_ALIKE)).all()),
-        ),
+        spans("the same with the printed sensitivity 2U/K (erratum 7)", over, "similar",
+              np.abs(np.log(over)) < np.log(_ALIKE)),
         *(
-            Finding(
-                f"{name}, wrap_around over best_fit", f"much more (here: {_MUCH:g})",
-                span(ratio[name]), bool((ratio[name] > _MUCH).all()),
-            )
+            spans(f"{name}, wrap_around over best_fit", ratio[name],
+                  f"much more (here: {_MUCH:g})", ratio[name] > _MUCH)
             for name in ("Levy", "quantile, fixed")
         ),
     ]  # fmt: skip
@@ -117,15 +113,10 @@ def mechanisms(effort: Effort) -> Study:
         baseline, *papers, ours = error.values()
         gain, apart = baseline / papers, np.max(papers, axis=0) / np.min(papers, axis=0)
         findings += [
-            Finding(f"{name}: baseline over those that clip", "much more than 1", span(gain),
-                    bool((gain > 1).all())),
-            Finding(
-                f"{name}: worst over best of those that clip",
-                f"very little difference (here: below {_LITTLE:g})", span(apart),
-                bool((apart < _LITTLE).all()),
-            ),
-            Finding(f"{name}: adaptive over the best of them", "-",
-                    span(ours / np.min(papers, axis=0))),
+            spans(f"{name}: baseline over those that clip", gain, "much more than 1", gain > 1),
+            spans(f"{name}: worst over best of those that clip", apart,
+                  f"very little difference (here: below {_LITTLE:g})", apart < _LITTLE),
+            spans(f"{name}: adaptive over the best of them", ours / np.min(papers, axis=0)),
             _at_one(error),
         ]  # fmt: skip
     return Study(every, [against_loss(every)], findings)
@@ -146,10 +137,9 @@ def samples(effort: Effort) -> Study:
     others = np.array([error[each] for each in error if each not in ("Levy", _OURS)])
     gain, best = baseline / papers, levy / others.min(axis=0)
     findings = [
-        Finding("baseline over those that clip", "much more than 1", span(gain),
-                bool((gain > 1).all())),
-        Finding("Levy over the next best", "the best", span(best), bool((best < 1).all())),
-        Finding("adaptive over Levy", "-", span(ours / levy)),
+        spans("baseline over those that clip", gain, "much more than 1", gain > 1),
+        spans("Levy over the next best", best, "the best", best < 1),
+        spans("adaptive over Levy", ours / levy),
         _at_one(error),
     ]  # fmt: skip
     return Study(rows, [against_loss(rows)], findings)
@@ -165,11 +155,9 @@ def users(effort: Effort) -> Study:
     first = fixed / np.min([baseline, array, levy, optimised], axis=0)
     second = array / np.min([baseline, levy, optimised], axis=0)
     findings = [
-        Finding("fixed quantiles over the best of the others", "the best", span(first),
-                bool((first < 1).all())),
-        Finding("array averaging over the best of the rest", "second", span(second),
-                bool((second < 1).all())),
-        Finding("adaptive over fixed quantiles", "-", span(ours / fixed)),
+        spans("fixed quantiles over the best of the others", first, "the best", first < 1),
+        spans("array averaging over the best of the rest", second, "second", second < 1),
+        spans("adaptive over fixed quantiles", ours / fixed),
         _at_one(error),
     ]  # fmt: skip
     return Study(rows, [against_loss(rows)], findings)

@@ -31,7 +31,7 @@ SPEEDS, _LONG = (0.0, 65.0), (0.0, 1000.0)
 _SHORT, _LOW, _YES_OR_NO = (0.0, 40.0), (0.0, 60.0), (0.0, 1.0)
 # Cells and users.
 _FEW = ((12, 1500), (18, 3000), (25, 1500), (25, 5000))
-# Of the ITMS cell: mean, deviation of a record, and of users where they differ.
+# Of a record of the ITMS cell.
 _DEVIATION = 10.73
 
 
@@ -44,14 +44,12 @@ class Population:
         occupancy: The public counts.
         means: Of each membership in the occupancy's order, one array a draw, in the value's unit.
         bounds: Of the values.
-        real: Whether it was measured.
     """
 
     name: str
     occupancy: Counts
     means: list[Floats] = field(repr=False)
     bounds: tuple[float, float]
-    real: bool = False
 
     def draw(self, turn: int) -> Aggregate:
         """Sums of one of the draws."""
@@ -61,10 +59,6 @@ class Population:
         sums = np.rint(share * 2.0**lattice.bits).astype(np.int64) * self.occupancy.count
         centred = sums - (self.occupancy.count << (lattice.bits - 1))
         return Aggregate(self.occupancy, lattice, centred, np.zeros_like(centred))
-
-    def truth(self, turn: int) -> Floats:
-        """Mean of the records of each cell."""
-        return self.draw(turn).cell_means()
 
 
 class Members(NamedTuple):
@@ -100,10 +94,8 @@ def made(
 
 
 def _flights() -> Iterator[Population]:
-    place = str(files("shoal") / "datasets" / "flights_2013.parquet")
-    table = pq.read_table(place)
-    hour = pc.hour(table.column("time_hour"))
-    table = table.append_column("hour", hour)
+    table = pq.read_table(str(files("shoal") / "datasets" / "flights_2013.parquet"))
+    table = table.append_column("hour", pc.hour(table.column("time_hour")))
     speed, delay = (0.0, 700.0), (-100.0, 1300.0)
     for name, keys, value, bounds, least in (
         ("flights by origin", ["origin"], "speed", speed, 1),
@@ -112,8 +104,7 @@ def _flights() -> Iterator[Population]:
         ("flights by destination and hour", ["dest", "hour"], "speed", speed, 50),
         ("delays by destination", ["dest"], "arr_delay", delay, 1),
     ):
-        if value in table.column_names:
-            yield _grouped(name, table, keys, value, bounds, least)
+        yield _grouped(name, table, keys, value, bounds, least)
 
 
 def _grouped(
@@ -137,7 +128,7 @@ def _grouped(
     who = joined.column("tailnum").combine_chunks()
     occupancy, order = build(who, joined.select(keys), count)
     means = joined.column("clipped_mean").to_numpy()[order]
-    return Population(name, occupancy, [means], bounds, real=True)
+    return Population(name, occupancy, [means], bounds)
 
 
 def _one_cell() -> Iterator[Population]:

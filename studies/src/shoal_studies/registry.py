@@ -44,7 +44,7 @@ PAPERS = {
 # What registers studies and benches.
 STUDY_MODULES = (
     "paper_000", "paper_001", "paper_002", "flights_variance", "trial_tradeoffs", "trial_clusters",
-    "trial_distributions", "trial_bounds", "trial_bias", "trial_studies", "trial_insurance",
+    "trial_distributions", "trial_bounds", "trial_bias", "trial_insurance",
     "unbiased_trade_off", "unbiased_releases", "unbiased_distributions", "unbiased_regimes",
 )  # fmt: skip
 BENCH_MODULES = (
@@ -196,6 +196,16 @@ def span(numbers: NDArray[np.float64], digits: int = 3) -> str:
     """
     low, high = f"{np.min(numbers):.{digits}g}", f"{np.max(numbers):.{digits}g}"
     return low if low == high else f"{low} to {high}"
+
+
+def spans(
+    claim: str,
+    numbers: NDArray[np.float64],
+    paper: str = "-",
+    holds: NDArray[np.bool_] | None = None,
+) -> Finding:
+    """A finding of several numbers, which holds if it does for all of them."""
+    return Finding(claim, paper, span(numbers), None if holds is None else bool(holds.all()))
 
 
 def listed(numbers: Iterable[float]) -> str:

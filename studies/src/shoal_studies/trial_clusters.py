@@ -1,4 +1,4 @@
-"""Paper 003, experiments 2 and 3 (figures 2c and 2d): what clusters are worth.
+"""Paper 003, experiments 2 and 3 (figures 2c, 2d), and figure 8: what clusters are worth.
 
 The paper says: the ratio of the variances of Cluster-DP and cluster-free falls as clusters become
 more homogeneous, more so at a smaller lambda; in communities of a social network Cluster-DP has the
@@ -15,11 +15,19 @@ from numpy.typing import NDArray
 from shoal.trials.parameters import calibrate
 from shoal_studies import trial_lines as lines
 from shoal_studies.chart import Chart, Row
-from shoal_studies.registry import Finding, Study, span, study
+from shoal_studies.registry import Finding, Study, spans, study
 from shoal_studies.simulate import Effort
 from shoal_studies.trial_measure import DELTA, Measured, Point, measure
 from shoal_studies.trial_setting import Communities, Mixture
-from shoal_studies.trial_tradeoffs import ACROSS, agrees, by_loss
+from shoal_studies.trial_tradeoffs import (
+    ACROSS,
+    agrees,
+    by_floor,
+    by_loss,
+    floor_findings,
+    loss_findings,
+    mixture_losses,
+)  # fmt: skip
 
 LAMBDAS = (0.5, 0.8)
 _BETAS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 4.9)
@@ -94,8 +102,8 @@ def homogeneity_findings(found: Measured) -> list[Finding]:
     for lam in LAMBDAS:
         loss = found.curve(_name(lines.CLUSTER, lam)).points[0].loss
         flat = ratio(found, lam, lines.UNIFORM)[0]
-        findings.append(Finding(f"Cluster-DP over a uniform prior of the same true loss {loss:.2f}",
-                                "-", span(flat)))  # fmt: skip
+        findings.append(spans(f"Cluster-DP over a uniform prior of the same true loss {loss:.2f}",
+                              flat))  # fmt: skip
     return [
         *findings,
         Finding("it falls more at the smaller lambda", "yes",
@@ -119,17 +127,15 @@ def community_findings(found: Measured) -> list[Finding]:
     ours, plain = found.curve(lines.OURS), found.curve(lines.PLAIN)
     more = cluster.points[0].loss - cluster.at[0]
     return [
-        Finding("Cluster-DP over cluster-free, as printed", "below 1", span(cluster.over(free)),
-                bool((cluster.over(free) < 1).all())),
+        spans("Cluster-DP over cluster-free, as printed", cluster.over(free), "below 1",
+              cluster.over(free) < 1),
         Finding("true loss less the claimed one, as printed (erratum 12)", "0", f"{more:.2f}",
                 bool(more <= 0)),
-        Finding("Cluster-DP over a uniform prior, at the claimed loss", "-",
-                span(cluster.over(uniform))),
-        Finding(f"Cluster-DP over a uniform prior, at the true loss, from {true.at[0]:g} on", "-",
-                span(true.over(uniform))),
-        Finding("our choice over a uniform prior", "-", span(ours.over(uniform))),
-        Finding("our choice over the non-private variance", "-",
-                span(ours.mean() / plain.mean()[0])),
+        spans("Cluster-DP over a uniform prior, at the claimed loss", cluster.over(uniform)),
+        spans(f"Cluster-DP over a uniform prior, at the true loss, from {true.at[0]:g} on",
+              true.over(uniform)),
+        spans("our choice over a uniform prior", ours.over(uniform)),
+        spans("our choice over the non-private variance", ours.mean() / plain.mean()[0]),
         agrees(found),
     ]  # fmt: skip
 
@@ -156,3 +162,33 @@ def figure_2d(effort: Effort) -> Study:
     found = by_communities(effort)
     rows = found.rows("communities")
     return Study(rows, [lines.variances(rows, ACROSS, "xy")], community_findings(found))
+
+
+@study(
+    "003-figure-8",
+    "Experiments 1 to 3 side by side",
+    "paper 003, appendix A.10, figure 8",
+)
+def figure_8(effort: Effort) -> Study:
+    """All of figures 2a to 2d from one run."""
+    floors = by_floor(effort)
+    losses = mixture_losses(effort)
+    clusters = by_homogeneity(effort)
+    communities = by_communities(effort)
+    a = [row for part, found in floors.items() for row in found.rows(f"a: {part}")]
+    b, c, d = losses.rows("b"), clusters.rows("c"), communities.rows("d")
+    charts = [
+        lines.variances([row for row in a if row["panel"] == "a: equal loss"], "gamma K"),
+        *(lines.variances(rows, ACROSS, "xy") for rows in (b, d)),
+        homogeneity_chart(clusters),
+    ]
+    parts = {
+        "a": floor_findings(floors),
+        "b": loss_findings(losses),
+        "c": homogeneity_findings(clusters),
+        "d": community_findings(communities),
+    }
+    findings = [
+        replace(each, claim=f"({part}) {each.claim}") for part, of in parts.items() for each in of
+    ]
+    return Study([*a, *b, *c, *d], charts, findings)

@@ -13,7 +13,7 @@ import numpy as np
 from shoal.trials.mechanisms.outcomes import ClusterDP, ClusterFree
 from shoal_studies import trial_lines as lines
 from shoal_studies.chart import Chart, Row
-from shoal_studies.registry import Finding, Study, column, span, study
+from shoal_studies.registry import Finding, Study, column, spans, study
 from shoal_studies.simulate import Effort, carry_out
 from shoal_studies.trial_insurance_releases import (
     CONFIDENCE,
@@ -125,18 +125,18 @@ def _findings(rows: list[Row], home: Households) -> list[Finding]:
                 "-", "; ".join(f"{name} {each[0]:.3f} and {each[-1]:.3f}"
                                for name, each in rmse.items())),
         *(
-            Finding(f"{name} with a floor of {FLOOR:g} over the uniform prior", "-",
-                    span(rmse[name] / rmse[lines.UNIFORM]))
+            spans(f"{name} with a floor of {FLOOR:g} over the uniform prior",
+                  rmse[name] / rmse[lines.UNIFORM])
             for name in (lines.FREE, lines.CLUSTER)
         ),
         Finding("losses at which cluster-free and Cluster-DP, left to choose, take the uniform "
                 "prior", "-", f"{same} of {len(epsilon)}"),
         Finding(f"{REAL}: detected in {_POWER:.0%} of releases from epsilon", "-",
                 "; ".join(f"{name} {at[0]:g}" for name, at in enough.items() if len(at))),
-        Finding(f"{NULL}: part of releases that detect it", "-",
-                span(column(rows, "told_from_0", treatment=NULL))),
-        Finding(f"{CONFIDENCE:.0%} intervals that cover 0 where arms are shuffled", "-",
-                span(column(rows, "covers_0_if_shuffled"))),
-        Finding("intervals that hold the estimate without privacy", "-",
-                span(column(rows, "covers_non_private"))),
+        spans(f"{NULL}: part of releases that detect it",
+              column(rows, "told_from_0", treatment=NULL)),
+        spans(f"{CONFIDENCE:.0%} intervals that cover 0 where arms are shuffled",
+              column(rows, "covers_0_if_shuffled")),
+        spans("intervals that hold the estimate without privacy",
+              column(rows, "covers_non_private")),
     ]  # fmt: skip

@@ -12,7 +12,7 @@ import itertools
 import numpy as np
 
 from shoal_studies import trial_lines as lines
-from shoal_studies.registry import Finding, Study, listed, span, study
+from shoal_studies.registry import Finding, Study, listed, spans, study
 from shoal_studies.simulate import Effort
 from shoal_studies.trial_measure import DELTA, Measured, Point, agreement, join, measure
 from shoal_studies.trial_setting import Mixture, Setting
@@ -131,8 +131,8 @@ def floor_findings(found: dict[str, Measured]) -> list[Finding]:
             f"{EPSILON:g}", "far below 1", f"{over[0]:.3g}, falling to {over[-1]:.3g} at 1/K",
             bool(over[0] < 1),
         ),
-        Finding(f"{lines.CLUSTER} at a true {EPSILON:g}, sigma {TWICE:g}, over the same", "-",
-                span(true.mean() / uniform)),
+        spans(f"{lines.CLUSTER} at a true {EPSILON:g}, sigma {TWICE:g}, over the same",
+              true.mean() / uniform),
         Finding(f"{_TIGHT}, least over the same", "-", f"{(tight.mean() / uniform).min():.2g}"),
         Finding(
             f"{lines.CLUSTER} at equal lambda {lines.LAMBDA:g}, gamma {kept.at[0]:g}/K, over a "

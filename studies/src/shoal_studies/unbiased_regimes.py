@@ -14,7 +14,7 @@ from shoal.theory.clipping import Moment
 from shoal.theory.regimes import regime
 from shoal.theory.trilemma import trilemma
 from shoal_studies.chart import Chart, Row
-from shoal_studies.registry import Finding, Study, short, span, study
+from shoal_studies.registry import Finding, Study, short, spans, study
 from shoal_studies.simulate import Effort
 from shoal_studies.unbiased_exact import worst
 from shoal_studies.unbiased_parts import CLIPPED, COLOURS, COMBINED, SAMPLED, WORDS, Asked
@@ -142,11 +142,8 @@ def _findings(places: Sequence[Place]) -> list[Finding]:
                 min(counts.values()) > 0),
         Finding("settings in which `shoal.bounds.regime` names the same one", "all",
                 f"{same} of {len(places)}", same == len(places)),
-        Finding("certificate of the theory over the planned estimator's", "-", span(gain)),
-        Finding("least certificate over the lower bound, of the clipped mean", "-",
-                span(over[clipped])),
-        Finding("least certificate over the lower bound, of others: up to sqrt(n)", "-",
-                span(over[~clipped])),
-        Finding("error on two points over the certificate", "at most 1", span(reached),
-                bool((reached <= 1).all())),
+        spans("certificate of the theory over the planned estimator's", gain),
+        spans("least certificate over the lower bound, of the clipped mean", over[clipped]),
+        spans("least certificate over the lower bound, of others: up to sqrt(n)", over[~clipped]),
+        spans("error on two points over the certificate", reached, "at most 1", reached <= 1),
     ]  # fmt: skip

@@ -16,7 +16,7 @@ from shoal.theory.trilemma import Trilemma, trilemma
 from shoal_studies import unbiased_printed
 from shoal_studies.chart import Chart, Row
 from shoal_studies.known_distributions import Points, mirrored
-from shoal_studies.registry import Finding, Study, short, span, study
+from shoal_studies.registry import Finding, Study, short, spans, study
 from shoal_studies.simulate import Effort
 from shoal_studies.unbiased_exact import worst
 from shoal_studies.unbiased_measure import Job, Measured, amount, simulate
@@ -204,12 +204,10 @@ def _findings(pairs: Sequence[tuple[Case, Measured | None]]) -> list[Finding]:
         exact = np.array([case.certified / case.worst for case in these if case.worst])
         name = f"clipped mean, order {order:g}"
         findings += [
-            Finding(f"{name}: certificate over lower bound", "at least 1", span(near),
-                    bool((near >= 1).all())),
-            Finding(f"{name}: printed certificate over printed bound", "at least 1", span(far),
-                    bool((far >= 1).all())),
-            Finding(f"{name}: certificate over the error on two points", "at least 1", span(exact),
-                    bool((exact >= 1).all())),
+            spans(f"{name}: certificate over lower bound", near, "at least 1", near >= 1),
+            spans(f"{name}: printed certificate over printed bound", far, "at least 1", far >= 1),
+            spans(f"{name}: certificate over the error on two points", exact, "at least 1",
+                  exact >= 1),
         ]  # fmt: skip
     level = [
         f"{WORDS[case.method]} {case.certified * case.n**0.5:.3g}"
