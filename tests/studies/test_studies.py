@@ -166,6 +166,13 @@ def test_the_counts_have_the_published_statistics() -> None:
     assert weights.best_fit(ITMS, cap)[3] == 164
     assert data.geometric().tolist().count(64) == 1
     assert (len(data.geometric()), data.extreme().sum()) == (2**7 - 1, 110)
+    assert data.itms_many().summary().cells_per_user == 11
+    sparse = data.sparse_cells()[0]
+    assert (sparse.n_users, sparse.n_cells, len(sparse.count), sparse.count.sum()) == (
+        223, 50, 802, 68020,
+    )  # fmt: skip
+    drawn = data.synthetic(3, seed=0, cells=4)
+    assert (drawn.n_users, drawn.n_cells, drawn.cells_per_user.max()) == (15, 4, 4)
 
 
 def test_distributions_of_the_papers() -> None:

@@ -67,14 +67,8 @@ _PLACE, _SPREAD = 0.4, 1 / 6
 class Releases:
     """Figures of each cell in each release, shape (releases, cells), in the value's unit.
 
-    Attributes:
-        plain: Absolute error of the noisy number.
-        error: The same of the value.
-        common: The same of one number for all cells, the mean of all numbers by their noise.
-        half_width: Of the value's 95% interval.
-        covered: Whether that holds the truth.
-        told: Whether the cell is told.
-        outside: Whether the value is not inside; a told one may be at an end at a bound alone.
+    Absolute errors are of the noisy number, of the value, and of one number for all cells, the mean
+    of all numbers by their noise. A value that is told may be at an end at a bound alone.
     """
 
     plain: Floats

@@ -127,14 +127,16 @@ def _line(axis: Axes, chart: Chart, rows: list[Row], look: Look, *, everywhere: 
     colour, style, marker = look
     x = [row[chart.x] for row in rows]
     y = _numbers(rows, chart.y)
+    artist: Artist
     if everywhere:
-        return axis.axhline(float(y[0]), color=colour, linestyle=style, linewidth=1.4)
+        artist = axis.axhline(float(y[0]), color=colour, linestyle=style, linewidth=1.4)
+    else:
+        [artist] = axis.plot(
+            x, y, linestyle=style, color=colour, marker=marker, markersize=4, linewidth=1.4
+        )
     if chart.band:
         low, high = (_numbers(rows, each) for each in chart.band)
         axis.vlines(x, low, high, color=colour, alpha=0.35, linewidth=4)
-    [artist] = axis.plot(
-        x, y, linestyle=style, color=colour, marker=marker, markersize=4, linewidth=1.4
-    )
     if chart.marks or chart.error:
         dots, bars = (_numbers(rows, each) for each in (chart.marks or chart.y, chart.error))
         axis.errorbar(

@@ -27,44 +27,24 @@ def itms() -> NDArray[np.int64]:
 
     L = 217, n = 17,166, m* = 417, m_* = 1, median 46 (paper 002, section IV). At the Levy cap, 56,
     160 arrays with wrap_around and 164 with best_fit. They are not the original counts.
-
-    Example:
-        >>> counts = itms()
-        >>> len(counts), int(counts.sum()), int(counts.max()), int(counts.min())
-        (217, 17166, 417, 1)
     """
     text = (files("shoal_studies") / "itms_counts.csv").read_text(encoding="utf-8")
     return np.array(text.split(), dtype=np.int64)
 
 
 def geometric(levels: int = 6) -> NDArray[np.int64]:
-    """2^i users with 2^(M-i) records each, i = 0..M (paper 001, section IV).
-
-    Example:
-        >>> geometric(2).tolist()
-        [4, 2, 2, 1, 1, 1, 1]
-    """
+    """2^i users with 2^(M-i) records each, i = 0..M (paper 001, section IV)."""
     level = np.arange(levels + 1)
     return np.repeat(2 ** level[::-1], 2**level)
 
 
 def extreme(users: int = 101, most: int = 10) -> NDArray[np.int64]:
-    """One user with `most` records, and one record of each other user (paper 001, section IV).
-
-    Example:
-        >>> extreme(4).tolist()
-        [10, 1, 1, 1]
-    """
+    """One user with `most` records, and one record of each other user (paper 001, section IV)."""
     return np.append(most, np.ones(users - 1, dtype=np.int64))
 
 
 def one_cell(counts: NDArray[np.int64]) -> Counts:
-    """One cell, `all`, from the records of each user.
-
-    Example:
-        >>> one_cell(extreme())
-        <Counts of 101 users, 1 cells>
-    """
+    """One cell, `all`, from the records of each user."""
     users = len(counts)
     return Counts.from_counts(np.arange(users), ["all"] * users, counts)
 
@@ -77,11 +57,6 @@ def synthetic(gamma: float, seed: int, cells: int = 12, q: float = 0.01) -> Coun
     2^G - 1 users; users 2^j ... 2^(j+1) - 1 are in exactly G - j cells, drawn uniformly without
     replacement, with Geo(q) records on {1, 2, ...} in each; then one heaviest user of each cell
     has its count multiplied by 1 + gamma (to the nearest whole number).
-
-    Example:
-        >>> counts = synthetic(3, seed=0, cells=4)
-        >>> counts.n_users, counts.n_cells, counts.cells_per_user.max().item()
-        (15, 4, 4)
     """
     rng = np.random.default_rng(seed)
     users = 2**cells - 1
@@ -103,10 +78,6 @@ def itms_many(seed: int = 0) -> Counts:
     What paper 000, section VI-A1, publishes: the 50 fullest hexagons of one hour, 223 users, at
     most 11 of the cells a user. Everything else is made up: buses visit neighbouring hexagons of
     a line that gets quieter towards its end, and stay in each for a log-normal number of records.
-
-    Example:
-        >>> itms_many().summary().cells_per_user
-        11
     """
     rng = np.random.default_rng(seed)
     lengths = rng.integers(1, _MOST + 1, _USERS)
@@ -127,11 +98,6 @@ def sparse_cells() -> tuple[Counts, NDArray[np.float64]]:
     50 cells of very different popularity, 223 users in at most 11 of them, 802 memberships with
     about 46 records each, and one user with 417 records in each of 11 cells. Centres are normal
     around 20.67 with a deviation of 4; speeds in a cell have one of 10.73.
-
-    Example:
-        >>> counts, centre = sparse_cells()
-        >>> len(counts.count), int(counts.count.sum()), len(centre)
-        (802, 68020, 50)
     """
     rng = np.random.default_rng(50223)
     weight = rng.lognormal(0, 0.8, _CELLS)

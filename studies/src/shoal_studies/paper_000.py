@@ -291,27 +291,34 @@ def _total_losses(gamma: float | None, effort: Effort) -> Study:
     return Study(rows, [chart], findings)
 
 
+def _by_method(
+    name: str, rows: list[Row], names: tuple[str, str], over: tuple[float, float]
+) -> tuple[dict[str, Floats], Finding]:
+    """Numbers of each method, and a finding of all of them at epsilon 1 a cell, over these."""
+    found = {str(row["method"]): column(rows, names[1], method=row["method"]) for row in rows}
+    at = int(np.flatnonzero(np.isclose(column(rows, "epsilon_per_cell", method=PAPER), 1.0))[0])
+    common = column(rows, names[0], method=PAPER)[at] / over[0]
+    here = "; ".join(f"{method} {each[at] / over[1]:.3g}" for method, each in found.items())
+    unit = " (errors over that of guessing)"
+    claim = f"{name}, epsilon 1 per cell: {names[1]} at {names[0].replace('_', ' ')}{unit}"
+    return found, Finding(claim, "-", f"at {common:.3g}: {here}")
+
+
 def _loss_findings(name: str, rows: list[Row]) -> list[Finding]:
-    """All methods at one loss of a cell, and the whole range of ours."""
-    loss = {str(row["method"]): column(rows, "loss", method=row["method"]) for row in rows}
-    epsilon = column(rows, "epsilon_per_cell", method=PAPER)
+    loss, at_one = _by_method(name, rows, _LOSS, (UNITS[name].guess, 1.0))
     useful = column(rows, "guessing_is_better", method=PAPER) == 0
-    at = int(np.flatnonzero(np.isclose(epsilon, 1.0))[0])
-    allowed = column(rows, "error_allowed", method=PAPER)[at] / UNITS[name].guess
-    here = "; ".join(f"{method} {numbers[at]:.3g}" for method, numbers in loss.items())
+    epsilon = column(rows, "epsilon_per_cell", method=PAPER)[useful]
     found = [
-        Finding(f"{name}, epsilon 1 per cell: error allowed over that of guessing", "-",
-                f"{allowed:.2g}"),
-        Finding(f"{name}, epsilon 1 per cell: total losses", "-", here),
+        at_one,
         spans(f"{name}: {CLIP} over {EQUALISED}", loss[CLIP] / loss[EQUALISED]),
-        Finding(f"{name}: losses of a cell at which guessing has a larger error", "-",
-                listed(epsilon[useful])),
-    ]  # fmt: skip
+        Finding(f"{name}: losses of a cell at which guessing errs more", "-", listed(epsilon)),
+    ]
     if useful.any():
         best, bound = loss[OPTIMAL][useful], np.maximum(loss[BOUND][useful], 1e-300)
-        found.append(spans(f"{name}: {CLIP} over {OPTIMAL}, there", loss[CLIP][useful] / best))
-        found.append(Finding(f"{name}: largest gap of the plan, there", "-",
-                             f"{(best / bound - 1).max():.2%}"))  # fmt: skip
+        found += [
+            spans(f"{name}: {CLIP} over {OPTIMAL}, there", loss[CLIP][useful] / best),
+            Finding(f"{name}: largest gap of the plan, there", "-", f"{max(best / bound - 1):.2%}"),
+        ]
     return found
 
 
@@ -361,15 +368,10 @@ def _worst_errors(gamma: float | None, effort: Effort) -> Study:
 
 
 def _error_findings(name: str, rows: list[Row]) -> list[Finding]:
-    error = {str(row["method"]): column(rows, "error", method=row["method"]) for row in rows}
-    at = int(np.flatnonzero(np.isclose(column(rows, "epsilon_per_cell", method=PAPER), 1.0))[0])
-    loss = column(rows, "loss_allowed", method=PAPER)[at]
-    guess = UNITS[name].guess
-    here = "; ".join(f"{method} {numbers[at] / guess:.3g}" for method, numbers in error.items())
+    error, at_one = _by_method(name, rows, _ERROR, (1.0, UNITS[name].guess))
     gap = error[OPTIMAL] / np.maximum(error[BOUND], 1e-300) - 1
     return [
-        Finding(f"{name}, epsilon 1 per cell: total loss of all", "-", f"{loss:.3g}"),
-        Finding(f"{name}, epsilon 1 per cell: worst errors over that of guessing", "-", here),
+        at_one,
         spans(f"{name}: {CLIP}, over {OPTIMAL}", error[CLIP] / error[OPTIMAL]),
         Finding(f"{name}: largest gap of the plan", "-", f"{gap.max():.1%}"),
     ]

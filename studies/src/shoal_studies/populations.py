@@ -37,14 +37,7 @@ _DEVIATION = 10.73
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Counts and several draws of the means of users in cells.
-
-    Attributes:
-        name: What it is.
-        occupancy: The public counts.
-        means: Of each membership in the occupancy's order, one array a draw, in the value's unit.
-        bounds: Of the values.
-    """
+    """Public counts, and means of their memberships in the value's unit, one array a draw."""
 
     name: str
     occupancy: Counts

@@ -46,14 +46,7 @@ def silently(items: Iterable[T], total: int) -> Iterable[T]:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much work a study may be.
-
-    Attributes:
-        repetitions: Data sets drawn for every point.
-        seed: Of the simulation, from 0.
-        workers: Processes; results do not depend on them.
-        progress: Wraps the parts of the work.
-    """
+    """Data sets for every point, the seed, processes (results do not depend on them), progress."""
 
     repetitions: int = FULL
     seed: int = 0
