@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shoal.means.estimators.base import Estimator
 from shoal.privacy.noise import Simulated
 from shoal_studies.known_distributions import Distribution
-from shoal_studies.measure import Effort, carry_out
+from shoal_studies.simulate import Effort, carry_out
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float64]
@@ -100,7 +100,7 @@ def amount(effort: Effort, users: int) -> int:
     """How many releases: the repetitions, or fewer of many users.
 
     Example:
-        >>> from shoal_studies.measure import Effort
+        >>> from shoal_studies.simulate import Effort
         >>> amount(Effort(repetitions=10_000), 1000), amount(Effort(repetitions=10_000), 10**5)
         (10000, 100)
     """
@@ -114,7 +114,7 @@ def simulate(jobs: Sequence[Job], effort: Effort) -> list[Measured]:
         >>> from fractions import Fraction
         >>> from shoal.means.estimators.clipped import Clipped
         >>> from shoal.means.estimators.weights import Weights
-        >>> from shoal_studies.measure import Effort
+        >>> from shoal_studies.simulate import Effort
         >>> from shoal_studies.known_distributions import Normal
         >>> from shoal.theory.clipping import Moment
         >>> unit, one = (Moment(2, 1),), Fraction(1)

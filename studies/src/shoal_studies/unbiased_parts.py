@@ -25,6 +25,13 @@ WORDS = {
     COMBINED: "combined",
     SYMMETRIC: "symmetric",
 }
+COLOURS = {
+    "bound": "#333333",
+    CLIPPED: "#1f6f8b",
+    SAMPLED: "#8d99ae",
+    COMBINED: "#d1495b",
+    SYMMETRIC: "#2a9d8f",
+}
 _FARTHEST = 2.0**20
 
 
