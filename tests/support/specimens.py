@@ -2,7 +2,7 @@
 
 import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -11,14 +11,10 @@ import numpy as np
 import shoal
 from shoal import unbiased
 from shoal.errors import ShoalWarning
-from shoal.trials import (
-    BestTable,
-    Questions,
-    Space,
-)
+from shoal.trials import Experiment, Questions, Space
 from tests.support import methods
 from tests.support.gaussian_vectors import always_gaussian
-from tests.support.replay_trials import MECHANISMS, SPACES
+from tests.support.replay_trials import PLANS, SPACES, Make
 
 Manifest = dict[str, Any]
 
@@ -63,7 +59,6 @@ def manifests() -> dict[str, bytes]:
     """A manifest of each, by name."""
     found = {f"cells: {name}": each for name, each in _cells()}
     found |= {f"trial: {name}": each for name, each in _trials()}
-    found |= {f"questions: {name}": each for name, each in _questions()}
     return found | {f"mean: {name}": each for name, each in _means()}
 
 
@@ -98,57 +93,50 @@ def _cells() -> Iterator[tuple[str, bytes]]:
 
 def _trials() -> Iterator[tuple[str, bytes]]:
     rng, at = np.random.default_rng(4), np.arange(90)
-    for kind, space in SPACES.items():
-        outcome = rng.uniform(space.levels[0], space.levels[-1], len(at))
-        for name, mechanism in MECHANISMS.items():
-            if kind == "nearest" and name != "uniform_prior":
-                continue
-            yield f"{name}, {kind}", _trial(mechanism, outcome, at % 2, at // 2 % 3, space)
-    # Three arms; the last two clusters have groups of one unit, and are taken together.
-    arm, cluster = np.append(at % 3, [0, 1, 2, 0, 1, 2, 2]), np.append(at // 45, [2] * 3 + [3] * 4)
-    outcome = rng.uniform(0, 10, len(arm))
-    for name, mechanism in MECHANISMS.items():
-        yield f"{name}, three arms", _trial(mechanism, outcome, arm, cluster, SPACES["counts"])
-    yield "one cluster", _trial(BestTable(2), outcome, arm, None, SPACES["counts"])
-
-
-def _trial(mechanism: Any, outcome: Any, arm: Any, cluster: Any, space: Space) -> bytes:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ShoalWarning)
-        return mechanism.privatize(outcome, arm, cluster, space=space, noise=NOISE).document
-
-
-def _questions() -> Iterator[tuple[str, bytes]]:
-    rng, at = np.random.default_rng(6), np.arange(90)
-    arm, cluster, group = at % 2, at // 2 % 3, at % 6 * 3 + at // 6 % 3
+    group = at % 6 * 3 + at // 6 % 3
     public = {
         "age": rng.integers(10, 20, len(at)).astype(float),
         "sex": np.where(at // 6 % 2, "girl", "boy"),
     }
-    several = Questions(arm, cluster, public).effect().means().regression(["sex"])
-    asked = {
-        "effect": Questions(arm, cluster, public).effect(),
-        "precision": Questions(arm, cluster, public).effect(weights="precision"),
-        "subgroups": Questions(arm, cluster, public).effect("sex").means(),
-        "regression": Questions(arm, cluster, public).regression(["arm", "age", "sex"]),
-        "several": several,
-        "three arms": Questions(at % 3, at // 3 % 2, public).effect(),
+    study = Experiment(at % 2, at // 2 % 3, public)
+    for kind, space in SPACES.items():
+        outcome = rng.uniform(space.levels[0], space.levels[-1], len(at))
+        for name, make in PLANS.items():
+            if kind == "counts" or name == "uniform_prior":
+                yield f"{name}, {kind}", _trial(make, study, space, outcome)
+    # Three arms; the last two clusters have cells of one unit, and are taken together.
+    arm, cluster = np.append(at % 3, [0, 1, 2, 0, 1, 2, 2]), np.append(at // 45, [2] * 3 + [3] * 4)
+    outcome = rng.uniform(0, 10, len(arm))
+    three = Experiment(arm, cluster, unit=np.arange(len(arm)))
+    for name in ("cluster_dp", "cluster_free", "uniform_prior", "best_table", "noisy_histogram"):
+        yield f"{name}, three arms", _trial(PLANS[name], three, SPACES["counts"], outcome)
+    space = Space.bins(-3, 5)
+    asked: dict[str, Callable[[Questions], Questions]] = {
+        "effects": lambda each: each.effect(),
+        "regression": lambda each: each.regression(["arm", "age", "sex", "arm:age"]),
+        "several": lambda each: each.effect().means().regression(["sex"]),
+        "clusters": lambda each: each.effect("cluster"),
     }
+    for name, ask in asked.items():
+        for own, of in (("", study), (", three arms", Experiment(at % 3, covariates=public))):
+            outcome = rng.uniform(-3, 5, len(at))
+            if of is study or name in ("effects", "several"):
+                yield (
+                    f"questions, {name}{own}",
+                    _trial(lambda e, s, ask=ask: ask(e.ask()).plan(s, 1), of, space, outcome),  # type: ignore[misc]
+                )
+    whole = Experiment(at % 2, at // 2 % 3, public, assigned=group, unit=at)
+    several = asked["several"](whole.ask())
     outcome = rng.uniform(-3, 5, len(at))
-    for name, questions in asked.items():
-        columns = (at % 3, at // 3 % 2) if name == "three arms" else (arm, cluster)
-        yield name, _answers(questions, outcome, *columns, public)
-    questions = Questions(arm, cluster, public, assigned=group).effect().means()
-    for name, wanted in (("assigned groups", {}), ("clipped groups", {"spread": 2, "clip": True})):
-        columns = (outcome, arm, cluster, public)
-        yield name, _answers(questions, *columns, wanted=wanted, assigned=group)
+    yield "questions, groups", _trial(lambda _, s: several.plan(s, 1), whole, space, outcome)
+    yield "best_table, groups", _trial(PLANS["best_table"], whole, space, outcome)
 
 
-def _answers(questions: Questions, *columns: Any, wanted: Any = None, **more: Any) -> bytes:
+def _trial(make: Make, study: Experiment, space: Space, outcome: Any) -> bytes:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ShoalWarning)
-        plan = questions.plan(Space.bins(-3, 5), 1, **(wanted or {}))
-        return plan.release(*columns, outcome_name="score", noise=NOISE, **more).document
+        plan = make(study, space)
+        return plan.release(outcome, study, outcome_name="score", noise=NOISE).document
 
 
 def _means() -> Iterator[tuple[str, bytes]]:
