@@ -69,13 +69,12 @@ def test_bad_files(tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture) 
     path = tmp_path / "late.csv"
     path.write_bytes(LATE[kind])
     records = {"user": "who", "value": "speed", "bounds": (0, 90), "by": "place"}
+    study = trials.Experiment(np.arange(N + 1) % 2)
     calls: list[Callable[[], object]] = [
         lambda: shoal.Records(path, **records).aggregate(),
         lambda: shoal.Records(path, **records).counts(),
-        lambda: trials.UniformPrior(1).privatize(
-            read_columns(path, private={"outcome": "speed"}, public={}).column("speed"),
-            np.arange(N + 1) % 2,
-            space=trials.Space.binary(),
+        lambda: study.table(trials.Space.binary(), 1).release(
+            read_columns(path, private={"outcome": "speed"}, public={}).column("speed"), study
         ),
     ]
     failed = [_silent(call, caplog) for call in calls]
@@ -110,7 +109,7 @@ def test_bad_columns(values: Any, caplog: pytest.LogCaptureFixture, tmp_path: Pa
     """NumPy, Arrow and engines quote what they dislike; nobody hears it."""
     good: Any = [1, 2]
     moment = unbiased.Moment(2, 1)
-    space = trials.Space.counts(0, 9)
+    space, study = trials.Space.counts(0, 9), trials.Experiment(good)
     wanted: dict[str, Any] = {"bounds": (0, 9), "epsilon": 1}
     mine: dict[str, Any] = {"interval": (0, 9), "bias": 1, "moment": moment, "epsilon": 1}
     calls: list[Callable[[], object]] = [
@@ -118,10 +117,8 @@ def test_bad_columns(values: Any, caplog: pytest.LogCaptureFixture, tmp_path: Pa
         lambda: mean.vector(values, good, **wanted),
         lambda: unbiased.clipped_mean(values, good, **mine),
         lambda: unbiased.clipped_mean(values, **mine),
-        lambda: trials.ClusterDP(1).privatize(values, good, space=space),
-        lambda: trials.NoisyHistogram(1).privatize(
-            values, good, space=trials.Space.ordinal(["a", "b"])
-        ),
+        lambda: study.table(space, 1).release(values, study),
+        lambda: study.histogram(trials.Space.ordinal(["a", "b"]), 1).release(values, study),
         lambda: (
             shoal.Records(
                 pa.table({"who": good, "place": good, "speed": pa.array(values)}),
@@ -174,7 +171,7 @@ def test_bad_documents(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None
             shoal.Counts.load,
             shoal.verify,
             shoal.Ledger,
-            trials.PrivateTrial.load,
+            trials.Release.load,
             unbiased.UnbiasedPlan.load,
         ):
             assert _silent(lambda read=read: read(path), caplog) is not None

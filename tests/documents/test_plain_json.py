@@ -161,7 +161,7 @@ def test_only_regular_files_are_read(kind: str, tmp_path: Path) -> None:
         shoal.verify,
         shoal.Plan.load,
         shoal.Counts.load,
-        shoal.trials.PrivateTrial.load,
+        shoal.trials.Release.load,
         shoal.unbiased.UnbiasedPlan.load,
     ):
         with pytest.raises(DocumentError, match="cannot be read"):

@@ -150,11 +150,10 @@ def test_objects_know_what_they_were_read_from(
     plan.save("plan.json")
     release.write_manifest("manifest.json")
     loaded, manifest = shoal.Plan.load("plan.json"), shoal.Release.load("manifest.json")
-    trial = shoal.trials.UniformPrior(1).privatize(
-        np.arange(40) > 9, np.arange(40) % 2, space=shoal.trials.Space.binary()
-    )
+    study = shoal.trials.Experiment(np.arange(40) % 2)
+    trial = study.table(shoal.trials.Space.binary(), 1).release(np.arange(40) > 9, study)
     trial.write_manifest("trial.json")
-    again = shoal.trials.PrivateTrial.load("trial.json")
+    again = shoal.trials.Release.load("trial.json")
     (tmp_path / "x").mkdir()
     monkeypatch.chdir(tmp_path / "x")
     before = {each: each.read_bytes() for each in tmp_path.iterdir() if each.is_file()}

@@ -37,11 +37,11 @@ def _trial() -> tuple[Any, Any, Any]:
     """A plan of questions, their answers, and a released trial."""
     arm, place = np.array(NAMES[:2])[np.arange(600) % 2], np.array(NAMES)[np.arange(600) // 2 % 6]
     space, bought = trials.Space.binary(), np.arange(600) % 3 % 2
-    plan = trials.Questions(arm, place, control=NAMES[0]).effect().means().plan(space, 4)
-    answers = plan.release(bought, arm, place, noise=shoal.Simulated(1))
-    return plan, answers, trials.UniformPrior(epsilon=4).privatize(
-        bought, arm, place, space=space, control=NAMES[0], noise=shoal.Simulated(1)
-    )  # fmt: skip
+    study = trials.Experiment(arm, place, control=NAMES[0])
+    plan = study.ask().effect().means().plan(space, 4)
+    made = plan, study.table(space, 4)
+    released = [each.release(bought, study, noise=shoal.Simulated(1)) for each in made]
+    return plan, released[0], released[1]
 
 
 @pytest.mark.parametrize(
@@ -170,17 +170,17 @@ def test_trials_and_questions_show_their_intervals(tmp_path: Path) -> None:
     with_noise, without = (np.asarray(line.get_xdata(), float) for line in axis.lines[:2])
     assert np.allclose(with_noise, [each.half_width for each in plan.predicted])
     assert bool((without < with_noise).all())
-    [axis] = of_trials.draw_answers(answers, 0.9).axes
+    [axis] = of_trials.draw_release(answers, 0.9).axes
     [lines] = [each for each in axis.collections if isinstance(each, LineCollection)]
     drawn = [tuple(line[:, 0]) for line in lines.get_segments()]
     assert np.allclose(drawn, [each.interval for each in answers.estimate(0.9)])
     assert "90%" in axis.get_xlabel()
-    [axis] = of_trials.draw_effects(trial, 0.5).axes
-    effect = trial.estimate(confidence=0.5)
+    [axis] = of_trials.draw_release(trial, 0.5).axes
+    (effect,) = trial.estimate(confidence=0.5)
     ends = [line for each in axis.collections for line in each.get_segments()]
     assert any(np.allclose(line[:, 0], effect.finite_population.interval) for line in ends)
     assert "(50%)" in axis.get_xlabel()
-    forecast = trials.plan([[500, 500]], trials.Space.binary(), epsilon=1)
+    forecast = trials.forecast([[500, 500]], trials.Space.binary(), epsilon=1)
     shoal.picture(forecast, tmp_path / "p.png")
 
 

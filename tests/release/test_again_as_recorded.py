@@ -1,6 +1,5 @@
 """What is delivered again is read from its own manifest, whoever recorded it."""
 
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 
 import shoal
 from shoal import trials, unbiased
-from shoal.trials.choose import choose
+from shoal.trials.randomiser import PART, replaced_for
 from tests.release.test_one_way import KINDS, said
 from tests.support import methods
 
@@ -21,11 +20,11 @@ _ARM = np.arange(_UNITS) % 2
 _BOUGHT = (np.arange(_UNITS) // 2 % 5 < 1 + _ARM).astype(int)
 
 
-def _trial(book: shoal.Ledger) -> trials.PrivateTrial:
-    return trials.UniformPrior(epsilon=2).privatize(
-        _BOUGHT, _ARM, space=trials.Space.binary(), unit=np.arange(_UNITS), ledger=book,
-        privacy_unit="person", outcome_name="bought", name="May",
-    )  # fmt: skip
+def _trial(book: shoal.Ledger) -> trials.Release:
+    study = trials.Experiment(_ARM, unit=np.arange(_UNITS))
+    plan = study.table(trials.Space.binary(), epsilon=2, mechanism="uniform")
+    given = {"privacy_unit": "person", "outcome_name": "bought", "name": "May"}
+    return plan.release(_BOUGHT, study, ledger=book, **given)
 
 
 def _cells(book: shoal.Ledger) -> shoal.Release:
@@ -59,20 +58,17 @@ def test_a_trial_of_another_version_is_read_with_its_own_parameters(
     """Effects, table and loss are those of the recorded bytes, not of today's choice."""
     book = _book(tmp_path)
 
-    def older(*given: Any, **more: Any) -> Any:
-        chosen = choose(*given, **more)
-        replaced = min(3 * chosen.parameters.replaced, 2**32 - 2**20)
-        parameters = dataclasses.replace(chosen.parameters, replaced=replaced)
-        return dataclasses.replace(chosen, parameters=parameters)
+    def older(*given: Any) -> Any:
+        return min(3 * replaced_for(*given), PART - 2**20)
 
     with monkeypatch.context() as patched:
-        patched.setattr("shoal.trials.mechanisms.outcomes.choose", older)
+        patched.setattr("shoal.trials.randomiser.replaced_for", older)
         recorded = _trial(book)
     again = _trial(book)
     assert again.from_ledger
     assert again.document == recorded.document
     again.write_manifest(tmp_path / "m.json")
-    loaded = trials.PrivateTrial.load(tmp_path / "m.json")
+    loaded = trials.Release.load(tmp_path / "m.json")
     assert said(again) == said(loaded) == said(recorded)
     assert again.plan.loss == loaded.plan.loss == recorded.plan.loss
     # Today's choice is another one.

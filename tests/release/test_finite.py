@@ -108,20 +108,28 @@ def test_unbiased_means_are_numbers(size: float, place: int) -> None:
             assert _finite(json.loads(found.document))
 
 
+def _trial(name: str, study: trials.Experiment, space: trials.Space, epsilon: Any) -> trials.Plan:
+    if name == "histogram":
+        return study.histogram(space, epsilon)
+    if name == "questions":
+        return study.ask().effect().means().plan(space, epsilon)
+    kind = trials.ClusterPrior(0.01, 10) if name == "cluster_dp" else name
+    return study.table(space, epsilon, mechanism=kind)
+
+
 @loop_over("epsilon", ["1e-6", 1])
 @loop_over("levels", [(-FAR, FAR), (0.0, FAR), (0.0, 1e-50), (-FAR, 0.0, FAR)])
-@loop_over("name", ["ClusterDP", "UniformPrior", "NoisyHistogram", "NoisyHorvitzThompson"])
-def test_trials_are_numbers(name: str, levels: tuple[float, ...], epsilon: object) -> None:
+@loop_over("name", ["cluster_dp", "uniform", "best", "histogram", "questions"])
+def test_trials_are_numbers(name: str, levels: tuple[float, ...], epsilon: Any) -> None:
     """A trial of outcomes as large as any can be written down, whatever is drawn."""
-    arm, cluster = np.arange(400) % 2, np.arange(400) // 100
+    study = trials.Experiment(np.arange(400) % 2, np.arange(400) // 100)
     outcome = np.array(levels)[np.arange(400) % len(levels)]
     for place in ENDS:
         try:
-            found = getattr(trials, name)(epsilon=epsilon).privatize(
-                outcome, arm, cluster, space=trials.Space(levels), noise=Thrown(place)
-            )
+            plan = _trial(name, study, trials.Space(levels), epsilon)
         except InputError:
             return
+        found = plan.release(outcome, study, noise=Thrown(place))
         assert _finite(json.loads(found.document))
 
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.unit
 
 KINDS: dict[str, Any] = {
     "cell mean": shoal.Release,
-    "trial": trials.PrivateTrial,
+    "trial": trials.Release,
     "unbiased mean": unbiased.UnbiasedEstimate,
 }
 
@@ -28,8 +28,8 @@ def said(found: Any) -> list[object]:
     """All that a release tells its reader, besides where it is booked."""
     if isinstance(found, shoal.Release):
         own: list[object] = [found.table().to_pylist()]
-    elif isinstance(found, trials.PrivateTrial):
-        own = [found.table().to_pylist(), str(found.effects())]
+    elif isinstance(found, trials.Release):
+        own = [found.table().to_pylist(), str(found.estimate())]
     else:
         own = [found.value, found.interval, found.sentence]
     return [found.manifest, found.epsilon, found.delta, found.simulated, own]

@@ -47,9 +47,9 @@ def _judge(book: shoal.Ledger, release: Callable[[], Any], folder: Path) -> str:
         assert str(found.plan)
         (folder / "plan.json").write_bytes(canonical_bytes(found.manifest["plan"]))
         shoal.Plan.load(folder / "plan.json")
-    elif isinstance(found, trials.PrivateTrial):
-        assert trials.PrivateTrial.load(manifest).table().num_rows
-        assert found.effects()
+    elif isinstance(found, trials.Release):
+        assert trials.Release.load(manifest).table().num_rows
+        assert found.estimate()
     assert shoal.verify(manifest, ledger=book).holds
     assert str(release().document) == str(found.document)
     return "read"
@@ -114,18 +114,12 @@ def test_cells_are_refused_or_read(tmp_path: Path, odd: str) -> None:
 
 def _trial(book: shoal.Ledger, **odd: Any) -> Callable[[], Any]:
     def release() -> Any:
-        given = dict(odd)
-        kind = getattr(trials, given.pop("kind", "UniformPrior"))
-        made = {name: given.pop(name) for name in ("delta", "spread_share") if name in given}
-        mechanism = kind(given.pop("epsilon", 1), **made)
-        arm = given.pop("treatment", np.arange(_UNITS) % 2)
-        cluster = given.pop("cluster", np.arange(_UNITS) // 2 % 3)
-        usual = {"outcome_name": "b", "privacy_unit": "who", "name": "n"}
-        space = trials.Space.binary()
-        outcomes = np.arange(_UNITS) % 2
-        return mechanism.privatize(
-            outcomes, arm, cluster, space=space, ledger=book, **{**usual, **given}
-        )
+        given = {"arm": np.arange(_UNITS) % 2, "cluster": np.arange(_UNITS) // 2 % 3, **odd}
+        loss = {"epsilon": given.pop("epsilon", 1), "delta": given.pop("delta", 0)}
+        study = trials.Experiment(**given)
+        plan = study.table(trials.Space.binary(), **loss, mechanism="uniform")
+        usual: dict[str, Any] = {"outcome_name": "b", "privacy_unit": "who", "name": "n"}
+        return plan.release(np.arange(_UNITS) % 2, study, ledger=book, **usual)
 
     return release
 
@@ -219,8 +213,8 @@ def test_keys_are_shown_on_their_line(tmp_path: Path) -> None:
     assert "x\\ny\\x1b[2J" in str(release.plan)
     assert len(str(release.plan).split("\n")) == len(str(release.plan).splitlines())
     arms = ["a\u202e", "b\n"] * (_UNITS // 2)
-    effects = _trial(book, cluster=[odd[at // 2 % 2] for at in range(_UNITS)], treatment=arms)()
-    (effect,) = effects.effects()
-    for text, lines in ((str(effect), 2 + bool(effect.warning)), (effect.clusters_text(), 2)):
+    released = _trial(book, cluster=[odd[at // 2 % 2] for at in range(_UNITS)], arm=arms)()
+    (effect,) = released.estimate()
+    for text, lines in ((str(effect), 2 + bool(effect.warning)), (str(effect.clusters), 2)):
         assert all(line.isprintable() for line in text.split("\n"))
         assert len(text.split("\n")) == lines

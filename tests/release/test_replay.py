@@ -12,9 +12,7 @@ from tests.support.replay_cases import CASES
 pytestmark = pytest.mark.audit
 
 
-@pytest.mark.parametrize(
-    ("family", "every"), [("cells", 1), ("trial", 5), ("unbiased mean", 1)]
-)
+@pytest.mark.parametrize(("family", "every"), [("cells", 1), ("trial", 5), ("unbiased mean", 1)])
 def test_neighbours_differ_only_inside_the_mechanism(
     family: str, every: int, tmp_path: Path
 ) -> None:

@@ -34,7 +34,7 @@ def releases() -> dict[str, Callable[[], object]]:
     )
     records = shoal.Records(table, user="user", by=["cell"], value="value", bounds=(0, 10))
     plan = shoal.plan(records.counts(), epsilon=1, bounds=(0, 10), method="equalised")
-    space, treatment = trials.Space.counts(0, 6), np.arange(len(values)) % 2
+    space, study = trials.Space.counts(0, 6), trials.Experiment(np.arange(len(values)) % 2)
     mean = unbiased.plan(
         counts=np.ones(300, dtype=int), method="symmetric_mean", moment=unbiased.Moment(2, 1),
         epsilon=2, delta="1e-6",
@@ -42,10 +42,9 @@ def releases() -> dict[str, Callable[[], object]]:
     people = np.arange(300)
 
     def trial() -> object:
-        return trials.UniformPrior(epsilon=1).privatize(
-            values, treatment, space=space, ledger=book(), outcome_name="visits",
-            privacy_unit="person",
-        )  # fmt: skip
+        return study.table(space, 1).release(
+            values, study, ledger=book(), outcome_name="visits", privacy_unit="person"
+        )
 
     return {
         "cell mean": lambda: plan.release(records, ledger=book(), privacy_unit="person"),

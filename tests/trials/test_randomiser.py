@@ -58,7 +58,7 @@ def test_loss_means_and_variances_are_those_of_fractions(name: str) -> None:
         asked = float(LEVELS[name.partition(": ")[2]][1])
         assert asked * (1 - 1e-6) <= stated <= asked
     width = found.levels[-1] - found.levels[0]
-    says = [Fraction(each) for each in found.values.tolist()]
+    says = [Fraction(found.levels[0]) + Fraction(each) for each in found.above.tolist()]
     for at, level in enumerate(found.levels.tolist()):
         column = [Fraction(row[at], ONE) for row in rows]
         assert sum(column) == 1
@@ -103,10 +103,10 @@ def test_tables_that_are_none_are_refused() -> None:
     less[0, 0] -= 1
     none = good.numbers * (np.arange(5)[:, None] > 0)
     for numbers, values in (
-        (less, good.values),
-        (none, good.values),
-        (good.numbers, good.values * (1 + 1e-9)),
-        (good.numbers[1:], good.values[1:]),
+        (less, good.above),
+        (none, good.above),
+        (good.numbers, good.above * (1 + 1e-9)),
+        (good.numbers[1:], good.above[1:]),
     ):
         with pytest.raises(InputError):
             ResponseTable(good.levels, values, numbers)

@@ -8,7 +8,7 @@ import pytest
 
 import shoal
 from shoal import documents, unbiased
-from shoal.trials import Space, UniformPrior
+from shoal.trials import Experiment, Space
 from tests.support.loop import loop_over
 
 Family = Callable[[str], documents.Document]
@@ -34,11 +34,9 @@ def _cells(value: str, cell: str = "place") -> documents.Document:
 
 def _trial(outcome: str) -> documents.Document:
     bought, arm = np.tile([0, 1, 1, 0], 25), np.tile(["old", "new"], 50)
-    asked = UniformPrior(epsilon=2)
-    told = asked.privatize(
-        bought, arm, space=Space.binary(), outcome_name=outcome, noise=shoal.Simulated(1)
-    )
-    return told.manifest
+    study = Experiment(arm)
+    plan = study.table(Space.binary(), epsilon=2)
+    return plan.release(bought, study, outcome_name=outcome, noise=shoal.Simulated(1)).manifest
 
 
 def _mean(value: str) -> documents.Document:

@@ -1,6 +1,5 @@
 """Honest releases verify wherever the levels lie."""
 
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,82 +14,59 @@ from shoal.verification.verdict import Check, Verdict
 pytestmark = pytest.mark.audit
 
 
-def _clusters(folder: Path, mechanism: Any, outcomes: Any, space: trials.Space) -> Any:
-    at, book = np.arange(len(outcomes)), folder / f"{len(list(folder.iterdir()))}.ledger"
-    return mechanism.privatize(
-        outcomes, at % 2, at // 2 % 3, space=space, outcome_name="o", privacy_unit="each row",
-        ledger=shoal.Ledger.create(book, epsilon=1000, unit="each row"),
-    ).manifest  # fmt: skip
+def _verified(plan: trials.Plan, outcomes: Any, study: trials.Experiment, folder: Path) -> Any:
+    """A release of exact noise that verifies."""
+    book = folder / f"{len(list(folder.iterdir()))}.ledger"
+    ledger = shoal.Ledger.create(book, epsilon=1000, unit="each row")
+    given = {"ledger": ledger, "outcome_name": "o", "privacy_unit": "each row"}
+    made = plan.release(outcomes, study, **given)
+    verdict = shoal.verify(made.manifest)
+    assert verdict.holds, str(verdict)
+    return made
 
 
 @pytest.mark.parametrize(
-    ("low", "width", "number", "epsilon", "units"),
-    [(1e6, 0.01, 20, "1/100", 4), (1000, 1.01e-6, 100, "1/100", 4), (1e6, 0.01, 256, "1/10", 4)],
+    ("low", "width", "number", "epsilon"),
+    [(1e6, 0.01, 20, "1/100"), (1000, 1.01e-6, 100, "1/100"), (1e6, 0.01, 256, "1/10")],
 )
 def test_narrow_levels_far_from_0_verify(
-    tmp_path: Path, low: float, width: float, number: int, epsilon: str, units: int
+    tmp_path: Path, low: float, width: float, number: int, epsilon: str
 ) -> None:
     """Noisy shares do not add up to 1, so the centre of the levels must be exact."""
-    space, mechanism = trials.Space.bins(low, low + width, number), trials.NoisyHistogram(epsilon)
-    for _ in range(6):
-        verdict = shoal.verify(_clusters(tmp_path, mechanism, np.full(6 * units, low), space))
-        assert verdict.holds, [check for check in verdict.checks if not check.holds]
-
-
-@pytest.mark.parametrize("sizes", [(1, 2), (2, 1), (1, 10), (1, 100), (3, 1), (5, 1, 1)])
-@pytest.mark.parametrize("epsilon", [1, 4])
-def test_an_arm_of_one_unit_spends_all_and_verifies(sizes: tuple[int, ...], epsilon: int) -> None:
-    """Its unit moves a difference and no variance, and epsilon is spent nonetheless."""
-    arm = np.repeat(np.arange(len(sizes)), sizes)
-    for share in (None, Fraction(1, 4)):
-        mechanism = trials.NoisyHorvitzThompson(epsilon, spread_share=share)
-        made = mechanism.privatize(np.arange(len(arm)) % 2, arm, space=trials.Space.binary())
-        verdict = shoal.verify(made.manifest)
-        assert verdict.holds, str(verdict)
-        assert 0.999 * epsilon <= made.epsilon <= epsilon
+    space, at = trials.Space.bins(low, low + width, number), np.arange(24)
+    study = trials.Experiment(at % 2, at // 2 % 3)
+    for plan in (study.histogram(space, epsilon), study.table(space, epsilon, levels=3)):
+        for _ in range(3):
+            _verified(plan, np.full(24, low), study, tmp_path)
 
 
 @pytest.mark.parametrize("sizes", [(3, 1, 1, 1), (12, 4, 4, 4), (4, 2, 2)])
-def test_a_cluster_of_half_of_the_units_verifies(sizes: tuple[int, ...]) -> None:
+def test_a_cluster_of_half_of_the_units_verifies(sizes: tuple[int, ...], tmp_path: Path) -> None:
     """Where its effect is the others' mean there is no interval, nor rounding."""
     cluster = np.repeat(np.arange(len(sizes)), 2 * np.array(sizes))
     at = np.arange(len(cluster))
-    alike = 0
-    for _ in range(60):
-        made = trials.UniformPrior(1).privatize(
-            at // 2 % 2, at % 2, cluster, space=trials.Space.binary()
-        )
-        verdict = shoal.verify(made.manifest)
-        assert verdict.holds, str(verdict)
-        low, high = made.estimate().super_population.interval
+    study, alike = trials.Experiment(at % 2, cluster), 0
+    plan = study.table(trials.Space.binary(), 1, mechanism="uniform")
+    for _ in range(40):
+        made = _verified(plan, at // 2 % 2, study, tmp_path)
+        low, high = made.estimate()[0].super_population.interval
         assert not high - low < 1e-6
         alike += np.isnan(low)
-    assert alike < 60
+    assert alike < 40
 
 
-@pytest.mark.parametrize("epsilon", [10, 12])
-def test_clusters_with_the_same_effect_verify_beside_a_far_level(epsilon: int) -> None:
-    """A level of 10,000 that nobody answers leaves no error where there is none."""
-    ones = np.repeat([0, 1, 1, 2], 6), np.tile(np.arange(6), 4)
-    outcomes, arm = (ones[1] < ones[0]).astype(float), np.repeat([0, 1, 0, 1], 6)
-    mechanism, space = (
-        trials.UniformPrior(epsilon, levels="all"),
-        trials.Space((0, 1, 10, 100, 1e4)),
-    )
-    for _ in range(4):
-        made = mechanism.privatize(outcomes, arm, np.repeat([0, 1], 12), space=space)
-        verdict = shoal.verify(made.manifest)
-        assert verdict.holds, str(verdict)
-
-
-@pytest.mark.parametrize(("units", "gap"), [(30_000, 1e-12), (100_000, 3e-12)])
-def test_many_units_on_close_levels_verify_beside_a_far_one(units: int, gap: float) -> None:
-    """Means of levels that are 1e-12 of the range apart keep their digits."""
+@pytest.mark.parametrize(
+    ("levels", "epsilon", "units"), [((0, 1, 10, 1e4), 12, 24), ((0, 3e-12, 1), 30, 100_000)]
+)
+def test_close_levels_verify_beside_a_far_one(
+    levels: tuple[float, ...], epsilon: int, units: int, tmp_path: Path
+) -> None:
+    """A level that nobody answers leaves no error where there is none; means keep their digits."""
     at = np.arange(units)
-    mechanism, space = trials.UniformPrior(30, levels="all"), trials.Space((0, gap, 1))
-    made = mechanism.privatize(np.where(at % 3, 0, gap), at % 2, space=space)
-    verdict = shoal.verify(made.manifest)
-    assert verdict.holds, str(verdict)
+    study = trials.Experiment(at % 2, at // 2 % 2)
+    plan = study.table(trials.Space(levels), epsilon, mechanism="uniform", levels="all")
+    for _ in range(3):
+        _verified(plan, np.where(at % 3, 0, levels[1]), study, tmp_path)
 
 
 def test_a_verdict_is_true_only_if_every_claim_holds() -> None:

@@ -160,9 +160,7 @@ def release(
     floor: Annotated[
         float | None, typer.Option(help="Least share of a level in a cluster's prior (gamma).")
     ] = None,
-    histogram_scale: Annotated[
-        float | None, typer.Option(help="Noise of a prior's counts (sigma).")
-    ] = None,
+    noise: Annotated[float | None, typer.Option(help="Noise of a prior's counts (sigma).")] = None,
     rounding: Annotated[str, typer.Option(help="To levels: random or nearest.")] = "random",
     missing: Annotated[str, typer.Option(help="Missing outcomes: refuse or public.")] = "refuse",
     single_arm: SingleArm = "refuse",
@@ -211,7 +209,7 @@ def release(
             keep=~np.isnan(outcomes.numbers(own)) if missing == "public" else None,
             clustering_epsilon=clustering_epsilon,
         )
-        made = _plan(study, outcomes, mechanism, epsilon, delta, levels, floor, histogram_scale)
+        made = _plan(study, outcomes, mechanism, epsilon, delta, levels, floor, noise)
         done = made.release(
             own,
             study,
@@ -373,27 +371,27 @@ def _plan(
     delta: str,
     levels: str,
     floor: float | None,
-    histogram_scale: float | None,
+    noise: float | None,
 ) -> Any:
     from shoal.trials import ClusterPrior
 
     # Longer numbers are texts that nothing knows.
     number = int(levels) if levels.isdecimal() and len(levels) <= _LONGEST_NUMBER else levels
     of_cluster = kind in (Mechanism.CLUSTER_DP, Mechanism.CLUSTER_FREE)
-    given = floor is not None, histogram_scale is not None
+    given = floor is not None, noise is not None
     if of_cluster != all(given) or any(given) != all(given):
         raise InputError(
-            f"a floor or histogram scale {'with' if any(given) else 'missing for'} {kind}",
+            f"a floor or noise {'with' if any(given) else 'missing for'} {kind}",
             "both of them with cluster_dp or cluster_free, and with no other mechanism",
-            "give --floor 0.1 --histogram-scale 10, or use uniform_prior",
+            "give --floor 0.1 --noise 10, or use uniform_prior",
         )
     if kind is Mechanism.NOISY_HISTOGRAM:
         if levels != "auto" or delta != "0":
             raise InputError(f"levels or delta with {kind}", "leave them out")
         return study.histogram(space, epsilon)
     mechanism: Any = "best" if kind is Mechanism.BEST_TABLE else "uniform"
-    if floor is not None and histogram_scale is not None:
-        mechanism = ClusterPrior(floor, histogram_scale, kind is Mechanism.CLUSTER_FREE)
+    if floor is not None and noise is not None:
+        mechanism = ClusterPrior(floor, noise, kind is Mechanism.CLUSTER_FREE)
     return study.table(space, epsilon, delta=delta, mechanism=mechanism, levels=number)
 
 

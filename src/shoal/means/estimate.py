@@ -33,7 +33,7 @@ class UnbiasedEstimate(release.Release[UnbiasedFacts, Drawn]):
 
     confidence: float = CONFIDENCE
 
-    kind = plan_document.KIND
+    kinds = (plan_document.KIND,)
 
     def _plan_of(self, document: documents.Document) -> UnbiasedFacts:
         """A plan, from its document."""

@@ -275,7 +275,7 @@ def whole(levels: Floats, columns: Columns, epsilon: Fraction) -> ResponseTable:
     for _ in range(2):
         value = value + np.linalg.pinv(chance) @ (y - chance @ value)
     order = np.argsort(value, kind="stable")
-    table = ResponseTable(levels, levels[0] + (value[order] + 1 / 2) * width, numbers[order])
+    table = ResponseTable(levels, (value[order] + 1 / 2) * width, numbers[order])
     if table.epsilon(Fraction(0)) > epsilon:
         raise InputError("a table that whole numbers cannot hold", 'use mechanism="uniform"')
     return table

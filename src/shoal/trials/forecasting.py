@@ -428,7 +428,7 @@ def _rows(
         kept, table, proof, _ = least_table(space, epsilon, "auto", expected)
         centred = (space.array[list(kept)] - space.levels[0]) / space.width - 1 / 2
         reason = (
-            f"a table of {len(table.values)} responses on {len(kept)} of {space.size} levels: no "
+            f"a table of {len(table.above)} responses on {len(kept)} of {space.size} levels: no "
             f"unbiased one has less than {proof.bound(centred) * space.width**2:.4g}"
         )
         added = kinds.added_variance(space, kept, table.variances)

@@ -1,7 +1,7 @@
 """The one randomiser of outcomes: a table of whole numbers.
 
-A level k gives response j with probability numbers[j, k]/2^62, and response j says the number
-values[j], whose mean under level k is that level. Source: docs/theory/trials.md#what-it-costs.
+A level k gives response j with probability numbers[j, k]/2^62, and response j says a number whose
+mean under level k is that level. Source: docs/theory/trials.md#what-it-costs.
 """
 
 from __future__ import annotations
@@ -36,23 +36,22 @@ class ResponseTable:
 
     Attributes:
         levels: Of the outcome that are in use, rising, shape (K,), in its unit.
-        values: What each response says, in the outcome's unit, shape (J,).
+        above: What each response says above the lowest level, in the outcome's unit, shape (J,):
+            all levels may lie far from 0.
         numbers: Whole numbers, shape (J, K), each column summing to 2^62.
     """
 
     levels: Floats
-    values: Floats
+    above: Floats
     numbers: Ints
 
     def __post_init__(self) -> None:
-        shape = len(self.values), len(self.levels)
+        shape = len(self.above), len(self.levels)
         if self.numbers.shape != shape or int(self.numbers.min()) < 1 or not self._sums():
             raise InputError("a table of responses that is none", "have it made by shoal")
-        low, width = self.levels[0], self.levels[-1] - self.levels[0]
-        off = (self.numbers / ONE).T @ ((self.values - low) / width) - (self.levels - low) / width
-        if not float(np.abs(off).max()) <= _BIAS * (
-            1 + float(np.abs(self.values - low).max()) / width
-        ):
+        width, away = self.levels[-1] - self.levels[0], self.levels - self.levels[0]
+        off = (self.numbers / ONE).T @ (self.above / width) - away / width
+        if not float(np.abs(off).max()) <= _BIAS * (1 + float(np.abs(self.above).max()) / width):
             raise InputError("responses with a bias", "have the table made by shoal")
 
     def _sums(self) -> bool:
@@ -90,15 +89,15 @@ class ResponseTable:
     @property
     def variances(self) -> Floats:
         """Of a response, for each level in use, shape (K,), in the outcome's squared unit."""
-        apart = (self.values[:, None] - self.levels) ** 2
+        apart = (self.above[:, None] - (self.levels - self.levels[0])) ** 2
         return np.asarray((self.numbers / ONE * apart).sum(axis=0))
 
     @cached_property
     def ends(self) -> Ints:
         """Cumulated numbers of each level, filled up to a power of 2 with what no value reaches."""
-        size = 1 << len(self.values).bit_length()
+        size = 1 << len(self.above).bit_length()
         found = np.full((len(self.levels), size), ONE, dtype=np.int64)
-        found[:, : len(self.values)] = np.cumsum(self.numbers.T, axis=1)
+        found[:, : len(self.above)] = np.cumsum(self.numbers.T, axis=1)
         return found
 
     def respond(self, codes: Ints, words: NDArray[np.uint64]) -> Ints:
@@ -133,7 +132,7 @@ def with_prior(levels: Floats, replaced: int, prior: Ints) -> ResponseTable:
     numbers[np.diag_indices(len(levels))] += (PART - replaced) * PART
     away, share = levels - levels[0], replaced / PART
     mean = float(prior / PART @ away)
-    return ResponseTable(levels, levels[0] + (away - share * mean) / (1 - share), numbers)
+    return ResponseTable(levels, (away - share * mean) / (1 - share), numbers)
 
 
 def prior_epsilon(replaced: int, floor: int, delta: Fraction) -> Fraction:

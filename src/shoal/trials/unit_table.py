@@ -69,10 +69,10 @@ class Dual(Model):
 
 
 class TableChoice(Model):
-    """Positions of levels in use, what responses say, their whole numbers, and the proof."""
+    """Positions of levels in use; responses above the lowest, their whole numbers, the proof."""
 
     kept: Integers
-    values: Numbers
+    above: Numbers
     numbers: Integers
     proof: Dual | None = None
 
@@ -116,8 +116,8 @@ class TablePlan(Plan):
     @cached_property
     def response_table(self) -> ResponseTable:
         """The table that all units share; a cluster prior has one a group."""
-        numbers = self.chosen.numbers.reshape(len(self.chosen.values), len(self.kept))
-        return ResponseTable(self.levels, self.chosen.values, numbers)
+        numbers = self.chosen.numbers.reshape(len(self.chosen.above), len(self.kept))
+        return ResponseTable(self.levels, self.chosen.above, numbers)
 
     @cached_property
     def exact_epsilon(self) -> Fraction:
@@ -148,7 +148,7 @@ class TablePlan(Plan):
     @property
     def responses(self) -> int:
         """How many responses there are."""
-        return len(self.chosen.values)
+        return len(self.chosen.above)
 
     def draw(self, outcomes: Floats, noise: Noise) -> TableDrawn:
         """Rounds outcomes to levels and draws a response for each, by a word of its own.
@@ -174,7 +174,7 @@ class TablePlan(Plan):
 
     def values(self, drawn: TableDrawn) -> Floats:
         """What responses say above the lowest level, shape (cells, responses) or (1, responses)."""
-        return np.asarray(self.response_table.values - self.levels[0])[None]
+        return np.asarray(self.response_table.above)[None]
 
     def check_drawn(self, drawn: TableDrawn) -> None:
         """Refuse responses that are not those of the units."""
@@ -400,7 +400,7 @@ def plan_table(
     request = TableRequest(**asked, mechanism="uniform_prior")
     kept, table = uniform_table(space, charge.epsilon, charge.delta, levels, expected)
     chosen_uniform = TableChoice(
-        kept=np.array(kept), values=table.values, numbers=table.numbers.ravel()
+        kept=np.array(kept), above=table.above, numbers=table.numbers.ravel()
     )
     return TablePlan(request, design, chosen_uniform)
 
@@ -412,7 +412,7 @@ def _best(
     own = {"weight": proof.weight, "slope": proof.slope, "total": proof.total}
     return TableChoice(
         kept=np.array(kept),
-        values=table.values,
+        above=table.above,
         numbers=table.numbers.ravel(),
         proof=Dual(**own, mean_of=weights),
     )

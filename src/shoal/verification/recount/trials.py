@@ -32,7 +32,7 @@ def differences(trial: Release) -> Iterator[str]:
 def _loss(trial: Release) -> Fraction:
     """Epsilon of one outcome (docs/theory/trials.md#what-it-costs)."""
     if trial.kind == "table":
-        return _of_table(trial.numbers.reshape(len(trial.values), -1), trial.delta)
+        return _of_table(trial.numbers.reshape(len(trial.above), -1), trial.delta)
     # An outcome moves two bins; a response keeps it, or draws from the prior.
     bins = Fraction(2 * trial.weight, 2**trial.lattice_bits)
     if trial.kind == "histogram":
@@ -57,15 +57,16 @@ def _of_table(numbers: Array, delta: Fraction) -> Fraction:
 
 def _table(trial: Release) -> Iterator[str]:
     """Whether responses have no bias, and variance and bound are those of the table."""
-    levels, says = trial.levels[trial.kept], np.array(trial.values)
+    levels, says = trial.levels[trial.kept], np.array(trial.above)
     columns, width = trial.numbers.reshape(len(says), -1).T, float(np.ptp(trial.levels))
     if any(sum(each) != _TABLE for each in columns.tolist()):
         yield "the numbers of a level do not sum to 2^62"
     chance = columns / _TABLE
-    off = np.abs(chance @ ((says - levels[0]) / width) - (levels - levels[0]) / width).max()
-    if not off <= 1e-11 * (1 + np.abs(says - levels[0]).max() / width):
+    away = levels - levels[0]
+    off = np.abs(chance @ (says / width) - away / width).max()
+    if not off <= 1e-11 * (1 + np.abs(says).max() / width):
         yield "responses are not unbiased"
-    variances = (chance * (says - levels[:, None]) ** 2).sum(axis=1)
+    variances = (chance * (says - away[:, None]) ** 2).sum(axis=1)
     weights = None if trial.proof is None else trial.proof["mean_of"]
     variance = float(variances.max() if weights is None else np.dot(weights, variances))
     bound = None if trial.proof is None else _table_bound(trial, levels)
@@ -129,7 +130,7 @@ def _responses(trial: Release) -> tuple[Array, Array]:
     n, counts = trial.sizes, trial.drawn["counts"].reshape(*trial.sizes.shape, -1)
     away = trial.levels[trial.kept] - trial.levels[0]
     if trial.kind == "table":
-        y, keep, prior = np.array(trial.values) - trial.levels[0], 1.0, np.zeros((1, 1))
+        y, keep, prior = np.array(trial.above), 1.0, np.zeros((1, 1))
     else:
         y, replaced = away, trial.replaced / _PART
         keep, prior = 1 - replaced, replaced * (_priors(trial) @ away)
