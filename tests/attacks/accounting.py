@@ -11,7 +11,6 @@ below by more than 1e-6 of itself, and never above by more than 2%.
 import math
 import warnings
 from collections.abc import Callable, Iterator
-from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,8 @@ import shoal
 from shoal.cells.cell_statistics import Mean, Variance
 from shoal.errors import InputError
 from shoal.privacy import permute_and_flip as selection
-from shoal.trials import ClusterDP, Space, UniformPrior
-from shoal.trials.parameters import ONE
+from shoal.trials import ClusterPrior, Experiment, Space
+from shoal.trials.randomiser import ONE, PART
 
 SIZE, UNIT = 1000, "plans"
 
@@ -208,22 +207,29 @@ def _gaussian_cells(rng: np.random.Generator, oracle: Oracle) -> tuple[float, fl
 
 def _trial(rng: np.random.Generator, oracle: Oracle) -> tuple[float, float, float, float]:
     levels = int(rng.integers(2, 8))
-    space, sizes = Space.counts(0, levels - 1), rng.integers(20, 4000, (int(rng.integers(1, 6)), 2))
+    space, sizes = Space.counts(0, levels - 1), rng.integers(20, 4000, 2)
     delta = float(rng.choice([0, 1e-6, 1e-3]))
-    kind = UniformPrior if rng.random() < 0.4 else ClusterDP
-    chosen = kind(_epsilon(rng, most=6), delta).choose(sizes, space).parameters
-    floor, many = chosen.floor / ONE, chosen.levels
+    study = Experiment(np.arange(int(sizes.sum())) % 2)
+    if uniform := rng.random() < 0.4:
+        plan = study.table(space, _epsilon(rng, most=6), delta=delta, mechanism="uniform")
+        table = plan.response_table
+        many, floor = len(table.levels), 1 / len(table.levels)
+        share = 1 - float((table.numbers[0, 0] - table.numbers[0, 1]) / ONE)
+    else:
+        asked = ClusterPrior(float(rng.uniform(0.01, 1)) / levels, float(rng.choice([2, 20, 200])))
+        plan = study.table(space, _epsilon(rng, most=6), delta=delta, mechanism=asked)
+        many, floor = levels, plan.chosen.floor / PART
+        share = plan.chosen.replaced / PART
     # The worst prior has the outcome and its neighbour on levels with the least share.
     rest = 1 - 2 * floor
     prior = [floor, floor, *([rest / (many - 2)] * (many - 2))] if many > 2 else [floor, 1 - floor]
-    found = oracle.response(chosen.lam, prior, delta)
+    found = oracle.response(share, prior, delta)
     if many == 2:
-        found = max(found, oracle.response(chosen.lam, [1 - floor, floor], delta))
-    if chosen.weight:
+        found = max(found, oracle.response(share, [1 - floor, floor], delta))
+    if not uniform:
         # One label moves two bins by one: two Laplace draws.
-        found += oracle.pure([1 / chosen.sigma] * 2)
-    exact = chosen.epsilon(Fraction(repr(delta)))
-    return float(exact), found, 0.0, _GRID
+        found += oracle.pure([plan.chosen.weight / 2**plan.chosen.lattice_bits] * 2)
+    return float(plan.exact_epsilon), found, 0.0, _GRID
 
 
 def _clipped(rng: np.random.Generator, oracle: Oracle) -> tuple[float, float, float, float]:

@@ -1,24 +1,21 @@
 """Randomised responses of trials, drawn as releases draw them.
 
-They are compared with their exact probabilities: each outcome is kept or replaced, and if replaced
-drawn from its group's prior. Levels, floors and priors at the edges of what is allowed are among
-them. The same responses must reject a probability of replacing that is a little too small.
+They are compared with their exact probabilities: of outcomes that are kept or replaced, with priors
+and floors at the edges of what is allowed, and of the best tables. The same responses must reject
+probabilities that are a little nearer to those of other levels.
 """
 
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.data.outcome_space import Space
 from shoal.privacy.noise import OperatingSystem
-from shoal.trials.best_table.choice import best_table
-from shoal.trials.best_table.integer_table import ONE as WHOLE
-from shoal.trials.parameters import ONE, Parameters
-from shoal.trials.response import prior_of, respond
+from shoal.trials.best_table import best_table
+from shoal.trials.cluster_prior import PriorChoice, prior_of
+from shoal.trials.randomiser import ONE, PART, ResponseTable, with_prior
 from tests.attacks.goodness import judge
 
 SIZE, UNIT = 10_000_000, "responses"
@@ -32,60 +29,45 @@ CASES: tuple[tuple[int, float, float, tuple[float, ...]], ...] = (
     (10, 0.97, 0.01, (0.1,) * 10),
 )
 # Losses and levels of the best tables.
-TABLES = (("1", 5), ("2", 11), ("4", 3))
+BEST = (("1", 5), ("2", 11), ("4", 3))
 _AT_ONCE = 500_000
 
 
-def probabilities(
-    prior: NDArray[np.int64], parameters: Parameters, factor: float
-) -> NDArray[np.float64]:
-    """Of each outcome and its response, outcomes being equally frequent; lambda times a factor."""
-    levels = prior.shape[1]
-    replaced = factor * parameters.replaced / ONE
-    chance = replaced * prior[0][None, :] / ONE + (1 - replaced) * np.eye(levels)
-    return np.asarray(chance.ravel() / levels)
+def tables() -> Iterator[tuple[str, ResponseTable]]:
+    """All tables by name."""
+    for levels, replaced, floor, shares in CASES:
+        chosen = PriorChoice(
+            kept=np.arange(levels),
+            floor=int(floor * PART / levels),
+            replaced=int(replaced * PART),
+            weight=2**20,
+        )
+        noisy = np.array([[int(share * 2**20 * 1000) for share in shares]])
+        (prior,) = prior_of(noisy, np.array([1000]), chosen)
+        made = with_prior(np.arange(float(levels)), chosen.replaced, prior)
+        yield f"responses on {levels} levels with {replaced:.0%} replaced", made
+    for epsilon, levels in BEST:
+        made, _ = best_table(np.arange(float(levels)), Fraction(epsilon))
+        yield f"best table of {levels} levels at epsilon {epsilon}", made
 
 
 def attack(size: int, seed: int, _folder: Path) -> Iterator[str]:
     """Respond for outcomes that are equally often on every level."""
-    each = -(-size // (len(CASES) + len(TABLES)))
-    for at, (levels, replaced, floor, shares) in enumerate(CASES):
-        weight, units = 2**20, 1000
-        parameters = Parameters(
-            tuple(range(levels)),
-            floor=int(floor * ONE / levels),
-            replaced=int(replaced * ONE),
-            weight=weight,
-        )
-        noisy = np.array([[int(share * weight * units) for share in shares]])
-        prior = prior_of(noisy, np.array([units]), parameters)
-        seen = np.zeros(levels**2, dtype=np.int64)
+    each = -(-size // (len(CASES) + len(BEST)))
+    for at, (what, table) in enumerate(tables()):
+        levels, responses = len(table.levels), len(table.above)
+        seen = np.zeros(levels * responses, dtype=np.int64)
         for start in range(0, each, _AT_ONCE):
             many = min(_AT_ONCE, each - start)
             # Outcomes in equal parts would not be multinomial: they are drawn, too.
             codes = np.random.default_rng([seed, at, start]).integers(0, levels, many)
-            words = OperatingSystem().bits(many, 0)
-            given = respond(codes, np.zeros(many, dtype=np.int64), prior, parameters, words)
-            seen += np.bincount(codes * levels + given, minlength=levels**2)
-        what = f"responses on {levels} levels with {replaced:.0%} replaced"
-        yield from judge(what, seen, partial(probabilities, prior, parameters))
-    for epsilon, levels in TABLES:
-        yield from _table(Fraction(epsilon), levels, each, seed)
+            given = table.respond(codes, OperatingSystem().bits(many, 0))
+            seen += np.bincount(codes * responses + given, minlength=len(seen))
 
+        def chances(factor: float, table: ResponseTable = table) -> NDArray[np.float64]:
+            """As if so much of each response were that of its level, the rest that of any."""
+            own = table.numbers.T / ONE
+            mixed = factor * own + (1 - factor) * own.mean(axis=0)
+            return np.asarray(mixed.ravel() / len(table.levels))
 
-def _table(epsilon: Fraction, levels: int, size: int, seed: int) -> list[str]:
-    """Responses of the best table, for outcomes that are equally often on every level."""
-    table = best_table(Space.counts(0, levels - 1), epsilon).table
-    seen = np.zeros(levels * table.responses, dtype=np.int64)
-    for start in range(0, size, _AT_ONCE):
-        many = min(_AT_ONCE, size - start)
-        codes = np.random.default_rng([seed, levels, start]).integers(0, levels, many)
-        given = table.respond(codes, OperatingSystem().bits(many, 0))
-        seen += np.bincount(codes * table.responses + given, minlength=len(seen))
-
-    def chances(factor: float) -> NDArray[np.float64]:
-        """As if so much of each response were that of its level, the rest that of any."""
-        own = table.numbers.T / WHOLE
-        return np.asarray((factor * own + (1 - factor) * own.mean(axis=0)).ravel() / levels)
-
-    return judge(f"best table of {levels} levels at epsilon {float(epsilon):g}", seen, chances)
+        yield from judge(what, seen, chances)

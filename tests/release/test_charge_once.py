@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from shoal.cells.plan_file import Manifest
-from shoal.release.envelope import MANIFEST
 from shoal.errors import BudgetError, InputError
 from shoal.privacy.budget import Budget
 from shoal.privacy.ledger import Ledger
 from shoal.release.draw import Delivered, release
+from shoal.release.envelope import MANIFEST
 from shoal.release.question import Question
 from shoal.release.release import origin_of
 from tests.support import flights

@@ -23,10 +23,10 @@ from shoal.theory.randomised_response import (
     replacement_for,
     response_epsilon,
 )
-from shoal.trials import response
-from shoal.trials.parameters import ONE, Parameters
+from shoal.trials.cluster_prior import PriorChoice, prior_of
+from shoal.trials.randomiser import PART
 from tests.support.loop import loop_over
-from tests.trials import exact
+from tests.trials import exact_priors as exact
 
 pytestmark = pytest.mark.oracle
 
@@ -327,10 +327,9 @@ def test_noise_on_aggregates() -> None:
 NODES, WEIGHED = np.polynomial.legendre.leggauss(100)
 
 
-def parameters_of(levels: int, part: float, weight: int, bits: int) -> Parameters:
-    """Parameters with a floor that is a part of 1/K."""
-    floor = math.floor(part * (ONE // levels))
-    return Parameters(tuple(range(levels)), floor, ONE // 2, weight, bits)
+def chosen_with(levels: int, part: float, weight: int, bits: int) -> PriorChoice:
+    """A choice with a floor that is a part of 1/K."""
+    return exact.choice(levels, math.floor(part * (PART // levels)), PART // 2, weight, bits)
 
 
 @pytest.mark.parametrize("levels", [2, 3])
@@ -340,11 +339,11 @@ def test_the_distance_of_priors_on_the_lattice(levels: int, part: float, weight:
     """All histograms of up to four units, all noise: expected distance and variance stay below."""
     y, lam = LEVELS[levels], 0.5
     for n, bits in itertools.product(range(1, 5), (0, 2)):
-        parameters = parameters_of(levels, part, weight, bits)
-        distribution = exact.Distribution(parameters, n)
-        priors, share = distribution.priors / ONE, distribution.histograms / n
+        chosen = chosen_with(levels, part, weight, bits)
+        distribution = exact.Distribution(chosen, n)
+        priors, share = distribution.priors / PART, distribution.histograms / n
         apart = np.abs(priors[None] - share[:, None]).sum(axis=2) / 2
-        sizes, gamma, sigma = np.array([n]), parameters.gamma, parameters.sigma
+        sizes, gamma, sigma = np.array([n]), chosen.floor / PART, 2**bits / weight
         stated = randomised_response.prior_distance(sizes, levels, gamma, sigma)
         assert (distribution.prior_chances * apart).sum(axis=1).max() <= stated[0] * (1 + 1e-12)
         spread = share @ y**2 - (share @ y) ** 2
@@ -401,19 +400,19 @@ def test_the_distance_of_priors_by_quadrature(levels: int, part: float, b: float
 def test_the_distance_of_priors_of_larger_groups(n: int, levels: int, sigma: float) -> None:
     """Simulated means over concentrated, even and random histograms are below, at most sixfold."""
     rng, repeats = np.random.default_rng(1), 2000
-    parameters = parameters_of(levels, 0.1, round(2**10 / sigma), 10)
+    chosen = chosen_with(levels, 0.1, round(2**10 / sigma), 10)
     even = np.full(levels, n // levels)
     lone, half = n * np.eye(levels, dtype=np.int64)[0], np.zeros(levels, dtype=np.int64)
     half[: levels // 2] = 2 * even[0]
     found = []
     for counts in (even, lone, half, rng.multinomial(n, rng.dirichlet(np.ones(levels)))):
         size = int(counts.sum())
-        steps = np.tile(counts * parameters.weight, repeats).tolist()
+        steps = np.tile(counts * chosen.weight, repeats).tolist()
         noisy = np.array(Simulated(levels).add_laplace(steps, 10)).reshape(repeats, levels)
-        prior = response.prior_of(noisy, np.full(repeats, size), parameters) / ONE
+        prior = prior_of(noisy, np.full(repeats, size), chosen) / PART
         found.append(np.abs(prior - counts / size).sum(axis=1).mean() / 2)
-    gamma = parameters.gamma
-    stated = randomised_response.prior_distance(np.array([n]), levels, gamma, parameters.sigma)
+    gamma = chosen.floor / PART
+    stated = randomised_response.prior_distance(np.array([n]), levels, gamma, sigma)
     assert stated[0] / 6 <= max(found) <= stated[0] * 1.01
 
 

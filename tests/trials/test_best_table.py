@@ -1,4 +1,4 @@
-"""Least variances: known values, a linear program on a grid, the dual bound, randomised response."""
+"""Least variances: known values, a linear program, the dual bound, randomised response."""
 
 import itertools
 import math

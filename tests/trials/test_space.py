@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.trials.space import Space, space_of
 from shoal.errors import DataError, InputError
 from shoal.privacy.noise import Simulated
+from shoal.trials.space import Space, space_of
 from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.unit

@@ -105,11 +105,9 @@ def test_sums_are_exact_and_outcomes_outside_are_the_ends() -> None:
     for group, told in enumerate(found.moments):
         square = sum(t * t for k, t in zip(kind, inside, strict=True) if groups[k] == group)
         assert told == square // (1 << 37)
-    moved = max(
-        sum(-(-abs(row[k]) * TICKS // step) for row, step in zip(rows.tolist(), steps.tolist()))
-        for k in range(60)
-    )
-    assert own.most_steps == moved
+    pairs = list(zip(rows.tolist(), steps.tolist(), strict=True))
+    moved = [sum(-(-abs(row[k]) * TICKS // step) for row, step in pairs) for k in range(60)]
+    assert own.most_steps == max(moved)
 
 
 def test_answers_without_noise_are_those_of_the_data() -> None:

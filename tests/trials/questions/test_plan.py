@@ -147,9 +147,10 @@ def test_of_assigned_groups_variances_are_cr2() -> None:
         assert plan.read(drawn, 0.95)[name].value == pytest.approx(value, abs=1e-4)
         assert found.variance == pytest.approx(variance, rel=1e-3)
         assert found.degrees == pytest.approx(degrees, rel=1e-9)
+    pairs = np.repeat(np.arange(20), 4)
+    alone = Experiment(pairs % 2, pairs // 2, assigned=pairs).ask().effect("cluster")
     with pytest.raises(InputError, match="one assigned group stands alone"):
-        pairs = np.repeat(np.arange(20), 4)
-        Experiment(pairs % 2, pairs // 2, assigned=pairs).ask().effect("cluster").plan(BINARY, 1)
+        alone.plan(BINARY, 1)
 
 
 def covered(plan: QuestionsPlan, mean: Floats, runs: int) -> tuple[Floats, Floats]:
@@ -300,9 +301,10 @@ def test_columns_that_show_other_assignments_warn() -> None:
     both = pytest.warns(ShoalWarning, match="and 6 more rest on few of the units whose outcomes")
     with both, pytest.warns(ShoalWarning, match="share one variance, as an arm of a subgroup"):
         Experiment(ARM, covariates={"age": AGE}).ask().effect("age").plan(BINARY, 1)
+    few = np.repeat(np.arange(18), 20)
+    groups = Experiment(few % 2, assigned=few).ask().effect()
     with pytest.warns(ShoalWarning, match="9 assigned groups in arm 0, and 16 degrees"):
-        few = np.repeat(np.arange(18), 20)
-        Experiment(few % 2, assigned=few).ask().effect().plan(BINARY, 1)
+        groups.plan(BINARY, 1)
 
 
 def test_what_was_not_asked_is_not_answered() -> None:

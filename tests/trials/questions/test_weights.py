@@ -52,7 +52,7 @@ def test_effects_and_means_are_those_of_the_arms() -> None:
     assert answers(Entry.of(kind="effect", by="sex")) == pytest.approx(sexes)
     clusters = [by_hand(np.equal(CLUSTER, each)) for each in range(4)]
     assert answers(Entry.of(kind="effect", by="cluster")) == pytest.approx(clusters)
-    means = [Y[ARM == each].mean() for each in (0, 1)]
+    means = [Y[each == ARM].mean() for each in (0, 1)]
     assert answers(Entry.of(kind="means")) == pytest.approx(means)
 
 

@@ -106,7 +106,7 @@ def intervals(manifest: Manifest) -> Iterator[tuple[Any, ...]]:
         yield from (("results", names.index(name), "interval") for name in {*names})
     if manifest["kind"] == "mean":
         yield "results", "interval"
-    for at, each in enumerate(results["estimates"] if "estimates" in results else ()):
+    for at, each in enumerate(results.get("estimates", ()) if isinstance(results, dict) else ()):
         if manifest["kind"] == "questions":
             yield "results", "estimates", at, "interval"
             continue
