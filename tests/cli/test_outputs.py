@@ -98,13 +98,11 @@ def files_of_all_verbs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     flights.plan().save(folder / "plan.json")
     shoal.Ledger.create(folder / "books.ledger", epsilon=9, unit="aircraft")
     table = flights.table()
-    shoal.trials.UniformPrior(1).privatize(
-        table.column("speed"), table.column("place"), space=shoal.trials.Space.bins(0, 700)
-    ).write_manifest(folder / "trial.json")
-    place = table.column("place")
-    asked = shoal.trials.Questions(place).effect().plan(shoal.trials.Space.bins(0, 700), 1)
+    study, space = shoal.trials.Experiment(table.column("place")), shoal.trials.Space.bins(0, 700)
+    asked = study.ask().effect().plan(space, 1)
     asked.save(folder / "asked.json")
-    asked.release(table.column("speed"), place).write_manifest(folder / "answers.json")
+    for name, plan in (("trial", study.table(space, 1)), ("answers", asked)):
+        plan.release(table.column("speed"), study).write_manifest(folder / f"{name}.json")
     shoal.unbiased.plan(
         "clipped_mean",
         list(Counter(table.column("aircraft").to_pylist()).values()),

@@ -104,7 +104,7 @@ RELEASED = {
     "--mechanism": MECHANISMS,
     "--levels": ["auto", "all", "1", "2", "3", "-1", "", "9" * 5000, "٣"],
     "--floor": NUMBERS,
-    "--histogram-scale": NUMBERS,
+    "--noise": NUMBERS,
     "--rounding": ["random", "nearest", ""],
     "--missing": ["refuse", "public", ""],
     "--single-arm": ["refuse", "drop", ""],
@@ -180,6 +180,7 @@ def test_changed_manifests_never_give_a_traceback(trial: Shell, data: st.DataObj
             "--privacy-unit", "person",
             "--treatment", "arm", "--space", "binary", "--epsilon", "4", "--mechanism", mechanism,
             "--manifest", path.name,
+            *(["--floor", "0.1", "--noise", "5"] if mechanism.startswith("cluster") else []),
         )  # fmt: skip
     document = json.loads(path.read_text())
     huge = st.sampled_from([2**31, 2**40, 2**70, 10**400, "1e999999999", -1])

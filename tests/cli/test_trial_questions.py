@@ -10,7 +10,7 @@ import pyarrow.csv as pcsv
 import pytest
 
 import shoal
-from shoal.trials import PrivateAnswers, Questions, QuestionsPlan, Space
+from shoal.trials import Experiment, Plan, Release, Space
 from tests.cli.conftest import Shell
 
 pytestmark = pytest.mark.unit
@@ -57,8 +57,8 @@ def test_classes_that_were_assigned_whole(trial: Shell) -> None:
     ask = ["classes.csv" if each == "visits.csv" else each for each in ASK]
     answer = ["classes.csv" if each == "visits.csv" else each for each in ANSWER]
     asked = [*ask, "--effect", "--output", "asked.json", "--assigned", "class"]
-    assert f"{len(set(classes))} groups were assigned whole" in trial.good(*asked)
-    assert "no assigned groups for a plan that has some" in trial.bad(*answer)
+    assert f"{len(set(classes))} groups assigned whole" in trial.good(*asked)
+    assert "assigned groups or names other than the plan's" in trial.bad(*answer)
     assert "as assigned" in trial.bad(*answer, "--assigned", "bought")
     trial.good(*answer, "--assigned", "class", "--manifest", "answers.json")
     assert trial.good("verify", "answers.json").strip().endswith("can be recomputed holds")
@@ -75,12 +75,12 @@ def test_from_csv_to_regressions_in_three_commands(trial: Shell) -> None:
     assert "11 questions of 400 units in 2 clusters, 2 arms, epsilon 2 for one outcome" in out
     for name in ("effect where sex is f", "mean of arm new", "far in arm + far", "C(zone) 3 in"):
         assert name in out
-    asked = QuestionsPlan.load("asked.json")
-    assert [each.numeric for each in asked.columns.covariates] == [False, True, True, False]
+    asked = Plan.load("asked.json")
+    assert [each.numeric for each in asked.design.covariates] == [False, True, True, False]
     out = trial.good(*ANSWER, "--manifest", "answers.json", "--output", "answers.csv")
     assert "recorded: entry 1 of visits.ledger" in out
     assert "outcomes outside the range are moved to its ends" in out
-    assert "95% interval" in out
+    assert "95% low" in out
     assert pcsv.read_csv("answers.csv").num_rows == 11
     verified = trial.good("verify", "answers.json", "--ledger", "visits.ledger")
     assert verified.strip().endswith("every claim that can be recomputed holds")
@@ -89,7 +89,7 @@ def test_from_csv_to_regressions_in_three_commands(trial: Shell) -> None:
     assert "adult in adult" in told
     document = json.loads(trial.good("trial", "regress", "answers.json", "--json"))
     assert len(document["answers"]) == 11
-    assert "90% interval" in trial.good("trial", "regress", "answers.json", "--confidence", "0.9")
+    assert "90% low" in trial.good("trial", "regress", "answers.json", "--confidence", "0.9")
     again = trial.good(*ANSWER, "--manifest", "again.json")
     assert "nothing was charged" in again
     assert Path("again.json").read_bytes() == Path("answers.json").read_bytes()
@@ -100,9 +100,9 @@ def test_the_plan_is_that_of_python(trial: Shell) -> None:
     """The same questions of the same columns, whatever read them."""
     trial.good(*ASK, "--precision", "--ols", "arm + far", "--output", "asked.json")
     table = pcsv.read_csv("visits.csv").to_pydict()
-    own = Questions(table["arm"], table["city"], {"far": table["far"]})
+    own = Experiment(table["arm"], table["city"], {"far": table["far"]}).ask()
     wanted = own.effect(weights="precision").regression(["arm", "far"]).plan(Space.binary(), 2)
-    assert QuestionsPlan.load("asked.json").to_document() == wanted.to_document()
+    assert Plan.load("asked.json").to_document() == wanted.to_document()
 
 
 def test_plans_and_releases_as_json(trial: Shell) -> None:
@@ -110,7 +110,7 @@ def test_plans_and_releases_as_json(trial: Shell) -> None:
     text = trial.good(*ASK, "--effect", "--json", "--output", "asked.json", "--spread", "0.4")
     (one,) = json.loads(text)["questions"]
     assert one["question"] == "effect"
-    assert one["standard_error"] > one["plain_standard_error"] > 0
+    assert one["standard_error"] > one["plain_error"] > 0
     found = json.loads(trial.good(*ANSWER, "--json"))
     assert found["delivery"]["charged"]
     assert found["kind"] == "questions"
@@ -122,7 +122,7 @@ def test_labels_are_numbers_of_levels(trial: Shell) -> None:
     answer = [*ANSWER]
     answer[answer.index("bought")] = "liked"
     trial.good(*answer, "--manifest", "liked.json")
-    found = PrivateAnswers.load("liked.json").estimate()["effect"]
+    found = Release.load("liked.json").estimate()["effect"]
     assert abs(found.value) < 1
     out = trial.good(*ASK, "--ols", "arm + city", "--control", "new")
     assert "cluster b in arm + cluster" in out

@@ -11,7 +11,6 @@ import pytest
 
 import shoal
 from shoal.cli.trial import Mechanism
-from shoal.trials import mechanism_forecasts as forecasts
 from tests.cli.conftest import Shell
 from tests.support.loop import loop_over
 
@@ -25,6 +24,7 @@ COLUMNS = ["--outcome", "bought", "--treatment", "arm", "--cluster", "city"]
 RELEASE = ["trial", "release", "visits.csv", *COLUMNS, "--ledger", "visits.ledger"]
 SPACE = ["--space", "binary", "--epsilon", "2"]
 WHOLE = [*RELEASE, *SPACE, "--privacy-unit", "unit"]
+PRIOR = [*WHOLE, "--mechanism", "cluster_free"]
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_from_csv_to_estimate_in_two_commands(trial: Shell) -> None:
     assert estimate.count("of the units") == estimate.count("standard error") == 4
     document = json.loads(trial.good("trial", "estimate", "trial.json", "--json"))
     assert document["effects"][0]["arm"] == "new"
-    assert pcsv.read_csv("units.csv").column_names == ["cluster", "arm", "outcome", "debiased"]
+    assert pcsv.read_csv("units.csv").column_names == ["cluster", "arm", "response", "debiased"]
     assert (
         trial.good("verify", "trial.json", "--ledger", "visits.ledger")
         .strip()
@@ -109,26 +109,23 @@ def test_every_mechanism_and_kind_of_outcome(trial: Shell, mechanism: str) -> No
         *("trial", "release", "visits.csv", "--outcome", "spent", "--treatment", "arm"),
         *("--unit", "unit", "--space", "bins:0:40:9", "--epsilon", "1", "--control", "new"),
         *("--mechanism", mechanism, "--ledger", "visits.ledger", "--output", "t.parquet"),
+        *(["--floor", "0.05", "--noise", "9"] if mechanism.startswith("cluster") else []),
     )
     assert "control against new" in out
     assert not any(canary in out for canary in CANARIES)
     assert Path("t.parquet").stat().st_size > 0
 
 
-def test_a_mechanism_is_called_as_plans_and_manifests_call_it() -> None:
-    """One spelling on the command line, in Python and in files."""
-    assert {str(each) for each in Mechanism} == {*forecasts.NAMES[1:7]}
-
-
 def test_floor_and_noise_of_ones_own(trial: Shell) -> None:
     """They are used as given, within epsilon and delta; JSON shows them."""
     out = trial.good(
         *RELEASE, "--space", "binary", "--epsilon", "3", "--delta", "1e-4", "--levels", "2",
-        "--floor", "0.1", "--histogram-scale", "5", "--json", "--privacy-unit", "unit",
+        "--mechanism", "cluster_dp", "--floor", "0.1", "--noise", "5", "--json",
+        "--privacy-unit", "unit",
     )  # fmt: skip
-    found = json.loads(out)["plan"]["mechanism"]["parameters"]
+    found = json.loads(out)["plan"]["chosen"]
     assert found["weight"] == 2**20 // 5
-    assert found["floor"] == int(0.1 * 2**32)
+    assert found["floor"] == int(0.1 * 2**31)
 
 
 def test_plans_need_no_outcomes(trial: Shell) -> None:
@@ -189,14 +186,15 @@ def _with(option: str, value: str) -> list[str]:
         (_with("--space", "fog"), "a space 'fog'"),
         (_with("--space", "counts:3:1"), "levels"),
         (_with("--epsilon", "0"), "epsilon is"),
-        (_with("--epsilon", "10"), "what is left"),
+        ([*_with("--epsilon", "10"), "--mechanism", "uniform_prior"], "what is left"),
         (_with("--levels", "5"), "5 of 2 levels|levels"),
-        (_with("--floor", "0.9"), "a floor of 0.9"),
-        (_with("--histogram-scale", "0.5"), "histogram noise of 0.5"),
+        ([*PRIOR, "--floor", "0.9", "--noise", "5"], "a floor of 0.9"),
+        ([*PRIOR, "--floor", "0.1", "--noise", "0.5"], "histogram noise of 0.5"),
+        (PRIOR, "a floor or noise missing for cluster_free"),
         (_with("--mechanism", "magic"), "magic"),
-        ([*WHOLE, "--mechanism", "noisy_histogram", "--floor", "0.1"], "a floor or histogram"),
+        ([*WHOLE, "--mechanism", "noisy_histogram", "--floor", "0.1"], "a floor or noise with"),
         ([*WHOLE, "--mechanism", "noisy_histogram", "--levels", "2"], "levels or delta"),
-        ([*WHOLE, "--mechanism", "best_table", "--delta", "0.1"], "levels or delta"),
+        ([*WHOLE, "--mechanism", "best_table", "--delta", "0.1"], "a delta for the best table"),
         ([*WHOLE, "--mechanism", "best_table", "--levels", "1"], "levels"),
         ([*_with("--epsilon", "8.5"), "--mechanism", "best_table"], "from 0.01 to 8"),
         (_with("--control", "gone"), "a control arm 'gone'"),

@@ -330,7 +330,8 @@ class Plan:
 
         Guarantees: G-REPLAY.
         """
-        document = PlanDocument.from_bytes(documents.read_bytes(path, "plan"), "plan").to_document()
+        data = documents.read_bytes(path, "plan")
+        document = PlanDocument.from_bytes(data, f"plan {str(path)!r}").to_document()
         found = plan_of(document)
         claims = document["claims"]
         if (claims["epsilon"], claims["delta"]) != (str(found.loss.epsilon), str(found.loss.delta)):
