@@ -12,21 +12,21 @@ from shoal import trials
 
 
 def main() -> None:
-    """Plan, release private outcomes, estimate."""
+    """Forecast, plan, release private outcomes, estimate."""
     rng = np.random.default_rng(1)
     units = 6000
     arm, shop = rng.permuted(np.arange(units) % 2), np.arange(units) // 200
     bought = rng.random(units) < 0.2 + 0.1 * arm
 
-    space = trials.Space.binary()
-    print(trials.plan(units, space, clusters=30, epsilon=2, effect=0.1))  # nothing is spent
+    space, study = trials.Space.binary(), trials.Experiment(arm, shop, unit=np.arange(units))
+    print(study.forecast(space, epsilon=2, effect=0.1))  # nothing is spent
 
     folder = Path(tempfile.mkdtemp())
     ledger = shoal.Ledger.create(folder / "shops.ledger", epsilon=2, unit="customer")
-    trial = trials.UniformPrior(epsilon=2).privatize(
-        bought, arm, shop, space=space, unit=np.arange(units), ledger=ledger,
-        privacy_unit="customer", outcome_name="bought",
-    )  # fmt: skip
+    plan = study.table(space, epsilon=2)
+    trial = plan.release(
+        bought, study, ledger=ledger, privacy_unit="customer", outcome_name="bought"
+    )
     print(trial.estimate())
 
     table = trial.table()  # its column `debiased` goes into any regression

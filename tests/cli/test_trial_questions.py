@@ -63,7 +63,7 @@ def test_classes_that_were_assigned_whole(trial: Shell) -> None:
     trial.good(*answer, "--assigned", "class", "--manifest", "answers.json")
     assert trial.good("verify", "answers.json").strip().endswith("can be recomputed holds")
     assert "several" in trial.bad(*ask, "--effect", "--assigned", "city")
-    assert "one by one" in trial.good(*ask, "--effect", "--assigned", "units")
+    assert "individual randomisation" in trial.good(*ask, "--effect", "--assigned", "units")
 
 
 def test_from_csv_to_regressions_in_three_commands(trial: Shell) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from shoal.errors import BudgetError, DataError, DocumentError, InputError
 from shoal.privacy.noise import Simulated
 from shoal.trials import ClusterPrior, Expected, Experiment, Release, Space
 from shoal.trials.plan import Plan
+from tests.trials.test_cluster_prior import Scripted
 
 pytestmark = pytest.mark.unit
 
@@ -268,6 +270,11 @@ def test_noisy_histograms_have_the_moments_that_they_say() -> None:
     assert (np.abs(mean.mean(axis=0) - truth) < 6.2 * deviation / np.sqrt(runs)).all()
     assert mean.std(axis=0) == pytest.approx(deviation, rel=0.08)
     assert plan.count_variance == pytest.approx(2 * 2**2, rel=1e-3)
+    # One outcome moves two counts.
+    one, other = (Scripted(np.zeros(10, int), np.zeros(65, np.uint64)) for _ in range(2))
+    drawn = plan.draw(outcome, one), plan.draw(np.r_[4.0, outcome[1:]], other)
+    moved = sum(abs(a - b) for a, b in zip(drawn[0].steps, drawn[1].steps, strict=True))
+    assert plan.exact_epsilon == Fraction(moved, 2 ** one.seen[0][1])
 
 
 def test_public_columns_stay_public() -> None:

@@ -405,7 +405,7 @@ class QuestionsPlan(Plan):
                 f"regression is free; predicted for a correlation of {CORRELATION} within groups"
             )
         bound = self.lower_bound_ratio
-        least = "" if math.isnan(bound) else f"; no Laplace noise has 1/{bound:.3g} of its variance"
+        least = "" if math.isnan(bound) else f"; noise has at most {bound:.3g} times the least variance that Laplace noise can have"
         return [
             (
                 f"SE: standard error for outcomes of standard deviation {self.request.spread:.4g} "
