@@ -325,7 +325,12 @@ def _simulated(points: tuple[Point, ...], each: int, seed: int, number: int) -> 
 
 
 def prior(
-    line: str, at: float, setting: Setting, epsilon: float, floor: float = 1, sigma: float = math.inf,
+    line: str,
+    at: float,
+    setting: Setting,
+    epsilon: float,
+    floor: float = 1,
+    sigma: float = math.inf,
     panel: str = "",
 ) -> list[Point]:
     """A prior at a loss, `floor` in parts of 1/K; none if its histogram costs all of it.
@@ -373,9 +378,7 @@ def by_floor(effort: Effort) -> Measured:
     same = [(line, floor, SIGMA) for line in (CLUSTER, FREE) for floor in floors]
     for line, floor, sigma in [*same, (UNIFORM, 1.0, math.inf)]:
         given = replacing(12, LAMBDA, floor=floor / 12, sigma=sigma)
-        points.append(
-            Point(line, floor, _SETTING, Randomised(given, line == FREE), panel=_SAME)
-        )
+        points.append(Point(line, floor, _SETTING, Randomised(given, line == FREE), panel=_SAME))
     return measure(points, effort)
 
 
@@ -415,7 +418,9 @@ def by_loss(
     points = [Point(PLAIN, losses[0], setting, NoisyDifferences(math.inf), panel=panel)]
     for epsilon in losses:
         points += baselines(epsilon, setting, epsilon, effort.seed, panel)
-        for (floor, sigma), line in product(grid, (CLUSTER + PRINTED, FREE + PRINTED, CLUSTER, FREE)):
+        for (floor, sigma), line in product(
+            grid, (CLUSTER + PRINTED, FREE + PRINTED, CLUSTER, FREE)
+        ):
             points += prior(line, epsilon, setting, epsilon, floor, sigma, panel)
     return measure(points, effort, fewer).least()
 
@@ -580,7 +585,12 @@ def figure_8(effort: Effort) -> Study:
     )  # fmt: skip
     a, b, c, d = (found.rows(f"{letter}: ") for letter, found, _ in parts)
     equal = [row for row in a if row["panel"] == f"a: {_EQUAL}"]
-    charts = [variances(equal, "gamma K", "y"), variances(b), variances(d), homogeneity_chart(clusters)]
+    charts = [
+        variances(equal, "gamma K", "y"),
+        variances(b),
+        variances(d),
+        homogeneity_chart(clusters),
+    ]
     findings = [
         replace(each, claim=f"({letter}) {each.claim}")
         for letter, found, of in parts for each in of(found)
@@ -789,7 +799,9 @@ def _biases(losses: Sequence[float], seed: int, number: int) -> list[tuple[Any, 
     small = whole.part(_SETTING.sizes, random)
     for epsilon in losses:
         for name, mechanism in biased(epsilon, small).items():
-            means = (float(np.abs(each).mean()) for each in conditional(mechanism, whole, small, random))
+            means = (
+                float(np.abs(each).mean()) for each in conditional(mechanism, whole, small, random)
+            )
             found.append((name, epsilon, mechanism.loss, *means))
     return found
 
