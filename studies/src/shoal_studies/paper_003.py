@@ -658,7 +658,8 @@ def _normality(errors: Floats, deviation: float, given: Randomised) -> Iterator[
     yield Finding(f"mean of {number:,} errors, in standard errors", f"0 (here: within {_FAR:g})",
                   f"{bias:.2f}", abs(bias) < _FAR)  # fmt: skip
     for word, order, normal, variance in ("third", 3, 0, 6), ("fourth", 4, 3, 24):
-        moment, error = float((each**order).mean()), (variance / number) ** 0.5
+        moment = float((((errors - errors.mean()) / errors.std()) ** order).mean())
+        error = (variance / number) ** 0.5
         yield Finding(f"{word} standardised moment", f"{normal}, as of a normal variable",
                       f"{moment:.3f} +- {error:.3f}", abs(moment - normal) < _FAR * error)  # fmt: skip
     yield Finding("deviation over the exact one", "-", f"{errors.std() / deviation:.3f}")
