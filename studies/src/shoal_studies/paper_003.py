@@ -41,10 +41,10 @@ CLUSTER, FREE = "Cluster-DP", "cluster-free"
 OURS, OURS_ALL = "our choice", "our choice, all levels"
 DIFFERENCES, HISTOGRAMS = "noisy Horvitz-Thompson", "noisy histogram"
 _LOOKS = {
-    PLAIN: ("#333333", ":", ""), UNIFORM: ("#8d99ae", "-", "o"), UNSTRATIFIED: ("#8d99ae", ":", "x"),
-    FREE: ("#1f6f8b", "-", "^"), CLUSTER: ("#d1495b", "-", "s"), OURS_ALL: ("#2a9d8f", ":", "D"),
-    OURS: ("#2a9d8f", "-", "D"), DIFFERENCES: ("#e09f3e", "-", "v"),
-    HISTOGRAMS: ("#6a4c93", "-", "P"),
+    PLAIN: ("#333333", ":", ""), UNIFORM: ("#8d99ae", "-", "o"),
+    UNSTRATIFIED: ("#8d99ae", ":", "x"), FREE: ("#1f6f8b", "-", "^"),
+    CLUSTER: ("#d1495b", "-", "s"), OURS_ALL: ("#2a9d8f", ":", "D"), OURS: ("#2a9d8f", "-", "D"),
+    DIFFERENCES: ("#e09f3e", "-", "v"), HISTOGRAMS: ("#6a4c93", "-", "P"),
 }  # fmt: skip
 # What is printed is dashed.
 LOOKS = _LOOKS | {name + PRINTED: (a, "--", c) for name, (a, _, c) in _LOOKS.items()}
@@ -279,11 +279,12 @@ class Measured:
         """How sure the figures are: variances of R realisations err by about sqrt(2/R) of them."""
         ratio = (self.variance / self.exact).mean(axis=0) - 1
         error = (2 / (self.realisations - 1) / len(self.variance)) ** 0.5
+        most, (many, _) = np.abs(ratio).max() / error, self.exact.shape
         return Finding(
-            f"simulated variances off the closed form, in standard errors, at delta {float(DELTA):g}",
-            "-", f"at most {np.abs(ratio).max() / error:.1f}, {len(self.variance)} populations of "
-            f"{self.realisations} realisations",
-        )  # fmt: skip
+            f"simulated variances off the closed form, in standard errors, delta {float(DELTA):g}",
+            "-",
+            f"at most {most:.1f}, {many} populations of {self.realisations} realisations",
+        )
 
 
 def amounts(effort: Effort) -> tuple[int, int]:
@@ -366,15 +367,25 @@ def variances(rows: list[Row], across: str = _ACROSS, log: str = "xy") -> Chart:
     )  # fmt: skip
 
 
+def loss_charts(_: Measured, rows: list[Row]) -> list[Chart]:
+    """The picture of figures 2b and 2d."""
+    return [variances(rows)]
+
+
+def floor_charts(_: Measured, rows: list[Row]) -> list[Chart]:
+    """The picture of figure 2a."""
+    return [variances(rows, "gamma K", "y")]
+
+
 def by_floor(effort: Effort) -> Measured:
     """Figure 2a: variances against gamma, at equal loss, and at equal lambda."""
     floors = _FLOORS if effort.full else _FEW_FLOORS
     points = [Point(PLAIN, 1.0, _SETTING, NoisyDifferences(math.inf), panel=_EQUAL)]
     points += baselines(1.0, _SETTING, EPSILON, effort.seed, _EQUAL)
     for floor in floors:
-        for line, sigma in ((CLUSTER + PRINTED, 10), (FREE + PRINTED, 10), (CLUSTER, 20),
-                            (FREE, 20), (_TIGHT, 10)):  # fmt: skip
-            points += prior(line, floor, _SETTING, EPSILON, floor, sigma, _EQUAL)
+        for line in CLUSTER + PRINTED, FREE + PRINTED, CLUSTER, FREE, _TIGHT:
+            noise = 2 * SIGMA if line in (CLUSTER, FREE) else SIGMA
+            points += prior(line, floor, _SETTING, EPSILON, floor, noise, _EQUAL)
     same = [(line, floor, SIGMA) for line in (CLUSTER, FREE) for floor in floors]
     for line, floor, sigma in [*same, (UNIFORM, 1.0, math.inf)]:
         given = replacing(12, LAMBDA, floor=floor / 12, sigma=sigma)
@@ -483,13 +494,13 @@ def by_homogeneity(effort: Effort) -> Measured:
     """Figure 2c: Cluster-DP, cluster-free, and a uniform prior at the same true loss."""
     points = []
     for beta, lam in product(_betas(effort), _LAMBDAS):
-        given = replacing(12, lam, floor=GAMMA, sigma=SIGMA)
-        loss = Randomised(given).loss
-        flat = prior(UNIFORM, beta, Mixture(beta), loss)
-        for each in (Point(CLUSTER, beta, Mixture(beta), Randomised(given)),
-                     Point(FREE, beta, Mixture(beta), Randomised(given, pooled=True)), *flat):  # fmt: skip
-            line = f"{each.line}, lambda {lam:g}"
-            points.append(replace(each, line=line, panel="gaussian mixture"))
+        setting, given = Mixture(beta), replacing(12, lam, floor=GAMMA, sigma=SIGMA)
+        [flat] = prior(UNIFORM, beta, setting, Randomised(given).loss)
+        both = Randomised(given), Randomised(given, pooled=True)
+        points += [
+            Point(f"{line}, lambda {lam:g}", beta, setting, each, panel="gaussian mixture")
+            for line, each in zip((CLUSTER, FREE, UNIFORM), (*both, flat.mechanism), strict=True)
+        ]
     return measure(points, effort)
 
 
@@ -501,19 +512,19 @@ def _pair(found: Measured, lam: float, other: str) -> tuple[Measured, Measured]:
     return found.of(f"{CLUSTER}, lambda {lam:g}"), found.of(f"{other}, lambda {lam:g}")
 
 
-def homogeneity_chart(found: Measured) -> Chart:
-    """The panel of figure 2c: ratios of means, and how far those of populations spread."""
+def homogeneity_charts(found: Measured, _: list[Row]) -> list[Chart]:
+    """The picture of figure 2c: ratios of means, and how far those of populations spread."""
     rows: list[Row] = []
     for other, lam in product((FREE, UNIFORM), _LAMBDAS):
         ours, theirs = _pair(found, lam, other)
         each = zip(ours.at, ours.over(theirs), (ours.exact / theirs.exact).std(axis=0), strict=True)
         rows += [
-            {"beta": beta, "line": f"Cluster-DP over {other}, lambda {lam:g}", "ratio": float(ratio),
-             "deviation": float(error), "panel": "c: Gaussian mixture"}
+            {"beta": beta, "line": f"{CLUSTER} over {other}, lambda {lam:g}",
+             "ratio": float(ratio), "deviation": float(error), "panel": "c: Gaussian mixture"}
             for beta, ratio, error in each
         ]  # fmt: skip
     labels = ("beta", "ratio of variances")
-    return Chart(rows, "beta", "ratio", "line", "panel", labels, "y", error="deviation")
+    return [Chart(rows, "beta", "ratio", "line", "panel", labels, "y", error="deviation")]
 
 
 def homogeneity_findings(found: Measured) -> list[Finding]:
@@ -539,63 +550,42 @@ def homogeneity_findings(found: Measured) -> list[Finding]:
     ]  # fmt: skip
 
 
-@study("003-figure-2a", "Variance against the floor of priors at equal loss",
-       "paper 003, section 4, experiment 1, figure 2 (1.a)")  # fmt: skip
-def figure_2a(effort: Effort) -> Study:
-    """Stratified and unstratified estimates are the same if half of each cluster is treated."""
-    found = by_floor(effort)
-    rows = found.rows()
-    return Study(rows, [variances(rows, "gamma K", "y")], floor_findings(found))
+_PARTS: dict[str, tuple[str, str, Any, Any, Any]] = {
+    "a": ("experiment 1", "Variance against the floor of priors at equal loss",
+          by_floor, floor_findings, floor_charts),
+    "b": ("experiment 1", "Variance against the loss, priors optimised",
+          mixture_losses, loss_findings, loss_charts),
+    "c": ("experiment 2", "Cluster-DP over cluster-free against the homogeneity of clusters",
+          by_homogeneity, homogeneity_findings, homogeneity_charts),
+    "d": ("experiment 3", "Variance against the loss in fifty communities",
+          by_communities, community_findings, loss_charts),
+}  # fmt: skip
 
 
-@study("003-figure-2b", "Variance against the loss, priors optimised",
-       "paper 003, section 4, experiment 1, figure 2 (1.b)")  # fmt: skip
-def figure_2b(effort: Effort) -> Study:
-    """Losses are claimed for what is printed."""
-    found = mixture_losses(effort)
-    rows = found.rows()
-    return Study(rows, [variances(rows)], loss_findings(found))
+def _part(letter: str, effort: Effort, prefix: str = "") -> Study:
+    """One of the figures 2a to 2d."""
+    measured, findings, charts = _PARTS[letter][2:]
+    found: Measured = measured(effort)
+    rows = found.rows(prefix)
+    told = [replace(each, claim=f"({letter}) {each.claim}" if prefix else each.claim)
+            for each in findings(found)]  # fmt: skip
+    return Study(rows, charts(found, rows), told)
 
 
-@study("003-figure-2c", "Cluster-DP over cluster-free against the homogeneity of clusters",
-       "paper 003, section 4, experiment 2, figure 2 (1.c)")  # fmt: skip
-def figure_2c(effort: Effort) -> Study:
-    """At equal parameters, and beside a uniform prior of the same loss."""
-    found = by_homogeneity(effort)
-    return Study(found.rows(), [homogeneity_chart(found)], homogeneity_findings(found))
-
-
-@study("003-figure-2d", "Variance against the loss in fifty communities",
-       "paper 003, section 4, experiment 3, figure 2 (1.d)")  # fmt: skip
-def figure_2d(effort: Effort) -> Study:
-    """A stochastic block model with 22,179 users, 199 in the smallest community."""
-    found = by_communities(effort)
-    rows = found.rows()
-    return Study(rows, [variances(rows)], community_findings(found))
+for _letter, (_number, _title, *_) in _PARTS.items():
+    _source = f"paper 003, section 4, {_number}, figure 2 (1.{_letter})"
+    study(f"003-figure-2{_letter}", _title, _source)(partial(_part, _letter))
 
 
 @study("003-figure-8", "Experiments 1 to 3 side by side", "paper 003, appendix A.10, figure 8")
 def figure_8(effort: Effort) -> Study:
     """All of figures 2a to 2d from one run."""
-    floors, losses = by_floor(effort), mixture_losses(effort)
-    clusters, communities = by_homogeneity(effort), by_communities(effort)
-    parts = (
-        ("a", floors, floor_findings), ("b", losses, loss_findings),
-        ("c", clusters, homogeneity_findings), ("d", communities, community_findings),
-    )  # fmt: skip
-    a, b, c, d = (found.rows(f"{letter}: ") for letter, found, _ in parts)
-    equal = [row for row in a if row["panel"] == f"a: {_EQUAL}"]
-    charts = [
-        variances(equal, "gamma K", "y"),
-        variances(b),
-        variances(d),
-        homogeneity_chart(clusters),
-    ]
-    findings = [
-        replace(each, claim=f"({letter}) {each.claim}")
-        for letter, found, of in parts for each in of(found)
-    ]  # fmt: skip
-    return Study([*a, *b, *c, *d], charts, findings)
+    every = [_part(letter, effort, f"{letter}: ") for letter in _PARTS]
+    rows, charts, findings = (
+        [one for each in every for one in getattr(each, name)]
+        for name in ("rows", "charts", "findings")
+    )
+    return Study(rows, charts, findings)
 
 
 def default() -> Randomised:
@@ -660,8 +650,9 @@ def _normality(errors: Floats, deviation: float, given: Randomised) -> Iterator[
     for word, order, normal, variance in ("third", 3, 0, 6), ("fourth", 4, 3, 24):
         moment = float((((errors - errors.mean()) / errors.std()) ** order).mean())
         error = (variance / number) ** 0.5
-        yield Finding(f"{word} standardised moment", f"{normal}, as of a normal variable",
-                      f"{moment:.3f} +- {error:.3f}", abs(moment - normal) < _FAR * error)  # fmt: skip
+        paper, found = f"{normal}, as of a normal variable", f"{moment:.3f} +- {error:.3f}"
+        near = abs(moment - normal) < _FAR * error
+        yield Finding(f"{word} standardised moment", paper, found, near)
     yield Finding("deviation over the exact one", "-", f"{errors.std() / deviation:.3f}")
     yield Finding("errors within 1.96 exact deviations", "-",
                   f"{(np.abs(each) <= _NORMAL).mean():.1%}")  # fmt: skip
@@ -720,7 +711,7 @@ def figure_5(effort: Effort) -> Study:
     (`shoal.theory.randomised_response.at_most`).
     """
     betas, given = _betas(effort), default()
-    mechanisms = {PLAIN: NoisyDifferences(math.inf), CLUSTER: given}
+    mechanisms: dict[str, Mechanism] = {PLAIN: NoisyDifferences(math.inf), CLUSTER: given}
     points = [Point(line, beta, Mixture(beta), each) for beta in betas
               for line, each in mechanisms.items()]  # fmt: skip
     found = measure(points, effort)
