@@ -78,11 +78,7 @@ def questions(
     if against is not None:
         words = f"--repetitions={repetitions}", f"--epsilon={epsilon}"
         before, now = _cells(older(against, "questions", *words)), _cells(lines)
-        names = [
-            name
-            for name in _COMPARED
-            if all(name in next(iter(each.values())) for each in (before, now))
-        ]
+        names = [name for name in _COMPARED if name in next(iter(before.values()))]
         yield "over those of the other checkout"
         yield _line("experiment", "weights", names)
         for row, found in now.items():
@@ -92,17 +88,13 @@ def questions(
 
 def _cells(lines: Sequence[str]) -> dict[str, dict[str, str]]:
     """Figures of a bench's lines by the names of rows and columns."""
-    head = next(at for at, line in enumerate(lines) if line.startswith("experiment"))
-    cut = [
-        [line[at : at + _WIDE].strip() for at in range(_NAME, len(line), _WIDE)]
-        for line in lines[head:]
-    ]
-    rows = zip(lines[head + 1 :], cut[1:], strict=True)
-    return {
-        line[:_NAME]: dict(zip(cut[0], row, strict=True))
-        for line, row in rows
-        if len(row) == len(cut[0])
-    }
+
+    def cut(line: str) -> list[str]:
+        return [line[at : at + _WIDE].strip() for at in range(_NAME, len(line), _WIDE)]
+
+    names = next(cut(line) for line in lines if line.startswith("experiment"))
+    rows = (line for line in lines if line[12:_NAME].strip() in _KINDS)
+    return {line[:_NAME]: dict(zip(names, cut(line), strict=True)) for line in rows}
 
 
 def cases() -> Iterator[Case]:

@@ -60,8 +60,8 @@ _INSIDE, _OUTSIDE, _VARIED = 4.0, 12.0, 0.5
 _POPULATIONS, _REALISATIONS, _PART = (5, 50), (60, 500), 500
 EPSILON = 0.2
 _FLOORS, _FEW_FLOORS = tuple(each / 10 for each in range(1, 11)), (0.1, 0.3, 1.0)
-_LOSSES, _FEW_LOSSES = (0.2, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0), (0.2, 1.0, 4.0, 6.0)
-_MORE_LOSSES, _FEW_MORE = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0), (0.5, 2.0, 4.0)
+_LOSSES = (0.2, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0), (0.2, 1.0, 4.0, 6.0)
+_MORE_LOSSES = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0), (0.5, 2.0, 4.0)
 _BIAS_LOSSES, _FEW_BIAS = (0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 12.0), (0.5, 2.0, 12.0)
 _BETAS, _FEW_BETAS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 4.9), (0.5, 2.5, 4.5)
 _LAMBDAS = (0.5, 0.8)
@@ -367,16 +367,6 @@ def variances(rows: list[Row], across: str = _ACROSS, log: str = "xy") -> Chart:
     )  # fmt: skip
 
 
-def loss_charts(_: Measured, rows: list[Row]) -> list[Chart]:
-    """The picture of figures 2b and 2d."""
-    return [variances(rows)]
-
-
-def floor_charts(_: Measured, rows: list[Row]) -> list[Chart]:
-    """The picture of figure 2a."""
-    return [variances(rows, "gamma K", "y")]
-
-
 def by_floor(effort: Effort) -> Measured:
     """Figure 2a: variances against gamma, at equal loss, and at equal lambda."""
     floors = _FLOORS if effort.full else _FEW_FLOORS
@@ -420,12 +410,13 @@ def floor_findings(found: Measured) -> list[Finding]:
 
 
 def by_loss(
-    setting: Setting, effort: Effort, losses: Sequence[float], grid: Any, fewer: int, panel: str
+    setting: Setting, every: Sequence[Any], grid: Any, fewer: int, panel: str, effort: Effort
 ) -> Measured:
-    """Variances against epsilon, the best of a grid of (gamma K, sigma) at each.
+    """Figures 2b and 2d: variances against epsilon, the best of a grid of (gamma K, sigma) at each.
 
     Losses are claimed for what is printed, true for all others; `fewer` divides populations.
     """
+    losses = every[not effort.full]
     points = [Point(PLAIN, losses[0], setting, NoisyDifferences(math.inf), panel=panel)]
     for epsilon in losses:
         points += baselines(epsilon, setting, epsilon, effort.seed, panel)
@@ -434,12 +425,6 @@ def by_loss(
         ):
             points += prior(line, epsilon, setting, epsilon, floor, sigma, panel)
     return measure(points, effort, fewer).least()
-
-
-def mixture_losses(effort: Effort) -> Measured:
-    """Figure 2b: variances against epsilon."""
-    losses = _LOSSES if effort.full else _FEW_LOSSES
-    return by_loss(_SETTING, effort, losses, _GRID, 2, "gaussian mixture")
 
 
 def loss_findings(found: Measured) -> list[Finding]:
@@ -466,12 +451,6 @@ def _excess(found: Measured) -> Finding:
     more = max(point.mechanism.loss - point.at for point in points)
     return Finding("true loss less the claimed one, as printed (erratum 12)", "0", f"{more:.2f}",
                    bool(more <= 0))  # fmt: skip
-
-
-def by_communities(effort: Effort) -> Measured:
-    """Figure 2d: variances against epsilon in fifty communities."""
-    losses = _MORE_LOSSES if effort.full else _FEW_MORE
-    return by_loss(Communities(), effort, losses, _ONE, 5, "communities")
 
 
 def community_findings(found: Measured) -> list[Finding]:
@@ -512,7 +491,7 @@ def _pair(found: Measured, lam: float, other: str) -> tuple[Measured, Measured]:
     return found.of(f"{CLUSTER}, lambda {lam:g}"), found.of(f"{other}, lambda {lam:g}")
 
 
-def homogeneity_charts(found: Measured, _: list[Row]) -> list[Chart]:
+def homogeneity_chart(found: Measured) -> Chart:
     """The picture of figure 2c: ratios of means, and how far those of populations spread."""
     rows: list[Row] = []
     for other, lam in product((FREE, UNIFORM), _LAMBDAS):
@@ -524,7 +503,7 @@ def homogeneity_charts(found: Measured, _: list[Row]) -> list[Chart]:
             for beta, ratio, error in each
         ]  # fmt: skip
     labels = ("beta", "ratio of variances")
-    return [Chart(rows, "beta", "ratio", "line", "panel", labels, "y", error="deviation")]
+    return Chart(rows, "beta", "ratio", "line", "panel", labels, "y", error="deviation")
 
 
 def homogeneity_findings(found: Measured) -> list[Finding]:
@@ -552,13 +531,15 @@ def homogeneity_findings(found: Measured) -> list[Finding]:
 
 _PARTS: dict[str, tuple[str, str, Any, Any, Any]] = {
     "a": ("experiment 1", "Variance against the floor of priors at equal loss",
-          by_floor, floor_findings, floor_charts),
+          by_floor, floor_findings, lambda _, rows: [variances(rows, "gamma K", "y")]),
     "b": ("experiment 1", "Variance against the loss, priors optimised",
-          mixture_losses, loss_findings, loss_charts),
+          partial(by_loss, _SETTING, _LOSSES, _GRID, 2, "gaussian mixture"), loss_findings,
+          lambda _, rows: [variances(rows)]),
     "c": ("experiment 2", "Cluster-DP over cluster-free against the homogeneity of clusters",
-          by_homogeneity, homogeneity_findings, homogeneity_charts),
+          by_homogeneity, homogeneity_findings, lambda found, _: [homogeneity_chart(found)]),
     "d": ("experiment 3", "Variance against the loss in fifty communities",
-          by_communities, community_findings, loss_charts),
+          partial(by_loss, Communities(), _MORE_LOSSES, _ONE, 5, "communities"),
+          community_findings, lambda _, rows: [variances(rows)]),
 }  # fmt: skip
 
 
@@ -593,9 +574,7 @@ def default() -> Randomised:
     return Randomised(replacing(12, LAMBDA, floor=GAMMA, sigma=SIGMA))
 
 
-def _distribution(
-    setting: Setting, given: Randomised, effort: Effort, *, bars: bool = False
-) -> Study:
+def _distribution(setting: Setting, given: Randomised, effort: Effort, *, bars: bool) -> Study:
     """Errors in one population, at least 500 of them, against normal ones of the exact deviation.
 
     The exact variance is the assignment's plus the mechanism's mean one.
@@ -661,26 +640,17 @@ def _normality(errors: Floats, deviation: float, given: Randomised) -> Iterator[
                   given.loss <= claimed)  # fmt: skip
 
 
-@study("003-figure-3", "Errors of Cluster-DP: a histogram",
-       "paper 003, appendix A.6, experiment 4, figure 3")  # fmt: skip
-def figure_3(effort: Effort) -> Study:
-    """Gaussian mixture, the paper's defaults."""
-    return _distribution(_SETTING, default(), effort, bars=True)
-
-
-@study("003-figure-4", "Errors of Cluster-DP against normal quantiles",
-       "paper 003, appendix A.6, experiment 4, figure 4")  # fmt: skip
-def figure_4(effort: Effort) -> Study:
-    """Gaussian mixture, the paper's defaults."""
-    return _distribution(_SETTING, default(), effort)
-
-
-@study("003-figure-7", "Errors of Cluster-DP in fifty communities against normal quantiles",
-       "paper 003, appendix A.9, experiment 7, figure 7")  # fmt: skip
-def figure_7(effort: Effort) -> Study:
-    """Gamma 0.1/K, sigma 5, lambda as by default."""
-    given = replacing(_LEVELS, LAMBDA, floor=0.1 / _LEVELS, sigma=5.0)
-    return _distribution(Communities(), Randomised(given), effort)
+for _name, _title, _number, _given in (
+    ("3", "Errors of Cluster-DP: a histogram", "6, experiment 4", (_SETTING, default())),
+    ("4", "Errors of Cluster-DP against normal quantiles", "6, experiment 4",
+     (_SETTING, default())),
+    ("7", "Errors of Cluster-DP in fifty communities against normal quantiles",
+     "9, experiment 7",
+     (Communities(), Randomised(replacing(_LEVELS, LAMBDA, floor=0.1 / _LEVELS, sigma=5.0)))),
+):  # fmt: skip
+    study(f"003-figure-{_name}", _title, f"paper 003, appendix A.{_number}, figure {_name}")(
+        partial(_distribution, *_given, bars=_name == "3")
+    )
 
 
 def bounds(units: Population, given: Randomised) -> dict[str, float]:
