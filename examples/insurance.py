@@ -47,7 +47,7 @@ def main(releases: int = 5) -> None:
     Five releases show how it goes; a thousand take two minutes.
     """
     warnings.simplefilter("ignore", ShoalWarning)
-    farmers = social_insure.load_pandas().data
+    farmers = social_insure.load_pandas().data  # type: ignore[no-untyped-call]
     study = trials.Experiment(farmers["default"], farmers["village"], single_arm="drop")
     bought = farmers["takeup_survey"].to_numpy(float)[study.rows]
     cell, sizes = study.design.cell_of_unit, study.design.sizes

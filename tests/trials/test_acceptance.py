@@ -99,7 +99,9 @@ def test_the_kurtosis_is_that_of_scipy() -> None:
     for clusters, kinds in itertools.product((1, 3), (2, 5)):
         counts = rng.integers(0, 9, (clusters, 2, kinds)) + (np.arange(kinds) < 2)
         values = rng.normal(size=(clusters, 1, kinds)) * np.ones((1, 2, 1))
-        told = [[np.repeat(values[c, at], counts[c, at]) for c in range(clusters)] for at in (0, 1)]
+        told = [
+            [np.repeat(values[c, at], counts[c, at]) for c in range(clusters)] for at in (0, 1)
+        ]
         both = [np.concatenate(pair) for pair in zip(*told, strict=True)]
         expected = max(
             stats.kurtosis(np.concatenate(each), fisher=False)

@@ -32,7 +32,9 @@ AUDITED = 12_000
 
 def made(levels: int, part: Fraction, replaced: int, weight: int, bits: int) -> PriorChoice:
     """A choice with a floor that is a part of 1/K."""
-    return exact.choice(levels, max(1, math.floor(part * (PART // levels))), replaced, weight, bits)
+    return exact.choice(
+        levels, max(1, math.floor(part * (PART // levels))), replaced, weight, bits
+    )
 
 
 @pytest.mark.parametrize("levels", [2, 3])

@@ -46,7 +46,9 @@ def test_kinds_are_those_of_a_plain_count(people: list[tuple[str, int, int]], ra
     design = study.design
     kinds = [
         (design.clusters[c].as_py(), design.arms[a].as_py(), design.covariate("age").values[v])
-        for c, a, v in zip(design.cluster, design.arm, design.covariate("age").codes, strict=True)
+        for c, a, v in zip(
+            design.cluster, design.arm, design.covariate("age").codes, strict=True
+        )
     ]
     assert kinds == sorted(set(counted))
     assert [counted.count(each) for each in kinds] == design.many.tolist()

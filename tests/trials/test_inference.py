@@ -88,7 +88,9 @@ def enumerated(clusters: Sequence[Tiny], arm: int) -> Floats:
     for draw in itertools.product(*(list(cluster.draws()) for cluster in clusters)):
         chance = math.prod(part[0] for part in draw)
         found = effects(sizes, [part[1] for part in draw], [part[2] for part in draw])[arm - 1]
-        errors = [each.standard_error for each in (found.finite_population, found.super_population)]
+        errors = [
+            each.standard_error for each in (found.finite_population, found.super_population)
+        ]
         # Equal responses have no interval: their estimated variance is 0 up to rounding.
         squares = np.nan_to_num(np.array(errors)) ** 2
         total += chance * np.array([1, found.value, found.value**2, *squares])

@@ -95,7 +95,9 @@ def test_sums_are_exact_and_outcomes_outside_are_the_ends() -> None:
     rows = rng.integers(-one, one + 1, (3, 60))
     rows[:, :4] = [one, -one, 1, -1]
     steps, groups = np.array([1 << 13, 3 << 13, 1 << 50]), rng.integers(0, 2, 60)
-    chosen = Choice(rows=(rows + one).ravel(), sums=None, steps=steps, moment_step=1 << 37, by=())
+    chosen = Choice(
+        rows=(rows + one).ravel(), sums=None, steps=steps, moment_step=1 << 37, by=()
+    )
     own, kind = Numbers(many, chosen), np.repeat(np.arange(60), many)
     ticks = rng.integers(-TICKS, TICKS, len(kind))
     found = own.draw(ticks, kind, groups, Steps(0))
@@ -150,18 +152,12 @@ def test_noise_is_what_it_says() -> None:
 BAD: dict[str, Callable[[], Any]] = {
     "too small a loss": lambda: plan_for("several", Fraction(1, 10**8)),
     "too large a loss": lambda: plan_for("effect", 700_000),
-    "beyond 60 bits": lambda: (
-        Numbers(
-            np.ones(2, int),
-            Choice(
-                rows=np.array([2 << 40, 0] * 2),
-                sums=None,
-                steps=np.ones(2, int),
-                moment_step=0,
-                by=(),
-            ),
-        ).most_steps
-    ),
+    "beyond 60 bits": lambda: Numbers(
+        np.ones(2, int),
+        Choice(
+            rows=np.array([2 << 40, 0] * 2), sums=None, steps=np.ones(2, int), moment_step=0, by=()
+        ),
+    ).most_steps,
     "too many units": lambda: numbers.fitted_sums(
         np.array([0, 1]), np.array([2**40, 2**40]), Fraction(1000), ()
     ),

@@ -1,5 +1,6 @@
 """Rows of weights against means of arms, subgroup by subgroup, and numpy.linalg.lstsq."""
 
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
