@@ -337,7 +337,7 @@ def prior(
     """A prior at a loss, `floor` in parts of 1/K; none if its histogram costs all of it.
 
     Losses of lines as printed are claimed; those named cluster-free are pooled.
-    """  # fmt: skip
+    """
     kept, claimed = range(setting.levels), line.endswith(PRINTED)
     given = calibrated(kept, epsilon, floor / len(kept), sigma, printed=claimed)
     if given is None:
