@@ -13,6 +13,7 @@ SAID = {
     "trial.py": "mean outcomes by arm",
     "questions.py": "checked by the second opinion: True",
     "mean.py": "symmetric_mean",
+    "insurance.py": "0.117 without privacy",
 }
 
 

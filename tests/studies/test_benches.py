@@ -19,6 +19,31 @@ def test_generated_records_are_kept(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert len(list((tmp_path / "made").iterdir())) == 2
 
 
+def test_choices_are_never_worse_than_a_uniform_prior(capsys: pytest.CaptureFixture[str]) -> None:
+    """At most 2% worse, in every setting of the benchmark at one loss."""
+    assert main(["bench", "trials", "--repetitions", "10", "--epsilon", "2"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert len(told) == 2 + 9 + 6
+    assert all("never above 1.02" in line for line in told[-3:])
+
+
+def test_questions_beside_the_same_checkout(capsys: pytest.CaptureFixture[str]) -> None:
+    """Eight rows whose figures are the same again; noise of a strategy is near a bound."""
+    checkout = str(Path(__file__).parents[2])
+    assert main(["bench", "questions", "--repetitions", "2", "--against", checkout]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert "within 5.0e-05 of the least" in told[13]
+    assert told[16].split()[2:6] == ["noise", "half", "width", "times"]
+    assert all(line.split()[2:6] == ["1.000"] * 4 for line in told[17:])
+    assert len(told) == 17 + 8
+
+
+def test_every_kind_of_trial_is_timed(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line each, beside a plain table."""
+    assert main(["bench", "privatize", "--units", "1000", "--clusters", "2"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2 + 6
+
+
 def test_the_default_beside_others(capsys: pytest.CaptureFixture[str]) -> None:
     """A line a population and loss, and the mean of the ratios."""
     arguments = ["bench", "typical", "--repetitions", "2", "--population", "one cell of 12"]

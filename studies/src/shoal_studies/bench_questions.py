@@ -7,69 +7,54 @@ every interval should hold 0. Noise is simulated.
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Any
+from itertools import product
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-import shoal
-from shoal.errors import ShoalWarning
-from shoal.theory.questions.gaussian_strategy import least_covariance
-from shoal.theory.questions.laplace_strategy import laplace_strategy
-from shoal.theory.questions.noisy_variance import quantile
-from shoal.theory.questions.weights import regression, scaled
-from shoal.trials.mechanisms.outcomes import UniformPrior
-from shoal.trials.questions.questions import Questions
+from shoal.intervals import quantile
+from shoal.privacy.noise import Simulated
+from shoal.trials import Experiment, Plan, Space
+from shoal.trials.questions import noise
+from shoal.trials.questions.weights import regression
+from shoal_studies.bench_system import Checkout, older
 from shoal_studies.registry import Repetitions, bench, option
-from shoal_studies.trial_insurance_releases import load
 
-if TYPE_CHECKING:
-    Floats = NDArray[np.float64]
-    Whole = NDArray[np.int64]
-
-_SEED = 2026
-# Of outcomes that are 1, where they are events.
-_RARE = 0.01
-_KINDS = ("units", "precision")
-_COLUMNS = ("experiment", "weights", "noise", "by hand", "table", "half width", "times", "covered")
+_SEED, _CONFIDENCE = 2026, 0.95
+_KINDS, _NAME, _WIDE = ("units", "precision"), 23, 12
+_COLUMNS = (
+    "noise", "by hand", "table", "half width", "times", "covered", "predicted", "ms to plan"
+)  # fmt: skip
+_COMPARED = ("noise", "half width", "times", "predicted", "ms to plan")
 
 
-@dataclass(frozen=True, eq=False)
-class Experiment:
-    """Outcomes without an effect, and how units were assigned.
-
-    Attributes:
-        name: What it is called.
-        outcomes: Shape (units,).
-        arm: Of each unit, as it was; numbers within each cluster stay.
-        cluster: Of each unit.
-        space: Of the outcomes.
-        spread: Their expected standard deviation.
-    """
+class Case(NamedTuple):
+    """Outcomes without an effect, how units were assigned, and the expected deviation."""
 
     name: str
-    outcomes: Floats
-    arm: Whole
-    cluster: Whole
-    space: shoal.trials.Space
+    outcomes: NDArray[np.float64]
+    arm: NDArray[np.int64]
+    cluster: NDArray[np.int64]
+    space: Space
     spread: float
 
-    def assigned(self, random: np.random.Generator) -> Whole:
+    def assigned(self, random: np.random.Generator) -> Experiment:
         """Arms of as many units of each cluster, drawn anew."""
         rows = np.lexsort((random.random(len(self.arm)), self.cluster))
         found = np.empty_like(self.arm)
         found[rows] = self.arm[np.argsort(self.cluster, kind="stable")]
-        return found
+        return Experiment(found, self.cluster)
 
 
 @bench("questions")
 def questions(
     repetitions: Repetitions = 300,
     epsilon: Annotated[float, option("Loss of one outcome.", 0.001, 100)] = 1.0,
+    against: Checkout = None,
 ) -> Iterator[str]:
     """Ask for effects beside Laplace noise by hand and tables of units: errors, widths, coverage.
 
@@ -81,108 +66,101 @@ def questions(
     )
     yield (
         "hand without an interval and a table of units; half of the 95% interval, over that of "
-        "known variances, and its cover"
+        "known variances, its cover, and as predicted"
     )
-    yield _line(_COLUMNS)
-    for experiment in experiments():
-        for weights in _KINDS:
-            yield _line(_effect(experiment, weights, epsilon, repetitions))
+    lines = [_line("experiment", "weights", _COLUMNS)]
+    yield lines[0]
+    for case, weights in product(cases(), _KINDS):
+        lines.append(_line(case.name, weights, _effect(case, weights, epsilon, repetitions)))
+        yield lines[-1]
     yield ""
     yield from _strategies()
+    if against is not None:
+        words = f"--repetitions={repetitions}", f"--epsilon={epsilon}"
+        before, now = _cells(older(against, "questions", *words)), _cells(lines)
+        names = [name for name in _COMPARED if name in next(iter(before.values()))]
+        yield "over those of the other checkout"
+        yield _line("experiment", "weights", names)
+        for row, found in now.items():
+            ratios = (float(found[name]) / float(before[row][name]) for name in names)
+            yield row + "".join(f"{each:.3f}".rjust(_WIDE) for each in ratios)
 
 
-def experiments() -> Iterator[Experiment]:
+def _cells(lines: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Figures of a bench's lines by the names of rows and columns."""
+
+    def cut(line: str) -> list[str]:
+        return [line[at : at + _WIDE].strip() for at in range(_NAME, len(line), _WIDE)]
+
+    names = next(cut(line) for line in lines if line.startswith("experiment"))
+    rows = (line for line in lines if line[12:_NAME].strip() in _KINDS)
+    return {line[:_NAME]: dict(zip(names, cut(line), strict=True)) for line in rows}
+
+
+def cases() -> Iterator[Case]:
     """Two real ones if causaldata is installed, and two that are made up."""
     if find_spec("causaldata") is not None:
-        yield _thornton()
-        units = load()[0].units
-        cluster, arm = np.divmod(units.assignment.group, len(_KINDS))
-        yield Experiment(
-            "insurance", units.outcomes.astype(float), arm, cluster,
-            shoal.trials.Space.binary(), 0.5,
-        )  # fmt: skip
+        yield _real("thornton", "thornton_hiv", ("got", "any", "villnum"), 0.46)
+        columns = "takeup_survey", "default", "village"
+        yield _real("insurance", "social_insure", columns, 0.5)
     random = np.random.default_rng(_SEED)
     school = random.integers(0, 40, 4000)
     score = np.clip(np.rint(random.normal(5, 2, 4000) + (school % 5 - 2) / 2), 0, 10)
-    arm = np.arange(4000) % 2
-    yield Experiment("school", score, arm, school, shoal.trials.Space.counts(0, 10), 2.0)
-    rare = (random.random(20_000) < _RARE).astype(float)
-    alone = np.zeros(20_000, np.int64)
-    yield Experiment("rare", rare, np.arange(20_000) % 2, alone, shoal.trials.Space.binary(), 0.1)
+    yield Case("school", score, np.arange(4000) % 2, school, Space.counts(0, 10), 2.0)
+    # Of outcomes that are events one in a hundred is 1.
+    rare, alone = (random.random(20_000) < 0.01).astype(float), np.zeros(20_000, np.int64)
+    yield Case("rare", rare, np.arange(20_000) % 2, alone, Space.binary(), 0.1)
 
 
-def _thornton() -> Experiment:
-    from importlib import import_module
+def _real(name: str, module: str, columns: tuple[str, str, str], spread: float) -> Case:
+    """Units of the clusters that have both arms, whose values are known."""
+    outcome, arm, cluster = columns
+    frame = import_module(f"causaldata.{module}").load_pandas().data.dropna(subset=[*columns])
+    frame = frame[frame.groupby(cluster)[arm].transform("nunique") == len(_KINDS)]
+    home = np.unique(frame[cluster].astype(str), return_inverse=True)[1]
+    values, arms = frame[outcome].to_numpy(float), frame[arm].to_numpy(np.int64)
+    return Case(name, values, arms, home, Space.binary(), spread)
 
-    frame = import_module("causaldata.thornton_hiv").load_pandas().data
-    frame = frame.dropna(subset=["got", "any", "villnum"])
-    frame = frame[frame.groupby("villnum")["any"].transform("nunique") == len(_KINDS)]
-    village = np.unique(frame["villnum"], return_inverse=True)[1]
-    got, arm = frame["got"].to_numpy(float), frame["any"].to_numpy(np.int64)
-    return Experiment("thornton", got, arm, village, shoal.trials.Space.binary(), 0.46)
 
-
-def _effect(
-    experiment: Experiment, weights: str, epsilon: float, repetitions: int
-) -> tuple[str, ...]:
+def _effect(case: Case, weights: str, epsilon: float, repetitions: int) -> tuple[str, ...]:
     """Figures of one effect, over assignments."""
-    random, width = np.random.default_rng(_SEED), experiment.space.width
-    noise, by_hand, table, half, ideal, held = np.zeros((6, repetitions))
+    random = np.random.default_rng(_SEED)
+    found = np.zeros((repetitions, len(_COLUMNS)))
     for at in range(repetitions):
-        arm = experiment.assigned(random)
-        rows = _planned(experiment, arm, weights, epsilon)
-        told = rows.release(
-            experiment.outcomes, arm, experiment.cluster, noise=shoal.Simulated(at)
-        ).estimate()[0]
-        weight = _weights_of(rows, arm, experiment)
-        plain = float(weight @ experiment.outcomes)
-        scale = width * float(np.abs(weight).max()) / epsilon
-        noise[at], by_hand[at] = told.value - plain, 2 * scale**2
+        study = case.assigned(random)
+        began = time.perf_counter()
+        plan = study.ask().effect(weights=weights).plan(case.space, epsilon, spread=case.spread)
+        predicted, taken = plan.predicted[0].half_width, time.perf_counter() - began
+        outcomes, told = case.outcomes[study.rows], _first(plan, case, study, at)
+        weight = plan.blocks[0].rows[0][study.design.kind_of_unit]
+        plain, scale = float(weight @ outcomes), case.space.width * np.abs(weight).max() / epsilon
         low, high = told.interval
-        half[at], held[at] = (high - low) / 2, low <= 0 <= high
-        variance = np.array([_variance(experiment, arm, weight)])
-        ideal[at] = quantile(0.95, variance, scale)[0]
+        # The outcomes' own variance in each arm and cluster.
+        cell, many = study.design.cell_of_unit, study.design.sizes.ravel()
+        square = (outcomes - (np.bincount(cell, outcomes) / many)[cell]) ** 2
+        variance = weight**2 @ (square * (many / np.maximum(many - 1, 1))[cell])
+        known = quantile(_CONFIDENCE, variance, 2 * scale**2)
+        table = 0.0
         if weights == _KINDS[0]:
-            table[at] = _table(experiment, arm, epsilon, at) - plain
-    shown = f"{_size(table):.4f}" if weights == _KINDS[0] else ""
+            units = study.table(case.space, epsilon, mechanism="uniform")
+            table = _first(units, case, study, at).value - plain
+        found[at] = (
+            (told.value - plain) ** 2, 2 * scale**2, table**2, (high - low) / 2,
+            (high - low) / 2 / known, low <= 0 <= high, predicted, 1000 * taken,
+        )  # fmt: skip
+    mean = found.mean(axis=0)
+    mean[:3] = np.sqrt(mean[:3])
+    hand, own, table, half, times, held, predicted, taken = mean.tolist()
     return (
-        experiment.name, weights, f"{_size(noise):.4f}", f"{np.sqrt(by_hand.mean()):.4f}", shown,
-        f"{half.mean():.4f}", f"{(half / ideal).mean():.3f}", f"{held.mean():.1%}",
+        f"{hand:.4f}", f"{own:.4f}", f"{table:.4f}" if table else "", f"{half:.4f}",
+        f"{times:.3f}", f"{held:.1%}", f"{predicted:.4f}", f"{taken:.1f}",
     )  # fmt: skip
 
 
-def _planned(experiment: Experiment, arm: Whole, weights: str, epsilon: float) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ShoalWarning)
-        asked = Questions(arm, experiment.cluster).effect(weights=weights)
-        return asked.plan(experiment.space, epsilon, spread=experiment.spread)
-
-
-def _weights_of(plan: Any, arm: Whole, experiment: Experiment) -> Floats:
-    """The question's weights in the order of the experiment: alike within arm and cluster."""
-    columns, row = plan.columns, plan.rows[0]
-    cluster = np.unique(experiment.cluster, return_inverse=True)[1]
-    found = np.zeros((int(cluster.max()) + 1, 2))
-    found[columns.cluster, columns.arm] = row
-    return np.asarray(found[cluster, arm])
-
-
-def _variance(experiment: Experiment, arm: Whole, weight: Floats) -> float:
-    """Of the effect over assignments, with the outcomes' own variance in each arm and cluster."""
-    group = experiment.cluster * 2 + arm
-    many = np.bincount(group)[group]
-    mean = (np.bincount(group, experiment.outcomes) / np.maximum(np.bincount(group), 1))[group]
-    square = (experiment.outcomes - mean) ** 2 * many / np.maximum(many - 1, 1)
-    return float(weight**2 @ square)
-
-
-def _table(experiment: Experiment, arm: Whole, epsilon: float, seed: int) -> float:
-    """The effect by a table of units."""
-    made = UniformPrior(epsilon=epsilon).privatize(
-        experiment.outcomes, arm, experiment.cluster, space=experiment.space,
-        noise=shoal.Simulated(seed),
-    )  # fmt: skip
-    return float(made.estimate().value)
+def _first(plan: Plan, case: Case, study: Experiment, seed: int) -> Any:
+    """The first estimate of a simulated release."""
+    drawn = plan.draw(case.outcomes[study.rows], Simulated(seed))
+    return plan.read(drawn, _CONFIDENCE)[0]
 
 
 def _strategies() -> Iterator[str]:
@@ -190,27 +168,28 @@ def _strategies() -> Iterator[str]:
     random = np.random.default_rng(_SEED)
     design = np.column_stack([np.ones(5000), random.normal(size=(5000, 11))])
     design[:, 1:4] = design[:, 1:4] > 0
-    rows = regression(design)
-    vectors = scaled(rows, 1.0)
+    rows = regression(design, np.ones(5000, dtype=np.int64))
+    vectors = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     begun = time.perf_counter()
-    gaussian = least_covariance(vectors)
+    gaussian = noise.gaussian_noise(vectors)
     middle = time.perf_counter()
-    laplace = laplace_strategy(vectors)
+    sums = noise.released_sums(vectors, [""] * len(vectors))
     ended = time.perf_counter()
-    even = float((len(rows) * np.abs(vectors).max(axis=1) ** 2).sum() * len(rows))
+    even = float((np.abs(vectors).max(axis=1) ** 2).sum() * len(vectors) ** 2)
+    most = float(np.abs(sums @ vectors).sum(axis=0).max())
+    total = float((np.linalg.pinv(sums) ** 2).sum()) * most**2
+    parts = float((noise.best_diagonal(vectors) ** -2).sum())
+    # Beyond 1 the noise is too little for a kind of units: all of it is scaled.
+    short = float((np.linalg.solve(gaussian.root, vectors) ** 2).sum(axis=0).max())
+    gap = short * float((gaussian.root**2).sum()) / gaussian.lower_bound - 1
     yield "12 coefficients of least squares on 5,000 units"
-    yield f"Gaussian noise: within {gaussian.gap:.1e} of the least, {middle - begun:.1f} s"
+    yield f"Gaussian noise: within {gap:.1e} of the least, {middle - begun:.1f} s"
     yield (
-        f"Laplace noise: variance {laplace.total / laplace.lower_bound:.2f} times a bound, "
-        f"{even / laplace.total:.1f} times less than an even split, "
-        f"{laplace.diagonal.total / laplace.total:.2f} times less than the best parts, "
-        f"{ended - middle:.1f} s"
+        f"Laplace noise: variance {total / gaussian.lower_bound:.2f} times a bound, "
+        f"{even / total:.1f} times less than an even split, "
+        f"{parts / total:.2f} times less than the best parts, {ended - middle:.1f} s"
     )
 
 
-def _size(values: Floats) -> float:
-    return float(np.sqrt((values**2).mean()))
-
-
-def _line(row: tuple[str, ...]) -> str:
-    return row[0].ljust(12) + row[1].ljust(11) + "".join(each.rjust(12) for each in row[2:])
+def _line(name: str, kind: str, cells: Sequence[str]) -> str:
+    return name.ljust(12) + kind.ljust(_NAME - 12) + "".join(each.rjust(_WIDE) for each in cells)

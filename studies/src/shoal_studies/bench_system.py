@@ -27,18 +27,16 @@ import numpy as np
 import pyarrow as pa
 
 import shoal
+from shoal import trials
 from shoal.cells import allocation
 from shoal.cells.cell_statistics import MEAN, cell_errors
 from shoal.cells.clip_user import clip_user
 from shoal.cells.draw import to_steps
 from shoal.cells.optimal import interior, program
-from shoal.data.outcome_space import Space
 from shoal.errors import BudgetError
 from shoal.privacy import ledger as ledgers
 from shoal.privacy.budget import Budget
 from shoal.privacy.noise import OperatingSystem
-from shoal.trials.mechanisms.aggregates import NoisyHistogram, NoisyHorvitzThompson
-from shoal.trials.mechanisms.outcomes import ClusterDP, UniformPrior
 from shoal_studies.registry import bench, option
 from shoal_studies.simulate import carry_out, peak
 
@@ -184,6 +182,13 @@ def _python(paths: Path | str, script: str, *arguments: str) -> str:
     return subprocess.run(command, env=settings, capture_output=True, text=True, check=True).stdout
 
 
+def older(checkout: Path, *words: str) -> list[str]:
+    """Lines of a bench of another checkout."""
+    script = "import sys; from shoal.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    paths = f"{checkout / 'src'}{os.pathsep}{checkout / 'studies' / 'src'}"
+    return _python(paths, script, "bench", *words).splitlines()
+
+
 def _generated(place: Path, rows: int, users: int, cells: int, cells_per_user: int) -> Path:
     """A file of records, which is used again if it is there."""
     import duckdb
@@ -310,32 +315,39 @@ def privatize(
 ) -> Iterator[str]:
     """Time whole trial releases beside a plain table of means on the same units in memory.
 
-    A release contains reading columns, grouping, rounding, noise, responses, effects and the
-    manifest; no ledger.
+    A release contains reading columns, grouping, planning, rounding, noise, responses, effects and
+    the manifest; no ledger.
 
     Example: shoal bench privatize --units 1000000
     """
     rng = np.random.default_rng(0)
     arm, home = rng.integers(0, 2, units), rng.integers(0, clusters, units)
     outcome = rng.normal(50 + arm, 10, units)
-    space = Space.bins(0, 100, 11)
+    space = trials.Space.bins(0, 100, 11)
 
     def plain() -> object:
         names = ["cluster", "arm", "outcome"]
         table = pa.table([pa.array(home), pa.array(arm), pa.array(outcome)], names=names)
         return table.group_by(["cluster", "arm"]).aggregate([("outcome", "mean")])
 
+    def released(planned: Callable[[trials.Experiment], trials.Plan]) -> object:
+        study = trials.Experiment(arm, home)
+        return planned(study).release(outcome, study)
+
     base = _seconds(plain)
     yield f"{units:,} units in {clusters:,} clusters, 11 levels, epsilon 4"
     yield f"plain means of groups (PyArrow) {base:8.2f} s"
-    for label, mechanism in (
-        ("ClusterDP, chosen", ClusterDP(4)),
-        ("ClusterDP, floor 0.02", ClusterDP(4, floor=0.02, histogram_scale=10, levels="all")),
-        ("UniformPrior", UniformPrior(4)),
-        ("NoisyHorvitzThompson", NoisyHorvitzThompson(4)),
-        ("NoisyHistogram", NoisyHistogram(4)),
-    ):
-        found = _seconds(partial(mechanism.privatize, outcome, arm, home, space=space))
+    prior = trials.ClusterPrior(floor=0.02, noise=10)
+    plans: dict[str, Callable[[trials.Experiment], trials.Plan]] = {
+        "best table": lambda study: study.table(space, 4),
+        "uniform prior": lambda study: study.table(space, 4, mechanism="uniform"),
+        "Cluster-DP, floor 0.02": lambda study: study.table(space, 4, mechanism=prior),
+        "noisy histogram": lambda study: study.histogram(space, 4),
+        "effect, asked beforehand": lambda study: study.ask().effect().plan(space, 4),
+        "effects by cluster, asked": lambda study: study.ask().effect("cluster").plan(space, 4),
+    }
+    for label, planned in plans.items():
+        found = _seconds(partial(released, planned))
         yield f"{label:<31} {found:8.2f} s {found / base:8.1f} times"
 
 
@@ -368,12 +380,9 @@ def ledger(
     words = [f"--entries={each}" for each in entries]
     words += [f"--processes={each}" for each in processes]
     words += [f"--charges={charges}", f"--seconds={seconds}", f"--rounds={rounds}"]
-    script = "import sys; from shoal.cli.main import main; sys.exit(main(sys.argv[1:]))"
-    paths = f"{against / 'src'}{os.pathsep}{against / 'studies' / 'src'}"
-    older = _python(paths, script, "bench", "ledger", *words)
     before, now = (
         {each[1]: float(each[2]) for each in map(_FIGURE.match, found) if each}
-        for found in (older.splitlines(), lines)
+        for found in (older(against, "ledger", *words), lines)
     )
     yield f"{'charges a second':>20}{'before':>10}{'now':>10}{'ratio':>8}"
     for name, rate in now.items():

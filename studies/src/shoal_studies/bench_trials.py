@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from itertools import product
 
 from shoal.trials.expected import Expected
-from shoal_studies import trial_lines as lines
+from shoal_studies import paper_003 as paper
+from shoal_studies.paper_003 import Mixture, Point
+from shoal_studies.paper_003_mechanisms import (
+    DELTA,
+    NoisyDifferences,
+    NoisyHistograms,
+    Randomised,
+    search,
+)
 from shoal_studies.registry import Losses, Repetitions, Seed, bench
 from shoal_studies.simulate import Effort
-from shoal_studies.trial_measure import DELTA, Measured, Point, measure
-from shoal_studies.trial_setting import REACH, SIZES, SPREAD, Mixture
-from shoal_studies.trial_simulation import NoisyDifferences, NoisyHistograms
 
 EPSILONS = [0.5, 1.0, 2.0, 4.0, 8.0]
-_BETAS, _SCALES = (0.5, 2.5, 4.5), (0.1, 1.0, 10.0)
+_BETAS, _SCALES, _POPULATIONS = (0.5, 2.5, 4.5), (0.1, 1.0, 10.0), 5
 # Floors as parts of 1/K, and shares of epsilon for the histogram.
 _FLOORS, _SHARES = (0.1, 0.4, 0.75), (0.02, 0.1)
-_POPULATIONS = 5
-_PAYS = 0.98
-_TOLERANCE = 1.02
-_TOLD = "told"
-_COLUMNS = (
-    lines.FREE, lines.CLUSTER, lines.OURS_ALL, lines.OURS, _TOLD, lines.DIFFERENCES,
-    lines.HISTOGRAMS,
-)  # fmt: skip
-_SHORT = ("free", "cluster", "all", "auto", "told", "noisy HT", "noisy hist")
-_WIDE = 19
+_PAYS, _TOLERANCE, _TOLD = 0.98, 1.02, "told"
+_COLUMNS = {
+    paper.FREE: "free", paper.CLUSTER: "cluster", paper.OURS_ALL: "all", paper.OURS: "auto",
+    _TOLD: _TOLD, paper.DIFFERENCES: "noisy HT", paper.HISTOGRAMS: "noisy hist",
+}  # fmt: skip
 
 
 @bench("trials")
 def trials(
-    repetitions: Repetitions = 2000,
-    epsilon: Losses = EPSILONS,
-    seed: Seed = 0,
+    repetitions: Repetitions = 2000, epsilon: Losses = EPSILONS, seed: Seed = 0
 ) -> Iterator[str]:
     """Compare variances of trial mechanisms at equal loss: where clusters pay, and where not.
 
@@ -47,100 +44,52 @@ def trials(
     Example: shoal bench trials --repetitions 500 --epsilon 1
     """
     each = max(2, repetitions // _POPULATIONS)
-    error = 2 * (each * _POPULATIONS) ** -0.5
+    many = each * _POPULATIONS
     yield (
         f"variance over that of a uniform prior on all 12 levels, delta {float(DELTA):g}; "
-        f"simulated/predicted, {each * _POPULATIONS:,} realisations a figure (+- {error:.0%})"
+        f"simulated/predicted, {many:,} realisations a figure (+- {2 * many**-0.5:.0%})"
     )
-    yield (
-        "clusters".ljust(16)
-        + "beta".rjust(5)
-        + "epsilon".rjust(8)
-        + "".join(name.rjust(_WIDE) for name in _SHORT)
-    )
-    cases = []
-    for scale, beta in itertools.product(_SCALES, _BETAS):
-        for loss in epsilon:
-            case = _case(scale, beta, loss, each, seed)
-            cases.append(case)
-            yield case.text()
-    yield from _summary(cases)
-
-
-@dataclass(frozen=True, eq=False)
-class Case:
-    """One setting and loss.
-
-    Attributes:
-        setting: Sizes and beta.
-        epsilon: True loss.
-        ratio: Simulated and predicted ratio of each column.
-    """
-
-    setting: Mixture
-    epsilon: float
-    ratio: dict[str, tuple[float, float]]
-
-    def text(self) -> str:
-        """A line of the table."""
-        sizes = "/".join(map(str, self.setting.sizes))
-        shown = "".join(f"{a:.3g}/{b:.3g}".rjust(_WIDE) for a, b in self.ratio.values())
-        return f"{sizes:<16}{self.setting.beta:>5g}{self.epsilon:>8g}{shown}"
-
-
-def _case(scale: float, beta: float, epsilon: float, each: int, seed: int) -> Case:
-    setting = Mixture(beta, tuple(round(scale * size) for size in SIZES))
-    points = _points(setting, epsilon, seed)
-    found = measure(points, Effort(repetitions=1, seed=seed), populations=_POPULATIONS, each=each)
-    uniform = found.curve(lines.UNIFORM)
-    base = float(uniform.variance.mean()), float(uniform.mean()[0])
-    ratio = {name: _ratio(found, name, base) for name in _COLUMNS}
-    return Case(setting, epsilon, ratio)
-
-
-def _ratio(found: Measured, name: str, base: tuple[float, float]) -> tuple[float, float]:
-    curve = found.best((name,), name).curve(name)
-    return float(curve.variance.mean()) / base[0], float(curve.mean()[0]) / base[1]
-
-
-def _points(setting: Mixture, epsilon: float, seed: int) -> list[Point]:
-    population = setting.population((seed, 0))
-    size = population.space.size
-    points = [*lines.uniform(0.0, setting, size, epsilon)[:1]]
-    for floor, share in itertools.product(_FLOORS, _SHARES):
-        sigma = round(2 / (share * epsilon), 6)
-        given = lines.calibrated(size, epsilon, floor=floor / size, sigma=sigma)
-        if given is not None:
-            points += [
-                lines.point(name, 0.0, setting, given) for name in (lines.FREE, lines.CLUSTER)
-            ]
-    points += lines.ours(0.0, setting, population, epsilon)
-    told = lines.chosen(population, epsilon, "auto", _expected(setting.beta))
-    points.append(lines.point(_TOLD, 0.0, setting, told))
-    points.append(Point(lines.DIFFERENCES, 0.0, setting, NoisyDifferences(epsilon)))
-    points.append(Point(lines.HISTOGRAMS, 0.0, setting, NoisyHistograms(epsilon)))
-    return points
-
-
-def _expected(beta: float) -> Expected:
-    step = 2 * SPREAD**0.5 / REACH
-    return Expected(0.5, SPREAD**0.5 / step, beta / SPREAD)
-
-
-def _summary(cases: list[Case]) -> Iterator[str]:
-    """Where clusters pay, and whether a choice is ever worse than a uniform prior."""
-    for name, short in zip(_COLUMNS[:2], _SHORT, strict=False):
-        these = [case for case in cases if case.ratio[name][1] < _PAYS]
-        where = "; ".join(
-            f"{'/'.join(map(str, case.setting.sizes))} beta {case.setting.beta:g} epsilon "
-            f"{case.epsilon:g}: {case.ratio[name][1]:.2f}"
-            for case in these
-        )
-        yield f"best {short} prior more than 2% below uniform: {where or 'nowhere'}"
-    free, cluster = _COLUMNS[:2]
-    better = sum(case.ratio[cluster][1] < _PAYS * case.ratio[free][1] for case in cases)
-    yield f"best cluster prior more than 2% below best free prior: {better} of {len(cases)} lines"
-    for name, short in zip(_COLUMNS[2:5], _SHORT[2:5], strict=True):
-        worst = max(case.ratio[name][1] for case in cases)
+    names = "".join(name.rjust(19) for name in _COLUMNS.values())
+    yield f"{'clusters':<16}{'beta':>5}{'epsilon':>8}{names}"
+    ratios: dict[str, dict[str, float]] = {name: {} for name in _COLUMNS}
+    for scale, beta, loss in product(_SCALES, _BETAS, epsilon):
+        sizes = tuple(round(scale * size) for size in paper.SIZES)
+        points = list(_points(Mixture(beta, sizes), loss, seed))
+        found = paper.measure(points, Effort(1, seed), size=(_POPULATIONS, each)).least()
+        base, where, shown = found.of(paper.UNIFORM), "/".join(map(str, sizes)), ""
+        for name, known in ratios.items():
+            curve = found.of(name)
+            known[f"{where} beta {beta:g} epsilon {loss:g}"] = float(curve.over(base)[0])
+            simulated = curve.variance.mean() / base.variance.mean()
+            shown += f"{simulated:.3g}/{curve.over(base)[0]:.3g}".rjust(19)
+        yield f"{where:<16}{beta:>5g}{loss:>8g}{shown}"
+    for name in paper.FREE, paper.CLUSTER:
+        pays = "; ".join(f"{at}: {each:.2f}" for at, each in ratios[name].items() if each < _PAYS)
+        yield f"best {_COLUMNS[name]} prior more than 2% below uniform: {pays or 'nowhere'}"
+    free, cluster = ratios[paper.FREE], ratios[paper.CLUSTER]
+    better = sum(cluster[at] < _PAYS * free[at] for at in free)
+    yield f"best cluster prior more than 2% below best free prior: {better} of {len(free)} lines"
+    for name in paper.OURS_ALL, paper.OURS, _TOLD:
+        worst = max(ratios[name].values())
         word = "never" if worst <= _TOLERANCE else "at times"
-        yield f"choice {short}: at most {worst:.3f} times a uniform prior, {word} above 1.02"
+        yield (
+            f"choice {_COLUMNS[name]}: at most {worst:.3f} times a uniform prior, {word} above 1.02"
+        )
+
+
+def _points(setting: Mixture, epsilon: float, seed: int) -> Iterator[Point]:
+    units = setting.population((seed, 0))
+    yield from paper.prior(paper.UNIFORM, 0.0, setting, epsilon)
+    for (floor, share), name in product(product(_FLOORS, _SHARES), (paper.FREE, paper.CLUSTER)):
+        sigma = round(2 / (share * epsilon), 6)
+        yield from paper.prior(name, 0.0, setting, epsilon, floor, sigma)
+    step = 2 * paper.SPREAD**0.5 / paper.REACH
+    told = Expected(0.5, paper.SPREAD**0.5 / step, setting.beta / paper.SPREAD)
+    for name, chosen in (
+        (paper.OURS_ALL, search(units, epsilon, "all")),
+        (paper.OURS, search(units, epsilon)),
+        (_TOLD, search(units, epsilon, expected=told)),
+    ):
+        yield Point(name, 0.0, setting, Randomised(chosen))
+    yield Point(paper.DIFFERENCES, 0.0, setting, NoisyDifferences(epsilon))
+    yield Point(paper.HISTOGRAMS, 0.0, setting, NoisyHistograms(epsilon))

@@ -43,8 +43,7 @@ PAPERS = {
 }
 # What registers studies and benches.
 STUDY_MODULES = (
-    "paper_000", "paper_001", "paper_002", "flights_variance", "trial_tradeoffs", "trial_clusters",
-    "trial_distributions", "trial_bounds", "trial_bias", "trial_insurance",
+    "paper_000", "paper_001", "paper_002", "paper_003", "flights_variance",
     "unbiased_trade_off", "unbiased_releases", "unbiased_distributions", "unbiased_regimes",
 )  # fmt: skip
 BENCH_MODULES = (

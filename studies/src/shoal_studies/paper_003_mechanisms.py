@@ -1,0 +1,368 @@
+"""Mechanisms of paper 003, simulated by histogram, and the search for the priors of Cluster-DP.
+
+Units on one level of one group are alike, so that counts are enough: hypergeometric for the
+assignment, the noisy counts themselves for the prior, binomial and multinomial for the responses.
+The distribution of the estimate is that of the product's plans (tested).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import InputError
+from shoal.privacy.budget import Budget
+from shoal.theory import randomised_response, trial_variance
+from shoal.trials.cluster_prior import (
+    LATTICE_BITS,
+    ClusterPrior,
+    PriorChoice,
+    choice_of,
+    prior_of,
+)
+from shoal.trials.expected import Expected, Kinds, kinds_of
+from shoal.trials.randomiser import PART, even, replaced_for, with_prior
+from shoal.trials.space import Space
+from shoal.trials.unit_table import uniform_table
+
+Floats: TypeAlias = "NDArray[np.float64]"
+Counts: TypeAlias = "NDArray[np.int64]"
+
+DELTA = Fraction(1, 10_000)
+# Floors as parts of 1/K and shares of epsilon for the histogram that are searched, histograms that
+# are simulated for each, and how much less its variance must be to be worth its loss.
+_FLOORS, _SHARES = (0.01, 0.03, 0.1, 0.25, 0.5, 0.75), (0.01, 0.02, 0.05, 0.1, 0.2, 0.35)
+_DRAWS, _SEED, _PAYS = 24, 20_240_913, 0.98
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Units of an experiment; the treatment lifts every outcome by the same number of levels.
+
+    Attributes:
+        levels: The K levels, evenly spaced.
+        control: Units on each level without treatment, clusters x K.
+        shift: Levels by which the treatment lifts an outcome.
+    """
+
+    levels: Floats
+    control: Counts = field(repr=False)
+    shift: int
+
+    @property
+    def space(self) -> Space:
+        """The levels as a public outcome space."""
+        return Space(tuple(self.levels.tolist()))
+
+    @cached_property
+    def sizes(self) -> Counts:
+        """Half of each cluster is treated: clusters x 2, control first."""
+        units = self.control.sum(axis=1)
+        return np.column_stack([units - units // 2, units // 2])
+
+    @property
+    def weight(self) -> Floats:
+        """Of a cluster in the effect, n_c/n."""
+        return np.asarray(self.sizes.sum(axis=1) / self.sizes.sum())
+
+    @property
+    def share(self) -> Floats:
+        """What the variance of one unit counts in that of the effect: (n_c/n)^2/n_{c,a}."""
+        return np.asarray(self.weight[:, None] ** 2 / self.sizes)
+
+    @property
+    def spread(self) -> Floats:
+        """Sample variance of a cluster's outcomes, the same in both arms, clusters x 2."""
+        units = self.control.sum(axis=1)
+        mean = self.control @ self.levels / units
+        square = (self.control * (self.levels - mean[:, None]) ** 2).sum(axis=1)
+        return np.column_stack([square / (units - 1)] * 2)
+
+    @property
+    def variance(self) -> float:
+        """Of the non-private estimate over assignments; exact."""
+        none = np.zeros((len(self.sizes), 1))
+        return float(trial_variance.of_assignment(self.spread, none, self.sizes)[0])
+
+    @property
+    def merged(self) -> Population:
+        """The same units without clusters."""
+        return Population(self.levels, self.control.sum(axis=0, keepdims=True), self.shift)
+
+    def part(self, sizes: Sequence[int], random: np.random.Generator) -> Population:
+        """Some units of each cluster, drawn without replacement."""
+        pairs = zip(self.control, sizes, strict=True)
+        found = [random.multivariate_hypergeometric(*each) for each in pairs]
+        return Population(self.levels, np.array(found), self.shift)
+
+    def assigned(self, realisations: int, random: np.random.Generator) -> Counts:
+        """Observed outcomes of random assignments, realisations x clusters x 2 x K."""
+        shape = (realisations, len(self.control))
+        rest = np.broadcast_to(self.control.sum(axis=1), shape).copy()
+        places = np.broadcast_to(self.sizes[:, 1], shape).copy()
+        chosen = np.zeros((*shape, len(self.levels)), dtype=np.int64)
+        # A multivariate hypergeometric variable, one level after the other for all realisations.
+        for level, here in enumerate(self.control.T):
+            rest -= here
+            chosen[..., level] = random.hypergeometric(np.broadcast_to(here, shape), rest, places)
+            places -= chosen[..., level]
+        treated = np.roll(chosen, self.shift, axis=-1)
+        return np.stack([self.control - chosen, treated], axis=2)
+
+    def estimate(self, mean: Floats) -> Floats:
+        """The effect from means of groups, realisations x clusters x 2."""
+        return np.asarray((mean[..., 1] - mean[..., 0]) @ self.weight)
+
+    def effect(self, counts: Counts) -> Floats:
+        """The non-private estimate of each realisation."""
+        return self.estimate(counts @ self.levels / self.sizes)
+
+
+@dataclass(frozen=True)
+class NoisyDifferences:
+    """Noisy Horvitz-Thompson: Laplace noise of scale U/(min(n_0, n_1) loss) for each cluster.
+
+    Source: paper 003, Proposition A.2; as printed it is made for max |y| instead of the width U,
+    and loses U/max |y| times as much (erratum 14). Without privacy its loss is infinite.
+    """
+
+    loss: float
+
+    def draw(
+        self, units: Population, counts: Counts, random: np.random.Generator
+    ) -> tuple[Floats, Floats]:
+        """One number a cluster."""
+        width = float(units.levels[-1] - units.levels[0])
+        scale = width / units.sizes.min(axis=1) / self.loss
+        noise = random.laplace(0.0, scale, (len(counts), len(scale)))
+        added = trial_variance.of_noisy_differences(units.sizes, width, self.loss)
+        return units.effect(counts) + noise @ units.weight, np.full(len(counts), added)
+
+
+@dataclass(frozen=True)
+class NoisyHistograms:
+    """Laplace noise of scale 2/(n loss) on every share of every group.
+
+    Source: paper 003, Proposition A.3; as printed the scale is 1/(n epsilon), which loses twice as
+    much, and levels count from 0 (erratum 15). The product's count from their mean, which estimates
+    the same effect with less noise.
+    """
+
+    loss: float
+    centred: bool = True
+
+    def draw(
+        self, units: Population, counts: Counts, random: np.random.Generator
+    ) -> tuple[Floats, Floats]:
+        """One number a level and group."""
+        levels = units.levels - (units.levels.mean() if self.centred else 0.0)
+        scale = 2 / (units.sizes * self.loss)
+        noise = random.laplace(0.0, scale[..., None], counts.shape) @ levels
+        added = trial_variance.of_noisy_histograms(units.sizes, levels, self.loss)
+        return units.effect(counts) + units.estimate(noise), np.full(len(counts), added)
+
+
+@dataclass(frozen=True)
+class Randomised:
+    """Cluster-DP, cluster-free (pooled: clusters share the histogram of an arm), uniform prior.
+
+    Source: paper 003, Algorithm 2.
+    """
+
+    chosen: PriorChoice
+    pooled: bool = False
+
+    @property
+    def loss(self) -> float:
+        """2/sigma and that of a response."""
+        return float(self.chosen.epsilon(DELTA))
+
+    @property
+    def numbers(self) -> tuple[float, float, float]:
+        """gamma, sigma (infinite where there is no histogram) and lambda."""
+        given = self.chosen
+        sigma = 2.0**given.lattice_bits / given.weight if given.weight else math.inf
+        return given.floor / PART, sigma, given.replaced / PART
+
+    def __str__(self) -> str:
+        """The parameters."""
+        gamma, sigma, lam = self.numbers
+        return f"K={len(self.chosen.kept)} gamma={gamma:.6g} sigma={sigma:.6g} lambda={lam:.8g}"
+
+    def draw(
+        self, units: Population, counts: Counts, random: np.random.Generator
+    ) -> tuple[Floats, Floats]:
+        """Round, tabulate, add noise, respond, debias."""
+        used, lam, sizes = units.levels[self.chosen.kept], self.numbers[2], units.sizes
+        rounding = np.zeros(counts.shape[:-1])
+        if len(used) < len(units.levels):
+            moved = units.space.moved_to(self.chosen.kept.tolist())
+            rounding = counts @ (moved @ used**2 - (moved @ used) ** 2) / sizes
+            counts = random.multinomial(counts, moved).sum(axis=-2)
+        prior = self._prior(sizes, counts, random)
+        kept = random.binomial(counts, 1 - lam)
+        drawn = random.multinomial(sizes - kept.sum(axis=-1), prior)
+        response = (kept + drawn) @ used / sizes
+        debiased = (response - lam * (prior @ used)) / (1 - lam)
+        unit = randomised_response.given_prior(counts, prior, used, lam)
+        added = ((unit + rounding) * units.share).sum(axis=(1, 2))
+        return units.estimate(debiased), added
+
+    def _prior(self, sizes: Counts, counts: Counts, random: np.random.Generator) -> Floats:
+        if self.pooled:
+            counts, sizes = counts.sum(axis=1, keepdims=True), sizes.sum(axis=0, keepdims=True)
+        chance = -math.expm1(-(2.0**-self.chosen.lattice_bits))
+        # Laplace noise on the lattice is the difference of two geometric variables.
+        noise = random.geometric(chance, counts.shape) - random.geometric(chance, counts.shape)
+        return priors(self.chosen, counts * self.chosen.weight + noise, sizes)
+
+
+Mechanism: TypeAlias = NoisyDifferences | NoisyHistograms | Randomised
+
+
+def priors(chosen: PriorChoice, steps: Counts, sizes: Counts) -> Floats:
+    """The prior of each group, by the product's rule; uniform where no histogram is paid for."""
+    if not chosen.weight:
+        return np.broadcast_to(even(len(chosen.kept)) / PART, steps.shape)
+    units = np.broadcast_to(sizes, steps.shape[:-1])
+    found = prior_of(steps.reshape(-1, steps.shape[-1]), units.ravel(), chosen)
+    return np.asarray(found.reshape(steps.shape) / PART)
+
+
+def calibrated(
+    kept: Sequence[int], epsilon: float, floor: float, sigma: float, *, printed: bool = False
+) -> PriorChoice | None:
+    """Parameters at a loss, claimed or true, and delta = 1e-4; None if the histogram costs it all.
+
+    The paper claims 1/sigma for the histogram: its noise at epsilon truly costs
+    epsilon + 1/sigma (erratum 12). With infinite noise the prior is uniform.
+
+    Example:
+        >>> found = calibrated(range(12), 0.2, floor=1 / 120, sigma=10.0, printed=True)
+        >>> round(float(found.epsilon(DELTA)), 3)
+        0.3
+    """
+    allowed = (Budget.of(epsilon) + Budget.of(1 / sigma if printed else 0)).epsilon
+    try:
+        if math.isfinite(sigma):
+            return choice_of(ClusterPrior(floor, sigma), tuple(kept), allowed, DELTA)
+        least = PART // len(kept)
+        replaced = replaced_for(allowed, DELTA, least)
+        return PriorChoice(kept=np.array(kept), floor=least, replaced=replaced, weight=0)
+    except InputError:
+        return None
+
+
+def replacing(levels: int, lam: float, *, floor: float, sigma: float) -> PriorChoice:
+    """Parameters with a given lambda, on all levels."""
+    least, weight = min(int(floor * PART), PART // levels), int(2**LATTICE_BITS / sigma)
+    return PriorChoice(
+        kept=np.arange(levels), floor=least, replaced=round(lam * PART), weight=weight
+    )
+
+
+def search(
+    units: Population,
+    epsilon: float,
+    levels: str = "auto",
+    expected: Expected | None = None,
+    *,
+    pooled: bool = False,
+) -> PriorChoice:
+    """Levels, floor and noise with the least predicted variance, from public facts alone.
+
+    The product's uniform prior, unless a prior from noisy histograms is 2% below it, and below a
+    uniform one on its own levels, under everything that may be expected: with delta = 0 none is
+    (docs/explanation/studies-trials.md#why-clusters-do-not-pay-at-equal-loss).
+    """
+    space, kinds = units.space, kinds_of(expected, units.space)
+    kept, _ = uniform_table(space, Budget.of(epsilon).epsilon, DELTA, levels, expected)
+    numbers = range(2, space.size + 1) if levels == "auto" else [len(kept)]
+    flat = {own: calibrated(own, epsilon, 1, math.inf) for own in map(space.coarse, numbers)}
+    bars = {own: predicted(units, kinds, given) for own, given in flat.items() if given}
+    best, least = flat[kept], math.inf
+    for (own, bar), floor, share in product(bars.items(), _FLOORS, _SHARES):
+        given = calibrated(own, epsilon, floor / len(own), 2 / (share * epsilon))
+        if given is not None:
+            limit = _PAYS * np.minimum(bar, bars[kept])
+            found = predicted(units, kinds, given, limit, pooled=pooled)
+            if (found < limit).all() and np.log(found).mean() < least:
+                best, least = given, float(np.log(found).mean())
+    assert best is not None
+    return best
+
+
+def predicted(
+    units: Population,
+    kinds: Kinds,
+    chosen: PriorChoice,
+    limit: Floats | float = math.inf,
+    *,
+    pooled: bool = False,
+) -> Floats:
+    """Variance of a debiased outcome under each expectation, averaged as the effect weighs groups.
+
+    A uniform prior's is exact. That of a histogram is the mean over simulated histograms and their
+    noise, the same ones in every call; infinite where a bound is not below a limit.
+    """
+    space, kept, used = units.space, tuple(chosen.kept.tolist()), units.levels[chosen.kept]
+    plain, odds = kinds.outcome_variance(space), chosen.replaced / (PART - chosen.replaced)
+    if not chosen.weight:
+        table = with_prior(used, chosen.replaced, even(len(kept)))
+        return np.asarray(plain + kinds.added_variance(space, kept, table.variances))
+    rounded = plain + kinds.added_variance(space, kept, np.zeros(len(kept)))
+    # A prior with a floor gamma is gamma K parts uniform.
+    part = chosen.floor / PART * len(kept) * float(used.var())
+    if (rounded + odds * (plain + (1 + odds) * part) >= limit).any():
+        return np.full(len(plain), math.inf)
+    outcomes, sizes, share = kinds.levels @ space.moved_to(kept), units.sizes, units.share
+    if pooled:
+        # One histogram of an arm holds all kinds of clusters.
+        outcomes = np.add.reduceat(kinds.share[:, None] * outcomes, kinds.first)
+        kinds = Kinds(np.ones(len(outcomes)), outcomes, np.arange(len(outcomes)))
+        sizes, share = sizes.sum(axis=0), share.sum(axis=0)
+    size, place = np.unique(sizes, return_inverse=True)
+    random, shape = np.random.default_rng(_SEED), (_DRAWS, len(size), len(outcomes))
+    many = np.broadcast_to(size[:, None], shape)
+    counts = random.multinomial(many, outcomes / outcomes.sum(axis=1, keepdims=True))
+    noise = random.laplace(scale=2.0**chosen.lattice_bits, size=counts.shape)
+    steps = np.rint(counts * chosen.weight + noise).astype(np.int64)
+    prior = priors(chosen, steps, size[:, None])
+    unit = randomised_response.given_prior(counts, prior, used, chosen.replaced / PART)
+    # The drawn outcomes' own spread is replaced by what is expected, which has no error of drawing.
+    apart = (used - (outcomes @ used)[:, None]) ** 2
+    unit += odds * ((outcomes * apart).sum(axis=1) - (counts * apart).sum(axis=-1) / many)
+    weight = np.bincount(place.ravel(), share.ravel()) / share.sum()
+    return np.asarray(rounded + kinds.average(weight @ unit.mean(axis=0)))
+
+
+def printed(sizes: Counts, levels: Floats, given: Randomised) -> list[Floats]:
+    """A(x) in the three forms of the paper: theorem 3.5, appendix A.1, and the proof (erratum 16).
+
+    2K [gamma + (sigma/x)(e^(-gamma x/sigma) - e^(-x/sigma))] times three different factors.
+
+    Example:
+        >>> default = Randomised(replacing(12, 0.8, floor=0.02, sigma=10))
+        >>> found = printed(np.array([[250]]), np.arange(-5.0, 7.0), default)
+        >>> [round(float(each[0, 0])) for each in found]
+        [6517, 48384, 1638771]
+    """
+    (gamma, sigma, lam), size = given.numbers, len(levels)
+    away = sigma / sizes * (np.exp(-gamma * sizes / sigma) - np.exp(-sizes / sigma))
+    largest, norm = float(np.abs(levels).max() ** 2), float((levels**2).sum())
+    root, kept = (lam * size**0.5 + 1) ** 2, (1 - lam) ** 2
+    rest = norm * (1 - lam * (size - 1) * gamma)
+    factors = (
+        2 * largest + (3 * largest + root + rest) / kept,
+        largest * (3 / kept + 2) + root / kept * rest,
+        largest * (3 / kept + 2 + root / kept * rest),
+    )
+    return [np.asarray(2 * size * (gamma + away) * factor) for factor in factors]
