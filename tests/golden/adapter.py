@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from shoal.means.estimators.base import Drawn
+from shoal.means.estimators.normal import Squares
 
 import shoal
 from shoal import trials, unbiased
@@ -25,8 +27,6 @@ from shoal.cells.estimates import Estimates
 from shoal.cells.private_sums import Interval
 from shoal.cells.table import make_table
 from shoal.errors import ShoalError
-from shoal.means.estimators.base import Drawn
-from shoal.means.estimators.normal import Squares
 from shoal.trials.aggregate_release import AggregateRelease
 from shoal.trials.questions.numbers import Numbers as LinearNumbers
 from shoal.trials.questions.numbers import Released

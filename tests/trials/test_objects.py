@@ -13,7 +13,7 @@ from shoal import mean, unbiased
 from shoal.cells.one_cell import numbers_of
 from shoal.data.outcome_space import Space
 from shoal.errors import DataError
-from shoal.means.one_value_per_user import UserValues
+from shoal.means.users import UserValues
 from tests.support.loop import loop_over
 
 pytestmark = pytest.mark.unit

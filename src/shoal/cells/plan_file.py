@@ -20,17 +20,15 @@ from shoal.cells.weights import Floats
 from shoal.data.occupancy import Counts
 from shoal.documents.model import Integers, Model, Numbers
 from shoal.errors import DocumentError, InputError
-from shoal.privacy.budget import from_text
+from shoal.release.manifest_model import MANIFEST_SCHEMA, Exact, ManifestModel, Text
 from shoal.release.question import Question
 
 Noise = Literal["discrete laplace", "discrete gaussian"]
-SCHEMA, KIND, MANIFEST_SCHEMA = "shoal.plan/5", "cells", "shoal.manifest/6"
+SCHEMA, KIND = "shoal.plan/5", "cells"
 NEIGHBOURS = "values: all values of one user change, the counts are public"
 _NOISE: tuple[Noise, Noise] = get_args(Noise)
 _PRIVACY = {False: "pure differential privacy", True: "approximate differential privacy"}
 
-Exact = Annotated[str, BeforeValidator(lambda each: str(from_text(each)))]
-Text = Annotated[str, Field(max_length=1000)]
 Floating = tuple[float, ...]
 # Fields that a decision and its document have in common.
 _DECIDED = (
@@ -153,49 +151,13 @@ class Result(Model):
     interval: tuple[float, float]
 
 
-class Unit(Model):
-    """Whose loss it is."""
-
-    name: Text
-    relation: Literal["values"]
-    records: Literal["all", "one"]
-
-
-class Guarantee(Model):
-    """What a release guarantees."""
-
-    privacy: Text
-    unit: Unit
-    neighbours: Text
-    publishes_values: Literal[False]
-    epsilon: Exact
-    epsilon_at_most: float
-    delta: Exact
-    delta_at_most: float
-
-
-class Versions(Model):
-    """What made the release."""
-
-    shoal: Text
-    opendp: Text
-    python: Text
-
-
-class Manifest(Model):
+class Manifest(ManifestModel):
     """Everything public about a release of cells."""
 
-    schema_: Literal["shoal.manifest/6"] = Field(alias="schema")
     kind: Literal["cells"]
-    name: Text
     records: Records
-    request: Text
-    simulation: bool
-    guarantee: Guarantee
     plan: PlanDocument
     results: tuple[Result, ...]
-    confidence: float
-    versions: Versions
 
 
 def met(plan: PlanFacts) -> PlanFacts:

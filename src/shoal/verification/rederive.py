@@ -39,14 +39,15 @@ def _checks(manifest: documents.Document, *, replan: bool) -> Iterator[Check]:
     release = Release(documents.canonical_bytes(manifest), loaded=True)
     plan, found = release.plan, list(differences(release))
     loss = f"epsilon {plan.epsilon:.6g}, delta {plan.delta:.6g}"
-    yield _check("loss, claims, values and statuses follow", found, loss)
-    yield _check("recount by other code", recount(manifest), loss)
+    yield check("loss, claims, values and statuses follow", found, loss)
+    yield check("recount by other code", recount(manifest), loss)
     yield genuine(manifest)
     if replan:
-        yield _check("the decision is that of a new plan", list(_replanned(plan)), plan.method)
+        yield check("the decision is that of a new plan", list(_replanned(plan)), plan.method)
 
 
-def _check(claim: str, found: list[str], right: str) -> Check:
+def check(claim: str, found: list[str], right: str) -> Check:
+    """Returns a claim that holds if nothing was found against it; else the first of these."""
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     return Check(claim, holds=not found, found=f"{found[0]}{more}" if found else right)
 
@@ -67,13 +68,13 @@ def differences(release: Release) -> Iterator[str]:
     own = document_of(plan, manifest["records"]).to_document()["claims"]
     unit_of = dict.fromkeys(("bias_bound", "worst_case_error", "lower_bound"), plan.statistic_range)
     for name, claim in own.items():
-        if not _same(claim, stated[name], unit_of.get(name, 1.0)):
+        if not same(claim, stated[name], unit_of.get(name, 1.0)):
             yield f"the claim {name} does not follow from the decision"
     yield from _statuses(plan)
     size = float(np.max(np.abs(plan.limits))) + plan.width
     for true, drawn in zip(results_of(release.numbers), manifest["results"], strict=True):
         for name, each in true.items():
-            if not _same(each, drawn[name], size):
+            if not same(each, drawn[name], size):
                 yield f"{name} of {drawn['statistic']} of cell {drawn['cell']} is another one"
 
 
@@ -116,7 +117,7 @@ def _replanned(plan: PlanFacts) -> Iterator[str]:
             yield f"the parameter {name} is another one"
 
 
-def _same(true: Any, stated: Any, unit: Any) -> bool:
+def same(true: Any, stated: Any, unit: Any) -> bool:
     """Whether numbers are equal but for their last places; names, also such as "07", in all."""
     one, other = ([*each] if isinstance(each, list | tuple) else [each] for each in (true, stated))
     if not any(isinstance(each, float) for each in one):

@@ -5,19 +5,17 @@ from collections.abc import Callable
 from typing import Any
 
 from shoal import documents
-from shoal.cells.plan_file import MANIFEST_SCHEMA
 from shoal.documents.strict_json import strict
-from shoal.verification import rederive
+from shoal.release.manifest_model import MANIFEST_SCHEMA
+from shoal.verification import means, rederive
 from shoal.verification.envelope import SCHEMA
 from shoal.verification.ledger_record import Books, record_checks
-from shoal.verification.means import verify as of_means
 from shoal.verification.questions import verify as of_questions
 from shoal.verification.trials import verify as of_trials
 from shoal.verification.verdict import Verdict
 
 _KINDS: dict[str, Callable[[documents.Document], Verdict]] = {
     of_trials.KIND: of_trials.verify,
-    of_means.KIND: of_means.verify,
     of_questions.KIND: of_questions.verify,
 }
 
@@ -56,7 +54,8 @@ def verify(
         data = documents.read_bytes(manifest, "manifest")
     found: Any = strict(data, "manifest")
     if isinstance(found, dict) and found.get("schema") == MANIFEST_SCHEMA:
-        verdict = rederive.verify(found, replan=replan)
+        of_mean = found.get("kind") == "mean"
+        verdict = means.verify(found) if of_mean else rederive.verify(found, replan=replan)
     else:
         found = documents.parse(data, SCHEMA, "manifest")
         verdict = _KINDS[found["kind"]](found)

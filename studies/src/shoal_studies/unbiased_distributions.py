@@ -7,15 +7,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shoal.means.estimators.base import Estimator
 from shoal.theory.clipping import Moment, Moments
 from shoal_studies import drawing, unbiased_drawing
 from shoal_studies.drawing import Shown
 from shoal_studies.known_distributions import Distribution, Drawn, Normal
 from shoal_studies.measure import Effort
+from shoal_studies.paper_004_estimators import (
+    CLIPPED,
+    COMBINED,
+    SAMPLED,
+    SYMMETRIC,
+    WORDS,
+    Asked,
+    Part,
+)
 from shoal_studies.study import Outcome, Row, Study, short
 from shoal_studies.unbiased_measure import Job, Measured, amount, simulate
-from shoal_studies.unbiased_parts import CLIPPED, COMBINED, SAMPLED, SYMMETRIC, WORDS, Asked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,7 +64,7 @@ class Case:
 
     distribution: Distribution
     centre: float
-    part: Estimator
+    part: Part
     found: Measured
 
     @property
@@ -68,7 +75,7 @@ class Case:
     @property
     def promised(self) -> bool:
         """Whether the estimator's certificate is for such distributions."""
-        return self.part.name != SYMMETRIC or self.distribution.name != SKEWED
+        return self.part.method != SYMMETRIC or self.distribution.name != SKEWED
 
     @property
     def row(self) -> Row:
@@ -77,7 +84,7 @@ class Case:
         return {
             "distribution": self.distribution.name,
             "centre": self.centre,
-            "estimator": WORDS[part.name],
+            "estimator": WORDS[part.method],
             "delta": short(float(part.loss.delta), 3),
             "bias": short(found.bias, 4),
             "bias_error": short(found.bias_error, 4),
@@ -91,11 +98,11 @@ class Case:
         }
 
 
-def parts(moments: Moments, centre: float) -> list[Estimator]:
+def parts(moments: Moments, centre: float) -> list[Part]:
     """All four estimators for values of a centre, in an interval of width 1 around it.
 
     Example:
-        >>> [part.name for part in parts((Moment(2, 1),), 0.1)][:2]
+        >>> [part.method for part in parts((Moment(2, 1),), 0.1)][:2]
         ['clipped_mean', 'sampled_mean']
     """
     interval = (centre - 0.6, centre + 0.4)
@@ -117,7 +124,7 @@ def _run(effort: Effort) -> Outcome:
     ]
     runs = amount(effort, USERS)
     jobs = [
-        Job(part, distribution, centre, max(20, runs // (4 if part.name == SYMMETRIC else 2)))
+        Job(part, distribution, centre, max(20, runs // (4 if part.method == SYMMETRIC else 2)))
         for distribution, centre, part in planned
     ]
     found = simulate(jobs, effort)
@@ -131,7 +138,7 @@ def _picture(cases: Sequence[Case]) -> Figure:
     shown: Shown = {}
     names = list(dict.fromkeys(case.distribution.name for case in cases))
     for shift, method in enumerate((CLIPPED, SAMPLED, COMBINED, SYMMETRIC)):
-        these = [case for case in cases if case.part.name == method]
+        these = [case for case in cases if case.part.method == method]
         at = [names.index(case.distribution.name) + 0.18 * shift - 0.27 for case in these]
         colour = unbiased_drawing.COLOURS[method]
         shown[WORDS[method]] = axes[0].plot(
@@ -153,12 +160,12 @@ def _picture(cases: Sequence[Case]) -> Figure:
 def _reading(cases: Sequence[Case]) -> str:
     kept = [case for case in cases if case.promised]
     free = [case for case in kept if case.part.bias_bound == 0]
-    clipped = [case for case in kept if case.part.name == CLIPPED]
+    clipped = [case for case in kept if case.part.method == CLIPPED]
     broken = max((case for case in cases if not case.promised), key=lambda case: abs(case.off))
     most = max(abs(case.found.bias) for case in clipped)
     worst = max(case.found.rmse / case.part.rmse_bound for case in kept)
     by_name = {
-        name: max(abs(case.off) for case in free if case.part.name == name)
+        name: max(abs(case.off) for case in free if case.part.method == name)
         for name in (SAMPLED, COMBINED, SYMMETRIC)
     }
     offs = ", ".join(f"{WORDS[name]} {off:.1f}" for name, off in by_name.items())

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from shoal_studies.drawing import Shown, plain_numbers
-from shoal_studies.unbiased_parts import CLIPPED, COMBINED, SAMPLED, SYMMETRIC
+from shoal_studies.paper_004_estimators import CLIPPED, COMBINED, SAMPLED, SYMMETRIC
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.means.estimators.clipped import Clipped
-from shoal.means.estimators.sampled import Sampled
+from shoal.means.clipped import ClippedPlan
 from shoal.theory.clipping import Moment
 from shoal.theory.regimes import regime
 from shoal.theory.trilemma import trilemma
 from shoal_studies import drawing, unbiased_drawing
 from shoal_studies.drawing import Shown
 from shoal_studies.measure import Effort
+from shoal_studies.paper_004_estimators import CLIPPED, COMBINED, SAMPLED, WORDS, Asked, Sampled
 from shoal_studies.study import Outcome, Row, Study, short, span
 from shoal_studies.unbiased_exact import worst
-from shoal_studies.unbiased_parts import CLIPPED, COMBINED, SAMPLED, WORDS, Asked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,7 +97,7 @@ def place(part: str, n: int, delta: float, bias: float) -> Place:
     """
     asked = Asked(n, (Moment(ORDER, 1.0),), EPSILON, delta)
     found = regime(n, EPSILON, delta, bias, (ORDER, 1.0))
-    parts: dict[str, Clipped | Sampled] = {COMBINED: asked.combined(), SAMPLED: asked.sampled()}
+    parts: dict[str, ClippedPlan | Sampled] = {COMBINED: asked.combined(), SAMPLED: asked.sampled()}
     if bias > 0:
         budgets = [bias * 10.0 ** (-k / 4) for k in range(_GRID)]
         budgets += [min(found.clip_bias, bias)] if found.clip_bias > 0 else []

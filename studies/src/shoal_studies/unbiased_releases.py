@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.means.estimators.base import Estimator
+from shoal.means.clipped import ClippedPlan
 from shoal.theory.clipping import Moment
 from shoal_studies import drawing, unbiased_drawing
 from shoal_studies.drawing import Shown
 from shoal_studies.known_distributions import Distribution, Normal, mirrored
 from shoal_studies.measure import Effort
+from shoal_studies.paper_004_estimators import CLIPPED, COMBINED, SYMMETRIC, Asked, Part, Sampled
 from shoal_studies.study import Outcome, Row, Study, short
 from shoal_studies.unbiased_exact import Exact, exact, worst
 from shoal_studies.unbiased_measure import Job, Measured, simulate
-from shoal_studies.unbiased_parts import CLIPPED, COMBINED, SYMMETRIC, Asked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,7 +81,7 @@ class Curve:
 class _Line:
     data: str
     name: str
-    part: Estimator
+    part: Part
     distribution: Distribution
     exact: Exact | None
 
@@ -99,9 +99,11 @@ def lines(data: str) -> list[_Line]:
     """
     gaussian = data == _NORMAL
     asked = _asked(data)
-    parts = [(f"clipped, bias {each:g}", asked.clipped(each)) for each in _BUDGETS]
+    parts: dict[str, ClippedPlan | Sampled] = {
+        f"clipped, bias {each:g}": asked.clipped(each) for each in _BUDGETS
+    }
     found = []
-    for name, part in (*parts, ("combined", asked.combined())):
+    for name, part in {**parts, "combined": asked.combined()}.items():
         distribution: Distribution = Normal()
         known = exact(part, Normal(), 1.0)
         if not gaussian:
@@ -117,7 +119,7 @@ def _run(effort: Effort) -> Outcome:
     runs = max(20, effort.repetitions // 2)
     jobs = [Job(line.part, line.distribution, 1.0, runs) for line in every]
     curves = [
-        Curve(line.data, line.name, line.part.name, _known(line, found), found)
+        Curve(line.data, line.name, line.part.method, _known(line, found), found)
         for line, found in zip(every, simulate(jobs, effort), strict=True)
     ]
     rows = [row for curve in curves for row in curve.rows]

@@ -9,19 +9,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.means.estimators.base import Estimator
-from shoal.means.estimators.residual import Residual
-from shoal.means.estimators.sampled import Sampled
 from shoal.theory.clipping import Moment
 from shoal.theory.trilemma import Trilemma, trilemma
 from shoal_studies import drawing, unbiased_drawing, unbiased_printed
 from shoal_studies.drawing import Shown
 from shoal_studies.known_distributions import Points, mirrored
 from shoal_studies.measure import Effort
+from shoal_studies.paper_004_estimators import (
+    CLIPPED,
+    COMBINED,
+    SAMPLED,
+    SYMMETRIC,
+    WORDS,
+    Asked,
+    Combined,
+    Part,
+    Sampled,
+)
 from shoal_studies.study import Outcome, Row, Study, short, span
 from shoal_studies.unbiased_exact import worst
 from shoal_studies.unbiased_measure import Job, Measured, amount, simulate
-from shoal_studies.unbiased_parts import CLIPPED, COMBINED, SAMPLED, SYMMETRIC, WORDS, Asked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,7 +62,7 @@ class Case:
     n: int
     method: str
     bias: float
-    part: Estimator
+    part: Part
     distribution: Points
     worst: float | None
 
@@ -128,7 +135,7 @@ def _run(effort: Effort) -> Outcome:
 def _shows(case: Case) -> bool:
     """Whether hardly any value of the simulated distribution is ever published."""
     part, distribution = case.part, case.distribution
-    if isinstance(part, Residual):
+    if isinstance(part, Combined):
         return part.margin > max(distribution.values)
     return not isinstance(part, Sampled)
 

@@ -1,0 +1,239 @@
+"""The certificate of a symmetric mean: how far its guesses are off, and how often there is none.
+
+Source: docs/theory/unbiased.md#the-certificate-of-the-symmetric-mean.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from shoal.means.coarse import Coarse, Floats
+from shoal.means.middle import Middle
+from shoal.theory import clipping
+from shoal.theory.clipping import Moments
+
+_SHARES = np.arange(1, 67) / 200
+# Logarithms of the chances of rare middle guesses that are tried.
+_LOGS = np.array([10.0, 13, 16, 19, 23, 30, 40])
+
+
+def binomial_tail(n: int, least: Floats, chance: float) -> Floats:
+    """P[B >= k] <= exp(-n KL(k/n || chance)) for B binomial and each k >= 1 (Chernoff), at most 1.
+
+    Example:
+        >>> binomial_tail(100, np.array([50.0]), 0.1) < 1e-20
+        array([ True])
+    """
+    if not 0 < chance < 1:
+        return np.full(least.shape, chance)
+    x = np.minimum(least / max(n, 1), 1.0)
+    log = x * np.log(x / chance) + special.xlogy(1 - x, (1 - x) / (1 - chance))
+    tail = np.exp(-n * log * (1 - 2.0**-40))
+    return np.where(x <= chance, 1.0, np.where(least > n, 0.0, tail))
+
+
+class FailureBounds(NamedTuple):
+    """Bounds on what a coarse step may do to a symmetric mean.
+
+    Attributes:
+        far_squares: Bounds E[sum over far users of g(X_i)^2; bad guess] over E g(X)^2, g >= 0.
+        fail: Bounds the probability of no guess.
+    """
+
+    far_squares: float
+    fail: float
+
+
+@lru_cache(maxsize=4096)
+def failure_bounds(coarse: Coarse, moments: Moments) -> FailureBounds:
+    """Bounds by counting far users, whose number is binomial with a chance of at most tail(s/2).
+
+    Near users share a window. Given at most f far users, a window of far users alone beats it only
+    if the noise overtakes n - 2f users, for one of two windows each, and no guess needs noise below
+    the threshold. More than f far users have a Chernoff bound; leaving out the one user whose value
+    is given, n - 1 and f - 1 remain. The window of the best score holds a near user, or it is bad:
+    then it is off by at most |X_i - mu| + s for each of its users i, all far, so that a sum over
+    far users bounds it. The least over several f is taken for each of the two.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> coarse = Coarse.fit(2000, 3, Fraction(1, 2), Fraction(1, 10**6))
+        >>> failure_bounds(coarse, (clipping.Moment(8, 1.8),)).fail < 1e-40
+        True
+    """
+    n, chance = coarse.users, clipping.tail(moments, coarse.near)
+    far = np.maximum(1.0, np.floor(_SHARES * n))
+    many = binomial_tail(n - 1, far, chance)
+    # Z < h - m N is Z >= m N - h + 1 by symmetry.
+    fails = coarse.at_least(coarse.per_user * (n - far) - coarse.threshold + 1) + many
+    beaten = n * (2 * coarse.overtakes(n - 2 * far) + many)
+    return FailureBounds(min(float(n), float(beaten.min())), min(1.0, float(fails.min())))
+
+
+@dataclass(frozen=True)
+class GuessError:
+    """A bound on how far a guess is off, and what it costs when it does not hold.
+
+    Attributes:
+        most: r, in the value's unit: most that the guess is off, but for rare cases.
+        chance: Bounds the chance of each of three rare cases: two of the values, one of the noise.
+        start: Most that the guess is off in every case, besides noise.
+        noise: Where the rare case of the noise begins, in the value's unit.
+        scale: Of the noise, in the value's unit.
+    """
+
+    most: float
+    chance: float = 0.0
+    start: float = 0.0
+    noise: float = 0.0
+    scale: float = 0.0
+
+    def rare(self, c: float) -> float:
+        """Bounds E[(error of the last step)^2; a rare case] for its half-width c.
+
+        The error is at most start + |Z| + c. Rare values do not depend on Z, and E Z^2 <= 2 scale^2
+        (Minkowski). P[|Z| >= z + u] <= chance exp(-u/scale), so |Z| - z counts with moments of at
+        most scale and 2 scale^2.
+        """
+        if self.chance == 0:
+            return 0.0
+        most = self.start + c
+        values = 2 * (most + math.sqrt(2) * self.scale) ** 2
+        noise = (most + self.noise + self.scale) ** 2 + self.scale**2
+        return self.chance * (values + noise)
+
+
+@lru_cache(maxsize=4096)
+def middle_errors(coarse: Coarse, middle: Middle, moments: Moments) -> tuple[GuessError, ...]:
+    """Bounds on how far a middle guess is off given a good first one, for several chances.
+
+    Let the first guess g be off by at most R, t = c' - R, V_i = X_i - mu clipped to +-t, and F of
+    the n users farther than t from mu. Clipping about g keeps [mu - t, mu + t] and reaches at most
+    2R beyond, so the sum of values clipped about g differs by at most 2R F from that of the V_i,
+    whatever g. Over all g at once, then, the next guess is off by at most
+    |mean V| + 2R F/n + |Z| + a tick (half for rounding values, half for the guess). By symmetry
+    E V = 0: Bernstein bounds the mean by variance and t, Chernoff the binomial F, and Z is
+    discrete Laplace noise. Each of the three has the chance exp(-x) to be beyond its bound.
+    """
+    tick, scale = middle.tick(coarse), middle.scale(coarse)
+    c = middle.half * tick
+    if c <= coarse.off:
+        return ()
+    t, sd, n = c - coarse.off, clipping.deviation(moments), coarse.users
+    tail = clipping.tail(moments, t)
+    rare, start, found = np.exp(-_LOGS), coarse.off + c + tick, []
+    for chance, far in zip(rare.tolist(), _most_far(n, tail, rare).tolist(), strict=True):
+        both = math.log(2 / chance)
+        noise, most = scale * both, _bernstein(n, sd, t, both) + 2 * coarse.off * far / n
+        found.append(GuessError(most + noise + tick, chance, start, noise, scale))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What the certificate of a symmetric mean depends on, but for c and the noise.
+
+    Attributes:
+        coarse: The first step.
+        middle: The second step, if there is one.
+        moments: Public bounds.
+        squares: Q, the sum of w^2/W^2 in the last step.
+    """
+
+    coarse: Coarse
+    middle: Middle | None
+    moments: Moments
+    squares: float
+
+    @property
+    def failure(self) -> float:
+        """Largest probability that the coarse step fails."""
+        return failure_bounds(self.coarse, self.moments).fail
+
+    @cached_property
+    def guess_errors(self) -> tuple[GuessError, ...]:
+        """How far the last step's middle is off: several bounds, each with its rare cases."""
+        if self.middle is None:
+            return (GuessError(self.coarse.off),)
+        return middle_errors(self.coarse, self.middle, self.moments)
+
+    @cached_property
+    def finest(self) -> float:
+        """The least of the bounds on how far the last step's middle is off."""
+        return min((each.most for each in self.guess_errors), default=math.inf)
+
+    @property
+    def least(self) -> float:
+        """Below `variance` for every width: values as they are, and bad guesses."""
+        return self._given_guess(self.squares * self._sd**2 + self._bad(0.0))
+
+    def variance(self, c: float, noise: float, tick: float) -> float:
+        """Largest variance of the estimate given that there is one, in the value's unit squared.
+
+        Let the guess be off by at most r, t = c - r, and sd the standard deviation.
+
+        - A good guess, off by e: clipped values have variance sd^2 at most and bias
+          `clipping.symmetric_bias`: Q sd^2 + bias^2. Rounding to ticks adds half a tick to the
+          root; noise adds its variance.
+        - A rare case of the middle step after a good first guess: `GuessError.rare`.
+        - A bad guess, off by e, gives an error of |e| + c at most; |e| is |X_i - mu| + s for a
+          user i of its window: `far_squares` bounds what their squares add up to. A middle step
+          adds at most its own half-width, a tick and its noise.
+        - All of this is given a guess: over one less the probability that there is none.
+
+        Args:
+            c: Half-width of the last step, in the value's unit; infinite variance up to r.
+            noise: Variance of its noise.
+            tick: Its tick.
+        """
+        good = min(
+            (
+                (self._good(c, each.most) + tick / 2) ** 2 + each.rare(c + tick)
+                for each in self.guess_errors
+            ),
+            default=math.inf,
+        )
+        return self._given_guess(good + noise + self._bad(c + tick))
+
+    @property
+    def _sd(self) -> float:
+        return clipping.deviation(self.moments)
+
+    def _given_guess(self, square: float) -> float:
+        return square / (1 - self.failure) if self.failure < 1 else math.inf
+
+    def _bad(self, c: float) -> float:
+        """E[error^2; a bad first guess]."""
+        further = 0.0
+        if self.middle is not None:
+            further = (self.middle.half + 1) * self.middle.tick(self.coarse)
+            further += math.sqrt(2) * self.middle.scale(self.coarse)
+        most = self._sd + 2.0**self.coarse.exponent + further + c
+        return failure_bounds(self.coarse, self.moments).far_squares * most**2
+
+    def _good(self, c: float, off: float) -> float:
+        """Root of the variance, rounding and noise aside, if the guess is off by at most `off`."""
+        if c <= off:
+            return math.inf
+        bias = clipping.symmetric_bias(self.moments, off, c)
+        return math.hypot(math.sqrt(self.squares) * self._sd, bias)
+
+
+def _bernstein(n: int, sd: float, t: float, log: float) -> float:
+    """Bound on |mean V| but for 2 exp(-log): v with n v^2 = 2 log (sd^2 + t v/3)."""
+    part = 2 * log * t / 3
+    return (part + math.sqrt(part**2 + 8 * n * log * sd**2)) / (2 * n)
+
+
+def _most_far(n: int, chance: float, rare: Floats) -> Floats:
+    """The least f with P[F > f] <= each probability by Chernoff's bound, for F binomial."""
+    few, many = np.full(rare.shape, -1.0), np.full(rare.shape, float(n))
+    while bool((many - few > 1).any()):
+        middle = (few + many) // 2
+        enough = binomial_tail(n, middle + 1, chance) <= rare
+        few, many = np.where(enough, few, middle), np.where(enough, middle, many)
+    return many

@@ -1,0 +1,54 @@
+"""What the manifests of all families have in common, as a model."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from shoal.documents.model import Model
+from shoal.privacy.budget import from_text
+
+MANIFEST_SCHEMA = "shoal.manifest/6"
+
+Exact = Annotated[str, BeforeValidator(lambda each: str(from_text(each)))]
+Text = Annotated[str, Field(max_length=1000)]
+
+
+class Unit(Model):
+    """Whose loss it is."""
+
+    name: Text
+    relation: Literal["values"]
+    records: Literal["all", "one"]
+
+
+class Guarantee(Model):
+    """What a release guarantees."""
+
+    privacy: Text
+    unit: Unit
+    neighbours: Text
+    publishes_values: Literal[False]
+    epsilon: Exact
+    epsilon_at_most: float
+    delta: Exact
+    delta_at_most: float
+
+
+class Versions(Model):
+    """What made the release."""
+
+    shoal: Text
+    opendp: Text
+    python: Text
+
+
+class ManifestModel(Model):
+    """Everything public about a release; each family adds its kind, records, plan and results."""
+
+    schema_: Literal["shoal.manifest/6"] = Field(alias="schema")
+    name: Text
+    request: Text
+    simulation: bool
+    guarantee: Guarantee
+    confidence: float
+    versions: Versions
