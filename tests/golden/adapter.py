@@ -394,8 +394,8 @@ def plan_mean(request: Plain) -> Plain:
     """Exact loss, whole numbers and certificates of an unbiased mean."""
     plan = _mean_plan(request)
     return {
-        "loss": {"exact": str(plan.exact_loss.epsilon)},
-        "delta": str(plan.exact_loss.delta),
+        "loss": {"exact": str(plan.facts.loss.epsilon)},
+        "delta": str(plan.facts.loss.delta),
         "whole": _whole_of_mean(plan.choice.model_dump()),
         "scale": {"noise": plan.noise_scale},
         "bias": plan.bias_bound,

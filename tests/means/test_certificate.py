@@ -11,8 +11,7 @@ from scipy import integrate, stats
 from shoal import unbiased
 from shoal.means import certificate
 from shoal.means.certificate import GuessError, binomial_tail, failure_bounds, middle_errors
-from shoal.means.coarse import Coarse
-from shoal.means.middle import Middle
+from shoal.means.guess import Coarse, Middle
 from shoal.privacy.noise import Simulated
 from shoal.theory import clipping
 from shoal.theory.clipping import Moment
@@ -153,5 +152,5 @@ def test_plans_err_little(n: int, epsilon: str, most: float) -> None:
         "symmetric_mean", n, moment=(Moment(2, 1), Moment(8, 1.8)), epsilon=epsilon, delta="1e-6"
     )
     assert plan.rmse_bound * math.sqrt(n) <= most
-    assert plan.exact_loss.within(plan.loss)
+    assert plan.facts.loss.within(plan.loss)
     assert plan.loss.epsilon <= Fraction(epsilon)

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import InputError
-from shoal.means.coarse import FINE, Coarse, Places, exactly
+from shoal.means.guess import FINE, Coarse, Places, exactly
 from shoal.privacy.noise import Simulated
 from tests.support.loop import loop_over
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal import unbiased
-from shoal.means.users import UserValues
-from shoal.means.weights import Weights
+from shoal.means.users import UserValues, Weights
 from tests.support.tape import Tape
 
 pytestmark = pytest.mark.audit

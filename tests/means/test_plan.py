@@ -51,7 +51,7 @@ def test_a_ledger_charges_the_exact_loss_once(method: str, tmp_path: Path) -> No
     one = called(method, VALUES, ledger=ledger, values_name="height", name="first")
     assert abs(one.value - 5) <= one.plan.bias_bound + 12 * one.plan.standard_error
     assert one.interval[0] < one.value < one.interval[1]
-    spent, exact = ledger.spent, one.plan.exact_loss
+    spent, exact = ledger.spent, one.plan.facts.loss
     again = called(method, VALUES + 1, ledger=ledger, values_name="height", name="first")
     assert again.from_ledger
     assert again.document == one.document
@@ -73,7 +73,7 @@ def test_plans_survive_a_file(method: str, options: dict[str, Any], tmp_path: Pa
     plan = planned(method, counts, **options)
     plan.save(tmp_path / "p.json")
     with pytest.MonkeyPatch.context() as patch:
-        patch.delattr("shoal.means.symmetric_plan._first_steps")
+        patch.delattr("shoal.means.symmetric_choice._first_steps")
         loaded = UnbiasedPlan.load(tmp_path / "p.json")
     assert loaded.to_document() == plan.to_document()
     users, values = np.repeat(np.arange(N), counts), np.repeat(VALUES, counts)

@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import InputError
-from shoal.means.coarse import FINE, Guess, Places, exactly
-from shoal.means.middle import Middle, moved, ticks
+from shoal.means.guess import FINE, Guess, Middle, Places, exactly, moved, ticks
 from shoal.means.noisy_sum import Grid, NoisySum
 from shoal.means.squares import NoisySquares, SumAboutCentre
-from shoal.means.weights import Weights
+from shoal.means.users import Weights
 from shoal.privacy.noise import OperatingSystem, Simulated
 
 pytestmark = pytest.mark.property

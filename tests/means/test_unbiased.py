@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -10,12 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 from shoal import unbiased
-from shoal.means.coarse import Coarse
-from shoal.means.middle import Middle
+from shoal.means.estimators import SymmetricPlan
+from shoal.means.guess import Coarse, Middle
 from shoal.means.noisy_sum import NoisySum
-from shoal.means.plan_file import Drawn, SymmetricChoice
-from shoal.means.request import Request
-from shoal.means.symmetric import SymmetricPlan
+from shoal.means.plan import Facts
+from shoal.means.plan_file import Drawn, Request, SymmetricChoice
 from shoal.privacy.noise import Simulated
 from shoal.theory.clipping import Moment
 
@@ -47,7 +47,10 @@ class Mirror:
 class Bounded(SymmetricPlan):
     """With so few users nothing could be certified."""
 
-    variance_bound = 1.0
+    @property
+    def facts(self) -> Facts:
+        """With another variance."""
+        return super().facts._replace(variance=1.0)
 
 
 def small_plan(counts: list[int]) -> SymmetricPlan:
@@ -64,7 +67,9 @@ def small_plan(counts: list[int]) -> SymmetricPlan:
         half=half,
         noise=NoisySum.fit(2 * half * last[-1], half * sum(last), Fraction(4)),
     )
-    return Bounded(request, np.array(counts), choice).with_squares()
+    plan = Bounded(request, np.array(counts), choice)
+    squares = plan.facts.last_sum.fit()
+    return replace(plan, choice=choice.model_copy(update={"squares": squares}))
 
 
 def draw(plan: SymmetricPlan, values: Any, source: Any) -> Drawn:
@@ -152,7 +157,7 @@ def test_normal_intervals_cover_and_are_not_wide(method: str, law: str) -> None:
 
     assert covers(1)
     assert not covers(0.7)
-    counted = float(plan.last_sum.weights.users)
+    counted = float(len(plan.facts.last_sum.weights.number))
     exact = 1.96 * math.sqrt(1 / counted + 2 * plan.noise_scale**2)
     assert 0.95 <= float(half.mean()) / exact <= 1.1
     assert plan.certified_half(0.95) > 1.9 * float(half.mean())

@@ -21,7 +21,7 @@ from shoal_studies.unbiased_regimes import BY_DELTA, place
 from shoal_studies.unbiased_studies import FIGURES
 from shoal_studies.unbiased_trade_off import cases
 
-from shoal.means.clipped import ClippedPlan
+from shoal.means.estimators import ClippedPlan
 from shoal.theory.clipping import Moment
 
 pytestmark = pytest.mark.study
@@ -192,7 +192,7 @@ def test_every_regime_occurs() -> None:
 def test_the_symmetric_mean_shows_a_bias_on_a_skewed_law() -> None:
     """Rejected at 1e-9 on two skewed points, not on three symmetric ones."""
     part = Asked(500, (Moment(2, 1.0),), 2.0, 1e-4).symmetric()
-    far = part.half_width * 3
+    far = part.choice.half * float(part.tick) * 3
     skewed, even = two_points(moments_of(part), np.array([far]))[0], mirrored(moments_of(part), far)
     found = simulate(
         [Job(part, distribution, 0.3, 3000) for distribution in (skewed, even)], Effort(seed=2)

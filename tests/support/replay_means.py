@@ -8,7 +8,7 @@ import numpy as np
 
 import shoal
 from shoal import unbiased
-from shoal.means.coarse import _NOISE
+from shoal.means.guess import _NOISE
 from tests.support.replay import Case, Release, Slots
 
 WISHES: dict[str, dict[str, Any]] = {
@@ -41,7 +41,7 @@ class Mean:
         self.values = rng.normal(5, 1, len(self.who))
         sizes = counts[np.argsort(names)]
         self.plan = unbiased.plan(counts=np.sort(sizes), moment=unbiased.Moment(2, 1.5), **wanted)
-        self.epsilon = float(self.plan.exact_loss.epsilon)
+        self.epsilon = float(self.plan.facts.loss.epsilon)
         coarse = getattr(self.plan.choice, "coarse", None)
         self.slots = coarse and Slots(_NOISE, coarse.per_user)
 

@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from shoal.means.coarse import Coarse, Floats
-from shoal.means.middle import Middle
+from shoal.means.guess import Coarse, Floats, Middle
 from shoal.theory import clipping
 from shoal.theory.clipping import Moments
 
@@ -22,12 +21,7 @@ _LOGS = np.array([10.0, 13, 16, 19, 23, 30, 40])
 
 
 def binomial_tail(n: int, least: Floats, chance: float) -> Floats:
-    """P[B >= k] <= exp(-n KL(k/n || chance)) for B binomial and each k >= 1 (Chernoff), at most 1.
-
-    Example:
-        >>> binomial_tail(100, np.array([50.0]), 0.1) < 1e-20
-        array([ True])
-    """
+    """P[B >= k] <= exp(-n KL(k/n || chance)) for B binomial and k >= 1 (Chernoff), at most 1."""
     if not 0 < chance < 1:
         return np.full(least.shape, chance)
     x = np.minimum(least / max(n, 1), 1.0)
@@ -37,11 +31,9 @@ def binomial_tail(n: int, least: Floats, chance: float) -> Floats:
 
 
 class FailureBounds(NamedTuple):
-    """Bounds on what a coarse step may do to a symmetric mean.
+    """Bounds on what a coarse step may do: `fail` bounds the probability of no guess.
 
-    Attributes:
-        far_squares: Bounds E[sum over far users of g(X_i)^2; bad guess] over E g(X)^2, g >= 0.
-        fail: Bounds the probability of no guess.
+    `far_squares` bounds E[sum over far users of g(X_i)^2; bad guess] over E g(X)^2 for any g >= 0.
     """
 
     far_squares: float
@@ -50,20 +42,10 @@ class FailureBounds(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def failure_bounds(coarse: Coarse, moments: Moments) -> FailureBounds:
-    """Bounds by counting far users, whose number is binomial with a chance of at most tail(s/2).
+    """The least over several f, as if more than f users being far were a bad guess and none.
 
-    Near users share a window. Given at most f far users, a window of far users alone beats it only
-    if the noise overtakes n - 2f users, for one of two windows each, and no guess needs noise below
-    the threshold. More than f far users have a Chernoff bound; leaving out the one user whose value
-    is given, n - 1 and f - 1 remain. The window of the best score holds a near user, or it is bad:
-    then it is off by at most |X_i - mu| + s for each of its users i, all far, so that a sum over
-    far users bounds it. The least over several f is taken for each of the two.
-
-    Example:
-        >>> from fractions import Fraction
-        >>> coarse = Coarse.fit(2000, 3, Fraction(1, 2), Fraction(1, 10**6))
-        >>> failure_bounds(coarse, (clipping.Moment(8, 1.8),)).fail < 1e-40
-        True
+    Near users share a window; given at most f far users, one of far users alone beats it only if
+    the noise overtakes n - 2f users, for one of two windows each.
     """
     n, chance = coarse.users, clipping.tail(moments, coarse.near)
     far = np.maximum(1.0, np.floor(_SHARES * n))
@@ -95,9 +77,7 @@ class GuessError:
     def rare(self, c: float) -> float:
         """Bounds E[(error of the last step)^2; a rare case] for its half-width c.
 
-        The error is at most start + |Z| + c. Rare values do not depend on Z, and E Z^2 <= 2 scale^2
-        (Minkowski). P[|Z| >= z + u] <= chance exp(-u/scale), so |Z| - z counts with moments of at
-        most scale and 2 scale^2.
+        The error is at most start + |Z| + c, and P[|Z| >= z + u] <= chance exp(-u/scale).
         """
         if self.chance == 0:
             return 0.0
@@ -111,13 +91,8 @@ class GuessError:
 def middle_errors(coarse: Coarse, middle: Middle, moments: Moments) -> tuple[GuessError, ...]:
     """Bounds on how far a middle guess is off given a good first one, for several chances.
 
-    Let the first guess g be off by at most R, t = c' - R, V_i = X_i - mu clipped to +-t, and F of
-    the n users farther than t from mu. Clipping about g keeps [mu - t, mu + t] and reaches at most
-    2R beyond, so the sum of values clipped about g differs by at most 2R F from that of the V_i,
-    whatever g. Over all g at once, then, the next guess is off by at most
-    |mean V| + 2R F/n + |Z| + a tick (half for rounding values, half for the guess). By symmetry
-    E V = 0: Bernstein bounds the mean by variance and t, Chernoff the binomial F, and Z is
-    discrete Laplace noise. Each of the three has the chance exp(-x) to be beyond its bound.
+    At most |mean V| + 2R F/n + |Z| + a tick: V are values clipped at t = c' - R from the mean
+    (Bernstein), F users are farther (Chernoff), Z is noise; each is beyond its bound with exp(-x).
     """
     tick, scale = middle.tick(coarse), middle.scale(coarse)
     c = middle.half * tick
@@ -174,16 +149,9 @@ class Certificate:
     def variance(self, c: float, noise: float, tick: float) -> float:
         """Largest variance of the estimate given that there is one, in the value's unit squared.
 
-        Let the guess be off by at most r, t = c - r, and sd the standard deviation.
-
-        - A good guess, off by e: clipped values have variance sd^2 at most and bias
-          `clipping.symmetric_bias`: Q sd^2 + bias^2. Rounding to ticks adds half a tick to the
-          root; noise adds its variance.
-        - A rare case of the middle step after a good first guess: `GuessError.rare`.
-        - A bad guess, off by e, gives an error of |e| + c at most; |e| is |X_i - mu| + s for a
-          user i of its window: `far_squares` bounds what their squares add up to. A middle step
-          adds at most its own half-width, a tick and its noise.
-        - All of this is given a guess: over one less the probability that there is none.
+        About a good guess, clipped values have variance sd^2 at most and `clipping.symmetric_bias`;
+        rounding adds half a tick to the root. Rare middle guesses and bad coarse ones count with
+        their whole squares, and all is over the probability that there is an estimate.
 
         Args:
             c: Half-width of the last step, in the value's unit; infinite variance up to r.

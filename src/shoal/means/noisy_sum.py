@@ -16,11 +16,8 @@ from shoal.privacy.noise import Noise
 
 CAPACITY, MOST_BITS, MOST_EXPONENT = 60, 54, 400
 TICK_BITS = 22
-# Larger values are read as these, everywhere: a public rule that keeps every number finite.
-LARGEST = 2.0**500
 _FINE, _MOST_EDGE = 20, 2**52
 
-Whole = Annotated[int, Field(ge=0, le=2**CAPACITY)]
 Positive = Annotated[int, Field(ge=1, le=2**CAPACITY)]
 Bits = Annotated[int, Field(ge=0, le=MOST_BITS)]
 Exponent = Annotated[int, Field(ge=-MOST_EXPONENT, le=MOST_EXPONENT)]
@@ -123,7 +120,7 @@ class NoisySum(Model):
         """
         fine = min(_FINE, CAPACITY - 1 - most.bit_length())
         ratio = Fraction(sensitivity) / epsilon
-        bits = max(0, fine + math.ceil(_log2(ratio)))
+        bits = max(0, fine + math.ceil(math.log2(ratio)))
         if fine < 1 or bits > MOST_BITS:
             raise unfit()
         return cls(per_unit=min(int(2**bits / ratio), 2**CAPACITY // most), bits=bits)
@@ -159,21 +156,12 @@ def add_steps(steps: list[int], bits: int, source: Noise, draw: int) -> list[int
     return [x - middle for x in source.add_laplace([x + middle for x in steps], bits, draw)]
 
 
-def saturated(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values beyond +-2^500 as +-2^500."""
-    return np.clip(values, -LARGEST, LARGEST)
-
-
 def unfit() -> InputError:
     """The error for noise that does not fit the lattice."""
     return InputError(
         "noise that does not fit the lattice of 2^61 steps",
         "ask for a larger epsilon, or give fewer or more even weights",
     )
-
-
-def _log2(value: Fraction) -> float:
-    return math.log2(value.numerator) - math.log2(value.denominator)
 
 
 def _bad_interval() -> InputError:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import os
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from importlib.metadata import version
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,13 +18,19 @@ from numpy.typing import ArrayLike, NDArray
 from shoal import checks, documents, files
 from shoal.documents.strict_json import strict
 from shoal.errors import DataError, DocumentError, InputError
-from shoal.means.noisy_sum import saturated
-from shoal.means.plan_file import KIND, Claims, Drawn, Manifest, PlanDocument, Result
-from shoal.means.request import INTERVALS, Request
+from shoal.means.plan_file import (
+    INTERVALS,
+    KIND,
+    Claims,
+    Drawn,
+    Manifest,
+    PlanDocument,
+    Request,
+    Result,
+)
 from shoal.means.squares import SumAboutCentre, check_level
-from shoal.means.users import Users, UserValues
-from shoal.means.weights import Weights, counts_of
-from shoal.privacy.budget import Budget, round_up, show
+from shoal.means.users import Users, UserValues, Weights, counts_of
+from shoal.privacy.budget import Budget, round_up
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Noise, Simulated
 from shoal.privacy.unit import printed_text, unit_of_values
@@ -36,9 +43,23 @@ from shoal.theory import clipping
 
 # Certificates are computed in floating point: this covers their roundings.
 OUTWARD = 1 + 2.0**-40
-NEIGHBOURS = "values: all values of one user change, the counts are public"
+_NEIGHBOURS = "values: all values of one user change, the counts are public"
 _WIDEST = 2.0**900
 _PRIVACY = {False: "pure differential privacy", True: "approximate differential privacy"}
+
+
+class Facts(NamedTuple):
+    """What follows from the choice: exact loss, largest bias and variance, the last noisy sum.
+
+    `failure` is the largest probability that no estimate is released; bias and variance are of one
+    that is, in the value's unit and its square.
+    """
+
+    loss: Budget
+    bias: float
+    variance: float
+    last_sum: SumAboutCentre
+    failure: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,11 +96,11 @@ class UnbiasedPlan(ABC):
 
     def __post_init__(self) -> None:
         """Refuse what costs or errs more than was asked, or whose results might be no numbers."""
-        asked = self.request
-        self.last_sum.check(self.choice.squares)
+        asked, facts = self.request, self.facts
+        facts.last_sum.check(self.choice.squares)
         if (
-            not self.exact_loss.within(Budget(asked.epsilon, asked.delta))
-            or (asked.bias is not None and self.bias_bound > asked.bias)
+            not facts.loss.within(Budget(asked.epsilon, asked.delta))
+            or (asked.bias is not None and facts.bias > asked.bias)
             or asked.interval_by not in (None, self.interval_by)
         ):
             raise InputError("a mean that does not do what was asked for", "plan anew")
@@ -91,23 +112,8 @@ class UnbiasedPlan(ABC):
 
     @property
     @abstractmethod
-    def last_sum(self) -> SumAboutCentre:
-        """The last noisy sum, beside which squares cost nothing."""
-
-    @property
-    @abstractmethod
-    def exact_loss(self) -> Budget:
-        """The exact privacy loss of every user."""
-
-    @property
-    @abstractmethod
-    def bias_bound(self) -> float:
-        """The largest bias of an estimate that is released, in the value's unit."""
-
-    @property
-    @abstractmethod
-    def variance_bound(self) -> float:
-        """Largest variance of an estimate that is released, in the value's unit squared."""
+    def facts(self) -> Facts:
+        """What follows from the choice."""
 
     @abstractmethod
     def centre(self, drawn: Drawn) -> Fraction:
@@ -123,7 +129,7 @@ class UnbiasedPlan(ABC):
 
     def draw(self, values: NDArray[np.float64], source: Noise) -> Drawn:
         """One draw from the users' private values, shape (users,)."""
-        return self.runs(saturated(values)[None, :], source)[0]
+        return self.runs(values[None, :], source)[0]
 
     @cached_property
     def weights(self) -> Weights:
@@ -143,7 +149,7 @@ class UnbiasedPlan(ABC):
     @cached_property
     def loss(self) -> Budget:
         """What is stated and charged: the exact loss, rounded up to twelve digits."""
-        return Budget.stated(self.exact_loss, self.request.epsilon, self.request.delta)
+        return Budget.stated(self.facts.loss, self.request.epsilon, self.request.delta)
 
     @property
     def epsilon(self) -> float:
@@ -158,22 +164,27 @@ class UnbiasedPlan(ABC):
     @property
     def failure_bound(self) -> float:
         """Largest probability that no estimate is released; 0 for a clipped mean."""
-        return 0.0
+        return self.facts.failure
 
-    @cached_property
-    def rmse_bound(self) -> float:
-        """Largest root mean squared error of an estimate that is released, in the value's unit."""
-        return math.sqrt(self.variance_bound + self.bias_bound**2) * OUTWARD
+    @property
+    def bias_bound(self) -> float:
+        """The largest bias of an estimate that is released, in the value's unit."""
+        return self.facts.bias
 
-    @cached_property
+    @property
     def standard_error(self) -> float:
         """Largest standard deviation of an estimate that is released, in the value's unit."""
-        return math.sqrt(self.variance_bound) * OUTWARD
+        return math.sqrt(self.facts.variance) * OUTWARD
+
+    @property
+    def rmse_bound(self) -> float:
+        """Largest root mean squared error of an estimate that is released, in the value's unit."""
+        return math.sqrt(self.facts.variance + self.bias_bound**2) * OUTWARD
 
     @property
     def noise_scale(self) -> float:
         """Scale of the Laplace noise on the estimate, in the value's unit."""
-        return float(self.last_sum.scale)
+        return float(self.facts.last_sum.scale)
 
     @property
     def interval_by(self) -> str:
@@ -189,7 +200,7 @@ class UnbiasedPlan(ABC):
         if self.choice.squares is None or drawn.squares is None:
             return self.certified_half(confidence)
         moved = self.value(drawn) - self.centre(drawn)
-        own = self.last_sum.half(self.choice.squares, drawn.squares, moved, confidence)
+        own = self.facts.last_sum.half(self.choice.squares, drawn.squares, moved, confidence)
         return (self.bias_bound + own) * OUTWARD
 
     def expected_half_width(self, confidence: float = CONFIDENCE) -> float:
@@ -197,8 +208,6 @@ class UnbiasedPlan(ABC):
 
         Certified intervals have this width whatever the values; normal ones are narrower where
         values vary less, for they follow the released squares.
-
-        Source: docs/theory/unbiased.md#a-normal-interval.
 
         Args:
             confidence: Of the interval, without a unit; of a normal one from 0.8 to 0.995.
@@ -210,20 +219,12 @@ class UnbiasedPlan(ABC):
             InputError: A confidence that is not usable.
 
         Guarantees: G-COVERAGE.
-
-        Example:
-            >>> from shoal.unbiased import Moment, plan
-            >>> wanted = {"moment": Moment(8, 2), "epsilon": 1, "interval": (0, 9), "bias": 0.01}
-            >>> normal = plan("clipped_mean", 5000, **wanted)
-            >>> certified = plan("clipped_mean", 5000, **wanted, interval_by="certified")
-            >>> 2.0 < certified.expected_half_width() / normal.expected_half_width() < 2.4
-            True
         """
         level = self._level(confidence)
         if self.choice.squares is None:
             return self.certified_half(level)
         deviation = clipping.deviation(self.request.moments)
-        own = self.last_sum.expected_half(self.choice.squares, deviation, level)
+        own = self.facts.last_sum.expected_half(self.choice.squares, deviation, level)
         return (self.bias_bound + own) * OUTWARD
 
     def around(self, drawn: Drawn, half: float) -> tuple[float, float]:
@@ -231,11 +232,6 @@ class UnbiasedPlan(ABC):
         value = self.value(drawn)
         # 0.0 - x, not -x: an end at 0 has no sign.
         return 0.0 - round_up(Fraction(half) - value), round_up(value + Fraction(half))
-
-    def with_squares(self) -> Self:
-        """The same with squares beside the last sum."""
-        squares = self.last_sum.fit()
-        return replace(self, choice=self.choice.model_copy(update={"squares": squares}))
 
     @np.errstate(all="ignore")
     def release(
@@ -280,12 +276,9 @@ class UnbiasedPlan(ABC):
         Guarantees: G-LOSS, G-LEDGER, G-AGAIN, G-REPLAY.
         """
         confidence = self._level(confidence)
-        unit = unit_of_values(
-            privacy_unit,
-            several=users is not None,
-            recorded=ledger is not None,
-            unnamed="" if values_name else "values_name",
-        )
+        named, recorded = "" if values_name else "values_name", ledger is not None
+        several = users is not None
+        unit = unit_of_values(privacy_unit, several=several, recorded=recorded, unnamed=named)
         question = self.question(printed_text(values_name), unit, name)
         draw = _MeanDraw(self, UserValues.of(values, users))
         draw.check()
@@ -302,8 +295,8 @@ class UnbiasedPlan(ABC):
             records={"value": values_name},
             unit=unit,
             loss=self.loss,
-            privacy=_PRIVACY[self.exact_loss.delta > 0],
-            neighbours=NEIGHBOURS,
+            privacy=_PRIVACY[self.delta > 0],
+            neighbours=_NEIGHBOURS,
             name=name,
             schema=MANIFEST_SCHEMA,
             read=lambda data: Manifest.from_bytes(data, "manifest"),
@@ -324,14 +317,14 @@ class UnbiasedPlan(ABC):
         Returns:
             Of the schema of such plans.
         """
-        stated = {name: getattr(self, name) for name in Claims.model_fields if hasattr(self, name)}
-        exact = {"epsilon": str(self.loss.epsilon), "delta": str(self.loss.delta)}
+        claims = {name: getattr(self, name) for name in Claims.model_fields if hasattr(self, name)}
+        claims |= {"epsilon": str(self.loss.epsilon), "delta": str(self.loss.delta)}
         return PlanDocument(
             version=version("shoal"),
             request=self.request,
             counts=self.counts,
             choice=self.choice,
-            claims=Claims(**{**stated, **exact, "half_width": self.expected_half_width()}),
+            claims=Claims(**claims, half_width=self.expected_half_width()),
         ).to_document()
 
     @staticmethod
@@ -351,13 +344,10 @@ class UnbiasedPlan(ABC):
         from shoal.means.planner import PLANS
 
         plain: Any = documents.plain(document, "plan")
-        data = documents.canonical_bytes(plain)
-        found = PlanDocument.from_bytes(data, "plan")
-        try:
+        found = PlanDocument.from_bytes(documents.canonical_bytes(plain), "plan")
+        with suppress(InputError, ArithmeticError, AttributeError):
             if np.array_equal(found.counts, counts_of(found.counts)):
                 return PLANS[found.request.method](found.request, found.counts, found.choice)
-        except (InputError, ArithmeticError, AttributeError):
-            pass
         raise DocumentError("the plan is damaged or was changed by hand", "make the plan again")
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -391,12 +381,11 @@ class UnbiasedPlan(ABC):
 
     def __str__(self) -> str:
         """A few lines."""
-        weights = self.weights
-        bounds = ", ".join(f"({m.order:g}, {m.size:g})" for m in self.request.moments)
+        weights, losses = self.weights, self.facts.loss.show(up=True)
         fails = f"; no estimate with probability {self.failure_bound:.1g} at most"
+        bounds = ", ".join(f"({m.order:g}, {m.size:g})" for m in self.request.moments)
         return (
-            f"{self.method} of {self.n} users: epsilon {show(self.exact_loss.epsilon)}, delta "
-            f"{show(self.exact_loss.delta)}{fails if self.failure_bound else ''}\n"
+            f"{self.method} of {self.n} users: {losses}{fails if self.failure_bound else ''}\n"
             f"bias at most {self.bias_bound:.4g}{self.supposes}, root mean squared error at most "
             f"{self.rmse_bound:.4g}, noise scale {self.noise_scale:.4g}\n"
             f"for central moments (order, size) {bounds}; heaviest user "
@@ -446,7 +435,7 @@ class UnbiasedEstimate(Release[UnbiasedPlan, Drawn]):
     @staticmethod
     def _loss_of(plan: UnbiasedPlan) -> Budget:
         """The exact privacy loss of a plan."""
-        return plan.exact_loss
+        return plan.facts.loss
 
     @staticmethod
     def _drawn_of(plan: UnbiasedPlan, results: documents.Document) -> Drawn:
@@ -477,33 +466,31 @@ class UnbiasedEstimate(Release[UnbiasedPlan, Drawn]):
 
         By a normal approximation where the plan's `interval_by` is `normal`, else by Chebyshev.
         """
-        return self._around(lambda: self.plan.half(self.released, self.confidence))
+        plan, drawn = self.plan, self.released
+        return None if self.coarse_failed else plan.around(drawn, plan.half(drawn, self.confidence))
 
     @property
     def certified_interval(self) -> tuple[float, float] | None:
         """By Chebyshev's bound, in the value's unit: of all distributions that keep the moments."""
-        return self._around(lambda: self.plan.certified_half(self.confidence))
-
-    def _around(self, half: Any) -> tuple[float, float] | None:
-        return None if self.coarse_failed else self.plan.around(self.released, half())
+        half = self.plan.certified_half(self.confidence)
+        return None if self.coarse_failed else self.plan.around(self.released, half)
 
     @property
     def sentence(self) -> str:
         """The estimate and its errors in one line, without where it is recorded."""
         plan, value, interval = self.plan, self.value, self.interval
-        head = f"{'simulated ' if self.simulated else ''}{plan.method}: "
-        losses = plan.exact_loss.show(up=True)
-        if value is None or interval is None:
-            return (
-                f"{head}no estimate, as the coarse step found no centre; a release of another name "
-                f"draws, and costs, again; {losses}"
-            )
-        return (
-            f"{head}{value:.6g} in [{interval[0]:.6g}, {interval[1]:.6g}] "
-            f"({self.confidence:.0%}, {plan.interval_by}), "
-            f"standard error at most {plan.standard_error:.3g}, "
-            f"bias at most {plan.bias_bound:.3g}{plan.supposes}, {losses}"
+        said = (
+            "no estimate, as the coarse step found no centre; a release of another name draws, "
+            "and costs, again"
         )
+        if value is not None and interval is not None:
+            said = (
+                f"{value:.6g} in [{interval[0]:.6g}, {interval[1]:.6g}] ({self.confidence:.0%}, "
+                f"{plan.interval_by}), standard error at most {plan.standard_error:.3g}, "
+                f"bias at most {plan.bias_bound:.3g}{plan.supposes}"
+            )
+        head = "simulated " if self.simulated else ""
+        return f"{head}{plan.method}: {said}, {plan.facts.loss.show(up=True)}"
 
     def __str__(self) -> str:
         """One line, with where it is recorded, and whether it was drawn just now."""

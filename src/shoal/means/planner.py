@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.checks import keywords
-from shoal.means.clipped import ClippedPlan
+from shoal.means.estimators import ClippedPlan, SymmetricPlan, clipped_choice
 from shoal.means.plan import UnbiasedEstimate, UnbiasedPlan
-from shoal.means.request import CLIPPED, INTERVALS, SYMMETRIC, Request
-from shoal.means.symmetric import SymmetricPlan
-from shoal.means.symmetric_plan import symmetric_plan
-from shoal.means.users import Users, UserValues
-from shoal.means.weights import counts_of
+from shoal.means.plan_file import CLIPPED, INTERVALS, SYMMETRIC, Request
+from shoal.means.symmetric_choice import symmetric_choice
+from shoal.means.users import Users, UserValues, counts_of
 from shoal.privacy.budget import Amount
-from shoal.privacy.ledger import Ledger
-from shoal.privacy.noise import Simulated
 from shoal.theory.clipping import Moment, moments_of
 
 PLANS: dict[str, type[UnbiasedPlan]] = {CLIPPED: ClippedPlan, SYMMETRIC: SymmetricPlan}
+# Options of `plan`, and of `UnbiasedPlan.release`.
+_PLANNED = ("weights", "cap", "interval_by")
+_RELEASED = ("ledger", "name", "noise", "confidence", "values_name", "privacy_unit")
 
 
 def plan(
@@ -84,29 +82,15 @@ def plan(
         **{"method": method, "moments": moments_of(moment), "epsilon": epsilon, "delta": delta},
         **{"interval": interval, "bias": bias, "weights": weights, "cap": cap},
     }
-    known, best = counts_of(counts), Request.of(**asked, interval_by=interval_by)
+    known, request = counts_of(counts), Request.of(**asked, interval_by=interval_by)
     # Squares come after the search, which they do not change.
-    plain = best.model_copy(update={"interval_by": None})
-    least = symmetric_plan if method == SYMMETRIC else ClippedPlan.least
-    found: UnbiasedPlan = least(plain, known)
-    normal = found.last_sum.weights.count_as_two
-    if interval_by == INTERVALS[0] or (interval_by is None and normal):
-        found = found.with_squares()
-    return replace(found, request=best)
-
-
-class Options(TypedDict, total=False):
-    """Options of `plan` and of `UnbiasedPlan.release`; see there."""
-
-    weights: str
-    cap: int | None
-    interval_by: str | None
-    ledger: str | os.PathLike[str] | Ledger | None
-    name: str
-    noise: Simulated | None
-    confidence: float
-    values_name: str
-    privacy_unit: str
+    plain = request.model_copy(update={"interval_by": None})
+    best: Any = symmetric_choice if method == SYMMETRIC else clipped_choice
+    found = PLANS[method](plain, known, best(request, request.weights_of(known)))
+    last, choice = found.facts.last_sum, found.choice
+    if interval_by == INTERVALS[0] or (interval_by is None and last.weights.count_as_two):
+        choice = choice.model_copy(update={"squares": last.fit()})
+    return replace(found, request=request, choice=choice)
 
 
 def clipped_mean(
@@ -117,7 +101,7 @@ def clipped_mean(
     bias: float,
     moment: Moment | Sequence[Moment],
     epsilon: Amount,
-    **options: Unpack[Options],
+    **options: Any,
 ) -> UnbiasedEstimate:
     """Mean of values clipped to a margin beyond an interval, plus Laplace noise: (epsilon, 0)-DP.
 
@@ -127,7 +111,7 @@ def clipped_mean(
 
     Args:
         values: One number a record, shape (n,), in the value's unit. Private.
-        users: Whose record it is, shape (n,); by default each record is a user's only one.
+        users: Whose record it is, shape (n,); a row is a user if not given.
         interval: Public interval that holds the mean, in the value's unit.
         bias: Most that the expectation may be off, in the value's unit.
         moment: Public bound on a central moment of a user's value, or several.
@@ -161,7 +145,7 @@ def symmetric_mean(
     moment: Moment | Sequence[Moment],
     epsilon: Amount,
     delta: Amount,
-    **options: Unpack[Options],
+    **options: Any,
 ) -> UnbiasedEstimate:
     """A private guess of the centre, then a mean clipped around it: (epsilon, delta)-DP.
 
@@ -172,7 +156,7 @@ def symmetric_mean(
 
     Args:
         values: One number a record, shape (n,), in the value's unit. Private.
-        users: Whose record it is, shape (n,); by default each record is a user's only one.
+        users: Whose record it is, shape (n,); a row is a user if not given.
         moment: Public bound on a central moment; of order above 2 for a small error.
         epsilon: Largest epsilon.
         delta: Largest delta.
@@ -204,8 +188,8 @@ def _one(
     request: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> UnbiasedEstimate:
-    keywords(options, Options.__annotations__, f"unbiased.{method}")
-    planned = {"weights", "cap", "interval_by"} & options.keys()
+    keywords(options, (*_PLANNED, *_RELEASED), f"unbiased.{method}")
+    planned = {*_PLANNED} & options.keys()
     asked = {name: options[name] for name in planned}
     made = plan(method, UserValues.of(values, users).count, **request, **asked)
     rest = {name: each for name, each in options.items() if name not in planned}

@@ -14,9 +14,9 @@ from shoal import checks, documents
 from shoal.errors import InputError
 from shoal.files.text_table import aligned
 from shoal.means.plan import UnbiasedPlan
+from shoal.means.plan_file import CLIPPED, SYMMETRIC, Interval, Request, check_interval
 from shoal.means.planner import plan
-from shoal.means.request import CLIPPED, SYMMETRIC, Interval, Request, check_interval
-from shoal.means.weights import counts_of
+from shoal.means.users import counts_of
 from shoal.privacy.budget import Amount, Budget, check_epsilon
 from shoal.theory import clipping
 from shoal.theory.clipping import Moment, Moments
@@ -33,15 +33,10 @@ _LEAST_MARGIN, _MOST_MARGIN = 2.0**-10, 2.0**30
 
 @dataclass(frozen=True)
 class Candidate:
-    """What one estimator would do; errors in the value's unit.
+    """What one estimator would do: a plan, or why there is none; errors in the value's unit.
 
-    Attributes:
-        method: Its name.
-        plan: Of one release; None if it is impossible.
-        reason: Why it is impossible, or nothing.
-        total_error: Certified root mean squared error of the average.
-        lower_bound: No private estimator with this loss and bias has a smaller total error on the
-            whole class; None where none is known (symmetric distributions are a smaller class).
+    `total_error` is certified, of the average; no private estimator with this loss and bias has a
+    smaller one than `lower_bound` on the whole class (symmetric distributions are a smaller class).
     """
 
     method: str
@@ -52,12 +47,13 @@ class Candidate:
 
     def row(self) -> documents.Document:
         """As a JSON object; what does not exist is null."""
-        found = {"method": self.method, "reason": self.reason or None, "needs": _NEEDS[self.method]}
-        if self.plan is None:
-            return {**found, **dict.fromkeys(_NUMBERS)}
-        ratio = self.total_error / self.lower_bound if self.lower_bound else None
-        errors = self.plan.bias_bound, self.plan.rmse_bound, self.total_error
-        return {**found, **dict(zip(_NUMBERS, (*errors, self.lower_bound, ratio), strict=True))}
+        found: list[float | None] = [None] * len(_NUMBERS)
+        if self.plan is not None:
+            ratio = self.total_error / self.lower_bound if self.lower_bound else None
+            errors = self.plan.bias_bound, self.plan.rmse_bound, self.total_error
+            found = [*errors, self.lower_bound, ratio]
+        words = {"reason": self.reason or None, "needs": _NEEDS[self.method]}
+        return {"method": self.method, **words, **dict(zip(_NUMBERS, found, strict=True))}
 
 
 @dataclass(frozen=True)
@@ -102,16 +98,16 @@ class Recommendation:
         many = "" if self.releases == 1 else f" of the average of {self.releases} releases"
         ratio = best.row()["ratio"]
         known = "" if ratio is None else f", {ratio:.3g} times the lower bound"
-        words = (
+        skewed = ""
+        if best.method == SYMMETRIC:
+            instead = "nothing else is possible"
+            if other.plan is not None:
+                instead = f"take {CLIPPED} ({other.total_error:.4g})"
+            skewed = f", if the distribution is symmetric; if it may be skewed, {instead}"
+        return (
             f"{best.method} has the least certified error{many}, {best.total_error:.4g}{known}, "
-            f"with a bias of at most {best.plan.bias_bound:.4g}"
+            f"with a bias of at most {best.plan.bias_bound:.4g}{skewed}."
         )
-        if best.method != SYMMETRIC:
-            return f"{words}."
-        instead = "nothing else is possible"
-        if other.plan is not None:
-            instead = f"take {other.method} ({other.total_error:.4g})"
-        return f"{words}, if the distribution is symmetric; if it may be skewed, {instead}."
 
     def __getitem__(self, method: str) -> Candidate:
         known = {option.method: option for option in self.options}
@@ -148,13 +144,12 @@ class Recommendation:
     def __str__(self) -> str:
         """A line for each estimator, then what each needs, and the reason."""
         rows = [option.row() for option in self.options]
-        shown = [
-            [row["method"], *("-" if row[x] is None else f"{row[x]:.4g}" for x in _NUMBERS)]
-            for row in rows
-        ]
-        heads = ("method", "bias", "one release", "total error", "lower bound", "ratio")
+        shown = [("method", "bias", "one release", "total error", "lower bound", "ratio")]
+        for row in rows:
+            numbers = ("-" if row[x] is None else f"{row[x]:.4g}" for x in _NUMBERS)
+            shown.append((row["method"], *numbers))
         notes = [f"{row['method']}: {row['reason'] or 'needs ' + row['needs']}" for row in rows]
-        return "\n".join([*aligned([heads, *shown]), *notes, self.reason])
+        return "\n".join([*aligned(shown), *notes, self.reason])
 
 
 def recommend(
@@ -216,56 +211,43 @@ def recommend(
     ends = None if interval is None else check_interval(interval)
     checks.optional(bias, checks.number, "bias", least=0, below=2.0**300, example=0.1)
     releases = checks.whole(releases, "releases", least=1, most=_MOST_RELEASES)
-    shared: dict[str, Any] = {
-        **{"moment": moments, "epsilon": budget.epsilon, "weights": weights, "cap": cap},
-    }
-    # Checks weights and cap; its own bias and interval do not matter.
-    whole = Request.of(
-        method=CLIPPED, moments=moments, epsilon=budget.epsilon, interval=ends or (0, 1), bias=1.0,
-        weights=weights, cap=cap,
-    )  # fmt: skip
-    if ends is None:
-        clipped = Candidate(CLIPPED, None, "needs an interval that holds the mean")
-    elif bias == 0:
-        clipped = Candidate(CLIPPED, None, "is biased")
-    else:
-        alike = 1 / whole.weights_of(counts).share
+    shared: dict[str, Any] = {"epsilon": budget.epsilon, "weights": weights, "cap": cap}
+    # Checks weights and cap; its own interval and bias do not matter.
+    asked = {"method": CLIPPED, "moments": moments, "interval": ends or (0, 1), "bias": 1.0}
+    alike = 1 / Request.of(**asked, **shared).weights_of(counts).share
+    clipped = Candidate(CLIPPED, None, "is biased" if ends else f"needs {_NEEDS[CLIPPED]}")
+    if ends is not None and bias != 0:
         best = best_bias(alike, budget.epsilon, moments, ends, most=bias, releases=releases)
-        clipped = _candidate(CLIPPED, releases, counts, **shared, interval=ends, bias=best)
-    symmetric = Candidate(
-        SYMMETRIC, None, "needs a delta above 0: no pure private estimator is unbiased"
-    )
+        own = {**shared, "moment": moments, "interval": ends, "bias": best}
+        clipped = _candidate(CLIPPED, releases, counts, own)
+    pure = "needs a delta above 0: no pure private estimator is unbiased"
+    symmetric = Candidate(SYMMETRIC, None, pure)
     if budget.delta:
-        symmetric = _candidate(SYMMETRIC, releases, counts, **shared, delta=budget.delta)
+        own = {**shared, "moment": moments, "delta": budget.delta}
+        symmetric = _candidate(SYMMETRIC, releases, counts, own)
     options = sorted((clipped, symmetric), key=lambda option: option.total_error)
     return Recommendation(len(counts), budget, moments, releases, tuple(options))
 
 
 def best_bias(
     users: int | Fraction,
-    epsilon: Amount,
+    epsilon: Fraction,
     moments: Moments,
     interval: Interval,
     *,
-    most: float | None = None,
-    releases: int = 1,
+    most: float | None,
+    releases: int,
 ) -> float:
     """The bias budget of a clipped mean whose average over R releases has the smallest error.
 
     Minimises B(t)^2 + 2 ((W + 2t)/(n epsilon))^2/R over margins t that keep the budget `most`, B
     the bound `clipping.one_sided`, W the interval's width, and n users as heavy as the heaviest.
-
-    Example:
-        >>> from shoal.unbiased import Moment
-        >>> one = best_bias(1000, 1, (Moment(2, 1),), (0, 1))
-        >>> one > best_bias(1000, 1, (Moment(2, 1),), (0, 1), releases=100)
-        True
     """
     size, width = clipping.deviation(moments), interval[1] - interval[0]
     shortest = _LEAST_MARGIN * size
     if most is not None:
         shortest = max(shortest, clipping.margin(moments, most))
-    unit = float(users * check_epsilon(epsilon))
+    unit = float(users * epsilon)
 
     def error(t: float) -> float:
         noise = 2 * ((width + 2 * t) / unit) ** 2
@@ -277,28 +259,24 @@ def best_bias(
 
 
 def worst_moment(moments: Moments) -> tuple[float, float]:
-    """One (order, size) that implies all: E Y^p <= (E Y^q)^(p/q) for p <= q (Lyapunov).
-
-    Example:
-        >>> from shoal.unbiased import Moment
-        >>> worst_moment((Moment(2, 1), Moment(8, 1.8)))
-        (8.0, 1.0)
-    """
+    """One (order, size) that implies all: E Y^p <= (E Y^q)^(p/q) for p <= q (Lyapunov)."""
     return max(moment.order for moment in moments), clipping.deviation(moments)
 
 
-def _candidate(method: str, releases: int, counts: NDArray[Any], **asked: Any) -> Candidate:
+def _candidate(
+    method: str, releases: int, counts: NDArray[Any], asked: dict[str, Any]
+) -> Candidate:
     try:
         made = plan(method, counts, **asked)
     except InputError as error:
         return Candidate(method, None, f"cannot be planned: {error.got}; {error.todo}")
     total = math.hypot(made.bias_bound, made.standard_error / math.sqrt(releases))
-    return Candidate(method, made, total_error=total, lower_bound=_lower(made, releases))
+    return Candidate(method, made, "", total, _lower(made, releases))
 
 
 def _lower(made: UnbiasedPlan, releases: int) -> float | None:
     """What no estimator with this plan's loss and bias can beat; of equally weighed users."""
-    ends, loss = made.request.interval, made.exact_loss
+    ends, loss = made.request.interval, made.facts.loss
     if ends is None or ends[0] == ends[1]:
         return None
     facts = loss.epsilon, loss.delta, made.bias_bound, worst_moment(made.request.moments)

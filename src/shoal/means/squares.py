@@ -1,8 +1,5 @@
 """A sum of squares beside a noisy sum, at no cost, and the normal interval that it makes possible.
 
-Values are whole numbers y within -R..R about a middle. A move of one of them by d moves y^2 by at
-most d (2R - d): nothing where it moves the sum most.
-
 Source: docs/theory/unbiased.md#squares-beside-the-sum and #a-normal-interval.
 """
 
@@ -11,7 +8,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +16,7 @@ from shoal import checks
 from shoal.documents.model import Model
 from shoal.errors import InputError
 from shoal.means.noisy_sum import CAPACITY, MOST_BITS, Bits, NoisySum, Positive, add_steps
-from shoal.means.weights import Weights
+from shoal.means.users import Weights
 from shoal.privacy.noise import Noise
 
 _SQUARES = 10
@@ -37,7 +33,7 @@ class NoisySquares(Model):
 
 @dataclass(frozen=True, eq=False)
 class SumAboutCentre:
-    """A noisy weighted sum of whole numbers y about a middle, and squares beside it.
+    """A noisy weighted sum of whole numbers y within -R..R about a middle, and squares beside it.
 
     The sum moves by at most d w u/c steps of scale 2^i where a user of weight w moves by d, u being
     the steps of a tick and c the units in it. Released is the sum of w^2 y^2 in steps of s, rounded
@@ -45,8 +41,6 @@ class SumAboutCentre:
     for the largest weight w.
 
     Attributes:
-        noise: On the weighted sum of ticks.
-        weights: Of the users.
         reach: R, in units.
         parts: c, units of a tick.
         tick: In the value's unit.
@@ -84,9 +78,7 @@ class SumAboutCentre:
         if left <= 0 or bits > MOST_BITS:
             raise _unfit()
         moved = (2 * self.reach - 1) * self.weights.largest
-        found = NoisySquares(step=max(1, -(-price * moved // left)), bits=bits)
-        self.check(found)
-        return found
+        return NoisySquares(step=max(1, -(-price * moved // left)), bits=bits)
 
     def release(
         self, whole: NDArray[np.int64], squares: NoisySquares | None, source: Noise
@@ -94,31 +86,23 @@ class SumAboutCentre:
         """Sums of w^2 y^2 in steps, rounded upwards, with noise: one a row of private y."""
         if squares is None:
             return [None] * len(whole)
-        heavy = self.weights.number.astype(object) ** 2
-        sums = (whole.astype(object) ** 2 @ heavy).tolist()
+        sums = (whole.astype(object) ** 2 @ self.weights.number.astype(object) ** 2).tolist()
         return add_steps([-(-x // squares.step) for x in sums], squares.bits, source, _SQUARES)
 
-    @cached_property
+    @property
     def scale(self) -> Fraction:
         """b1, of the noise on the mean, in the value's unit."""
-        steps = Fraction(2**self.noise.bits, self.noise.per_unit)
-        return steps * self.tick / self.weights.total
+        return Fraction(2**self.noise.bits, self.noise.per_unit) * self.tick / self.weights.total
 
     def half(
         self, squares: NoisySquares, released: int, moved: Fraction, confidence: float
     ) -> float:
-        """Half a normal interval, but for the bias, from released squares, in the value's unit.
+        """Half a normal interval, but for the bias, from S in steps and the mean about the middle.
 
         V^ = (S/W^2 - Q (m^2 - 2 b1^2))/(1 - Q), for equal weights (S/n - m^2 + 2 b1^2)/(n - 1).
-
-        Args:
-            squares: How they were released.
-            released: S, in steps.
-            moved: m, the released mean less the middle, in the value's unit.
-            confidence: From 0.8 to 0.995.
         """
         share, mean = self.weights.squares, moved / self.scale
-        variance = released * squares.step * self._ratio**2 - share * (mean**2 - 2)
+        variance = released * squares.step * self._unit**2 - share * (mean**2 - 2)
         return self._half(squares, float(variance / (1 - share)), float(mean), confidence)
 
     def expected_half(self, squares: NoisySquares, deviation: float, confidence: float) -> float:
@@ -140,7 +124,7 @@ class SumAboutCentre:
 
         share = self.weights.squares
         part, level = float(share / (1 - share)), (1 + confidence) / 2
-        own = float((squares.step << squares.bits) * self._ratio**2 / (1 - share))
+        own = float((squares.step << squares.bits) * self._unit**2 / (1 - share))
         variance_noise = math.hypot(own, 2 * part * mean, math.sqrt(10) * part)
         few = max(1.0, float(stdtrit(float(1 / share - 1), level) / ndtri(level)) ** 2)
         known = np.array([variance])
@@ -148,7 +132,7 @@ class SumAboutCentre:
         return float(found * float(self.scale))
 
     @property
-    def _ratio(self) -> Fraction:
+    def _unit(self) -> Fraction:
         """A unit of y over W b1."""
         return Fraction(self.noise.per_unit, self.parts * 2**self.noise.bits)
 
@@ -159,8 +143,7 @@ def check_level(confidence: object) -> float:
     if not _LEAST <= number <= _MOST:
         raise InputError(
             f"a normal interval of confidence {number:g}",
-            f"from {_LEAST} to {_MOST}",
-            'ask for one of these, or plan with interval_by="certified"',
+            f'ask for {_LEAST} to {_MOST}, or plan with interval_by="certified"',
         )
     return number
 

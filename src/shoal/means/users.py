@@ -1,36 +1,38 @@
-"""One value and one public count for every user, in an order that no row and no value decides."""
+"""One value, one public count and one weight for every user, whatever the order of rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shoal.checks import different, private_numbers
+from shoal import checks
 from shoal.data import keys
-from shoal.errors import DataError
-from shoal.means.noisy_sum import saturated
+from shoal.errors import DataError, InputError
+from shoal.privacy.noise import Noise
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Users: TypeAlias = "Sequence[Any] | NDArray[Any] | pa.Array[Any]"
+# Larger values are read as these: a public rule that keeps every number finite.
+LARGEST = 2.0**500
+# Sums of 2^22 ticks a user, times weights, keep 2^8 noise steps a tick below 2^61.
+MOST_WEIGHT = 2**30
 
 
 @dataclass(frozen=True, eq=False)
 class UserValues:
-    """Users in ascending order of their counts, equal counts in the order of their public keys.
+    """Mean of each user's values, private, and records of each, public, in ascending counts.
 
-    A user's mean does not depend on the order of its records, to the last bit. Without keys rows
-    are users and come as they are: their order may follow the values, and no estimator's
-    distribution depends on it.
-
-    Attributes:
-        value: Mean of each user's values, shape (users,). Private.
-        count: Records of each user, ascending. Public.
+    Users of equal counts come in the order of their public keys. Without keys rows are users and
+    come as they are: their order may follow the values, and no distribution depends on it.
     """
 
     value: NDArray[np.float64] = field(repr=False)
@@ -38,69 +40,125 @@ class UserValues:
 
     @classmethod
     def of(cls, values: ArrayLike, users: Users | None = None) -> UserValues:
-        """Gather records by user.
-
-        Args:
-            values: One number a record; beyond +-2^500 they are read as +-2^500.
-            users: Whose record it is; by default each record is a user's only one.
-
-        Raises:
-            DataError: No records, lengths differ, or a value is missing, infinite or no number.
+        """Gathers records by user; a row is a user if nobody says whose it is.
 
         Example:
             >>> UserValues.of([1.0, 5.0, 3.0], ["a", "b", "a"]).value.tolist()
             [5.0, 2.0]
         """
-        different({"value": values}, {"user": users})
+        checks.different({"value": values}, {"user": users})
         numbers = _numbers(values)
         if users is None:
-            return cls(saturated(numbers), np.ones(len(numbers), dtype=np.int64))
+            return cls(numbers, np.ones(len(numbers), dtype=np.int64))
         who = keys.encode(keys.as_array(users, "user"), "user")
         if len(numbers) != len(who):
             raise DataError(
                 f"{len(numbers)} values for {len(who)} users' keys",
-                "one value and one user for each record",
                 "give two columns of the same length",
             )
         count = np.bincount(who).astype(np.int64)
-        mean = _means(saturated(numbers), who, count)
+
+        def sums(each: NDArray[np.float64]) -> NDArray[np.float64]:
+            order = np.lexsort((each, np.abs(each), who))
+            return np.add.reduceat(each[order], np.cumsum(count) - count)
+
+        # The same to the last bit in any order of records, and odd in them.
+        mean = (sums(numbers) - sums(-numbers)) / (2 * count)
         order = np.argsort(count, kind="stable")
         return cls(mean[order], count[order])
 
 
-def _means(
-    values: NDArray[np.float64], who: NDArray[np.int64], count: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Mean of each user's values, the same to the last bit in any order, and odd in them."""
-    starts = np.cumsum(count) - count
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """Weights w_l from 1, ascending, shape (users,): the estimate is of sum_l w_l x_l / W.
 
-    def sums(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        order = np.lexsort((numbers, np.abs(numbers), who))
-        return np.add.reduceat(numbers[order], starts)
+    Example:
+        >>> found = Weights(np.array([1, 1, 2]))
+        >>> found.total, found.share, found.squares
+        (4, Fraction(1, 2), Fraction(3, 8))
+    """
 
-    return (sums(values) - sums(-values)) / (2 * count)
+    number: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        if self.total > MOST_WEIGHT:
+            raise InputError(
+                f"weights of users that sum to more than {MOST_WEIGHT}",
+                'give equal weights, or a smaller cap with weights="counts"',
+            )
+
+    @classmethod
+    def equal(cls, users: int) -> Weights:
+        """The same weight for everybody."""
+        return cls(np.ones(users, dtype=np.int64))
+
+    @cached_property
+    def total(self) -> int:
+        """W."""
+        return int(self.number.sum())
+
+    @property
+    def largest(self) -> int:
+        """The heaviest user's weight."""
+        return int(self.number[-1])
+
+    @property
+    def share(self) -> Fraction:
+        """max_l w_l / W: 1/n for equal weights."""
+        return Fraction(self.largest, self.total)
+
+    @cached_property
+    def squares(self) -> Fraction:
+        """Q = sum_l w_l^2 / W^2: 1/n for equal weights."""
+        # Weights that sum to 2^30 have squares that sum to 2^60 at most.
+        return Fraction(int((self.number**2).sum()), self.total**2)
+
+    @property
+    def count_as_two(self) -> bool:
+        """Whether users count as two equal ones at least: fewer say nothing of how values vary."""
+        return self.squares <= Fraction(1, 2)
+
+    def shuffled(self, source: Noise, draw: int) -> NDArray[np.int64]:
+        """Places of all users in ascending weights, those of one weight in random order.
+
+        Users are sorted by 128 fair bits each: two are alike with a chance of at most 2^-69, and
+        only then, and for these two, does the order of rows count.
+        """
+        users = len(self.number)
+        words = source.bits(2 * users, draw)
+        return np.lexsort((words[:users], words[users:], self.number))
+
+
+def counts_of(counts: object) -> NDArray[np.int64]:
+    """Public counts, ascending: of so many users with a record each, or one count a user."""
+    if isinstance(counts, Integral) and not isinstance(counts, bool):
+        users = checks.whole(counts, "users", least=1, most=MOST_WEIGHT, example=1000)
+        return np.ones(users, dtype=np.int64)
+    found = checks.array(counts)
+    if (
+        found is None
+        or (found.ndim != 1 or found.size == 0 or found.dtype.kind not in "iu")
+        or (found.min() < 1 or found.max() > MOST_WEIGHT)
+    ):
+        raise InputError(
+            "counts that are not usable",
+            "give the number of users, or whole numbers from 1, one a user: for example 1000",
+        )
+    return np.sort(found.astype(np.int64))
 
 
 def _numbers(values: ArrayLike) -> NDArray[np.float64]:
-    if np.ma.is_masked(values):
-        raise _missing()
-    numbers = private_numbers(values)
-    if numbers is None or numbers.ndim != 1:
+    masked = np.ma.is_masked(values)
+    numbers = None if masked else checks.private_numbers(values)
+    if masked or (numbers is not None and not np.isfinite(numbers).all()):
+        raise DataError(
+            "missing or infinite values",
+            "give finite numbers: drop such records beforehand if whether a value is present is "
+            "public",
+        )
+    if numbers is None or numbers.ndim != 1 or numbers.size == 0:
         raise DataError(
             "values that are no column of real numbers",
-            "one number a record, all of one type",
-            "convert them first, for example with astype(float)",
+            "give one number a record, at least one, for example by astype(float)",
         )
-    if numbers.size == 0:
-        raise DataError("no records", "at least one record", "give a value for each user")
-    if not np.isfinite(numbers).all():
-        raise _missing()
-    return numbers
-
-
-def _missing() -> DataError:
-    return DataError(
-        "missing or infinite values",
-        "finite numbers",
-        "drop such records beforehand if whether a value is present is public",
-    )
+    return np.clip(numbers, -LARGEST, LARGEST)

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal import unbiased
-from shoal.means.clipped import ClippedPlan
+from shoal.means.estimators import ClippedPlan, SymmetricPlan
 from shoal.means.noisy_sum import Grid, NoisySum
 from shoal.means.plan import OUTWARD
-from shoal.means.symmetric import SymmetricPlan
 from shoal.privacy.budget import Budget
 from shoal.privacy.noise import Simulated
 from shoal.theory import clipping

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.means.clipped import ClippedPlan
+from shoal.means.estimators import ClippedPlan
 from shoal.theory import clipping
 from shoal_studies.known_distributions import Known, Points, two_points
 from shoal_studies.paper_004_estimators import Combined, Sampled, moments_of

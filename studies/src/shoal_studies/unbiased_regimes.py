@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.means.clipped import ClippedPlan
+from shoal.means.estimators import ClippedPlan
 from shoal.theory.clipping import Moment
 from shoal.theory.regimes import regime
 from shoal.theory.trilemma import trilemma

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal.means.clipped import ClippedPlan
+from shoal.means.estimators import ClippedPlan
 from shoal.theory.clipping import Moment
 from shoal_studies import drawing, unbiased_drawing
 from shoal_studies.drawing import Shown
@@ -140,7 +140,7 @@ def chosen(asked: Asked, releases: int) -> float:
         [1.0063, 0.001]
     """
     parts = [asked.clipped(float(each)) for each in np.geomspace(1e-9, 0.1, 33)]
-    return min(math.sqrt(each.bias_bound**2 + each.variance_bound / releases) for each in parts)
+    return min(math.sqrt(each.bias_bound**2 + each.standard_error**2 / releases) for each in parts)
 
 
 def _picture(curves: Sequence[Curve]) -> Figure:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from shoal.means.clipped import ClippedPlan
-from shoal.means.coarse import Coarse
+from shoal.means.estimators import ClippedPlan
+from shoal.means.guess import Coarse
 from shoal.theory import clipping
 from shoal.theory.clipping import Moment
 from shoal.theory.trilemma import trilemma

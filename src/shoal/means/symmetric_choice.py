@@ -8,18 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-import numpy as np
-from numpy.typing import NDArray
-
 from shoal.errors import InputError
 from shoal.means.certificate import Certificate
-from shoal.means.coarse import Coarse
-from shoal.means.middle import Middle, lattice
+from shoal.means.guess import Coarse, Middle, lattice
 from shoal.means.noisy_sum import TICK_BITS, NoisySum
-from shoal.means.plan_file import SymmetricChoice
-from shoal.means.request import Request
-from shoal.means.symmetric import SymmetricPlan
-from shoal.means.weights import Weights
+from shoal.means.plan_file import Request, SymmetricChoice
+from shoal.means.users import Weights
 from shoal.theory import clipping
 from shoal.theory.clipping import Moments
 
@@ -65,12 +59,12 @@ class _FirstSteps:
         return 2 * float(self.last.share) / float(self.epsilon)
 
 
-def symmetric_plan(request: Request, counts: NDArray[np.int64]) -> SymmetricPlan:
+def symmetric_choice(request: Request, weights: Weights) -> SymmetricChoice:
     """The parts whose certificate is least, over a grid of first steps and every width.
 
     Each is judged with the best width of a grid, the best of them then gets the best width.
     """
-    weights, moments = request.weights_of(counts), request.moments
+    moments: Moments = request.moments
     size, found, least = clipping.deviation(moments), None, math.inf
     every = _first_steps(weights, moments, request.epsilon, request.delta)
     for first in sorted(every, key=lambda first: first.least):
@@ -84,7 +78,7 @@ def symmetric_plan(request: Request, counts: NDArray[np.int64]) -> SymmetricPlan
             "a symmetric mean that cannot be planned: its coarse step would fail too often",
             "ask for a larger epsilon or delta, for more users, or use clipped_mean",
         )
-    return SymmetricPlan(request, counts, _built(moments, found))
+    return _built(moments, found)
 
 
 def _built(moments: Moments, found: _FirstSteps) -> SymmetricChoice:
@@ -107,10 +101,10 @@ def _first_steps(
     """Windows of all sizes, but for those that fail too often; with a middle step, or without."""
     size = math.frexp(clipping.deviation(moments))[1]
     for share in _SHARES:
-        users = weights.users * share // 2**16
-        if not 0 < users < weights.users:
+        users = len(weights.number) * share // 2**16
+        if users == 0:
             continue
-        last = weights.after(users)
+        last = Weights(weights.number[users:])
         for part in _MIDDLES:
             with suppress(InputError):
                 one = Coarse.fit(users, 0, epsilon * (1 - part), delta)
