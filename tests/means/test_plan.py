@@ -11,6 +11,7 @@ import pytest
 
 import shoal
 from shoal import unbiased
+from shoal.documents import canonical_bytes
 from shoal.errors import BudgetError, DataError, DocumentError, InputError
 from shoal.unbiased import Moment, UnbiasedPlan
 from shoal.verification.recount import recount
@@ -115,10 +116,10 @@ DAMAGE: dict[str, Edit] = {
 def test_plans_that_cost_more_or_are_damaged_are_refused(damage: Edit) -> None:
     """Loss and errors are computed from the choice, whatever is claimed."""
     document = json.loads(json.dumps(planned("symmetric_mean").to_document()))
-    UnbiasedPlan.from_document(document)
+    UnbiasedPlan.read(canonical_bytes(document))
     damage(document)
     with pytest.raises(DocumentError):
-        UnbiasedPlan.from_document(document)
+        UnbiasedPlan.read(canonical_bytes(document))
 
 
 LIES: dict[str, Edit] = {
@@ -273,4 +274,4 @@ def test_a_bias_budget_holds_far_from_0(
         "clipped_mean", 100, moment=Moment(2, size), epsilon=1, interval=interval, bias=bias
     )
     assert plan.bias_bound <= bias
-    assert UnbiasedPlan.from_document(plan.to_document()).bias_bound <= bias
+    assert UnbiasedPlan.read(canonical_bytes(plan.to_document())).bias_bound <= bias

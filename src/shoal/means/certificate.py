@@ -12,6 +12,7 @@ import numpy as np
 from scipy import special
 
 from shoal.means.guess import Coarse, Floats, Middle
+from shoal.means.noisy_sum import TICK_BITS
 from shoal.theory import clipping
 from shoal.theory.clipping import Moments
 
@@ -112,17 +113,14 @@ def middle_errors(coarse: Coarse, middle: Middle, moments: Moments) -> tuple[Gue
 class Certificate:
     """What the certificate of a symmetric mean depends on, but for c and the noise.
 
-    Attributes:
-        coarse: The first step.
-        middle: The second step, if there is one.
-        moments: Public bounds.
-        squares: Q, the sum of w^2/W^2 in the last step.
+    `squares` is Q of the last step, `unit` the scale of its noise for a half-width of 1.
     """
 
     coarse: Coarse
     middle: Middle | None
     moments: Moments
     squares: float
+    unit: float = 0.0
 
     @property
     def failure(self) -> float:
@@ -141,10 +139,16 @@ class Certificate:
         """The least of the bounds on how far the last step's middle is off."""
         return min((each.most for each in self.guess_errors), default=math.inf)
 
-    @property
+    @cached_property
     def least(self) -> float:
-        """Below `variance` for every width: values as they are, and bad guesses."""
-        return self._given_guess(self.squares * self._sd**2 + self._bad(0.0))
+        """Below `error` for every width: values as they are, noise, and bad guesses."""
+        square = self.squares * clipping.deviation(self.moments) ** 2 + self._bad(0.0)
+        return square + 2 * (self.unit * self.finest) ** 2
+
+    def error(self, beyond: float) -> float:
+        """The variance for a half-width so far beyond the guess, with noise as on the reals."""
+        c = self.finest + beyond
+        return self.variance(c, 2 * (self.unit * c) ** 2, math.ldexp(c, 1 - TICK_BITS))
 
     def variance(self, c: float, noise: float, tick: float) -> float:
         """Largest variance of the estimate given that there is one, in the value's unit squared.
@@ -154,7 +158,7 @@ class Certificate:
         their whole squares, and all is over the probability that there is an estimate.
 
         Args:
-            c: Half-width of the last step, in the value's unit; infinite variance up to r.
+            c: Half-width of the last step, in the value's unit; infinite variance up to the guess.
             noise: Variance of its noise.
             tick: Its tick.
         """
@@ -165,30 +169,23 @@ class Certificate:
             ),
             default=math.inf,
         )
-        return self._given_guess(good + noise + self._bad(c + tick))
-
-    @property
-    def _sd(self) -> float:
-        return clipping.deviation(self.moments)
-
-    def _given_guess(self, square: float) -> float:
+        square = good + noise + self._bad(c + tick)
         return square / (1 - self.failure) if self.failure < 1 else math.inf
 
     def _bad(self, c: float) -> float:
-        """E[error^2; a bad first guess]."""
-        further = 0.0
+        """E[error^2; a bad first guess]: off by |X_i - mu| + s for each user of its window."""
+        most = clipping.deviation(self.moments) + 2 * self.coarse.near + c
         if self.middle is not None:
-            further = (self.middle.half + 1) * self.middle.tick(self.coarse)
-            further += math.sqrt(2) * self.middle.scale(self.coarse)
-        most = self._sd + 2.0**self.coarse.exponent + further + c
+            most += (self.middle.half + 1) * self.middle.tick(self.coarse)
+            most += math.sqrt(2) * self.middle.scale(self.coarse)
         return failure_bounds(self.coarse, self.moments).far_squares * most**2
 
     def _good(self, c: float, off: float) -> float:
         """Root of the variance, rounding and noise aside, if the guess is off by at most `off`."""
         if c <= off:
             return math.inf
-        bias = clipping.symmetric_bias(self.moments, off, c)
-        return math.hypot(math.sqrt(self.squares) * self._sd, bias)
+        root = math.sqrt(self.squares) * clipping.deviation(self.moments)
+        return math.hypot(root, clipping.symmetric_bias(self.moments, off, c))
 
 
 def _bernstein(n: int, sd: float, t: float, log: float) -> float:

@@ -45,10 +45,7 @@ Half = Annotated[int, Field(ge=1, le=2**TICK_BITS)]
 
 @dataclass(frozen=True)
 class Places:
-    """Private values on the line of bins: `whole` bins, and `rest` in units of 2^-60 bins.
-
-    Doubles from 2^-8 bins on are such multiples already; others are rounded, which is odd.
-    """
+    """Private values on the line of bins: `whole` bins, and `rest` in units of 2^-60 bins."""
 
     whole: Ints = field(repr=False)
     rest: Ints = field(repr=False)
@@ -84,15 +81,9 @@ def exactly(guess: tuple[int, int], exponent: int) -> Fraction:
 class Coarse(Model):
     """The best of the windows around (k + T) s, s = 2^exponent, if m count + Z is at least h.
 
-    Every value is in the two windows whose middles are within s of it: values within s/2 of the
-    centre share one. Z is discrete Laplace noise of scale 2^j, one for each occupied window. With
-    p = P[m + Z >= h] it is (2m/2^j + 2p, 2p)-private, if 2p <= 1 - exp(-m/2^j).
-
-    Attributes:
-        users: How many values.
-        per_user: m, the steps that a user is worth.
-        bits: j.
-        threshold: h, in steps.
+    Every value is in the two windows whose middles are within s of it. `per_user` is m, `bits` j,
+    the scale 2^j of Z, and `threshold` h: with p = P[m + Z >= h] it is (2m/2^j + 2p, 2p)-private,
+    if 2p <= 1 - exp(-m/2^j).
     """
 
     users: Positive
@@ -114,7 +105,7 @@ class Coarse(Model):
         """The lowest threshold for a loss; a few parts in 10^12 cover the logarithms."""
         # Two windows also lose 2p <= delta of epsilon.
         left = epsilon - delta
-        if min(left, delta) <= 0:
+        if users < 1 or min(left, delta) <= 0:
             raise unfit()
         fine = min(_FINEST, CAPACITY - users.bit_length())
         bits = min(max(fine + 1 + math.ceil(-math.log2(left)), 0), MOST_BITS)
@@ -161,23 +152,20 @@ class Coarse(Model):
         return np.where(steps > 0, tail, 1 - tail)
 
     def overtakes(self, users: Floats) -> Floats:
-        """P[Z - Z' >= m u] for each u, rounded upwards: a window beats one of u users more.
-
-        P[Z - Z' = d] = ((1-q)/(1+q))^2 q^|d| (|d| + (1 + q^2)/(1 - q^2)).
-        """
+        """P[Z - Z' >= m u] for each u, rounded upwards: a window beats one of u users more."""
         scale = 2.0**self.bits
         steps = self.per_user * np.maximum(users, 0)
         gap, q = -math.expm1(-1 / scale), math.exp(-1 / scale)
+        # P[Z - Z' = d] = ((1-q)/(1+q))^2 q^|d| (|d| + (1 + q^2)/(1 - q^2)).
         terms = gap * (steps + (1 + q * q) / (gap * (1 + q))) + q
         tail = np.exp(-steps / scale + _OUT * (1 + steps / scale)) * terms / (1 + q) ** 2
         return np.where(users > 0, tail, 1.0)
 
     def guess(self, places: Places, source: Noise) -> Guess:
-        """The best window, for several data sets at once, on the line of bins of this exponent.
+        """The best window of each data set; of ties the lowest or the highest by one fair coin.
 
-        Work, shapes and draws are the same for all data of one size: every user's slots get noise,
-        and slots that are not the first of their window cannot win. Ties go to the lowest or to the
-        highest window by one fair coin.
+        Work and draws are the same for all data of one size: every user's slots get noise, and
+        those that are not the first of their window cannot win.
         """
         runs = len(places.whole)
         offset = (source.bits(runs, _OFFSET) >> np.uint64(64 - FINE)).astype(np.int64)
@@ -202,9 +190,8 @@ class Coarse(Model):
 class Middle(Model):
     """Mean of values clipped to guess -+ c', plus noise, to the nearest tick: the next guess.
 
-    It is odd about the first guess and moves it by whole ticks, so it is as symmetric. Given the
-    first guess it is epsilon'-private; both may be public, so losses add up. A tick is 2^-shift
-    bins, and `half` is c', in ticks.
+    It is odd about the first guess and moves it by whole ticks of 2^-shift bins; `half` is c', in
+    ticks. Both guesses may be public, so losses add up.
     """
 
     shift: Shift
@@ -242,12 +229,7 @@ class Middle(Model):
 
 
 def lattice(exponent: int, width: float) -> tuple[int, int]:
-    """A tick of 2^-shift bins and a half-width of 2^21 to 2^22 ticks, or finer ones.
-
-    Example:
-        >>> lattice(3, 12.0)
-        (21, 3145728)
-    """
+    """A shift, and a half-width of 2^21 to 2^22 ticks of 2^-shift bins, or finer ones."""
     tick = min(math.frexp(width)[1] - TICK_BITS, exponent - 1)
     return exponent - tick, math.ceil(math.ldexp(width, -tick))
 

@@ -27,15 +27,8 @@ _Edge = Annotated[int, Field(ge=-_MOST_EDGE, le=_MOST_EDGE)]
 class Grid(Model):
     """The interval [low, high] * 2^exponent, in the value's unit, cut into ticks of 2^exponent.
 
-    Dividing by a power of two, taking the whole part and the rest are exact in floating point. A
-    clipped value goes on to the next tick, away from 0, with the rest as its probability, by 64
-    fair bits, so that its expectation is the clipped value, at most 2^-64 of a tick off. Rounding
-    adds a variance of at most a quarter of a tick's square.
-
-    Example:
-        >>> grid = Grid.around(0.1, 0.9)
-        >>> grid.edges[0] <= 0.1 < 0.9 <= grid.edges[1], 2**21 <= grid.ticks <= 2**22 + 2
-        (True, True)
+    Rounding at random keeps the expectation, at most 2^-64 of a tick off, and adds a variance of at
+    most a quarter of a tick's square.
     """
 
     exponent: Exponent
@@ -67,7 +60,7 @@ class Grid(Model):
 
     @property
     def middle(self) -> int:
-        """A tick in the middle, from which ticks are counted so that sums stay small."""
+        """The tick from which ticks are counted, so that sums stay small."""
         return (self.low + self.high) // 2
 
     @property
@@ -81,13 +74,7 @@ class Grid(Model):
         return math.ldexp(self.low, self.exponent), math.ldexp(self.high, self.exponent)
 
     def whole(self, values: NDArray[np.float64], words: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Clipped values as ticks from the middle, rounded at random by 64 fair bits each.
-
-        Example:
-            >>> grid = Grid(exponent=0, low=0, high=4)
-            >>> grid.whole(np.array([-9.0, 2.5, 2.5]), np.array([0, 0, 2**63], np.uint64)).tolist()
-            [-2, 1, 0]
-        """
+        """Clipped values as ticks from the middle, rounded away from 0 where words are below."""
         places = np.ldexp(np.clip(values, *self.edges), -self.exponent)
         # Towards zero, so that the rest of a tiny negative number is not rounded to 1.
         whole = np.trunc(places)
@@ -100,13 +87,7 @@ class Grid(Model):
 class NoisySum(Model):
     """How a sum of whole numbers is released: steps that a unit is worth, and 2^bits, the scale.
 
-    Every unit is worth a whole number of steps, so that nothing is rounded: whoever moves the sum
-    by at most D units loses D * per_unit / 2^bits, exactly. The noise is symmetric about 0.
-
-    Example:
-        >>> found = NoisySum.fit(1000, 10**6, Fraction(1, 10))
-        >>> float(found.loss(1000)), float(round(found.scale))
-        (0.0999999..., 10000.0)
+    Whoever moves the sum by at most D units loses D * per_unit / 2^bits, exactly.
     """
 
     per_unit: Positive
@@ -114,10 +95,7 @@ class NoisySum(Model):
 
     @classmethod
     def fit(cls, sensitivity: int, most: int, epsilon: Fraction) -> NoisySum:
-        """The least noise of a loss of at most epsilon: a millionth below, a 60th at the largest.
-
-        One user moves the sum by at most `sensitivity`, and no sum is larger than `most`.
-        """
+        """The least noise of a loss of at most epsilon, for sums that are no larger than `most`."""
         fine = min(_FINE, CAPACITY - 1 - most.bit_length())
         ratio = Fraction(sensitivity) / epsilon
         bits = max(0, fine + math.ceil(math.log2(ratio)))

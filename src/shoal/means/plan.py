@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal import checks, documents, files
-from shoal.documents.strict_json import strict
 from shoal.errors import DataError, DocumentError, InputError
 from shoal.means.plan_file import (
     INTERVALS,
@@ -327,29 +326,6 @@ class UnbiasedPlan(ABC):
             claims=Claims(**claims, half_width=self.expected_half_width()),
         ).to_document()
 
-    @staticmethod
-    @np.errstate(all="ignore")
-    def from_document(document: documents.Document) -> UnbiasedPlan:
-        """The inverse of `to_document`; loss and errors are computed from the choice.
-
-        Args:
-            document: The JSON object.
-
-        Returns:
-            The plan.
-
-        Raises:
-            DocumentError: Damaged, changed by hand, or of another schema.
-        """
-        from shoal.means.planner import PLANS
-
-        plain: Any = documents.plain(document, "plan")
-        found = PlanDocument.from_bytes(documents.canonical_bytes(plain), "plan")
-        with suppress(InputError, ArithmeticError, AttributeError):
-            if np.array_equal(found.counts, counts_of(found.counts)):
-                return PLANS[found.request.method](found.request, found.counts, found.choice)
-        raise DocumentError("the plan is damaged or was changed by hand", "make the plan again")
-
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the plan as a versioned JSON document.
 
@@ -365,7 +341,7 @@ class UnbiasedPlan(ABC):
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> UnbiasedPlan:
-        """Read a plan written by `save`.
+        """Read a plan written by `save`; loss and errors are computed from its choice.
 
         Args:
             path: A file written by `save`.
@@ -374,10 +350,22 @@ class UnbiasedPlan(ABC):
             The plan.
 
         Raises:
-            DocumentError: Missing, damaged, changed by hand, or of another schema.
+            DocumentError: Missing, damaged, of another version, or one that costs or errs more
+                than what was asked for.
         """
-        found: Any = strict(documents.read_bytes(path, "plan"), "plan")
-        return UnbiasedPlan.from_document(found)
+        return UnbiasedPlan.read(documents.read_bytes(path, "plan"))
+
+    @staticmethod
+    @np.errstate(all="ignore")
+    def read(data: bytes) -> UnbiasedPlan:
+        """A plan, from the bytes of its document."""
+        from shoal.means.planner import PLANS
+
+        found = PlanDocument.from_bytes(data, "plan")
+        with suppress(InputError, ArithmeticError, AttributeError):
+            if np.array_equal(found.counts, counts_of(found.counts)):
+                return PLANS[found.request.method](found.request, found.counts, found.choice)
+        raise DocumentError("the plan is damaged or was changed by hand", "make the plan again")
 
     def __str__(self) -> str:
         """A few lines."""
@@ -430,7 +418,7 @@ class UnbiasedEstimate(Release[UnbiasedPlan, Drawn]):
 
     def _plan_of(self, document: documents.Document) -> UnbiasedPlan:
         """A plan, from its document."""
-        return UnbiasedPlan.from_document(document)
+        return UnbiasedPlan.read(documents.canonical_bytes(document))
 
     @staticmethod
     def _loss_of(plan: UnbiasedPlan) -> Budget:
@@ -508,19 +496,15 @@ class _MeanDraw(NamedTuple):
     user_values: UserValues
 
     def draw(self, noise: Noise) -> Drawn:
-        """One estimate."""
         return self.plan.draw(self.user_values.value, noise)
 
     def results(self, drawn: Drawn) -> documents.Document:
-        """The numbers that were drawn, with value and intervals."""
         return self.plan.results(drawn)
 
     def publishes_values(self, drawn: Drawn) -> bool:
-        """Never: every number is noisy."""
         return False
 
     def check(self) -> None:
-        """Counts as planned."""
         if not np.array_equal(self.user_values.count, self.plan.counts):
             raise DataError(
                 f"{len(self.user_values.count)} users with other numbers of records than the "

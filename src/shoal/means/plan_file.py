@@ -170,10 +170,7 @@ class Records(Model):
 
 
 class Result(Model):
-    """The whole numbers that were drawn, and what follows; all None where there is no estimate.
-
-    `certified_interval` holds for every distribution that keeps the moments.
-    """
+    """The whole numbers that were drawn, and what follows; all None where there is no estimate."""
 
     steps: int | None
     squares: int | None

@@ -105,8 +105,6 @@ def clipped_mean(
 ) -> UnbiasedEstimate:
     """Mean of values clipped to a margin beyond an interval, plus Laplace noise: (epsilon, 0)-DP.
 
-    The margin t is the least whose bias bound E(X - mu - t)+ keeps the budget.
-
     Source: docs/theory/unbiased.md#clipping; paper 004, Proposition 3.0.1, with sharp constants.
 
     Args:
@@ -115,7 +113,7 @@ def clipped_mean(
         interval: Public interval that holds the mean, in the value's unit.
         bias: Most that the expectation may be off, in the value's unit.
         moment: Public bound on a central moment of a user's value, or several.
-        epsilon: Largest privacy loss of every user.
+        epsilon: Largest epsilon.
         **options: Those of `plan` and `UnbiasedPlan.release`.
 
     Returns:

@@ -35,15 +35,9 @@ class NoisySquares(Model):
 class SumAboutCentre:
     """A noisy weighted sum of whole numbers y within -R..R about a middle, and squares beside it.
 
-    The sum moves by at most d w u/c steps of scale 2^i where a user of weight w moves by d, u being
-    the steps of a tick and c the units in it. Released is the sum of w^2 y^2 in steps of s, rounded
-    upwards, with noise of scale 2^j steps. It costs nothing if c ((2R - 1) w + s) 2^i <= u s 2^j
-    for the largest weight w.
-
-    Attributes:
-        reach: R, in units.
-        parts: c, units of a tick.
-        tick: In the value's unit.
+    A tick, in the value's unit, has c `parts`, and is worth u steps of noise of scale 2^i; `reach`
+    is R. The sum of w^2 y^2 in steps of s, rounded upwards, with noise of scale 2^j, costs nothing
+    if c ((2R - 1) w + s) 2^i <= u s 2^j for the largest weight w.
     """
 
     noise: NoisySum

@@ -29,10 +29,9 @@ MOST_WEIGHT = 2**30
 
 @dataclass(frozen=True, eq=False)
 class UserValues:
-    """Mean of each user's values, private, and records of each, public, in ascending counts.
+    """Mean of each user's values, private, and their public number; ascending, then by keys.
 
-    Users of equal counts come in the order of their public keys. Without keys rows are users and
-    come as they are: their order may follow the values, and no distribution depends on it.
+    Without keys rows are users and come as they are: no distribution depends on their order.
     """
 
     value: NDArray[np.float64] = field(repr=False)
@@ -40,12 +39,7 @@ class UserValues:
 
     @classmethod
     def of(cls, values: ArrayLike, users: Users | None = None) -> UserValues:
-        """Gathers records by user; a row is a user if nobody says whose it is.
-
-        Example:
-            >>> UserValues.of([1.0, 5.0, 3.0], ["a", "b", "a"]).value.tolist()
-            [5.0, 2.0]
-        """
+        """Gathers records by user; a row is a user if nobody says whose it is."""
         checks.different({"value": values}, {"user": users})
         numbers = _numbers(values)
         if users is None:
@@ -70,13 +64,7 @@ class UserValues:
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Weights w_l from 1, ascending, shape (users,): the estimate is of sum_l w_l x_l / W.
-
-    Example:
-        >>> found = Weights(np.array([1, 1, 2]))
-        >>> found.total, found.share, found.squares
-        (4, Fraction(1, 2), Fraction(3, 8))
-    """
+    """Weights w_l from 1, ascending, shape (users,): the estimate is of sum_l w_l x_l / W."""
 
     number: NDArray[np.int64]
 
@@ -121,8 +109,7 @@ class Weights:
     def shuffled(self, source: Noise, draw: int) -> NDArray[np.int64]:
         """Places of all users in ascending weights, those of one weight in random order.
 
-        Users are sorted by 128 fair bits each: two are alike with a chance of at most 2^-69, and
-        only then, and for these two, does the order of rows count.
+        Users are sorted by 128 fair bits each: two are alike with a chance of at most 2^-69.
         """
         users = len(self.number)
         words = source.bits(2 * users, draw)
