@@ -109,6 +109,16 @@ def test_middle_errors_are_sums_of_their_parts() -> None:
         assert off.start == coarse.off + middle.half * middle.tick(coarse) + middle.tick(coarse)
 
 
+def test_errors_are_those_given_that_there_is_an_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quarter of all releases without one: what the others err is four thirds of the sum."""
+    coarse = Coarse.fit(2000, 2, Fraction(1, 2), Fraction(1, 10**6))
+    made = certificate.Certificate(coarse, None, NARROW, 1 / 2000)
+    bounds = failure_bounds(coarse, NARROW)._replace(fail=0.25)
+    all_of_them = made.variance(9.0, 1e-4, 1e-6)
+    monkeypatch.setattr(certificate, "failure_bounds", lambda *_: bounds)
+    assert made.variance(9.0, 1e-4, 1e-6) == pytest.approx(all_of_them * 4 / 3, rel=1e-12)
+
+
 @pytest.mark.parametrize("order", [2.0, 4.0])
 def test_clipped_means_keep_and_nearly_attain_their_bias(order: float) -> None:
     """The worst two points are within the bound, and reach 95% of it; exactly, no noise."""
