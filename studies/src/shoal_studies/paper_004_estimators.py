@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,18 +18,15 @@ from shoal import unbiased
 from shoal.means.estimators import ClippedPlan, SymmetricPlan
 from shoal.means.noisy_sum import Grid, NoisySum
 from shoal.means.plan import OUTWARD
+from shoal.means.plan_file import METHODS
 from shoal.privacy.budget import Budget
 from shoal.privacy.noise import Simulated
 from shoal.theory import clipping
 from shoal.theory.clipping import Moments
 
 Floats = NDArray[np.float64]
-CLIPPED, SAMPLED, COMBINED, SYMMETRIC = (
-    "clipped_mean",
-    "sampled_mean",
-    "clipped_plus_residual",
-    "symmetric_mean",
-)
+CLIPPED, SYMMETRIC = METHODS
+SAMPLED, COMBINED = "sampled_mean", "clipped_plus_residual"
 WORDS = {CLIPPED: "clipped", SAMPLED: "sampled", COMBINED: "combined", SYMMETRIC: "symmetric"}
 _SAMPLING, _ROUNDING, _NOISE = 3, 1, 2
 _LEAST_MARGIN, _MOST_MARGIN = 2.0**-10, 2.0**30
@@ -156,16 +153,7 @@ def moments_of(part: Part) -> Moments:
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of an estimator: users, moments, losses, and an interval that holds the mean.
-
-    Example:
-        >>> from shoal.theory.clipping import Moment
-        >>> asked = Asked(10**4, (Moment(2, 1), Moment(4, 1.4)), 1.0, 1e-6)
-        >>> [asked.clipped(0.01).method, asked.sampled().method]
-        ['clipped_mean', 'sampled_mean']
-        >>> asked.symmetric().rmse_bound < 0.012, asked.combined().rmse_bound < 0.1
-        (True, True)
-    """
+    """What is asked: users, moments, losses, and an interval that holds the mean."""
 
     n: int
     moments: Moments
@@ -175,11 +163,7 @@ class Asked:
 
     def clipped(self, bias: float) -> ClippedPlan:
         """With a bias budget; delta is not used."""
-        found = unbiased.plan(
-            CLIPPED, self.n, moment=self.moments, epsilon=self.epsilon,
-            interval=self.interval, bias=bias, interval_by="certified",
-        )  # fmt: skip
-        assert isinstance(found, ClippedPlan)
+        found: ClippedPlan = self._plan(CLIPPED, interval=self.interval, bias=bias)
         return found
 
     def sampled(self) -> Sampled:
@@ -192,9 +176,9 @@ class Asked:
 
     def symmetric(self) -> SymmetricPlan:
         """The interval is not used."""
-        found = unbiased.plan(
-            SYMMETRIC, self.n, moment=self.moments, epsilon=self.epsilon, delta=self.delta,
-            interval_by="certified",
-        )  # fmt: skip
-        assert isinstance(found, SymmetricPlan)
+        found: SymmetricPlan = self._plan(SYMMETRIC, delta=self.delta)
         return found
+
+    def _plan(self, method: str, **more: Any) -> Any:
+        common: dict[str, Any] = {"moment": self.moments, "epsilon": self.epsilon}
+        return unbiased.plan(method, self.n, **common, interval_by="certified", **more)

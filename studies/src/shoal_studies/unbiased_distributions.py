@@ -53,14 +53,7 @@ SKEWED = "lognormal"
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One estimator on one distribution.
-
-    Attributes:
-        distribution: Of the values less the centre.
-        centre: Of the values.
-        part: The estimator.
-        found: What was simulated.
-    """
+    """One estimator on one distribution."""
 
     distribution: Distribution
     centre: float

@@ -23,12 +23,7 @@ _FARS = np.geomspace(1.0, 1e5, 500)
 
 @dataclass(frozen=True)
 class Exact:
-    """Of an estimate.
-
-    Attributes:
-        bias: Expectation less the mean, in the value's unit.
-        variance: In the value's unit squared.
-    """
+    """Of an estimate."""
 
     bias: float
     variance: float
@@ -39,12 +34,7 @@ class Exact:
         return self.average(1)
 
     def average(self, releases: int) -> float:
-        """Root mean squared error of the average of releases on other users each.
-
-        Example:
-            >>> Exact(3.0, 16.0).average(1), Exact(3.0, 1600.0).average(100)
-            (5.0, 5.0)
-        """
+        """Root mean squared error of the average of releases on other users each."""
         return math.sqrt(self.bias**2 + self.variance / releases)
 
 

@@ -27,14 +27,7 @@ _SEEDS = 2**20
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """Releases of one estimator on one distribution.
-
-    Attributes:
-        part: Equal weights.
-        distribution: Of the values less their mean.
-        centre: Their mean.
-        runs: Releases.
-    """
+    """Releases of one estimator on one distribution."""
 
     part: Part
     distribution: Distribution
@@ -44,14 +37,7 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What a job found.
-
-    Attributes:
-        error: Estimate less mean, one a release that has one.
-        plain: Mean of the same values less the mean: what would be left without privacy.
-        free: Variance of `plain`, exactly.
-        failed: Share of the releases whose coarse step failed.
-    """
+    """What a job found."""
 
     error: Floats
     plain: Floats
@@ -97,13 +83,7 @@ class Measured:
 
 
 def amount(effort: Effort, users: int) -> int:
-    """How many releases: the repetitions, or fewer of many users.
-
-    Example:
-        >>> from shoal_studies.measure import Effort
-        >>> amount(Effort(repetitions=10_000), 1000), amount(Effort(repetitions=10_000), 10**5)
-        (10000, 100)
-    """
+    """How many releases: the repetitions, or fewer of many users."""
     return max(_FEWEST, min(effort.repetitions, effort.repetitions * _SHARE // users))
 
 

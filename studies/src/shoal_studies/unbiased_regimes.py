@@ -36,18 +36,7 @@ BY_DELTA, BY_BIAS = "users and delta", "users and bias"
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """One setting, and who has the smallest error there.
-
-    Attributes:
-        part: Which map it is on.
-        n: Users.
-        delta: Largest delta.
-        bias: Most bias that is accepted.
-        printed: Certificates as paper 004 prints them, by estimator.
-        ours: Certificates of the planned estimators.
-        worst: What two points make the best one err, exactly.
-        bound: No private estimator with this bias has a smaller error.
-    """
+    """One setting, and who has the smallest error there."""
 
     part: str
     n: int

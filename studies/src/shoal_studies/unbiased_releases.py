@@ -38,15 +38,7 @@ _WORST, _NORMAL = "adversarial", "Gaussian"
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """One estimator on one distribution, over the number of releases.
-
-    Attributes:
-        data: Which panel.
-        name: Of the line.
-        method: Of the estimator.
-        exact: Bias and variance of one release.
-        simulated: Releases.
-    """
+    """One estimator on one distribution, over the number of releases."""
 
     data: str
     name: str
@@ -132,13 +124,7 @@ def _known(line: _Line, found: Measured) -> Exact:
 
 
 def chosen(asked: Asked, releases: int) -> float:
-    """Certificate of the average of clipped means whose budget is chosen for their number.
-
-    Example:
-        >>> unit = Asked(USERS, _UNIT, EPSILON, DELTA)
-        >>> [round(chosen(unit, each) * USERS**0.5, 4) for each in (1, 10**6)]
-        [1.0063, 0.001]
-    """
+    """Certificate of the average of clipped means whose budget is chosen for their number."""
     parts = [asked.clipped(float(each)) for each in np.geomspace(1e-9, 0.1, 33)]
     return min(math.sqrt(each.bias_bound**2 + each.standard_error**2 / releases) for each in parts)
 

@@ -46,17 +46,7 @@ _FAR = 3.0
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One estimator in one setting.
-
-    Attributes:
-        order: Of the moment, size 1.
-        n: Users.
-        method: Its name.
-        bias: Its budget, 0 for the unbiased ones.
-        part: The estimator.
-        distribution: What is simulated.
-        worst: Largest root mean squared error on two points, exactly; None if not known.
-    """
+    """One estimator in one setting."""
 
     order: float
     n: int

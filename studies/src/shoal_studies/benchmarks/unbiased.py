@@ -6,10 +6,8 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 
 from shoal.means.estimators import ClippedPlan
-from shoal.means.guess import Coarse
 from shoal.theory import clipping
 from shoal.theory.clipping import Moment
 from shoal.theory.trilemma import trilemma
@@ -27,21 +25,11 @@ _SLACK = 6.11
 _WIDTH = 11
 _COLUMNS = ("measured", "+-", "worst", "certified", "bound", "cert/bound", "printed/b")
 _GAIN = Asked(10_000, (Moment(2, 1), Moment(8, 105**0.125)), 1.0, 1e-6)
-_DELTAS = (1e-4, 1e-6, 1e-9)
 
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """One estimator in one setting; errors in units of 1/sqrt(n).
-
-    Attributes:
-        asked: The setting.
-        part: The estimator.
-        found: Simulated on +-1, of which all moments are 1, with the mean at the interval's end.
-        worst: On the two points that are worst, exactly; None for the symmetric mean.
-        bound: Nobody has a smaller error over the class of all distributions with this moment.
-        printed: The paper's certificate.
-    """
+    """One estimator in one setting; errors in units of 1/sqrt(n)."""
 
     asked: Asked
     part: Part
@@ -163,7 +151,7 @@ def gains(effort: Effort) -> Iterator[str]:
 
     Example:
         >>> len(list(gains(Effort(repetitions=20))))
-        9
+        6
     """
     yield "gains over the paper, n = 10,000, epsilon 1, Gaussian moments of order 2 and 8"
     unit, runs = math.sqrt(_GAIN.n), amount(effort, _GAIN.n)
@@ -177,8 +165,6 @@ def gains(effort: Effort) -> Iterator[str]:
     )
     for bias in (0.1, 0.01, 0.001):
         yield _margins(bias)
-    for delta in _DELTAS:
-        yield _thresholds(delta)
     yield (
         f"symmetric, delta {_GAIN.delta:g}: certificate {parts[1].rmse_bound * unit:.4g}, "
         f"measured {_told(found[1], unit)}"
@@ -196,17 +182,6 @@ def _margins(bias: float) -> str:
         f"margin at order 2, bias {bias:g}: {ours.margin:.4g} instead of {1 / bias:.4g} (without "
         f"Scarf's bound {tangent:.4g}); certificate {ours.rmse_bound * unit:.4g} instead of "
         f"{unbiased_printed.clipped(facts, bias) * unit:.4g}, worst two points {exact * unit:.4g}"
-    )
-
-
-def _thresholds(delta: float) -> str:
-    """Users in one window that are enough for half a chance of a guess."""
-    coarse = Coarse.fit(_GAIN.n, 3, Fraction(_GAIN.epsilon), Fraction(delta))
-    ours = coarse.threshold / coarse.per_user
-    printed = 2 + 2 * math.log(1 / delta) / _GAIN.epsilon
-    return (
-        f"threshold at delta {delta:g}: {ours:.4g} users instead of {printed:.4g}; delta of the "
-        f"step at most {float(coarse.delta):.4g}"
     )
 
 
