@@ -432,8 +432,10 @@ def _draw_mean(request: Plain, noise: shoal.Simulated, rng: np.random.Generator)
 def _read_mean(request: Plain, drawn: Plain, confidence: float) -> Plain:
     plan, guess = _mean_plan(request), drawn["guess"]
     found = Drawn(drawn["steps"], drawn["squares"], guess and (guess[0], guess[1]))
-    interval = plan.around(found, plan.half(found, confidence))
-    certified = plan.around(found, plan.certified_half(confidence))
+    interval = plan.interval(found, confidence)
+    certified = plan.interval(found, confidence, certified=True)
+    assert interval is not None
+    assert certified is not None
     return {"value": float(plan.value(found)), "interval": [*interval], "certified": [*certified]}
 
 

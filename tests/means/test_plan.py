@@ -74,7 +74,7 @@ def test_plans_survive_a_file(method: str, options: dict[str, Any], tmp_path: Pa
     plan = planned(method, counts, **options)
     plan.save(tmp_path / "p.json")
     with pytest.MonkeyPatch.context() as patch:
-        patch.delattr("shoal.means.symmetric_choice._first_steps")
+        patch.delattr("shoal.means.certificate._first_steps")
         loaded = UnbiasedPlan.load(tmp_path / "p.json")
     assert loaded.to_document() == plan.to_document()
     users, values = np.repeat(np.arange(N), counts), np.repeat(VALUES, counts)

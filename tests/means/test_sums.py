@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import InputError
 from shoal.means.guess import FINE, Guess, Middle, Places, exactly, moved, ticks
-from shoal.means.noisy_sum import Grid, NoisySum
-from shoal.means.squares import NoisySquares, SumAboutCentre
+from shoal.means.sums import Grid, NoisySquares, NoisySum, SumAboutCentre
 from shoal.means.users import Weights
 from shoal.privacy.noise import OperatingSystem, Simulated
 

@@ -1,24 +1,47 @@
-"""The certificate of a symmetric mean: how far its guesses are off, and how often there is none.
+"""The symmetric mean of the least certificate: how far guesses are off, how often there is none.
 
 Source: docs/theory/unbiased.md#the-certificate-of-the-symmetric-mean.
 """
 
+import itertools
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
-from shoal.means.guess import Coarse, Floats, Middle
-from shoal.means.noisy_sum import TICK_BITS
+from shoal.errors import InputError
+from shoal.means.guess import Coarse, Floats, Middle, lattice
+from shoal.means.plan_file import Request, SymmetricChoice
+from shoal.means.sums import TICK_BITS, NoisySum
+from shoal.means.users import Weights
 from shoal.theory import clipping
 from shoal.theory.clipping import Moments
 
-_SHARES = np.arange(1, 67) / 200
+_FAR_PARTS = np.arange(1, 67) / 200
 # Logarithms of the chances of rare middle guesses that are tried.
 _LOGS = np.array([10.0, 13, 16, 19, 23, 30, 40])
+# Coarse steps that may fail more often are none.
+MOST_FAILURE = 1e-6
+# Bins of 2^k deviations, roughly.
+_SCALES = range(-1, 7)
+# Parts of the users for the first steps, in 2^-16: 2^-7 to 1/2, two to an octave, and more.
+_SHARES = (
+    *(round(2.0 ** (16 - k / 2)) for k in range(2, 15)),
+    *(2**16 * k // 8 for k in (5, 6, 7)),
+)
+# Parts of their epsilon for the middle step.
+_MIDDLES = tuple(Fraction(k, 16) for k in (0, 1, 2, 3, 4, 6, 8, 10))
+# Deviations beyond the first guess that a middle step keeps; a logarithm of how rare is rare.
+_BEYOND = (1.0, 2.0, 3.0, 4.0, 6.0, 10.0, 16.0, 32.0)
+_USUAL = 20.0
+# Half-widths beyond the guess that are tried, in deviations.
+_ROUGH = tuple(2.0 ** (k / 2) for k in range(-4, 15))
 
 
 def binomial_tail(n: int, least: Floats, chance: float) -> Floats:
@@ -49,7 +72,7 @@ def failure_bounds(coarse: Coarse, moments: Moments) -> FailureBounds:
     the noise overtakes n - 2f users, for one of two windows each.
     """
     n, chance = coarse.users, clipping.tail(moments, coarse.near)
-    far = np.maximum(1.0, np.floor(_SHARES * n))
+    far = np.maximum(1.0, np.floor(_FAR_PARTS * n))
     many = binomial_tail(n - 1, far, chance)
     # Z < h - m N is Z >= m N - h + 1 by symmetry.
     fails = coarse.at_least(coarse.per_user * (n - far) - coarse.threshold + 1) + many
@@ -202,3 +225,60 @@ def _most_far(n: int, chance: float, rare: Floats) -> Floats:
         enough = binomial_tail(n, middle + 1, chance) <= rare
         few, many = np.where(enough, few, middle), np.where(enough, middle, many)
     return many
+
+
+def symmetric_choice(request: Request, weights: Weights) -> SymmetricChoice:
+    """The parts whose certificate is least, over a grid of first steps and every width.
+
+    Each is judged with the best width of a grid, the best of them then gets the best width.
+    """
+    size, found, least = clipping.deviation(request.moments), None, math.inf
+    for each in sorted(_first_steps(request, weights), key=lambda each: each.least):
+        if each.least >= least:
+            break
+        error = min(each.error(size * beyond) for beyond in _ROUGH)
+        if error < least:
+            found, least = each, error
+    if found is None:
+        raise InputError(
+            "a symmetric mean that cannot be planned: its coarse step would fail too often",
+            "ask for a larger epsilon or delta, for more users, or use clipped_mean",
+        )
+    width = found.finest + clipping.least(found.error, 2.0**-6 * size, 2.0**12 * size)
+    shift, half = lattice(found.coarse.exponent, width)
+    last = Weights(weights.number[found.coarse.users :])
+    noise = NoisySum.fit(2 * half * last.largest, half * last.total, request.epsilon)
+    steps = {"coarse": found.coarse, "middle": found.middle, "noise": noise}
+    return SymmetricChoice.of(**steps, shift=shift, half=half)
+
+
+def _first_steps(request: Request, weights: Weights) -> Iterator[Certificate]:
+    """Windows of all sizes, but for those that fail too often; with a middle step, or without."""
+    moments, epsilon, delta = request.moments, request.epsilon, request.delta
+    size = math.frexp(clipping.deviation(moments))[1]
+    for share, part in itertools.product(_SHARES, _MIDDLES):
+        users = len(weights.number) * share // 2**16
+        with suppress(InputError):
+            one = Coarse.fit(users, 0, epsilon * (1 - part), delta)
+            last = Weights(weights.number[users:])
+            unit = 2 * float(last.share / epsilon)
+            for scale in _SCALES:
+                coarse = one.model_copy(update={"exponent": size + scale})
+                found = Certificate(coarse, None, moments, float(last.squares), unit)
+                if found.failure > MOST_FAILURE:
+                    continue
+                if part:
+                    found = replace(found, middle=_middle(coarse, moments, epsilon - coarse.loss))
+                yield found
+
+
+def _middle(coarse: Coarse, moments: Moments, epsilon: Fraction) -> Middle:
+    """One whose guess is off the least, roughly: by noise, and by far users."""
+    n, off, sd = coarse.users, coarse.off, clipping.deviation(moments)
+    unit = 2 * _USUAL / (n * float(epsilon))
+
+    def far(t: float) -> float:
+        return unit * (off + t) + 2 * off * clipping.tail(moments, t) + _USUAL * t / n
+
+    t = min((sd * beyond for beyond in _BEYOND), key=far)
+    return Middle.fit(n, coarse.exponent, off + t, epsilon)

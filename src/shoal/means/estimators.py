@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from shoal.errors import InputError
 from shoal.means.certificate import Certificate
 from shoal.means.guess import Places, exactly, ticks
-from shoal.means.noisy_sum import Grid, NoisySum
 from shoal.means.plan import OUTWARD, Facts, UnbiasedPlan
 from shoal.means.plan_file import ClippedChoice, Drawn, Request, SymmetricChoice, check_interval
-from shoal.means.squares import SumAboutCentre
+from shoal.means.sums import Grid, NoisySum, SumAboutCentre
 from shoal.means.users import Weights
 from shoal.privacy.budget import Budget
 from shoal.privacy.noise import Noise
@@ -38,15 +37,10 @@ class ClippedPlan(UnbiasedPlan):
     choice: ClippedChoice
 
     @cached_property
-    def interval(self) -> tuple[float, float]:
-        """Holds the mean."""
-        return check_interval(self.request.interval)
-
-    @cached_property
     def margin(self) -> float:
         """t: how far the mean is at least from where values are clipped."""
-        low, high = self.choice.grid.edges
-        return min(self.interval[0] - low, high - self.interval[1])
+        (low, high), edges = check_interval(self.request.interval), self.choice.grid.edges
+        return min(low - edges[0], edges[1] - high)
 
     @cached_property
     def facts(self) -> Facts:
@@ -58,21 +52,17 @@ class ClippedPlan(UnbiasedPlan):
         tick, moments = 2.0**grid.exponent, self.request.moments
         one = clipping.deviation(moments) ** 2 + tick**2 / 4
         variance = float(weights.squares) * one + noise.variance * (tick / weights.total) ** 2
+        off = Fraction(grid.low + grid.high - 2 * grid.middle, 2) * grid.tick
         return Facts(
             Budget(noise.loss(weights.largest * grid.ticks)),
             clipping.one_sided(moments, self.margin) * OUTWARD,
             variance * OUTWARD,
-            SumAboutCentre(noise, weights, grid.ticks, 2, grid.tick),
+            SumAboutCentre(noise, weights, grid.ticks, 2, grid.tick, off),
         )
 
-    def centre(self, drawn: Drawn) -> Fraction:
-        """Halfway between the edges."""
-        return Fraction(self.choice.grid.low + self.choice.grid.high, 2) * self.choice.grid.tick
-
-    def value(self, drawn: Drawn) -> Fraction:
-        """The mean of ticks from the grid's middle."""
-        moved = Fraction(drawn.steps or 0, self.choice.noise.per_unit * self.weights.total)
-        return (moved + self.choice.grid.middle) * self.choice.grid.tick
+    def origin(self, drawn: Drawn) -> Fraction:
+        """The grid's middle."""
+        return self.choice.grid.middle * self.choice.grid.tick
 
     def runs(self, values: NDArray[np.float64], source: Noise) -> list[Drawn]:
         """One draw a row."""
@@ -144,14 +134,9 @@ class SymmetricPlan(UnbiasedPlan):
             certificate.failure,
         )
 
-    def centre(self, drawn: Drawn) -> Fraction:
+    def origin(self, drawn: Drawn) -> Fraction:
         """The guess."""
         return exactly(drawn.guess or (0, 0), self.choice.coarse.exponent)
-
-    def value(self, drawn: Drawn) -> Fraction:
-        """The guess and the mean of ticks from it."""
-        moved = Fraction(drawn.steps or 0, self.choice.noise.per_unit * self.last.total)
-        return self.centre(drawn) + moved * self.tick
 
     def draw(self, values: NDArray[np.float64], source: Noise) -> Drawn:
         """Who is in which part is drawn anew among users of equal weight."""

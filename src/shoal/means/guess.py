@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from shoal.documents.model import Model
-from shoal.means.noisy_sum import (
+from shoal.means.sums import (
     CAPACITY,
     MOST_BITS,
     TICK_BITS,

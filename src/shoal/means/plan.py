@@ -27,7 +27,7 @@ from shoal.means.plan_file import (
     Request,
     Result,
 )
-from shoal.means.squares import SumAboutCentre, check_level
+from shoal.means.sums import SumAboutCentre, check_level
 from shoal.means.users import Users, UserValues, Weights, counts_of
 from shoal.privacy.budget import Budget, round_up
 from shoal.privacy.ledger import Ledger
@@ -103,7 +103,7 @@ class UnbiasedPlan(ABC):
             or asked.interval_by not in (None, self.interval_by)
         ):
             raise InputError("a mean that does not do what was asked for", "plan anew")
-        if not self.certified_half(CONFIDENCE) <= _WIDEST:
+        if not self.half(CONFIDENCE) <= _WIDEST:
             raise InputError(
                 "a plan whose intervals are wider than numbers reach",
                 "give the values in another unit, so that moments and interval are moderate",
@@ -115,12 +115,8 @@ class UnbiasedPlan(ABC):
         """What follows from the choice."""
 
     @abstractmethod
-    def centre(self, drawn: Drawn) -> Fraction:
-        """What squares are about, in the value's unit."""
-
-    @abstractmethod
-    def value(self, drawn: Drawn) -> Fraction:
-        """The estimate that was drawn, exactly, in the value's unit."""
+    def origin(self, drawn: Drawn) -> Fraction:
+        """What the last sum is counted from, in the value's unit."""
 
     @abstractmethod
     def runs(self, values: NDArray[np.float64], source: Noise) -> list[Drawn]:
@@ -190,17 +186,26 @@ class UnbiasedPlan(ABC):
         """How intervals are made: `normal` or `certified`."""
         return INTERVALS[self.choice.squares is None]
 
-    def certified_half(self, confidence: float) -> float:
-        """Half of an interval that covers the mean, by Chebyshev's inequality, and the bias."""
-        return (self.bias_bound + self.standard_error / math.sqrt(1 - confidence)) * OUTWARD
+    def value(self, drawn: Drawn) -> Fraction:
+        """The estimate that was drawn, exactly, in the value's unit."""
+        return self.origin(drawn) + self.facts.last_sum.mean(drawn.steps or 0)
 
-    def half(self, drawn: Drawn, confidence: float) -> float:
-        """Half of an interval: a normal one where squares were released, else a certified one."""
-        if self.choice.squares is None or drawn.squares is None:
-            return self.certified_half(confidence)
-        moved = self.value(drawn) - self.centre(drawn)
-        own = self.facts.last_sum.half(self.choice.squares, drawn.squares, moved, confidence)
+    def half(self, confidence: float, drawn: Drawn | None = None) -> float:
+        """Half of an interval: by Chebyshev's inequality, or a normal one from drawn squares."""
+        own, last = self.standard_error / math.sqrt(1 - confidence), self.facts.last_sum
+        if drawn is not None and drawn.squares is not None and drawn.steps is not None:
+            own = last.half(self.choice.squares, drawn.squares, last.mean(drawn.steps), confidence)
         return (self.bias_bound + own) * OUTWARD
+
+    def interval(
+        self, drawn: Drawn, confidence: float, *, certified: bool = False
+    ) -> tuple[float, float] | None:
+        """An interval around the estimate, its ends rounded outwards; None if there is none."""
+        if drawn.steps is None:
+            return None
+        half = Fraction(self.half(confidence, None if certified else drawn))
+        # 0.0 - x, not -x: an end at 0 has no sign.
+        return 0.0 - round_up(half - self.value(drawn)), round_up(self.value(drawn) + half)
 
     def expected_half_width(self, confidence: float = CONFIDENCE) -> float:
         """Half an interval of values that vary as widely as the moments allow.
@@ -221,16 +226,10 @@ class UnbiasedPlan(ABC):
         """
         level = self._level(confidence)
         if self.choice.squares is None:
-            return self.certified_half(level)
+            return self.half(level)
         deviation = clipping.deviation(self.request.moments)
         own = self.facts.last_sum.expected_half(self.choice.squares, deviation, level)
         return (self.bias_bound + own) * OUTWARD
-
-    def around(self, drawn: Drawn, half: float) -> tuple[float, float]:
-        """An interval of so many on either side of the estimate, its ends rounded outwards."""
-        value = self.value(drawn)
-        # 0.0 - x, not -x: an end at 0 has no sign.
-        return 0.0 - round_up(Fraction(half) - value), round_up(value + Fraction(half))
 
     @np.errstate(all="ignore")
     def release(
@@ -303,12 +302,12 @@ class UnbiasedPlan(ABC):
 
     def results(self, drawn: Drawn) -> documents.Document:
         """What was drawn and what follows from it; nothing where there is no estimate."""
-        stated: dict[str, Any] = dict.fromkeys(("value", "interval", "certified_interval"))
-        if drawn.steps is not None:
-            stated["value"] = float(self.value(drawn))
-            stated["interval"] = self.around(drawn, self.half(drawn, CONFIDENCE))
-            stated["certified_interval"] = self.around(drawn, self.certified_half(CONFIDENCE))
-        return Result(**drawn._asdict(), **stated).to_document()
+        return Result(
+            **drawn._asdict(),
+            value=None if drawn.steps is None else float(self.value(drawn)),
+            interval=self.interval(drawn, CONFIDENCE),
+            certified_interval=self.interval(drawn, CONFIDENCE, certified=True),
+        ).to_document()
 
     def to_document(self) -> documents.Document:
         """The plan as a JSON object: request, counts, choice, and claims for readers.
@@ -454,14 +453,12 @@ class UnbiasedEstimate(Release[UnbiasedPlan, Drawn]):
 
         By a normal approximation where the plan's `interval_by` is `normal`, else by Chebyshev.
         """
-        plan, drawn = self.plan, self.released
-        return None if self.coarse_failed else plan.around(drawn, plan.half(drawn, self.confidence))
+        return self.plan.interval(self.released, self.confidence)
 
     @property
     def certified_interval(self) -> tuple[float, float] | None:
         """By Chebyshev's bound, in the value's unit: of all distributions that keep the moments."""
-        half = self.plan.certified_half(self.confidence)
-        return None if self.coarse_failed else self.plan.around(self.released, half)
+        return self.plan.interval(self.released, self.confidence, certified=True)
 
     @property
     def sentence(self) -> str:

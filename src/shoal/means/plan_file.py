@@ -17,8 +17,7 @@ from shoal import checks
 from shoal.documents.model import Integers, Model, checked
 from shoal.errors import InputError
 from shoal.means.guess import Coarse, Half, Middle, Shift
-from shoal.means.noisy_sum import Grid, NoisySum
-from shoal.means.squares import NoisySquares
+from shoal.means.sums import Grid, NoisySquares, NoisySum
 from shoal.means.users import Weights
 from shoal.privacy.budget import check_epsilon
 from shoal.release.manifest_model import Exact, ManifestModel, Text

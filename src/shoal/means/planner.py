@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.checks import keywords
+from shoal.means.certificate import symmetric_choice
 from shoal.means.estimators import ClippedPlan, SymmetricPlan, clipped_choice
 from shoal.means.plan import UnbiasedEstimate, UnbiasedPlan
 from shoal.means.plan_file import CLIPPED, INTERVALS, SYMMETRIC, Request
-from shoal.means.symmetric_choice import symmetric_choice
 from shoal.means.users import Users, UserValues, counts_of
 from shoal.privacy.budget import Amount
 from shoal.theory.clipping import Moment, moments_of

@@ -57,7 +57,7 @@ def differences(release: UnbiasedEstimate) -> Iterator[str]:
         yield "the guarantee is for one record, and users have several"
     if manifest["request"] != question.request:
         yield "the key of the request is not that of request, counts, values and unit"
-    size = abs(release.value or 0.0) + plan.certified_half(manifest["confidence"])
+    size = abs(release.value or 0.0) + plan.half(manifest["confidence"])
     own = {"claim": plan.to_document()["claims"], "result": plan.results(release.released)}
     stated = {"claim": manifest["plan"]["claims"], "result": manifest["results"]}
     for kind, each in own.items():

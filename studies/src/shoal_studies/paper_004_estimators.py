@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from shoal import unbiased
 from shoal.means.estimators import ClippedPlan, SymmetricPlan
-from shoal.means.noisy_sum import Grid, NoisySum
 from shoal.means.plan import OUTWARD
 from shoal.means.plan_file import METHODS
+from shoal.means.sums import Grid, NoisySum
 from shoal.privacy.budget import Budget
 from shoal.privacy.noise import Simulated
 from shoal.theory import clipping

@@ -80,5 +80,7 @@ def worst(part: ClippedPlan | Sampled, releases: int = 1) -> tuple[Points, Exact
     """
     moments = moments_of(part)
     distributions = two_points(moments, _FARS * clipping.deviation(moments))
-    found = [(each, exact(part, each, part.interval[1])) for each in distributions]
+    interval = part.request.interval if isinstance(part, ClippedPlan) else part.interval
+    high = 0.0 if interval is None else interval[1]
+    found = [(each, exact(part, each, high)) for each in distributions]
     return max(found, key=lambda each: each[1].average(releases))
