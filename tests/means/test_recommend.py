@@ -117,16 +117,9 @@ def test_what_is_compared_is_what_would_be_released() -> None:
 
 
 def test_one_moment_implies_all() -> None:
-    """Two points whose largest moment is the worst one's keep the others."""
-    order, size = worst_moment(MOMENTS)
-    assert (order, size) == (4, 1)
-    for chance in (0.5, 0.1, 0.001):
-        both = chance * (1 - chance) ** order + (1 - chance) * chance**order
-        far = size * both ** (-1 / order)
-        for each in MOMENTS:
-            p = each.order
-            found = far**p * (chance * (1 - chance) ** p + (1 - chance) * chance**p)
-            assert found <= each.size**p * (1 + 1e-12)
+    """The largest order with the smallest size: fourth roots are above square roots."""
+    assert worst_moment(MOMENTS) == (4, 1)
+    assert worst_moment((Moment(2, 1.2), Moment(4, 1.1))) == (4, 1.1)
 
 
 @loop_over(

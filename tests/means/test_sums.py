@@ -14,7 +14,7 @@ from shoal.errors import InputError
 from shoal.means.guess import FINE, Guess, Middle, Places, exactly, moved, ticks
 from shoal.means.sums import Grid, NoisySquares, NoisySum, SumAboutCentre
 from shoal.means.users import Weights
-from shoal.privacy.noise import OperatingSystem, Simulated
+from shoal.privacy.noise import Simulated
 
 pytestmark = pytest.mark.property
 
@@ -57,12 +57,10 @@ def test_noise_keeps_its_loss_and_hardly_wastes(
 
 
 def test_noise_has_its_variance() -> None:
-    """Measured over draws, at 1e-9; a variance a quarter larger is rejected."""
-    found = NoisySum.fit(1000, 10**6, Fraction(1))
-    drawn = np.array(found.add([7] * 100_000, OperatingSystem(), 1)) / found.per_unit - 7
-    slack = 6.2 * math.sqrt(20 / len(drawn))
-    assert abs(float((drawn**2).mean()) / found.variance - 1) <= slack
-    assert abs(float((drawn**2).mean()) / (found.variance * 1.25) - 1) > slack
+    """Against the sum of the discrete law, for a scale of one step and of 2^40 of them."""
+    truth = sum(2 * z * z * math.exp(-z) * math.tanh(0.5) for z in range(1, 99))
+    assert NoisySum(per_unit=3, bits=0).variance == pytest.approx(truth / 9)
+    assert NoisySum(per_unit=2**40, bits=40).variance == pytest.approx(2)
 
 
 @pytest.mark.parametrize("weight", [[1, 1, 1], [1, 1, 5]])
