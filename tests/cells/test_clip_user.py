@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from shoal_studies.occupancies import synthetic
+from shoal_studies.data import synthetic
 
 from shoal.cells import caps
 from shoal.cells.cell_statistics import MEAN, VARIANCE, InCounts, cell_errors

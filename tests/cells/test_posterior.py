@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from shoal_studies.benchmarks import sparse
+from shoal_studies.bench_cells import sparse
 
 import shoal
 from shoal.cells import told
@@ -23,7 +23,7 @@ def test_values_of_sparse_cells() -> None:
     Means of 2,000 errors with standard errors below 0.4 km/h: guessing errs by 12.6, plain
     numbers by less, values by at most 5.5; at least 93% of the intervals cover.
     """
-    rows = {line.split()[0]: line.split()[1:] for line in sparse.run(40, 1.0)}
+    rows = {line.split()[0]: line.split()[1:] for line in sparse(40, 1.0)}
     for method in ("user_clipped", "adaptive", "optimal_in_range"):
         _, plain, value, _, covered = rows[method]
         assert float(plain) < 12.57

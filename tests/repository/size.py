@@ -35,8 +35,8 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
         423,
         600,
     ),
-    "studies": (("studies",), 9425, 4200),
-    "tests": (("tests", "conftest.py"), 33313, 20000),
+    "studies": (("studies",), 7635, 4200),
+    "tests": (("tests", "conftest.py"), 33062, 20000),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 6432, 2600),
 }
 

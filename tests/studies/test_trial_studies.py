@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from shoal_studies import trial_lines as lines
-from shoal_studies.benchmarks.trials import run as bench
-from shoal_studies.measure import QUICK, Effort
-from shoal_studies.study import Outcome
-from shoal_studies.trial_bounds import FIGURE_5
-from shoal_studies.trial_distributions import FIGURE_4
+from shoal_studies.bench_trials import trials
+from shoal_studies.registry import column
+from shoal_studies.simulate import QUICK, Effort
+from shoal_studies.trial_bounds import figure_5
+from shoal_studies.trial_distributions import figure_4
 from shoal_studies.trial_measure import DELTA, Point, agreement, measure
 from shoal_studies.trial_setting import Communities, Mixture, Population, features
 from shoal_studies.trial_simulation import (
@@ -22,7 +22,6 @@ from shoal_studies.trial_simulation import (
     Randomised,
     assign,
 )
-from shoal_studies.trial_studies import FIGURES
 
 from shoal.privacy.budget import Budget
 from shoal.privacy.noise import Simulated
@@ -224,36 +223,23 @@ def test_measured_variances_agree_with_the_closed_form() -> None:
     assert abs(float((found.variance / found.exact / 1.5).mean()) - 1) > 0.2
 
 
-@pytest.fixture(scope="module")
-def outcomes() -> dict[str, Outcome]:
-    """Two studies in a hurry."""
-    return {each.name: each.run(Effort(repetitions=QUICK)) for each in (FIGURE_4, FIGURE_5)}
-
-
-def test_bounds_hold(outcomes: dict[str, Outcome]) -> None:
+def test_bounds_hold() -> None:
     """The added variance lies between the first term and our bound, and far below the printed."""
-    for row in outcomes["003-figure-5"].rows:
-        assert float(row["first term"]) < float(row["gap"]) < float(row["our bound"])
-        assert float(row["our bound"]) < float(row["printed, theorem 3.5"])
+    found = figure_5(Effort(repetitions=QUICK)).rows
+    names = ("first term", "gap", "our bound", "printed, theorem 3.5")
+    assert (np.diff([column(found, name) for name in names], axis=0) > 0).all()
 
 
-def test_estimates_are_unbiased(outcomes: dict[str, Outcome]) -> None:
+def test_estimates_are_unbiased() -> None:
     """The mean error of 500 realisations is 0 within its standard error (rate 1e-9)."""
-    errors = np.array([float(row["error"]) for row in outcomes["003-figure-4"].rows])
+    errors = column(figure_4(Effort(repetitions=QUICK)).rows, "error")
     assert abs(errors.mean()) < FAR * errors.std() / len(errors) ** 0.5
     assert len(errors) == 500
 
 
-def test_names() -> None:
-    """Figures 2a to 8, each once."""
-    assert [each.name.removeprefix("003-figure-") for each in FIGURES] == [
-        "2a", "2b", "2c", "2d", "3", "4", "5", "6", "7", "8",
-    ]  # fmt: skip
-
-
 def test_choices_are_never_worse_than_a_uniform_prior() -> None:
     """At most 2% worse, in every setting of the benchmark at one loss."""
-    told = list(bench(repetitions=10, epsilons=(2.0,), seed=1))
+    told = list(trials(repetitions=10, epsilon=[2.0], seed=1))
     choices = [line for line in told if line.startswith("choice")]
     assert len(choices) == 3
     assert all("never above 1.02" in line for line in choices)

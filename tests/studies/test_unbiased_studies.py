@@ -8,17 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
+from shoal_studies import bench_unbiased as bench
 from shoal_studies import unbiased_printed
-from shoal_studies.benchmarks import unbiased as bench
 from shoal_studies.known_distributions import Known, Normal, Points, mirrored, two_points
-from shoal_studies.measure import QUICK, Effort
 from shoal_studies.paper_004_estimators import Asked, Sampled, moments_of
+from shoal_studies.simulate import Effort
 from shoal_studies.unbiased_distributions import KNOWN_DISTRIBUTIONS
 from shoal_studies.unbiased_exact import exact, worst
 from shoal_studies.unbiased_measure import Job, simulate
 from shoal_studies.unbiased_printed import Facts
 from shoal_studies.unbiased_regimes import BY_DELTA, place
-from shoal_studies.unbiased_studies import FIGURES
 from shoal_studies.unbiased_trade_off import cases
 
 from shoal.means.estimators import ClippedPlan
@@ -200,27 +199,6 @@ def test_the_symmetric_mean_shows_a_bias_on_a_skewed_law() -> None:
     biased, free = (abs(each.bias) / each.bias_error for each in found)
     assert biased > FAR
     assert free <= FAR
-
-
-def test_names() -> None:
-    """Four studies of paper 004, each once."""
-    assert [study.name for study in FIGURES] == [
-        "004-trade-off", "004-releases", "004-distributions", "004-regimes",
-    ]  # fmt: skip
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("study", FIGURES, ids=lambda study: study.name)
-def test_studies_in_a_hurry(study: object) -> None:
-    """Rows, a picture and a reading with figures of its own."""
-    outcome = study.run(Effort(repetitions=QUICK))
-    assert len(outcome.rows) >= 8
-    assert len({tuple(row) for row in outcome.rows}) == 1
-    assert len(outcome.reading) > 300
-    for row in outcome.rows:
-        certificate, bound = row.get("certificate"), row.get("bound")
-        if row.get("estimator") in {"clipped", "combined"} and bound is not None:
-            assert float(bound) <= float(certificate)
 
 
 def test_benchmark_lines_keep_their_certificates() -> None:

@@ -27,6 +27,10 @@ from shoal.theory.clipping import Moments
 Floats = NDArray[np.float64]
 CLIPPED, SYMMETRIC = METHODS
 SAMPLED, COMBINED = "sampled_mean", "clipped_plus_residual"
+COLOURS = {
+    **{"bound": "#333333", CLIPPED: "#1f6f8b", SAMPLED: "#8d99ae"},
+    **{COMBINED: "#d1495b", SYMMETRIC: "#2a9d8f"},
+}
 WORDS = {CLIPPED: "clipped", SAMPLED: "sampled", COMBINED: "combined", SYMMETRIC: "symmetric"}
 _SAMPLING, _ROUNDING, _NOISE = 3, 1, 2
 _LEAST_MARGIN, _MOST_MARGIN = 2.0**-10, 2.0**30

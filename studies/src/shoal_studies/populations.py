@@ -1,7 +1,7 @@
 """Populations that an estimator should err little on: real flights, and made-up ones, kind or not.
 
 Every population has public counts and private means of each user in each cell; several draws of the
-made-up ones.
+made-up ones. In `unlike` and `few` users or cells are unlike, where clipping hides most.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -20,33 +20,29 @@ from numpy.typing import NDArray
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Counts, build
 from shoal.data.value_lattice import Bounds, Lattice
-from shoal_studies import collections
+from shoal_studies import data
 
-if TYPE_CHECKING:
-    Floats = NDArray[Any]
+Floats: TypeAlias = "NDArray[Any]"
+Whole: TypeAlias = "NDArray[np.int64]"
+Draw: TypeAlias = "Callable[[np.random.Generator], Floats]"
+Kind: TypeAlias = tuple[str, Draw, tuple[float, float]]
 
 SPEEDS, _LONG = (0.0, 65.0), (0.0, 1000.0)
-# Of the ITMS cell: mean, deviation of a record, and of users where they differ.
-_MEAN, _DEVIATION, _BETWEEN = 20.66769, 10.73, 6.0
+_SHORT, _LOW, _YES_OR_NO = (0.0, 40.0), (0.0, 60.0), (0.0, 1.0)
+# Cells and users.
+_FEW = ((12, 1500), (18, 3000), (25, 1500), (25, 5000))
+# Of a record of the ITMS cell.
+_DEVIATION = 10.73
 
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Counts and several draws of the means of users in cells.
-
-    Attributes:
-        name: What it is.
-        occupancy: The public counts.
-        means: Of each membership in the occupancy's order, one array a draw, in the value's unit.
-        bounds: Of the values.
-        real: Whether it was measured.
-    """
+    """Public counts, and means of their memberships in the value's unit, one array a draw."""
 
     name: str
     occupancy: Counts
     means: list[Floats] = field(repr=False)
     bounds: tuple[float, float]
-    real: bool = False
 
     def draw(self, turn: int) -> Aggregate:
         """Sums of one of the draws."""
@@ -57,17 +53,13 @@ class Population:
         centred = sums - (self.occupancy.count << (lattice.bits - 1))
         return Aggregate(self.occupancy, lattice, centred, np.zeros_like(centred))
 
-    def truth(self, turn: int) -> Floats:
-        """Mean of the records of each cell."""
-        return self.draw(turn).cell_means()
-
 
 class Members(NamedTuple):
     """Users and cells of memberships, and how many records they have."""
 
-    user: NDArray[np.int64]
-    cell: NDArray[np.int64]
-    records: NDArray[np.int64]
+    user: Whole
+    cell: Whole
+    records: Whole
 
 
 def populations() -> Iterator[Population]:
@@ -80,9 +72,9 @@ def populations() -> Iterator[Population]:
 
 def made(
     name: str,
-    user: NDArray[np.int64],
-    cell: NDArray[np.int64],
-    count: NDArray[np.int64],
+    user: Whole,
+    cell: Whole,
+    count: Whole,
     means: list[Floats],
     bounds: tuple[float, float] = SPEEDS,
     region: int = 0,
@@ -95,10 +87,8 @@ def made(
 
 
 def _flights() -> Iterator[Population]:
-    place = str(files("shoal") / "datasets" / "flights_2013.parquet")
-    table = pq.read_table(place)
-    hour = pc.hour(table.column("time_hour"))
-    table = table.append_column("hour", hour)
+    table = pq.read_table(str(files("shoal") / "datasets" / "flights_2013.parquet"))
+    table = table.append_column("hour", pc.hour(table.column("time_hour")))
     speed, delay = (0.0, 700.0), (-100.0, 1300.0)
     for name, keys, value, bounds, least in (
         ("flights by origin", ["origin"], "speed", speed, 1),
@@ -107,8 +97,7 @@ def _flights() -> Iterator[Population]:
         ("flights by destination and hour", ["dest", "hour"], "speed", speed, 50),
         ("delays by destination", ["dest"], "arr_delay", delay, 1),
     ):
-        if value in table.column_names:
-            yield _grouped(name, table, keys, value, bounds, least)
+        yield _grouped(name, table, keys, value, bounds, least)
 
 
 def _grouped(
@@ -132,19 +121,19 @@ def _grouped(
     who = joined.column("tailnum").combine_chunks()
     occupancy, order = build(who, joined.select(keys), count)
     means = joined.column("clipped_mean").to_numpy()[order]
-    return Population(name, occupancy, [means], bounds, real=True)
+    return Population(name, occupancy, [means], bounds)
 
 
 def _one_cell() -> Iterator[Population]:
-    count = collections.itms()
+    count = data.itms()
     user, cell = np.arange(len(count)), np.zeros(len(count), dtype=np.int64)
     alike = [
-        _of_records(np.full(len(count), _MEAN), _DEVIATION, count, [1, at]) for at in range(12)
+        _of_records(np.full(len(count), data.MEAN), _DEVIATION, count, [1, at]) for at in range(12)
     ]
-    within = (_DEVIATION**2 - _BETWEEN**2) ** 0.5
+    within = (_DEVIATION**2 - data.BETWEEN**2) ** 0.5
     differ = [
         _of_records(
-            np.random.default_rng([2, at]).normal(_MEAN, _BETWEEN, len(count)),
+            np.random.default_rng([2, at]).normal(data.MEAN, data.BETWEEN, len(count)),
             within, count, [3, at],
         )
         for at in range(12)
@@ -159,9 +148,7 @@ def _one_cell() -> Iterator[Population]:
         yield made(f"one cell of {users} users", user, cell, count, means)
 
 
-def _of_records(
-    mean: Floats, deviation: float, count: NDArray[np.int64], seed: list[int]
-) -> Floats:
+def _of_records(mean: Floats, deviation: float, count: Whole, seed: list[int]) -> Floats:
     """Means of so many clipped normal records of each user."""
     rng = np.random.default_rng(seed)
     records = np.clip(rng.normal(np.repeat(mean, count), deviation), *SPEEDS)
@@ -191,7 +178,7 @@ def _crowd() -> Iterator[Population]:
     fixed = np.random.default_rng(4)
     near, far = fixed.normal(25, 4, cells), fixed.uniform(5, 60, cells)
     records = np.bincount(user, count, minlength=users)
-    kinds: dict[str, tuple[Callable[[np.random.Generator], Floats], tuple[float, float]]] = {
+    kinds: dict[str, tuple[Draw, tuple[float, float]]] = {
         "normal users": (
             lambda r: near[cell] + r.normal(0, 5, users)[user] + r.normal(0, 10, size) / count**0.5,
             SPEEDS,
@@ -235,3 +222,190 @@ def _heavy() -> Iterator[Population]:
             off[400] = off[400] if own is None else own
             means.append(centre[cell] + off[user])
         yield made(name, user, cell, count, means)
+
+
+def unlike() -> Iterator[Population]:
+    """Users of two kinds, of long tails or at zero, and cells that few users tell apart."""
+    members = memberships(71, 1500, 40, 6)
+    for kind in (*_kinds(members, 72), _yes_or_no(members)):
+        yield _population(members, kind)
+    yield _trend(1200, 60)
+    yield _hexagons(200, 0.3)
+    yield _hexagons(2000, 0.2)
+    yield _sorted_kinds(150, 50)
+    yield _sorted_kinds(3000, 100)
+    yield from _five_cells()
+    yield _many_cells()
+    yield _half_at_zero(300)
+    yield _half_at_zero(3000)
+
+
+def few() -> Iterator[Population]:
+    """Six kinds of values in each of four sizes, with 12 to 25 cells."""
+    for cells, users in _FEW:
+        members = memberships([73, cells, users], users, cells, 5)
+        for name, draw, bounds in _kinds(members, [74, cells, users]):
+            kind = f"{name}, {cells} cells, {users} users", draw, bounds
+            yield _population(members, kind, prefix="few", draws=1)
+
+
+def _population(
+    members: Members, kind: Kind, *, prefix: str = "unlike", draws: int = 2, region: int = 0
+) -> Population:
+    """Draws of a kind of values; regions of so many cells are labels of their own."""
+    name, draw, bounds = kind
+    means = [draw(np.random.default_rng([75, len(name), turn])) for turn in range(draws)]
+    return made(f"{prefix}: {name}", *members, means, bounds, region)
+
+
+def _kinds(members: Members, seed: int | list[int]) -> Iterator[Kind]:
+    """Values of six kinds that clipping of users may bias in some cells more than in others."""
+    user, cell, count = members
+    users, cells, size = int(user.max()) + 1, int(cell.max()) + 1, len(user)
+    fixed, records = np.random.default_rng(seed), np.bincount(user, count)
+    heavy = records >= np.quantile(records, 0.9)
+    middle = fixed.normal(25, 6, cells)
+    outlier = np.where(np.arange(cells) % 10 == 3, 55, fixed.normal(15, 2, cells))
+    often, logarithm = fixed.uniform(0.02, 0.4, cells), fixed.normal(2.5, 0.6, cells)
+    rarely = np.exp(fixed.uniform(np.log(0.005), np.log(0.15), cells))
+
+    def rare(rng: np.random.Generator) -> Floats:
+        chance = rarely[cell] * np.exp(rng.normal(0, 1, users))[user]
+        return np.asarray(rng.binomial(count, np.minimum(chance, 1)) / count)
+
+    yield (
+        "two kinds",
+        lambda r: middle[cell] + _kind(r, users, 0.1, 30, -3)[user] + r.normal(0, 3, size),
+        SPEEDS,
+    )
+    yield (
+        "heavy different",
+        lambda r: middle[cell] + np.where(heavy, 25, 0)[user] + r.normal(0, 3, size),
+        SPEEDS,
+    )
+    yield (
+        "outlier cells",
+        lambda r: outlier[cell] + r.normal(0, 3, users)[user] + r.normal(0, 2, size),
+        SPEEDS,
+    )
+    yield (
+        "zero-inflated",
+        lambda r: (r.random(size) < often[cell]) * r.exponential(30, users)[user],
+        (0.0, 300.0),
+    )
+    yield (
+        "lognormal",
+        lambda r: np.exp(logarithm[cell] + r.normal(0, 1, users)[user] + r.normal(0, 0.5, size)),
+        (0.0, 500.0),
+    )
+    yield "rare yes or no", rare, _YES_OR_NO
+
+
+def _kind(rng: np.random.Generator, users: int, part: float, one: float, other: float) -> Floats:
+    """One value for a random part of the users, another one for the rest."""
+    return np.where(rng.random(users) < part, one, other)
+
+
+def _yes_or_no(members: Members) -> Kind:
+    chance = np.random.default_rng(76).uniform(0.2, 0.8, int(members.cell.max()) + 1)
+    users = int(members.user.max()) + 1
+
+    def draw(rng: np.random.Generator) -> Floats:
+        return (rng.random(users)[members.user] < chance[members.cell]).astype(float)
+
+    return "yes or no of users", draw, _YES_OR_NO
+
+
+def _trend(users: int, periods: int) -> Population:
+    """Each user has a run of periods."""
+    rng = np.random.default_rng(77)
+    start, length = rng.integers(0, periods - 4, users), rng.integers(1, 10, users)
+    user = np.repeat(np.arange(users), length)
+    first = np.repeat(np.cumsum(length) - length, length)
+    cell = (start[user] + np.arange(len(user)) - first) % periods
+    members = Members(user, cell, _counts(rng, user, 0.1, 0.8))
+
+    def draw(rng: np.random.Generator) -> Floats:
+        own = rng.normal(0, 4, users)[user]
+        return np.asarray(8 + 0.7 * cell + own + rng.normal(0, 2, len(user)))
+
+    return _population(members, ("growing trend", draw, SPEEDS))
+
+
+def _counts(rng: np.random.Generator, user: Whole, rate: float, deviation: float) -> Whole:
+    """Geometric counts, times how busy a user is."""
+    busy = np.ceil(rng.lognormal(0, deviation, int(user.max()) + 1))[user]
+    return (rng.geometric(rate, len(user)) * busy).astype(np.int64)
+
+
+def _hexagons(users: int, fast: float) -> Population:
+    """Eight regions of eight cells: a user stays in one, fast ones in the two main cells of it."""
+    rng = np.random.default_rng([78, users])
+    place, is_fast = rng.integers(0, 8, users), rng.random(users) < fast
+    main = np.arange(8) < 2
+    pull = np.where(is_fast[:, None], np.where(main, 6.0, 0.5), 1.0)
+    # With Gumbel noise added the largest ones are drawn in proportion to the pull.
+    order = np.argsort(-np.log(pull) - rng.gumbel(size=pull.shape), axis=1)
+    user, rank = np.nonzero(np.arange(8) < rng.integers(1, 8, users)[:, None])
+    cell = place[user] * 8 + order[user, rank]
+    members = Members(user, cell, _counts(rng, user, 0.03, 0.8))
+    own = rng.normal(0, 2, 64)[cell] + rng.normal(0, 3, 8)[cell // 8]
+    speed = np.where(is_fast, 24, 6)[user] * np.where(main, 1, 0.5)[cell % 8] + own
+
+    def draw(rng: np.random.Generator) -> Floats:
+        return np.asarray(np.maximum(speed + rng.normal(0, 2, users)[user], 0))
+
+    return _population(members, (f"nested hexagons, {users} users", draw, _LOW), region=8)
+
+
+def _sorted_kinds(users: int, cells: int) -> Population:
+    """A fifth of the users is nearly alone in a fifth of the cells, and unlike the others."""
+    rng = np.random.default_rng([79, users])
+    kind, fifth = rng.random(users) < 0.2, cells // 5
+    user = np.repeat(np.arange(users), rng.integers(1, 9, users))
+    inside = kind[user] & (rng.random(len(user)) < 0.85)
+    cell = np.where(
+        inside, rng.integers(0, fifth, len(user)), rng.integers(fifth, cells, len(user))
+    )
+    user, cell = np.unique([user, cell], axis=1)
+    members = Members(user, cell, _counts(rng, user, 0.03, 1.0))
+
+    def draw(rng: np.random.Generator) -> Floats:
+        own = np.where(kind, 20, 4) + rng.normal(0, 3, users)
+        return np.asarray(own[user] + rng.normal(0, 2, len(user)))
+
+    return _population(members, (f"sorted kinds, {users} users", draw, _LOW))
+
+
+def _five_cells() -> Iterator[Population]:
+    members = memberships(80, 3000, 5, 3, 0.1)
+    user, rising = members.user, 3.0 * members.cell
+    kinds: tuple[Kind, ...] = (
+        ("5 cells, Pareto", lambda r: (5 + rising) * r.pareto(2.2, 3000)[user], _LONG),
+        ("5 cells, two kinds", lambda r: _kind(r, 3000, 0.05, 50, 10)[user] + rising, SPEEDS),
+    )
+    for kind in kinds:
+        yield _population(members, kind)
+
+
+def _many_cells() -> Population:
+    members, users = memberships(81, 20_000, 300, 5, 0.2), 20_000
+    middle = np.random.default_rng(82).normal(30, 6, 300)[members.cell]
+
+    def draw(rng: np.random.Generator) -> Floats:
+        own = _kind(rng, users, 0.1, 30, -3)[members.user]
+        return np.asarray(middle + own + rng.normal(0, 3, len(middle)))
+
+    return _population(members, ("300 cells, two kinds", draw, SPEEDS))
+
+
+def _half_at_zero(users: int) -> Population:
+    members = memberships([83, users], users, 50, 6)
+    moves = np.random.default_rng([84, users]).random(users) < 0.45
+    height = 9 * np.random.default_rng(85).uniform(0.3, 1.5, 50)[members.cell]
+
+    def draw(rng: np.random.Generator) -> Floats:
+        found = height + rng.normal(0, 2, users)[members.user]
+        return np.where(moves[members.user], found, 0.0)
+
+    return _population(members, (f"half at zero, {users} users", draw, _SHORT))

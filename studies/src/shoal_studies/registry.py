@@ -1,50 +1,213 @@
-"""All studies by name."""
+"""Studies and benches by name, and what a study leaves: a table, pictures and findings."""
 
 from __future__ import annotations
 
-from shoal.errors import InputError
-from shoal_studies import (
-    bounding,
-    composition_studies,
-    flights_variance,
-    grouping,
-    minimax_cap,
-    speeds_cell,
-    trial_insurance,
-    trial_studies,
-    unbiased_studies,
-)
-from shoal_studies.study import Study
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Annotated, Any, ParamSpec
 
-STUDIES: tuple[Study, ...] = (
-    *composition_studies.FIGURES,
-    bounding.FIGURE_2,
-    bounding.FIGURE_3,
-    grouping.FIGURE_1,
-    speeds_cell.FIGURE_2,
-    speeds_cell.FIGURE_3,
-    speeds_cell.FIGURE_4,
-    minimax_cap.FIGURE_5,
-    flights_variance.STUDY,
-    *trial_studies.FIGURES,
-    trial_insurance.STUDY,
-    *unbiased_studies.FIGURES,
-)
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from shoal.cli.options import show
+from shoal.errors import InputError
+from shoal_studies.chart import Chart, Row
+from shoal_studies.simulate import Effort
+
+P = ParamSpec("P")
+
+PAPERS = {
+    "000": (
+        'V. A. Rameshwar and A. Tandon, "On Improving the Composition Privacy Loss in Differential '
+        'Privacy for Fixed Estimation Error"'
+    ),
+    "001": (
+        'V. A. Rameshwar and A. Tandon, "Bounding User Contributions for User-Level '
+        'Differentially Private Mean Estimation"'
+    ),
+    "002": (
+        'V. A. Rameshwar, A. Tandon, P. Gupta, A. V. Singh, N. Chakraborty and A. Sharma, "Mean '
+        'Estimation with User-Level Privacy for Spatio-Temporal IoT Datasets"'
+    ),
+    "003": (
+        'A. Javanmard, V. Mirrokni and J. Pouget-Abadie, "Improving the Variance of '
+        'Differentially Private Randomized Experiments through Clustering"'
+    ),
+    "004": (
+        'G. Kamath, A. Mouzakis, M. Regehr, V. Singhal, T. Steinke and J. Ullman, "A '
+        'Bias-Variance-Privacy Trilemma for Statistical Estimation"'
+    ),
+}
+# What registers studies and benches.
+STUDY_MODULES = (
+    "paper_000", "paper_001", "paper_002", "flights_variance", "trial_tradeoffs", "trial_clusters",
+    "trial_distributions", "trial_bounds", "trial_bias", "trial_insurance",
+    "unbiased_trade_off", "unbiased_releases", "unbiased_distributions", "unbiased_regimes",
+)  # fmt: skip
+BENCH_MODULES = (
+    "bench_system", "bench_cells", "bench_honest", "bench_trials", "bench_questions",
+    "bench_unbiased",
+)  # fmt: skip
 ALL = "all"
 
 
-def find(name: str) -> tuple[Study, ...]:
-    """The study of a name, or all of them.
+@dataclass(frozen=True)
+class Finding:
+    """A claim, what the paper says of it, what was found, and whether that is as in the paper.
+
+    `holds` is None where the paper says nothing that could be compared.
+    """
+
+    claim: str
+    paper: str
+    found: str
+    holds: bool | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What a study found: a table, panels of one picture, and findings."""
+
+    rows: list[Row] = field(repr=False)
+    charts: Sequence[Chart] = field(repr=False)
+    findings: list[Finding]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A study by name: what is compared, where the paper shows it, and what does the work."""
+
+    name: str
+    title: str
+    source: str
+    run: Callable[[Effort], Study]
+
+    def markdown(self, found: Study) -> str:
+        """Findings as a table above the picture."""
+        paper = PAPERS.get(self.name[:3])
+        words = {True: "yes", False: "no", None: "-"}
+        table = "\n".join(
+            f"| {each.claim} | {each.paper} | {each.found} | {words[each.holds]} |"
+            for each in found.findings
+        )
+        return (
+            f"# {self.title}\n\nSource: {self.source}{f': {paper}' if paper else ''}.\n\n"
+            f"| claim | paper | found | holds |\n| --- | --- | --- | --- |\n{table}\n\n"
+            f"![{self.title}]({self.name}.png)\n"
+        )
+
+
+STUDIES: dict[str, Job] = {}
+BENCHES: dict[str, Callable[..., None]] = {}
+
+
+def study(
+    name: str, title: str, source: str
+) -> Callable[[Callable[[Effort], Study]], Callable[[Effort], Study]]:
+    """Register a study; name, paper and figure, is what the command line calls it."""
+
+    def register(run: Callable[[Effort], Study]) -> Callable[[Effort], Study]:
+        STUDIES[name] = Job(name, title, source, run)
+        return run
+
+    return register
+
+
+def bench(name: str) -> Callable[[Callable[P, Iterator[str]]], Callable[P, Iterator[str]]]:
+    """Register a bench, which yields lines; its parameters are the options of its verb."""
+
+    def register(run: Callable[P, Iterator[str]]) -> Callable[P, Iterator[str]]:
+        @functools.wraps(run)
+        def command(*arguments: P.args, **options: P.kwargs) -> None:
+            for line in run(*arguments, **options):
+                show(line)
+
+        BENCHES[name] = command
+        return run
+
+    return register
+
+
+def option(text: str, least: float | None = None, most: float | None = None) -> Any:
+    """An option of a bench with its range."""
+    return typer.Option(help=text, min=least, max=most)
+
+
+Repetitions = Annotated[int, option("Data sets, or releases, for each figure.", 2, 10**7)]
+Losses = Annotated[list[float], option("Total loss; repeat.", 0.001, 100)]
+Seed = Annotated[int, option("Of the simulation.", 0, 2**32)]
+
+
+def load(modules: Iterable[str]) -> None:
+    """Import what registers studies or benches."""
+    for each in modules:
+        import_module(f"shoal_studies.{each}")
+
+
+def find(name: str) -> list[Job]:
+    """The study of a name, or all of them by their names.
 
     Example:
-        >>> [study.title for study in find("002-figure-5")]
+        >>> [job.title for job in find("002-figure-5")]
         ['The minimax cap against the loss']
     """
-    found = STUDIES if name == ALL else tuple(each for each in STUDIES if each.name == name)
-    if not found:
+    load(STUDY_MODULES)
+    if name != ALL and name not in STUDIES:
         raise InputError(
             f"a study named {name[:40]!r}",
-            f"{', '.join(each.name for each in STUDIES)}, or {ALL}",
+            f"{', '.join(sorted(STUDIES))}, or {ALL}",
             "see `shoal study list`",
         )
-    return found
+    return [STUDIES[each] for each in sorted(STUDIES) if name in (ALL, each)]
+
+
+def column(rows: Sequence[Row], name: str, **where: object) -> NDArray[np.float64]:
+    """Numbers of a column, of the rows that have these values in others.
+
+    Example:
+        >>> column([{"a": "x", "b": 1}, {"a": "y", "b": 2}], "b", a="y").tolist()
+        [2.0]
+    """
+    return np.array(
+        [float(row[name]) for row in rows if all(row[key] == value for key, value in where.items())]
+    )
+
+
+def short(number: float, digits: int = 6) -> float:
+    """A figure of a table, with significant digits.
+
+    Example:
+        >>> short(1234567.8), short(0.00123456, 4)
+        (1234570.0, 0.001235)
+    """
+    return float(f"{number:.{digits}g}")
+
+
+def span(numbers: NDArray[np.float64], digits: int = 3) -> str:
+    """From the least to the largest of some numbers.
+
+    Example:
+        >>> import numpy as np
+        >>> span(np.array([1.234, 1.0, 2.0])), span(np.array([1.0, 1.001]))
+        ('1 to 2', '1')
+    """
+    low, high = f"{np.min(numbers):.{digits}g}", f"{np.max(numbers):.{digits}g}"
+    return low if low == high else f"{low} to {high}"
+
+
+def spans(
+    claim: str,
+    numbers: NDArray[np.float64],
+    paper: str = "-",
+    holds: NDArray[np.bool_] | None = None,
+) -> Finding:
+    """A finding of several numbers, which holds if it does for all of them."""
+    return Finding(claim, paper, span(numbers), None if holds is None else bool(holds.all()))
+
+
+def listed(numbers: Iterable[float]) -> str:
+    """Numbers with commas, or "none"."""
+    return ", ".join(f"{each:.3g}" for each in numbers) or "none"

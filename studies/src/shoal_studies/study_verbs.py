@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
-import textwrap
 import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from shoal import files
 from shoal.cli.options import Force, show
 from shoal.cli.progress import bar
+from shoal.errors import InputError
+from shoal_studies.chart import check, draw
+from shoal_studies.registry import ALL, Job, Seed, Study, find
+from shoal_studies.simulate import FULL, QUICK, Effort
 
 app = typer.Typer(
-    help="Run the papers' experiments again: a table, a picture and a reading of each.",
+    help="Run the papers' experiments again: a table, a picture and findings of each.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -26,9 +32,7 @@ def list_studies() -> None:
 
     Example: shoal study list
     """
-    from shoal_studies.registry import STUDIES
-
-    for each in STUDIES:
+    for each in find(ALL):
         show(f"{each.name}  {each.title} ({each.source})")
 
 
@@ -38,26 +42,32 @@ def run(
     quick: Annotated[
         bool, typer.Option("--quick", help="60 data sets a point instead of 10,000.")
     ] = False,
-    folder: Annotated[Path, typer.Option(help="Where tables, pictures and readings go.")] = Path(
+    folder: Annotated[Path, typer.Option(help="Where tables, pictures and findings go.")] = Path(
         "figures"
     ),
-    seed: Annotated[int, typer.Option(help="Of the simulation.", min=0, max=2**32)] = 0,
+    seed: Seed = 0,
     workers: Annotated[
         int | None,
         typer.Option(help="Processes; as many as processors if not given.", min=1, max=1024),
     ] = None,
     force: Force = False,
 ) -> None:
-    """Run one study or all, and write NAME.csv, NAME.png and NAME.md. No record is read.
+    """Run one study or all, and write NAME.csv, NAME.png and NAME.md. No budget is spent.
 
     Example: shoal study run 002-figure-2 --quick --folder figures
     """
-    from shoal_studies.measure import FULL, QUICK, Effort
-    from shoal_studies.registry import find
-    from shoal_studies.study import prepare, write
-
     chosen = find(name)
-    prepare(chosen, folder, overwrite=force)
+    check()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"a folder {os.fspath(folder)!r} that cannot be made ({error.strerror})",
+            "a writable folder",
+            "choose another folder",
+        ) from error
+    places = [folder / f"{each.name}.{end}" for each in chosen for end in ("csv", "png", "md")]
+    files.check_outputs({each.name: each for each in places}, {}, overwrite=force)
     for each in chosen:
         effort = Effort(
             repetitions=QUICK if quick else FULL,
@@ -66,8 +76,23 @@ def run(
             progress=bar(each.name),
         )
         began = time.perf_counter()
-        outcome = each.run(effort)
-        paths = write(each, outcome, folder, overwrite=force)
+        found = each.run(effort)
+        write(each, found, folder, overwrite=force)
         show(f"{each.name}  {each.title}: {time.perf_counter() - began:.0f} s")
-        show(textwrap.fill(outcome.reading, 100))
-        show(f"wrote {', '.join(str(path) for path in paths)}\n")
+        for one in found.findings:
+            holds = "" if one.holds is None else f" ({'as' if one.holds else 'unlike'} the paper)"
+            show(f"  {one.claim}: {one.found}{holds}")
+        show(f"wrote {folder / each.name}.csv, .png and .md\n")
+
+
+def write(job: Job, found: Study, folder: Path, *, overwrite: bool = False) -> None:
+    """Write NAME.csv, NAME.png and NAME.md into a folder."""
+    rows, picture = io.StringIO(newline=""), io.BytesIO()
+    writer = csv.DictWriter(rows, ["study", *found.rows[0]], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({"study": job.name, **row} for row in found.rows)
+    draw(job.title, found.charts).savefig(picture, dpi=150)
+    text = job.markdown(found)
+    made = {"csv": rows.getvalue().encode(), "png": picture.getvalue(), "md": text.encode()}
+    for end, data in made.items():
+        files.write_bytes(folder / f"{job.name}.{end}", data, overwrite=overwrite)

@@ -8,16 +8,15 @@ Cluster-DP's is lower than that of the mechanisms that release aggregates.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal_studies import drawing, trial_drawing
 from shoal_studies import trial_lines as lines
-from shoal_studies.drawing import plain_numbers
-from shoal_studies.measure import Effort, carry_out
-from shoal_studies.study import Outcome, Row, Study, short, verdict
+from shoal_studies.chart import Chart, Row
+from shoal_studies.registry import Finding, Study, column, listed, short, study
+from shoal_studies.simulate import Effort, carry_out
 from shoal_studies.trial_measure import DELTA, amounts
 from shoal_studies.trial_setting import Mixture, Population
 from shoal_studies.trial_simulation import (
@@ -29,10 +28,7 @@ from shoal_studies.trial_simulation import (
     assign,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    Floats = NDArray[np.float64]
+Floats: TypeAlias = "NDArray[np.float64]"
 
 _LOSSES, _FEW = (0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 12.0), (0.5, 2.0, 12.0)
 # Realisations of each mechanism's randomness, as in the paper.
@@ -102,8 +98,15 @@ def _simulate(task: _Task) -> list[tuple[str, float, float, float, float]]:
     return found
 
 
-def _figure_6(effort: Effort) -> Outcome:
-    drawing.check()
+@study(
+    "003-figure-6",
+    "Bias given a mechanism's randomness, against noisy aggregates",
+    "paper 003, appendix A.8, experiment 6, figure 6",
+)
+def figure_6(effort: Effort) -> Study:
+    """The design is kind to Cluster-DP: its responses are drawn for a super-population five times
+    as large, the noise on aggregates for one sub-population.
+    """
     losses = _LOSSES if effort.full else _FEW
     populations = amounts(effort)[0]
     tasks = [_Task(losses, effort.seed, number) for number in range(populations)]
@@ -123,93 +126,41 @@ def _figure_6(effort: Effort) -> Outcome:
                 "populations": populations,
             }
         )
-    return Outcome(rows, _draw(rows), _reading(rows, losses))
-
-
-def _curve(rows: list[Row], name: str, column: str) -> tuple[Floats, Floats]:
-    these = [row for row in rows if row["mechanism"] == name]
-    return (
-        np.array([float(row["claimed_epsilon"]) for row in these]),
-        np.array([float(row[column]) for row in these]),
-    )
-
-
-def _draw(rows: list[Row]) -> Figure:
-    figure, axes = drawing.canvas("Paper 003, figure 6: errors given the randomness", 2)
     titles = {
         "bias": "bias over sub-populations, the paper's design",
         "error_of_one_release": "what the mechanism adds in one release",
     }
-    shown: drawing.Shown = {}
-    for axis, (column, title) in zip(axes, titles.items(), strict=True):
-        for name in dict.fromkeys(str(row["mechanism"]) for row in rows):
-            colour, style, marker = trial_drawing.look(name)
-            [shown[name]] = axis.plot(
-                *_curve(rows, name, column), style, color=colour, marker=marker, markersize=4
-            )
-        axis.set(yscale="log", xlabel="epsilon (as printed: claimed)")
-        axis.set_title(title, fontsize=10)
-        drawing.losses(axis, sorted({float(row["claimed_epsilon"]) for row in rows}))
-        plain_numbers(axis.yaxis)
-    axes[0].set_ylabel("mean absolute error")
-    drawing.legend(figure, shown)
-    return figure
+    labels = ("epsilon (as printed: claimed)", "mean absolute error")
+    charts = [
+        Chart([{**row, "panel": title} for row in rows], "claimed_epsilon", name, "mechanism",
+              "panel", labels, "xy", lines.LOOKS)
+        for name, title in titles.items()
+    ]  # fmt: skip
+    return Study(rows, charts, _findings(rows))
 
 
-def _lower(rows: list[Row], losses: tuple[float, ...], name: str, other: str, column: str) -> str:
-    """Losses at which one mechanism has the smaller number."""
-    mine, theirs = (dict(zip(*_curve(rows, each, column), strict=True)) for each in (name, other))
-    these = [at for at in losses if mine.get(at, np.inf) < theirs[at]]
-    return ", ".join(f"{each:g}" for each in these) or "none"
-
-
-def _reading(rows: list[Row], losses: tuple[float, ...]) -> str:
-    named = f"epsilon {', '.join(f'{each:g}' for each in losses)}"
-    printed = {
-        other: _lower(rows, losses, lines.CLUSTER_PRINTED, other + lines.PRINTED, "bias")
-        for other in (lines.DIFFERENCES, lines.HISTOGRAMS)
-    }
-    true, single = (
-        {
-            other: _lower(rows, losses, lines.CLUSTER, other, column)
-            for other in (lines.DIFFERENCES, lines.HISTOGRAMS)
-        }
-        for column in ("bias", "error_of_one_release")
-    )
-    holds = set(printed.values()) == {", ".join(f"{each:g}" for each in losses)}
-    middle = 2.0
-    numbers = ", ".join(
-        f"{_at(rows, name, middle, 'bias'):.2g} ({name})"
-        for name in (lines.CLUSTER, lines.OURS, lines.DIFFERENCES, lines.HISTOGRAMS)
-    )
-    true_losses = ", ".join(
-        f"{name}{lines.PRINTED} {_at(rows, name + lines.PRINTED, middle, 'true_epsilon'):.2f}"
-        for name in (lines.CLUSTER, lines.DIFFERENCES, lines.HISTOGRAMS)
-    )
-    return (
-        f"Of {named}, all as printed, Cluster-DP (gamma {lines.GAMMA:g}, sigma {lines.SIGMA:g}) "
-        "has the lower conditional bias than noisy Horvitz-Thompson at "
-        f"{printed[lines.DIFFERENCES]} and than the noisy histogram at "
-        f"{printed[lines.HISTOGRAMS]}: lower at every loss is {verdict(holds)}. At the true loss "
-        f"it has at {true[lines.DIFFERENCES]} and {true[lines.HISTOGRAMS]}; at {middle:g} the "
-        f"biases are {numbers}. The design is kind to "
-        "Cluster-DP: its responses are drawn for a super-population five times as large, the noise "
-        "on aggregates for one sub-population. What each adds in one release is lower for "
-        f"Cluster-DP at {single[lines.DIFFERENCES]} and {single[lines.HISTOGRAMS]}. At a claimed "
-        f"{middle:g} the true losses are: {true_losses} (errata 12, 14 and 15). Every mechanism is "
-        f"unbiased over its own randomness. {rows[0]['populations']} super-populations, "
-        f"{_RANDOM} realisations each."
-    )
-
-
-def _at(rows: list[Row], name: str, epsilon: float, column: str) -> float:
-    at, found = _curve(rows, name, column)
-    return float(found[np.flatnonzero(at == epsilon)[0]])
-
-
-FIGURE_6 = Study(
-    "003-figure-6",
-    "Bias given a mechanism's randomness, against noisy aggregates",
-    "paper 003, appendix A.8, experiment 6, figure 6",
-    _figure_6,
-)
+def _findings(rows: list[Row]) -> list[Finding]:
+    """Where Cluster-DP is lower than aggregates, as printed and at the true loss."""
+    findings = []
+    for word, (name, after) in (("as printed", (lines.CLUSTER_PRINTED, lines.PRINTED)),
+                                ("at the true loss", (lines.CLUSTER, ""))):  # fmt: skip
+        for what in ("bias", "error_of_one_release") if not after else ("bias",):
+            for other in (lines.DIFFERENCES, lines.HISTOGRAMS):
+                mine, theirs = (
+                    dict(zip(column(rows, "claimed_epsilon", mechanism=each),
+                             column(rows, what, mechanism=each), strict=True))
+                    for each in (name, other + after)
+                )  # fmt: skip
+                lower = [at for at in theirs if mine.get(at, np.inf) < theirs[at]]
+                findings.append(
+                    Finding(f"losses at which Cluster-DP has the lower {what.replace('_', ' ')} "
+                            f"than {other}, {word}", "all" if after else "-", listed(lower),
+                            len(lower) == len(theirs) if after else None)
+                )  # fmt: skip
+    for name in (lines.CLUSTER, lines.DIFFERENCES, lines.HISTOGRAMS):
+        true = column(rows, "true_epsilon", mechanism=name + lines.PRINTED, claimed_epsilon=2.0)[0]
+        findings.append(
+            Finding(f"true loss of {name} as printed (errata 12, 14, 15)", "2", f"{true:.2f}",
+                    bool(true <= 2))
+        )  # fmt: skip
+    return findings

@@ -1,4 +1,4 @@
-"""Paper 003, experiments 2 and 3 (figures 2c and 2d): what clusters are worth.
+"""Paper 003, experiments 2 and 3 (figures 2c, 2d), and figure 8: what clusters are worth.
 
 The paper says: the ratio of the variances of Cluster-DP and cluster-free falls as clusters become
 more homogeneous, more so at a smaller lambda; in communities of a social network Cluster-DP has the
@@ -8,22 +8,26 @@ better trade-off. The network is not at hand: a made-up one has the published si
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.trials.parameters import calibrate
-from shoal_studies import drawing, trial_drawing
 from shoal_studies import trial_lines as lines
-from shoal_studies.measure import Effort
-from shoal_studies.study import Outcome, Study, span, verdict
+from shoal_studies.chart import Chart, Row
+from shoal_studies.registry import Finding, Study, spans, study
+from shoal_studies.simulate import Effort
 from shoal_studies.trial_measure import DELTA, Measured, Point, measure
 from shoal_studies.trial_setting import Communities, Mixture
-from shoal_studies.trial_tradeoffs import behind, by_loss, draw_losses
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from shoal_studies.trial_tradeoffs import (
+    ACROSS,
+    agrees,
+    by_floor,
+    by_loss,
+    floor_findings,
+    loss_findings,
+    mixture_losses,
+)  # fmt: skip
 
 LAMBDAS = (0.5, 0.8)
 _BETAS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 4.9)
@@ -69,44 +73,44 @@ def ratio(found: Measured, lam: float, other: str) -> Ratio:
     return ours.mean() / theirs.mean(), np.asarray(single.std(axis=0))
 
 
-def draw_homogeneity(axis: Axes, found: Measured) -> drawing.Shown:
+def homogeneity_chart(found: Measured) -> Chart:
     """The panel of figure 2c."""
     at = found.curve(_name(lines.CLUSTER, LAMBDAS[0])).at
-    pairs = {
-        f"Cluster-DP over {short}, lambda {lam:g}": ratio(found, lam, other)
-        for short, other in (("cluster-free", lines.FREE), ("uniform prior", lines.UNIFORM))
+    rows: list[Row] = [
+        {"beta": beta, "line": f"Cluster-DP over {other}, lambda {lam:g}", "ratio": each,
+         "deviation": error, "panel": "c: Gaussian mixture"}
+        for other in (lines.FREE, lines.UNIFORM)
         for lam in LAMBDAS
-    }
-    title = f"gamma {lines.GAMMA:g}, sigma {lines.SIGMA:g}"
-    return trial_drawing.ratios(axis, at, pairs, title, across="beta")
+        for beta, each, error in zip(at.tolist(), *map(np.ndarray.tolist, ratio(found, lam, other)),
+                                     strict=True)
+    ]  # fmt: skip
+    labels = ("beta", "ratio of variances")
+    return Chart(rows, "beta", "ratio", "line", "panel", labels, "y", error="deviation")
 
 
-def read_homogeneity(found: Measured, effort: Effort) -> str:
-    """What figure 2c says."""
+def homogeneity_findings(found: Measured) -> list[Finding]:
+    """What figure 2c says; the paper does not show a uniform prior here."""
     free = {lam: ratio(found, lam, lines.FREE)[0] for lam in LAMBDAS}
-    flat = {lam: ratio(found, lam, lines.UNIFORM)[0] for lam in LAMBDAS}
-    loss = {lam: found.curve(_name(lines.CLUSTER, lam)).points[0].loss for lam in LAMBDAS}
-    at = found.curve(_name(lines.CLUSTER, LAMBDAS[0])).at
     small, large = LAMBDAS
-    falls = all(bool(each[-1] < each[0]) for each in free.values())
-    stronger = bool(free[small][-1] < free[large][-1])
-    parts = "; ".join(
-        f"at lambda {lam:g} it is {free[lam][0]:.2f} at beta {at[0]:g} and {free[lam][-1]:.2f} at "
-        f"{at[-1]:g}"
-        for lam in LAMBDAS
-    )
-    costs = ", ".join(
-        f"{loss[lam]:.2f} (claimed: {loss[lam] - 1 / lines.SIGMA:.2f}) at lambda {lam:g}"
-        for lam in LAMBDAS
-    )
-    gains = ", ".join(f"{span(flat[lam])} at lambda {lam:g}" for lam in LAMBDAS)
-    return (
-        f"The ratio of the variances of Cluster-DP and cluster-free at equal parameters: {parts}. "
-        f"That it falls with beta is {verdict(falls)}, that it falls more at the smaller lambda "
-        f"{verdict(stronger)}. The true epsilon at delta {float(DELTA):g} is {costs}. Against a "
-        "uniform prior with the same true loss, which the paper does not show here, Cluster-DP has "
-        f"{gains} times the variance (beta from {at[0]:g} to {at[-1]:g}). {behind(found, effort)}"
-    )
+    findings = [
+        Finding(
+            f"Cluster-DP over cluster-free, lambda {lam:g}", "falls with beta",
+            f"{each[0]:.2f}, falling to {each[-1]:.2f}", bool(each[-1] < each[0]),
+        )
+        for lam, each in free.items()
+    ]  # fmt: skip
+    for lam in LAMBDAS:
+        loss = found.curve(_name(lines.CLUSTER, lam)).points[0].loss
+        flat = ratio(found, lam, lines.UNIFORM)[0]
+        findings.append(spans(f"Cluster-DP over a uniform prior of the same true loss {loss:.2f}",
+                              flat))  # fmt: skip
+    return [
+        *findings,
+        Finding("it falls more at the smaller lambda", "yes",
+                f"{free[small][-1]:.2f} and {free[large][-1]:.2f} at the largest beta",
+                bool(free[small][-1] < free[large][-1])),
+        agrees(found),
+    ]  # fmt: skip
 
 
 def by_communities(effort: Effort) -> Measured:
@@ -116,53 +120,75 @@ def by_communities(effort: Effort) -> Measured:
     return by_loss(Communities(), effort, losses, grid, fewer=_FEWER)
 
 
-def read_communities(found: Measured, effort: Effort) -> str:
-    """What figure 2d says."""
+def community_findings(found: Measured) -> list[Finding]:
+    """What figure 2d says; the paper leaves the uniform prior out."""
     cluster, free = found.curve(lines.CLUSTER_PRINTED), found.curve(lines.FREE_PRINTED)
     true, uniform = found.curve(lines.CLUSTER), found.curve(lines.UNIFORM)
     ours, plain = found.curve(lines.OURS), found.curve(lines.PLAIN)
-    at = f"{cluster.at[0]:g} to {cluster.at[-1]:g}"
-    return (
-        f"As printed (gamma {_FLOOR:g}/K, sigma {_NOISE:g}; every claimed epsilon is truly "
-        f"{cluster.points[0].loss - cluster.at[0]:.2f} more) Cluster-DP has "
-        f"{span(cluster.over(free))} times the variance of cluster-free at epsilon {at}: better by "
-        f"the clusters, {verdict(bool((cluster.over(free) < 1).all()))}. At the true loss (from "
-        f"{true.at[0]:g} on) it has {span(true.over(uniform), 1)} times the variance of a uniform "
-        f"prior, which figure 2d of the paper leaves out, and at the claimed one "
-        f"{span(cluster.over(uniform), 1)} times; our choice has {span(ours.over(uniform))} times "
-        f"that variance. The non-private variance is {plain.mean()[0]:.2g}, that of our choice "
-        f"{span(ours.mean() / plain.mean()[0], 0)} times as much. The network is a stochastic "
-        f"block model with 50 communities, 22,179 users and a smallest one of 199. "
-        f"{behind(found, effort)}"
-    )
+    more = cluster.points[0].loss - cluster.at[0]
+    return [
+        spans("Cluster-DP over cluster-free, as printed", cluster.over(free), "below 1",
+              cluster.over(free) < 1),
+        Finding("true loss less the claimed one, as printed (erratum 12)", "0", f"{more:.2f}",
+                bool(more <= 0)),
+        spans("Cluster-DP over a uniform prior, at the claimed loss", cluster.over(uniform)),
+        spans(f"Cluster-DP over a uniform prior, at the true loss, from {true.at[0]:g} on",
+              true.over(uniform)),
+        spans("our choice over a uniform prior", ours.over(uniform)),
+        spans("our choice over the non-private variance", ours.mean() / plain.mean()[0]),
+        agrees(found),
+    ]  # fmt: skip
 
 
-def _figure_2c(effort: Effort) -> Outcome:
-    drawing.check()
-    found = by_homogeneity(effort)
-    figure, [axis] = drawing.canvas("Paper 003, figure 2c: what clusters are worth", 1)
-    drawing.legend(figure, draw_homogeneity(axis, found))
-    return Outcome(found.rows("gaussian mixture"), figure, read_homogeneity(found, effort))
-
-
-def _figure_2d(effort: Effort) -> Outcome:
-    drawing.check()
-    found = by_communities(effort)
-    figure, [axis] = drawing.canvas("Paper 003, figure 2d: fifty communities", 1)
-    title = f"gamma {_FLOOR:g}/K, sigma {_NOISE:g}, delta 1e-4"
-    drawing.legend(figure, draw_losses(axis, found, title))
-    return Outcome(found.rows("communities"), figure, read_communities(found, effort))
-
-
-FIGURE_2C = Study(
+@study(
     "003-figure-2c",
     "Cluster-DP over cluster-free against the homogeneity of clusters",
     "paper 003, section 4, experiment 2, figure 2 (1.c)",
-    _figure_2c,
 )
-FIGURE_2D = Study(
+def figure_2c(effort: Effort) -> Study:
+    """At equal parameters, and beside a uniform prior of the same loss."""
+    found = by_homogeneity(effort)
+    rows = found.rows("gaussian mixture")
+    return Study(rows, [homogeneity_chart(found)], homogeneity_findings(found))
+
+
+@study(
     "003-figure-2d",
     "Variance against the loss in fifty communities",
     "paper 003, section 4, experiment 3, figure 2 (1.d)",
-    _figure_2d,
 )
+def figure_2d(effort: Effort) -> Study:
+    """A stochastic block model with 22,179 users, 199 in the smallest community."""
+    found = by_communities(effort)
+    rows = found.rows("communities")
+    return Study(rows, [lines.variances(rows, ACROSS, "xy")], community_findings(found))
+
+
+@study(
+    "003-figure-8",
+    "Experiments 1 to 3 side by side",
+    "paper 003, appendix A.10, figure 8",
+)
+def figure_8(effort: Effort) -> Study:
+    """All of figures 2a to 2d from one run."""
+    floors = by_floor(effort)
+    losses = mixture_losses(effort)
+    clusters = by_homogeneity(effort)
+    communities = by_communities(effort)
+    a = [row for part, found in floors.items() for row in found.rows(f"a: {part}")]
+    b, c, d = losses.rows("b"), clusters.rows("c"), communities.rows("d")
+    charts = [
+        lines.variances([row for row in a if row["panel"] == "a: equal loss"], "gamma K"),
+        *(lines.variances(rows, ACROSS, "xy") for rows in (b, d)),
+        homogeneity_chart(clusters),
+    ]
+    parts = {
+        "a": floor_findings(floors),
+        "b": loss_findings(losses),
+        "c": homogeneity_findings(clusters),
+        "d": community_findings(communities),
+    }
+    findings = [
+        replace(each, claim=f"({part}) {each.claim}") for part, of in parts.items() for each in of
+    ]
+    return Study([*a, *b, *c, *d], charts, findings)

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from shoal.trials.parameters import Parameters
-from shoal_studies import drawing, trial_drawing
 from shoal_studies import trial_lines as lines
-from shoal_studies.measure import Effort
-from shoal_studies.study import Outcome, Row, Study, short
+from shoal_studies.chart import Chart, Row
+from shoal_studies.registry import Finding, Study, short, study
+from shoal_studies.simulate import Effort
 from shoal_studies.trial_measure import DELTA
 from shoal_studies.trial_setting import Communities, Mixture, Setting
 from shoal_studies.trial_simulation import Randomised, assign
@@ -72,83 +73,91 @@ def default() -> Parameters:
     return lines.replacing(12, lines.LAMBDA, floor=lines.GAMMA, sigma=lines.SIGMA)
 
 
-def _rows(drawn: Distribution) -> list[Row]:
-    normal, found = trial_drawing.normal_pairs(drawn.errors, drawn.deviation)
+def _quantiles(drawn: Distribution) -> list[Row]:
+    """Sorted errors beside normal quantiles of the exact deviation."""
+    places = (np.arange(len(drawn.errors)) + 0.5) / len(drawn.errors)
+    pairs = zip((drawn.deviation * ndtri(places)).tolist(), np.sort(drawn.errors), strict=True)
     return [
         {"quantile": at + 1, "normal": short(a), "error": short(b)}
-        for at, (a, b) in enumerate(zip(normal.tolist(), found.tolist(), strict=True))
+        for at, (a, b) in enumerate(pairs)
     ]
 
 
-def _reading(drawn: Distribution, claimed: float) -> str:
+def _bars(drawn: Distribution) -> list[Row]:
+    """Densities of the errors in 40 bars, and of a normal variable of the exact deviation."""
+    density, edges = np.histogram(drawn.errors, bins=40, density=True)
+    middle = (edges[1:] + edges[:-1]) / 2
+    normal = np.exp(-((middle / drawn.deviation) ** 2) / 2) / drawn.deviation / (2 * np.pi) ** 0.5
+    both = {"errors": density.tolist(), "normal": normal.tolist()}
+    return [
+        {"error": at, "density": each, "line": name}
+        for name, numbers in both.items()
+        for at, each in zip(middle.tolist(), numbers, strict=True)
+    ]
+
+
+def _findings(drawn: Distribution, claimed: float) -> list[Finding]:
     number = len(drawn.errors)
-    kurtosis = drawn.moment(4)
-    skew_error, kurtosis_error = (6 / number) ** 0.5, (24 / number) ** 0.5
-    normal = abs(drawn.moment(3)) < _FAR * skew_error and abs(kurtosis - 3) < _FAR * kurtosis_error
-    unbiased = abs(drawn.bias) < _FAR
-    return (
-        f"Over {number:,} realisations of assignment and mechanism in one population the mean "
-        f"error is {drawn.bias:.2f} standard errors from 0: {'un' if unbiased else ''}biased, "
-        f"{'as' if unbiased else 'unlike'} in the paper. The deviation is "
-        f"{drawn.errors.std() / drawn.deviation:.3f} times the exact one ({drawn.deviation:.4g}), "
-        f"{drawn.covered:.1%} of the errors are within 1.96 exact deviations, and third and fourth "
-        f"standardised moments are {drawn.moment(3):.3f} (+- {skew_error:.3f}) and {kurtosis:.3f} "
-        f"(+- {kurtosis_error:.3f}): {'hardly told from normal' if normal else 'not quite normal'},"
-        f" {'as' if normal else 'unlike'} in the paper. The release truly costs epsilon "
-        f"{drawn.loss:.2f} at delta 1e-4, where {claimed:.2f} is claimed (erratum 12)."
-    )
+    third, fourth = drawn.moment(3), drawn.moment(4)
+    normal = abs(third) < _FAR * (6 / number) ** 0.5, abs(fourth - 3) < _FAR * (24 / number) ** 0.5
+    return [
+        Finding(f"mean of {number:,} errors, in standard errors", f"0 (here: within {_FAR:g})",
+                f"{drawn.bias:.2f}", abs(drawn.bias) < _FAR),
+        Finding("third standardised moment", "0, as of a normal variable",
+                f"{third:.3f} +- {(6 / number) ** 0.5:.3f}", normal[0]),
+        Finding("fourth standardised moment", "3, as of a normal variable",
+                f"{fourth:.3f} +- {(24 / number) ** 0.5:.3f}", normal[1]),
+        Finding("deviation over the exact one", "-", f"{drawn.errors.std() / drawn.deviation:.3f}"),
+        Finding("errors within 1.96 exact deviations", "-", f"{drawn.covered:.1%}"),
+        Finding("true epsilon at delta 1e-4 (erratum 12)", f"{claimed:.2f}", f"{drawn.loss:.2f}",
+                drawn.loss <= claimed),
+    ]  # fmt: skip
 
 
-def _mixture(effort: Effort, *, bars: bool) -> Outcome:
-    drawing.check()
-    distribution = simulate(Mixture(4.5), default(), effort)
-    number = 3 if bars else 4
-    figure, [axis] = drawing.canvas(f"Paper 003, figure {number}: Cluster-DP's errors", 1)
-    show = trial_drawing.histogram if bars else trial_drawing.quantiles
-    show(
-        axis, distribution.errors, distribution.deviation, "Gaussian mixture, the paper's defaults"
-    )
-    return Outcome(
-        _rows(distribution), figure, _reading(distribution, distribution.loss - 1 / lines.SIGMA)
-    )
+def _study(drawn: Distribution, sigma: float, *, bars: bool = False) -> Study:
+    rows = _quantiles(drawn)
+    if bars:
+        looks = {"errors": ("#d1495b", "", "_"), "normal": ("#333333", "-", "")}
+        labels = ("estimate less effect", "density")
+        chart = Chart(_bars(drawn), "error", "density", "line", labels=labels, looks=looks)
+    else:
+        ends: list[Row] = [{"normal": rows[at]["normal"], "error": rows[at]["normal"],
+                            "line": "normal"} for at in (0, -1)]  # fmt: skip
+        chart = Chart(
+            [{**row, "line": "errors"} for row in rows] + ends, "normal", "error", "line",
+            labels=("normal quantiles", "estimate less effect"),
+            looks={"errors": ("#d1495b", "", "."), "normal": ("#333333", "-", "")},
+        )  # fmt: skip
+    return Study(rows, [chart], _findings(drawn, drawn.loss - 1 / sigma))
 
 
-def _figure_3(effort: Effort) -> Outcome:
-    return _mixture(effort, bars=True)
-
-
-def _figure_4(effort: Effort) -> Outcome:
-    return _mixture(effort, bars=False)
-
-
-def _figure_7(effort: Effort) -> Outcome:
-    drawing.check()
-    size, sigma = 8, 5.0
-    given = lines.replacing(size, lines.LAMBDA, floor=0.1 / size, sigma=sigma)
-    distribution = simulate(Communities(), given, effort)
-    figure, [axis] = drawing.canvas("Paper 003, figure 7: Cluster-DP's errors", 1)
-    title = f"fifty communities, gamma 0.1/K, sigma {sigma:g}, lambda {lines.LAMBDA:g}"
-    trial_drawing.quantiles(axis, distribution.errors, distribution.deviation, title)
-    return Outcome(
-        _rows(distribution), figure, _reading(distribution, distribution.loss - 1 / sigma)
-    )
-
-
-FIGURE_3 = Study(
+@study(
     "003-figure-3",
     "Errors of Cluster-DP: a histogram",
     "paper 003, appendix A.6, experiment 4, figure 3",
-    _figure_3,
 )
-FIGURE_4 = Study(
+def figure_3(effort: Effort) -> Study:
+    """Gaussian mixture, the paper's defaults."""
+    return _study(simulate(Mixture(4.5), default(), effort), lines.SIGMA, bars=True)
+
+
+@study(
     "003-figure-4",
     "Errors of Cluster-DP against normal quantiles",
     "paper 003, appendix A.6, experiment 4, figure 4",
-    _figure_4,
 )
-FIGURE_7 = Study(
+def figure_4(effort: Effort) -> Study:
+    """Gaussian mixture, the paper's defaults."""
+    return _study(simulate(Mixture(4.5), default(), effort), lines.SIGMA)
+
+
+@study(
     "003-figure-7",
     "Errors of Cluster-DP in fifty communities against normal quantiles",
     "paper 003, appendix A.9, experiment 7, figure 7",
-    _figure_7,
 )
+def figure_7(effort: Effort) -> Study:
+    """Gamma 0.1/K, sigma 5, lambda as by default."""
+    size, sigma = 8, 5.0
+    given = lines.replacing(size, lines.LAMBDA, floor=0.1 / size, sigma=sigma)
+    return _study(simulate(Communities(), given, effort), sigma)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -12,6 +13,7 @@ from shoal.privacy.budget import Budget
 from shoal.trials.choose import choose
 from shoal.trials.expected import Expected
 from shoal.trials.parameters import LATTICE_BITS, ONE, Parameters, calibrate
+from shoal_studies.chart import Chart, Row
 from shoal_studies.trial_measure import DELTA, Point
 from shoal_studies.trial_setting import Population, Setting
 from shoal_studies.trial_simulation import NonPrivate, Randomised
@@ -23,8 +25,29 @@ CLUSTER, CLUSTER_PRINTED = "Cluster-DP", "Cluster-DP, as printed"
 FREE, FREE_PRINTED = "cluster-free", "cluster-free, as printed"
 OURS, OURS_ALL = "our choice", "our choice, all levels"
 DIFFERENCES, HISTOGRAMS = "noisy Horvitz-Thompson", "noisy histogram"
+_LOOKS = {
+    PLAIN: ("#333333", ":", ""),
+    UNIFORM: ("#8d99ae", "-", "o"),
+    UNSTRATIFIED: ("#8d99ae", ":", "x"),
+    FREE: ("#1f6f8b", "-", "^"),
+    CLUSTER: ("#d1495b", "-", "s"),
+    OURS_ALL: ("#2a9d8f", ":", "D"),
+    OURS: ("#2a9d8f", "-", "D"),
+    DIFFERENCES: ("#e09f3e", "-", "v"),
+    HISTOGRAMS: ("#6a4c93", "-", "P"),
+}
+# Colour, line and marker of a mechanism; what is printed is dashed.
+LOOKS = _LOOKS | {name + PRINTED: (a, "--", c) for name, (a, _, c) in _LOOKS.items()}
 # The paper's defaults.
 GAMMA, SIGMA, LAMBDA = 0.02, 10.0, 0.8
+
+
+def variances(rows: Sequence[Row], across: str, log: str = "y") -> Chart:
+    """Variances: closed forms as lines, simulated ones as marks, bars over populations."""
+    return Chart(
+        rows, "at", "exact_variance", "line", "panel", (across, "variance of the effect"), log,
+        LOOKS, marks="variance", error="deviation_between_populations",
+    )  # fmt: skip
 
 
 def calibrated(

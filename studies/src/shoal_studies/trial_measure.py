@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal_studies.measure import Effort, carry_out
-from shoal_studies.study import Row, short
+from shoal_studies.chart import Row
+from shoal_studies.registry import short
+from shoal_studies.simulate import Effort, carry_out
 from shoal_studies.trial_setting import Setting
 from shoal_studies.trial_simulation import Draws, Mechanism, assign
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from shoal.privacy.noise import Simulated
 from shoal_studies.known_distributions import Distribution
-from shoal_studies.measure import Effort, carry_out
 from shoal_studies.paper_004_estimators import Part, estimates
+from shoal_studies.simulate import Effort, carry_out
 
 if TYPE_CHECKING:
     Floats = NDArray[np.float64]

@@ -5,23 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.means.estimators import ClippedPlan
 from shoal.theory.clipping import Moment
-from shoal_studies import drawing, unbiased_drawing
-from shoal_studies.drawing import Shown
+from shoal_studies.chart import Chart, Row
 from shoal_studies.known_distributions import Distribution, Normal, mirrored
-from shoal_studies.measure import Effort
-from shoal_studies.paper_004_estimators import CLIPPED, COMBINED, SYMMETRIC, Asked, Part, Sampled
-from shoal_studies.study import Outcome, Row, Study, short
+from shoal_studies.paper_004_estimators import CLIPPED, COMBINED, Asked, Part, Sampled
+from shoal_studies.registry import Finding, Study, listed, short, study
+from shoal_studies.simulate import Effort
 from shoal_studies.unbiased_exact import Exact, exact, worst
 from shoal_studies.unbiased_measure import Job, Measured, simulate
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 USERS, EPSILON, DELTA = 4000, 1.0, 1e-5
 _UNIT = (Moment(8, 1.0),)
@@ -105,8 +100,16 @@ def lines(data: str) -> list[_Line]:
     return [*found, _Line(data, "symmetric", asked.symmetric(), distribution, None)]
 
 
-def _run(effort: Effort) -> Outcome:
-    drawing.check()
+@study(
+    "004-releases",
+    "The error of averages of many releases",
+    "paper 004, chapter 1: why bias matters",
+)
+def releases(effort: Effort) -> Study:
+    """Adversarial values are two points that are worst after all releases (+-1: symmetric mean).
+
+    Errors are exact but for the symmetric mean's, whose variance is simulated.
+    """
     every = [line for data in (_WORST, _NORMAL) for line in lines(data)]
     runs = max(20, effort.repetitions // 2)
     jobs = [Job(line.part, line.distribution, 1.0, runs) for line in every]
@@ -115,7 +118,16 @@ def _run(effort: Effort) -> Outcome:
         for line, found in zip(every, simulate(jobs, effort), strict=True)
     ]
     rows = [row for curve in curves for row in curve.rows]
-    return Outcome(rows, _picture(curves), _reading(curves))
+    shown = [{**row, "panel": f"{row['data']} values"} for row in rows]
+    for data in (_WORST, _NORMAL):
+        shown += [
+            {"panel": f"{data} values", "estimator": "clipped, budget for so many: certificate",
+             "releases": each, "rmse": chosen(_asked(data), each)}
+            for each in _RELEASES
+        ]  # fmt: skip
+    chart = Chart(shown, "releases", "rmse", "estimator", "panel",
+                  ("releases", "RMSE of the average"), "xy", marks="simulated")  # fmt: skip
+    return Study(rows, [chart], _findings(curves))
 
 
 def _known(line: _Line, found: Measured) -> Exact:
@@ -129,66 +141,29 @@ def chosen(asked: Asked, releases: int) -> float:
     return min(math.sqrt(each.bias_bound**2 + each.standard_error**2 / releases) for each in parts)
 
 
-def _picture(curves: Sequence[Curve]) -> Figure:
-    title = f"Averages of releases, {USERS:,} other users each, epsilon {EPSILON:g}"
-    figure, axes = drawing.canvas(title, 2)
-    shown: Shown = {}
-    for axis, data in zip(axes, (_WORST, _NORMAL), strict=True):
-        shades = iter(unbiased_drawing.SHADES)
-        for curve in (each for each in curves if each.data == data):
-            clipped = curve.method == CLIPPED
-            colour = next(shades) if clipped else unbiased_drawing.COLOURS[curve.method]
-            along = [curve.exact.average(each) for each in _RELEASES]
-            unbiased_drawing.line(axis, shown, curve.name, _RELEASES, along, colour=colour)
-            dots = [curve.simulated.average(each) for each in curve.groups]
-            axis.plot(curve.groups, dots, "o", color=colour, markersize=3.5)
-        along = [chosen(_asked(data), each) for each in _RELEASES]
-        name = "clipped, budget for so many: certificate"
-        dark = unbiased_drawing.COLOURS["bound"]
-        unbiased_drawing.line(axis, shown, name, _RELEASES, along, colour=dark, style=":")
-        unbiased_drawing.finish(axis, f"{data} values", "releases", "RMSE of the average")
-    drawing.legend(figure, shown)
-    return figure
-
-
-def _reading(curves: Sequence[Curve]) -> str:
-    parts = [
-        _of_data(data, [curve for curve in curves if curve.data == data])
-        for data in (_WORST, _NORMAL)
-    ]
-    off = _agreement(curves)
-    return (
-        f"{' '.join(parts)} A bias budget that is chosen for the number of releases costs "
-        "little where high moments are bounded; unbiased means need no such number. Adversarial "
-        f"values are two points that are worst after {_RELEASES[-1]:,} releases (+-1 for the "
-        "symmetric mean). Lines are exact but for the symmetric mean's, whose variance is "
-        "simulated; dots are simulated averages"
-        + (f", at most {off:.1%} off where there are {_MANY} of them." if off > 0 else ".")
-    )
-
-
-def _of_data(data: str, these: Sequence[Curve]) -> str:
-    combined = next(curve for curve in these if curve.method == COMBINED)
-    free = next(curve for curve in these if curve.method == SYMMETRIC)
-    biased = [curve for curve in these if curve.method == CLIPPED]
+def _findings(curves: Sequence[Curve]) -> list[Finding]:
+    found = []
     last, unit = _RELEASES[-1], USERS**0.5
-    ahead = ", ".join(f"{each.name.split()[-1]}: {_crossing(each, combined)}" for each in biased)
-    factors = ", ".join(
-        f"{each.exact.average(last) / combined.exact.average(last):.3g}" for each in biased
-    )
-    asked = _asked(data)
-    share = chosen(asked, last) / asked.combined().rmse_bound * last**0.5
-    return (
-        f"On {data} values one release of the combined mean has an error of "
-        f"{combined.exact.rmse * unit:.3g}/sqrt(n), of the symmetric one by "
-        f"{free.exact.rmse * unit:.3g}/sqrt(n), of the clipped ones by "
-        f"{', '.join(f'{each.exact.rmse * unit:.3g}' for each in biased)}. Averages of the "
-        "combined mean have smaller errors than the clipped mean's from so many releases on, by "
-        "bias budget: "
-        f"{ahead}. After {last:,} the clipped means err {factors} times as much; with a budget "
-        f"chosen for {last:,}, the clipped mean's certificate is {share:.2f} times the combined "
-        "one's."
-    )
+    for data in (_WORST, _NORMAL):
+        these = [curve for curve in curves if curve.data == data]
+        combined = next(curve for curve in these if curve.method == COMBINED)
+        biased = [curve for curve in these if curve.method == CLIPPED]
+        ahead = "; ".join(f"{each.name}: {_crossing(each, combined)}" for each in biased)
+        over = [each.exact.average(last) / combined.exact.average(last) for each in biased]
+        one = "; ".join(f"{each.name} {each.exact.rmse * unit:.3g}" for each in these)
+        share = chosen(_asked(data), last) / _asked(data).combined().rmse_bound * last**0.5
+        found += [
+            Finding(f"{data} values: errors of one release in units of 1/sqrt(n)", "-", one),
+            Finding(f"{data} values: averages of the combined mean err less from so many releases",
+                    "-", ahead),
+            Finding(f"{data} values: clipped over combined mean after {last:,} releases",
+                    "above 1: bias stays", listed(over), min(over) > 1),
+            Finding(f"{data} values: the same of certificates, with a budget for {last:,}", "-",
+                    f"{share:.2f}"),
+        ]  # fmt: skip
+    off = _agreement(curves)
+    return [*found, Finding("simulated averages off the exact errors, where there are many", "-",
+                            f"at most {off:.1%}")]  # fmt: skip
 
 
 def _crossing(biased: Curve, other: Curve) -> str:
@@ -213,11 +188,3 @@ def _agreement(curves: Sequence[Curve]) -> float:
         ),
         default=0.0,
     )
-
-
-RELEASES = Study(
-    "004-releases",
-    "The error of averages of many releases",
-    "paper 004, chapter 1: why bias matters",
-    _run,
-)

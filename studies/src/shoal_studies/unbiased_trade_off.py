@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.theory.clipping import Moment
 from shoal.theory.trilemma import Trilemma, trilemma
-from shoal_studies import drawing, unbiased_drawing, unbiased_printed
-from shoal_studies.drawing import Shown
+from shoal_studies import unbiased_printed
+from shoal_studies.chart import Chart, Row
 from shoal_studies.known_distributions import Points, mirrored
-from shoal_studies.measure import Effort
 from shoal_studies.paper_004_estimators import (
     CLIPPED,
+    COLOURS,
     COMBINED,
     SAMPLED,
     SYMMETRIC,
@@ -26,13 +25,10 @@ from shoal_studies.paper_004_estimators import (
     Part,
     Sampled,
 )
-from shoal_studies.study import Outcome, Row, Study, short, span
+from shoal_studies.registry import Finding, Study, short, spans, study
+from shoal_studies.simulate import Effort
 from shoal_studies.unbiased_exact import worst
 from shoal_studies.unbiased_measure import Job, Measured, amount, simulate
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 USERS = (1000, 10_000, 100_000)
 EPSILON, DELTA = 1.0, 1e-6
@@ -109,8 +105,13 @@ def cases(order: float, n: int, budgets: Sequence[float]) -> list[Case]:
     ]
 
 
-def _run(effort: Effort) -> Outcome:
-    drawing.check()
+@study(
+    "004-trade-off",
+    "Bias against error, certificates and lower bounds",
+    "paper 004, theorems 1.2.1, 1.2.2 and 2.1.1, section 3",
+)
+def trade_off(effort: Effort) -> Study:
+    """Epsilon 1, delta 1e-6."""
     budgets, orders = (_BUDGETS, _ORDERS) if effort.full else (_FEW, _ORDERS[1:])
     users = USERS if effort.full else USERS[::2]
     every = [case for order in orders for n in users for case in cases(order, n, budgets)]
@@ -119,7 +120,8 @@ def _run(effort: Effort) -> Outcome:
     jobs = [Job(case.part, case.distribution, 1.0, _runs(case, effort)) for case in shown]
     found = dict(zip(map(id, shown), simulate(jobs, effort), strict=True))
     pairs = [(case, found.get(id(case))) for case in every]
-    return Outcome([_row(*pair) for pair in pairs], _picture(pairs), _reading(pairs))
+    rows = [_row(*pair) for pair in pairs]
+    return Study(rows, [_chart(pairs)], _findings(pairs))
 
 
 def _shows(case: Case) -> bool:
@@ -153,105 +155,62 @@ def _row(case: Case, found: Measured | None) -> Row:
     return row
 
 
-def _picture(pairs: Sequence[tuple[Case, Measured | None]]) -> Figure:
-    title = f"Error against bias, epsilon {EPSILON:g}, delta {DELTA:g}"
-    panels = sorted({(case.order, case.n) for case, _ in pairs})
-    orders = {order for order, _ in panels}
-    figure, axes = drawing.canvas(title, len(panels) // len(orders), len(orders))
-    shown: Shown = {}
-    for axis, (order, n) in zip(axes, panels, strict=True):
-        these = [each for each in pairs if (each[0].order, each[0].n) == (order, n)]
-        _clipped_lines(axis, shown, [each for each in these if each[0].method == CLIPPED])
-        for case, found in these:
-            if case.method in {COMBINED, SYMMETRIC}:
-                _level(axis, shown, case, found)
-        unbiased_drawing.finish(axis, f"order {order:g}, {n:,} users", "bias budget", "RMSE")
-    drawing.legend(figure, shown)
-    return figure
+def _chart(pairs: Sequence[tuple[Case, Measured | None]]) -> Chart:
+    """Certificates and bounds against the bias budget, with what was simulated."""
+    rows: list[Row] = []
+    for case, found in pairs:
+        own, clipped = f"{WORDS[case.method]}: certificate", case.method == CLIPPED
+        points = {own: case.certified}
+        if case.method == SAMPLED:
+            continue
+        if clipped:
+            points |= {"clipped: as printed": case.printed, "lower bound": case.bound.rmse,
+                       "lower bound as printed": case.printed_bound}  # fmt: skip
+        for name, each in points.items():
+            row: Row = {"bias": case.bias or _BUDGETS[0], "line": name, "rmse": each,
+                        "panel": f"order {case.order:g}, {case.n:,} users"}  # fmt: skip
+            if name == own and found is not None:
+                row |= {"simulated": found.rmse, "bar": 2 * found.rmse_error}
+            rows.append(row)
+    dark, clipped_colour = COLOURS["bound"], COLOURS[CLIPPED]
+    looks = {
+        "clipped: certificate": (clipped_colour, "-", ""),
+        "clipped: as printed": (clipped_colour, "--", ""),
+        "lower bound": (dark, "-", ""),
+        "lower bound as printed": (dark, "--", ""),
+    } | {
+        f"{WORDS[name]}: certificate": (COLOURS[name], "-", "") for name in (COMBINED, SYMMETRIC)
+    }  # fmt: skip
+    return Chart(rows, "bias", "rmse", "line", "panel", ("bias budget", "RMSE"), "xy", looks,
+                 marks="simulated", error="bar")  # fmt: skip
 
 
-def _clipped_lines(axis: Axes, shown: Shown, these: Sequence[tuple[Case, Measured | None]]) -> None:
-    colour, dark = unbiased_drawing.COLOURS[CLIPPED], unbiased_drawing.COLOURS["bound"]
-    across = [case.bias for case, _ in these]
-    for name, along, shade, style in (
-        ("clipped: certificate", [case.certified for case, _ in these], colour, "-"),
-        ("clipped: as printed", [case.printed for case, _ in these], colour, "--"),
-        ("lower bound", [case.bound.rmse for case, _ in these], dark, "-"),
-        ("lower bound as printed", [case.printed_bound for case, _ in these], dark, "--"),
-    ):
-        unbiased_drawing.line(axis, shown, name, across, along, colour=shade, style=style)
-    measured = [found for _, found in these if found is not None]
-    unbiased_drawing.marks(
-        axis,
-        shown,
-        "clipped: simulated, worst two points",
-        across,
-        [each.rmse for each in measured],
-        [each.rmse_error for each in measured],
-        colour=colour,
-    )
-
-
-def _level(axis: Axes, shown: Shown, case: Case, found: Measured | None) -> None:
-    """An unbiased estimator: the same for every budget; its mark stands at the left."""
-    colour, name = unbiased_drawing.COLOURS[case.method], WORDS[case.method]
-    shown[f"{name}: certificate"] = axis.axhline(case.certified, color=colour, linewidth=1.5)
-    if found is None:
-        return
-    at = [_BUDGETS[0] * (0.7 if case.method == COMBINED else 0.5)]
-    unbiased_drawing.marks(
-        axis,
-        shown,
-        f"{name}: simulated",
-        at,
-        [found.rmse],
-        [found.rmse_error],
-        colour=colour,
-    )
-
-
-def _reading(pairs: Sequence[tuple[Case, Measured | None]]) -> str:
-    def figures(method: str, order: float) -> list[Case]:
-        return [case for case, _ in pairs if (case.method, case.order) == (method, order)]
-
-    parts = []
+def _findings(pairs: Sequence[tuple[Case, Measured | None]]) -> list[Finding]:
+    findings = []
     for order in sorted({case.order for case, _ in pairs}):
-        these = figures(CLIPPED, order)
+        these = [case for case, _ in pairs if (case.method, case.order) == (CLIPPED, order)]
         near = np.array([case.certified / case.bound.rmse for case in these])
         far = np.array([case.printed / case.printed_bound for case in these])
         exact = np.array([case.certified / case.worst for case in these if case.worst])
-        parts.append(
-            f"With order {order:g} the clipped mean's certificate is {span(near)} times the lower "
-            f"bound (as printed: {span(far, 0)} times the printed bound) and {span(exact)} times "
-            "what two points make it err."
-        )
+        name = f"clipped mean, order {order:g}"
+        findings += [
+            spans(f"{name}: certificate over lower bound", near, "at least 1", near >= 1),
+            spans(f"{name}: printed certificate over printed bound", far, "at least 1", far >= 1),
+            spans(f"{name}: certificate over the error on two points", exact, "at least 1",
+                  exact >= 1),
+        ]  # fmt: skip
     level = [
         f"{WORDS[case.method]} {case.certified * case.n**0.5:.3g}"
         for case, _ in pairs
         if case.method != CLIPPED and (case.order, case.n) == (4.0, USERS[-1])
     ]
-    within = max(found.rmse / case.certified for case, found in pairs if found is not None)
-    return (
-        f"{' '.join(parts)} For order 4 and {USERS[-1]:,} users the unbiased means' certificates "
-        f"are, in units of 1/sqrt(n): {', '.join(level)}. The symmetric one may be below the "
-        "bound: its class of distributions is smaller. Simulated errors are at most "
-        f"{within:.3f} times the certificates, and never four standard errors above: "
-        f"{'yes' if _holds(pairs) else 'no'}. The sampled mean, and the combined one of order 2, "
-        f"are not simulated: at delta {DELTA:g} hardly any run would sample anybody."
-    )
-
-
-def _holds(pairs: Sequence[tuple[Case, Measured | None]]) -> bool:
-    return all(
-        found.rmse - 4 * found.rmse_error <= case.certified
-        for case, found in pairs
-        if found is not None
-    )
-
-
-TRADE_OFF = Study(
-    "004-trade-off",
-    "Bias against error, certificates and lower bounds",
-    "paper 004, theorems 1.2.1, 1.2.2 and 2.1.1, section 3",
-    _run,
-)
+    kept = [(case, found) for case, found in pairs if found is not None]
+    within = max(found.rmse / case.certified for case, found in kept)
+    holds = all(found.rmse - 4 * found.rmse_error <= case.certified for case, found in kept)
+    return [
+        *findings,
+        Finding(f"certificates of unbiased means in units of 1/sqrt(n), order 4, {USERS[-1]:,} "
+                "users", "-", ", ".join(level)),
+        Finding("largest simulated error over the certificate, within 4 standard errors of 1",
+                "at most 1", f"{within:.3f}", holds),
+    ]  # fmt: skip

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from shoal_studies.occupancies import synthetic
+from shoal_studies.data import synthetic
 
 from shoal.cells.optimal.interior import solve
 from tests.support import programs

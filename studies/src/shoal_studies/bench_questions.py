@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from shoal.theory.questions.noisy_variance import quantile
 from shoal.theory.questions.weights import regression, scaled
 from shoal.trials.mechanisms.outcomes import UniformPrior
 from shoal.trials.questions.questions import Questions
+from shoal_studies.registry import Repetitions, bench, option
 from shoal_studies.trial_insurance_releases import load
 
 if TYPE_CHECKING:
@@ -65,8 +66,15 @@ class Experiment:
         return found
 
 
-def run(epsilon: float, repetitions: int) -> Iterator[str]:
-    """Lines of errors, widths and coverage, and of strategies for many questions."""
+@bench("questions")
+def questions(
+    repetitions: Repetitions = 300,
+    epsilon: Annotated[float, option("Loss of one outcome.", 0.001, 100)] = 1.0,
+) -> Iterator[str]:
+    """Ask for effects beside Laplace noise by hand and tables of units: errors, widths, coverage.
+
+    Example: shoal bench questions --repetitions 300
+    """
     yield (
         f"one effect at epsilon {epsilon:g}, {repetitions:,} assignments: root mean square of "
         "noise, beside Laplace noise by"

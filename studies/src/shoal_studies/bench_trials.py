@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from shoal.trials.expected import Expected
 from shoal_studies import trial_lines as lines
-from shoal_studies.measure import Effort
+from shoal_studies.registry import Losses, Repetitions, Seed, bench
+from shoal_studies.simulate import Effort
 from shoal_studies.trial_measure import DELTA, Measured, Point, measure
 from shoal_studies.trial_setting import REACH, SIZES, SPREAD, Mixture
 from shoal_studies.trial_simulation import NoisyDifferences, NoisyHistograms
 
-EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
+EPSILONS = [0.5, 1.0, 2.0, 4.0, 8.0]
 _BETAS, _SCALES = (0.5, 2.5, 4.5), (0.1, 1.0, 10.0)
 # Floors as parts of 1/K, and shares of epsilon for the histogram.
 _FLOORS, _SHARES = (0.1, 0.4, 0.75), (0.02, 0.1)
@@ -29,13 +30,21 @@ _SHORT = ("free", "cluster", "all", "auto", "told", "noisy HT", "noisy hist")
 _WIDE = 19
 
 
-def run(repetitions: int, epsilons: Sequence[float], seed: int) -> Iterator[str]:
-    """Ratios to a uniform prior on all levels with the same true loss, simulated and predicted.
+@bench("trials")
+def trials(
+    repetitions: Repetitions = 2000,
+    epsilon: Losses = EPSILONS,
+    seed: Seed = 0,
+) -> Iterator[str]:
+    """Compare variances of trial mechanisms at equal loss: where clusters pay, and where not.
 
+    Ratios to a uniform prior on all levels with the same true loss, simulated and predicted.
     Gaussian mixtures of paper 003, three clusters, beta between clusters of a variance of 5.
     `free` and `cluster` are the best of 6 floors and noises with the outcomes in hand, on all
     levels; `all` and `auto` are chosen from public facts alone (on all levels, on some), `told`
     from the true mean, deviation and share between clusters.
+
+    Example: shoal bench trials --repetitions 500 --epsilon 1
     """
     each = max(2, repetitions // _POPULATIONS)
     error = 2 * (each * _POPULATIONS) ** -0.5
@@ -51,8 +60,8 @@ def run(repetitions: int, epsilons: Sequence[float], seed: int) -> Iterator[str]
     )
     cases = []
     for scale, beta in itertools.product(_SCALES, _BETAS):
-        for epsilon in epsilons:
-            case = _case(scale, beta, epsilon, each, seed)
+        for loss in epsilon:
+            case = _case(scale, beta, loss, each, seed)
             cases.append(case)
             yield case.text()
     yield from _summary(cases)

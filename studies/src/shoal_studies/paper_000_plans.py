@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from shoal.cells import allocation
 from shoal.cells.optimal.interior import solve
 from shoal.cells.optimal.program import Program, Solution, dual_bound
-from shoal.cells.weights import Floats
+from shoal.cells.weights import Floats, largest
 from shoal.data.occupancy import Counts
 from shoal.theory import variance
 
@@ -32,15 +33,7 @@ class Units:
 
     d is the missing mass, b1 and b2 are noise scales over U and U^2, and f(d) = d (1 - d)/2, or 1/8
     from d = 1/2 on, is the bias of the variance with the missing mass in the middle
-    (`theory.variance.mass_bias`).
-
-    Attributes:
-        mean: U.
-        variance: U^2; 0 if no variance is released.
-
-    Example:
-        >>> Units(65.0, 65.0**2).guess
-        560.625
+    (`theory.variance.mass_bias`). `mean` is U, `variance` U^2, or 0 if no variance is released.
     """
 
     mean: float
@@ -81,27 +74,32 @@ class Units:
         than this. Mean and second moment together cost J(b1, b2), here at the best ratio.
         """
         direct = (np.sqrt(self.mean) + np.sqrt(kappa * self.variance) / 2) ** 2
-        return np.asarray(np.minimum(direct, self._joint) if self.variance else direct)
-
-    @property
-    def _joint(self) -> float:
+        if not self.variance:
+            return np.asarray(direct)
         errors = self.mean + self.variance * (1 + _RATIOS)
-        return float((variance.joint_loss(1.0, _RATIOS) * errors).min())
+        joint = float((variance.joint_loss(1.0, _RATIOS) * errors).min())
+        return np.asarray(np.minimum(direct, joint))
+
+
+class Optimal(NamedTuple):
+    """The loss, or the error, of the best plan found, and what no plan of its family is below."""
+
+    value: float
+    lower_bound: float
 
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """Weights of users, with what follows from them at any error.
+    """Weights 0 <= w <= v of entries, with what follows from them at any error.
 
-    Attributes:
-        cells: The cells and their units.
-        weight: 0 <= w <= v of each entry.
-        duals: Of the users, at least 0; they decide how noise is split within a cell.
+    `duals` of the users, at least 0, decide how noise is split within a cell, if `split`, the
+    mean's part of each cell's noise, is not given.
     """
 
     cells: Cells
     weight: Floats
     duals: Floats
+    split: Floats | None = None
 
     @cached_property
     def kept(self) -> Floats:
@@ -116,13 +114,15 @@ class Weighed:
     @cached_property
     def moved(self) -> Floats:
         """How far each entry moves the variance, over U^2."""
-        each = np.minimum(self.weight, self.kept[self.cells.cell])
-        return variance.mass_sensitivity(each, self.kept[self.cells.cell]) / 4
+        kept = self.kept[self.cells.counts.cell]
+        return variance.mass_sensitivity(np.minimum(self.weight, kept), kept) / 4
 
     @cached_property
     def part(self) -> Floats:
         """The mean's part of each cell's noise: the cheapest at these dual variables."""
-        units, dual = self.cells.units, self.duals[self.cells.user] + _TINY
+        if self.split is not None:
+            return self.split
+        units, dual = self.cells.units, self.duals[self.cells.counts.user] + _TINY
         first = np.sqrt(units.mean * self.cells.by_cell(dual * self.weight))
         second = np.sqrt(units.variance * self.cells.by_cell(dual * self.moved))
         return np.where(first + second > 0, first / np.maximum(first + second, 1e-300), 1.0)
@@ -130,7 +130,7 @@ class Weighed:
     @cached_property
     def unit(self) -> Floats:
         """Loss of each entry at a sum of noise of 1 in its cell."""
-        units, part = self.cells.units, self.part[self.cells.cell]
+        units, part = self.cells.units, self.part[self.cells.counts.cell]
         lost = self.weight * units.mean / np.maximum(part, _TINY)
         if units.variance:
             lost = lost + self.moved * units.variance / np.maximum(1 - part, _TINY)
@@ -142,7 +142,8 @@ class Weighed:
         if not (capacity[self.kept > 0] > 0).all() or (self.bias > error * (1 + _TINY)).any():
             return float("inf")
         noise = np.where(self.kept > 0, capacity, 1.0)
-        return float(self.cells.by_user(self.unit / noise[self.cells.cell]).max())
+        counts = self.cells.counts
+        return float(np.bincount(counts.user, self.unit / noise[counts.cell]).max())
 
     def least_error(self, epsilon: float) -> float:
         """The least common error of all cells at a loss."""
@@ -157,70 +158,39 @@ class Weighed:
 
 
 @dataclass(frozen=True, eq=False)
-class Optimal:
-    """The best plan found, and what no plan of its family can beat.
-
-    Attributes:
-        value: Its loss at given errors, or its error at a given loss.
-        lower_bound: Of the same.
-    """
-
-    value: float
-    lower_bound: float
-
-
-@dataclass(frozen=True, eq=False)
 class Cells:
-    """An occupancy, with the units of errors."""
+    """Counts, with the units of errors."""
 
-    occupancy: Counts
+    counts: Counts
     units: Units
-
-    @property
-    def user(self) -> np.ndarray:
-        """User of each entry."""
-        return self.occupancy.user
-
-    @property
-    def cell(self) -> np.ndarray:
-        """Cell of each entry."""
-        return self.occupancy.cell
 
     @cached_property
     def share(self) -> Floats:
         """Share v of each entry."""
-        return np.asarray(self.occupancy.count / self.occupancy.totals[self.cell])
+        return np.asarray(self.counts.count / self.counts.totals[self.counts.cell])
 
     @cached_property
     def heaviest(self) -> Floats:
         """The largest share of each cell."""
-        top = np.zeros(self.occupancy.n_cells)
-        np.maximum.at(top, self.cell, self.share)
-        return top
+        return largest(self.counts.cell, self.share, self.counts.n_cells)
 
     def by_cell(self, entry: Floats) -> Floats:
         """Sums over the entries of each cell."""
-        return np.bincount(self.cell, entry, minlength=self.occupancy.n_cells).astype(np.float64)
-
-    def by_user(self, entry: Floats) -> Floats:
-        """Sums over the entries of each user."""
-        return np.bincount(self.user, entry, minlength=self.occupancy.n_users).astype(np.float64)
+        return np.bincount(self.counts.cell, entry, self.counts.n_cells).astype(np.float64)
 
     def alike(self, error: float) -> Floats:
         """The same error for every cell."""
-        return np.full(self.occupancy.n_cells, error)
+        return np.full(self.counts.n_cells, error)
 
     @cached_property
     def everybody(self) -> Weighed:
         """All records count; noise is split for the heaviest user of each cell."""
-        top = np.where(self.share == self.heaviest[self.cell], 1.0, 0.0)
-        whole = Weighed(self, self.share, np.zeros(self.occupancy.n_users))
-        heaviest = np.sqrt(self.units.mean * self.heaviest)
-        moved = np.zeros(self.occupancy.n_cells)
-        np.maximum.at(moved, self.cell, whole.moved * top)
-        second = np.sqrt(self.units.variance * moved)
-        vars(whole)["part"] = heaviest / (heaviest + second)
-        return whole
+        cell = self.counts.cell
+        whole = Weighed(self, self.share, np.zeros(self.counts.n_users))
+        top = np.where(self.share == self.heaviest[cell], whole.moved, 0.0)
+        first = np.sqrt(self.units.mean * self.heaviest)
+        second = np.sqrt(self.units.variance * largest(cell, top, self.counts.n_cells))
+        return Weighed(self, self.share, whole.duals, first / (first + second))
 
     def equalised(self, error: float) -> float:
         """Loss of noise that fits each cell: all have the same error, nobody is bounded."""
@@ -228,11 +198,9 @@ class Cells:
 
     def balanced(self, error: float) -> float:
         """Loss of proportionally fair noise whose worst cell has this error."""
-        problem = allocation.Problem(
-            self.user, self.cell, self.everybody.unit, self.occupancy.n_users,
-            np.ones(self.occupancy.n_cells),
-        )  # fmt: skip
-        return float(allocation.balanced(problem).noise_scale.max()) / error
+        counts, unit = self.counts, self.everybody.unit
+        columns = counts.user, counts.cell, unit, counts.n_users, np.ones(counts.n_cells)
+        return float(allocation.balanced(allocation.Problem(*columns)).noise_scale.max()) / error
 
     def optimal(self, error: Floats) -> Optimal:
         """The least loss at errors of the cells (docs/theory/optimal.md)."""
@@ -292,7 +260,7 @@ class Cells:
 
     def _weigh(self, solution: Solution, error: Floats) -> Weighed:
         """Its weights; none where guessing does."""
-        free = (error >= self.units.guess)[self.cell]
+        free = (error >= self.units.guess)[self.counts.cell]
         return Weighed(self, np.where(free, 0.0, solution.weight), solution.duals)
 
     def _above(self, error: Floats, plan: Weighed) -> Program:
@@ -301,25 +269,22 @@ class Cells:
         slope = self.units.slope(missing)
         capacity = error - (self.units.bias(missing) - slope * missing)
         entry = plan.unit / np.maximum(plan.weight, 1e-300)
-        cost = np.where(plan.weight > 0, entry, self._cost(missing))
-        return self._normal(capacity, slope, cost)
+        start = self._cost(self.share, (1 - missing)[self.counts.cell])
+        return self._normal(capacity, slope, np.where(plan.weight > 0, entry, start))
 
     def _below(self, error: Floats) -> Program:
         """A linear program below every plan: chords of the bias, least slopes of sensitivities."""
         most = self.units.most_missing(error)
-        kept = 1 - most
-        part = np.minimum(self.heaviest, kept)
-        kappa = np.where(part > 0, variance.mass_slope(part, kept), 1.0)
-        cost = self.units.least_cost(kappa)[self.cell]
+        cost = self._cost(self.heaviest, 1 - most)[self.counts.cell]
         return self._normal(error, self.units.chord(most), cost)
 
-    def _cost(self, missing: Floats) -> Floats:
-        kept = 1 - missing[self.cell]
-        part = np.minimum(self.share, kept)
+    def _cost(self, share: Floats, kept: Floats) -> Floats:
+        part = np.minimum(share, kept)
         kappa = np.where(part > 0, variance.mass_slope(part, kept), 1.0)
         return self.units.least_cost(kappa)
 
     def _normal(self, error: Floats, slope: Floats, cost: Floats) -> Program:
         """With slope 1/2 of the missing mass, as the solvers want it."""
-        target, cost = np.maximum(error, _TINY) / (2 * slope), cost / (2 * slope)[self.cell]
-        return Program(self.user, self.cell, self.share, cost, target, self.occupancy.n_users)
+        user, cell = self.counts.user, self.counts.cell
+        target, cost = np.maximum(error, _TINY) / (2 * slope), cost / (2 * slope)[cell]
+        return Program(user, cell, self.share, cost, target, self.counts.n_users)

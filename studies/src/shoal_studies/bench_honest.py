@@ -9,23 +9,26 @@ from dataclasses import asdict, dataclass
 from math import exp, isfinite, log
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
 from shoal.cells.told import intervals, statuses
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
-from shoal_studies.benchmarks.typical import default_plan
-from shoal_studies.populations import Population, made, memberships, populations
-from shoal_studies.simulated_releases import releases_of
-from shoal_studies.unlike import few, unlike
-
-if TYPE_CHECKING:
-    Floats = NDArray[Any]
+from shoal_studies.bench_cells import EPSILONS, default_plan, releases_of
+from shoal_studies.populations import (
+    Floats,
+    Population,
+    few,
+    made,
+    memberships,
+    populations,
+    unlike,
+)
+from shoal_studies.registry import Losses, bench, option
 
 # Of the releases, those that tell a cell whose coverage counts; of the cells, those told at all.
 _OFTEN, _SOME = 0.25, 0.03
@@ -148,15 +151,21 @@ BARS = (
 )  # fmt: skip
 
 
-def run(
-    epsilons: Sequence[float],
-    releases: int,
-    only: str = "",
-    delta: str = "0",
-    output: Path | None = None,
-    against: Path | None = None,
+@bench("honest")
+def honest(
+    releases: Annotated[int, option("Simulated releases of each.", 2, 10**7)] = 100,
+    epsilon: Losses = EPSILONS,
+    only: Annotated[str, option("A part of the name of the populations to take.")] = "",
+    delta: Annotated[str, option("Of (epsilon, delta)-DP.")] = "0",
+    output: Annotated[Path | None, option("Write all figures as JSON, for --against.")] = None,
+    against: Annotated[
+        Path | None, option("What --output wrote at another commit: ratios to its errors.")
+    ] = None,
 ) -> Iterator[str]:
-    """Lines of figures, one a population and loss, and of every bar whether it holds."""
+    """Cover, err and tell cells on 61 populations, and say which bars do not hold.
+
+    Example: shoal bench honest --epsilon 1
+    """
     before = _read(against) if against else {}
     settings: list[Setting] = []
     yield (
@@ -171,8 +180,8 @@ def run(
         + (f"{'ratios':>14}" if before else "")
     )
     for group, population in _populations(only):
-        for epsilon in epsilons:
-            settings.append(_measured(population, group, epsilon, releases, delta))
+        for loss in epsilon:
+            settings.append(_measured(population, group, loss, releases, delta))
             yield _line(settings[-1], before)
     if not settings:
         raise InputError(f"no population with {only!r}", "a part of a name", "leave it out")

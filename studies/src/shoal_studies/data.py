@@ -1,16 +1,52 @@
-"""Occupancies of many cells that the studies of suppression share: public by nature."""
+"""Made-up counts and values that studies and benches share, from what the papers publish."""
 
 from __future__ import annotations
+
+import math
+from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.cells.assumptions import Distribution, Normal
 from shoal.data.occupancy import Counts
-from shoal.errors import InputError
 
+# The largest speed of buses, km/h (papers 001 and 002).
+WIDTH = 65.0
+BOUNDS = (0.0, WIDTH)
+# Mean and variance of the speeds of the ITMS cell (paper 002, section IV).
+MEAN, VARIANCE = 20.66769, 115.135
+# Our variant: the standard deviation between users, within the same variance.
+BETWEEN = 6.0
 # Published of the ITMS data (paper 000, section VI-A1): cells, users, most cells of a user.
 _CELLS, _USERS, _MOST = 50, 223, 11
-_MOST_CELLS = 16
+
+
+def itms() -> NDArray[np.int64]:
+    """217 counts with the published statistics of the ITMS cell; made up to match them.
+
+    L = 217, n = 17,166, m* = 417, m_* = 1, median 46 (paper 002, section IV). At the Levy cap, 56,
+    160 arrays with wrap_around and 164 with best_fit. They are not the original counts.
+    """
+    text = (files("shoal_studies") / "itms_counts.csv").read_text(encoding="utf-8")
+    return np.array(text.split(), dtype=np.int64)
+
+
+def geometric(levels: int = 6) -> NDArray[np.int64]:
+    """2^i users with 2^(M-i) records each, i = 0..M (paper 001, section IV)."""
+    level = np.arange(levels + 1)
+    return np.repeat(2 ** level[::-1], 2**level)
+
+
+def extreme(users: int = 101, most: int = 10) -> NDArray[np.int64]:
+    """One user with `most` records, and one record of each other user (paper 001, section IV)."""
+    return np.append(most, np.ones(users - 1, dtype=np.int64))
+
+
+def one_cell(counts: NDArray[np.int64]) -> Counts:
+    """One cell, `all`, from the records of each user."""
+    users = len(counts)
+    return Counts.from_counts(np.arange(users), ["all"] * users, counts)
 
 
 def synthetic(gamma: float, seed: int, cells: int = 12, q: float = 0.01) -> Counts:
@@ -21,18 +57,7 @@ def synthetic(gamma: float, seed: int, cells: int = 12, q: float = 0.01) -> Coun
     2^G - 1 users; users 2^j ... 2^(j+1) - 1 are in exactly G - j cells, drawn uniformly without
     replacement, with Geo(q) records on {1, 2, ...} in each; then one heaviest user of each cell
     has its count multiplied by 1 + gamma (to the nearest whole number).
-
-    Example:
-        >>> occupancy = synthetic(3, seed=0, cells=4)
-        >>> occupancy.n_users, occupancy.n_cells, occupancy.cells_per_user.max().item()
-        (15, 4, 4)
     """
-    if not (0 <= gamma < np.inf and 1 <= cells <= _MOST_CELLS and 0 < q <= 1):
-        raise InputError(
-            f"gamma {gamma!r}, {cells} cells, q {q!r}",
-            f"gamma from 0, 1 to {_MOST_CELLS} cells, q above 0 and at most 1",
-            "give for example gamma=3, seed=0",
-        )
     rng = np.random.default_rng(seed)
     users = 2**cells - 1
     level = np.repeat(np.arange(cells), 2 ** np.arange(cells))
@@ -48,15 +73,11 @@ def synthetic(gamma: float, seed: int, cells: int = 12, q: float = 0.01) -> Coun
 
 
 def itms_many(seed: int = 0) -> Counts:
-    """An occupancy built to the published figures of the ITMS data; not the original counts.
+    """Counts built to the published figures of the ITMS data; not the original ones.
 
     What paper 000, section VI-A1, publishes: the 50 fullest hexagons of one hour, 223 users, at
     most 11 of the cells a user. Everything else is made up: buses visit neighbouring hexagons of
     a line that gets quieter towards its end, and stay in each for a log-normal number of records.
-
-    Example:
-        >>> itms_many().summary().cells_per_user
-        11
     """
     rng = np.random.default_rng(seed)
     lengths = rng.integers(1, _MOST + 1, _USERS)
@@ -72,16 +93,11 @@ def itms_many(seed: int = 0) -> Counts:
 
 
 def sparse_cells() -> tuple[Counts, NDArray[np.float64]]:
-    """A hard, made-up occupancy with the true centre of every cell, in km/h.
+    """Hard, made-up counts with the true centre of every cell, in km/h.
 
     50 cells of very different popularity, 223 users in at most 11 of them, 802 memberships with
     about 46 records each, and one user with 417 records in each of 11 cells. Centres are normal
     around 20.67 with a deviation of 4; speeds in a cell have one of 10.73.
-
-    Example:
-        >>> occupancy, centre = sparse_cells()
-        >>> len(occupancy.count), int(occupancy.count.sum()), len(centre)
-        (802, 68020, 50)
     """
     rng = np.random.default_rng(50223)
     weight = rng.lognormal(0, 0.8, _CELLS)
@@ -100,3 +116,29 @@ def sparse_cells() -> tuple[Counts, NDArray[np.float64]]:
     count = np.clip(np.round(46 * np.exp(1.1 * rng.normal(size=len(user)))), 1, 417).astype(int)
     count[user == 0] = 417
     return Counts.from_counts(user, cell, count), rng.normal(20.67, 4, _CELLS)
+
+
+def uniform(
+    rng: np.random.Generator, user: NDArray[np.int64], cell: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Uniform values between the bounds."""
+    return WIDTH * rng.random(len(user))
+
+
+def projected(
+    rng: np.random.Generator, user: NDArray[np.int64], cell: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Normal values of mean U/2 and variance U/4, drawn again until they lie in (0, U].
+
+    Source: paper 001, section IV.
+    """
+    deviation = math.sqrt(WIDTH / 4)
+    values = rng.normal(WIDTH / 2, deviation, len(user))
+    while (outside := (values <= 0) | (values > WIDTH)).any():
+        values[outside] = rng.normal(WIDTH / 2, deviation, int(outside.sum()))
+    return values
+
+
+def speeds(*, differ: bool = False) -> Distribution:
+    """Normal values with the published mean and variance of the ITMS cell; clipped when read."""
+    return Normal(MEAN, math.sqrt(VARIANCE), BETWEEN**2 / VARIANCE if differ else 0.0)

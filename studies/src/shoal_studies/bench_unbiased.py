@@ -13,8 +13,9 @@ from shoal.theory.clipping import Moment
 from shoal.theory.trilemma import trilemma
 from shoal_studies import unbiased_printed
 from shoal_studies.known_distributions import mirrored
-from shoal_studies.measure import Effort
 from shoal_studies.paper_004_estimators import CLIPPED, COMBINED, SYMMETRIC, WORDS, Asked, Part
+from shoal_studies.registry import Repetitions, Seed, bench
+from shoal_studies.simulate import Effort
 from shoal_studies.unbiased_exact import worst
 from shoal_studies.unbiased_measure import Job, Measured, amount, simulate
 
@@ -76,14 +77,19 @@ class Line:
         return head + "".join([*figures, *(f"{each:>{_WIDTH}.3g}" for each in ratios)])
 
 
-def run(repetitions: int, seed: int) -> Iterator[str]:
-    """Errors in units of 1/sqrt(n) over users, epsilon, delta and the order of a moment of size 1.
+@bench("unbiased")
+def unbiased(repetitions: Repetitions = 2000, seed: Seed = 0) -> Iterator[str]:
+    """Measure errors of unbiased means beside certificates, lower bounds and the paper's bounds.
+
+    In units of 1/sqrt(n) over users, epsilon, delta and the order of a moment of size 1.
 
     `measured` is simulated on values of +-1 and `worst` exact on the worst two points that were
     found; `bound` is the lower bound over all distributions with the moment, which is no bound for
     symmetric distributions, nor for these data alone: easier distributions allow less. The clipped
     mean has a bias budget of 0.01 and spends no delta; the mean is in [0, 1]. Then the gains over
     the paper, one a line.
+
+    Example: shoal bench unbiased --repetitions 200
     """
     effort = Effort(repetitions=repetitions, seed=seed)
     yield (

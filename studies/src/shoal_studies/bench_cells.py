@@ -1,0 +1,347 @@
+"""Errors of plans on populations: the default beside presets, two rounds, sparse cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Annotated, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.cells.assumptions import NAIVE
+from shoal.cells.draw import draw
+from shoal.cells.estimates import Estimates
+from shoal.cells.plan_facts import PlanFacts
+from shoal.cells.plan_warnings import plan_warnings
+from shoal.cells.planner import make_plan, plan_means
+from shoal.cells.posterior import values_of
+from shoal.cells.request import Request
+from shoal.cells.simulation import made_up
+from shoal.cells.told import statuses
+from shoal.cells.typical_error import typical_errors
+from shoal.data.aggregate import Aggregate
+from shoal.data.occupancy import Counts
+from shoal.data.value_lattice import Bounds, Lattice
+from shoal.errors import InputError
+from shoal.privacy.noise import Simulated
+from shoal.theory.user_clipping import rounds
+from shoal_studies.data import BOUNDS, sparse_cells
+from shoal_studies.populations import Floats, Population, populations
+from shoal_studies.registry import Losses, Repetitions, bench, option
+
+Flags: TypeAlias = "NDArray[np.bool_]"
+Preset: TypeAlias = tuple[str, dict[str, str | int | float]]
+Kind: TypeAlias = "Callable[[np.random.Generator, Counts], Floats]"
+
+EPSILONS = [0.5, 1.0, 4.0]
+_CONFIDENCE = 0.95
+# Linear programs of more memberships take minutes, and arrays of them a long time to fill.
+_MOST_OF_PROGRAM, _MOST_OF_ARRAYS = 10_000, 100_000
+PRESETS: dict[str, tuple[Preset, float]] = {
+    "balanced": (("balanced", {}), np.inf),
+    "adaptive": (("adaptive", {}), np.inf),
+    "optimal, balanced": (("optimal", {"targets": "balanced"}), _MOST_OF_PROGRAM),
+    "optimal, selected": (
+        ("optimal", {"targets": "balanced", "range": "selected"}), _MOST_OF_PROGRAM,
+    ),
+    "worst_case_optimal": (("worst_case_optimal", {}), np.inf),
+    "opt_array_averaging": (("opt_array_averaging", {}), _MOST_OF_ARRAYS),
+    "levy": (("levy", {}), _MOST_OF_ARRAYS),
+    "quantile": (("quantile", {}), _MOST_OF_ARRAYS),
+    "akmv": (("akmv", {}), np.inf),
+}  # fmt: skip
+_SPARSE: dict[str, Preset] = {
+    "balanced": ("balanced", {}),
+    "array_averaging": ("array_averaging", {}),
+    "user_clipped": ("user_clipped", {}),
+    "adaptive": ("adaptive", {}),
+    "optimal_in_range": ("optimal", {"range": "selected"}),
+}
+# Place and deviation of most values of `counts`, over the width of the bounds.
+_PLACE, _SPREAD = 0.4, 1 / 6
+
+
+@dataclass(frozen=True, eq=False)
+class Releases:
+    """Figures of each cell in each release, shape (releases, cells), in the value's unit.
+
+    Absolute errors are of the noisy number, of the value, and of one number for all cells, the mean
+    of all numbers by their noise. A value that is told may be at an end at a bound alone.
+    """
+
+    plain: Floats
+    error: Floats
+    common: Floats
+    half_width: Floats
+    covered: Flags
+    told: Flags
+    outside: Flags
+
+    def of_told(self, figures: Floats) -> float:
+        """The mean of figures of told cells; not a number if there are none."""
+        return float(figures[self.told].mean()) if self.told.any() else float("nan")
+
+
+def releases_of(plan: PlanFacts, data: Population | Sequence[Aggregate], releases: int) -> Releases:
+    """So many simulated releases, of a population's draws, or of some sums, in turn."""
+    if isinstance(data, Population):
+        data = [data.draw(turn) for turn in range(min(releases, len(data.means)))]
+    found = [_release(plan, data[turn % len(data)], turn) for turn in range(releases)]
+    columns = zip(*found, strict=True)
+    return Releases(
+        **{each.name: np.array(rows) for each, rows in zip(fields(Releases), columns, strict=True)}
+    )
+
+
+def _release(plan: PlanFacts, private: Aggregate, turn: int) -> tuple[Floats, ...]:
+    """Figures of one release, in the order of the attributes."""
+    numbers = Estimates(plan, *draw(plan, private, Simulated(turn)))
+    truth = private.cell_means()[plan.released]
+    value, low, high = values_of(numbers, _CONFIDENCE)
+    told = np.array(statuses(numbers)) == "released"
+    common = np.average(numbers.value, weights=numbers.noise_scale**-2.0)
+    # The truth at a bound may miss an end there in rounding.
+    almost = 1e-9 * plan.width
+    covered = (low - almost <= truth) & (truth <= high + almost)
+    at_bound = np.isin(value, (plan.bounds.lo, plan.bounds.hi))
+    inside = np.where(told, (low < value) & (value < high), (low <= value) & (value <= high))
+    return (
+        np.abs(numbers.value - truth),
+        np.abs(value - truth),
+        np.abs(common - truth),
+        (high - low) / 2,
+        covered,
+        told,
+        ~(inside | (at_bound & (low <= value) & (value <= high))),
+    )
+
+
+@bench("sparse")
+def sparse(
+    repetitions: Repetitions = 100,
+    epsilon: Annotated[float, option("Total privacy loss of any user.", 0.001, 100)] = 1.0,
+) -> Iterator[str]:
+    """Err on fifty sparse cells: plain numbers, values, and guessing the midpoint, in km/h.
+
+    Example: shoal bench sparse --repetitions 100
+    """
+    occupancy, centre = sparse_cells()
+    lattice = Lattice(Bounds.of(BOUNDS))
+    cell = np.repeat(occupancy.cell, occupancy.count)
+    data = []
+    for turn in range(repetitions):
+        rng = np.random.default_rng([50223, turn])
+        # Cells are sorted by key: cell g of the occupancy has the g-th centre.
+        data.append(made_up(occupancy, lattice, rng.normal(centre[cell], 10.73)))
+    truth = np.array([private.cell_means() for private in data])
+    yield f"{repetitions} data sets of 50 cells and 223 users, epsilon {epsilon:g} in total"
+    yield f"guessing the midpoint {np.abs(truth - 32.5).mean():>12.2f}"
+    yield f"{'method':<18}{'hopeless':>9}{'plain':>9}{'value':>10}{'+-':>7}{'covered':>9}"
+    for name, (method, settings) in _SPARSE.items():
+        plan = plan_means(occupancy, lattice.bounds, method, epsilon, settings)
+        found = releases_of(plan, data, repetitions)
+        error = float(np.std(found.error.mean(axis=1))) / repetitions**0.5
+        yield (
+            f"{name:<18}{(plan.relative_error >= 1 / 2).sum():>9}{found.plain.mean():>9.2f}"
+            f"{found.error.mean():>10.2f}{error:>7.2f}{found.covered.mean():>9.1%}"
+        )
+
+
+def default_plan(population: Population, epsilon: float, delta: str) -> PlanFacts:
+    """The plan that nobody chose anything of."""
+    return make_plan(
+        population.occupancy, Request.of(bounds=population.bounds, epsilon=epsilon, delta=delta)
+    )
+
+
+@bench("typical")
+def typical(
+    repetitions: Repetitions = 20,
+    epsilon: Losses = EPSILONS,
+    population: Annotated[str, option("A part of the name of the populations to take.")] = "",
+    delta: Annotated[str, option("Of (epsilon, delta)-DP, for the default plan alone.")] = "0",
+) -> Iterator[str]:
+    """Err by default, beside every preset and what anybody writes by hand, on 20 populations.
+
+    Example: shoal bench typical --repetitions 20 --epsilon 1
+    """
+    yield (
+        f"mean absolute error over cells, {repetitions} simulated releases a figure; plain: the "
+        "noisy number, value: with what other cells tell; covered: its 95% intervals; told: cells "
+        "that are told, and the same figures of them alone"
+    )
+    yield (
+        f"{'population':<33}{'eps':>5}{'plain':>9}{'value':>9}{'covered':>8}{'told':>6}{'value':>9}"
+        f"{'covered':>8}{'+-':>9}{'stated':>8}{'best other':>11} {'which':<25}{'ratio':>6}"
+    )
+    ratios: list[float] = []
+    for each in populations():
+        for loss in epsilon if population in each.name else ():
+            line, ratio = _compared(each, loss, repetitions, delta)
+            ratios.append(ratio)
+            yield line
+    if not ratios:
+        raise InputError(f"no population with {population!r}", "a part of a name", "leave it out")
+    mean = math.exp(float(np.log(ratios).mean()))
+    yield f"geometric mean of the ratios: {mean:.3f}, the largest {max(ratios):.2f}"
+
+
+def _compared(
+    population: Population, epsilon: float, repetitions: int, delta: str
+) -> tuple[str, float]:
+    plan = default_plan(population, epsilon, delta)
+    own = releases_of(plan, population, repetitions)
+    value = float(own.error.mean())
+    others = naive(population, epsilon, repetitions)
+    for name, ((method, settings), most) in PRESETS.items():
+        if len(population.occupancy.user) <= most:
+            preset = plan_means(population.occupancy, population.bounds, method, epsilon, settings)
+            found = releases_of(preset, population, repetitions)
+            others[name] = float(min(found.plain.mean(), found.error.mean()))
+    best = min(others, key=lambda name: others[name])
+    spread = float(np.mean([np.std(each) for each in population.means]))
+    stated = float(typical_errors(plan, spread / plan.width).mean()) * spread
+    ratio = value / others[best]
+    warned = "!" if plan_warnings(plan) else " "
+    return (
+        f"{population.name:<32}{warned}{float(epsilon):>5g}{own.plain.mean():>9.3g}{value:>9.3g}"
+        f"{own.covered.mean():>8.0%}{own.told.mean():>6.0%}{own.of_told(own.error):>9.3g}"
+        f"{own.of_told(own.covered):>8.0%}{own.of_told(own.half_width):>9.3g}"
+        f"{stated / value:>8.2f}{others[best]:>11.3g} {best:<25}{ratio:>6.2f}"
+    ), ratio
+
+
+def naive(population: Population, epsilon: float, repetitions: int) -> dict[str, float]:
+    """What the naive estimators err."""
+    low, high = population.bounds
+    errors = dict.fromkeys(NAIVE, 0.0)
+    for turn in range(repetitions):
+        mean = np.clip(population.means[turn % len(population.means)], low, high)
+        share, truth = (mean - low) / (high - low), population.draw(turn).cell_means()
+        for name, estimate in NAIVE.items():
+            rng = np.random.default_rng([turn, len(name)])
+            value = low + estimate(population.occupancy, share, epsilon, rng) * (high - low)
+            errors[name] += float(np.abs(value - truth).mean()) / repetitions
+    return errors
+
+
+class Shape(NamedTuple):
+    """Counts: so many users in so many cells, each in a few of them."""
+
+    users: int
+    cells: int
+    cells_of_user: int
+
+
+SHAPES = (
+    Shape(500, 12, 10), Shape(2000, 12, 3), Shape(2000, 40, 3), Shape(2000, 40, 10),
+    Shape(2000, 40, 30), Shape(2000, 150, 25),
+    Shape(2000, 300, 40), Shape(2000, 600, 40), Shape(4000, 900, 40),
+)  # fmt: skip
+
+
+@bench("counts")
+def counts(
+    repetitions: Repetitions = 4,
+    epsilon: Losses = EPSILONS,
+    users: Annotated[
+        int | None, option("Shapes of so many users alone; all of them if not given.")
+    ] = None,
+    delta: Annotated[str, option("Of (epsilon, delta)-DP.")] = "1e-9",
+) -> Iterator[str]:
+    """Err in two rounds over what one round errs, on made-up counts with values of six kinds.
+
+    From these follows where the default with a delta has two rounds: where they do not lose with
+    any kind of values. Counts are public, kinds of values are not.
+
+    Example: shoal bench counts --repetitions 4 --users 2000
+    """
+    shapes = [each for each in SHAPES if users in (None, each.users)]
+    if not shapes:
+        allowed = ", ".join(str(each) for each in sorted({shape.users for shape in SHAPES}))
+        raise InputError(f"shapes of {users} users", allowed, "leave users out")
+    yield (
+        f"error of two rounds over that of one, delta {delta}, {repetitions} simulated releases "
+        "a figure"
+    )
+    yield (
+        f"{'users':>6}{'cells':>6}{'each':>5}{'eps':>5}{'default':>8}  {'noise':<19}"
+        + "".join(f"{name:>11}" for name in KINDS)
+    )
+    for shape in shapes:
+        made = counts_of(shape)
+        for loss in epsilon:
+            yield _two_rounds(shape, made, loss, delta, repetitions)
+
+
+def _two_rounds(shape: Shape, counts: Counts, epsilon: float, delta: str, repetitions: int) -> str:
+    one, two = (
+        plan_means(counts, (0.0, 1.0), "user_clipped", epsilon, {"rounds": each}, delta=delta)
+        for each in (1, 2)
+    )
+    ratios = []
+    for name, kind in KINDS.items():
+        means = [kind(np.random.default_rng([5, turn]), counts) for turn in range(repetitions)]
+        population = Population(name, counts, means, (0.0, 1.0))
+        before, after = (releases_of(plan, population, repetitions).error for plan in (one, two))
+        ratios.append(after.mean() / before.mean())
+    default = rounds(epsilon, float(delta), shape.users, len(counts.user), counts.n_cells)
+    noise = " then ".join("Gaussian" if plan.gaussian else "Laplace" for plan in (one, two))
+    return (
+        f"{shape.users:>6}{shape.cells:>6}{shape.cells_of_user:>5}{epsilon:>5g}"
+        f"{default:>8}  {noise:<19}" + "".join(f"{ratio:>11.2f}" for ratio in ratios)
+    )
+
+
+def counts_of(shape: Shape) -> Counts:
+    """Users in cells of unlike popularity, with counts that have a long tail."""
+    rng = np.random.default_rng([6, *shape])
+    pull = rng.lognormal(0, 0.8, shape.cells)
+    degree = np.clip(rng.poisson(shape.cells_of_user, shape.users), 1, shape.cells)
+    user = np.repeat(np.arange(shape.users), degree)
+    cell = np.concatenate(
+        [rng.choice(shape.cells, size, replace=False, p=pull / pull.sum()) for size in degree]
+    )
+    busy = np.ceil(rng.lognormal(0, 0.8, shape.users))[user]
+    count = np.minimum(rng.geometric(0.05, len(user)) * busy, 2000).astype(np.int64)
+    return Counts.from_counts(user.tolist(), cell.tolist(), count.tolist())
+
+
+def _normal(between: float) -> Kind:
+    """Normal values; this part of the variance between cells, four sevenths of the rest by user."""
+
+    def drawn(rng: np.random.Generator, counts: Counts) -> Floats:
+        cells = rng.normal(0, between**0.5, counts.n_cells)[counts.cell]
+        users = rng.normal(0, ((1 - between) * 4 / 7) ** 0.5, counts.n_users)[counts.user]
+        rest = ((1 - between) * 3 / 7 / counts.count) ** 0.5
+        whole = cells + users + rest * rng.normal(0, 1, len(counts.user))
+        return np.asarray(_PLACE + _SPREAD * whole)
+
+    return drawn
+
+
+def _two_kinds(rng: np.random.Generator, counts: Counts) -> Floats:
+    level = rng.choice([0.2, 0.75], counts.n_users)[counts.user]
+    return np.asarray(level + rng.normal(0, 0.05, len(level)))
+
+
+def _long_tails(rng: np.random.Generator, counts: Counts) -> Floats:
+    users = rng.normal(-5, 1.2, counts.n_users)[counts.user]
+    return np.asarray(np.exp(users + rng.normal(0, 0.5, len(users))))
+
+
+def _zeros(rng: np.random.Generator, counts: Counts) -> Floats:
+    some = rng.binomial(1, 0.4, counts.n_users)[counts.user]
+    return np.asarray(some * rng.exponential(0.15, len(some)))
+
+
+KINDS: dict[str, Kind] = {
+    "alike": _normal(0.05),
+    "normal": _normal(0.3),
+    "apart": _normal(0.9),
+    "two kinds": _two_kinds,
+    "long tails": _long_tails,
+    "zeros": _zeros,
+}

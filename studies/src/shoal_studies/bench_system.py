@@ -1,0 +1,458 @@
+"""Speeds: noise, aggregation, plans, trial releases and ledgers, as ratios of one run."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import multiprocessing
+import os
+import re
+import resource
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from fractions import Fraction
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+from statistics import median
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+
+import shoal
+from shoal.cells import allocation
+from shoal.cells.cell_statistics import MEAN, cell_errors
+from shoal.cells.clip_user import clip_user
+from shoal.cells.draw import to_steps
+from shoal.cells.optimal import interior, program
+from shoal.data.outcome_space import Space
+from shoal.errors import BudgetError
+from shoal.privacy import ledger as ledgers
+from shoal.privacy.budget import Budget
+from shoal.privacy.noise import OperatingSystem
+from shoal.trials.mechanisms.aggregates import NoisyHistogram, NoisyHorvitzThompson
+from shoal.trials.mechanisms.outcomes import ClusterDP, UniformPrior
+from shoal_studies.registry import bench, option
+from shoal_studies.simulate import carry_out, peak
+
+SIZES = [10_000, 100_000, 1_000_000, 10_000_000]
+ENTRIES, PROCESSES = [10, 10_000, 1_000_000], [1, 8, 64]
+_BITS = 26
+_ROUNDS = 3
+# Cells of a pass, by name; those that the engine computes from times and places have fewer records.
+_CELLS = {
+    "cell": "cell",
+    "hexagon": "hexagon(lat,lon,3)",
+    "time zone": "hour_of_day(moment,America/New_York)",
+}
+# Run in a process of its own, with the sources of some checkout: seconds, processor time and GiB.
+_SCRIPT = """
+import json, resource, sys, time
+import pyarrow as pa
+job, data, cell = sys.argv[1:]
+def passed(source, cell):
+    import shoal
+    return shoal.Records(source, user='user', value='value', bounds=(0, 65), by=cell)
+def plain():
+    import duckdb
+    query = 'select "user", cell, count(*), sum(value), sum(value * value) from '
+    connection = duckdb.connect()
+    connection.execute('set enable_progress_bar = false')
+    connection.sql(f"{query} read_parquet('{data}') group by 1, 2").to_arrow_table()
+# What is loaded when first used is not compared.
+passed(pa.table({'user': [1], 'cell': [1], 'value': [1.0]}), 'cell').aggregate()
+jobs = {'plain': plain, 'pass': lambda: passed(data, cell).aggregate()}
+start, used = time.perf_counter(), time.process_time()
+jobs[job]()
+memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+print(json.dumps([time.perf_counter() - start, time.process_time() - used, memory]))
+"""
+_COLD = """
+import shoal, sys
+shoal.Records(sys.argv[1], user='tailnum', value='speed', bounds=(0, 700), by='dest',
+              missing='public').counts()
+"""
+_CELLS_PER_USER, _USERS_PER_CELL, _MOST_CELLS = 10, 100, 250
+_BOUNDS = (0.0, 100.0)
+_UNIT, _CHARGE, _DOCUMENT = "person", Budget.of("1/1000"), b"412.7 " * 50
+# A budget in charges.
+_FEW = 1000
+_FIGURE = re.compile(r"\s*([\d,]+ (?:entries|processes)):.*?([\d.]+)(?: charges)? a second")
+Checkout = Annotated[Path | None, option("Another checkout, which is measured beside this one.")]
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+@bench("noise")
+def noise(numbers: Annotated[int, option("Numbers to draw.", 1, 10**8)] = 200_000) -> Iterator[str]:
+    """Draw exact noise with another scale for every number, and print numbers per second.
+
+    Example: shoal bench noise --numbers 200000
+    """
+    source, length = OperatingSystem(), Fraction(700, 1 << _BITS)
+    source.add_laplace([0], _BITS)
+    rng = np.random.default_rng(1)
+    scales = rng.uniform(0.01, 1, numbers).tolist()
+    sums = rng.integers(0, 2**40, numbers).tolist()
+
+    def release() -> list[float]:
+        exact = [to_steps(x, 2**40, b, _BITS) for x, b in zip(sums, scales, strict=True)]
+        noisy = source.add_laplace(exact, _BITS)
+        return [float(length * Fraction(b) * x) for x, b in zip(noisy, scales, strict=True)]
+
+    alone = _seconds(lambda: source.add_laplace([0] * numbers, _BITS))
+    yield f"noise alone            {numbers / alone:>12,.0f} numbers a second"
+    whole = _seconds(release)
+    yield f"rounding, noise, value {numbers / whole:>12,.0f} numbers a second"
+    yield f"ratio                  {whole / alone:>12.2f}"
+
+
+@bench("aggregate")
+def aggregate(
+    rows: Annotated[int, option("Records to generate.", 1000, 10**10)] = 10_000_000,
+    users: Annotated[int, option("Users.", 1, 10**9)] = 100_000,
+    cells: Annotated[int, option("Cells.", 1, 10**7)] = 1000,
+    cells_per_user: Annotated[int, option("Most cells of a user.", 1, 10**6)] = 20,
+    folder: Annotated[
+        Path | None, option("Keep the generated files here; temporary ones if not given.")
+    ] = None,
+    against: Checkout = None,
+) -> Iterator[str]:
+    """Compare a plain DuckDB query, our pass and our whole release on the same file.
+
+    Every job reads the same Parquet file in a process of its own, whose peak is its memory.
+    Hexagons and time zones have a tenth of the records.
+
+    Example: shoal bench aggregate --rows 100000000
+    """
+    checkouts = {"this": Path(shoal.__file__).parents[1]}
+    if against is not None:
+        checkouts["older"] = against.resolve() / "src"
+    with tempfile.TemporaryDirectory() as scratch:
+        place = (folder or Path(scratch)).resolve()
+        place.mkdir(parents=True, exist_ok=True)
+        paths = [
+            _generated(place, many, users, cells, cells_per_user) for many in (rows, rows // 10)
+        ]
+        size = paths[0].stat().st_size / 1e9
+        yield f"{rows:,} records, {users:,} users, {cells:,} cells; {size:.2f} GB of Parquet"
+        jobs = {("plain DuckDB", "this"): ("plain", paths[0], "cell")}
+        for name in checkouts:
+            jobs[f"pass, {name} checkout", name] = ("pass", paths[0], "cell")
+            for kind in ("hexagon", "time zone"):
+                jobs[f"{kind}, {name}", name] = ("pass", paths[1], _CELLS[kind])
+        found: dict[str, list[list[float]]] = {label: [] for label, _ in jobs}
+        for _ in range(_ROUNDS):
+            for (label, name), (job, data, cell) in jobs.items():
+                done = _python(checkouts[name], _SCRIPT, job, str(data), cell)
+                found[label].append(json.loads(done))
+        plain = median(seconds for seconds, _, _ in found["plain DuckDB"])
+        for label, each in found.items():
+            seconds, used, memory = (median(column) for column in zip(*each, strict=True))
+            yield (
+                f"{label:<34}{seconds:>8.2f} s  {seconds / plain:>5.2f} x plain {used:>8.2f} s of "
+                f"processor time  {memory:>6.2f} GiB at the peak"
+            )
+        for name, checkout in checkouts.items():
+            used = median(_cold(checkout) for _ in range(_ROUNDS))
+            yield f"{f'first count, {name} checkout':<34}{used:>8.2f} s of processor time"
+        yield f"medians of {_ROUNDS} turns, each in a new process"
+
+
+def _cold(checkout: Path) -> float:
+    """Processor time of a whole process that counts once."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    _python(checkout, _COLD, str(files("shoal") / "datasets" / "flights_2013.parquet"))
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _python(paths: Path | str, script: str, *arguments: str) -> str:
+    settings = {**os.environ, "PYTHONPATH": str(paths)}
+    command = [sys.executable, "-W", "ignore", "-c", script, *arguments]
+    return subprocess.run(command, env=settings, capture_output=True, text=True, check=True).stdout
+
+
+def _generated(place: Path, rows: int, users: int, cells: int, cells_per_user: int) -> Path:
+    """A file of records, which is used again if it is there."""
+    import duckdb
+
+    data = place / f"records-{rows}-{users}-{cells}-{cells_per_user}.parquet"
+    if not data.exists():
+        duckdb.connect().sql(
+            f"""select (hash(i) % {users})::int as "user",
+                       (((hash(i) % {users}) * 7919 + hash(i + 1000000007) % {cells_per_user}
+                        * (1 + hash(i) % {users} % 17))::bigint % {cells})::int as cell,
+                       (hash(3 * i + 1) % 6500) / 100.0 as value,
+                       to_timestamp(1356998400 + (hash(5 * i) % 31536000)::bigint) as moment,
+                       30 + (hash(7 * i) % 20000)::double / 1000 as lat,
+                       (hash(11 * i) % 40000)::double / 1000 - 100 as lon
+                from range({rows}) as t(i)"""
+        ).write_parquet(str(data))
+    return data
+
+
+@bench("plan")
+def plan(
+    counts: Annotated[list[int], option("Users in cells, about; repeat.", 100, 10**9)] = SIZES,
+    tolerance: Annotated[float, option("Gap at which the optimal plan stops.", 1e-6, 10)] = 0.05,
+    seconds: Annotated[float, option("Most seconds of the optimal plan.", 1e-3, 86_400)] = 600.0,
+) -> Iterator[str]:
+    """Plan for counts of some sizes, each in a process of its own.
+
+    A tenth as many users, a hundredth of them as many cells. Users are in Pareto(3/2) many cells
+    up to 250, cells are popular like rank^(-4/5), counts are Pareto(6/5); beside them users who are
+    in ten equally likely cells. The optimal plan may err a fifth less than `balanced` does at a
+    total loss of 1; its gap is the certified one.
+
+    Example: shoal bench plan --counts 10000 --counts 100000
+    """
+    yield f"{'counts':>10} {'users':>9} {'cells':>6}  {'what':<28}{'seconds':>10}   found"
+    run = partial(_planned, tolerance, seconds)
+    for lines in carry_out(run, counts, 1, apart=True):
+        yield from lines
+
+
+def _planned(tolerance: float, seconds: float, size: int) -> list[str]:
+    """Lines of one size: what is done, how long it takes, and what it finds."""
+    user, cell, count, users, cells = _columns(size)
+    problem = allocation.Problem(
+        user, cell, count / np.bincount(cell, count)[cell], users, np.ones(cells)
+    )
+    records = _one_value_each(user, cell)
+    lines, began = [], time.perf_counter()
+
+    def done(what: str, found: str) -> None:
+        nonlocal began
+        taken = time.perf_counter() - began
+        left = f"{len(user):>10,} {users:>9,} {cells:>6,}  "
+        lines.append(f"{left}{what:<28}{taken:>10.2f}   {found}")
+        began = time.perf_counter()
+
+    # From counts: counting is what `shoal bench aggregate` times.
+    counts = shoal.Counts.from_counts(user, cell, np.ones_like(user))
+    plan = shoal.plan(counts, bounds=_BOUNDS, epsilon=1)
+    done("the default plan", plan.method)
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = shoal.Ledger.create(Path(folder) / "bench.ledger", epsilon=1, unit="user")
+        done("its release", f"{plan.release(records, ledger=ledger).table().num_rows} cells")
+    equal = shoal.plan(_equal(users), bounds=_BOUNDS, epsilon=1)
+    done("the default, equal users", equal.method)
+    kept = clip_user(user, cell, count, cell_errors([MEAN], 1.0))
+    most, left = np.bincount(user).max(), np.bincount(user[kept]).max()
+    done("Clip-User", f"most cells of a user {most} -> {left}")
+    loss = float(problem.loss(problem.largest).max())
+    done("exact accounting", f"epsilon {loss:.4g} where the paper's is {problem.most_cells}")
+    fair = allocation.balanced(problem)
+    found = f"median error {np.median(fair.noise_scale):.4g} at epsilon 1"
+    if fair.duals is not None:
+        gap = allocation.balanced_gap(problem, fair.noise_scale, fair.duals, 1.0)
+        found += f", gap {gap:.1e}"
+    done("balanced noise", found)
+    found = "too many cells"
+    if program.is_small(user, cells):
+        target, share = 0.8 * fair.noise_scale, problem.sensitivity
+        columns = user, cell, share, np.ones(len(share)), target, users
+        best = interior.solve(program.Program(*columns), tolerance, seconds)
+        found = f"epsilon {best.loss:.4g}, at least {best.lower_bound:.4g}: gap {best.gap:.2%}"
+    done("optimal, errors a fifth less", found)
+    done(f"peak memory {peak():.2f} GiB", "")
+    return lines
+
+
+def _one_value_each(user: Any, cell: Any) -> shoal.Records:
+    values = np.random.default_rng(1).uniform(*_BOUNDS, len(user))
+    table = pa.table([pa.array(each) for each in (user, cell, values)], ["user", "cell", "value"])
+    return shoal.Records(table, user="user", by=["cell"], value="value", bounds=_BOUNDS)
+
+
+def _equal(users: int) -> shoal.Counts:
+    """Users who are all alike, in ten cells each."""
+    cells = max(1, users // _USERS_PER_CELL)
+    user = np.repeat(np.arange(users), _CELLS_PER_USER)
+    cell = np.random.default_rng(0).integers(0, cells, len(user))
+    user, cell = np.divmod(np.unique(user * cells + cell), cells)
+    return shoal.Counts.from_counts(user, cell, np.ones_like(user))
+
+
+def _columns(size: int) -> tuple[Any, Any, Any, int, int]:
+    """User, cell and count of each membership, users and cells: a few users have none."""
+    users = max(1, size // _CELLS_PER_USER)
+    cells = max(1, users // _USERS_PER_CELL)
+    rng = np.random.default_rng(0)
+    # Pareto(3/2) has a mean of 3; a sixth more, for places that are drawn twice.
+    wanted = (rng.pareto(1.5, users) + 1) * _CELLS_PER_USER / 3 * 7 / 6
+    degree = np.clip(wanted, 1, max(1, min(_MOST_CELLS, cells // 4))).astype(np.int64)
+    popular = np.cumsum((np.arange(cells) + 10.0) ** -0.8)
+    user = np.repeat(np.arange(users), degree)
+    cell = np.searchsorted(popular / popular[-1], rng.random(len(user)))
+    user, cell = np.divmod(np.unique(user * cells + cell), cells)
+    cell = np.unique(cell, return_inverse=True)[1]
+    count = np.clip(np.ceil(5 * rng.pareto(1.2, len(user))), 1, 1e5).astype(np.int64)
+    return user, cell, count, users, int(cell.max()) + 1
+
+
+@bench("privatize")
+def privatize(
+    units: Annotated[int, option("Units to generate.", 1000, 10**9)] = 10_000_000,
+    clusters: Annotated[int, option("Clusters.", 1, 10**6)] = 1000,
+) -> Iterator[str]:
+    """Time whole trial releases beside a plain table of means on the same units in memory.
+
+    A release contains reading columns, grouping, rounding, noise, responses, effects and the
+    manifest; no ledger.
+
+    Example: shoal bench privatize --units 1000000
+    """
+    rng = np.random.default_rng(0)
+    arm, home = rng.integers(0, 2, units), rng.integers(0, clusters, units)
+    outcome = rng.normal(50 + arm, 10, units)
+    space = Space.bins(0, 100, 11)
+
+    def plain() -> object:
+        names = ["cluster", "arm", "outcome"]
+        table = pa.table([pa.array(home), pa.array(arm), pa.array(outcome)], names=names)
+        return table.group_by(["cluster", "arm"]).aggregate([("outcome", "mean")])
+
+    base = _seconds(plain)
+    yield f"{units:,} units in {clusters:,} clusters, 11 levels, epsilon 4"
+    yield f"plain means of groups (PyArrow) {base:8.2f} s"
+    for label, mechanism in (
+        ("ClusterDP, chosen", ClusterDP(4)),
+        ("ClusterDP, floor 0.02", ClusterDP(4, floor=0.02, histogram_scale=10, levels="all")),
+        ("UniformPrior", UniformPrior(4)),
+        ("NoisyHorvitzThompson", NoisyHorvitzThompson(4)),
+        ("NoisyHistogram", NoisyHistogram(4)),
+    ):
+        found = _seconds(partial(mechanism.privatize, outcome, arm, home, space=space))
+        yield f"{label:<31} {found:8.2f} s {found / base:8.1f} times"
+
+
+@bench("ledger")
+def ledger(
+    entries: Annotated[list[int], option("Histories; repeat.", 1, 10**8)] = ENTRIES,
+    processes: Annotated[list[int], option("Crowds; repeat.", 1, 1024)] = PROCESSES,
+    charges: Annotated[int, option("Of each history.", 1, 10**7)] = 1000,
+    seconds: Annotated[float, option("Of each crowd, in a round.", 0.01, 3600)] = 5,
+    rounds: Annotated[int, option("Of the crowds; figures are medians.", 1, 10**7)] = 5,
+    against: Checkout = None,
+) -> Iterator[str]:
+    """Time durable charges after long histories, and by many processes at one ledger.
+
+    Example: shoal bench ledger --processes 1 --processes 8
+    """
+    lines = []
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        for line in itertools.chain(
+            _histories(folder, entries, charges), _crowds(folder, processes, seconds, rounds)
+        ):
+            lines.append(line)
+            yield line
+        if against is None:
+            return
+        book = _new(folder / "few.ledger", _FEW)
+        _together(book, PROCESSES[-1], 3600.0)
+        yield f"{PROCESSES[-1]} processes, budget for {_FEW}: {book.verify().entries} recorded"
+    words = [f"--entries={each}" for each in entries]
+    words += [f"--processes={each}" for each in processes]
+    words += [f"--charges={charges}", f"--seconds={seconds}", f"--rounds={rounds}"]
+    script = "import sys; from shoal.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    paths = f"{against / 'src'}{os.pathsep}{against / 'studies' / 'src'}"
+    older = _python(paths, script, "bench", "ledger", *words)
+    before, now = (
+        {each[1]: float(each[2]) for each in map(_FIGURE.match, found) if each}
+        for found in (older.splitlines(), lines)
+    )
+    yield f"{'charges a second':>20}{'before':>10}{'now':>10}{'ratio':>8}"
+    for name, rate in now.items():
+        yield f"{name:>20}{before[name]:10.0f}{rate:10.0f}{rate / before[name]:8.2f}"
+
+
+def _fill(book: ledgers.Ledger, entries: int) -> None:
+    """Write a history at once: the entries that as many charges would have made."""
+    state, hashed = book.state(), hashlib.sha256(_DOCUMENT).hexdigest()
+    head, spent, at = state.head, state.spent, "2026-01-01T00:00:00+00:00"
+    with closing(sqlite3.connect(book.path, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        for number in range(state.entries + 1, state.entries + 1 + entries):
+            spent = spent.plus(_CHARGE)
+            amounts = [
+                str(each) for pair in (_CHARGE, spent) for each in (pair.epsilon, pair.delta)
+            ]
+            facts = (number, _digest(f"history {number}"), "bench", "cells", *amounts, at, hashed)
+            head = ledgers._hash(head, facts)
+            marks = ", ".join("?" * (len(facts) + 2))
+            connection.execute(f"INSERT INTO entry VALUES ({marks})", (*facts, head, _DOCUMENT))
+        connection.execute("COMMIT")
+
+
+def _charge(book: ledgers.Ledger, what: str) -> None:
+    epsilon = _CHARGE.epsilon
+    book.record(_digest(what), unit=_UNIT, epsilon=epsilon, document=_DOCUMENT, name="bench")
+
+
+def _digest(what: str) -> str:
+    return hashlib.sha256(what.encode()).hexdigest()
+
+
+def _new(path: Path, charges: int = 10**12) -> ledgers.Ledger:
+    return ledgers.Ledger.create(path, epsilon=_CHARGE.epsilon * charges, unit=_UNIT)
+
+
+def _histories(folder: Path, entries: Sequence[int], charges: int) -> Iterator[str]:
+    books, seconds = {}, {size: list[float]() for size in entries}
+    for size in entries:
+        books[size] = _new(folder / f"{size}.ledger")
+        _fill(books[size], size)
+    for turn in range(charges):
+        # In turn, so that whatever else the machine does slows all of them alike.
+        for size, book in books.items():
+            seconds[size].append(_seconds(partial(_charge, book, f"charge {turn}")))
+    first = median(seconds[entries[0]])
+    for size in entries:
+        middle = median(seconds[size])
+        yield (
+            f"{size:>9,} entries: {1000 * middle:8.2f} ms a charge, {1 / middle:6.0f} a second; "
+            f"{middle / first:.2f} times {entries[0]:,}"
+        )
+
+
+def _crowds(folder: Path, processes: Sequence[int], seconds: float, rounds: int) -> Iterator[str]:
+    for crowd in processes:
+        books = (_new(folder / f"{turn} {crowd}.ledger") for turn in range(rounds))
+        rate = median(_together(book, crowd, seconds) for book in books)
+        yield f"{crowd:>9} processes: {rate:6.0f} charges a second together"
+
+
+def _together(book: ledgers.Ledger, crowd: int, seconds: float) -> float:
+    context: Any = multiprocessing.get_context("fork")
+    gate, answers = context.Barrier(crowd), context.SimpleQueue()
+    for number in range(crowd):
+        shared = str(book.path), gate, answers, seconds, number
+        context.Process(target=_work, args=shared).start()
+    began, ended, charged = zip(*(answers.get() for _ in range(crowd)), strict=True)
+    return float(sum(charged) / (max(ended) - min(began)))
+
+
+def _work(path: str, gate: Any, answers: Any, seconds: float, number: int) -> None:
+    book, charged = ledgers.Ledger(path), 0
+    _charge(book, f"{number} first")
+    gate.wait()
+    began = time.time()
+    with suppress(BudgetError):
+        while time.time() < began + seconds:
+            _charge(book, f"{number} {charged}")
+            charged += 1
+    answers.put((began, time.time(), charged))

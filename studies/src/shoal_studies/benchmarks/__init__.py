@@ -1,1 +1,0 @@
-"""Speeds side by side, measured in one run."""
