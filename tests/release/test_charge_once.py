@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from shoal.cells.plan_file import MANIFEST_SCHEMA, Manifest
+from shoal.cells.plan_file import Manifest
 from shoal.errors import BudgetError, InputError
 from shoal.privacy.budget import Budget
 from shoal.privacy.ledger import Ledger
 from shoal.release.draw import Delivered, release
+from shoal.release.envelope import MANIFEST
 from shoal.release.question import Question
 from shoal.release.release import origin_of
 from tests.support import flights
@@ -64,7 +65,7 @@ def deliver(book: Ledger, way: Way, name: str = "", **more: Any) -> Delivered:
     question = Question(
         "cells", about["plan"], {"of": told["of"]}, about["records"], told["unit"], told["loss"],
         about["guarantee"]["privacy"], about["guarantee"]["neighbours"], name,
-        MANIFEST_SCHEMA, lambda data: Manifest.from_bytes(data, "manifest"),
+        MANIFEST, lambda data: Manifest.from_bytes(data, "manifest"),
     )  # fmt: skip
     return release(question, way, ledger=book, noise=None)
 

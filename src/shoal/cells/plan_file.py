@@ -20,7 +20,7 @@ from shoal.cells.weights import Floats
 from shoal.data.occupancy import Counts
 from shoal.documents.model import Integers, Model, Numbers
 from shoal.errors import DocumentError, InputError
-from shoal.release.manifest_model import MANIFEST_SCHEMA, Exact, ManifestModel, Text
+from shoal.release.envelope import MANIFEST, Envelope, Exact, Text
 from shoal.release.question import Question
 
 Noise = Literal["discrete laplace", "discrete gaussian"]
@@ -151,7 +151,7 @@ class Result(Model):
     interval: tuple[float, float]
 
 
-class Manifest(ManifestModel):
+class Manifest(Envelope):
     """Everything public about a release of cells."""
 
     kind: Literal["cells"]
@@ -228,7 +228,7 @@ def question_of(plan: PlanFacts, records: Mapping[str, Any], unit: str, name: st
         privacy=_PRIVACY[plan.gaussian],
         neighbours=NEIGHBOURS,
         name=name,
-        schema=MANIFEST_SCHEMA,
+        schema=MANIFEST,
         read=lambda data: Manifest.from_bytes(data, "manifest"),
     )
 

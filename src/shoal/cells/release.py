@@ -59,7 +59,7 @@ class Release(release.Release[PlanFacts, Estimates]):
         (True, 2)
     """
 
-    kind = KIND
+    kinds = (KIND,)
 
     def __repr__(self) -> str:
         """One line."""

@@ -34,8 +34,8 @@ from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Noise, Simulated
 from shoal.privacy.unit import printed_text, unit_of_values
 from shoal.release.draw import release
+from shoal.release.envelope import MANIFEST
 from shoal.release.manifest import CONFIDENCE
-from shoal.release.manifest_model import MANIFEST_SCHEMA
 from shoal.release.question import Question
 from shoal.release.release import Release, damaged
 from shoal.theory import clipping
@@ -296,7 +296,7 @@ class UnbiasedPlan(ABC):
             privacy=_PRIVACY[self.delta > 0],
             neighbours=_NEIGHBOURS,
             name=name,
-            schema=MANIFEST_SCHEMA,
+            schema=MANIFEST,
             read=lambda data: Manifest.from_bytes(data, "manifest"),
         )
 
@@ -408,7 +408,7 @@ class UnbiasedEstimate(Release[UnbiasedPlan, Drawn]):
 
     confidence: float = CONFIDENCE
 
-    kind = KIND
+    kinds = (KIND,)
 
     @classmethod
     def read(cls, data: bytes, what: str) -> documents.Document:

@@ -20,7 +20,7 @@ from shoal.means.guess import Coarse, Half, Middle, Shift
 from shoal.means.sums import Grid, NoisySquares, NoisySum
 from shoal.means.users import Weights
 from shoal.privacy.budget import check_epsilon
-from shoal.release.manifest_model import Exact, ManifestModel, Text
+from shoal.release.envelope import Envelope, Exact, Text
 from shoal.theory.clipping import Moment
 
 KIND = "mean"
@@ -179,7 +179,7 @@ class Result(Model):
     certified_interval: tuple[float, float] | None
 
 
-class Manifest(ManifestModel):
+class Manifest(Envelope):
     """Everything public about a release of an unbiased mean."""
 
     kind: Literal["mean"]

@@ -44,7 +44,7 @@ class Release(Generic[PlanT, Drawn]):
     known_plan: PlanT | None = field(default=None, repr=False)
     drawn: Drawn | None = field(default=None, repr=False)
 
-    kind: ClassVar[str]
+    kinds: ClassVar[tuple[str, ...]]
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -66,10 +66,10 @@ class Release(Generic[PlanT, Drawn]):
         what = f"manifest {str(path)!r}"
         found = strict(data, what)
         kind = found.get("kind") if isinstance(found, dict) else None
-        if isinstance(kind, str) and kind != cls.kind:
+        if isinstance(kind, str) and kind not in cls.kinds:
             raise DocumentError(
                 f"a manifest of the kind {checks.shown(kind)}",
-                f"one of the kind {cls.kind}",
+                f"one of the kind {' or '.join(cls.kinds)}",
                 "give another file, or load it with the class of its kind",
             )
         cls.read(data, what)

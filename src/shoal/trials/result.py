@@ -49,7 +49,7 @@ class PrivateTrial(release.Release[TrialPlan, Released]):
         (['cluster', 'arm', 'outcome', 'debiased'], 'uniform_prior')
     """
 
-    kind = KIND
+    kinds = (KIND,)
 
     def _plan_of(self, document: documents.Document) -> TrialPlan:
         """A plan, from its document."""

@@ -10,7 +10,7 @@ from shoal import documents
 from shoal.means.plan import UnbiasedEstimate
 from shoal.verification.envelope import genuine
 from shoal.verification.recount import recount
-from shoal.verification.rederive import check, same
+from shoal.verification.rederive import check_of, same
 from shoal.verification.verdict import Check, Verdict, checked
 
 _UNVERIFIED = (
@@ -41,8 +41,8 @@ def _checks(manifest: documents.Document) -> Iterator[Check]:
     release = UnbiasedEstimate(documents.canonical_bytes(manifest), loaded=True)
     plan, found = release.plan, list(differences(release))
     loss = f"epsilon {plan.epsilon:.6g}, delta {plan.delta:.6g}"
-    yield check("loss, claims, value and interval follow", found, loss)
-    yield check("recount by other code", recount(manifest), loss)
+    yield check_of("loss, claims, value and interval follow", found, loss)
+    yield check_of("recount by other code", recount(manifest), loss)
     yield genuine(manifest)
 
 

@@ -39,15 +39,15 @@ def _checks(manifest: documents.Document, *, replan: bool) -> Iterator[Check]:
     release = Release(documents.canonical_bytes(manifest), loaded=True)
     plan, found = release.plan, list(differences(release))
     loss = f"epsilon {plan.epsilon:.6g}, delta {plan.delta:.6g}"
-    yield check("loss, claims, values and statuses follow", found, loss)
-    yield check("recount by other code", recount(manifest), loss)
+    yield check_of("loss, claims, values and statuses follow", found, loss)
+    yield check_of("recount by other code", recount(manifest), loss)
     yield genuine(manifest)
     if replan:
-        yield check("the decision is that of a new plan", list(_replanned(plan)), plan.method)
+        yield check_of("the decision is that of a new plan", list(_replanned(plan)), plan.method)
 
 
-def check(claim: str, found: list[str], right: str) -> Check:
-    """Returns a claim that holds if nothing was found against it; else the first of these."""
+def check_of(claim: str, found: list[str], right: str) -> Check:
+    """Returns a check that holds if nothing was found, with the first thing that was."""
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     return Check(claim, holds=not found, found=f"{found[0]}{more}" if found else right)
 

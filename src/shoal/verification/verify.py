@@ -6,7 +6,7 @@ from typing import Any
 
 from shoal import documents
 from shoal.documents.strict_json import strict
-from shoal.release.manifest_model import MANIFEST_SCHEMA
+from shoal.release.envelope import MANIFEST
 from shoal.verification import means, rederive
 from shoal.verification.envelope import SCHEMA
 from shoal.verification.ledger_record import Books, record_checks
@@ -53,7 +53,7 @@ def verify(
     else:
         data = documents.read_bytes(manifest, "manifest")
     found: Any = strict(data, "manifest")
-    if isinstance(found, dict) and found.get("schema") == MANIFEST_SCHEMA:
+    if isinstance(found, dict) and found.get("schema") == MANIFEST:
         of_mean = found.get("kind") == "mean"
         verdict = means.verify(found) if of_mean else rederive.verify(found, replan=replan)
     else:

@@ -49,7 +49,7 @@ class PrivateAnswers(release.Release[QuestionsFacts, Released]):
         (True, 0.95)
     """
 
-    kind = KIND
+    kinds = (KIND,)
 
     def _plan_of(self, document: documents.Document) -> QuestionsFacts:
         """A plan, from its document; its loss is computed anew."""

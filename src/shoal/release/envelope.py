@@ -1,14 +1,15 @@
-"""What the manifests of all families have in common, as a model."""
+"""What manifests of all families have in common, as models."""
 
-from typing import Annotated, Literal
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
 from shoal.documents.model import Model
 from shoal.privacy.budget import from_text
 
-MANIFEST_SCHEMA = "shoal.manifest/6"
-
+MANIFEST = "shoal.manifest/6"
 Exact = Annotated[str, BeforeValidator(lambda each: str(from_text(each)))]
 Text = Annotated[str, Field(max_length=1000)]
 
@@ -42,13 +43,17 @@ class Versions(Model):
     python: Text
 
 
-class ManifestModel(Model):
-    """Everything public about a release; each family adds its kind, records, plan and results."""
+class Envelope(Model):
+    """Everything public about a release; a family says what its records, plan and results are."""
 
     schema_: Literal["shoal.manifest/6"] = Field(alias="schema")
+    kind: Text
     name: Text
+    records: Any
     request: Text
     simulation: bool
     guarantee: Guarantee
+    plan: Any
+    results: Any
     confidence: float
     versions: Versions
