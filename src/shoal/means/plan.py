@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shoal import checks, documents, files
 from shoal.errors import DataError, DocumentError, InputError
+from shoal.intervals import check_level
 from shoal.means.plan_file import (
     INTERVALS,
     KIND,
@@ -27,7 +28,7 @@ from shoal.means.plan_file import (
     Request,
     Result,
 )
-from shoal.means.sums import SumAboutCentre, check_level
+from shoal.means.sums import SumAboutCentre
 from shoal.means.users import Users, UserValues, Weights, counts_of
 from shoal.privacy.budget import Budget, round_up
 from shoal.privacy.ledger import Ledger

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from shoal import checks
 from shoal.documents.model import Model
 from shoal.errors import InputError
+from shoal.intervals import half_width
 from shoal.means.users import Weights
 from shoal.privacy.noise import Noise
 
@@ -24,7 +24,6 @@ CAPACITY, MOST_BITS, MOST_EXPONENT = 60, 54, 400
 TICK_BITS = 22
 _FINE, _MOST_EDGE = 20, 2**52
 _SQUARES, _FINEST, _KEPT = 10, 10, 4
-_LEAST, _MOST = 0.8, 0.995
 
 Positive = Annotated[int, Field(ge=1, le=2**CAPACITY)]
 Bits = Annotated[int, Field(ge=0, le=MOST_BITS)]
@@ -251,31 +250,13 @@ class SumAboutCentre:
         The noise of m^2 - 2 b1^2 is 2 m Z and Z^2 - 2 b1^2: variances of 8 m^2 b1^2 and 20 b1^4,
         as those of Laplace variables of scales 2 m b1 and sqrt(10) b1^2.
         """
-        from scipy.special import ndtri, stdtrit
-
-        from shoal.theory.questions.noisy_variance import half_width
-
         share = self.weights.squares
-        part, level = float(share / (1 - share)), (1 + confidence) / 2
+        part, degrees = float(share / (1 - share)), float(1 / share - 1)
         own = float((squares.step << squares.bits) * self._unit**2 / (1 - share))
-        variance_noise = math.hypot(own, 2 * part * mean, math.sqrt(10) * part)
-        few = max(1.0, float(stdtrit(float(1 / share - 1), level) / ndtri(level)) ** 2)
-        known = np.array([variance])
-        [found] = half_width(confidence, known, 1.0, variance_noise, inflation=few)
-        return float(found * float(self.scale))
+        spread = math.hypot(own, 2 * part * mean, math.sqrt(10) * part)
+        return half_width(confidence, variance, 2.0, 1.0, spread, degrees) * float(self.scale)
 
     @property
     def _unit(self) -> Fraction:
         """A unit of y over W b1."""
         return Fraction(self.noise.per_unit, self.parts * 2**self.noise.bits)
-
-
-def check_level(confidence: object) -> float:
-    """A confidence for which it is known how much wider a noisy variance makes intervals."""
-    number = checks.check_confidence(confidence)
-    if not _LEAST <= number <= _MOST:
-        raise InputError(
-            f"a normal interval of confidence {number:g}",
-            f'ask for {_LEAST} to {_MOST}, or plan with interval_by="certified"',
-        )
-    return number

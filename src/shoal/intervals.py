@@ -1,0 +1,239 @@
+"""Intervals of estimates: normal sampling, Laplace noise, and variances that are estimated.
+
+The error of an estimate is normal with the variance V of sampling, plus Laplace noise. V itself is
+estimated from few units, or released with noise. Source: docs/theory/inference.md#intervals.
+"""
+
+import itertools
+import math
+
+import numpy as np
+
+from shoal import checks
+from shoal.checks import check_confidence
+from shoal.errors import InputError
+
+# Confidences for which it is known how much wider a variance that is known with noise makes them.
+LEAST_CONFIDENCE, MOST_CONFIDENCE = 0.8, 0.995
+# In standard deviations: frequencies up to the last, so fine that what is aliased is below 1e-30.
+_STEP, _LAST = 0.1, 300.0
+_FREQUENCIES = np.arange(_STEP / 2, _LAST, _STEP)
+_FURTHEST = 40.0
+# A normal variable beyond this has 1e-18 of its mass; so many standard errors are power 1.
+_REACH, _FAR = 9.0, 1e9
+# Below, quantiles are beyond floating-point numbers; above, they are normal to the last place.
+_LEAST_DEGREES, _NORMAL_DEGREES = 0.1, 1e12
+_MOST_POWER = 1 - 1e-12
+# Of b2/b1^2; between them the factor is linear in the logarithm.
+_RATIOS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+# Least factors by quadrature over all V for one Laplace variable, for sums of several and for their
+# normal limit, which asks for most; also for what lies between the ratios. Rounded upwards.
+_FACTORS = {
+    0.80: (0.03, 0.08, 0.18, 0.31, 0.40, 0.45, 0.47, 0.48),
+    0.90: (0.03, 0.07, 0.17, 0.38, 0.53, 0.61, 0.63, 0.65),
+    0.95: (0.03, 0.07, 0.18, 0.43, 0.65, 0.75, 0.78, 0.80),
+    0.98: (0.03, 0.07, 0.18, 0.46, 0.79, 0.94, 0.96, 0.98),
+    0.99: (0.03, 0.07, 0.18, 0.48, 0.89, 1.07, 1.10, 1.12),
+    0.995: (0.03, 0.07, 0.18, 0.49, 0.97, 1.19, 1.22, 1.24),
+}
+
+
+def quantile(
+    confidence: float,
+    sampling: float = 1.0,
+    noise: float = 0.0,
+    terms: float = 1.0,
+    degrees: float = math.inf,
+) -> float:
+    """The x with P[|X| <= x] = confidence, X normal plus Laplace noise, all independent.
+
+    X has the characteristic function exp(-V t^2/2) (1 + M t^2/(2 m))^-m: V is the normal variance,
+    M the variance of all Laplace variables and m their number, if their scales are equal. With
+    unequal scales take m = M^2/sum v^2 of their variances v: second and fourth moment are then
+    right. P[|X| <= x] = (2/pi) integral of sin(x t)/t times it (Gil-Pelaez 1951). A variance that
+    is known with few degrees of freedom is multiplied by (Student's/normal quantile)^2.
+    """
+    from scipy.optimize import brentq
+
+    few = 1.0
+    if degrees < _NORMAL_DEGREES:
+        few = (student(degrees, confidence) / student(math.inf, confidence)) ** 2
+    normal = few * sampling
+    total = normal + noise
+    if noise <= 0 or total <= 0:
+        return student(math.inf, confidence) * math.sqrt(max(total, 0.0))
+    t = _FREQUENCIES
+    decay = -normal / total * t**2 / 2 - terms * np.log1p(noise / total * t**2 / (2 * terms))
+    weight = np.exp(decay) / t * (2 * _STEP / math.pi)
+    found = brentq(lambda x: float(np.sin(x * t) @ weight) - confidence, 0.0, _FURTHEST, xtol=1e-10)
+    return float(found) * math.sqrt(total)
+
+
+def half_width(
+    confidence: float,
+    variance: float,
+    noise: float = 0.0,
+    terms: float = 1.0,
+    variance_noise: float = 0.0,
+    degrees: float = math.inf,
+) -> float:
+    """Half of an interval whose variance of sampling may be known with noise: covers for every V.
+
+    `quantile` with V+ = max(V^, 0) + a b2, where b2 = `variance_noise` is the scale of the noise of
+    V^ (of several Laplace variables, the root of the sum of their squared scales), and a the least
+    factor that quadrature found for b2/b1^2, 2 b1^2 = `noise`. No proof: it is what was computed
+    (docs/theory/questions.md#an-honest-interval).
+    """
+    raised = max(variance, 0.0)
+    if variance_noise > 0:
+        ratio = 2 * variance_noise / noise if noise > 0 else math.inf
+        raised += added_noise(confidence, ratio) * variance_noise
+    return quantile(confidence, raised, noise, terms, degrees)
+
+
+def added_noise(confidence: float, ratio: float) -> float:
+    """The factor a of `half_width`; of two confidences that are known the larger factor counts."""
+    confidence = check_level(confidence)
+    place, grid = math.log(max(ratio, _RATIOS[0])), np.log(_RATIOS)
+    above = min(each for each in _FACTORS if each >= confidence)
+    below = max(each for each in _FACTORS if each <= confidence)
+    return max(float(np.interp(place, grid, _FACTORS[each])) for each in (below, above))
+
+
+def check_level(confidence: object) -> float:
+    """A confidence for which it is known how much wider a noisy variance makes intervals."""
+    return checks.number(
+        confidence, "confidence", least=LEAST_CONFIDENCE, most=MOST_CONFIDENCE, example=0.95
+    )
+
+
+def student(degrees: float, confidence: float) -> float:
+    """The two-sided quantile of Student's t, or of a normal variable if degrees are infinite."""
+    from scipy.special import ndtri, stdtrit
+
+    tail = (1 - check_confidence(confidence)) / 2
+    degrees = _degrees(degrees)
+    return -float(ndtri(tail) if math.isinf(degrees) else stdtrit(degrees, tail))
+
+
+def power(
+    effect: float,
+    standard_error: float,
+    confidence: float = 0.95,
+    degrees_of_freedom: float = math.inf,
+) -> float:
+    """The probability that the interval leaves out 0 when the truth is `effect`.
+
+    P(|T| > t) for a noncentral t (normal, if the degrees are infinite) of centre
+    effect/standard_error; 1 - confidence when the effect is 0.
+
+    Source: docs/theory/inference.md#degrees-of-freedom.
+
+    Args:
+        effect: In the outcome's unit, of either sign.
+        standard_error: Above 0, in the outcome's unit.
+        confidence: Of the interval.
+        degrees_of_freedom: Of the interval's quantile.
+
+    Returns:
+        A probability.
+
+    Raises:
+        InputError: Numbers outside their ranges.
+
+    Example:
+        >>> round(power(2.8, 1.0), 2), round(power(2.8, 1.0, degrees_of_freedom=10.0), 2)
+        (0.8, 0.71)
+    """
+    error, size = _error(standard_error), abs(checks.number(effect, "effect", example=0.5))
+    degrees = _degrees(degrees_of_freedom)
+    centre = _FAR if size > _FAR * error else size / error
+    return _power(centre, student(degrees, confidence), degrees)
+
+
+def detectable(
+    standard_error: float,
+    power: float = 0.8,
+    confidence: float = 0.95,
+    degrees_of_freedom: float = math.inf,
+) -> float:
+    """The least effect whose interval leaves out 0 with a given probability; inverts `power`.
+
+    Source: docs/theory/inference.md#degrees-of-freedom.
+
+    Args:
+        standard_error: Above 0, in the outcome's unit.
+        power: Probability wanted, above 1 - confidence and below 1.
+        confidence: Of the interval.
+        degrees_of_freedom: Of the interval's quantile.
+
+    Returns:
+        The effect, above 0, in the outcome's unit.
+
+    Raises:
+        InputError: Numbers outside their ranges, or a power that no effect at all has.
+
+    Example:
+        >>> round(detectable(1.0), 2), round(detectable(1.0, degrees_of_freedom=10.0), 2)
+        (2.8, 3.11)
+    """
+    from scipy.optimize import brentq
+
+    error, wanted = _error(standard_error), check_power(power)
+    degrees, alone = _degrees(degrees_of_freedom), 1 - check_confidence(confidence)
+    limit = student(degrees, confidence)
+    if wanted <= alone:
+        raise InputError(
+            f"a power of {wanted:.6g}",
+            f"above {alone:.6g}, which an effect of 0 has",
+            "give for example 0.8",
+        )
+    high = limit
+    while _power(high, limit, degrees) < wanted:
+        high *= 2
+    return error * float(
+        brentq(lambda centre: _power(centre, limit, degrees) - wanted, 0.0, high, xtol=1e-12)
+    )
+
+
+def check_power(power: object) -> float:
+    """A probability of telling an effect from 0."""
+    return checks.number(power, "power", above=0, most=_MOST_POWER, example=0.8)
+
+
+def _power(centre: float, limit: float, degrees: float) -> float:
+    """P(|T| > limit) of a noncentral t with this centre, or of a normal variable.
+
+    |Z + centre| > limit S is S < |Z + centre|/limit: the mean over Z of the distribution function
+    of S, a root of a chi-squared over its degrees. SciPy's noncentral t is NaN for some of these.
+    """
+    from scipy.integrate import quad
+    from scipy.special import gammainc, ndtr
+
+    if limit == 0:
+        return 1.0
+    if math.isinf(degrees):
+        return float(ndtr(centre - limit) + ndtr(-centre - limit))
+
+    def below(z: float) -> float:
+        chance = gammainc(degrees / 2, degrees / 2 * ((z + centre) / limit) ** 2)
+        return math.exp(-z * z / 2) / math.sqrt(2 * math.pi) * float(chance)
+
+    # Pieces end at the integrand's kink, and around its steep parts for many degrees.
+    near = limit * min(1.0, 7 / math.sqrt(degrees))
+    turns = [-centre, *(side * limit - centre + off for side in (-1, 1) for off in (-near, near))]
+    inside = sorted({round(each, 6) for each in turns if -_REACH < each < _REACH})
+    ends = [-_REACH, *inside, _REACH]
+    pieces = itertools.pairwise(ends)
+    return float(sum(quad(below, *each, epsabs=1e-13, epsrel=1e-11)[0] for each in pieces))
+
+
+def _degrees(degrees: object) -> float:
+    found = checks.number(
+        degrees, "degrees_of_freedom", least=_LEAST_DEGREES, infinite=True, example=10
+    )
+    return found if found <= _NORMAL_DEGREES else math.inf
+
+
+def _error(standard_error: object) -> float:
+    return checks.number(standard_error, "standard_error", least=1e-100, most=1e100, example=0.1)
