@@ -66,11 +66,7 @@ class FailureBounds(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def failure_bounds(coarse: Coarse, moments: Moments) -> FailureBounds:
-    """The least over several f, as if more than f users being far were a bad guess and none.
-
-    Near users share a window; given at most f far users, one of far users alone beats it only if
-    the noise overtakes n - 2f users, for one of two windows each.
-    """
+    """The least over several f, as if more than f far users made a bad guess, and none."""
     n, chance = coarse.users, clipping.tail(moments, coarse.near)
     far = np.maximum(1.0, np.floor(_FAR_PARTS * n))
     many = binomial_tail(n - 1, far, chance)
@@ -82,14 +78,10 @@ def failure_bounds(coarse: Coarse, moments: Moments) -> FailureBounds:
 
 @dataclass(frozen=True)
 class GuessError:
-    """A bound on how far a guess is off, and what it costs when it does not hold.
+    """How far a guess is off, at `most`, but for rare cases: two of the values, one of the noise.
 
-    Attributes:
-        most: r, in the value's unit: most that the guess is off, but for rare cases.
-        chance: Bounds the chance of each of three rare cases: two of the values, one of the noise.
-        start: Most that the guess is off in every case, besides noise.
-        noise: Where the rare case of the noise begins, in the value's unit.
-        scale: Of the noise, in the value's unit.
+    Each has at most this `chance`. In every case it is off by at most `start`, besides noise of
+    this `scale`, whose rare case begins at `noise`; all in the value's unit.
     """
 
     most: float
@@ -99,10 +91,7 @@ class GuessError:
     scale: float = 0.0
 
     def rare(self, c: float) -> float:
-        """Bounds E[(error of the last step)^2; a rare case] for its half-width c.
-
-        The error is at most start + |Z| + c, and P[|Z| >= z + u] <= chance exp(-u/scale).
-        """
+        """Bounds E[(error of the last step)^2; a rare case]: off by start + |Z| + c at most."""
         if self.chance == 0:
             return 0.0
         most = self.start + c
@@ -174,16 +163,10 @@ class Certificate:
         return self.variance(c, 2 * (self.unit * c) ** 2, math.ldexp(c, 1 - TICK_BITS))
 
     def variance(self, c: float, noise: float, tick: float) -> float:
-        """Largest variance of the estimate given that there is one, in the value's unit squared.
+        """Largest variance of an estimate that is released, for half-width c, noise and a tick.
 
-        About a good guess, clipped values have variance sd^2 at most and `clipping.symmetric_bias`;
-        rounding adds half a tick to the root. Rare middle guesses and bad coarse ones count with
-        their whole squares, and all is over the probability that there is an estimate.
-
-        Args:
-            c: Half-width of the last step, in the value's unit; infinite variance up to the guess.
-            noise: Variance of its noise.
-            tick: Its tick.
+        Rare middle guesses and bad coarse ones count with their whole squares, and all is over the
+        probability that there is an estimate.
         """
         good = min(
             (

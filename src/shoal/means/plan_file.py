@@ -107,10 +107,9 @@ class Request(Model):
 
 
 class Drawn(NamedTuple):
-    """The whole numbers that one draw gives, public; all of them None where there is no estimate.
+    """Whole numbers of one draw: noisy sum and squares in steps, the guess as bin and offset.
 
-    `steps` is the weighted sum with noise in steps of the noise, `squares` the sum of squares with
-    noise in steps of its own, `guess` bin and offset of the centre that both are about.
+    All of them are None where there is no estimate.
     """
 
     steps: int | None

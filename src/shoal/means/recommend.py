@@ -68,14 +68,6 @@ class Recommendation:
         moments: Public bounds on central moments.
         releases: How many are averaged.
         options: The estimators, the least total error first.
-
-    Example:
-        >>> from shoal import unbiased
-        >>> found = unbiased.recommend(
-        ...     2000, epsilon=1, delta="1e-6", moment=unbiased.Moment(4, 1.5), interval=(0, 10)
-        ... )
-        >>> found.recommended.method
-        'clipped_mean'
     """
 
     users: int
@@ -166,15 +158,12 @@ def recommend(
 ) -> Recommendation:
     """Compare the certificates of both estimators, before any value is read; nothing is spent.
 
-    The average of R releases, each on other users, has the bias of one and a variance of one over
-    R: its error is at most sqrt(bias^2 + standard_error^2/R). So the clipped mean gets the bias
-    budget for which that is least (paper 004, section 1; docs/theory/trilemma.md#which-estimator).
-    The lower bound is the larger of `shoal.bounds.trilemma` for all R n users, and for n users over
-    sqrt(R): the average is private for all of them, and the error of one release is at most
-    sqrt(bias^2 + variance), of which averaging leaves at least the part 1/sqrt(R).
+    The average of R releases, each on other users, errs by at most sqrt(bias^2 +
+    standard_error^2/R): the clipped mean gets the bias budget for which that is least. The lower
+    bound is the larger of `shoal.bounds.trilemma` for all R n users, and for n users over sqrt(R),
+    for the smallest size at the largest order, whose class keeps all moments (Lyapunov).
 
-    With several moments the lower bound is for the smallest size at the largest order, whose class
-    keeps all of them (Lyapunov).
+    Source: docs/theory/trilemma.md#which-estimator; paper 004, section 1.
 
     Args:
         n: Users of each release, or the number of records of each user, shape (users,).
@@ -198,11 +187,8 @@ def recommend(
     Example:
         >>> from shoal.unbiased import Moment
         >>> request = {"epsilon": 1, "delta": "1e-6", "moment": Moment(4, 1.5), "interval": (0, 10)}
-        >>> one, many = (recommend(2000, releases=r, **request) for r in (1, 10_000))
-        >>> one["clipped_mean"].plan.bias_bound > many["clipped_mean"].plan.bias_bound > 0
-        True
-        >>> many.recommended.method
-        'symmetric_mean'
+        >>> [recommend(2000, releases=r, **request).recommended.method for r in (1, 10_000)]
+        ['clipped_mean', 'symmetric_mean']
     """
     counts, moments = counts_of(n), clipping.moments_of(moment)
     budget = Budget.of(check_epsilon(epsilon), delta)
@@ -240,8 +226,8 @@ def best_bias(
 ) -> float:
     """The bias budget of a clipped mean whose average over R releases has the smallest error.
 
-    Minimises B(t)^2 + 2 ((W + 2t)/(n epsilon))^2/R over margins t that keep the budget `most`, B
-    the bound `clipping.one_sided`, W the interval's width, and n users as heavy as the heaviest.
+    Minimises `clipping.one_sided`(t)^2 + 2 ((W + 2t)/(n epsilon))^2/R over margins t that keep the
+    budget `most`, W the interval's width, for n users as heavy as the heaviest.
     """
     size, width = clipping.deviation(moments), interval[1] - interval[0]
     shortest = _LEAST_MARGIN * size

@@ -13,7 +13,15 @@ from shoal.theory.clipping import Moment
 from shoal.theory.trilemma import trilemma
 from shoal_studies import unbiased_printed
 from shoal_studies.known_distributions import mirrored
-from shoal_studies.paper_004_estimators import CLIPPED, COMBINED, SYMMETRIC, WORDS, Asked, Part
+from shoal_studies.paper_004_estimators import (
+    CLIPPED,
+    COMBINED,
+    SYMMETRIC,
+    WORDS,
+    Asked,
+    Part,
+    Sampled,
+)
 from shoal_studies.registry import Repetitions, Seed, bench
 from shoal_studies.simulate import Effort
 from shoal_studies.unbiased_exact import worst
@@ -130,7 +138,7 @@ def measure(asked: Asked, effort: Effort) -> list[Line]:
             asked,
             part,
             got,
-            worst(part)[1].rmse if isinstance(part, ClippedPlan) else None,
+            worst(part)[1].rmse if isinstance(part, ClippedPlan | Sampled) else None,
             trilemma(asked.n, asked.epsilon, delta, bias, (order, 1.0)).rmse,
             printed,
         )
