@@ -200,7 +200,8 @@ def test_sums_of_squares_are_exact_and_tell_the_variance() -> None:
     part = SumAboutCentre(NoisySum(per_unit=2**10, bits=2), Weights.equal(n), REACH, 1, Q)
     squares = NoisySquares(step=1, bits=0)
     # With hardly any noise an interval is that of Student's t.
-    half = part.half(squares, sum(x * x for x in y), Fraction(sum(y), n) * Q, 0.95)
+    known = part.variance_of(squares, sum(x * x for x in y), sum(y) * 2**10)
+    half = part.half(squares, 0.95, *known)
     assert half == pytest.approx(2.306 * np.std(y, ddof=1) / 3 / 2, rel=2e-3)
 
 

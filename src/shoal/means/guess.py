@@ -17,16 +17,8 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from shoal.documents.model import Model
-from shoal.means.sums import (
-    CAPACITY,
-    MOST_BITS,
-    TICK_BITS,
-    Bits,
-    Exponent,
-    NoisySum,
-    Positive,
-    unfit,
-)
+from shoal.means import sums
+from shoal.means.sums import Bits, Exponent, NoisySum, Positive, unfit
 from shoal.privacy.noise import Noise
 
 Floats = NDArray[np.float64]
@@ -40,7 +32,7 @@ _DIGITS = Context(prec=50, Emin=MIN_EMIN, Emax=MAX_EMAX)
 _SURE, _FAR = Fraction(1, 10**40), Fraction(1000)
 
 Shift = Annotated[int, Field(ge=1, lt=FINE)]
-Half = Annotated[int, Field(ge=1, le=2**TICK_BITS)]
+Half = Annotated[int, Field(ge=1, le=2**sums.TICK_BITS)]
 
 
 @dataclass(frozen=True)
@@ -94,7 +86,7 @@ class Coarse(Model):
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
-        fits = self.users * self.per_user <= 2**CAPACITY and self.per_user < self.threshold
+        fits = self.users * self.per_user <= 2**sums.CAPACITY and self.per_user < self.threshold
         least = _exponential(-Fraction(self.per_user, 2**self.bits)) * (1 + _SURE)
         if not fits or self.delta > 1 - least:
             raise unfit()
@@ -107,9 +99,9 @@ class Coarse(Model):
         left = epsilon - delta
         if users < 1 or min(left, delta) <= 0:
             raise unfit()
-        fine = min(_FINEST, CAPACITY - users.bit_length())
-        bits = min(max(fine + 1 + math.ceil(-math.log2(left)), 0), MOST_BITS)
-        per_user = max(1, min(int(left * 2**bits / 2), 2**CAPACITY // users))
+        fine = min(_FINEST, sums.CAPACITY - users.bit_length())
+        bits = min(max(fine + 1 + math.ceil(-math.log2(left)), 0), sums.MOST_BITS)
+        per_user = max(1, min(int(left * 2**bits / 2), 2**sums.CAPACITY // users))
         scale = 2.0**bits
         p = min(delta, Fraction(-math.expm1(-per_user / scale))) / 2
         log = math.log(p.numerator) - math.log(p.denominator)
@@ -175,7 +167,7 @@ class Coarse(Model):
         bins = np.sort(np.concatenate([below, below + 1], axis=1), axis=1)
         first, count = _counts(bins)
         # The sampler adds to numbers from 0 on.
-        middle = 2**CAPACITY
+        middle = 2**sums.CAPACITY
         flat: list[int] = (count * self.per_user + middle).ravel().tolist()
         drawn = source.add_laplace(flat, self.bits, _NOISE)
         score = np.where(first, np.array(drawn, dtype=np.int64).reshape(bins.shape), _NEVER)
@@ -230,7 +222,7 @@ class Middle(Model):
 
 def lattice(exponent: int, width: float) -> tuple[int, int]:
     """A shift, and a half-width of 2^21 to 2^22 ticks of 2^-shift bins, or finer ones."""
-    tick = min(math.frexp(width)[1] - TICK_BITS, exponent - 1)
+    tick = min(math.frexp(width)[1] - sums.TICK_BITS, exponent - 1)
     return exponent - tick, math.ceil(math.ldexp(width, -tick))
 
 

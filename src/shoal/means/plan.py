@@ -195,7 +195,8 @@ class UnbiasedPlan(ABC):
         """Half of an interval: by Chebyshev's inequality, or a normal one from drawn squares."""
         own, last = self.standard_error / math.sqrt(1 - confidence), self.facts.last_sum
         if drawn is not None and drawn.squares is not None and drawn.steps is not None:
-            own = last.half(self.choice.squares, drawn.squares, last.mean(drawn.steps), confidence)
+            known = last.variance_of(self.choice.squares, drawn.squares, drawn.steps)
+            own = last.half(self.choice.squares, confidence, *known)
         return (self.bias_bound + own) * OUTWARD
 
     def interval(
@@ -225,12 +226,11 @@ class UnbiasedPlan(ABC):
 
         Guarantees: G-COVERAGE.
         """
-        level = self._level(confidence)
+        level, last = self._level(confidence), self.facts.last_sum
         if self.choice.squares is None:
             return self.half(level)
-        deviation = clipping.deviation(self.request.moments)
-        own = self.facts.last_sum.expected_half(self.choice.squares, deviation, level)
-        return (self.bias_bound + own) * OUTWARD
+        variance = last.variance_at(clipping.deviation(self.request.moments))
+        return (self.bias_bound + last.half(self.choice.squares, level, variance)) * OUTWARD
 
     @np.errstate(all="ignore")
     def release(

@@ -226,26 +226,23 @@ class SumAboutCentre:
         """The released mean less where it is counted from, in the value's unit."""
         return Fraction(steps, self.noise.per_unit * self.weights.total) * self.tick
 
-    def half(
-        self, squares: NoisySquares, released: int, moved: Fraction, confidence: float
-    ) -> float:
-        """Half a normal interval, but for the bias, from S in steps and the mean.
+    def variance_of(self, squares: NoisySquares, released: int, steps: int) -> tuple[float, float]:
+        """V^ = (S/W^2 - Q (m^2 - 2 b1^2))/(1 - Q) and m, from both released sums, in units of b1.
 
-        V^ = (S/W^2 - Q (m^2 - 2 b1^2))/(1 - Q), for equal weights (S/n - m^2 + 2 b1^2)/(n - 1).
+        For equal weights V^ = (S/n - m^2 + 2 b1^2)/(n - 1).
         """
-        share, mean = self.weights.squares, (moved - self.off) / self.scale
+        share, mean = self.weights.squares, (self.mean(steps) - self.off) / self.scale
         variance = released * squares.step * self._unit**2 - share * (mean**2 - 2)
-        return self._half(squares, float(variance / (1 - share)), float(mean), confidence)
+        return float(variance / (1 - share)), float(mean)
 
-    def expected_half(self, squares: NoisySquares, deviation: float, confidence: float) -> float:
-        """The same for values whose standard deviation is known."""
-        variance = float(self.weights.squares * (Fraction(deviation) / self.scale) ** 2)
-        return self._half(squares, variance, 0.0, confidence)
+    def variance_at(self, deviation: float) -> float:
+        """V of values of a standard deviation, in b1^2."""
+        return float(self.weights.squares * (Fraction(deviation) / self.scale) ** 2)
 
-    def _half(
-        self, squares: NoisySquares, variance: float, mean: float, confidence: float
+    def half(
+        self, squares: NoisySquares, confidence: float, variance: float, mean: float = 0.0
     ) -> float:
-        """For a variance and a mean in units of b1, so that no value's unit is too small.
+        """Half a normal interval, but for the bias, for a variance and a mean in units of b1.
 
         The noise of m^2 - 2 b1^2 is 2 m Z and Z^2 - 2 b1^2: variances of 8 m^2 b1^2 and 20 b1^4,
         as those of Laplace variables of scales 2 m b1 and sqrt(10) b1^2.
