@@ -6,9 +6,8 @@ budget. Each function plans from public facts and releases; `plan` alone shows t
 before any value is read.
 
 - `clipped_mean`: (epsilon, 0); a bias within a budget; needs an interval that holds the mean.
-- `sampled_mean`: (0, delta); unbiased; publishes each user's value with probability delta.
-- `clipped_plus_residual`: (epsilon, delta); unbiased; publishes far values with probability delta.
-- `symmetric_mean`: (epsilon, delta); unbiased for symmetric distributions; needs no interval.
+- `symmetric_mean`: (epsilon, delta); unbiased for symmetric distributions given that an estimate is
+  released; needs no interval.
 
 Example:
     >>> import numpy as np
@@ -20,9 +19,8 @@ Example:
     True
 """
 
-from shoal.means.calls import clipped_mean, clipped_plus_residual, sampled_mean, symmetric_mean
-from shoal.means.estimate import UnbiasedEstimate
-from shoal.means.plan import UnbiasedPlan, plan
+from shoal.means.plan import UnbiasedEstimate, UnbiasedPlan
+from shoal.means.planner import clipped_mean, plan, symmetric_mean
 from shoal.means.recommend import Recommendation, recommend
 from shoal.theory.clipping import Moment
 
@@ -32,9 +30,7 @@ __all__ = [
     "UnbiasedEstimate",
     "UnbiasedPlan",
     "clipped_mean",
-    "clipped_plus_residual",
     "plan",
     "recommend",
-    "sampled_mean",
     "symmetric_mean",
 ]

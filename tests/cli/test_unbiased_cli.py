@@ -122,10 +122,8 @@ def test_plans_compare_and_are_saved(shell: Shell) -> None:
     assert found["recommended"] == "symmetric_mean"
     assert found["options"][0]["method"] == "symmetric_mean"
     assert shell.good("unbiased", "plan", "--users", 2000, "--epsilon", 1, "--size", 1).endswith(
-        "No estimator can be had: allow some bias with an interval, or some delta.\n"
+        "No estimator is possible: allow some bias with an interval, or some delta.\n"
     )
-    shell.good(*wanted, "--method", "sampled_mean", "--publish-values", "--output", "s.json")
-    assert UnbiasedPlan.load("s.json").method == "sampled_mean"
 
 
 def test_bounds(shell: Shell) -> None:
@@ -144,47 +142,23 @@ def test_bounds(shell: Shell) -> None:
     [
         (["unbiased", "plan"], "Missing option"),
         (["unbiased", "plan", "--users", "9", "--user", "person", *WISHES], "not one of a file"),
-        (["unbiased", "plan", "gone.csv", "--user", "person", *WISHES], "gone.csv"),
-        (["unbiased", "plan", "visits.csv", "--user", "who", *WISHES], "no column 'who'"),
         (["unbiased", "plan", "--users", "9", *WISHES, "--order", "2"], "2 orders and 1 sizes"),
-        (["unbiased", "plan", "--users", "9", "--epsilon", "x", "--size", "1"], "epsilon is 'x'"),
-        (["unbiased", "plan", "--users", "9", *WISHES, "--bias", "nan"], "bias"),
         (["unbiased", "plan", "--users", "9", *WISHES, "--delta", "1"], "delta is 1"),
         (["unbiased", "plan", "--users", "9", *WISHES, "--method", "mean"], "--method"),
-        (
-            ["unbiased", "plan", "--users", "999", *WISHES, *INTERVAL, "--method", "sampled_mean"],
-            "publishes values",
-        ),
-        (["unbiased", "plan", *FEW, "--output", "p.json"], "no estimator that can be had"),
-        (
-            ["unbiased", "plan", "--users", "99", *WISHES, "--output", "no/p.json"],
-            "cannot be written",
-        ),
-        (["unbiased", "bound", "--users", "9", "--epsilon", "0", "--size", "1"], "no budget"),
+        (["unbiased", "plan", *FEW, "--output", "p.json"], "no estimator is possible"),
         (["unbiased", "bound", *FEW, "--interval", "1", "1"], "empty interval"),
         (RELEASE, "neither a plan nor a method"),
         ([*BY_PLAN, "--epsilon", "1"], "a plan and --epsilon"),
         ([*BY_PLAN, "--method", "clipped_mean"], "a plan and --method"),
-        ([*BY_PLAN, "--manifest", "no/m.json"], "cannot be written"),
-        ([*BY_PLAN, "--value", "length"], "no column 'length'"),
         ([*BY_PLAN, "--value", "person"], "the value column 'person' as user"),
         ([*BY_PLAN, "--user", "day"], "other numbers of records"),
-        ([*BY_PLAN, "--user", "minutes", "--value", "day"], "other numbers of records"),
-        ([*BY_PLAN, "--ledger", "gone.ledger"], "gone.ledger"),
         ([*BY_PLAN, "--ledger", "plan.json"], "plan.json"),
-        ([*RELEASE, "--plan", "gone.json"], "gone.json"),
         ([*CLIPPED, "--epsilon", "9"], "budget"),
         ([*CLIPPED, "--delta", "1e-9"], "delta where it means nothing"),
-        ([*CLIPPED, "--bias", "0"], "bias is 0"),
-        ([*CLIPPED, "--cap", "2"], "cap"),
         ([*CLIPPED, "--missing", "drop"], "missing 'drop'"),
         (
             [*RELEASE, "--method", "symmetric_mean", "--epsilon", "1", "--size", "9"],
             "exponential family",
-        ),
-        (
-            [*RELEASE, "--method", "sampled_mean", "--delta", "1e-6", *INTERVAL, "--size", "9"],
-            "publishes values",
         ),
     ],
 )
@@ -197,18 +171,16 @@ def test_one_line_and_nothing_spent(shell: Shell, arguments: list[str], message:
     assert {path.name: path.read_bytes() for path in shell.folder.iterdir()} == before
 
 
-@pytest.mark.parametrize("bad", [None, float("nan"), float("inf"), "forty", "431.56789 min"])
+@pytest.mark.parametrize("bad", [None, "431.56789 min"])
 def test_values_that_are_no_numbers_cost_nothing(shell: Shell, bad: object) -> None:
     """Refused before anything is drawn, and not shown."""
     minutes = visits().column("minutes").to_pylist()
     if isinstance(bad, str):
         minutes = [str(value) for value in minutes]
     minutes[3] = bad
-    table = visits().set_column(1, "minutes", pa.array(minutes))
-    pq.write_table(table, "visits.parquet")
+    pq.write_table(visits().set_column(1, "minutes", pa.array(minutes)), "visits.parquet")
     line = shell.bad(*("visits.parquet" if part == "visits.csv" else part for part in BY_PLAN))
     assert "431.5" not in line
-    assert "forty" not in line
     assert shoal.Ledger("visits.ledger").entries() == []
 
 
@@ -225,26 +197,17 @@ def test_rows_without_a_value_are_dropped_if_that_is_public(shell: Shell) -> Non
     assert abs(found["results"]["value"] - 40) < 8
 
 
-def test_a_null_user_costs_nothing(shell: Shell) -> None:
-    """Nobody's record is refused."""
-    user_values = [None, *visits().column("person").to_pylist()[1:]]
-    pq.write_table(visits().set_column(0, "person", pa.array(user_values)), "visits.parquet")
-    line = shell.bad(*("visits.parquet" if part == "visits.csv" else part for part in BY_PLAN))
-    assert "null in the user column" in line
-    assert shoal.Ledger("visits.ledger").entries() == []
-
-
 def test_a_changed_plan_is_refused(shell: Shell) -> None:
     """Less noise in the file is noticed before any value is read."""
     document = json.loads((shell.folder / "plan.json").read_text())
-    document["parameters"]["lattice_bits"] -= 1
+    document["choice"]["noise"]["bits"] -= 1
     (shell.folder / "plan.json").write_bytes(documents.canonical_bytes(document))
     assert "damaged or was changed by hand" in shell.bad(*BY_PLAN)
     assert shoal.Ledger("visits.ledger").entries() == []
 
 
 def test_intervals_are_normal_unless_certified_ones_are_asked_for(shell: Shell) -> None:
-    """Both verify, one is nearly three times as wide, and other methods have certified ones alone.
+    """Both verify, and one is nearly three times as wide.
 
     In 6,000 simulated draws the ratio was never below 1.77.
     """
@@ -260,7 +223,3 @@ def test_intervals_are_normal_unless_certified_ones_are_asked_for(shell: Shell) 
         widths.append(high - low)
     assert widths[2] > 1.5 * widths[0]
     assert widths[2] > 1.5 * widths[1]
-    wanted = ["--epsilon", "1", "--delta", "1e-6", "--size", "15", *INTERVAL, "--publish-values"]
-    sampled = ["--method", "clipped_plus_residual", "--interval-by", "normal"]
-    error = shell.bad("unbiased", "plan", "--users", "1000", *wanted, *sampled)
-    assert "far from normal" in error

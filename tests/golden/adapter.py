@@ -24,8 +24,7 @@ from shoal.cells.estimates import Estimates
 from shoal.cells.private_sums import Interval
 from shoal.cells.table import make_table
 from shoal.errors import ShoalError
-from shoal.means.estimators.base import Drawn as MeanDrawn
-from shoal.means.estimators.normal import Squares
+from shoal.means.plan_file import Drawn as MeanDrawn
 from shoal.trials.histogram import HistogramDrawn
 from shoal.trials.questions.numbers import Choice, Drawn
 from shoal.trials.questions.plan import QuestionsPlan
@@ -378,7 +377,9 @@ def _effect(effect: trials.Effect) -> Plain:
 
 
 def _mean_plan(request: Plain) -> Any:
-    options = {k: v for k, v in request.items() if k not in ("method", "counts", "tolerance")}
+    # Of the first golden files: users are always split, and certificates hold for every mean.
+    gone = "method", "counts", "tolerance", "reuse", "farthest"
+    options = {k: v for k, v in request.items() if k not in gone}
     options["moment"] = [unbiased.Moment(*each) for each in request["moment"]]
     if "interval" in options:
         options["interval"] = tuple(options["interval"])
@@ -388,11 +389,10 @@ def _mean_plan(request: Plain) -> Any:
 def plan_mean(request: Plain) -> Plain:
     """Exact loss, whole numbers and certificates of an unbiased mean."""
     plan = _mean_plan(request)
-    whole = {k: v for k, v in plan.estimator.parameters.items() if k != "sampling_words"}
     return {
-        "loss": {"exact": str(plan.exact_epsilon)},
-        "delta": str(plan.exact_delta),
-        "whole": whole,
+        "loss": {"exact": str(plan.facts.loss.epsilon)},
+        "delta": str(plan.facts.loss.delta),
+        "whole": _whole_of_mean(plan.choice.model_dump()),
         "scale": {"noise": plan.noise_scale},
         "bias": plan.bias_bound,
         "standard_error": plan.standard_error,
@@ -402,20 +402,37 @@ def plan_mean(request: Plain) -> Plain:
     }
 
 
+def _whole_of_mean(choice: Plain) -> Plain:
+    """Whole numbers of a mean, each with the name of its part before its own."""
+    squares, last = choice["squares"] or {}, choice["noise"]
+    beside = {f"square_{name}": each for name, each in squares.items()}
+    own = {"per_unit": last["per_unit"], "lattice_bits": last["bits"], **beside}
+    if "grid" in choice:
+        grid = choice["grid"]
+        return {"tick_exponent": grid["exponent"], "low": grid["low"], "high": grid["high"], **own}
+    middle = choice["middle"] or {"shift": 0, "half": 0, "noise": {"per_unit": 0, "bits": 0}}
+    return {
+        **{f"coarse_{name}": each for name, each in choice["coarse"].items()},
+        **{f"middle_{name}": middle[name] for name in ("shift", "half")},
+        **{f"middle_{name}": each for name, each in middle["noise"].items()},
+        **{"shift": choice["shift"], "half": choice["half"]},
+        **own,
+    }
+
+
 def _draw_mean(request: Plain, noise: shoal.Simulated, rng: np.random.Generator) -> Plain:
     plan = _mean_plan(request)
-    found = plan.estimator.release(0.5 + rng.normal(0, 1, plan.n), noise)
-    squares = found.squares and [str(found.squares.about), str(found.squares.total)]
-    return {"value": str(found.value), "coarse_failed": found.failed, "squares": squares}
+    return plan.draw(0.5 + rng.normal(0, 1, plan.n), noise)._asdict()
 
 
 def _read_mean(request: Plain, drawn: Plain, confidence: float) -> Plain:
-    own, squares = _mean_plan(request).estimator, drawn["squares"]
-    told = squares and Squares(*map(Fraction, squares))
-    found = MeanDrawn(Fraction(drawn["value"]), drawn["coarse_failed"], told)
-    certified = own.interval_around(found.value, confidence)
-    interval = own.stated_interval(found, confidence)
-    return {"value": float(found.value), "interval": [*interval], "certified": [*certified]}
+    plan, guess = _mean_plan(request), drawn["guess"]
+    found = MeanDrawn(drawn["steps"], drawn["squares"], guess and (guess[0], guess[1]))
+    interval = plan.interval(found, confidence)
+    certified = plan.interval(found, confidence, certified=True)
+    assert interval is not None
+    assert certified is not None
+    return {"value": float(plan.value(found)), "interval": [*interval], "certified": [*certified]}
 
 
 def read_release(request: Plain) -> Plain:

@@ -44,14 +44,14 @@ TRIALS: tuple[Request, ...] = (
 _TWO, _FOUR, _EIGHT = [2.0, 3.0], [4.0, 4.0], [8.0, 3.0]
 _CLIPPED = {"method": "clipped_mean", "interval": [-10.0, 30.0], "bias": 0.05, "epsilon": 1}
 _NARROW = {**_CLIPPED, "interval": [0.25, 0.75], "bias": 0.01, "epsilon": 3}
-_SYMMETRIC = {"method": "symmetric_mean", "epsilon": 1, "delta": "1e-6", "reuse": False}
+_SYMMETRIC = {"method": "symmetric_mean", "epsilon": 1, "delta": "1e-6"}
 _BY_COUNTS, _CERTIFIED = {"weights": "counts"}, {"interval_by": "certified"}
 MEANS: tuple[Request, ...] = (
     {**_CLIPPED, "moment": [_TWO]},
     {**_SYMMETRIC, "moment": [_EIGHT]},
     {**_CLIPPED, "moment": [_TWO, _FOUR], **_CERTIFIED},
     {**_CLIPPED, "moment": [_EIGHT], **_BY_COUNTS, "cap": 4, "epsilon": "0.5"},
-    {**_SYMMETRIC, "moment": [_FOUR], "farthest": 1000.0, **_CERTIFIED},
+    {**_SYMMETRIC, "moment": [_FOUR], **_CERTIFIED},
     {**_NARROW, "moment": [_FOUR]},
     {**_SYMMETRIC, "moment": [_FOUR], **_BY_COUNTS, "epsilon": 2},
 )

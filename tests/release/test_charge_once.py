@@ -12,7 +12,6 @@ from shoal.errors import BudgetError, InputError
 from shoal.privacy.budget import Budget
 from shoal.privacy.ledger import Ledger
 from shoal.release.draw import Delivered, release
-from shoal.release.envelope import MANIFEST
 from shoal.release.question import Question
 from shoal.release.release import origin_of
 from tests.support import flights
@@ -64,8 +63,8 @@ def deliver(book: Ledger, way: Way, name: str = "", **more: Any) -> Delivered:
     about, told = way.manifest, {"of": "q", "loss": CHARGE, "unit": "person", **more}
     question = Question(
         "cells", about["plan"], {"of": told["of"]}, about["records"], told["unit"], told["loss"],
-        about["guarantee"]["privacy"], about["guarantee"]["neighbours"], name,
-        MANIFEST, lambda data: Manifest.from_bytes(data, "manifest"),
+        about["guarantee"]["privacy"], about["guarantee"]["neighbours"],
+        lambda data: Manifest.from_bytes(data, "manifest"), name,
     )  # fmt: skip
     return release(question, way, ledger=book, noise=None)
 

@@ -1,7 +1,6 @@
 """What is charged can be read: odd public inputs are refused, or read back and verified."""
 
 import datetime as dt
-import json
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -175,10 +174,6 @@ def _mean(book: shoal.Ledger, **odd: Any) -> Callable[[], Any]:
 
 MEANS: dict[str, tuple[str, dict[str, Any]]] = {
     "nothing odd": ("read", {}),
-    "a source of texts": ("read", {"source": {"a": "b", "c": 3, "d": None, "e": True}}),
-    "a source with a fraction": ("refused", {"source": {"a": 1.5}}),
-    "a source with a long number": ("refused", {"source": {"a": 10**50}}),
-    "a source on 40 levels": ("refused", {"source": {"a": json.loads("[" * 40 + "]" * 40)}}),
     "delta of 3,990 digits": ("refused", {"delta": _digits(3990) / 4}),
     "21 moments": (
         "refused",

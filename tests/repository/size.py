@@ -11,33 +11,33 @@ ROOT = Path(__file__).parents[2]
 MADE = {ROOT / "docs/reference/cli.md"}
 # Of each part its folders and files, today's ceiling, and the goal of the redesign.
 PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
-    "cells": (("src/shoal/cells",), 8839, 7200),
+    "cells": (("src/shoal/cells",), 8801, 7200),
     "theory": (("src/shoal/theory",), 3490, 2900),
     "trials": (("src/shoal/trials",), 10611, 4300),
-    "means": (("src/shoal/means",), 4819, 1900),
+    "means": (("src/shoal/means",), 2270, 1900),
     "data": (("src/shoal/data",), 2899, 1500),
     "privacy": (("src/shoal/privacy",), 1274, 1300),
     "release, documents, files, checks, errors": (
         tuple(
             f"src/shoal/{each}" for each in ("release", "documents", "files", "checks", "errors.py")
         ),
-        1522,
+        1581,
         1300,
     ),
-    "cli": (("src/shoal/cli", "src/shoal/__main__.py"), 2765, 1400),
+    "cli": (("src/shoal/cli", "src/shoal/__main__.py"), 2750, 1400),
     "pictures": (("src/shoal/pictures",), 532, 500),
-    "verification": (("src/shoal/verification",), 5951, 1600),
+    "verification": (("src/shoal/verification",), 4923, 1600),
     "other modules": (
         tuple(
             f"src/shoal/{each}.py"
             for each in ("__init__", "mean", "bounds", "unbiased", "manifest_check", "intervals")
         ),
-        423,
+        658,
         600,
     ),
-    "studies": (("studies",), 7635, 4200),
-    "tests": (("tests", "conftest.py"), 33062, 20000),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 6432, 2600),
+    "studies": (("studies",), 7631, 4200),
+    "tests": (("tests", "conftest.py"), 31795, 20000),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 6349, 2600),
 }
 
 

@@ -11,17 +11,16 @@ from scipy import integrate, stats
 from shoal_studies import bench_unbiased as bench
 from shoal_studies import unbiased_printed
 from shoal_studies.known_distributions import Known, Normal, Points, mirrored, two_points
+from shoal_studies.paper_004_estimators import Asked, Sampled, moments_of
 from shoal_studies.simulate import Effort
 from shoal_studies.unbiased_distributions import KNOWN_DISTRIBUTIONS
 from shoal_studies.unbiased_exact import exact, worst
 from shoal_studies.unbiased_measure import Job, simulate
-from shoal_studies.unbiased_parts import Asked
 from shoal_studies.unbiased_printed import Facts
 from shoal_studies.unbiased_regimes import BY_DELTA, place
 from shoal_studies.unbiased_trade_off import cases
 
-from shoal.means.estimators.clipped import Clipped
-from shoal.means.estimators.sampled import Sampled
+from shoal.means.estimators import ClippedPlan
 from shoal.theory.clipping import Moment
 
 pytestmark = pytest.mark.study
@@ -40,7 +39,7 @@ ORDERS = st.sampled_from([2.0, 3.0, 4.0, 8.0])
     [OFTEN.clipped(0.3), OFTEN.sampled(), OFTEN.combined()],
     ids=["clipped", "sampled", "combined"],
 )
-def test_exact_errors_are_the_mechanisms(part: Clipped | Sampled, distribution: Known) -> None:
+def test_exact_errors_are_the_mechanisms(part: ClippedPlan | Sampled, distribution: Known) -> None:
     """Bias and mean squared error of 20,000 releases fit; a quarter more of either does not."""
     known = exact(part, distribution, 1.0)
     [found] = simulate([Job(part, distribution, 1.0, 20_000)], Effort(seed=3))
@@ -192,8 +191,8 @@ def test_every_regime_occurs() -> None:
 def test_the_symmetric_mean_shows_a_bias_on_a_skewed_law() -> None:
     """Rejected at 1e-9 on two skewed points, not on three symmetric ones."""
     part = Asked(500, (Moment(2, 1.0),), 2.0, 1e-4).symmetric()
-    far = part.half_width * 3
-    skewed, even = two_points(part.moments, np.array([far]))[0], mirrored(part.moments, far)
+    far = part.choice.half * float(part.tick) * 3
+    skewed, even = two_points(moments_of(part), np.array([far]))[0], mirrored(moments_of(part), far)
     found = simulate(
         [Job(part, distribution, 0.3, 3000) for distribution in (skewed, even)], Effort(seed=2)
     )

@@ -49,23 +49,21 @@ class Slots:
     Attributes:
         draw: Of the noise.
         per_user: Steps that one user adds to a bin.
-        windows: Bins that a user is in.
     """
 
     draw: int
     per_user: int
-    windows: int
 
     def close(self, scores: list[int]) -> bool:
         """Whether a neighbour may have another best bin."""
         *_, second, best = sorted(scores)
-        return best - second <= 3 * self.windows * self.per_user
+        return best - second <= 3 * 2 * self.per_user
 
     def apart(self, one: Replay, other: Replay) -> float:
         """What the counts cost, in whatever slots: a user leaves each bin and enters another."""
         first, second = (sorted(self._asked(tape).numbers) for tape in (one, other))
         moved = sum(abs(x - y) for x, y in zip(first, second, strict=True))
-        return moved / 2 ** self._asked(one).scale / self.windows
+        return moved / 2 ** self._asked(one).scale / 2
 
     def without(self, tape: Replay) -> Replay:
         """The other draws."""

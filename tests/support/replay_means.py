@@ -8,8 +8,7 @@ import numpy as np
 
 import shoal
 from shoal import unbiased
-from shoal.means.estimators.coarse import _NOISE
-from shoal.means.estimators.sampled import _SAMPLING
+from shoal.means.guess import _NOISE
 from tests.support.replay import Case, Release, Slots
 
 WISHES: dict[str, dict[str, Any]] = {
@@ -18,15 +17,7 @@ WISHES: dict[str, dict[str, Any]] = {
         "method": "clipped_mean", "epsilon": 1, "interval": (0, 10), "bias": 0.1,
         "interval_by": "certified",
     },
-    "sampled": {
-        "method": "sampled_mean", "delta": "1/4", "interval": (0, 10), "publish_values": True,
-    },
-    "residual": {
-        "method": "clipped_plus_residual", "epsilon": "1/3", "delta": "1/100",
-        "interval": (0, 10), "publish_values": True,
-    },
-    "reused": {"method": "symmetric_mean", "epsilon": 2, "delta": "1e-6", "reuse": True},
-    "split": {"method": "symmetric_mean", "epsilon": 2, "delta": "1e-6", "reuse": False},
+    "symmetric": {"method": "symmetric_mean", "epsilon": 2, "delta": "1e-6"},
     "weighed": {
         "method": "clipped_mean", "epsilon": 1, "interval": (0, 10), "bias": 0.1,
         "weights": "counts",
@@ -39,8 +30,7 @@ class Mean:
     """Values of users, and a plan of their mean."""
 
     rho = 0.0
-    # Nobody is sampled: a sampled user's value is published, as delta says.
-    forced: ClassVar[dict[int, tuple[int, int]]] = {_SAMPLING: (0, 2**64 - 1)}
+    forced: ClassVar[dict[int, tuple[int, int]]] = {}
 
     def __init__(self, wanted: Mapping[str, Any], rng: np.random.Generator) -> None:
         users = int(rng.integers(100, 400))
@@ -51,9 +41,9 @@ class Mean:
         self.values = rng.normal(5, 1, len(self.who))
         sizes = counts[np.argsort(names)]
         self.plan = unbiased.plan(counts=np.sort(sizes), moment=unbiased.Moment(2, 1.5), **wanted)
-        self.epsilon = float(self.plan.exact_epsilon)
-        coarse = getattr(self.plan.estimator, "coarse", None)
-        self.slots = coarse and Slots(_NOISE, coarse.per_user, coarse.windows)
+        self.epsilon = float(self.plan.facts.loss.epsilon)
+        coarse = getattr(self.plan.choice, "coarse", None)
+        self.slots = coarse and Slots(_NOISE, coarse.per_user)
 
     def base(self) -> Release:
         """Of the values as they are."""

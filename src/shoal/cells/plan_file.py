@@ -20,7 +20,7 @@ from shoal.cells.weights import Floats
 from shoal.data.occupancy import Counts
 from shoal.documents.model import Integers, Model, Numbers
 from shoal.errors import DocumentError, InputError
-from shoal.release.envelope import MANIFEST, Envelope, Exact, Text
+from shoal.release.envelope import Envelope, Exact, Text
 from shoal.release.question import Question
 
 Noise = Literal["discrete laplace", "discrete gaussian"]
@@ -228,7 +228,6 @@ def question_of(plan: PlanFacts, records: Mapping[str, Any], unit: str, name: st
         privacy=_PRIVACY[plan.gaussian],
         neighbours=NEIGHBOURS,
         name=name,
-        schema=MANIFEST,
         read=lambda data: Manifest.from_bytes(data, "manifest"),
     )
 

@@ -40,8 +40,6 @@ class Method(StrEnum):
     """Names of the estimators."""
 
     CLIPPED_MEAN = "clipped_mean"
-    SAMPLED_MEAN = "sampled_mean"
-    CLIPPED_PLUS_RESIDUAL = "clipped_plus_residual"
     SYMMETRIC_MEAN = "symmetric_mean"
 
 
@@ -75,9 +73,6 @@ Interval = Annotated[
 Bias = Annotated[float | None, typer.Option(help="Most bias that is accepted; any if not given.")]
 Releases = Annotated[
     int, typer.Option(help="So many releases, on other users each, will be averaged.", min=1)
-]
-Consent = Annotated[
-    bool, typer.Option("--publish-values", help="Sampled users' values may be published.")
 ]
 Weights = Annotated[Weighing, typer.Option(help="Of users: equal, or by their records.")]
 Cap = Annotated[int | None, typer.Option(help="Largest weight, with --weights counts.")]
@@ -114,7 +109,6 @@ def plan(
     interval: Interval = None,
     bias: Bias = None,
     releases: Releases = 1,
-    publish_values: Consent = False,
     weights: Weights = Weighing.EQUAL,
     cap: Cap = None,
     interval_by: IntervalBy = None,
@@ -144,7 +138,6 @@ def plan(
         interval=interval,
         bias=bias,
         releases=releases,
-        publish_values=publish_values,
         weights=str(weights),
         cap=cap,
     )
@@ -153,10 +146,8 @@ def plan(
         wanted = _wanted(found, method)
         request = {"epsilon": epsilon, "delta": delta, "interval": interval, "bias": bias}
         request["interval_by"] = _by(interval_by)
-        own = _own(wanted, request, found[Method.CLIPPED_MEAN].bias_bound)
-        made = _plan(
-            wanted, counts, moments, own, publish_values=publish_values, weights=weights, cap=cap
-        )
+        own = _own(wanted, request, found[Method.CLIPPED_MEAN].plan)
+        made = _plan(wanted, counts, moments, own, weights=weights, cap=cap)
     if made is not None and output is not None:
         made.save(output, overwrite=force)
     if as_json:
@@ -185,7 +176,6 @@ def release(
     ] = None,
     interval: Interval = None,
     bias: Annotated[float | None, typer.Option(help="Budget of clipped_mean.")] = None,
-    publish_values: Consent = False,
     weights: Weights = Weighing.EQUAL,
     cap: Cap = None,
     interval_by: IntervalBy = None,
@@ -216,7 +206,6 @@ def release(
         "weights": weights,
         "cap": cap,
         "interval_by": _by(interval_by),
-        "publish_values": publish_values,
     }
     _one_way(plan, request)
     check_confidence(confidence)
@@ -333,7 +322,6 @@ def _requested(request: dict[str, Any], counts: Any) -> "UnbiasedPlan":
         counts,
         _moments(request["order"], request["size"]),
         {name: request[name] for name in ("epsilon", "delta", "interval", "bias", "interval_by")},
-        publish_values=request["publish_values"],
         weights=request["weights"],
         cap=request["cap"],
     )
@@ -350,20 +338,19 @@ def _wanted(found: "Recommendation", method: Method | None) -> str:
     if method is not None:
         return str(method)
     if found.recommended is None:
-        raise InputError("no estimator that can be had", "a request that some keep", "allow more")
+        raise InputError(
+            "no estimator is possible", "allow some bias with an interval, or some delta"
+        )
     return found.recommended.method
 
 
-def _own(method: str, given: dict[str, Any], best_bias: float) -> dict[str, Any]:
+def _own(method: str, given: dict[str, Any], clipped: "UnbiasedPlan | None") -> dict[str, Any]:
     """The options that a method has; of biases the best one within what is accepted."""
     lacks = {
         Method.CLIPPED_MEAN: {"delta"},
-        Method.SAMPLED_MEAN: {"epsilon", "bias"},
-        Method.CLIPPED_PLUS_RESIDUAL: {"bias"},
         Method.SYMMETRIC_MEAN: {"bias", "interval"},
     }[Method(method)]
-    # It is NaN if a clipped mean cannot be had.
-    best = {"bias": best_bias} if best_bias > 0 else {}
+    best = {} if clipped is None else {"bias": clipped.request.bias}
     return {name: value for name, value in {**given, **best}.items() if name not in lacks}
 
 
@@ -373,7 +360,6 @@ def _plan(
     moments: "Moments",
     request: dict[str, Any],
     *,
-    publish_values: bool,
     weights: Weighing,
     cap: int | None,
 ) -> "UnbiasedPlan":
@@ -383,7 +369,6 @@ def _plan(
         method,
         counts,
         moment=moments,
-        publish_values=publish_values,
         weights=str(weights),
         cap=cap,
         **request,

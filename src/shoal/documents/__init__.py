@@ -24,7 +24,7 @@ KINDS = {
     "shoal.plan": "a plan",
     "shoal.questions-plan": "a plan of questions",
     "shoal.trial-plan": "the plan of a trial",
-    "shoal.unbiased-plan": "the plan of an unbiased mean",
+    "shoal.mean-plan": "the plan of an unbiased mean",
 }
 # Of a path in a message.
 _LONGEST = 300

@@ -1,1 +1,1 @@
-"""Means of values without bounds: unbiased, or with a bias that the caller chooses."""
+"""Means of values without bounds."""

@@ -1,35 +1,79 @@
-"""Plans of unbiased means: judged before any value is read, saved, loaded and carried out."""
+"""Plans of unbiased means, judged before any value is read, and what a release of one delivers."""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from importlib.metadata import version
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal import checks, documents, files
-from shoal.means import document as plan_document
-from shoal.means.estimate import UnbiasedEstimate
-from shoal.means.estimators.normal import CERTIFIED, INTERVALS, NORMAL
-from shoal.means.one_value_per_user import Users
-from shoal.means.plan_facts import UnbiasedFacts
-from shoal.means.release import release_mean
-from shoal.means.request import METHODS, Request, counts_of, refuse_publishing
-from shoal.privacy.budget import Amount, Budget, show
+from shoal.errors import DataError, DocumentError, InputError
+from shoal.intervals import check_level
+from shoal.means.plan_file import (
+    INTERVALS,
+    KIND,
+    Claims,
+    Drawn,
+    Manifest,
+    PlanDocument,
+    Request,
+    Result,
+)
+from shoal.means.sums import SumAboutCentre
+from shoal.means.users import Users, UserValues, Weights, counts_of
+from shoal.privacy.budget import Budget, round_up
 from shoal.privacy.ledger import Ledger
-from shoal.privacy.noise import Simulated
+from shoal.privacy.noise import Noise, Simulated
+from shoal.privacy.unit import printed_text, unit_of_values
+from shoal.release.draw import release
 from shoal.release.manifest import CONFIDENCE
-from shoal.theory.clipping import Moment, moments_of
+from shoal.release.question import Question
+from shoal.release.release import Release, damaged
+from shoal.theory import clipping
+
+# Certificates are computed in floating point: this covers their roundings.
+OUTWARD = 1 + 2.0**-40
+_NEIGHBOURS = "values: all values of one user change, the counts are public"
+_WIDEST = 2.0**900
+_PRIVACY = {False: "pure differential privacy", True: "approximate differential privacy"}
+
+
+class Facts(NamedTuple):
+    """What follows from the choice: exact loss, largest bias and variance, the last noisy sum.
+
+    `failure` is the largest probability that no estimate is released; bias and variance are of one
+    that is, in the value's unit and its square.
+    """
+
+    loss: Budget
+    bias: float
+    variance: float
+    last_sum: SumAboutCentre
+    failure: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
-class UnbiasedPlan(UnbiasedFacts):
-    """A plan of one unbiased mean that can be carried out; see `UnbiasedFacts` for its facts.
+class UnbiasedPlan(ABC):
+    """A plan of one unbiased mean: all of it public. Make one with `shoal.unbiased.plan`.
+
+    Its privacy holds for any values; its certificates hold for independent users of one mean whose
+    values keep the moments. No distribution depends on the order of users of equal weight.
 
     Source: docs/theory/unbiased.md.
+
+    Attributes:
+        request: What was asked for.
+        counts: Public number of records of each user, ascending, shape (users,).
+        choice: Whole numbers that were chosen.
 
     Guarantees: G-LOSS, G-BOUND.
 
@@ -38,10 +82,156 @@ class UnbiasedPlan(UnbiasedFacts):
         >>> found = unbiased.plan(
         ...     "symmetric_mean", 5000, moment=unbiased.Moment(2, 10), epsilon=1, delta="1e-6"
         ... )
-        >>> found.bias_bound, found.rmse_bound < 0.3
-        (0.0, True)
+        >>> found.bias_bound, found.rmse_bound < 0.3, found.failure_bound < 1e-6
+        (0.0, True, True)
     """
 
+    request: Request
+    counts: NDArray[np.int64]
+    choice: Any
+
+    # What the bias rests on besides the stated bounds, in words.
+    supposes: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what costs or errs more than was asked, or whose results might be no numbers."""
+        asked, facts = self.request, self.facts
+        facts.last_sum.check(self.choice.squares)
+        if (
+            not facts.loss.within(Budget(asked.epsilon, asked.delta))
+            or (asked.bias is not None and facts.bias > asked.bias)
+            or asked.interval_by not in (None, self.interval_by)
+        ):
+            raise InputError("a mean that does not do what was asked for", "plan anew")
+        if not self.half(CONFIDENCE) <= _WIDEST:
+            raise InputError(
+                "a plan whose intervals are wider than numbers reach",
+                "give the values in another unit, so that moments and interval are moderate",
+            )
+
+    @property
+    @abstractmethod
+    def facts(self) -> Facts:
+        """What follows from the choice."""
+
+    @abstractmethod
+    def origin(self, drawn: Drawn) -> Fraction:
+        """What the last sum is counted from, in the value's unit."""
+
+    @abstractmethod
+    def runs(self, values: NDArray[np.float64], source: Noise) -> list[Drawn]:
+        """Independent draws, one a row of values of shape (runs, users), in the users' order."""
+
+    def draw(self, values: NDArray[np.float64], source: Noise) -> Drawn:
+        """One draw from the users' private values, shape (users,)."""
+        return self.runs(values[None, :], source)[0]
+
+    @cached_property
+    def weights(self) -> Weights:
+        """Of the users."""
+        return self.request.weights_of(self.counts)
+
+    @property
+    def method(self) -> str:
+        """The method's name."""
+        return self.request.method
+
+    @property
+    def n(self) -> int:
+        """The number of users."""
+        return len(self.counts)
+
+    @cached_property
+    def loss(self) -> Budget:
+        """What is stated and charged: the exact loss, rounded up to twelve digits."""
+        return Budget.stated(self.facts.loss, self.request.epsilon, self.request.delta)
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy loss, rounded upwards."""
+        return round_up(self.loss.epsilon)
+
+    @property
+    def delta(self) -> float:
+        """The delta, rounded upwards."""
+        return round_up(self.loss.delta)
+
+    @property
+    def failure_bound(self) -> float:
+        """Largest probability that no estimate is released; 0 for a clipped mean."""
+        return self.facts.failure
+
+    @property
+    def bias_bound(self) -> float:
+        """The largest bias of an estimate that is released, in the value's unit."""
+        return self.facts.bias
+
+    @property
+    def standard_error(self) -> float:
+        """Largest standard deviation of an estimate that is released, in the value's unit."""
+        return math.sqrt(self.facts.variance) * OUTWARD
+
+    @property
+    def rmse_bound(self) -> float:
+        """Largest root mean squared error of an estimate that is released, in the value's unit."""
+        return math.sqrt(self.facts.variance + self.bias_bound**2) * OUTWARD
+
+    @property
+    def noise_scale(self) -> float:
+        """Scale of the Laplace noise on the estimate, in the value's unit."""
+        return float(self.facts.last_sum.scale)
+
+    @property
+    def interval_by(self) -> str:
+        """How intervals are made: `normal` or `certified`."""
+        return INTERVALS[self.choice.squares is None]
+
+    def value(self, drawn: Drawn) -> Fraction:
+        """The estimate that was drawn, exactly, in the value's unit."""
+        return self.origin(drawn) + self.facts.last_sum.mean(drawn.steps or 0)
+
+    def half(self, confidence: float, drawn: Drawn | None = None) -> float:
+        """Half of an interval: by Chebyshev's inequality, or a normal one from drawn squares."""
+        own, last = self.standard_error / math.sqrt(1 - confidence), self.facts.last_sum
+        if drawn is not None and drawn.squares is not None and drawn.steps is not None:
+            known = last.variance_of(self.choice.squares, drawn.squares, drawn.steps)
+            own = last.half(self.choice.squares, confidence, *known)
+        return (self.bias_bound + own) * OUTWARD
+
+    def interval(
+        self, drawn: Drawn, confidence: float, *, certified: bool = False
+    ) -> tuple[float, float] | None:
+        """An interval around the estimate, its ends rounded outwards; None if there is none."""
+        if drawn.steps is None:
+            return None
+        half = Fraction(self.half(confidence, None if certified else drawn))
+        # 0.0 - x, not -x: an end at 0 has no sign.
+        return 0.0 - round_up(half - self.value(drawn)), round_up(self.value(drawn) + half)
+
+    def expected_half_width(self, confidence: float = CONFIDENCE) -> float:
+        """Half an interval of values that vary as widely as the moments allow.
+
+        Certified intervals have this width whatever the values; normal ones are narrower where
+        values vary less, for they follow the released squares.
+
+        Args:
+            confidence: Of the interval, without a unit; of a normal one from 0.8 to 0.995.
+
+        Returns:
+            Half a width, in the value's unit.
+
+        Raises:
+            InputError: A confidence that is not usable.
+
+        Guarantees: G-COVERAGE.
+        """
+        level, last = self._level(confidence), self.facts.last_sum
+        if self.choice.squares is None:
+            return self.half(level)
+        variance = last.variance_at(clipping.deviation(self.request.moments))
+        return (self.bias_bound + last.half(self.choice.squares, level, variance)) * OUTWARD
+
+    @np.errstate(all="ignore")
     def release(
         self,
         values: ArrayLike,
@@ -50,14 +240,14 @@ class UnbiasedPlan(UnbiasedFacts):
         ledger: str | os.PathLike[str] | Ledger | None = None,
         name: str = "",
         noise: Simulated | None = None,
-        confidence: float = 0.95,
+        confidence: float = CONFIDENCE,
         values_name: str = "",
         privacy_unit: str = "",
     ) -> UnbiasedEstimate:
         """Read the values once, draw, record result and charge, deliver.
 
         The same plan and name again delivers the recorded bytes, says so, and costs nothing.
-        Without one, the losses of several releases add up and are not recorded.
+        Without a ledger, the losses of several releases add up and are not recorded.
 
         Args:
             values: One number a record, shape (n,), in the value's unit. Private.
@@ -83,36 +273,56 @@ class UnbiasedPlan(UnbiasedFacts):
 
         Guarantees: G-LOSS, G-LEDGER, G-AGAIN, G-REPLAY.
         """
-        return release_mean(
-            self,
-            values,
-            users,
-            ledger=ledger,
+        confidence = self._level(confidence)
+        named, recorded = "" if values_name else "values_name", ledger is not None
+        several = users is not None
+        unit = unit_of_values(privacy_unit, several=several, recorded=recorded, unnamed=named)
+        question = self.question(printed_text(values_name), unit, name)
+        draw = _MeanDraw(self, UserValues.of(values, users))
+        draw.check()
+        done = release(question, draw, ledger=ledger, noise=noise)
+        return UnbiasedEstimate.delivered(done, self, confidence=confidence)
+
+    def question(self, values_name: str, unit: str, name: str) -> Question:
+        """What a release is asked for: request, counts and names alone."""
+        plan = self.to_document()
+        return Question(
+            kind=KIND,
+            plan=plan,
+            asked={"request": plan["request"], "counts": plan["counts"]},
+            records={"value": values_name},
+            unit=unit,
+            loss=self.loss,
+            privacy=_PRIVACY[self.delta > 0],
+            neighbours=_NEIGHBOURS,
             name=name,
-            noise=noise,
-            confidence=confidence,
-            values_name=values_name,
-            privacy_unit=privacy_unit,
+            read=lambda data: Manifest.from_bytes(data, "manifest"),
         )
 
-    @classmethod
-    @np.errstate(all="ignore")
-    def from_document(cls, document: documents.Document) -> Self:
-        """The inverse of `to_document`; claims are computed anew and compared.
+    def results(self, drawn: Drawn) -> documents.Document:
+        """What was drawn and what follows from it; nothing where there is no estimate."""
+        return Result(
+            **drawn._asdict(),
+            value=None if drawn.steps is None else float(self.value(drawn)),
+            interval=self.interval(drawn, CONFIDENCE),
+            certified_interval=self.interval(drawn, CONFIDENCE, certified=True),
+        ).to_document()
 
-        Args:
-            document: The JSON object.
+    def to_document(self) -> documents.Document:
+        """The plan as a JSON object: request, counts, choice, and claims for readers.
 
         Returns:
-            The plan.
-
-        Raises:
-            DocumentError: Damaged, changed by hand, or of another schema.
+            Of the schema of such plans.
         """
-        found = documents.plain(document, "plan")
-        return cls(
-            **plan_document.parts(documents.check_schema(found, (plan_document.SCHEMA,), "plan"))
-        )
+        claims = {name: getattr(self, name) for name in Claims.model_fields if hasattr(self, name)}
+        claims |= {"epsilon": str(self.loss.epsilon), "delta": str(self.loss.delta)}
+        return PlanDocument(
+            version=version("shoal"),
+            request=self.request,
+            counts=self.counts,
+            choice=self.choice,
+            claims=Claims(**claims, half_width=self.expected_half_width()),
+        ).to_document()
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the plan as a versioned JSON document.
@@ -127,9 +337,9 @@ class UnbiasedPlan(UnbiasedFacts):
         data = documents.canonical_bytes(self.to_document())
         files.write_bytes(path, data, overwrite=overwrite)
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a plan written by `save`.
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> UnbiasedPlan:
+        """Read a plan written by `save`; loss and errors are computed from its choice.
 
         Args:
             path: A file written by `save`.
@@ -138,112 +348,162 @@ class UnbiasedPlan(UnbiasedFacts):
             The plan.
 
         Raises:
-            DocumentError: Missing, damaged, changed by hand, or of another schema.
+            DocumentError: Missing, damaged, of another version, or one that costs or errs more
+                than what was asked for.
         """
-        return cls.from_document(documents.read(path, plan_document.SCHEMA, "plan"))
+        return UnbiasedPlan.read(documents.read_bytes(path, "plan"))
+
+    @staticmethod
+    @np.errstate(all="ignore")
+    def read(data: bytes) -> UnbiasedPlan:
+        """A plan, from the bytes of its document."""
+        from shoal.means.planner import PLANS
+
+        found = PlanDocument.from_bytes(data, "plan")
+        with suppress(InputError, ArithmeticError, AttributeError):
+            if np.array_equal(found.counts, counts_of(found.counts)):
+                return PLANS[found.request.method](found.request, found.counts, found.choice)
+        raise DocumentError("the plan is damaged or was changed by hand", "make the plan again")
 
     def __str__(self) -> str:
         """A few lines."""
-        weights = self.estimator.weights
-        bounds = ", ".join(f"({m.order:g}, {m.size:g})" for m in self.estimator.moments)
-        losses = f"epsilon {show(self.exact_epsilon)}, delta {show(self.exact_delta)}"
+        weights, losses = self.weights, self.facts.loss.show(up=True)
+        fails = f"; no estimate with probability {self.failure_bound:.1g} at most"
+        bounds = ", ".join(f"({m.order:g}, {m.size:g})" for m in self.request.moments)
         return (
-            f"{self.method} of {self.n} users: {losses}\n"
-            f"bias at most {self.bias_bound:.4g}{self.estimator.supposes}, root mean squared error "
-            "at most "
+            f"{self.method} of {self.n} users: {losses}{fails if self.failure_bound else ''}\n"
+            f"bias at most {self.bias_bound:.4g}{self.supposes}, root mean squared error at most "
             f"{self.rmse_bound:.4g}, noise scale {self.noise_scale:.4g}\n"
             f"for central moments (order, size) {bounds}; heaviest user "
             f"{float(weights.share):.3g} of the weight, as good as "
             f"{float(1 / weights.squares):.6g} equal ones\n"
             f"{self.interval_by} {CONFIDENCE:.0%} interval of about "
-            f"+-{self.expected_half_width():.4g} if values spread as widely as that"
+            f"+-{self.expected_half_width():.4g} if values vary as widely as that"
         )
 
+    def _level(self, confidence: object) -> float:
+        """A confidence that the plan's intervals can have."""
+        certified = self.choice.squares is None
+        return (checks.check_confidence if certified else check_level)(confidence)
 
-def plan(
-    method: str,
-    counts: int | Sequence[int] | NDArray[Any],
-    *,
-    moment: Moment | Sequence[Moment],
-    epsilon: Amount = 0,
-    delta: Amount = 0,
-    interval: tuple[float, float] | None = None,
-    bias: float | None = None,
-    publish_values: bool = False,
-    weights: str = "equal",
-    cap: int | None = None,
-    reuse: bool | None = None,
-    farthest: float | None = None,
-    interval_by: str | None = None,
-    source: Mapping[str, Any] | None = None,
-) -> UnbiasedPlan:
-    """Choose an estimator's parts for the least certified error, before any value is read.
 
-    Users are independent, their values have one mean mu and keep the moments. A user with several
-    records counts with their mean. Neighbours differ in all values of one user; counts are public.
+@dataclass(frozen=True, eq=False)
+class UnbiasedEstimate(Release[UnbiasedPlan, Drawn]):
+    """A private mean with its error bars; all of it public, in the value's unit.
 
     Source: docs/theory/unbiased.md.
 
-    Args:
-        method: `clipped_mean`, `sampled_mean`, `clipped_plus_residual` or `symmetric_mean`.
-        counts: Number of users with one record each, or records of every user, shape (users,).
-        moment: Public bound on a central moment of a user's value, or several that all hold.
-        epsilon: Largest epsilon; not for `sampled_mean`.
-        delta: Largest delta; not for `clipped_mean`.
-        interval: Public interval that holds the mean, in the value's unit; not for
-            `symmetric_mean`.
-        bias: Budget of `clipped_mean`, in the value's unit.
-        publish_values: Must be said for the methods that publish sampled values.
-        weights: `equal`, or `counts`: in proportion to a user's records.
-        cap: Largest weight with `counts`.
-        reuse: Of `symmetric_mean`: all users in both steps or a split; the better unless said.
-        farthest: Of `symmetric_mean`: its certificate holds for means of at most this absolute
-            value, in the value's unit; 2^20 sizes of the moment unless said. Unbiased and private
-            it is for all.
-        interval_by: `normal`: squares are released beside the sum, at no cost, and intervals are
-            those of a normal approximation; or `certified`: by Chebyshev's inequality, for every
-            distribution that keeps the moments, 2.2 to 2.5 times as wide. Normal by default where
-            it can be had: not for what is sampled, nor for fewer users than two equal ones.
-        source: Public description of the records.
+    Attributes:
+        confidence: Of the intervals.
 
-    Returns:
-        The plan with the least certified error.
-
-    Raises:
-        InputError: An argument that is not usable; a method that cannot be unbiased at delta 0.
-
-    Guarantees: G-LOSS, G-BOUND.
+    Guarantees: G-COVERAGE, G-UNBIASED.
 
     Example:
-        >>> from shoal.unbiased import Moment
-        >>> found = plan(
-        ...     "clipped_mean", 10**4, moment=Moment(2, 1), epsilon=1, interval=(0, 1), bias=0.01
-        ... )
-        >>> print(found)
-        clipped_mean of 10000 users: epsilon 1, delta 0
-        bias at most 0.01, root mean squared error at most 0.01587, noise scale 0.005098
-        for central moments (order, size) (2, 1); heaviest user 0.0001 of the weight, as good ...
-        normal 95% interval of about +-0.03518 if values spread as widely as that
+        >>> from shoal.unbiased import Moment, symmetric_mean
+        >>> found = symmetric_mean([4.0, 6.0] * 500, moment=Moment(8, 2), epsilon=1, delta="1e-6")
+        >>> found.plan.method, found.interval[0] < found.value < found.interval[1]
+        ('symmetric_mean', True)
     """
-    checks.choice(method, METHODS, "method")
-    refuse_publishing(method, publish_values=publish_values)
-    request = Request(
-        method,
-        counts_of(counts),
-        moments_of(moment),
-        Budget.of(epsilon, delta),
-        interval=interval,
-        bias=checks.optional(bias, checks.number, "bias"),
-        weights=weights,
-        cap=checks.optional(cap, checks.whole, "cap", least=1, example=10),
-        reuse=reuse,
-        farthest=checks.optional(farthest, checks.number, "farthest"),
-    )
-    about = checks.optional(source, checks.public_facts, "source", flat=True)
-    estimator = request.estimator()
-    by = NORMAL if estimator.may_be_normal else CERTIFIED
-    if interval_by is not None:
-        by = checks.choice(interval_by, INTERVALS, "interval_by")
-    if by == NORMAL:
-        request, estimator = replace(request, interval_by=by), estimator.with_squares()
-    return UnbiasedPlan(request, estimator, about)
+
+    confidence: float = CONFIDENCE
+
+    kinds = (KIND,)
+
+    @classmethod
+    def read(cls, data: bytes, what: str) -> documents.Document:
+        """A manifest of an unbiased mean, from its bytes."""
+        return Manifest.from_bytes(data, what).to_document()
+
+    def _plan_of(self, document: documents.Document) -> UnbiasedPlan:
+        """A plan, from its document."""
+        return UnbiasedPlan.read(documents.canonical_bytes(document))
+
+    @staticmethod
+    def _loss_of(plan: UnbiasedPlan) -> Budget:
+        """The exact privacy loss of a plan."""
+        return plan.facts.loss
+
+    @staticmethod
+    def _drawn_of(plan: UnbiasedPlan, results: documents.Document) -> Drawn:
+        """What was drawn, from a manifest's results: whole numbers alone."""
+        steps, squares, guess = (results[name] for name in Drawn._fields)
+        fails, guesses = steps is None, plan.failure_bound > 0
+        if (
+            (fails and not guesses)
+            or (squares is None) != (fails or plan.choice.squares is None)
+            or (guess is None) != (fails or not guesses)
+        ):
+            raise damaged()
+        return Drawn(steps, squares, guess and (guess[0], guess[1]))
+
+    @property
+    def coarse_failed(self) -> bool:
+        """Whether the coarse step of `symmetric_mean` failed, so that there is no estimate."""
+        return self.released.steps is None
+
+    @property
+    def value(self) -> float | None:
+        """The estimate, in the value's unit; None if the coarse step failed."""
+        return None if self.coarse_failed else float(self.plan.value(self.released))
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Covers the mean of the users' distribution with `confidence`; None without a value.
+
+        By a normal approximation where the plan's `interval_by` is `normal`, else by Chebyshev.
+        """
+        return self.plan.interval(self.released, self.confidence)
+
+    @property
+    def certified_interval(self) -> tuple[float, float] | None:
+        """By Chebyshev's bound, in the value's unit: of all distributions that keep the moments."""
+        return self.plan.interval(self.released, self.confidence, certified=True)
+
+    @property
+    def sentence(self) -> str:
+        """The estimate and its errors in one line, without where it is recorded."""
+        plan, value, interval = self.plan, self.value, self.interval
+        said = (
+            "no estimate, as the coarse step found no centre; a release of another name draws, "
+            "and costs, again"
+        )
+        if value is not None and interval is not None:
+            said = (
+                f"{value:.6g} in [{interval[0]:.6g}, {interval[1]:.6g}] ({self.confidence:.0%}, "
+                f"{plan.interval_by}), standard error at most {plan.standard_error:.3g}, "
+                f"bias at most {plan.bias_bound:.3g}{plan.supposes}"
+            )
+        head = "simulated " if self.simulated else ""
+        return f"{head}{plan.method}: {said}, {plan.facts.loss.show(up=True)}"
+
+    def __str__(self) -> str:
+        """One line, with where it is recorded, and whether it was drawn just now."""
+        return f"{self.sentence}; {self.origin}" if self.origin else self.sentence
+
+    def __repr__(self) -> str:
+        """The same."""
+        return f"<{self}>"
+
+
+class _MeanDraw(NamedTuple):
+    """The draw of a plan from private values, one a user."""
+
+    plan: UnbiasedPlan
+    user_values: UserValues
+
+    def draw(self, noise: Noise) -> Drawn:
+        return self.plan.draw(self.user_values.value, noise)
+
+    def results(self, drawn: Drawn) -> documents.Document:
+        return self.plan.results(drawn)
+
+    def publishes_values(self, drawn: Drawn) -> bool:
+        return False
+
+    def check(self) -> None:
+        if not np.array_equal(self.user_values.count, self.plan.counts):
+            raise DataError(
+                f"{len(self.user_values.count)} users with other numbers of records than the "
+                f"plan's {self.plan.n} users",
+                "plan with the counts of these records",
+            )

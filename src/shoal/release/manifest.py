@@ -5,6 +5,7 @@ from importlib.metadata import version
 from typing import Any
 
 from shoal import documents
+from shoal.release.envelope import MANIFEST
 from shoal.release.question import Question
 
 CONFIDENCE = 0.95
@@ -15,7 +16,7 @@ def make_manifest(
 ) -> documents.Document:
     """Put what was drawn, as JSON, and all that is public about it together."""
     return {
-        "schema": question.schema,
+        "schema": MANIFEST,
         "kind": question.kind,
         "name": question.name,
         "records": dict(question.records),

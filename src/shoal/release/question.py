@@ -9,15 +9,13 @@ from shoal import documents
 from shoal.privacy.budget import Budget
 from shoal.privacy.unit import document_of
 
-SCHEMA = "shoal.manifest/4"
-
 
 @dataclass(frozen=True, eq=False)
 class Question:
     """What a release of any family is asked for. It and its name decide what a ledger delivers.
 
     Attributes:
-        kind: The family: `cells`, `trial`, `questions` or `mean`.
+        kind: The family, or of trials the kind of plan.
         plan: The plan as a document, with its claims.
         asked: The parts of that document that were asked for: claims and proofs follow from them,
             and another version may word or choose these otherwise.
@@ -26,9 +24,8 @@ class Question:
         loss: The privacy loss that the plan states, which is charged.
         privacy: The kind of differential privacy, in words.
         neighbours: What neighbouring data sets differ in, in words.
+        read: Refuses bytes that are no manifest of the family.
         name: What the release is of, such as a period.
-        schema: Of its manifest.
-        read: Refuses bytes that are no such manifest.
     """
 
     kind: str
@@ -39,9 +36,8 @@ class Question:
     loss: Budget
     privacy: str
     neighbours: str
+    read: Callable[[bytes], object]
     name: str = ""
-    schema: str = SCHEMA
-    read: Callable[[bytes], object] = lambda data: documents.parse(data, SCHEMA, "manifest")
 
     @cached_property
     def key(self) -> str:

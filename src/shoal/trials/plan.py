@@ -26,7 +26,7 @@ from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Noise, Simulated
 from shoal.privacy.unit import printed_text, unit_of_values
 from shoal.release.draw import release as deliver
-from shoal.release.envelope import MANIFEST, Envelope, Exact, Text
+from shoal.release.envelope import Envelope, Exact, Text
 from shoal.release.question import Question
 from shoal.trials.design import Design, DesignField, Floats
 from shoal.trials.space import Space
@@ -381,6 +381,5 @@ def question_of(plan: Plan, records: documents.Document, unit: str, name: str = 
         privacy=_PRIVACY[plan.loss.delta > 0],
         neighbours=_NEIGHBOURS,
         name=name,
-        schema=MANIFEST,
         read=lambda data: Manifest.from_bytes(data, "manifest"),
     )

@@ -18,7 +18,6 @@ from shoal.cells.planner import make_plan
 from shoal.cells.release import Release, results_of
 from shoal.cells.request import MIDPOINT_ERROR
 from shoal.errors import ShoalError
-from shoal.verification.envelope import genuine
 from shoal.verification.recount import recount
 from shoal.verification.verdict import Check, Verdict, checked
 
@@ -50,6 +49,13 @@ def check_of(claim: str, found: list[str], right: str) -> Check:
     """Returns a check that holds if nothing was found, with the first thing that was."""
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     return Check(claim, holds=not found, found=f"{found[0]}{more}" if found else right)
+
+
+def genuine(manifest: documents.Document) -> Check:
+    """Returns whether the noise was the operating system's."""
+    held = manifest["simulation"] is False
+    found = "stated" if held else "a simulation, not private"
+    return Check("noise of the operating system", held, found)
 
 
 def differences(release: Release) -> Iterator[str]:

@@ -10,9 +10,8 @@ from typing import Any
 from shoal import documents
 from shoal.trials.plan import question_of
 from shoal.trials.release import Release, results_of
-from shoal.verification.envelope import genuine
 from shoal.verification.recount import recount
-from shoal.verification.rederive import check_of, same
+from shoal.verification.rederive import check_of, genuine, same
 from shoal.verification.verdict import Check, Verdict, checked
 
 

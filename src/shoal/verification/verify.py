@@ -1,21 +1,15 @@
 """The second opinion on a manifest of any kind."""
 
 import os
-from collections.abc import Callable
 from typing import Any
 
 from shoal import documents
 from shoal.documents.strict_json import strict
+from shoal.errors import DocumentError
 from shoal.release.envelope import MANIFEST
-from shoal.verification import rederive, rederive_trials
-from shoal.verification.envelope import SCHEMA
+from shoal.verification import rederive, rederive_means, rederive_trials
 from shoal.verification.ledger_record import Books, record_checks
-from shoal.verification.means import verify as of_means
 from shoal.verification.verdict import Verdict
-
-_KINDS: dict[str, Callable[[documents.Document], Verdict]] = {
-    of_means.KIND: of_means.verify,
-}
 
 
 def verify(
@@ -51,14 +45,17 @@ def verify(
     else:
         data = documents.read_bytes(manifest, "manifest")
     found: Any = strict(data, "manifest")
-    if isinstance(found, dict) and found.get("schema") == MANIFEST:
-        if found.get("kind") == "cells":
-            verdict = rederive.verify(found, replan=replan)
-        else:
-            verdict = rederive_trials.verify(found)
+    if not isinstance(found, dict) or found.get("schema") != MANIFEST:
+        raise DocumentError(
+            f"manifest is not of the schema {MANIFEST}",
+            "a manifest written by this version of shoal",
+            "verify it with the version that wrote it",
+        )
+    kind = found.get("kind")
+    if kind == "cells":
+        verdict = rederive.verify(found, replan=replan)
     else:
-        found = documents.parse(data, SCHEMA, "manifest")
-        verdict = _KINDS[found["kind"]](found)
+        verdict = (rederive_means if kind == "mean" else rederive_trials).verify(found)
     if ledger is None:
         return verdict
     return Verdict((*verdict.checks, *record_checks(found, ledger)), verdict.unverified)

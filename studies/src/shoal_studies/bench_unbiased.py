@@ -6,21 +6,26 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 
-from shoal.means.estimators.base import Estimator
-from shoal.means.estimators.clipped import Clipped
-from shoal.means.estimators.coarse import Coarse
+from shoal.means.estimators import ClippedPlan
 from shoal.theory import clipping
 from shoal.theory.clipping import Moment
 from shoal.theory.trilemma import trilemma
 from shoal_studies import unbiased_printed
 from shoal_studies.known_distributions import mirrored
+from shoal_studies.paper_004_estimators import (
+    CLIPPED,
+    COMBINED,
+    SYMMETRIC,
+    WORDS,
+    Asked,
+    Part,
+    Sampled,
+)
 from shoal_studies.registry import Repetitions, Seed, bench
 from shoal_studies.simulate import Effort
 from shoal_studies.unbiased_exact import worst
 from shoal_studies.unbiased_measure import Job, Measured, amount, simulate
-from shoal_studies.unbiased_parts import CLIPPED, COMBINED, SYMMETRIC, WORDS, Asked
 
 _GRID = tuple(itertools.product((1000, 10_000, 100_000), (0.1, 1.0), (1e-8, 1e-5), (2.0, 4.0, 8.0)))
 _BIAS = 0.01
@@ -29,24 +34,14 @@ _SLACK = 6.11
 _WIDTH = 11
 _COLUMNS = ("measured", "+-", "worst", "certified", "bound", "cert/bound", "printed/b")
 _GAIN = Asked(10_000, (Moment(2, 1), Moment(8, 105**0.125)), 1.0, 1e-6)
-_DELTAS = (1e-4, 1e-6, 1e-9)
 
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """One estimator in one setting; errors in units of 1/sqrt(n).
-
-    Attributes:
-        asked: The setting.
-        part: The estimator.
-        found: Simulated on +-1, of which all moments are 1, with the mean at the interval's end.
-        worst: On the two points that are worst, exactly; None for the symmetric mean.
-        bound: Nobody has a smaller error over the class of all distributions with this moment.
-        printed: The paper's certificate.
-    """
+    """One estimator in one setting; errors in units of 1/sqrt(n)."""
 
     asked: Asked
-    part: Estimator
+    part: Part
     found: Measured
     worst: float | None
     bound: float
@@ -66,12 +61,12 @@ class Line:
     @property
     def above(self) -> bool:
         """Whether the certificate is not below the lower bound, where that applies."""
-        return self.part.name == SYMMETRIC or self.certified >= self.bound
+        return self.part.method == SYMMETRIC or self.certified >= self.bound
 
     def __str__(self) -> str:
         """One line."""
         asked, unit = self.asked, math.sqrt(self.asked.n)
-        name = WORDS[self.part.name]
+        name = WORDS[self.part.method]
         head = (
             f"{asked.n:>7}{asked.epsilon:>6g}{asked.delta:>8.0e}{asked.moments[0].order:>4g} "
             f"{name:<10}"
@@ -131,7 +126,7 @@ def measure(asked: Asked, effort: Effort) -> list[Line]:
     """
     order = asked.moments[0].order
     facts = unbiased_printed.Facts(asked.n, asked.epsilon, asked.delta, order)
-    parts: tuple[tuple[Estimator, float, float, float], ...] = (
+    parts: tuple[tuple[Part, float, float, float], ...] = (
         (asked.clipped(_BIAS), 0.0, _BIAS, unbiased_printed.clipped(facts, _BIAS)),
         (asked.combined(), asked.delta, 0.0, unbiased_printed.combined(facts)),
         (asked.symmetric(), asked.delta, 0.0, unbiased_printed.symmetric(facts)),
@@ -143,7 +138,7 @@ def measure(asked: Asked, effort: Effort) -> list[Line]:
             asked,
             part,
             got,
-            worst(part)[1].rmse if isinstance(part, Clipped) else None,
+            worst(part)[1].rmse if isinstance(part, ClippedPlan | Sampled) else None,
             trilemma(asked.n, asked.epsilon, delta, bias, (order, 1.0)).rmse,
             printed,
         )
@@ -156,7 +151,7 @@ def _verdicts(lines: list[Line]) -> Iterator[str]:
     yield f"no error above its certificate, beyond {_SLACK:g} standard errors: {_yes(within)}"
     yield f"no certificate below the bound, but for symmetric distributions: {_yes(above)}"
     for method in (CLIPPED, COMBINED, SYMMETRIC):
-        these = [line for line in lines if line.part.name == method]
+        these = [line for line in lines if line.part.method == method]
         ours = [line.certified / line.bound for line in these]
         gain = [line.printed / line.certified for line in these if line.printed < math.inf]
         yield (
@@ -170,28 +165,24 @@ def gains(effort: Effort) -> Iterator[str]:
 
     Example:
         >>> len(list(gains(Effort(repetitions=20))))
-        9
+        6
     """
     yield "gains over the paper, n = 10,000, epsilon 1, Gaussian moments of order 2 and 8"
     unit, runs = math.sqrt(_GAIN.n), amount(effort, _GAIN.n)
     combined, coin = _GAIN.combined(), mirrored((Moment(2, 1),), 1.0)
-    parts = [combined, *(_GAIN.symmetric(reuse=reuse) for reuse in (True, False))]
+    parts: list[Part] = [combined, _GAIN.symmetric()]
     found = simulate([Job(part, coin, 1.0, runs) for part in parts], effort)
-    twice = math.sqrt(combined.mse_bound + 1 / _GAIN.n)
+    twice = math.sqrt(combined.variance_bound + 1 / _GAIN.n)
     yield (
         f"1/n instead of 2/n: combined certificate {combined.rmse_bound * unit:.4g} instead of "
         f"{twice * unit:.4g}, measured {_told(found[0], unit)}"
     )
     for bias in (0.1, 0.01, 0.001):
         yield _margins(bias)
-    for delta in _DELTAS:
-        yield _thresholds(delta)
-    words = ("reused", "split")
-    told = (
-        f"{word} certificate {part.rmse_bound * unit:.4g}, measured {_told(got, unit)}"
-        for word, part, got in zip(words, parts[1:], found[1:], strict=True)
+    yield (
+        f"symmetric, delta {_GAIN.delta:g}: certificate {parts[1].rmse_bound * unit:.4g}, "
+        f"measured {_told(found[1], unit)}"
     )
-    yield f"split or reuse, delta {_GAIN.delta:g}: {'; '.join(told)}"
 
 
 def _margins(bias: float) -> str:
@@ -205,17 +196,6 @@ def _margins(bias: float) -> str:
         f"margin at order 2, bias {bias:g}: {ours.margin:.4g} instead of {1 / bias:.4g} (without "
         f"Scarf's bound {tangent:.4g}); certificate {ours.rmse_bound * unit:.4g} instead of "
         f"{unbiased_printed.clipped(facts, bias) * unit:.4g}, worst two points {exact * unit:.4g}"
-    )
-
-
-def _thresholds(delta: float) -> str:
-    """Users in one bin that are enough for half a chance of a guess."""
-    coarse = Coarse.fit(_GAIN.n, 3, Fraction(_GAIN.epsilon), Fraction(delta))
-    ours = coarse.threshold / coarse.per_user
-    printed = 2 + 2 * math.log(1 / delta) / _GAIN.epsilon
-    return (
-        f"threshold at delta {delta:g}: {ours:.4g} users instead of {printed:.4g}; delta of the "
-        f"step at most {coarse.delta:.4g}"
     )
 
 

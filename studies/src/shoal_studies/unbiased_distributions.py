@@ -6,14 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shoal.means.estimators.base import Estimator
 from shoal.theory.clipping import Moment, Moments
 from shoal_studies.chart import Chart, Row
 from shoal_studies.known_distributions import Distribution, Drawn, Normal
-from shoal_studies.registry import Finding, Study, short, study
-from shoal_studies.simulate import Effort
-from shoal_studies.unbiased_measure import Job, Measured, amount, simulate
-from shoal_studies.unbiased_parts import (
+from shoal_studies.paper_004_estimators import (
     CLIPPED,
     COLOURS,
     COMBINED,
@@ -21,7 +17,11 @@ from shoal_studies.unbiased_parts import (
     SYMMETRIC,
     WORDS,
     Asked,
+    Part,
 )
+from shoal_studies.registry import Finding, Study, short, study
+from shoal_studies.simulate import Effort
+from shoal_studies.unbiased_measure import Job, Measured, amount, simulate
 
 USERS, EPSILON, DELTA, BIAS = 1000, 1.0, 1e-4, 0.01
 # Enough of the users are sampled for a simulation to see it.
@@ -49,18 +49,11 @@ SKEWED = "lognormal"
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One estimator on one distribution.
-
-    Attributes:
-        distribution: Of the values less the centre.
-        centre: Of the values.
-        part: The estimator.
-        found: What was simulated.
-    """
+    """One estimator on one distribution."""
 
     distribution: Distribution
     centre: float
-    part: Estimator
+    part: Part
     found: Measured
 
     @property
@@ -71,7 +64,7 @@ class Case:
     @property
     def promised(self) -> bool:
         """Whether the estimator's certificate is for such distributions."""
-        return self.part.name != SYMMETRIC or self.distribution.name != SKEWED
+        return self.part.method != SYMMETRIC or self.distribution.name != SKEWED
 
     @property
     def row(self) -> Row:
@@ -80,7 +73,7 @@ class Case:
         return {
             "distribution": self.distribution.name,
             "centre": self.centre,
-            "estimator": WORDS[part.name],
+            "estimator": WORDS[part.method],
             "delta": short(float(part.loss.delta), 3),
             "bias": short(found.bias, 4),
             "bias_error": short(found.bias_error, 4),
@@ -94,11 +87,11 @@ class Case:
         }
 
 
-def parts(moments: Moments, centre: float) -> list[Estimator]:
+def parts(moments: Moments, centre: float) -> list[Part]:
     """All four estimators for values of a centre, in an interval of width 1 around it.
 
     Example:
-        >>> [part.name for part in parts((Moment(2, 1),), 0.1)][:2]
+        >>> [part.method for part in parts((Moment(2, 1),), 0.1)][:2]
         ['clipped_mean', 'sampled_mean']
     """
     interval = (centre - 0.6, centre + 0.4)
@@ -125,7 +118,7 @@ def distributions(effort: Effort) -> Study:
     ]
     runs = amount(effort, USERS)
     jobs = [
-        Job(part, distribution, centre, max(20, runs // (4 if part.name == SYMMETRIC else 2)))
+        Job(part, distribution, centre, max(20, runs // (4 if part.method == SYMMETRIC else 2)))
         for distribution, centre, part in planned
     ]
     found = simulate(jobs, effort)
@@ -148,12 +141,12 @@ def distributions(effort: Effort) -> Study:
 
 def _findings(cases: Sequence[Case]) -> list[Finding]:
     kept = [case for case in cases if case.promised]
-    clipped = max(abs(case.found.bias) for case in kept if case.part.name == CLIPPED)
+    clipped = max(abs(case.found.bias) for case in kept if case.part.method == CLIPPED)
     broken = max((case for case in cases if not case.promised), key=lambda case: abs(case.off))
     over = max(case.found.rmse / case.part.rmse_bound for case in kept)
     findings = []
     for name in (SAMPLED, COMBINED, SYMMETRIC):
-        off = max(abs(case.off) for case in kept if case.part.name == name)
+        off = max(abs(case.off) for case in kept if case.part.method == name)
         findings.append(
             Finding(f"largest simulated bias of the {WORDS[name]} mean, in standard errors",
                     f"0 (here: within {_FAR:g})", f"{off:.1f}", off <= _FAR)

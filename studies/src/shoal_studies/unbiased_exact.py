@@ -12,11 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.means.estimators.clipped import Clipped
-from shoal.means.estimators.residual import Residual
-from shoal.means.estimators.sampled import Sampled
+from shoal.means.estimators import ClippedPlan
 from shoal.theory import clipping
 from shoal_studies.known_distributions import Known, Points, two_points
+from shoal_studies.paper_004_estimators import Combined, Sampled, moments_of
 
 # Distances of the far point that are tried, over the deviation.
 _FARS = np.geomspace(1.0, 1e5, 500)
@@ -24,12 +23,7 @@ _FARS = np.geomspace(1.0, 1e5, 500)
 
 @dataclass(frozen=True)
 class Exact:
-    """Of an estimate.
-
-    Attributes:
-        bias: Expectation less the mean, in the value's unit.
-        variance: In the value's unit squared.
-    """
+    """Of an estimate."""
 
     bias: float
     variance: float
@@ -40,65 +34,53 @@ class Exact:
         return self.average(1)
 
     def average(self, releases: int) -> float:
-        """Root mean squared error of the average of releases on other users each.
-
-        Example:
-            >>> Exact(3.0, 16.0).average(1), Exact(3.0, 1600.0).average(100)
-            (5.0, 5.0)
-        """
+        """Root mean squared error of the average of releases on other users each."""
         return math.sqrt(self.bias**2 + self.variance / releases)
 
 
-def exact(part: Clipped | Sampled, distribution: Known, centre: float) -> Exact:
+def exact(part: ClippedPlan | Sampled, distribution: Known, centre: float) -> Exact:
     """Bias and variance for independent values of a distribution around a centre.
 
-    With Q = sum w^2/W^2, Y the clipped value, R = X - Y and V the variance of the noise: clipped
-    E Y - mean and Q var(Y) + V; combined 0 and Q (var(X) + (1/delta - 1) E R^2) + V; sampled 0 and
-    Q (var(X) + (1/delta - 1) E(X - c)^2).
+    With Y the clipped value, R = X - Y and V the variance of the noise: clipped E Y - mean and
+    var(Y)/n + V; combined 0 and (var(X) + (1/delta - 1) E R^2)/n + V; sampled 0 and
+    (var(X) + (1/delta - 1) E(X - c)^2)/n.
 
     Example:
-        >>> from shoal.means.estimators.sampled import Chance
-        >>> from shoal.means.estimators.weights import Weights
+        >>> from shoal_studies.paper_004_estimators import Asked
         >>> coin = Points("coin", (-1.0, 1.0), (0.5, 0.5))
-        >>> unit = (clipping.Moment(2, 1),)
-        >>> part = Sampled(Weights.equal(100), unit, (-1, 1), Chance(2**63))
-        >>> exact(part, coin, 1.0) == Exact(0.0, part.variance_bound / (1 + 2.0**-40))
+        >>> part = Asked(100, (clipping.Moment(2, 1),), 1.0, 0.5, (-1, 1)).sampled()
+        >>> exact(part, coin, 1.0) == Exact(0.0, part.variance_bound)
         True
     """
-    often = float(part.weights.squares)
-    if isinstance(part, Sampled):
-        rare = float(1 / part.chance.exact - 1)
-        square = distribution.variance + (centre - part.centre) ** 2
-        return Exact(0.0, often * (distribution.variance + rare * square))
-    low, high = (edge - centre for edge in part.grid.edges)
-    noise = part.noise.variance * (2.0**part.grid.exponent / part.weights.total) ** 2
-    if isinstance(part, Residual):
-        rare = float(1 / part.chance.exact - 1)
-        return Exact(
-            0.0, often * (distribution.variance + rare * distribution.beyond(low, high)) + noise
-        )
-    first, second = distribution.clipped(low, high)
-    return Exact(first, often * (second - first**2) + noise)
+    if isinstance(part, ClippedPlan):
+        low, high = (edge - centre for edge in part.choice.grid.edges)
+        first, second = distribution.clipped(low, high)
+        noise = part.choice.noise.variance * (float(part.choice.grid.tick) / part.n) ** 2
+        return Exact(first, (second - first**2) / part.n + noise)
+    rare = 1 / part.chance - 1
+    if isinstance(part, Combined):
+        low, high = (edge - centre for edge in part.grid.edges)
+        one = distribution.variance + rare * distribution.beyond(low, high)
+        return Exact(0.0, one / part.n + part.noise_variance)
+    square = distribution.variance + (centre - part.centre) ** 2
+    return Exact(0.0, (distribution.variance + rare * square) / part.n)
 
 
-def worst(part: Clipped | Sampled, releases: int = 1) -> tuple[Points, Exact]:
+def worst(part: ClippedPlan | Sampled, releases: int = 1) -> tuple[Points, Exact]:
     """Two points around the upper end of the interval of the largest error, of many distances.
 
     Not always the worst of all distributions: a lower bound on the largest error.
 
     Example:
-        >>> from fractions import Fraction
-        >>> from shoal.means.estimators.clipped import Clipped
-        >>> from shoal.means.estimators.weights import Weights
-        >>> unit = (clipping.Moment(2, 1),)
-        >>> part = Clipped.plan(Weights.equal(1000), unit, (0, 1), Fraction(1), bias=0.05)
+        >>> from shoal_studies.paper_004_estimators import Asked
+        >>> part = Asked(1000, (clipping.Moment(2, 1),), 1.0, 0.0).clipped(0.05)
         >>> distribution, found = worst(part)
         >>> round(-found.bias, 4), part.bias_bound <= 0.05, found.rmse <= part.rmse_bound
         (0.0499, True, True)
     """
-    distributions = two_points(part.moments, _FARS * clipping.deviation(part.moments))
-    found = [
-        (distribution, exact(part, distribution, part.interval[1]))
-        for distribution in distributions
-    ]
+    moments = moments_of(part)
+    distributions = two_points(moments, _FARS * clipping.deviation(moments))
+    interval = part.request.interval if isinstance(part, ClippedPlan) else part.interval
+    high = 0.0 if interval is None else interval[1]
+    found = [(each, exact(part, each, high)) for each in distributions]
     return max(found, key=lambda each: each[1].average(releases))

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.means.estimators.base import Estimator
 from shoal.privacy.noise import Simulated
 from shoal_studies.known_distributions import Distribution
+from shoal_studies.paper_004_estimators import Part, estimates
 from shoal_studies.simulate import Effort, carry_out
 
 if TYPE_CHECKING:
@@ -27,16 +27,9 @@ _SEEDS = 2**20
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """Releases of one estimator on one distribution.
+    """Releases of one estimator on one distribution."""
 
-    Attributes:
-        part: Equal weights.
-        distribution: Of the values less their mean.
-        centre: Their mean.
-        runs: Releases.
-    """
-
-    part: Estimator
+    part: Part
     distribution: Distribution
     centre: float
     runs: int
@@ -44,14 +37,7 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What a job found.
-
-    Attributes:
-        error: Estimate less mean, one a release.
-        plain: Mean of the same values less the mean: what would be left without privacy.
-        free: Variance of `plain`, exactly.
-        failed: Share of the releases whose coarse step failed.
-    """
+    """What a job found."""
 
     error: Floats
     plain: Floats
@@ -97,13 +83,7 @@ class Measured:
 
 
 def amount(effort: Effort, users: int) -> int:
-    """How many releases: the repetitions, or fewer of many users.
-
-    Example:
-        >>> from shoal_studies.simulate import Effort
-        >>> amount(Effort(repetitions=10_000), 1000), amount(Effort(repetitions=10_000), 10**5)
-        (10000, 100)
-    """
+    """How many releases: the repetitions, or fewer of many users."""
     return max(_FEWEST, min(effort.repetitions, effort.repetitions * _SHARE // users))
 
 
@@ -111,14 +91,10 @@ def simulate(jobs: Sequence[Job], effort: Effort) -> list[Measured]:
     """Errors of every job; the same seed gives the same ones whatever the number of processes.
 
     Example:
-        >>> from fractions import Fraction
-        >>> from shoal.means.estimators.clipped import Clipped
-        >>> from shoal.means.estimators.weights import Weights
-        >>> from shoal_studies.simulate import Effort
         >>> from shoal_studies.known_distributions import Normal
+        >>> from shoal_studies.paper_004_estimators import Asked
         >>> from shoal.theory.clipping import Moment
-        >>> unit, one = (Moment(2, 1),), Fraction(1)
-        >>> part = Clipped.plan(Weights.equal(100), unit, (0, 1), one, bias=0.1)
+        >>> part = Asked(100, (Moment(2, 1),), 1.0, 0.0).clipped(0.1)
         >>> [found] = simulate([Job(part, Normal(), 0.5, 50)], Effort())
         >>> len(found.error), found.rmse <= part.rmse_bound
         (50, True)
@@ -139,7 +115,7 @@ class _Task:
 
 
 def _tasks(job: Job, seed: int, number: int) -> list[_Task]:
-    most = max(1, _BLOCK // job.part.weights.users)
+    most = max(1, _BLOCK // job.part.n)
     sizes = [min(most, job.runs - at) for at in range(0, job.runs, most)]
     return [_Task(job, size, (seed, number, at)) for at, size in enumerate(sizes)]
 
@@ -148,15 +124,14 @@ def _run(task: _Task) -> Floats:
     """Errors, plain errors and failures, shape (3, runs)."""
     job, (seed, number, at) = task.job, task.seed
     rng = np.random.default_rng(task.seed)
-    values = job.distribution.draw(rng, (task.runs, job.part.weights.users)) + job.centre
+    values = job.distribution.draw(rng, (task.runs, job.part.n)) + job.centre
     source = Simulated((seed * _SEEDS + number) * _SEEDS + at)
-    drawn = job.part.runs(values, source)
-    error = [float(each.value) - job.centre for each in drawn]
-    failed = [float(bool(each.failed)) for each in drawn]
-    return np.array([error, values.mean(axis=1) - job.centre, failed])
+    error = estimates(job.part, values, source) - job.centre
+    return np.array([error, values.mean(axis=1) - job.centre, np.isnan(error)])
 
 
 def _together(job: Job, parts: list[Floats]) -> Measured:
     error, plain, failed = np.concatenate(parts, axis=1)
-    free = job.distribution.variance / job.part.weights.users
+    error, plain = error[failed == 0], plain[failed == 0]
+    free = job.distribution.variance / job.part.n
     return Measured(error, plain, free, float(failed.mean()))

@@ -10,16 +10,7 @@ _SCALE = 10.0
 
 @dataclass(frozen=True)
 class Facts:
-    """What the printed certificates depend on.
-
-    Attributes:
-        n: Users.
-        epsilon: Privacy loss.
-        delta: Of the methods that need one.
-        order: Of the moment.
-        size: Of the moment, psi; the deviation is at most 1.
-        width: Of the interval that holds the mean.
-    """
+    """What the printed certificates depend on."""
 
     n: int
     epsilon: float

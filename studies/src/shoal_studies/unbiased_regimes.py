@@ -8,16 +8,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.means.estimators.clipped import Clipped
-from shoal.means.estimators.sampled import Sampled
+from shoal.means.estimators import ClippedPlan
 from shoal.theory.clipping import Moment
 from shoal.theory.regimes import regime
 from shoal.theory.trilemma import trilemma
 from shoal_studies.chart import Chart, Row
+from shoal_studies.paper_004_estimators import (
+    CLIPPED,
+    COLOURS,
+    COMBINED,
+    SAMPLED,
+    WORDS,
+    Asked,
+    Sampled,
+)
 from shoal_studies.registry import Finding, Study, short, spans, study
 from shoal_studies.simulate import Effort
 from shoal_studies.unbiased_exact import worst
-from shoal_studies.unbiased_parts import CLIPPED, COLOURS, COMBINED, SAMPLED, WORDS, Asked
 
 EPSILON, ORDER = 0.01, 4.0
 _USERS = tuple(10**k for k in range(2, 7))
@@ -31,18 +38,7 @@ BY_DELTA, BY_BIAS = "users and delta", "users and bias"
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """One setting, and who has the smallest error there.
-
-    Attributes:
-        part: Which map it is on.
-        n: Users.
-        delta: Largest delta.
-        bias: Most bias that is accepted.
-        printed: Certificates as paper 004 prints them, by estimator.
-        ours: Certificates of the planned estimators.
-        worst: What two points make the best one err, exactly.
-        bound: No private estimator with this bias has a smaller error.
-    """
+    """One setting, and who has the smallest error there."""
 
     part: str
     n: int
@@ -92,7 +88,7 @@ def place(part: str, n: int, delta: float, bias: float) -> Place:
     """
     asked = Asked(n, (Moment(ORDER, 1.0),), EPSILON, delta)
     found = regime(n, EPSILON, delta, bias, (ORDER, 1.0))
-    parts: dict[str, Clipped | Sampled] = {COMBINED: asked.combined(), SAMPLED: asked.sampled()}
+    parts: dict[str, ClippedPlan | Sampled] = {COMBINED: asked.combined(), SAMPLED: asked.sampled()}
     if bias > 0:
         budgets = [bias * 10.0 ** (-k / 4) for k in range(_GRID)]
         budgets += [min(found.clip_bias, bias)] if found.clip_bias > 0 else []

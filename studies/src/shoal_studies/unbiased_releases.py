@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.means.estimators.base import Estimator
+from shoal.means.estimators import ClippedPlan
 from shoal.theory.clipping import Moment
 from shoal_studies.chart import Chart, Row
 from shoal_studies.known_distributions import Distribution, Normal, mirrored
+from shoal_studies.paper_004_estimators import CLIPPED, COMBINED, Asked, Part, Sampled
 from shoal_studies.registry import Finding, Study, listed, short, study
 from shoal_studies.simulate import Effort
 from shoal_studies.unbiased_exact import Exact, exact, worst
 from shoal_studies.unbiased_measure import Job, Measured, simulate
-from shoal_studies.unbiased_parts import CLIPPED, COMBINED, Asked
 
 USERS, EPSILON, DELTA = 4000, 1.0, 1e-5
 _UNIT = (Moment(8, 1.0),)
@@ -33,15 +33,7 @@ _WORST, _NORMAL = "adversarial", "Gaussian"
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """One estimator on one distribution, over the number of releases.
-
-    Attributes:
-        data: Which panel.
-        name: Of the line.
-        method: Of the estimator.
-        exact: Bias and variance of one release.
-        simulated: Releases.
-    """
+    """One estimator on one distribution, over the number of releases."""
 
     data: str
     name: str
@@ -76,7 +68,7 @@ class Curve:
 class _Line:
     data: str
     name: str
-    part: Estimator
+    part: Part
     distribution: Distribution
     exact: Exact | None
 
@@ -94,9 +86,11 @@ def lines(data: str) -> list[_Line]:
     """
     gaussian = data == _NORMAL
     asked = _asked(data)
-    parts = [(f"clipped, bias {each:g}", asked.clipped(each)) for each in _BUDGETS]
+    parts: dict[str, ClippedPlan | Sampled] = {
+        f"clipped, bias {each:g}": asked.clipped(each) for each in _BUDGETS
+    }
     found = []
-    for name, part in (*parts, ("combined", asked.combined())):
+    for name, part in {**parts, "combined": asked.combined()}.items():
         distribution: Distribution = Normal()
         known = exact(part, Normal(), 1.0)
         if not gaussian:
@@ -120,7 +114,7 @@ def releases(effort: Effort) -> Study:
     runs = max(20, effort.repetitions // 2)
     jobs = [Job(line.part, line.distribution, 1.0, runs) for line in every]
     curves = [
-        Curve(line.data, line.name, line.part.name, _known(line, found), found)
+        Curve(line.data, line.name, line.part.method, _known(line, found), found)
         for line, found in zip(every, simulate(jobs, effort), strict=True)
     ]
     rows = [row for curve in curves for row in curve.rows]
@@ -142,15 +136,9 @@ def _known(line: _Line, found: Measured) -> Exact:
 
 
 def chosen(asked: Asked, releases: int) -> float:
-    """Certificate of the average of clipped means whose budget is chosen for their number.
-
-    Example:
-        >>> unit = Asked(USERS, _UNIT, EPSILON, DELTA)
-        >>> [round(chosen(unit, each) * USERS**0.5, 4) for each in (1, 10**6)]
-        [1.0063, 0.001]
-    """
+    """Certificate of the average of clipped means whose budget is chosen for their number."""
     parts = [asked.clipped(float(each)) for each in np.geomspace(1e-9, 0.1, 33)]
-    return min(math.sqrt(each.bias_bound**2 + each.variance_bound / releases) for each in parts)
+    return min(math.sqrt(each.bias_bound**2 + each.standard_error**2 / releases) for each in parts)
 
 
 def _findings(curves: Sequence[Curve]) -> list[Finding]:

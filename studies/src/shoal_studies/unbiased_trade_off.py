@@ -8,19 +8,12 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.means.estimators.base import Estimator
-from shoal.means.estimators.residual import Residual
-from shoal.means.estimators.sampled import Sampled
 from shoal.theory.clipping import Moment
 from shoal.theory.trilemma import Trilemma, trilemma
 from shoal_studies import unbiased_printed
 from shoal_studies.chart import Chart, Row
 from shoal_studies.known_distributions import Points, mirrored
-from shoal_studies.registry import Finding, Study, short, spans, study
-from shoal_studies.simulate import Effort
-from shoal_studies.unbiased_exact import worst
-from shoal_studies.unbiased_measure import Job, Measured, amount, simulate
-from shoal_studies.unbiased_parts import (
+from shoal_studies.paper_004_estimators import (
     CLIPPED,
     COLOURS,
     COMBINED,
@@ -28,7 +21,14 @@ from shoal_studies.unbiased_parts import (
     SYMMETRIC,
     WORDS,
     Asked,
+    Combined,
+    Part,
+    Sampled,
 )
+from shoal_studies.registry import Finding, Study, short, spans, study
+from shoal_studies.simulate import Effort
+from shoal_studies.unbiased_exact import worst
+from shoal_studies.unbiased_measure import Job, Measured, amount, simulate
 
 USERS = (1000, 10_000, 100_000)
 EPSILON, DELTA = 1.0, 1e-6
@@ -42,23 +42,13 @@ _FAR = 3.0
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One estimator in one setting.
-
-    Attributes:
-        order: Of the moment, size 1.
-        n: Users.
-        method: Its name.
-        bias: Its budget, 0 for the unbiased ones.
-        part: The estimator.
-        distribution: What is simulated.
-        worst: Largest root mean squared error on two points, exactly; None if not known.
-    """
+    """One estimator in one setting."""
 
     order: float
     n: int
     method: str
     bias: float
-    part: Estimator
+    part: Part
     distribution: Points
     worst: float | None
 
@@ -137,7 +127,7 @@ def trade_off(effort: Effort) -> Study:
 def _shows(case: Case) -> bool:
     """Whether hardly any value of the simulated distribution is ever published."""
     part, distribution = case.part, case.distribution
-    if isinstance(part, Residual):
+    if isinstance(part, Combined):
         return part.margin > max(distribution.values)
     return not isinstance(part, Sampled)
 

@@ -405,11 +405,11 @@ class QuestionsPlan(Plan):
                 f"regression is free; predicted for a correlation of {CORRELATION} within groups"
             )
         bound = self.lower_bound_ratio
-        least = "" if math.isnan(bound) else f"; noise has at most {bound:.3g} times the least variance that Laplace noise can have"
+        least = f"; noise has at most {bound:.3g} times the least variance of Laplace noise"
         return [
             (
                 f"SE: standard error for outcomes of standard deviation {self.request.spread:.4g} "
-                f"(spread); only predictions rest on it{least}"
+                f"(spread); only predictions rest on it{'' if math.isnan(bound) else least}"
             ),
             f"times: how many times as wide as without noise; {alike}",
             "max weight ratio: largest weight over the root mean square; 1 is best",

@@ -1,108 +1,232 @@
-"""Means of values without bounds: loss, bias, errors and intervals (docs/theory/unbiased.md)."""
+"""Means of values without bounds: loss, errors, value and intervals (docs/theory/unbiased.md)."""
 
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy.special import betainc
 
 from shoal.verification.recount import noise
 from shoal.verification.recount.noise import normal_laplace, raised_by, student
-from shoal.verification.recount.reading import Release, differs
+from shoal.verification.recount.reading import Array, Document, Release, differs
+
+_CLOSE, _NOTHING = 1e-9, 1e-280
+# Distances that are tried in two-point laws, over a margin or size; chances of rare guesses; parts
+# of users that are far.
+_DISTANCES, _RARE = 1 + np.geomspace(1e-6, 1e6, 20_001), np.exp(-np.arange(8, 60.25, 0.25))
+_PARTS = np.arange(1, 201) / 600
 
 
 def differences(mean: Release) -> Iterator[str]:
-    """What does not follow from parameters and released numbers."""
+    """What does not follow from the choice and the drawn integers."""
     own = _Mean(mean)
-    epsilon, delta = own.loss()
-    if not epsilon <= mean.epsilon <= epsilon * (1 + Fraction(1, 10**9)):
-        yield f"the privacy loss is {float(epsilon):.12g}, not {float(mean.epsilon):.12g}"
-    if not delta <= mean.delta <= delta * (1 + Fraction(1, 10**11)):
-        yield f"delta is {float(delta):.12g}, not {float(mean.delta):.12g}"
-    if mean.method == "clipped_mean":
-        stated, true = (mean.bias_bound, mean.standard_error), own.clipped()
-        yield from differs("bias bound and standard error", stated, true, 1e-9, 1e-280)
-    yield from differs("value", mean.value, float(mean.exact), 0.0)
-    # Chebyshev's inequality, unless squares were released.
-    half = mean.bias_bound + mean.standard_error / math.sqrt(1 - mean.confidence)
-    if mean.normal is not None:
-        half = mean.bias_bound + own.normal()
-        yield from differs("half the interval", mean.normal["half_width"], half, 1e-9)
-    slack, span = 1e-9 * half + 1e-15 * abs(mean.value), (mean.value - half, mean.value + half)
-    yield from differs("interval", mean.interval, span, 0.0, slack)
+    for name, true, stated, digits in zip(
+        ("epsilon", "delta"), own.loss(), (mean.epsilon, mean.delta), (9, 11), strict=True
+    ):
+        if not true <= stated <= true * (1 + Fraction(1, 10**digits)):
+            yield f"{name} is {float(true):.12g}, not {float(stated):.12g}"
+    yield from own.symmetric_errors() if own.coarse else own.clipped_errors()
+    bias, confidence = mean.bias_bound, mean.confidence
+    certified = bias + mean.standard_error / math.sqrt(1 - confidence)
+    expected = half = certified
+    if own.squares:
+        variance = own.heavy * (Fraction(own.size) / own.scale) ** 2 / own.total**2
+        expected = bias + own.normal(float(variance), 0.0)
+    rmse = math.hypot(bias, mean.standard_error)
+    claims, true_claims = (
+        (mean.rmse_bound, mean.noise_scale, mean.half_width),
+        (rmse, float(own.scale), expected),
+    )
+    yield from differs("errors, scale and half width", claims, true_claims, _CLOSE)
+    if mean.steps is None:
+        results = mean.value, mean.interval, mean.certified_interval, mean.guess, mean.squares
+        if any(each is not None for each in results) or not own.coarse:
+            yield "there are results, and no estimate"
+        return
+    value = own.centre(drawn=True) + Fraction(mean.steps, own.steps * own.total) * own.tick
+    if own.squares:
+        half = bias + own.normal(*own.variance_about(value))
+    yield from differs("value", mean.value, float(value), 0.0)
+    for stated, each in ((mean.interval, half), (mean.certified_interval, certified)):
+        slack = _CLOSE * each + 1e-15 * abs(mean.value)
+        ends = mean.value - each, mean.value + each
+        yield from differs("an interval", stated, ends, 0.0, slack)
 
 
 class _Mean:
-    """A mean with the weights of users; a unit of values costs a weight of 1 its price."""
+    """A mean with the weights of its last users, whose values are whole units within -R..R."""
 
     def __init__(self, mean: Release) -> None:
-        self.mean, self.p = mean, dict[str, int](mean.parameters)
-        p, symmetric = self.p, mean.method == "symmetric_mean"
-        first: int = p["coarse_users"] if symmetric and not p["reuse"] else 0
-        self.weight = mean.weight[first:].astype(object)
+        self.mean, choice = mean, mean.choice
+        self.coarse: Document = choice.get("coarse") or {}
+        self.first: int = self.coarse.get("users", 0)
+        self.weight: Any = mean.weight[self.first :].astype(object)
         self.total, self.heavy = int(self.weight.sum()), int((self.weight**2).sum())
-        if "lattice_bits" in p:
-            exponent = p["coarse_exponent"] - p["shift"] if symmetric else p["tick_exponent"] - 1
-            self.unit = Fraction(2) ** exponent
-            self.price = Fraction(p["per_unit"], 2 ** p["lattice_bits"] * (1 if symmetric else 2))
+        self.squares: Document = choice["squares"] or {}
+        self.steps, self.bits = choice["noise"]["per_unit"], choice["noise"]["bits"]
+        self.size: float = min(size for _, size in mean.moments)
+        if self.coarse:
+            self.bin = Fraction(2) ** self.coarse["exponent"]
+            self.tick, parts, self.reach = self.bin / 2 ** choice["shift"], 1, choice["half"]
+        else:
+            self.grid: Document = choice["grid"]
+            self.tick, parts = Fraction(2) ** self.grid["exponent"], 2
+            self.reach = self.grid["high"] - self.grid["low"]
+        # What a unit costs a user of weight 1, and the scale of the noise on the mean.
+        self.unit, self.price = self.tick / parts, Fraction(self.steps, 2**self.bits * parts)
+        self.scale = self.unit / self.price / self.total
+        self.noise_variance = noise.laplace_variance(self.bits) * float(self.scale) ** 2
 
     def loss(self) -> tuple[Fraction, Fraction]:
-        """Epsilon and delta; on the same users steps add up, on others the larger counts."""
-        p, charged = self.p, Fraction(self.mean.coarse_delta)
-        delta = Fraction(p.get("sampling_words", 0), 2**64)
-        if "lattice_bits" not in p:
-            return Fraction(0), delta
-        reach = p["half"] if "half" in p else p["high"] - p["low"]
-        last = max(self._cost(weight, reach) for weight in set(self.weight.tolist()))
-        if "half" not in p:
+        """Epsilon and delta: the larger of the first users' loss and the last users'."""
+        last, delta = max(self._cost(weight) for weight in set(self.weight.tolist())), Fraction(0)
+        if not self.coarse:
             return last, delta
-        alone = noise.laplace_tail(p["coarse_threshold"] - p["coarse_per_user"], p["coarse_bits"])
-        # What a user alone in a bin is seen with (docs/theory/unbiased.md#the-threshold).
-        charged = max(charged, p["coarse_windows"] * alone)
-        coarse = Fraction(2 * p["coarse_per_user"], 2 ** p["coarse_bits"])
-        # A bin that one neighbour alone has costs a factor 1/(1 - p) <= exp(2p) more.
-        coarse += 2 * alone * (p["coarse_windows"] > 1)
-        coarse += Fraction(2 * p["middle_half"] * p["middle_per_unit"], 2 ** p["middle_bits"])
-        if p["reuse"]:
-            return coarse + last, charged + delta
-        return max(coarse, last), max(charged, delta)
+        above = self.coarse["threshold"] - self.coarse["per_user"]
+        # What a user alone in two windows is seen with, which also costs a factor exp(delta).
+        delta = 2 * noise.laplace_tail(above, self.coarse["bits"])
+        first = Fraction(2 * self.coarse["per_user"], 2 ** self.coarse["bits"]) + delta
+        if (middle := self.mean.choice["middle"]) is not None:
+            own = middle["noise"]
+            first += Fraction(2 * middle["half"] * own["per_unit"], 2 ** own["bits"])
+        return max(first, last), delta
 
-    def _cost(self, weight: int, reach: int) -> Fraction:
-        """Most that a user loses by the sum, and by squares beside it (docs/theory/unbiased.md)."""
-        p, price = self.p, self.price
+    def _cost(self, weight: int) -> Fraction:
+        """Most that a user loses by the sum, and by squares beside it."""
+        reach, price, squares = self.reach, self.price, self.squares
         most: Fraction = 2 * reach * weight * price
-        if "square_step" not in p or not reach:
+        if not squares:
             return most
-        scale, step = 2 ** p["square_bits"], p["square_step"]
         # A move by d units costs w d p in the sum, and w^2 d (2R - d)/s + 1 steps in the squares.
+        scale, step = 2 ** squares["bits"], squares["step"]
         at = reach + price * scale * step / (2 * weight)
         at = min(max(at, Fraction(1)), Fraction(2 * reach - 1))
         square = Fraction(weight**2, step) * at * (2 * reach - at) + 1
         both: Fraction = weight * at * price + square / scale
         return max(most, both)
 
-    def clipped(self) -> tuple[float, float]:
-        """Bias bound and standard error of the clipped mean (docs/theory/unbiased.md#clipping)."""
-        p, tick, (low, high) = self.p, 2 * self.unit, self.mean.between or (0, 0)
-        margin = float(min(Fraction(low) - p["low"] * tick, p["high"] * tick - Fraction(high)))
-        size = min(each for _, each in self.mean.moments)
-        bias = size * size / (math.hypot(margin, size) + margin) / 2
-        for order, each in self.mean.moments:
-            # A value y with probability (size/y)^order is the worst: at y = order t/(order - 1).
-            at = max(each, order * margin / (order - 1))
-            bias = min(bias, (each / at) ** order * (at - margin))
-        scale = float(self.unit / self.price / self.total)
-        variance = self.heavy / self.total**2 * (size**2 + float(tick) ** 2 / 4)
-        variance += noise.laplace_variance(p["lattice_bits"]) * scale**2
-        return bias, math.sqrt(variance)
+    def centre(self, *, drawn: bool) -> Fraction:
+        """What squares are about, or what the sum that was drawn is counted from."""
+        if self.coarse:
+            bins, offset = self.mean.guess
+            found = (bins + Fraction(2 * offset + 1, 2**61) - Fraction(1, 2)) * self.bin
+        else:
+            both = self.grid["low"] + self.grid["high"]
+            found = (both // 2 if drawn else Fraction(both, 2)) * self.tick
+        return Fraction(found)
 
-    def normal(self) -> float:
+    def variance_about(self, value: Fraction) -> tuple[float, float]:
+        """What the squares say of the variance, and the mean they are about, in noise scales."""
+        moved = (value - self.centre(drawn=False)) / self.scale
+        total = self.mean.squares * self.squares["step"] * (self.unit / self.scale) ** 2
+        free = self.total**2 - self.heavy
+        return float((total - self.heavy * (moved**2 - 2)) / free), float(moved)
+
+    def normal(self, variance: float, moved: float) -> float:
         """Half a normal interval but for the bias (docs/theory/unbiased.md#a-normal-interval)."""
-        p, confidence, total, heavy = self.p, self.mean.confidence, self.total, self.heavy
-        about, squares = (Fraction(self.mean.normal[name]) for name in ("about", "squares"))
-        one, free = self.unit / self.price / total, total**2 - heavy
-        moved, part = self.mean.exact - about, heavy / free
-        variance = float((squares - heavy * (moved**2 - 2 * one**2)) / free / one**2)
-        loose = float(p["square_step"] * 2 ** p["square_bits"] * (self.unit / one) ** 2 / free)
-        doubt = math.sqrt(loose**2 + (2 * part * float(moved / one)) ** 2 + 10 * part**2)
+        free, confidence = self.total**2 - self.heavy, self.mean.confidence
+        part, step = self.heavy / free, self.squares["step"] * 2 ** self.squares["bits"]
+        own = float(step * (self.unit / self.scale) ** 2 / free)
+        spread = math.sqrt(own**2 + (2 * part * moved) ** 2 + 10 * part**2)
         few = (student(1 / part, confidence) / student(math.inf, confidence)) ** 2
-        sampling = few * (max(variance, 0.0) + raised_by(doubt) * doubt)
-        return float(one) * normal_laplace(confidence, sampling, 2.0, 1.0)
+        sampling = few * (max(variance, 0.0) + raised_by(spread) * spread)
+        return float(self.scale) * normal_laplace(confidence, sampling, 2.0, 1.0)
+
+    def clipped_errors(self) -> Iterator[str]:
+        """Bias and standard error of the worst two-point laws."""
+        (low, high), size, tick = self.mean.between, self.size, float(self.tick)
+        below = Fraction(low) - self.grid["low"] * self.tick
+        margin = float(min(below, self.grid["high"] * self.tick - Fraction(high)))
+        least = size * size / (math.hypot(margin, size) + margin) / 2
+        for order, each in self.mean.moments:
+            # A value y with probability (size/y)^order; a grid is nearly as bad as the worst.
+            y = max(each, margin) * _DISTANCES
+            least = min(least, float(((each / y) ** order * (y - margin)).max()))
+        bias = self.mean.bias_bound
+        if not least * (1 - _CLOSE) <= bias <= least * (1 + 1e-5) + _NOTHING:
+            yield f"the bias is at most {least:.12g}, not {bias:.12g}"
+        if bias > self.mean.bias:
+            yield "the bias is above its budget"
+        variance = self.heavy / self.total**2 * (size**2 + tick**2 / 4) + self.noise_variance
+        stated = self.mean.standard_error, self.mean.failure_bound
+        yield from differs("errors", stated, (math.sqrt(variance), 0.0), _CLOSE)
+
+    def symmetric_errors(self) -> Iterator[str]:
+        """No smaller than with exact binomial tails and the worst two-point laws."""
+        far, fail = self._failures()
+        s, tick, further = float(self.bin), float(self.tick), 0.0
+        half, errors = self.reach * tick, [(1.5 * s, 0.0)]
+        if self.mean.choice["middle"] is not None:
+            errors, further = self._middle(half + tick)
+        good = min((self._good(half, off) + tick / 2) ** 2 + rare for off, rare in errors)
+        bad = far * (self.size + s + further + half + tick) ** 2
+        error = math.sqrt((good + self.noise_variance + bad) / (1 - fail))
+        for name, least in (("standard_error", error), ("failure_bound", fail)):
+            stated = getattr(self.mean, name)
+            if not stated >= least * (1 - _CLOSE):
+                yield f"{name} is at least {least:.12g}, not {stated:.12g}"
+        yield from differs("bias", self.mean.bias_bound, 0.0, 0.0)
+
+    def _chance(self, y: Any) -> Any:
+        """Most of P[Y >= y] of distances Y from the mean."""
+        every = [np.minimum(size / y, 1.0) ** order for order, size in self.mean.moments]
+        return np.min(every, axis=0)
+
+    def _good(self, half: float, off: float) -> float:
+        """Root of the variance for two points that are worst, about a guess that is off so far."""
+        inside = half - off
+        if inside <= 0:
+            return math.inf
+        # Of +-y the one is clipped to half + off from the mean, the other to half - off.
+        y = inside * _DISTANCES
+        bias = self._chance(y) * (np.minimum(y, half + off) - inside) / 2
+        return math.hypot(math.sqrt(self.heavy) / self.total * self.size, float(bias.max()))
+
+    def _failures(self) -> tuple[float, float]:
+        """Bad guesses as a sum over far users, and no guess, for many numbers of far users."""
+        n, worth, scale = self.first, self.coarse["per_user"], 2.0 ** self.coarse["bits"]
+        far = np.unique(np.maximum(np.floor(_PARTS * n), 1))
+        many, lead = _tail(n - 1, far, float(self._chance(float(self.bin) / 2))), n - 2 * far
+        q, gap, steps = math.exp(-1 / scale), -math.expm1(-1 / scale), worth * np.maximum(lead, 0)
+        # P[Z - Z' >= d]: the sum of ((1-q)/(1+q))^2 q^k (k + (1+q^2)/(1-q^2)) from d on.
+        terms = (gap * steps + (1 + q + 2 * q * q) / (1 + q)) / (1 + q) ** 2
+        wins = np.where(lead > 0, np.exp(-steps / scale) * terms, 1.0)
+        short = worth * (n - far) - float(self.coarse["threshold"]) + 1
+        low = np.where(short >= 0, np.exp(-np.maximum(short, 0) / scale) / (1 + q), 1.0)
+        return n * min(1.0, float((2 * wins + many).min())), min(1.0, float((low + many).min()))
+
+    def _middle(self, last: float) -> tuple[list[tuple[float, float]], float]:
+        """How far its guess is off but for rare cases, and what these add; and how far it moves."""
+        n, middle, first = self.first, self.mean.choice["middle"], 1.5 * float(self.bin)
+        tick = float(self.bin) / 2 ** middle["shift"]
+        scale = 2.0 ** middle["noise"]["bits"] / middle["noise"]["per_unit"] * tick / n
+        half, both = middle["half"] * tick, np.log(2 / _RARE)
+        inside, moves = half - first, half + tick + math.sqrt(2) * scale
+        if inside <= 0:
+            return [(math.inf, 0.0)], moves
+        # Bernstein's inequality for clipped values of two signs, a binomial number of far ones.
+        mean = both * inside / 3 + np.sqrt((both * inside / 3) ** 2 + 2 * n * both * self.size**2)
+        far = _most_far(n, float(self._chance(inside)))
+        off = (mean + 2 * first * far) / n + scale * both + tick
+        start = first + half + tick + last
+        beyond = (start + scale * both + scale) ** 2 + scale**2
+        rare = _RARE * (2 * (start + math.sqrt(2) * scale) ** 2 + beyond)
+        return list(zip(off.tolist(), rare.tolist(), strict=True)), moves
+
+
+def _tail(n: int, least: Array, chance: float) -> Array:
+    """P[B >= k] for B binomial and k >= 1, exactly: an incomplete beta function."""
+    inside = np.minimum(least, max(n, 1))
+    return np.where(least > n, 0.0, betainc(inside, max(n, 1) + 1 - inside, chance))
+
+
+def _most_far(n: int, chance: float) -> Array:
+    """The least f with P[F > f] at most each rare chance, F binomial."""
+    few, many = np.full(_RARE.shape, -1.0), np.full(_RARE.shape, float(n))
+    while bool((many - few > 1).any()):
+        middle = (few + many) // 2
+        enough = _tail(n, middle + 1, chance) <= _RARE
+        few, many = np.where(enough, few, middle), np.where(enough, middle, many)
+    return many

@@ -165,13 +165,9 @@ def _mean(plan: Document, results: Document) -> Document:
     request, weight = plan["request"], plan["counts"]
     if request["weights"] != "counts":
         weight = np.ones_like(weight)
-    parameters = {"coarse_delta": 0, **plan["parameters"]}
-    return {**plan, **plan["claims"], **results} | {
+    return {**plan, **request, **plan["claims"], **plan["choice"], **results} | {
         "weight": weight if request["cap"] is None else np.minimum(weight, request["cap"]),
-        "moments": request["moments"],
         "between": request["interval"],
-        "coarse_delta": Fraction(parameters.pop("coarse_delta")),
-        "parameters": {name: int(each) for name, each in parameters.items()},
-        "exact": Fraction(results["exact"]),
-        "normal": results.get("normal"),
+        "choice": plan["choice"],
+        "ends": results["interval"],
     }

@@ -1,0 +1,267 @@
+"""The symmetric mean of the least certificate: how far guesses are off, how often there is none.
+
+Source: docs/theory/unbiased.md#the-certificate-of-the-symmetric-mean.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from shoal.errors import InputError
+from shoal.means.guess import Coarse, Floats, Middle, lattice
+from shoal.means.plan_file import Request, SymmetricChoice
+from shoal.means.sums import TICK_BITS, NoisySum
+from shoal.means.users import Weights
+from shoal.theory import clipping
+from shoal.theory.clipping import Moments
+
+_FAR_PARTS = np.arange(1, 67) / 200
+# Logarithms of the chances of rare middle guesses that are tried.
+_LOGS = np.array([10.0, 13, 16, 19, 23, 30, 40])
+# Coarse steps that may fail more often are none.
+MOST_FAILURE = 1e-6
+# Bins of 2^k deviations, roughly.
+_SCALES = range(-1, 7)
+# Parts of the users for the first steps, in 2^-16: 2^-7 to 1/2, two to an octave, and more.
+_SHARES = (
+    *(round(2.0 ** (16 - k / 2)) for k in range(2, 15)),
+    *(2**16 * k // 8 for k in (5, 6, 7)),
+)
+# Parts of their epsilon for the middle step.
+_MIDDLES = tuple(Fraction(k, 16) for k in (0, 1, 2, 3, 4, 6, 8, 10))
+# Deviations beyond the first guess that a middle step keeps; a logarithm of how rare is rare.
+_BEYOND = (1.0, 2.0, 3.0, 4.0, 6.0, 10.0, 16.0, 32.0)
+_USUAL = 20.0
+# Half-widths beyond the guess that are tried, in deviations.
+_ROUGH = tuple(2.0 ** (k / 2) for k in range(-4, 15))
+
+
+def binomial_tail(n: int, least: Floats, chance: float) -> Floats:
+    """P[B >= k] <= exp(-n KL(k/n || chance)) for B binomial and k >= 1 (Chernoff), at most 1."""
+    if not 0 < chance < 1:
+        return np.full(least.shape, chance)
+    x = np.minimum(least / max(n, 1), 1.0)
+    log = x * np.log(x / chance) + special.xlogy(1 - x, (1 - x) / (1 - chance))
+    tail = np.exp(-n * log * (1 - 2.0**-40))
+    return np.where(x <= chance, 1.0, np.where(least > n, 0.0, tail))
+
+
+class FailureBounds(NamedTuple):
+    """Bounds on what a coarse step may do: `fail` bounds the probability of no guess.
+
+    `far_squares` bounds E[sum over far users of g(X_i)^2; bad guess] over E g(X)^2 for any g >= 0.
+    """
+
+    far_squares: float
+    fail: float
+
+
+@lru_cache(maxsize=4096)
+def failure_bounds(coarse: Coarse, moments: Moments) -> FailureBounds:
+    """The least over several f, as if more than f far users made a bad guess, and none."""
+    n, chance = coarse.users, clipping.tail(moments, coarse.near)
+    far = np.maximum(1.0, np.floor(_FAR_PARTS * n))
+    many = binomial_tail(n - 1, far, chance)
+    # Z < h - m N is Z >= m N - h + 1 by symmetry.
+    fails = coarse.at_least(coarse.per_user * (n - far) - coarse.threshold + 1) + many
+    beaten = n * (2 * coarse.overtakes(n - 2 * far) + many)
+    return FailureBounds(min(float(n), float(beaten.min())), min(1.0, float(fails.min())))
+
+
+@dataclass(frozen=True)
+class GuessError:
+    """How far a guess is off, at `most`, but for rare cases: two of the values, one of the noise.
+
+    Each has at most this `chance`. In every case it is off by at most `start`, besides noise of
+    this `scale`, whose rare case begins at `noise`; all in the value's unit.
+    """
+
+    most: float
+    chance: float = 0.0
+    start: float = 0.0
+    noise: float = 0.0
+    scale: float = 0.0
+
+    def rare(self, c: float) -> float:
+        """Bounds E[(error of the last step)^2; a rare case]: off by start + |Z| + c at most."""
+        if self.chance == 0:
+            return 0.0
+        most = self.start + c
+        values = 2 * (most + math.sqrt(2) * self.scale) ** 2
+        noise = (most + self.noise + self.scale) ** 2 + self.scale**2
+        return self.chance * (values + noise)
+
+
+@lru_cache(maxsize=4096)
+def middle_errors(coarse: Coarse, middle: Middle, moments: Moments) -> tuple[GuessError, ...]:
+    """Bounds on how far a middle guess is off given a good first one, for several chances.
+
+    At most |mean V| + 2R F/n + |Z| + a tick: V are values clipped at t = c' - R from the mean
+    (Bernstein), F users are farther (Chernoff), Z is noise; each is beyond its bound with exp(-x).
+    """
+    tick, scale = middle.tick(coarse), middle.scale(coarse)
+    c = middle.half * tick
+    if c <= coarse.off:
+        return ()
+    t, sd, n = c - coarse.off, clipping.deviation(moments), coarse.users
+    tail = clipping.tail(moments, t)
+    rare, start, found = np.exp(-_LOGS), coarse.off + c + tick, []
+    for chance, far in zip(rare.tolist(), _most_far(n, tail, rare).tolist(), strict=True):
+        both = math.log(2 / chance)
+        noise, most = scale * both, _bernstein(n, sd, t, both) + 2 * coarse.off * far / n
+        found.append(GuessError(most + noise + tick, chance, start, noise, scale))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What the certificate of a symmetric mean depends on, but for c and the noise.
+
+    `squares` is Q of the last step, `unit` the scale of its noise for a half-width of 1.
+    """
+
+    coarse: Coarse
+    middle: Middle | None
+    moments: Moments
+    squares: float
+    unit: float = 0.0
+
+    @property
+    def failure(self) -> float:
+        """Largest probability that the coarse step fails."""
+        return failure_bounds(self.coarse, self.moments).fail
+
+    @cached_property
+    def guess_errors(self) -> tuple[GuessError, ...]:
+        """How far the last step's middle is off: several bounds, each with its rare cases."""
+        if self.middle is None:
+            return (GuessError(self.coarse.off),)
+        return middle_errors(self.coarse, self.middle, self.moments)
+
+    @cached_property
+    def finest(self) -> float:
+        """The least of the bounds on how far the last step's middle is off."""
+        return min((each.most for each in self.guess_errors), default=math.inf)
+
+    @cached_property
+    def least(self) -> float:
+        """Below `error` for every width: values as they are, noise, and bad guesses."""
+        square = self.squares * clipping.deviation(self.moments) ** 2 + self._bad(0.0)
+        return square + 2 * (self.unit * self.finest) ** 2
+
+    def error(self, beyond: float) -> float:
+        """The variance for a half-width so far beyond the guess, with noise as on the reals."""
+        c = self.finest + beyond
+        return self.variance(c, 2 * (self.unit * c) ** 2, math.ldexp(c, 1 - TICK_BITS))
+
+    def variance(self, c: float, noise: float, tick: float) -> float:
+        """Largest variance of an estimate that is released, for half-width c, noise and a tick.
+
+        Rare middle guesses and bad coarse ones count with their whole squares, and all is over the
+        probability that there is an estimate.
+        """
+        good = min(
+            (
+                (self._good(c, each.most) + tick / 2) ** 2 + each.rare(c + tick)
+                for each in self.guess_errors
+            ),
+            default=math.inf,
+        )
+        square = good + noise + self._bad(c + tick)
+        return square / (1 - self.failure) if self.failure < 1 else math.inf
+
+    def _bad(self, c: float) -> float:
+        """E[error^2; a bad first guess]: off by |X_i - mu| + s for each user of its window."""
+        most = clipping.deviation(self.moments) + 2 * self.coarse.near + c
+        if self.middle is not None:
+            most += (self.middle.half + 1) * self.middle.tick(self.coarse)
+            most += math.sqrt(2) * self.middle.scale(self.coarse)
+        return failure_bounds(self.coarse, self.moments).far_squares * most**2
+
+    def _good(self, c: float, off: float) -> float:
+        """Root of the variance, rounding and noise aside, if the guess is off by at most `off`."""
+        if c <= off:
+            return math.inf
+        root = math.sqrt(self.squares) * clipping.deviation(self.moments)
+        return math.hypot(root, clipping.symmetric_bias(self.moments, off, c))
+
+
+def _bernstein(n: int, sd: float, t: float, log: float) -> float:
+    """Bound on |mean V| but for 2 exp(-log): v with n v^2 = 2 log (sd^2 + t v/3)."""
+    part = 2 * log * t / 3
+    return (part + math.sqrt(part**2 + 8 * n * log * sd**2)) / (2 * n)
+
+
+def _most_far(n: int, chance: float, rare: Floats) -> Floats:
+    """The least f with P[F > f] <= each probability by Chernoff's bound, for F binomial."""
+    few, many = np.full(rare.shape, -1.0), np.full(rare.shape, float(n))
+    while bool((many - few > 1).any()):
+        middle = (few + many) // 2
+        enough = binomial_tail(n, middle + 1, chance) <= rare
+        few, many = np.where(enough, few, middle), np.where(enough, middle, many)
+    return many
+
+
+def symmetric_choice(request: Request, weights: Weights) -> SymmetricChoice:
+    """The parts whose certificate is least, over a grid of first steps and every width.
+
+    Each is judged with the best width of a grid, the best of them then gets the best width.
+    """
+    size, found, least = clipping.deviation(request.moments), None, math.inf
+    for each in sorted(_first_steps(request, weights), key=lambda each: each.least):
+        if each.least >= least:
+            break
+        error = min(each.error(size * beyond) for beyond in _ROUGH)
+        if error < least:
+            found, least = each, error
+    if found is None:
+        raise InputError(
+            "a symmetric mean that cannot be planned: its coarse step would fail too often",
+            "ask for a larger epsilon or delta, for more users, or use clipped_mean",
+        )
+    width = found.finest + clipping.least(found.error, 2.0**-6 * size, 2.0**12 * size)
+    shift, half = lattice(found.coarse.exponent, width)
+    last = Weights(weights.number[found.coarse.users :])
+    noise = NoisySum.fit(2 * half * last.largest, half * last.total, request.epsilon)
+    steps = {"coarse": found.coarse, "middle": found.middle, "noise": noise}
+    return SymmetricChoice.of(**steps, shift=shift, half=half)
+
+
+def _first_steps(request: Request, weights: Weights) -> Iterator[Certificate]:
+    """Windows of all sizes, but for those that fail too often; with a middle step, or without."""
+    moments, epsilon, delta = request.moments, request.epsilon, request.delta
+    size = math.frexp(clipping.deviation(moments))[1]
+    for share, part in itertools.product(_SHARES, _MIDDLES):
+        users = len(weights.number) * share // 2**16
+        with suppress(InputError):
+            one = Coarse.fit(users, 0, epsilon * (1 - part), delta)
+            last = Weights(weights.number[users:])
+            unit = 2 * float(last.share / epsilon)
+            for scale in _SCALES:
+                coarse = one.model_copy(update={"exponent": size + scale})
+                found = Certificate(coarse, None, moments, float(last.squares), unit)
+                if found.failure > MOST_FAILURE:
+                    continue
+                if part:
+                    found = replace(found, middle=_middle(coarse, moments, epsilon - coarse.loss))
+                yield found
+
+
+def _middle(coarse: Coarse, moments: Moments, epsilon: Fraction) -> Middle:
+    """One whose guess is off the least, roughly: by noise, and by far users."""
+    n, off, sd = coarse.users, coarse.off, clipping.deviation(moments)
+    unit = 2 * _USUAL / (n * float(epsilon))
+
+    def far(t: float) -> float:
+        return unit * (off + t) + 2 * off * clipping.tail(moments, t) + _USUAL * t / n
+
+    t = min((sd * beyond for beyond in _BEYOND), key=far)
+    return Middle.fit(n, coarse.exponent, off + t, epsilon)

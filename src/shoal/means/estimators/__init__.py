@@ -1,1 +1,0 @@
-"""Estimates of means of unbounded values: one mechanism a file, each a frozen description."""

@@ -1,0 +1,263 @@
+"""Guesses at the centre of unbounded values: a coarse one, private and symmetric, and a finer one.
+
+Proofs: docs/theory/unbiased.md#the-symmetric-mean and #the-threshold.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import Annotated, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from shoal.documents.model import Model
+from shoal.means import sums
+from shoal.means.sums import Bits, Exponent, NoisySum, Positive, unfit
+from shoal.privacy.noise import Noise
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+# Values are kept as multiples of 2^-60 bins within 2^61; offsets are odd multiples of 2^-61.
+FINE, _FARTHEST, _NEAR = 60, 2.0**61, 2.0
+_OFFSET, _NOISE, _TIES, _MIDDLE = 4, 5, 6, 8
+_OUT, _LEAST = 1e-12, 2.0**-1000
+_FINEST, _NEVER = 20, np.iinfo(np.int64).min
+_DIGITS = Context(prec=50, Emin=MIN_EMIN, Emax=MAX_EMAX)
+_SURE, _FAR = Fraction(1, 10**40), Fraction(1000)
+
+Shift = Annotated[int, Field(ge=1, lt=FINE)]
+Half = Annotated[int, Field(ge=1, le=2**sums.TICK_BITS)]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Private values on the line of bins: `whole` bins, and `rest` in units of 2^-60 bins."""
+
+    whole: Ints = field(repr=False)
+    rest: Ints = field(repr=False)
+
+    @classmethod
+    def of(cls, values: Floats, exponent: int) -> Places:
+        """Finite numbers of any size, on bins of 2^exponent."""
+        bins = np.clip(np.ldexp(values, -exponent), -_FARTHEST, _FARTHEST)
+        floor = np.floor(bins)
+        whole, rest = floor.astype(np.int64), np.ldexp(bins - floor, FINE).astype(np.int64)
+        # Near 0 a double may be finer, and its distance from -1 no double.
+        near = np.abs(bins) < _NEAR
+        fine = np.rint(np.ldexp(np.where(near, bins, 0), FINE)).astype(np.int64)
+        return cls(
+            np.where(near, fine >> FINE, whole), np.where(near, fine & ((1 << FINE) - 1), rest)
+        )
+
+
+class Guess(NamedTuple):
+    """One guess a run: (k + T) bins, T = (2t + 1)/2^61 - 1/2; t is from 0 to below 2^60."""
+
+    bin: Ints
+    offset: Ints
+    failed: NDArray[np.bool_]
+
+
+def exactly(guess: tuple[int, int], exponent: int) -> Fraction:
+    """A guess, as bin and offset, in the value's unit."""
+    off = Fraction(2 * guess[1] + 1, 2 ** (FINE + 1)) - Fraction(1, 2)
+    return (guess[0] + off) * Fraction(2) ** exponent
+
+
+class Coarse(Model):
+    """The best of the windows around (k + T) s, s = 2^exponent, if m count + Z is at least h.
+
+    Every value is in the two windows whose middles are within s of it. `per_user` is m, `bits` j,
+    the scale 2^j of Z, and `threshold` h: with p = P[m + Z >= h] it is (2m/2^j + 2p, 2p)-private,
+    if 2p <= 1 - exp(-m/2^j).
+    """
+
+    users: Positive
+    exponent: Exponent
+    per_user: Positive
+    bits: Bits
+    threshold: Positive
+
+    @model_validator(mode="after")
+    def _sound(self) -> Self:
+        fits = self.users * self.per_user <= 2**sums.CAPACITY and self.per_user < self.threshold
+        least = _exponential(-Fraction(self.per_user, 2**self.bits)) * (1 + _SURE)
+        if not fits or self.delta > 1 - least:
+            raise unfit()
+        return self
+
+    @classmethod
+    def fit(cls, users: int, exponent: int, epsilon: Fraction, delta: Fraction) -> Self:
+        """The lowest threshold for a loss; a few parts in 10^12 cover the logarithms."""
+        # Two windows also lose 2p <= delta of epsilon.
+        left = epsilon - delta
+        if users < 1 or min(left, delta) <= 0:
+            raise unfit()
+        fine = min(_FINEST, sums.CAPACITY - users.bit_length())
+        bits = min(max(fine + 1 + math.ceil(-math.log2(left)), 0), sums.MOST_BITS)
+        per_user = max(1, min(int(left * 2**bits / 2), 2**sums.CAPACITY // users))
+        scale = 2.0**bits
+        p = min(delta, Fraction(-math.expm1(-per_user / scale))) / 2
+        log = math.log(p.numerator) - math.log(p.denominator)
+        steps = scale * (-log - math.log1p(math.exp(-1 / scale)))
+        above = max(1, math.ceil(steps + (abs(steps) + scale) * 4 * _OUT))
+        numbers = {"users": users, "exponent": exponent, "per_user": per_user, "bits": bits}
+        found = cls.of(**numbers, threshold=per_user + above)
+        if found.loss > epsilon:
+            raise unfit()
+        return found
+
+    @property
+    def loss(self) -> Fraction:
+        """The exact epsilon: a user's worth of steps up and down, and 2p."""
+        return Fraction(2 * self.per_user, 2**self.bits) + self.delta
+
+    @cached_property
+    def delta(self) -> Fraction:
+        """2p = 2 exp(-k/2^j)/(1 + exp(-1/2^j)), k = h - m, rounded upwards, on every machine."""
+        steps = Fraction(self.threshold - self.per_user, 2**self.bits)
+        one = 1 + _exponential(-Fraction(1, 2**self.bits)) * (1 - _SURE)
+        return 2 * _exponential(-min(steps, _FAR)) * (1 + _SURE) / one
+
+    @property
+    def near(self) -> float:
+        """s/2: values within this of the centre are near, in the value's unit."""
+        return 2.0 ** (self.exponent - 1)
+
+    @property
+    def off(self) -> float:
+        """R = 3s/2: how far a guess is off at most whose window holds a near user."""
+        return 3 * self.near
+
+    def at_least(self, steps: Floats) -> Floats:
+        """P[Z >= k] = q^k/(1 + q), q = exp(-1/2^j), for each k, rounded upwards."""
+        scale = 2.0**self.bits
+        far = np.where(steps > 0, steps, 1 - steps) / scale
+        tail = np.exp(-far + np.where(steps > 0, 1, -1) * _OUT * (1 + far))
+        tail = np.maximum(tail / (1 + math.exp(-1 / scale)), _LEAST)
+        return np.where(steps > 0, tail, 1 - tail)
+
+    def overtakes(self, users: Floats) -> Floats:
+        """P[Z - Z' >= m u] for each u, rounded upwards: a window beats one of u users more."""
+        scale = 2.0**self.bits
+        steps = self.per_user * np.maximum(users, 0)
+        gap, q = -math.expm1(-1 / scale), math.exp(-1 / scale)
+        # P[Z - Z' = d] = ((1-q)/(1+q))^2 q^|d| (|d| + (1 + q^2)/(1 - q^2)).
+        terms = gap * (steps + (1 + q * q) / (gap * (1 + q))) + q
+        tail = np.exp(-steps / scale + _OUT * (1 + steps / scale)) * terms / (1 + q) ** 2
+        return np.where(users > 0, tail, 1.0)
+
+    def guess(self, places: Places, source: Noise) -> Guess:
+        """The best window of each data set; of ties the lowest or the highest by one fair coin.
+
+        Work and draws are the same for all data of one size: every user's slots get noise, and
+        those that are not the first of their window cannot win.
+        """
+        runs = len(places.whole)
+        offset = (source.bits(runs, _OFFSET) >> np.uint64(64 - FINE)).astype(np.int64)
+        # x/s - T in units of 2^-61 bins, without its whole part: an odd number, so no integer.
+        rest = 2 * (places.rest - offset[:, None]) - 1 + (1 << FINE)
+        below = places.whole + (rest >> (FINE + 1))
+        bins = np.sort(np.concatenate([below, below + 1], axis=1), axis=1)
+        first, count = _counts(bins)
+        # The sampler adds to numbers from 0 on.
+        middle = 2**sums.CAPACITY
+        flat: list[int] = (count * self.per_user + middle).ravel().tolist()
+        drawn = source.add_laplace(flat, self.bits, _NOISE)
+        score = np.where(first, np.array(drawn, dtype=np.int64).reshape(bins.shape), _NEVER)
+        coin = source.bits(runs, _TIES) >> np.uint64(63) == 0
+        best = score.max(axis=1)
+        tied = score == best[:, None]
+        last = bins.shape[1] - 1 - tied[:, ::-1].argmax(axis=1)
+        at = np.where(coin, tied.argmax(axis=1), last)
+        return Guess(bins[np.arange(runs), at], offset, best < self.threshold + middle)
+
+
+class Middle(Model):
+    """Mean of values clipped to guess -+ c', plus noise, to the nearest tick: the next guess.
+
+    It is odd about the first guess and moves it by whole ticks of 2^-shift bins; `half` is c', in
+    ticks. Both guesses may be public, so losses add up.
+    """
+
+    shift: Shift
+    half: Half
+    noise: NoisySum
+
+    @classmethod
+    def fit(cls, users: int, exponent: int, width: float, epsilon: Fraction) -> Self:
+        """The least noise of a loss for so many users, bins of 2^exponent, and c' = width."""
+        shift, half = lattice(exponent, width)
+        noise = NoisySum.fit(2 * half, half * users, epsilon)
+        return cls.of(shift=shift, half=half, noise=noise)
+
+    @property
+    def loss(self) -> Fraction:
+        """The exact epsilon."""
+        return self.noise.loss(2 * self.half)
+
+    def tick(self, coarse: Coarse) -> float:
+        """In the value's unit."""
+        return math.ldexp(1.0, coarse.exponent - self.shift)
+
+    def scale(self, coarse: Coarse) -> float:
+        """Of the noise on the mean, in the value's unit."""
+        return self.noise.scale * self.tick(coarse) / coarse.users
+
+    def better(self, places: Places, guess: Guess, source: Noise) -> Guess:
+        """The next guesses from the private values of the first, one a run."""
+        sums: list[int] = ticks(places, guess, self.shift, self.half).sum(axis=1).tolist()
+        unit = self.noise.per_unit * places.whole.shape[1]
+        moves = [round(Fraction(x, unit)) for x in self.noise.add(sums, source, _MIDDLE)]
+        # No draw fails: noise of any size is a whole number of 64 bits.
+        steps = np.array([max(-(2**61), min(x, 2**61)) for x in moves], dtype=np.int64)
+        return moved(guess, steps, self.shift)
+
+
+def lattice(exponent: int, width: float) -> tuple[int, int]:
+    """A shift, and a half-width of 2^21 to 2^22 ticks of 2^-shift bins, or finer ones."""
+    tick = min(math.frexp(width)[1] - sums.TICK_BITS, exponent - 1)
+    return exponent - tick, math.ceil(math.ldexp(width, -tick))
+
+
+def ticks(places: Places, guess: Guess, shift: int, half: int) -> Ints:
+    """Values as ticks of 2^-shift bins from the guess, clipped to +-half; odd under mirroring."""
+    # Farther than this all is clipped, whatever the rest.
+    far = (half >> shift) + 4
+    bins = np.clip(places.whole - guess.bin[:, None], -far, far)
+    # (rest - T - 1/2 + 1/2) in units of 2^-61 bins: an odd number, so never halfway.
+    rest = 2 * (places.rest - guess.offset[:, None]) - 1 + (1 << FINE)
+    down = FINE + 1 - shift
+    found = (bins << shift) + ((rest + (1 << (down - 1))) >> down)
+    return np.asarray(np.clip(found, -half, half))
+
+
+def moved(guess: Guess, steps: Ints, shift: int) -> Guess:
+    """Guesses that are so many ticks of 2^-shift bins further."""
+    offset = guess.offset + ((steps & ((1 << shift) - 1)) << (FINE - shift))
+    bins = guess.bin + (steps >> shift) + (offset >> FINE)
+    return Guess(bins, offset & ((1 << FINE) - 1), guess.failed)
+
+
+def _exponential(power: Fraction) -> Fraction:
+    """Exp of a fraction whose denominator is a power of two, to 49 digits."""
+    found = _DIGITS.exp(_DIGITS.divide(Decimal(power.numerator), Decimal(power.denominator)))
+    return Fraction(found)
+
+
+def _counts(bins: Ints) -> tuple[NDArray[np.bool_], Ints]:
+    """Where each window begins in sorted rows, and from there how many are in it."""
+    users = bins.shape[1]
+    first = np.ones(bins.shape, dtype=np.bool_)
+    first[:, 1:] = bins[:, 1:] != bins[:, :-1]
+    begins = np.where(first, np.arange(users), users)
+    # The next beginning after each place: least of those behind it.
+    after = np.full(bins.shape, users)
+    after[:, :-1] = np.minimum.accumulate(begins[:, :0:-1], axis=1)[:, ::-1]
+    return first, np.where(first, after - begins, 0)

@@ -1,0 +1,187 @@
+"""Requests, plans and manifests of unbiased means as documents: what was asked, counts, a choice.
+
+Claims are for readers: reading a plan back computes loss and errors from the choice alone.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from fractions import Fraction
+from typing import Annotated, Any, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+
+from shoal import checks
+from shoal.documents.model import Integers, Model, checked
+from shoal.errors import InputError
+from shoal.means.guess import Coarse, Half, Middle, Shift
+from shoal.means.sums import Grid, NoisySquares, NoisySum
+from shoal.means.users import Weights
+from shoal.privacy.budget import check_epsilon
+from shoal.release.envelope import Envelope, Exact, Text
+from shoal.theory.clipping import Moment
+
+KIND = "mean"
+METHODS = CLIPPED, SYMMETRIC = "clipped_mean", "symmetric_mean"
+WEIGHTS = ("equal", "counts")
+# How intervals may be made.
+INTERVALS = ("normal", "certified")
+Interval = tuple[float, float]
+_MOST = 2.0**300
+
+
+def check_interval(interval: object) -> Interval:
+    """A public interval [a, b] of finite numbers, a <= b."""
+    with suppress(TypeError, ValueError):
+        low, high = interval if isinstance(interval, tuple | list) else ()
+        if all(map(checks.is_number, (low, high))) and -_MOST <= low <= high <= _MOST:
+            return float(low) + 0.0, float(high) + 0.0
+    raise InputError(
+        "an interval for the mean that is not usable",
+        "give two numbers within +-2^300, the lower first: for example interval=(0, 100)",
+    )
+
+
+_Text = PlainSerializer(str, return_type=str)
+_Moments = Annotated[
+    Any,
+    BeforeValidator(lambda given: tuple(x if isinstance(x, Moment) else Moment(*x) for x in given)),
+    PlainSerializer(lambda moments: [[each.order, each.size] for each in moments]),
+]
+
+
+class Request(Model):
+    """The arguments of `shoal.unbiased.plan` but for the counts; see there for each."""
+
+    method: Annotated[str, checked(checks.choice, METHODS, "method")]
+    moments: _Moments
+    epsilon: Annotated[Fraction, checked(check_epsilon), _Text]
+    delta: Annotated[Fraction, checked(checks.amount, "delta"), _Text] = Fraction(0)
+    interval: Annotated[Interval | None, checked(check_interval)] = None
+    bias: Annotated[
+        float | None, checked(checks.number, "bias", above=0, below=_MOST, example=0.1)
+    ] = None
+    weights: Annotated[str, checked(checks.choice, WEIGHTS, "weights")] = "equal"
+    cap: Annotated[int | None, checked(checks.whole, "cap", least=1, example=10)] = None
+    interval_by: Annotated[str | None, checked(checks.choice, INTERVALS, "interval_by")] = None
+
+    @model_validator(mode="after")
+    def _together(self) -> Self:
+        """Refuses what is missing, or does not go with the method."""
+        clipped = self.method == CLIPPED
+        for name, value, allowed, where in (
+            ("delta", self.delta or None, not clipped, SYMMETRIC),
+            ("interval", self.interval, clipped, CLIPPED),
+            ("bias", self.bias, clipped, CLIPPED),
+            ("cap", self.cap, self.weights == WEIGHTS[1], 'weights="counts"'),
+        ):
+            if value is not None and not allowed:
+                raise InputError(
+                    f"{name} where it means nothing", f"leave it out, or give it with {where}"
+                )
+        if clipped and self.bias is None:
+            raise InputError(
+                "a clipped mean without a bias budget",
+                "give the most bias that is accepted, in the value's unit, bias=0.1 (--bias 0.1), "
+                "or ask recommend (`shoal unbiased plan`)",
+            )
+        if clipped:
+            check_interval(self.interval)
+        elif not 0 < self.delta < 1:
+            raise InputError(
+                f"symmetric_mean with delta {float(self.delta):g}: no (epsilon, 0)-private "
+                "estimator is unbiased for Gaussians, or any exponential family of unbounded "
+                "parameters, and no concentrated-private one (paper 004, section 5)",
+                "give a delta above 0 and below 1, for example delta=1e-6, or use clipped_mean "
+                "with a bias budget",
+            )
+        return self
+
+    def weights_of(self, counts: NDArray[np.int64]) -> Weights:
+        """The users' weights, from their counts, ascending."""
+        if self.weights == WEIGHTS[0]:
+            return Weights.equal(len(counts))
+        return Weights(np.minimum(counts, self.cap or int(counts[-1])))
+
+
+class Drawn(NamedTuple):
+    """Whole numbers of one draw: noisy sum and squares in steps, the guess as bin and offset.
+
+    All of them are None where there is no estimate.
+    """
+
+    steps: int | None
+    squares: int | None = None
+    guess: tuple[int, int] | None = None
+
+
+class ClippedChoice(Model):
+    """Where values are clipped, the noise on their sum, and squares beside it."""
+
+    grid: Grid
+    noise: NoisySum
+    squares: NoisySquares | None = None
+
+
+class SymmetricChoice(Model):
+    """The steps of a symmetric mean: ticks are 2^-shift bins, and `half` is c, in ticks."""
+
+    coarse: Coarse
+    middle: Middle | None
+    shift: Shift
+    half: Half
+    noise: NoisySum
+    squares: NoisySquares | None = None
+
+
+class Claims(Model):
+    """What a plan costs and promises; bounds in the value's unit."""
+
+    epsilon: Exact
+    delta: Exact
+    bias_bound: float
+    standard_error: float
+    rmse_bound: float
+    failure_bound: float
+    noise_scale: float
+    half_width: float
+
+
+class PlanDocument(Model):
+    """A plan of an unbiased mean."""
+
+    schema_: Literal["shoal.mean-plan/2"] = Field(default="shoal.mean-plan/2", alias="schema")
+    version: Text
+    neighbours: Literal["values"] = "values"
+    request: Request
+    counts: Integers
+    choice: ClippedChoice | SymmetricChoice
+    claims: Claims
+
+
+class Records(Model):
+    """What the values are called."""
+
+    value: Text
+
+
+class Result(Model):
+    """The whole numbers that were drawn, and what follows; all None where there is no estimate."""
+
+    steps: int | None
+    squares: int | None
+    guess: tuple[int, int] | None
+    value: float | None
+    interval: tuple[float, float] | None
+    certified_interval: tuple[float, float] | None
+
+
+class Manifest(Envelope):
+    """Everything public about a release of an unbiased mean."""
+
+    kind: Literal["mean"]
+    records: Records
+    plan: PlanDocument
+    results: Result

@@ -1,0 +1,259 @@
+"""One weighted sum of ticks with discrete Laplace noise, squares beside it, a normal interval.
+
+Source: docs/theory/unbiased.md#squares-beside-the-sum and #a-normal-interval.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from shoal.documents.model import Model
+from shoal.errors import InputError
+from shoal.intervals import half_width
+from shoal.means.users import Weights
+from shoal.privacy.noise import Noise
+
+CAPACITY, MOST_BITS, MOST_EXPONENT = 60, 54, 400
+TICK_BITS = 22
+_FINE, _MOST_EDGE = 20, 2**52
+_SQUARES, _FINEST, _KEPT = 10, 10, 4
+
+Positive = Annotated[int, Field(ge=1, le=2**CAPACITY)]
+Bits = Annotated[int, Field(ge=0, le=MOST_BITS)]
+Exponent = Annotated[int, Field(ge=-MOST_EXPONENT, le=MOST_EXPONENT)]
+_Edge = Annotated[int, Field(ge=-_MOST_EDGE, le=_MOST_EDGE)]
+
+
+class Grid(Model):
+    """The interval [low, high] * 2^exponent, in the value's unit, cut into ticks of 2^exponent.
+
+    Rounding at random keeps the expectation, at most 2^-64 of a tick off, and adds a variance of at
+    most a quarter of a tick's square.
+    """
+
+    exponent: Exponent
+    low: _Edge
+    high: _Edge
+
+    @model_validator(mode="after")
+    def _sound(self) -> Self:
+        if not 0 < self.ticks <= 2**TICK_BITS + 2:
+            raise _bad_interval()
+        return self
+
+    @classmethod
+    def around(cls, low: float, high: float) -> Grid:
+        """The least grid of 2^21 to 2^22 + 2 ticks that holds an interval."""
+        width = high - low
+        if not 2.0 ** (TICK_BITS - MOST_EXPONENT) < width < 2.0**MOST_EXPONENT:
+            raise _bad_interval()
+        exponent = math.frexp(width)[1] - TICK_BITS
+        ends = math.ldexp(low, -exponent), math.ldexp(high, -exponent)
+        if max(map(abs, ends)) > _MOST_EDGE - 1:
+            raise _bad_interval()
+        return cls(exponent=exponent, low=math.floor(ends[0]), high=math.ceil(ends[1]))
+
+    @property
+    def ticks(self) -> int:
+        """The most that one value moves."""
+        return self.high - self.low
+
+    @property
+    def middle(self) -> int:
+        """The tick from which ticks are counted, so that sums stay small."""
+        return (self.low + self.high) // 2
+
+    @property
+    def tick(self) -> Fraction:
+        """In the value's unit."""
+        return Fraction(2) ** self.exponent
+
+    @property
+    def edges(self) -> tuple[float, float]:
+        """The interval in the value's unit."""
+        return math.ldexp(self.low, self.exponent), math.ldexp(self.high, self.exponent)
+
+    def whole(self, values: NDArray[np.float64], words: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Clipped values as ticks from the middle, rounded away from 0 where words are below."""
+        places = np.ldexp(np.clip(values, *self.edges), -self.exponent)
+        # Towards zero, so that the rest of a tiny negative number is not rounded to 1.
+        whole = np.trunc(places)
+        rest = np.abs(places - whole)
+        away = words < (rest * 2.0**64).astype(np.uint64)
+        ticks = whole.astype(np.int64) + np.where(away, np.sign(places), 0).astype(np.int64)
+        return np.asarray(ticks - self.middle)
+
+
+class NoisySum(Model):
+    """How a sum of whole numbers is released: steps that a unit is worth, and 2^bits, the scale.
+
+    Whoever moves the sum by at most D units loses D * per_unit / 2^bits, exactly.
+    """
+
+    per_unit: Positive
+    bits: Bits
+
+    @classmethod
+    def fit(cls, sensitivity: int, most: int, epsilon: Fraction) -> NoisySum:
+        """The least noise of a loss of at most epsilon, for sums that are no larger than `most`."""
+        fine = min(_FINE, CAPACITY - 1 - most.bit_length())
+        ratio = Fraction(sensitivity) / epsilon
+        bits = max(0, fine + math.ceil(math.log2(ratio)))
+        if fine < 1 or bits > MOST_BITS:
+            raise unfit()
+        return cls(per_unit=min(int(2**bits / ratio), 2**CAPACITY // most), bits=bits)
+
+    def check(self, most: int) -> None:
+        """Refuses sums that would not fit the sampler."""
+        if most * self.per_unit > 2**CAPACITY:
+            raise unfit()
+
+    def loss(self, sensitivity: int) -> Fraction:
+        """The exact privacy loss of a user who moves the sum by at most so many units."""
+        return Fraction(sensitivity * self.per_unit, 2**self.bits)
+
+    @property
+    def scale(self) -> float:
+        """Of the noise, in units."""
+        return 2.0**self.bits / self.per_unit
+
+    @property
+    def variance(self) -> float:
+        """Of the noise, in units^2: 1/(2 sinh^2(1/(2t))) steps^2 at a scale of t steps."""
+        return 1 / (2 * math.sinh(2.0 ** -(self.bits + 1)) ** 2) / float(self.per_unit) ** 2
+
+    def add(self, sums: list[int], source: Noise, draw: int) -> list[int]:
+        """Sums with noise, in steps; `draw` tells the vectors of one release apart."""
+        return add_steps([x * self.per_unit for x in sums], self.bits, source, draw)
+
+
+def add_steps(steps: list[int], bits: int, source: Noise, draw: int) -> list[int]:
+    """Adds noise of scale 2^bits to whole numbers of either sign."""
+    # The sampler adds to numbers from 0 on.
+    middle = 2**CAPACITY
+    return [x - middle for x in source.add_laplace([x + middle for x in steps], bits, draw)]
+
+
+def unfit() -> InputError:
+    """The error for noise that does not fit the lattice."""
+    return InputError(
+        "noise that does not fit the lattice of 2^61 steps, or squares that would cost something",
+        "ask for a larger epsilon or certified intervals, or give fewer or more even weights",
+    )
+
+
+def _bad_interval() -> InputError:
+    return InputError(
+        "an interval that cannot be cut into ticks",
+        "give moderate numbers, the width above 2^-30 of the larger edge: interval=(0, 100)",
+    )
+
+
+class NoisySquares(Model):
+    """How the sum of squares is released: in steps of so many squared units, with noise 2^bits."""
+
+    step: Positive
+    bits: Bits
+
+
+@dataclass(frozen=True, eq=False)
+class SumAboutCentre:
+    """A noisy weighted sum of whole numbers y within -R..R about a middle, and squares beside it.
+
+    A tick, in the value's unit, has c `parts`, and is worth u steps of noise of scale 2^i; `reach`
+    is R. The sum of w^2 y^2 in steps of s, rounded upwards, with noise of scale 2^j, costs nothing
+    if c ((2R - 1) w + s) 2^i <= u s 2^j for the largest weight w.
+    """
+
+    noise: NoisySum
+    weights: Weights
+    reach: int
+    parts: int
+    tick: Fraction
+    # From where the sum is counted to the middle, in the value's unit.
+    off: Fraction = Fraction(0)
+
+    def check(self, squares: NoisySquares | None) -> None:
+        """Refuses squares that cost something, do not fit the sampler, or say nothing."""
+        if squares is None:
+            return
+        if not self.weights.count_as_two:
+            raise InputError(
+                "a normal interval of users that count as fewer than two equal ones",
+                'ask for interval_by="certified", or give more users',
+            )
+        price = self.parts * ((2 * self.reach - 1) * self.weights.largest + squares.step)
+        free = price << self.noise.bits <= self.noise.per_unit * squares.step << squares.bits
+        heavy = int(self.weights.squares * self.weights.total**2)
+        if not free or -(-heavy * self.reach**2 // squares.step) > 2**CAPACITY:
+            raise unfit()
+
+    def fit(self) -> NoisySquares:
+        """The least noise that costs nothing, to about a part in 500."""
+        coarser = min(_FINEST, (self.noise.per_unit.bit_length() - _KEPT) // 2)
+        bits = max(0, self.noise.bits - coarser)
+        # c (2R - 1) w 2^i <= s (u 2^j - c 2^i), both sides over the smaller power.
+        least = min(bits, self.noise.bits)
+        price = self.parts * 2 ** (self.noise.bits - least)
+        left = self.noise.per_unit * 2 ** (bits - least) - price
+        if left <= 0 or bits > MOST_BITS:
+            raise unfit()
+        moved = (2 * self.reach - 1) * self.weights.largest
+        return NoisySquares(step=max(1, -(-price * moved // left)), bits=bits)
+
+    def release(
+        self, whole: NDArray[np.int64], squares: NoisySquares | None, source: Noise
+    ) -> list[int] | list[None]:
+        """Sums of w^2 y^2 in steps, rounded upwards, with noise: one a row of private y."""
+        if squares is None:
+            return [None] * len(whole)
+        sums = (whole.astype(object) ** 2 @ self.weights.number.astype(object) ** 2).tolist()
+        return add_steps([-(-x // squares.step) for x in sums], squares.bits, source, _SQUARES)
+
+    @property
+    def scale(self) -> Fraction:
+        """b1, of the noise on the mean, in the value's unit."""
+        return Fraction(2**self.noise.bits, self.noise.per_unit) * self.tick / self.weights.total
+
+    def mean(self, steps: int) -> Fraction:
+        """The released mean less where it is counted from, in the value's unit."""
+        return Fraction(steps, self.noise.per_unit * self.weights.total) * self.tick
+
+    def variance_of(self, squares: NoisySquares, released: int, steps: int) -> tuple[float, float]:
+        """V^ = (S/W^2 - Q (m^2 - 2 b1^2))/(1 - Q) and m, from both released sums, in units of b1.
+
+        For equal weights V^ = (S/n - m^2 + 2 b1^2)/(n - 1).
+        """
+        share, mean = self.weights.squares, (self.mean(steps) - self.off) / self.scale
+        variance = released * squares.step * self._unit**2 - share * (mean**2 - 2)
+        return float(variance / (1 - share)), float(mean)
+
+    def variance_at(self, deviation: float) -> float:
+        """V of values of a standard deviation, in b1^2."""
+        return float(self.weights.squares * (Fraction(deviation) / self.scale) ** 2)
+
+    def half(
+        self, squares: NoisySquares, confidence: float, variance: float, mean: float = 0.0
+    ) -> float:
+        """Half a normal interval, but for the bias, for a variance and a mean in units of b1.
+
+        The noise of m^2 - 2 b1^2 is 2 m Z and Z^2 - 2 b1^2: variances of 8 m^2 b1^2 and 20 b1^4,
+        as those of Laplace variables of scales 2 m b1 and sqrt(10) b1^2.
+        """
+        share = self.weights.squares
+        part, degrees = float(share / (1 - share)), float(1 / share - 1)
+        own = float((squares.step << squares.bits) * self._unit**2 / (1 - share))
+        spread = math.hypot(own, 2 * part * mean, math.sqrt(10) * part)
+        return half_width(confidence, variance, 2.0, 1.0, spread, degrees) * float(self.scale)
+
+    @property
+    def _unit(self) -> Fraction:
+        """A unit of y over W b1."""
+        return Fraction(self.noise.per_unit, self.parts * 2**self.noise.bits)

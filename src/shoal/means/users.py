@@ -1,0 +1,151 @@
+"""One value, one public count and one weight for every user, whatever the order of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shoal import checks
+from shoal.data import keys
+from shoal.errors import DataError, InputError
+from shoal.privacy.noise import Noise
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Users: TypeAlias = "Sequence[Any] | NDArray[Any] | pa.Array[Any]"
+# Larger values are read as these: a public rule that keeps every number finite.
+LARGEST = 2.0**500
+# Sums of 2^22 ticks a user, times weights, keep 2^8 noise steps a tick below 2^61.
+MOST_WEIGHT = 2**30
+
+
+@dataclass(frozen=True, eq=False)
+class UserValues:
+    """Mean of each user's values, private, and their public number; ascending, then by keys.
+
+    Without keys rows are users and come as they are: no distribution depends on their order.
+    """
+
+    value: NDArray[np.float64] = field(repr=False)
+    count: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, values: ArrayLike, users: Users | None = None) -> UserValues:
+        """Gathers records by user; a row is a user if nobody says whose it is."""
+        checks.different({"value": values}, {"user": users})
+        numbers = _numbers(values)
+        if users is None:
+            return cls(numbers, np.ones(len(numbers), dtype=np.int64))
+        who = keys.encode(keys.as_array(users, "user"), "user")
+        if len(numbers) != len(who):
+            raise DataError(
+                f"{len(numbers)} values for {len(who)} users' keys",
+                "give two columns of the same length",
+            )
+        count = np.bincount(who).astype(np.int64)
+
+        def sums(each: NDArray[np.float64]) -> NDArray[np.float64]:
+            order = np.lexsort((each, np.abs(each), who))
+            return np.add.reduceat(each[order], np.cumsum(count) - count)
+
+        # The same to the last bit in any order of records, and odd in them.
+        mean = (sums(numbers) - sums(-numbers)) / (2 * count)
+        order = np.argsort(count, kind="stable")
+        return cls(mean[order], count[order])
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """Weights w_l from 1, ascending, shape (users,): the estimate is of sum_l w_l x_l / W."""
+
+    number: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        if self.total > MOST_WEIGHT:
+            raise InputError(
+                f"weights of users that sum to more than {MOST_WEIGHT}",
+                'give equal weights, or a smaller cap with weights="counts"',
+            )
+
+    @classmethod
+    def equal(cls, users: int) -> Weights:
+        """The same weight for everybody."""
+        return cls(np.ones(users, dtype=np.int64))
+
+    @cached_property
+    def total(self) -> int:
+        """W."""
+        return int(self.number.sum())
+
+    @property
+    def largest(self) -> int:
+        """The heaviest user's weight."""
+        return int(self.number[-1])
+
+    @property
+    def share(self) -> Fraction:
+        """max_l w_l / W: 1/n for equal weights."""
+        return Fraction(self.largest, self.total)
+
+    @cached_property
+    def squares(self) -> Fraction:
+        """Q = sum_l w_l^2 / W^2: 1/n for equal weights."""
+        # Weights that sum to 2^30 have squares that sum to 2^60 at most.
+        return Fraction(int((self.number**2).sum()), self.total**2)
+
+    @property
+    def count_as_two(self) -> bool:
+        """Whether users count as two equal ones at least: fewer say nothing of how values vary."""
+        return self.squares <= Fraction(1, 2)
+
+    def shuffled(self, source: Noise, draw: int) -> NDArray[np.int64]:
+        """Places of all users in ascending weights, those of one weight in random order.
+
+        Users are sorted by 128 fair bits each: two are alike with a chance of at most 2^-69.
+        """
+        users = len(self.number)
+        words = source.bits(2 * users, draw)
+        return np.lexsort((words[:users], words[users:], self.number))
+
+
+def counts_of(counts: object) -> NDArray[np.int64]:
+    """Public counts, ascending: of so many users with a record each, or one count a user."""
+    if isinstance(counts, Integral) and not isinstance(counts, bool):
+        users = checks.whole(counts, "users", least=1, most=MOST_WEIGHT, example=1000)
+        return np.ones(users, dtype=np.int64)
+    found = checks.array(counts)
+    if (
+        found is None
+        or (found.ndim != 1 or found.size == 0 or found.dtype.kind not in "iu")
+        or (found.min() < 1 or found.max() > MOST_WEIGHT)
+    ):
+        raise InputError(
+            "counts that are not usable",
+            "give the number of users, or whole numbers from 1, one a user: for example 1000",
+        )
+    return np.sort(found.astype(np.int64))
+
+
+def _numbers(values: ArrayLike) -> NDArray[np.float64]:
+    masked = np.ma.is_masked(values)
+    numbers = None if masked else checks.private_numbers(values)
+    if masked or (numbers is not None and not np.isfinite(numbers).all()):
+        raise DataError(
+            "missing or infinite values",
+            "give finite numbers: drop such records beforehand if whether a value is present is "
+            "public",
+        )
+    if numbers is None or numbers.ndim != 1 or numbers.size == 0:
+        raise DataError(
+            "values that are no column of real numbers",
+            "give one number a record, at least one, for example by astype(float)",
+        )
+    return np.clip(numbers, -LARGEST, LARGEST)

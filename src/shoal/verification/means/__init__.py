@@ -1,1 +1,0 @@
-"""The second opinion on unbiased means."""
