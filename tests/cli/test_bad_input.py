@@ -190,7 +190,7 @@ def test_a_csv_file_without_commas_is_said_to_be_one(shell: Shell, mark: str, ca
 def test_a_plan_is_no_manifest(shell: Shell) -> None:
     """Verify says what it was given instead."""
     found = shell.bad("verify", "plan.json")
-    assert "shoal.manifest/4: it is a plan; " in found
+    assert "shoal.manifest/6: it is a plan; " in found
 
 
 def test_records_that_changed_since_the_plan(shell: Shell) -> None:

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from shoal import checks, documents, files
 from shoal.data import keys
+from shoal.documents.strict_json import strict
 from shoal.errors import DataError, DocumentError, InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA = "shoal.occupancy/1"
+SCHEMA, _PARTS = "shoal.occupancy/1", ("cells_per_user", "cell", "count")
 # Planners and mechanisms add up counts times up to 2^24 in whole numbers of 64 bits.
 _MOST_RECORDS = 2**36
 
@@ -235,7 +236,8 @@ class Counts:
     def load(cls, path: str | os.PathLike[str]) -> Counts:
         """Read what `save` wrote, or raise a `DocumentError` if it is damaged or another file."""
         # An absolute path, whatever the working folder is later.
-        counts = cls.from_document(documents.read(path, SCHEMA, "occupancy"))
+        what = f"occupancy {checks.shown(os.fspath(path))}"
+        counts = cls.from_document(strict(documents.read_bytes(path, "occupancy"), what))
         return replace(counts, origin=os.path.abspath(path))
 
     def to_document(self) -> documents.Document:
@@ -244,32 +246,29 @@ class Counts:
 
     @cached_property
     def _document(self) -> documents.Document:
-        parts = ("cells_per_user", "cell", "count")
         return {
             "schema": SCHEMA,
             "cells": keys.to_document(self.cells),
-            **{name: documents.pack_integers(getattr(self, name)) for name in parts},
+            **{name: documents.pack_integers(getattr(self, name)) for name in _PARTS},
             "fingerprint": self.fingerprint,
         }
 
     @classmethod
-    def from_document(cls, document: documents.Document) -> Counts:
+    def from_document(cls, document: object) -> Counts:
         """Inverts `to_document`, checked against its fingerprint."""
-        plain = documents.plain(document, "occupancy")
-        document = documents.check_schema(plain, (SCHEMA,), "occupancy")
+        found = documents.expect(documents.plain(document, "occupancy"), SCHEMA, "occupancy")
         try:
-            lengths, cell, count = (
-                documents.unpack_integers(document[name], name)
-                for name in ("cells_per_user", "cell", "count")
-            )
+            if found.keys() != {"schema", "cells", "fingerprint", *_PARTS}:
+                raise KeyError
+            lengths, cell, count = (documents.unpack_integers(found[name], name) for name in _PARTS)
             sound = len(lengths) and lengths.max() <= len(cell) == lengths.sum()
             user = np.repeat(np.arange(len(lengths)), lengths if sound else 0)
-            counts = cls(keys.from_document(document["cells"]), user, cell, count)
-            if counts.fingerprint != document["fingerprint"]:
+            counts = cls(keys.from_document(found["cells"]), user, cell, count)
+            if counts.fingerprint != found["fingerprint"]:
                 raise KeyError
         except (KeyError, TypeError, ValueError):
             raise DocumentError("the occupancy is damaged", "write the file again") from None
-        vars(counts)["_document"] = dict(document)  # packing again would only take time
+        vars(counts)["_document"] = found  # packing again would only take time
         return counts
 
 

@@ -10,9 +10,8 @@ import stat
 from contextlib import suppress
 
 from shoal import checks
-from shoal.documents.json_schema import fits
 from shoal.documents.packed import pack_integers, unpack_integers
-from shoal.documents.strict_json import MOST_BYTES, Document, canonical_bytes, plain, strict
+from shoal.documents.strict_json import MOST_BYTES, Document, canonical_bytes, plain
 from shoal.errors import DocumentError, InputError
 
 # What a ledger's file ends in. To open it beside SQLite would drop the locks of this process.
@@ -22,7 +21,6 @@ KINDS = {
     "shoal.manifest": "the manifest of a release",
     "shoal.occupancy": "an occupancy",
     "shoal.plan": "a plan",
-    "shoal.questions-plan": "a plan of questions",
     "shoal.trial-plan": "the plan of a trial",
     "shoal.mean-plan": "the plan of an unbiased mean",
 }
@@ -33,12 +31,10 @@ __all__ = [
     "KINDS",
     "Document",
     "canonical_bytes",
-    "check_schema",
     "digest",
+    "expect",
     "pack_integers",
-    "parse",
     "plain",
-    "read",
     "read_bytes",
     "unpack_integers",
 ]
@@ -49,48 +45,27 @@ def digest(document: Document) -> str:
     return hashlib.sha256(canonical_bytes(document)).hexdigest()
 
 
-def parse(text: bytes, schema: str | tuple[str, ...], what: str) -> Document:
-    """Read a document and check that its schema is the expected one, or one of several.
+def expect(document: object, schema: str, what: str) -> Document:
+    """Refuse what is no object of a schema; says what it is instead.
 
     Raises:
-        DocumentError: Not canonical JSON, not an object, or another kind or version.
+        DocumentError: Another kind or version.
+
+    Example:
+        >>> expect({"schema": "shoal.plan/5"}, "shoal.manifest/6", "manifest")
+        Traceback (most recent call last):
+        shoal.errors.DocumentError: manifest is not of the schema shoal.manifest/6: it is a plan...
     """
-    return check_schema(strict(text, what), (schema,) if isinstance(schema, str) else schema, what)
-
-
-def check_schema(document: object, schemas: tuple[str, ...], what: str) -> Document:
-    """Refuse what is no object of one of some schemas, or does not fit its schema at any depth.
-
-    Raises:
-        DocumentError: Another kind or version, or a part that is unknown, missing or ill-typed.
-    """
-    named = " or ".join(schemas)
-    if not isinstance(document, dict) or document.get("schema") not in schemas:
-        raise DocumentError(
-            f"{what} is not of the schema {named}{_instead(document, schemas)}",
-            f"a JSON object whose schema is {named}",
-            "check that this is the right file and the right version of shoal",
-        )
-    return fits(document, what.partition(" ")[0])
-
-
-def _instead(document: object, schemas: tuple[str, ...]) -> str:
-    """What else of shoal's a document is, for a message; nothing where it is not known."""
     said = document.get("schema") if isinstance(document, dict) else None
+    if isinstance(document, dict) and said == schema:
+        return document
     kind = said.partition("/")[0] if isinstance(said, str) else ""
-    if kind not in KINDS or kind in {each.partition("/")[0] for each in schemas}:
-        return ""
-    return f": it is {KINDS[kind]}"
-
-
-def read(path: str | os.PathLike[str], schema: str | tuple[str, ...], what: str) -> Document:
-    """Read a document from a file.
-
-    Raises:
-        DocumentError: Missing, unreadable, a ledger, or not of the schema.
-    """
-    data = read_bytes(path, what)
-    return parse(data, schema, f"{what} {checks.shown(os.fspath(path), _LONGEST)}")
+    known = kind in KINDS and kind != schema.partition("/")[0]
+    raise DocumentError(
+        f"{what} is not of the schema {schema}{f': it is {KINDS[kind]}' if known else ''}",
+        f"a JSON object whose schema is {schema}",
+        "check that this is the right file and the right version of shoal",
+    )
 
 
 def read_bytes(path: str | os.PathLike[str], what: str) -> bytes:

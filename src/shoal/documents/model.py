@@ -6,7 +6,7 @@ made or read, never by `import shoal`.
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +73,9 @@ class Model(BaseModel):
     @classmethod
     def from_bytes(cls, data: bytes, what: str) -> Self:
         """The inverse of `to_bytes`, and of nothing else."""
-        strict(data, what)
+        found, named = strict(data, what), cls.model_fields.get("schema_")
+        if named is not None:
+            documents.expect(found, get_args(named.annotation)[0], what)
         try:
             return cls.model_validate_json(data)
         except (ValidationError, ValueError, TypeError, ArithmeticError, LookupError):

@@ -5,7 +5,6 @@ from typing import Any
 
 from shoal import documents
 from shoal.documents.strict_json import strict
-from shoal.errors import DocumentError
 from shoal.release.envelope import MANIFEST
 from shoal.verification import rederive, rederive_means, rederive_trials
 from shoal.verification.ledger_record import Books, record_checks
@@ -45,13 +44,7 @@ def verify(
     else:
         data = documents.read_bytes(manifest, "manifest")
     found: Any = strict(data, "manifest")
-    if not isinstance(found, dict) or found.get("schema") != MANIFEST:
-        raise DocumentError(
-            f"manifest is not of the schema {MANIFEST}",
-            "a manifest written by this version of shoal",
-            "verify it with the version that wrote it",
-        )
-    kind = found.get("kind")
+    kind = documents.expect(found, MANIFEST, "manifest").get("kind")
     if kind == "cells":
         verdict = rederive.verify(found, replan=replan)
     else:
