@@ -4,6 +4,7 @@ The error of an estimate is normal with the variance V of sampling, plus Laplace
 estimated from few units, or released with noise. Source: docs/theory/inference.md#intervals.
 """
 
+import functools
 import itertools
 import math
 
@@ -18,6 +19,9 @@ LEAST_CONFIDENCE, MOST_CONFIDENCE = 0.8, 0.995
 # In standard deviations: frequencies up to the last, so fine that what is aliased is below 1e-30.
 _STEP, _LAST = 0.1, 300.0
 _FREQUENCIES = np.arange(_STEP / 2, _LAST, _STEP)
+_SQUARES = _FREQUENCIES**2
+# Of a logarithm: what is less is nothing beside a probability.
+_LEAST = -45.0
 _FURTHEST = 40.0
 # A normal variable beyond this has 1e-18 of its mass; so many standard errors are power 1.
 _REACH, _FAR = 9.0, 1e9
@@ -53,8 +57,6 @@ def quantile(
     right. P[|X| <= x] = (2/pi) integral of sin(x t)/t times it (Gil-Pelaez 1951). A variance that
     is known with few degrees of freedom is multiplied by (Student's/normal quantile)^2.
     """
-    from scipy.optimize import brentq
-
     few = 1.0
     if degrees < _NORMAL_DEGREES:
         few = (student(degrees, confidence) / student(math.inf, confidence)) ** 2
@@ -62,11 +64,21 @@ def quantile(
     total = normal + noise
     if noise <= 0 or total <= 0:
         return student(math.inf, confidence) * math.sqrt(max(total, 0.0))
-    t = _FREQUENCIES
-    decay = -normal / total * t**2 / 2 - terms * np.log1p(noise / total * t**2 / (2 * terms))
-    weight = np.exp(decay) / t * (2 * _STEP / math.pi)
+    return _standardised(confidence, noise / total, terms) * math.sqrt(total)
+
+
+@functools.lru_cache(maxsize=4096)
+def _standardised(confidence: float, share: float, terms: float) -> float:
+    """The quantile of a variable of variance 1, of which Laplace noise has this share."""
+    from scipy.optimize import brentq
+
+    decay = (share - 1) * _SQUARES / 2 - terms * np.log1p(share * _SQUARES / (2 * terms))
+    # Where nearly all is normal, high frequencies weigh nothing.
+    many = len(decay) - int(np.searchsorted(decay[::-1], _LEAST))
+    t = _FREQUENCIES[:many]
+    weight = np.exp(decay[:many]) / t * (2 * _STEP / math.pi)
     found = brentq(lambda x: float(np.sin(x * t) @ weight) - confidence, 0.0, _FURTHEST, xtol=1e-10)
-    return float(found) * math.sqrt(total)
+    return float(found)
 
 
 def half_width(

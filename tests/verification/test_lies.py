@@ -68,7 +68,8 @@ def changed(document: Any, path: tuple[Any, ...]) -> Any:
     if isinstance(old, bool):
         place[path[-1]] = not old
     elif isinstance(old, int):
-        place[path[-1]] = old + (2**40 if "moments" in path else 1 + abs(old) // 100)
+        noisy = {"moments", "squares"} & {*path}
+        place[path[-1]] = old + (2**40 if noisy else 1 + abs(old) // 100)
     elif isinstance(old, float):
         place[path[-1]] = old * 1.001 if abs(old) > 1e-5 else 1.0
     else:

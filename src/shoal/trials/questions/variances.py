@@ -117,11 +117,11 @@ class Sums(NamedTuple):
         own = ((self.parts * moved[:, None]) ** 2).sum(axis=0)
         if self.forms.ndim == 2:
             pull = self.forms * coefficients
-            square = np.einsum("ki,ij,kj->k", self.forms, noise**2, self.forms)
+            square = ((self.forms @ noise**2) * self.forms).sum(axis=1)
         else:
             pull, both = coefficients @ self.forms, self.forms @ noise
             square = np.einsum("kij,kji->k", both, both)
-        linear = np.einsum("ki,ij,kj->k", pull, noise, pull)
+        linear = ((pull @ noise) * pull).sum(axis=1)
         return np.asarray(np.sqrt(own + 2 * linear + 2.5 * np.maximum(square, 0)))
 
     @property

@@ -201,7 +201,8 @@ def _halves(asked: Release, question: Document, rows: Array, sums: Array) -> lis
         added, terms = own.sum() * _DEVIATION**2, own.sum() ** 2 / (own**2).sum()
         each = np.bincount(codes, row**2 * many)
         weight, part = (each / degrees)[codes] * many, each / degrees
-        square, linear = (moves * weight[:, None]).T @ moves, (weight * fit) @ moves
+        own_moves, linear = moves[weight != 0], (weight * fit) @ moves
+        square = (own_moves * weight[weight != 0, None]).T @ own_moves
         variance = float(part @ squares - weight @ fit**2 + np.trace(square))
         doubt = math.sqrt(part**2 @ loose + 2 * linear @ linear + 2.5 * (square**2).sum())
         few = student(float(degrees[each > 1e-12 * each.sum()].min()), asked.confidence) / normal
