@@ -73,17 +73,6 @@ def test_private_numbers_are_read_by_type_or_refused() -> None:
         assert checks.private_numbers(refused) is None
 
 
-def test_public_facts_are_what_json_keeps() -> None:
-    """Tuples as lists; nothing that only Python knows."""
-    assert checks.public_facts({"a": (1, "x")}, "source") == {"a": [1, "x"]}
-    for facts in ({"a": {1, 2}}, {"a": float("nan")}, {"a": "\ud800"}, {"a": "x" * 100_001}):
-        with pytest.raises(InputError):
-            checks.public_facts(facts, "source")
-    for facts in ({"a": [1]}, {"a": 0.5}, {"a": 2**63}):
-        with pytest.raises(InputError):
-            checks.public_facts(facts, "source", flat=True)
-
-
 def test_amounts_are_exact() -> None:
     """A float counts as its shortest decimal, in the precision that it has."""
     assert checks.amount(0.1, "x") == checks.amount(np.float32(0.1), "x") == Fraction(1, 10)

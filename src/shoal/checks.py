@@ -4,7 +4,6 @@ Each function returns the argument in the one form that the library works with, 
 of one short line. Arrays and tables, which may hold private values, are shown by their type alone.
 """
 
-import json
 import math
 import os
 import re
@@ -28,8 +27,6 @@ _CLIP = 40
 _MOST_ITEMS = 100_000
 # Nearer to 1, a quantile of noise is beyond floating-point numbers.
 _LEAST_CONFIDENCE, _MOST_CONFIDENCE = 1e-12, 1 - 1e-12
-_MOST_FACTS = 100_000
-_FACTS, _LARGEST_FACT = (str, int, bool, type(None)), 2**63
 _SHOWN = (str, bytes, bool, int, float, complex, Fraction, Decimal, type(None))
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, type(None))
 # Of an amount; as many as manifests allow. "1e999999999" is short to write and has many more.
@@ -229,33 +226,6 @@ def text(value: object, name: str, *, most: int = 1000) -> str:
     raise InputError(
         f"{name} is {shown(value)}", f"a text of 1 to {most} characters", "give the name of one"
     )
-
-
-def public_facts(value: object, name: str, *, flat: bool = False) -> dict[str, Any]:
-    """A mapping as JSON keeps it: the public description of a source in plans and manifests.
-
-    Example:
-        >>> public_facts({"year": 2013}, "source")
-        {'year': 2013}
-    """
-    found, written = mapping(value, name), ""
-    with suppress(TypeError, ValueError, RecursionError):
-        written = json.dumps(found, allow_nan=False, ensure_ascii=False).encode().decode()
-    if not written or len(written) > _MOST_FACTS:
-        raise InputError(
-            f"{name} that cannot be written as JSON",
-            f"texts, numbers, lists and mappings of at most {_MOST_FACTS} characters",
-            f"leave {name} out",
-        )
-    for each in found.values() if flat else ():
-        if type(each) not in _FACTS or (type(each) is int and abs(each) >= _LARGEST_FACT):
-            raise InputError(
-                f"{name} with {shown(each)}",
-                "texts, whole numbers of less than 64 bits, truths and None",
-                "give lists and fractions as texts",
-            )
-    kept: dict[str, Any] = json.loads(written)
-    return kept
 
 
 def path(value: object, name: str = "path") -> str:

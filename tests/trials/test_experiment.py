@@ -73,7 +73,7 @@ def test_columns_of_every_type_are_the_same_experiment() -> None:
     assert named.design.sizes.tolist() == [[3, 3]]
     fewer = Experiment([*arm, 1], [*"aaabbb", "c"], keep=np.arange(7) < 6)
     assert fewer.design.sizes.tolist() == [[1, 2], [2, 1]]
-    assert repr(fewer) == "<experiment of 6 units, 2 clusters, 2 arms>"
+    assert repr(fewer) == "<experiment of 6 units in 2 clusters, 2 arms>"
     girls = Experiment(arm, covariates={"girl": np.array(age) > 1}).design.covariate("girl")
     assert girls.values == (0.0, 1.0)
 

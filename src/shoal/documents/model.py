@@ -66,13 +66,9 @@ class Model(BaseModel):
         found: documents.Document = self.model_dump(mode="json", by_alias=True)
         return found
 
-    def to_bytes(self) -> bytes:
-        """The one byte string of this document."""
-        return documents.canonical_bytes(self.to_document())
-
     @classmethod
     def from_bytes(cls, data: bytes, what: str) -> Self:
-        """The inverse of `to_bytes`, and of nothing else."""
+        """The inverse of `to_document`, from canonical bytes and nothing else."""
         found, named = strict(data, what), cls.model_fields.get("schema_")
         if named is not None:
             documents.expect(found, get_args(named.annotation)[0], what)

@@ -47,6 +47,16 @@ class TextTable:
         return f"<p>{escape(self.head)}</p><table>{body}</table>{below}"
 
 
+def counted(number: int, word: str) -> str:
+    """A number of things in words.
+
+    Example:
+        >>> counted(1, "cluster"), counted(2, "cluster")
+        ('1 cluster', '2 clusters')
+    """
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
 def aligned(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
     """Lines of columns, the first of them to the left; a row of one text is a heading.
 

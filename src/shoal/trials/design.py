@@ -20,6 +20,7 @@ from shoal import checks, documents
 from shoal.data import keys
 from shoal.documents.model import Integers, Model
 from shoal.errors import DocumentError, InputError
+from shoal.files.text_table import counted
 from shoal.release.envelope import Exact
 
 Ints = NDArray[np.int64]
@@ -93,6 +94,11 @@ class Design:
         shape = len(self.clusters), len(self.arms)
         found = np.bincount(self.cell, self.many, shape[0] * shape[1]).astype(np.int64)
         return found.reshape(shape)
+
+    def __str__(self) -> str:
+        """How many units, clusters and arms."""
+        clusters, arms = counted(len(self.clusters), "cluster"), len(self.arms)
+        return f"{counted(self.n, 'unit')} in {clusters}, {arms} arms"
 
     @property
     def arm(self) -> Ints:

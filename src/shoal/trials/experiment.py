@@ -146,10 +146,7 @@ class Experiment:
 
     def __repr__(self) -> str:
         """One line."""
-        sizes = self.design.sizes
-        return (
-            f"<experiment of {self.design.n} units, {len(sizes)} clusters, {sizes.shape[1]} arms>"
-        )
+        return f"<experiment of {self.design}>"
 
     def forecast(
         self,

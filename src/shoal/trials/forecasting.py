@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from shoal import checks, documents, intervals
 from shoal.errors import InputError
-from shoal.files.text_table import TextTable
+from shoal.files.text_table import TextTable, counted
 from shoal.privacy.budget import Amount, round_up, show
 from shoal.trials.design import Floats, Ints
 from shoal.trials.expected import Expected, check_expected, kinds_of
@@ -269,9 +269,8 @@ class Forecast:
 
     def _text(self) -> TextTable:
         clusters, arms = self.sizes.shape
-        groups = "1 cluster" if clusters == 1 else f"{clusters} clusters"
         head = (
-            f"trial of {self.n} units in {groups}, {arms} arms, epsilon "
+            f"trial of {self.n} units in {counted(clusters, 'cluster')}, {arms} arms, epsilon "
             f"{show(self.exact_epsilon)} for one outcome"
         )
         rows = []
@@ -298,7 +297,7 @@ class Forecast:
                 "assigned, errors are larger; say assigned="
             ),
             (
-                f"detectable: told from 0 by a {100 * self.confidence:.4g}% interval with "
+                f"detectable: its {100 * self.confidence:.4g}% interval leaves out 0 with "
                 f"probability {self.power:.4g}"
             ),
             "texts that are no label count as the first level" if self.space.labels else moved,

@@ -153,10 +153,7 @@ class HistogramPlan(Plan):
     def text(self) -> TextTable:
         """The plan in words: loss, and the noise of a share in each cell."""
         design, sizes = self.design, self.design.sizes
-        head = (
-            f"histograms of {design.n} units in {len(design.clusters)} clusters, "
-            f"{len(design.arms)} arms, epsilon {show(self.loss.epsilon)} for one outcome"
-        )
+        head = f"histograms of {design}, epsilon {show(self.loss.epsilon)} for one outcome"
         error = math.sqrt(self.count_variance)
         rows = [
             [name, str(int(least)), f"{error / least:.3g}"]

@@ -264,8 +264,7 @@ class TablePlan(Plan):
         """The plan in words: loss, and what each level's response varies by."""
         design, found = self.design, self._variances()
         head = (
-            f"table of {design.n} units in {len(design.clusters)} clusters, {len(design.arms)} "
-            f"arms, epsilon {show(self.loss.epsilon)}"
+            f"table of {design}, epsilon {show(self.loss.epsilon)}"
             + (f", delta {show(self.loss.delta)}" if self.loss.delta else "")
             + " for one outcome"
         )

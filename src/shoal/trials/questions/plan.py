@@ -14,7 +14,7 @@ import numpy as np
 from shoal import checks
 from shoal.documents.model import Model
 from shoal.errors import InputError, printable
-from shoal.files.text_table import TextTable
+from shoal.files.text_table import TextTable, counted
 from shoal.intervals import check_level, half_width, student
 from shoal.privacy.budget import Amount, show
 from shoal.privacy.noise import Noise
@@ -386,8 +386,8 @@ class QuestionsPlan(Plan):
             ratio = f"{each.max_weight_ratio:.3g}"
             rows.append([printable(each.question), *errors, *widths, ratio])
         head = (
-            f"{len(rows)} questions of {design.n} units in {len(design.clusters)} clusters, "
-            f"{len(design.arms)} arms, epsilon {show(self.loss.epsilon)} for one outcome"
+            f"{counted(len(rows), 'question')} of {design}, "
+            f"epsilon {show(self.loss.epsilon)} for one outcome"
         )
         columns = (
             *("question", "predicted SE", "without noise", "95% interval", "if asked alone"),
