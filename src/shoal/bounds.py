@@ -1,9 +1,8 @@
 """What no private mean can beat, and which estimator comes closest.
 
 `trilemma` is a lower bound on the error given users, budget, bias and a moment; `regime` names the
-estimator with the least certified error; `distance_to_bound` compares the two. `shuffled` is
-privacy amplification by shuffling, `shuffled_trilemma` the bound it proves. See
-`docs/theory/trilemma.md`.
+estimator with the least certified error. `shuffled` is privacy amplification by shuffling,
+`shuffled_trilemma` the bound it proves. See `docs/theory/trilemma.md`.
 """
 
 from shoal.theory.problem import Setting

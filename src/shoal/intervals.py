@@ -1,7 +1,6 @@
-"""Intervals of estimates: normal sampling, Laplace noise, and variances that are estimated.
+"""Intervals of estimates: normal sampling, Laplace noise, and variances that are not known exactly.
 
-The error of an estimate is normal with the variance V of sampling, plus Laplace noise. V itself is
-estimated from few units, or released with noise. Source: docs/theory/inference.md#intervals.
+Source: docs/theory/inference.md#intervals.
 """
 
 import functools
@@ -11,7 +10,6 @@ import math
 import numpy as np
 
 from shoal import checks
-from shoal.checks import check_confidence
 from shoal.errors import InputError
 
 # Confidences for which it is known how much wider a variance that is known with noise makes them.
@@ -20,18 +18,15 @@ LEAST_CONFIDENCE, MOST_CONFIDENCE = 0.8, 0.995
 _STEP, _LAST = 0.1, 300.0
 _FREQUENCIES = np.arange(_STEP / 2, _LAST, _STEP)
 _SQUARES = _FREQUENCIES**2
-# Of a logarithm: what is less is nothing beside a probability.
-_LEAST = -45.0
-_FURTHEST = 40.0
-# A normal variable beyond this has 1e-18 of its mass; so many standard errors are power 1.
+# Of the logarithm of a weight, which is nothing beside a probability below; of a quantile.
+_LEAST, _FURTHEST = -45.0, 40.0
+# Beyond, a normal variable has 1e-18 of its mass; so many standard errors are power 1.
 _REACH, _FAR = 9.0, 1e9
 # Below, quantiles are beyond floating-point numbers; above, they are normal to the last place.
-_LEAST_DEGREES, _NORMAL_DEGREES = 0.1, 1e12
-_MOST_POWER = 1 - 1e-12
+_LEAST_DEGREES, _NORMAL_DEGREES, _MOST_POWER = 0.1, 1e12, 1 - 1e-12
 # Of b2/b1^2; between them the factor is linear in the logarithm.
 _RATIOS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-# Least factors by quadrature over all V for one Laplace variable, for sums of several and for their
-# normal limit, which asks for most; also for what lies between the ratios. Rounded upwards.
+# By quadrature over all V, for one Laplace variable, sums and the normal limit; rounded upwards.
 _FACTORS = {
     0.80: (0.03, 0.08, 0.18, 0.31, 0.40, 0.45, 0.47, 0.48),
     0.90: (0.03, 0.07, 0.17, 0.38, 0.53, 0.61, 0.63, 0.65),
@@ -52,28 +47,24 @@ def quantile(
     """The x with P[|X| <= x] = confidence, X normal plus Laplace noise, all independent.
 
     X has the characteristic function exp(-V t^2/2) (1 + M t^2/(2 m))^-m: V is the normal variance,
-    M the variance of all Laplace variables and m their number, if their scales are equal. With
-    unequal scales take m = M^2/sum v^2 of their variances v: second and fourth moment are then
-    right. P[|X| <= x] = (2/pi) integral of sin(x t)/t times it (Gil-Pelaez 1951). A variance that
-    is known with few degrees of freedom is multiplied by (Student's/normal quantile)^2.
+    M that of all Laplace variables and m their number, or M^2/sum v^2 of unequal variances v, which
+    has the right fourth moment. A variance known with few degrees of freedom is multiplied by
+    (Student's/normal quantile)^2.
     """
-    few = 1.0
-    if degrees < _NORMAL_DEGREES:
-        few = (student(degrees, confidence) / student(math.inf, confidence)) ** 2
-    normal = few * sampling
-    total = normal + noise
+    normal = student(math.inf, confidence)
+    total = (student(degrees, confidence) / normal) ** 2 * sampling + noise
     if noise <= 0 or total <= 0:
-        return student(math.inf, confidence) * math.sqrt(max(total, 0.0))
+        return normal * math.sqrt(max(total, 0.0))
     return _standardised(confidence, noise / total, terms) * math.sqrt(total)
 
 
 @functools.lru_cache(maxsize=4096)
 def _standardised(confidence: float, share: float, terms: float) -> float:
-    """The quantile of a variable of variance 1, of which Laplace noise has this share."""
+    """With variance 1, of which noise has a share: (2/pi) integral of sin(x t)/t (Gil-Pelaez)."""
     from scipy.optimize import brentq
 
     decay = (share - 1) * _SQUARES / 2 - terms * np.log1p(share * _SQUARES / (2 * terms))
-    # Where nearly all is normal, high frequencies weigh nothing.
+    # High frequencies weigh nothing where nearly all is normal.
     many = len(decay) - int(np.searchsorted(decay[::-1], _LEAST))
     t = _FREQUENCIES[:many]
     weight = np.exp(decay[:many]) / t * (2 * _STEP / math.pi)
@@ -91,9 +82,8 @@ def half_width(
 ) -> float:
     """Half of an interval whose variance of sampling may be known with noise: covers for every V.
 
-    `quantile` with V+ = max(V^, 0) + a b2, where b2 = `variance_noise` is the scale of the noise of
-    V^ (of several Laplace variables, the root of the sum of their squared scales), and a the least
-    factor that quadrature found for b2/b1^2, 2 b1^2 = `noise`. No proof: it is what was computed
+    `quantile` with V+ = max(V^, 0) + a b2: b2 = `variance_noise` is the scale of the noise of V^,
+    and a what quadrature found for b2/b1^2, 2 b1^2 = `noise`; no proof
     (docs/theory/questions.md#an-honest-interval).
     """
     raised = max(variance, 0.0)
@@ -123,7 +113,7 @@ def student(degrees: float, confidence: float) -> float:
     """The two-sided quantile of Student's t, or of a normal variable if degrees are infinite."""
     from scipy.special import ndtri, stdtrit
 
-    tail = (1 - check_confidence(confidence)) / 2
+    tail = (1 - checks.check_confidence(confidence)) / 2
     degrees = _degrees(degrees)
     return -float(ndtri(tail) if math.isinf(degrees) else stdtrit(degrees, tail))
 
@@ -192,7 +182,7 @@ def detectable(
     from scipy.optimize import brentq
 
     error, wanted = _error(standard_error), check_power(power)
-    degrees, alone = _degrees(degrees_of_freedom), 1 - check_confidence(confidence)
+    degrees, alone = _degrees(degrees_of_freedom), 1 - checks.check_confidence(confidence)
     limit = student(degrees, confidence)
     if wanted <= alone:
         raise InputError(
@@ -216,8 +206,7 @@ def check_power(power: object) -> float:
 def _power(centre: float, limit: float, degrees: float) -> float:
     """P(|T| > limit) of a noncentral t with this centre, or of a normal variable.
 
-    |Z + centre| > limit S is S < |Z + centre|/limit: the mean over Z of the distribution function
-    of S, a root of a chi-squared over its degrees. SciPy's noncentral t is NaN for some of these.
+    The mean over Z of P[S < |Z + centre|/limit]; SciPy's noncentral t is NaN for some of these.
     """
     from scipy.integrate import quad
     from scipy.special import gammainc, ndtr

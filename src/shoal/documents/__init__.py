@@ -28,7 +28,6 @@ KINDS = {
 _LONGEST = 300
 
 __all__ = [
-    "KINDS",
     "Document",
     "canonical_bytes",
     "digest",

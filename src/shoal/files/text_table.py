@@ -48,12 +48,7 @@ class TextTable:
 
 
 def counted(number: int, word: str) -> str:
-    """A number of things in words.
-
-    Example:
-        >>> counted(1, "cluster"), counted(2, "cluster")
-        ('1 cluster', '2 clusters')
-    """
+    """A number of things in words: 1 cluster, 2 clusters."""
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 

@@ -17,21 +17,7 @@ def verify(
     ledger: Books | None = None,
     replan: bool = False,
 ) -> Verdict:
-    """Recompute epsilon and every certificate of a manifest from it alone.
-
-    Args:
-        manifest: A path, or the document itself: of a release of cells, a trial, questions,
-            or an unbiased mean.
-        ledger: Check, too, that this ledger holds and recorded these very bytes, for this request
-            and unit, at no less than what they cost.
-        replan: Of cells: plan again, too, and compare the decision; of the same version alone.
-
-    Returns:
-        A verdict; it is false if any claim is better than the truth.
-
-    Raises:
-        DocumentError: Not a manifest, or a part is missing or damaged.
-        LedgerError: The ledger is missing or cannot be read.
+    """See `shoal.verify`.
 
     Example:
         >>> verify({"schema": "another"})

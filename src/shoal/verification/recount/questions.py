@@ -178,8 +178,7 @@ def _of_groups(asked: Release, question: Document, rows: Array) -> list[float]:
 
 def _halves(asked: Release, question: Document, rows: Array, sums: Array) -> list[float]:
     """Half an interval for each row of weights (docs/theory/questions.md)."""
-    many, regression = asked.many, question["kind"] == "regression"
-    kinds = len(many)
+    many, kinds, regression = asked.many, len(asked.many), question["kind"] == "regression"
     used = question["columns"] if regression else ["arm", "cluster", question["by"]]
     names = ["arm"] if question["kind"] == "means" else ["arm", *asked.by]
     groups = _groups(kinds, *(asked.columns[name][0] for name in names if name in used))
@@ -201,8 +200,8 @@ def _halves(asked: Release, question: Document, rows: Array, sums: Array) -> lis
         added, terms = own.sum() * _DEVIATION**2, own.sum() ** 2 / (own**2).sum()
         each = np.bincount(codes, row**2 * many)
         weight, part = (each / degrees)[codes] * many, each / degrees
-        own_moves, linear = moves[weight != 0], (weight * fit) @ moves
-        square = (own_moves * weight[weight != 0, None]).T @ own_moves
+        there, linear = weight != 0, (weight * fit) @ moves
+        square = (moves[there] * weight[there, None]).T @ moves[there]
         variance = float(part @ squares - weight @ fit**2 + np.trace(square))
         doubt = math.sqrt(part**2 @ loose + 2 * linear @ linear + 2.5 * (square**2).sum())
         few = student(float(degrees[each > 1e-12 * each.sum()].min()), asked.confidence) / normal
