@@ -126,7 +126,7 @@ def _trials() -> Iterator[tuple[str, bytes]]:
     whole = Experiment(at % 2, at // 2 % 3, public, assigned=group, unit=at)
     several = asked["several"](whole.ask())
     outcome = rng.uniform(-3, 5, len(at))
-    yield "questions, groups", _trial(lambda _, s: several.plan(s, 1), whole, space, outcome)
+    yield "questions, groups", _trial(lambda _, s: several.plan(s, 0.05), whole, space, outcome)
     yield "best_table, groups", _trial(PLANS["best_table"], whole, space, outcome)
 
 

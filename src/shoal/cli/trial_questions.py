@@ -37,8 +37,8 @@ Regression = Annotated[
     list[str] | None,
     typer.Option(
         "--ols",
-        help="Least squares regression on columns, such as 'arm + age + arm:age + C(school)': C() "
-        "takes numbers as names. Every regression on some of its columns is free later; repeat.",
+        help="Regression on columns, as 'arm + age + arm:age + C(school)': C() takes numbers as "
+        "names. Each on some of its columns is free later; repeat. With --assigned of group means.",
     ),
 ]
 Assigned = Annotated[

@@ -10,56 +10,41 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shoal.intervals import detectable, power
-    from shoal.trials.cluster_prior import ClusterPrior
-    from shoal.trials.effects import Effect, Effects, Inference
-    from shoal.trials.expected import Expected
-    from shoal.trials.experiment import Experiment
-    from shoal.trials.forecasting import Forecast, forecast
-    from shoal.trials.plan import Plan
-    from shoal.trials.questions.answers import Answer, Answers
-    from shoal.trials.questions.ask import Questions
-    from shoal.trials.release import Release
-    from shoal.trials.space import Space
+    from shoal.intervals import detectable as detectable
+    from shoal.intervals import power as power
+    from shoal.trials.cluster_prior import ClusterPrior as ClusterPrior
+    from shoal.trials.effects import Effect as Effect
+    from shoal.trials.effects import Effects as Effects
+    from shoal.trials.effects import Inference as Inference
+    from shoal.trials.expected import Expected as Expected
+    from shoal.trials.experiment import Experiment as Experiment
+    from shoal.trials.forecasting import Forecast as Forecast
+    from shoal.trials.forecasting import forecast as forecast
+    from shoal.trials.plan import Plan as Plan
+    from shoal.trials.questions.answers import Answer as Answer
+    from shoal.trials.questions.answers import Answers as Answers
+    from shoal.trials.questions.ask import Questions as Questions
+    from shoal.trials.release import Release as Release
+    from shoal.trials.space import Space as Space
 
 # Names are loaded when first used, so that the command line starts at once.
 _HOME = {
-    "Answer": "shoal.trials.questions.answers",
-    "Answers": "shoal.trials.questions.answers",
-    "ClusterPrior": "shoal.trials.cluster_prior",
-    "Effect": "shoal.trials.effects",
-    "Effects": "shoal.trials.effects",
-    "Expected": "shoal.trials.expected",
-    "Experiment": "shoal.trials.experiment",
-    "Forecast": "shoal.trials.forecasting",
-    "Inference": "shoal.trials.effects",
-    "Plan": "shoal.trials.plan",
-    "Questions": "shoal.trials.questions.ask",
-    "Release": "shoal.trials.release",
-    "Space": "shoal.trials.space",
-    "detectable": "shoal.intervals",
-    "forecast": "shoal.trials.forecasting",
-    "power": "shoal.intervals",
+    name: f"shoal.{module}"
+    for module, names in {
+        "intervals": "detectable power",
+        "trials.cluster_prior": "ClusterPrior",
+        "trials.effects": "Effect Effects Inference",
+        "trials.expected": "Expected",
+        "trials.experiment": "Experiment",
+        "trials.forecasting": "Forecast forecast",
+        "trials.plan": "Plan",
+        "trials.questions.answers": "Answer Answers",
+        "trials.questions.ask": "Questions",
+        "trials.release": "Release",
+        "trials.space": "Space",
+    }.items()
+    for name in names.split()
 }
-
-__all__ = [
-    "Answer",
-    "Answers",
-    "ClusterPrior",
-    "Effect",
-    "Effects",
-    "Expected",
-    "Experiment",
-    "Forecast",
-    "Inference",
-    "Plan",
-    "Questions",
-    "Release",
-    "Space",
-    "detectable",
-    "forecast",
-    "power",
-]
 
 
 def __getattr__(name: str) -> Any:
@@ -71,4 +56,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """The public names."""
-    return __all__
+    return [*_HOME]

@@ -136,7 +136,7 @@ class Design:
         raise InputError(
             f"a column {checks.shown(name)}",
             f"one of {', '.join([CLUSTER, *(each.name for each in self.covariates)])}",
-            "give it among the covariates, which are public",
+            "give it among the covariates, which are public; in regressions the treatment is arm",
         )
 
     def codes(self, names: Sequence[str]) -> Ints:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,8 @@ from shoal.trials.design import key_text
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -171,8 +174,37 @@ class Effect:
         }
 
 
+class Listed(Generic[Result]):
+    """Results in an order, one after the other, and as a table."""
+
+    every: tuple[Result, ...]
+
+    def __iter__(self) -> Iterator[Result]:
+        """One after the other."""
+        return iter(self.every)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.every)
+
+    @abstractmethod
+    def table(self) -> pa.Table:
+        """All of them as a table."""
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The table for pandas.
+
+        Returns:
+            The rows of `table`.
+
+        Raises:
+            MissingPartError: pandas is not installed.
+        """
+        return tables.to_pandas(self.table())
+
+
 @dataclass(frozen=True, eq=False)
-class Effects:
+class Effects(Listed[Effect]):
     """The effects of all arms against control.
 
     Attributes:
@@ -183,14 +215,6 @@ class Effects:
 
     every: tuple[Effect, ...]
     planned_half_width: float = math.nan
-
-    def __iter__(self) -> Iterator[Effect]:
-        """One after the other."""
-        return iter(self.every)
-
-    def __len__(self) -> int:
-        """How many there are."""
-        return len(self.every)
 
     def __getitem__(self, arm: object) -> Effect:
         """An effect by the name of its arm; by its place, if no arm has that name."""
@@ -228,22 +252,12 @@ class Effects:
             }
         )
 
-    def to_pandas(self) -> pd.DataFrame:
-        """The table for pandas.
-
-        Returns:
-            One row an arm, as in `table`.
-
-        Raises:
-            MissingPartError: pandas is not installed.
-        """
-        return tables.to_pandas(self.table())
-
     def __str__(self) -> str:
         """Each effect with its intervals, and the half width without privacy."""
         planned = []
         if not math.isnan(self.planned_half_width):
-            planned = [f"without privacy the plan predicts +-{self.planned_half_width:.3g} (95%)"]
+            most = f"+-{self.planned_half_width:.3g} (95%)"
+            planned = [f"without privacy the plan predicts at most {most}"]
         return "\n".join([*map(str, self.every), *planned])
 
     def _repr_html_(self) -> str:

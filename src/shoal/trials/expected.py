@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -186,3 +187,21 @@ def _binary(rate: Floats, between: Floats) -> Kinds:
     rates = np.column_stack([rate * (1 - apart), rate + (1 - rate) * apart]).ravel()
     share = np.column_stack([1 - rate, rate]).ravel()
     return Kinds(share, np.column_stack([1 - rates, rates]), 2 * np.arange(len(rate)))
+
+
+def sampling_error(sizes: Ints, space: Space, expected: Expected | None) -> float:
+    """The largest standard error of the effect that may be expected without privacy."""
+    plain = kinds_of(expected, space).outcome_variance(space)
+    return math.sqrt(float(effect_weights(sizes).sum() * plain.max()))
+
+
+def effect_weights(sizes: Ints) -> Floats:
+    """What the variance of one unit counts in that of the mean effect, shape (clusters, arms).
+
+    (n_c/n)^2/n_{c,a}, divided by the number of effects for arms other than the control, which is
+    part of all of them.
+    """
+    clusters = sizes.sum(axis=1, keepdims=True)
+    part = np.ones(sizes.shape[1])
+    part[1:] /= sizes.shape[1] - 1
+    return np.asarray((clusters / clusters.sum()) ** 2 / sizes * part)

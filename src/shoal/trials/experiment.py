@@ -172,10 +172,16 @@ class Experiment:
             A forecast; nothing is spent.
 
         Raises:
-            InputError: Numbers that make no forecast.
+            InputError: Numbers that make no forecast, or groups that were assigned whole.
         """
         from shoal.trials.forecasting import forecast
 
+        if self.design.group is not None:
+            raise InputError(
+                "a forecast of an experiment whose groups were assigned whole",
+                "an experiment of units that were assigned one by one",
+                "ask(): its plan predicts errors of assigned groups, and costs nothing",
+            )
         options: dict[str, Any] = {"expected": expected, "effect": effect}
         return forecast(
             self.design.sizes, space, epsilon, confidence=confidence, power=power, **options

@@ -18,7 +18,7 @@ from shoal.errors import InputError
 from shoal.files.text_table import TextTable, counted
 from shoal.privacy.budget import Amount, round_up, show
 from shoal.trials.design import Floats, Ints
-from shoal.trials.expected import Expected, check_expected, kinds_of
+from shoal.trials.expected import Expected, check_expected, effect_weights, kinds_of
 from shoal.trials.histogram import effect_noise
 from shoal.trials.plan import charge_of
 from shoal.trials.questions.variances import MEANS_SHARE
@@ -294,7 +294,7 @@ class Forecast:
             f"standard errors of the effect under {known}, constant effect; the largest counts",
             (
                 "individual randomisation (within clusters, if given): if whole groups were "
-                "assigned, errors are larger; say assigned="
+                "assigned, errors are larger, and study.ask() predicts them"
             ),
             (
                 f"detectable: its {100 * self.confidence:.4g}% interval leaves out 0 with "
@@ -385,29 +385,11 @@ def forecast(
     return made
 
 
-def sampling_error(sizes: Ints, space: Space, expected: Expected | None) -> float:
-    """The largest standard error of the effect that may be expected without privacy."""
-    plain = kinds_of(expected, space).outcome_variance(space)
-    return math.sqrt(float(_weights(sizes).sum() * plain.max()))
-
-
-def _weights(sizes: Ints) -> Floats:
-    """What the variance of one unit counts in that of the mean effect, shape (clusters, arms).
-
-    (n_c/n)^2/n_{c,a}, divided by the number of effects for arms other than the control, which is
-    part of all of them.
-    """
-    clusters = sizes.sum(axis=1, keepdims=True)
-    part = np.ones(sizes.shape[1])
-    part[1:] /= sizes.shape[1] - 1
-    return np.asarray((clusters / clusters.sum()) ** 2 / sizes * part)
-
-
 def _rows(
     sizes: Ints, space: Space, epsilon: Fraction, delta: Fraction, expected: Expected | None
 ) -> tuple[Row, ...]:
     kinds = kinds_of(expected, space)
-    plain, own = kinds.outcome_variance(space), _weights(sizes)
+    plain, own = kinds.outcome_variance(space), effect_weights(sizes)
     part = np.ones(sizes.shape[1])
     part[1:] /= sizes.shape[1] - 1
     cluster = part / sizes / len(sizes)

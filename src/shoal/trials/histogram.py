@@ -133,20 +133,22 @@ class HistogramPlan(Plan):
         return Effects(tuple(warned(found, counts, np.broadcast_to(away, counts.shape))))
 
     def table(self, drawn: HistogramDrawn) -> pa.Table:
-        """One row a cluster, arm and level: units, and a share that may lie below 0."""
+        """One row a cluster, arm and level: units, a share that may lie below 0, and its noise."""
         import pyarrow as pa
 
         design, share = self.design, self.shares(drawn)
         _, arms, levels = share.shape
         row, labels = np.arange(share.size), self.space.labels
+        error = math.sqrt(self.count_variance)
         outcomes = pa.array(list(labels)) if labels else pa.array(self.space.levels)
         return pa.table(
             {
                 "cluster": design.clusters.take(row // (arms * levels)),
                 "arm": design.arms.take(row // levels % arms),
                 "units": pa.array(design.sizes.ravel()[row // levels]),
-                "outcome": outcomes.take(row % levels),
+                "level": outcomes.take(row % levels),
                 "share": pa.array(share.ravel()),
+                "noise": pa.array(error / design.sizes.ravel()[row // levels]),
             }
         )
 
@@ -159,7 +161,8 @@ class HistogramPlan(Plan):
             [name, str(int(least)), f"{error / least:.3g}"]
             for name, least in zip(design.arm_names, sizes.min(axis=0).tolist(), strict=True)
         ]
-        return TextTable(head, ["arm", "fewest units", "largest noise of a share"], rows)
+        notes = ["an outcome between two levels counts at either, at random; shares may be below 0"]
+        return TextTable(head, ["arm", "fewest units", "largest noise of a share"], rows, notes)
 
 
 def plan_histogram(design: Design, space: Space, epsilon: Amount) -> HistogramPlan:

@@ -25,7 +25,7 @@ from shoal.trials.best_table import AUTO_LEVELS, MOST_LEVELS, Proof, best_table
 from shoal.trials.cluster_prior import ClusterPrior, PriorChoice, choice_of, prior_of
 from shoal.trials.design import Design, Floats, Ints
 from shoal.trials.effects import Effects
-from shoal.trials.expected import Expected, check_expected, kinds_of
+from shoal.trials.expected import Expected, check_expected, kinds_of, sampling_error
 from shoal.trials.inference import Cells, effects_of
 from shoal.trials.plan import Claims, Plan, Request, charge_of
 from shoal.trials.randomiser import PART, ResponseTable, with_prior
@@ -223,13 +223,12 @@ class TablePlan(Plan):
         else:
             sums = np.bincount(group, self.debiased(drawn)).astype(np.float64)
             found = effects_of_groups(design, Groups.of(own), cells, sums, confidence)
-        return Effects(tuple(warned(found, counts, says)), self._planned_half_width())
-
-    def _planned_half_width(self) -> float:
-        from shoal.trials.forecasting import sampling_error
-
-        error = sampling_error(self.design.sizes, self.space, self.request.expected)
-        return student(math.inf, 0.95) * error
+        planned = math.nan
+        if own is None:
+            planned = student(math.inf, 0.95) * sampling_error(
+                sizes, self.space, self.request.expected
+            )
+        return Effects(tuple(warned(found, counts, says)), planned)
 
     def table(self, drawn: TableDrawn) -> pa.Table:
         """One row a unit: cluster, arm, unit if named, response, debiased."""

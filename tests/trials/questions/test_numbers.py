@@ -173,8 +173,13 @@ def test_what_does_not_fit_is_refused(name: str) -> None:
         BAD[name]()
 
 
-def test_other_sums_than_kinds_are_refused() -> None:
-    """In a plan's document."""
+def test_weights_that_leave_64_bits_are_refused() -> None:
+    """In a plan's document, where products with ticks would wrap; and sums of no kind."""
+    document = plan_for("means", 1).to_document()
+    rows = documents.unpack_integers(document["chosen"]["rows"], "rows") + 16 * 2**40
+    document["chosen"]["rows"] = documents.pack_integers(rows)
+    with pytest.raises(DocumentError):
+        plan_of(document)
     document = plan_for("groups", 1).to_document()
     document["chosen"]["sums"] = documents.pack_integers(np.zeros(4, dtype=int))
     with pytest.raises(DocumentError):

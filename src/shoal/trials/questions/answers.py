@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shoal import checks, documents
 from shoal.errors import InputError, printable
-from shoal.files import tables
 from shoal.files.text_table import TextTable
+from shoal.trials.effects import Listed
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
 
@@ -52,7 +50,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Answers:
+class Answers(Listed[Answer]):
     """Answers to several questions, in the order in which they were asked.
 
     Attributes:
@@ -64,14 +62,6 @@ class Answers:
     every: tuple[Answer, ...]
     head: str = ""
     warnings: tuple[str, ...] = ()
-
-    def __iter__(self) -> Iterator[Answer]:
-        """One after the other."""
-        return iter(self.every)
-
-    def __len__(self) -> int:
-        """How many there are."""
-        return len(self.every)
 
     def __getitem__(self, question: str | int) -> Answer:
         """An answer by the name of its question, or by its place."""
@@ -106,17 +96,6 @@ class Answers:
             }
         )
 
-    def to_pandas(self) -> pd.DataFrame:
-        """The table for pandas.
-
-        Returns:
-            One row a question, as in `table`.
-
-        Raises:
-            MissingPartError: pandas is not installed.
-        """
-        return tables.to_pandas(self.table())
-
     def __str__(self) -> str:
         """One aligned row a question."""
         return str(self._text())
@@ -134,4 +113,6 @@ class Answers:
             rows.append([printable(each.question), f"{each.value:.5g}", *errors, *ends])
         level = f"{100 * self.every[0].confidence:.4g}%"
         columns = "question", "value", "estimated SE", "predicted SE", f"{level} low", "high"
-        return TextTable(self.head, columns, rows, [f"warning: {each}" for each in self.warnings])
+        notes = ["estimated SE: half of the 95% interval over 1.96"]
+        notes += [f"warning: {each}" for each in self.warnings]
+        return TextTable(self.head, columns, rows, notes)

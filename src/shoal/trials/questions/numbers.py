@@ -76,6 +76,9 @@ class Numbers:
         self.rows: Ints | None = None
         if choice.rows is not None:
             self.rows = choice.rows.reshape(len(self.steps), len(many)) - _ROW
+            # Products with ticks must fit 64 bits.
+            if int(np.abs(self.rows).max()) > _ROW:
+                raise LookupError
         elif len(self.sums) != len(many) or len(np.unique(self.sums)) != len(self.steps):
             raise LookupError
 

@@ -40,7 +40,7 @@ from shoal.trials.questions.strategy import choices
 from shoal.trials.questions.variances import FEWEST_UNITS, MEANS_SHARE, Sums, fit_of
 from shoal.trials.questions.weights import lengths
 from shoal.trials.space import Space
-from shoal.trials.warnings import assigned_by
+from shoal.trials.warnings import FEWEST, assigned_by
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,9 +50,14 @@ _USUAL, _SPENT = 0.95, Fraction(999, 1000)
 CORRELATION = 0.3
 # With larger largest weights, and intervals this much wider than without noise, a question warns.
 _HEAVY, _WIDER = 4.0, 1.25
-# So many times as uneven as equal weights, in a group with this part of the variance or more.
-_UNEVEN, _CARRIES = 5.0, 0.2
-_MOST_BOUND = 256
+# So many times as uneven as equal weights, in a group with this part of the variance or more: of
+# effects and means, and of coefficients, whose weights are never equal.
+_UNEVEN, _UNEVEN_COLUMN, _CARRIES = 2.0, 5.0, 0.2
+_MOST_BOUND, _LEVELS = 256, 2
+_BETWEEN = (
+    "; a regression is one of the means of groups, weighted by their units: coefficients of "
+    "columns that vary within groups tell how groups differ, not units (for units take a table)"
+)
 
 
 class QuestionsRequest(Request):
@@ -175,7 +180,9 @@ class QuestionsPlan(Plan):
                 error = usual / student(math.inf, _USUAL)
                 ends = value - half, value + half
                 found.append(Answer(name, value, error, predicted[name], ends, wanted))
-            short += self._few_units(block)
+            short += [*self._few_units(block), *self._rare(drawn, block)]
+            if self.design.group is not None and block.entry.kind == REGRESSION:
+                short.append(_BETWEEN.removeprefix("; "))
         control = printable(self.design.arm_names[0])
         head = f"{len(found)} answers, epsilon {show(self.loss.epsilon)}; control: {control}"
         return Answers(tuple(found), head, tuple(short))
@@ -398,11 +405,14 @@ class QuestionsPlan(Plan):
     def _meanings(self) -> list[str]:
         groups = printable(" x ".join([ARM, *self.chosen.by]))
         alike = f"outcomes differ alike within {groups}; individual randomisation"
+        if any(each.entry.kind == REGRESSION for each in self.blocks):
+            alike += "; errors of a regression do not grow with a column"
         if self.design.group is not None:
             many = int(self.design.group.max()) + 1
             alike = (
                 f"one noisy sum for each of {many} groups assigned whole, from which any later "
                 f"regression is free; predicted for a correlation of {CORRELATION} within groups"
+                f"{_BETWEEN if any(each.entry.kind == REGRESSION for each in self.blocks) else ''}"
             )
         bound = self.lower_bound_ratio
         least = f"; noise has at most {bound:.3g} times the least variance of Laplace noise"
@@ -436,6 +446,25 @@ class QuestionsPlan(Plan):
                 'then, or say assigned="units" (docs/explanation/trials.md)'
             )
         return found
+
+    def _rare(self, drawn: Drawn, block: Block) -> list[str]:
+        """Of answers about two levels, one of them rare: a kurtosis of 1/(p (1 - p))."""
+        other = self.design.group is not None or block.entry.kind == REGRESSION
+        if other or self.space.size != _LEVELS:
+            return []
+        fit = fit_of(self.design, block.entry, self.chosen.by)
+        numbers = np.array(drawn.numbers, dtype=float)
+        means = self.numbers.recover(fit.weights) @ numbers / TICKS
+        units = np.bincount(fit.codes, self.design.many) * np.maximum(1 / 4 - means**2, 0)
+        sampled = any(each.variance > each.noise for each in self._spreads(drawn, block))
+        if units.min() >= FEWEST or not sampled:
+            return []
+        return [
+            (
+                f"outcomes are so rare that a group counts as {units.min():.2g} units (units times "
+                f"p (1 - p)): with fewer than {FEWEST:g} intervals may cover far less than they say"
+            )
+        ]
 
     def _few_units(self, block: Block) -> list[str]:
         """Of subgroups that have too few units for a variance of their own."""
@@ -489,8 +518,10 @@ class QuestionsPlan(Plan):
                 squares, fourths = (np.bincount(codes, row**power * many) for power in (2, 4))
                 carries = squares >= _CARRIES * squares.sum()
                 alike = squares[carries] ** 2 / fourths[carries] / units[carries]
-                found.append((float(alike.min(initial=1.0)), name))
-        uneven = sum(alike * _UNEVEN < 1 for alike, _ in found)
+                most = _UNEVEN_COLUMN if block.entry.kind == REGRESSION else _UNEVEN
+                if float(alike.min(initial=1.0)) * most < 1:
+                    found.append((float(alike.min(initial=1.0)), name))
+        uneven = len(found)
         if not uneven:
             return []
         least, name = min(found)
@@ -537,7 +568,7 @@ def plan_questions(
         QuestionsPlan(request, design, each) for each in choices(design, blocks, space.width, loss)
     ]
     # Of equal ones the first.
-    found = tried[0] if len(tried) == 1 else min(tried, key=QuestionsPlan.total_width)
+    found = tried[0] if len(tried) == 1 else min(tried, key=_width)
     try:
         spent = found.exact_epsilon
     except LookupError:
@@ -557,6 +588,14 @@ def plan_questions(
         for block in blocks:
             list(found._group_spreads(block, np.zeros(len(found.chosen.steps))))
     return found
+
+
+def _width(plan: QuestionsPlan) -> float:
+    """The total width, infinite where the numbers do not answer the questions."""
+    try:
+        return plan.total_width()
+    except LookupError:
+        return math.inf
 
 
 def _half(confidence: float, parts: Spread) -> float:

@@ -40,6 +40,9 @@ def _loss(asked: Release) -> Fraction | None:
     """What no unit loses more than; None where second moments would cost something."""
     moved = (-(-np.abs(asked.rows) * _TICKS // asked.steps[:, None])).sum(axis=0).astype(object)
     most, many = int(max(moved)), int((asked.rows != 0).sum(axis=0).max()) if asked.alone else 0
+    # Larger weights would leave 64 bits.
+    if int(np.abs(asked.rows).max()) > 2**40:
+        return None
     if not asked.moment_step:
         return Fraction(most, 2**_BITS)
     # They are free if they move by no more than numbers do (docs/theory/questions.md).
@@ -143,7 +146,7 @@ def _of_groups(asked: Release, question: Document, rows: Array) -> list[float]:
     found, kinds = [], len(asked.many)
     codes = asked.columns.get(question["by"], (np.zeros(kinds, dtype=np.int64), [0]))[0]
     values = int(codes.max()) + 1 if question["by"] else 1
-    sums = np.array(asked.drawn_numbers) * asked.steps / 2.0**40 / _TICKS * asked.width
+    sums = np.array(asked.drawn_numbers, float) * asked.steps / 2.0**40 / _TICKS * asked.width
     for at, row in enumerate(rows):
         inside = codes == at % values if question["by"] else np.ones(kinds, dtype=bool)
         many = asked.many * inside

@@ -22,7 +22,7 @@ def differences(trial: Release) -> Iterator[str]:
     for (value, known), (stated_value, spreads) in zip(_effects(trial), trial.effects, strict=True):
         # Priors are published as noisy histograms, and were rounded to parts of 2^-31.
         near = 1e-6 if trial.kind == "cluster_prior" else 1e-9
-        slack = near / 1000 * float(np.ptp(trial.levels))
+        slack = (near if trial.kind == "cluster_prior" else 1e-12) * float(np.ptp(trial.levels))
         yield from differs("effect", stated_value, value, near, slack)
         for name, (error, half) in known.items():
             true, what = [error, value - half, value + half], "error and interval of an effect"
