@@ -102,7 +102,9 @@ def test_an_edited_decision_costs_what_it_states_or_is_refused(
     try:
         facts = PlanFacts(original.counts, original.request, edited)
         document = document_of(facts, None)
-        found = PlanDocument.from_bytes(document.to_bytes(), "plan").facts()
+        found = PlanDocument.from_bytes(
+            documents.canonical_bytes(document.to_document()), "plan"
+        ).facts()
     except (DocumentError, InputError):
         return
     exact = found.cost.losses(found.decision.scale).epsilon

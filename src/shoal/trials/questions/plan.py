@@ -52,7 +52,7 @@ CORRELATION = 0.3
 _HEAVY, _WIDER = 4.0, 1.25
 # So many times as uneven as equal weights, in a group with this part of the variance or more: of
 # effects and means, and of coefficients, whose weights are never equal.
-_UNEVEN, _UNEVEN_COLUMN, _CARRIES = 2.0, 5.0, 0.2
+_UNEVEN, _UNEVEN_COLUMN, _CARRIES = 2.6, 5.0, 0.2
 _MOST_BOUND, _LEVELS = 256, 2
 _BETWEEN = (
     "; a regression is one of the means of groups, weighted by their units: coefficients of "
