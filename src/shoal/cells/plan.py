@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from shoal import checks, documents, files
+from shoal import checks, documents
 from shoal.cells.advice import Advice, advise
 from shoal.cells.assumptions import Distribution
 from shoal.cells.comparison import Choice, Comparison
@@ -33,6 +33,7 @@ from shoal.privacy.budget import Amount
 from shoal.privacy.events import event_of
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Simulated
+from shoal.release.planned import Planned
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan(PlanFacts):
+class Plan(PlanFacts, Planned):
     """A plan that can be carried out. Make one with `shoal.plan`; see `PlanFacts` for its facts.
 
     Source: docs/theory/accounting.md; docs/theory/limits.md.
@@ -287,21 +288,9 @@ class Plan(PlanFacts):
         """
         return document_of(self, self.source).to_document()
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the plan as a versioned JSON document.
-
-        Args:
-            path: Where to.
-            overwrite: Replace a file that is there.
-
-        Raises:
-            DocumentError: There is a file already, the place cannot be written, or it is that of
-                the records, or of the plan that was loaded, which are never replaced.
-
-        Guarantees: G-REFUSE.
-        """
-        data = documents.canonical_bytes(self.to_document())
-        files.write_bytes(path, data, {"records": self.counts.origin}, overwrite=overwrite)
+    @property
+    def _sources(self) -> Mapping[str, str | None]:
+        return {"records": self.counts.origin}
 
     @classmethod
     @np.errstate(all="ignore")

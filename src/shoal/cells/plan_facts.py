@@ -20,8 +20,9 @@ from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
 from shoal.privacy.accounting import Losses
-from shoal.privacy.budget import Budget, round_up
+from shoal.privacy.budget import Budget
 from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS
+from shoal.release.planned import Stated
 from shoal.theory import gaussian, laplace, limits, variance
 
 # Numbers have up to 2^63 lattice steps of this much of a range of 1e100; of means, their squares.
@@ -31,7 +32,7 @@ _FULL = 1 + 2.0**-20
 
 
 @dataclass(frozen=True, eq=False)
-class PlanFacts:
+class PlanFacts(Stated):
     """Everything public about a release before it happens; a pure function of public facts.
 
     There is a number for each statistic of each released cell: statistic by statistic, each in the
@@ -140,16 +141,6 @@ class PlanFacts:
         """What is stated and charged: what was asked for, or the exact loss, rounded upwards."""
         exact = Budget(self.exact_epsilon, self.exact_delta)
         return Budget.stated(exact, self.request.epsilon, self.request.delta)
-
-    @property
-    def epsilon(self) -> float:
-        """The total privacy loss, rounded upwards."""
-        return round_up(self.loss.epsilon)
-
-    @property
-    def delta(self) -> float:
-        """The delta of (epsilon, delta)-DP: 0 with Laplace noise, that asked for if Gaussian."""
-        return round_up(self.loss.delta)
 
     @property
     def rho(self) -> float | None:

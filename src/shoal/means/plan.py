@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shoal import checks, documents, files
+from shoal import checks, documents
 from shoal.errors import DataError, DocumentError, InputError
 from shoal.intervals import check_level
 from shoal.means.plan_file import (
@@ -36,6 +36,7 @@ from shoal.privacy.noise import Noise, Simulated
 from shoal.privacy.unit import printed_text, unit_of_values
 from shoal.release.draw import release
 from shoal.release.manifest import CONFIDENCE
+from shoal.release.planned import Planned
 from shoal.release.question import Question
 from shoal.release.release import Release, damaged
 from shoal.theory import clipping
@@ -62,7 +63,7 @@ class Facts(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class UnbiasedPlan(ABC):
+class UnbiasedPlan(Planned, ABC):
     """A plan of one unbiased mean: all of it public. Make one with `shoal.unbiased.plan`.
 
     Its privacy holds for any values; its certificates hold for independent users of one mean whose
@@ -145,16 +146,6 @@ class UnbiasedPlan(ABC):
     def loss(self) -> Budget:
         """What is stated and charged: the exact loss, rounded up to twelve digits."""
         return Budget.stated(self.facts.loss, self.request.epsilon, self.request.delta)
-
-    @property
-    def epsilon(self) -> float:
-        """The privacy loss, rounded upwards."""
-        return round_up(self.loss.epsilon)
-
-    @property
-    def delta(self) -> float:
-        """The delta, rounded upwards."""
-        return round_up(self.loss.delta)
 
     @property
     def failure_bound(self) -> float:
@@ -323,19 +314,6 @@ class UnbiasedPlan(ABC):
             choice=self.choice,
             claims=Claims(**claims, half_width=self.expected_half_width()),
         ).to_document()
-
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the plan as a versioned JSON document.
-
-        Args:
-            path: Where to.
-            overwrite: Replace a file that is there.
-
-        Raises:
-            DocumentError: There is a file already, or the place cannot be written.
-        """
-        data = documents.canonical_bytes(self.to_document())
-        files.write_bytes(path, data, overwrite=overwrite)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> UnbiasedPlan:

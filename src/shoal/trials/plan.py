@@ -17,16 +17,17 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidationError
 
-from shoal import documents, files
+from shoal import documents
 from shoal.documents.model import Model
 from shoal.errors import DocumentError, InputError, ShoalError
 from shoal.files.text_table import TextTable
-from shoal.privacy.budget import Amount, Budget, round_up, show
+from shoal.privacy.budget import Amount, Budget, show
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Noise, Simulated
 from shoal.privacy.unit import printed_text, unit_of_values
 from shoal.release.draw import release as deliver
 from shoal.release.envelope import Envelope, Exact, Text
+from shoal.release.planned import Planned
 from shoal.release.question import Question
 from shoal.trials.design import Design, DesignField, Floats
 from shoal.trials.space import Space
@@ -132,7 +133,7 @@ class Manifest(Envelope):
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Planned):
     """A plan of a trial that can be carried out. Make one with a method of `trials.Experiment`.
 
     Attributes:
@@ -164,9 +165,9 @@ class Plan:
         """The exact loss of one outcome, without what the clusters cost."""
 
     @property
-    @abstractmethod
     def mechanism(self) -> str:
         """What the release is made by."""
+        return str(self.kind)
 
     @abstractmethod
     def draw(self, outcomes: Floats, noise: Noise) -> Any:
@@ -193,16 +194,6 @@ class Plan:
         asked = self.request.charge
         exact = Budget(self.exact_epsilon, asked.delta)
         return Budget.stated(exact, asked.epsilon, asked.delta) + Budget(self.design.clustering)
-
-    @property
-    def epsilon(self) -> float:
-        """The privacy loss of one outcome, rounded upwards."""
-        return round_up(self.loss.epsilon)
-
-    @property
-    def delta(self) -> float:
-        """The delta of (epsilon, delta)-differential privacy, rounded upwards."""
-        return round_up(self.loss.delta)
 
     @property
     def space(self) -> Space:
@@ -299,20 +290,6 @@ class Plan:
     def claims(self, **more: float | None) -> Claims:
         """What the plan claims, for readers."""
         return Claims(epsilon=str(self.loss.epsilon), delta=str(self.loss.delta), **more)
-
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Writes the plan as JSON.
-
-        Args:
-            path: Where to.
-            overwrite: Replace a file that is there.
-
-        Raises:
-            DocumentError: There is a file already, or the place cannot be written.
-
-        Guarantees: G-REFUSE.
-        """
-        files.write_bytes(path, documents.canonical_bytes(self.to_document()), overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:

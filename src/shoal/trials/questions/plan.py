@@ -100,11 +100,6 @@ class QuestionsPlan(Plan):
     chosen_model: ClassVar[type[Model]] = Choice
     drawn_model: ClassVar[type[Model]] = Drawn
 
-    @property
-    def mechanism(self) -> str:
-        """Its name."""
-        return "questions"
-
     @cached_property
     def numbers(self) -> Numbers:
         """What is released, in whole numbers."""
@@ -184,8 +179,8 @@ class QuestionsPlan(Plan):
             if self.design.group is not None and block.entry.kind == REGRESSION:
                 short.append(_BETWEEN.removeprefix("; "))
         control = printable(self.design.arm_names[0])
-        head = f"{len(found)} answers, epsilon {show(self.loss.epsilon)}; control: {control}"
-        return Answers(tuple(found), head, tuple(short))
+        title = f"{counted(len(found), 'answer')}, epsilon {show(self.loss.epsilon)}"
+        return Answers(tuple(found), f"{title}; control: {control}", tuple(short))
 
     def _values(self, drawn: Drawn, rows: Floats) -> Floats:
         ticks = self.numbers.recover(rows) @ np.array(drawn.numbers, dtype=float)

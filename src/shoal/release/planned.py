@@ -1,0 +1,58 @@
+"""What plans of all families share: the loss that they state, and how they are saved."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Mapping
+
+from shoal import documents, files
+from shoal.privacy.budget import Budget, round_up
+
+
+class Stated:
+    """What states a loss."""
+
+    @property
+    @abstractmethod
+    def loss(self) -> Budget:
+        """What is stated and charged."""
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy loss, rounded upwards."""
+        return round_up(self.loss.epsilon)
+
+    @property
+    def delta(self) -> float:
+        """The delta of (epsilon, delta)-differential privacy, rounded upwards; 0 if pure."""
+        return round_up(self.loss.delta)
+
+
+class Planned(Stated):
+    """A plan that can be saved."""
+
+    @abstractmethod
+    def to_document(self) -> documents.Document:
+        """The plan as a JSON object."""
+
+    @property
+    def _sources(self) -> Mapping[str, str | None]:
+        """Files that the plan was made from, which saving never replaces."""
+        return {}
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the plan as a versioned JSON document.
+
+        Args:
+            path: Where to.
+            overwrite: Replace a file that is there.
+
+        Raises:
+            DocumentError: There is a file already, the place cannot be written, or it is that of
+                the records, or of the plan that was loaded, which are never replaced.
+
+        Guarantees: G-REFUSE.
+        """
+        data = documents.canonical_bytes(self.to_document())
+        files.write_bytes(path, data, self._sources, overwrite=overwrite)
