@@ -321,8 +321,8 @@ def _forecast(request: Plain) -> Plain:
     return {
         "sizes": sizes.tolist(),
         "standard_error": {name: _short(each) for name, each in rows.items()},
-        "detectable": {name: found.detectable(name) for name in names},
-        "power": {name: found.power_of(name) for name in names},
+        "detectable": {name: found[name].detectable for name in names},
+        "power": {name: found[name].power for name in names},
     }
 
 

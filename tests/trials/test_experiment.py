@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from shoal.errors import DataError, DocumentError, InputError
 from shoal.trials import Experiment
 from shoal.trials.design import Design
+from shoal.trials.plan import read_model
 
 pytestmark = pytest.mark.unit
 
@@ -56,7 +57,7 @@ def test_kinds_are_those_of_a_plain_count(people: list[tuple[str, int, int]], ra
     for named in (True, False):
         one, other = (made(each, named=named).design for each in (list(range(len(people))), order))
         assert one.fingerprint == other.fingerprint
-    assert Design.from_document(design.to_document()).fingerprint == design.fingerprint
+    assert read_model(Design, design.to_document()).fingerprint == design.fingerprint
 
 
 def test_columns_of_every_type_are_the_same_experiment() -> None:
@@ -139,4 +140,4 @@ def test_a_design_that_does_not_fit_its_units_is_refused() -> None:
         ("group", [0, 2] * 6),
     ):
         with pytest.raises((DocumentError, ValueError)):
-            Design.from_document({**good, name: documents.pack_integers(np.array(value))})
+            read_model(Design, {**good, name: documents.pack_integers(np.array(value))})

@@ -91,8 +91,8 @@ def test_power_detectable_and_other_sizes() -> None:
     """Those of `shoal.intervals` at the largest error; four times the units halve it."""
     found = forecast(1000, Space.binary(), 1, effect=0.2, confidence=0.9, power=0.7)
     error = found["best_table"].standard_error[1]
-    assert found.power_of("best_table") == intervals.power(0.2, error, 0.9)
-    assert found.detectable("best_table") == intervals.detectable(error, 0.7, 0.9)
+    assert found["best_table"].power == intervals.power(0.2, error, 0.9)
+    assert found["best_table"].detectable == intervals.detectable(error, 0.7, 0.9)
     table = found.against(n=[1000, 4000], epsilon=[1, 2], clusters=[1, 5]).to_pandas()
     assert len(table) == 8 * 6
     own = table[(table.mechanism == "best_table") & (table.clusters == 1) & (table.epsilon == 1)]
@@ -148,7 +148,6 @@ def test_unusable_names_are_refused() -> None:
     for call in (
         lambda: found["magic"],
         lambda: found.recommend("fun"),
-        lambda: found.detectable("magic"),
         lambda: forecast(SIZES, SPACE, 1, expected=Expected(0.2)),
         lambda: forecast(SIZES, SPACE, 1, expected=Expected(50, 1)),
         lambda: Expected(2),

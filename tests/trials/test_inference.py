@@ -31,7 +31,10 @@ def effects(sizes: object, mean: object, s2: object, noise: object = None) -> li
     own = np.array(sizes)
     clusters, arms = own.shape
     design = Design(
-        pa.array(np.arange(clusters)), pa.array(np.arange(arms)), np.arange(own.size), own.ravel()
+        clusters=pa.array(np.arange(clusters)),
+        arms=pa.array(np.arange(arms)),
+        cell=np.arange(own.size),
+        many=own.ravel(),
     )
     cells = Cells.of(own, np.array(mean, float), np.array(s2, float))
     if noise is not None:

@@ -178,7 +178,8 @@ def grouped(design: Design, assigned: Any, unit: Any = None) -> tuple[Design, In
     check_groups(design, code, column)
     first = np.unique(code, return_index=True)[1]
     cell, many = design.cell_of_unit[first], np.bincount(code).astype(np.int64)
-    return replace(design, cell=cell, many=many, group=np.arange(len(first)), covariates=()), code
+    own = {"clusters": design.clusters, "arms": design.arms, "units": design.units}
+    return Design(cell=cell, many=many, group=np.arange(len(first)), **own), code
 
 
 def _by_name(design: Design, column: Any, unit: Any) -> Any:

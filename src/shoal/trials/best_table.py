@@ -8,13 +8,13 @@ Levels are moved to -1/2 to 1/2. Source: docs/theory/best-table.md.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.documents.model import Model, Numbers
 from shoal.errors import InputError
 from shoal.theory.randomised_response import ratio_for
 from shoal.trials.design import Floats
@@ -35,29 +35,37 @@ _ROUNDING, _SAME = 1e-13, 1e-12
 _FILL, _LEAST_MASS = 2.0**-22, 1e-13
 
 
-@dataclass(frozen=True, eq=False)
-class Proof:
+class Proof(Model):
     """Dual variables of the program over all columns, shape (K,) each.
 
     With h_y(o) = weight_y o^2 - slope_y o - total_y and R(o) = sum_y h_y(o) + (e^epsilon - 1) sum_y
     min(h_y(o), 0), R >= 0 everywhere proves that no unbiased response has a weighted mean variance
     below sum total_y + sum slope_y y - sum weight_y y^2 (docs/theory/best-table.md#the-dual-bound).
+    `mean_of` are the weights whose mean variance was made least; None for the largest variance.
     """
 
-    weight: Floats
-    slope: Floats
-    total: Floats
+    weight: Numbers
+    slope: Numbers
+    total: Numbers
+    mean_of: Numbers | None = None
 
     def half_way(self, other: Proof) -> Proof:
         """The mean of two."""
-        pairs = (
-            (self.weight, other.weight), (self.slope, other.slope), (self.total, other.total)
-        )  # fmt: skip
-        return Proof(*((one + two) / 2 for one, two in pairs))
+        return Proof(
+            weight=(self.weight + other.weight) / 2,
+            slope=(self.slope + other.slope) / 2,
+            total=(self.total + other.total) / 2,
+        )
 
     def bound(self, levels: Floats) -> float:
-        """The lower bound, if R >= 0 everywhere."""
-        return float(self.total.sum() + self.slope @ levels - self.weight @ levels**2)
+        """The lower bound, if R >= 0 everywhere, of levels in any unit, in its square."""
+        width = levels[-1] - levels[0]
+        y = (levels - levels[0]) / width - 1 / 2
+        return self.least(y) * float(width) ** 2
+
+    def least(self, y: Floats) -> float:
+        """The same of levels that lie from -1/2 to 1/2."""
+        return float(self.total.sum() + self.slope @ y - self.weight @ y**2)
 
     def pieces(self, ratio: float) -> tuple[Floats, Floats, NDArray[np.bool_]]:
         """The least R between each two of its breaks, exactly, where it is, and levels with h < 0.
@@ -89,7 +97,7 @@ class Proof:
         least = float(self.pieces(ratio)[0].min())
         size = 1 + float(np.abs(self.total).sum() + np.abs(self.slope).sum()) * ratio
         lowered = max(0.0, -least) + _ROUNDING * size
-        return Proof(self.weight, self.slope, self.total - lowered / len(self.total))
+        return self.model_copy(update={"total": self.total - lowered / len(self.total)})
 
 
 class Columns(NamedTuple):
@@ -131,7 +139,8 @@ def _solved(
     columns, proof = program.solve()
     # The bound is one of all tables whose ratio is at most e^epsilon: rounded upwards.
     most = float(np.nextafter(np.exp(float(epsilon)), np.inf))
-    return whole(own, columns, epsilon), proof.repaired(most)
+    given = None if weights is None else np.array(weights)
+    return whole(own, columns, epsilon), proof.repaired(most).model_copy(update={"mean_of": given})
 
 
 class _Program:
@@ -162,8 +171,8 @@ class _Program:
             # Dual variables of the last iteration oscillate; half-way to the best ones is steadier.
             asked = [dual] if best is None else [dual, dual.half_way(best)]
             tried = [each.repaired(self.ratio) for each in asked] + ([best] if best else [])
-            best = max(tried, key=lambda each: each.bound(self.levels))
-            distance = value - best.bound(self.levels)
+            best = max(tried, key=lambda each: each.least(self.levels))
+            distance = value - best.least(self.levels)
             if distance < near:
                 near, gained = distance, turn
             if near <= GAP * value or turn - gained > _PATIENCE:
@@ -218,7 +227,8 @@ class _Program:
         if self.each:
             weight = (1 - _EVEN) * weight + _EVEN / len(weight)
         own = found.eqlin.marginals
-        dual = Proof(weight, own[len(sums) :] @ self.differences, own[: len(sums)] @ self.sums)
+        slope, total = own[len(sums) :] @ self.differences, own[: len(sums)] @ self.sums
+        dual = Proof(weight=weight, slope=slope, total=total)
         return pool._replace(mass=found.x[:many] / self.ratio), float(found.fun), dual
 
     def _kept(self, pool: Columns, dual: Proof) -> Columns:

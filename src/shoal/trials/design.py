@@ -6,8 +6,6 @@ Units that are alike in all public columns are one kind, and come in no order. A
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -28,39 +26,37 @@ Floats = NDArray[np.float64]
 ARM, CLUSTER, CONSTANT = "arm", "cluster", "constant"
 
 
-@dataclass(frozen=True, eq=False)
-class Covariate:
+def _keys(name: str) -> tuple[BeforeValidator, PlainSerializer]:
+    """How a column of keys is read from its document and written."""
+
+    def read(found: Any) -> Any:
+        document = isinstance(found, dict)
+        return keys.from_document(found).column(name).combine_chunks() if document else found
+
+    def written(found: Any) -> Any:
+        return None if found is None else keys.to_document(pa.table({name: found}))
+
+    return BeforeValidator(read), PlainSerializer(written)
+
+
+class Covariate(Model):
     """A public column: its distinct values, rising, and which of them each kind of unit has."""
 
     name: str
-    values: tuple[Any, ...]
-    codes: Ints
+    values: tuple[float, ...] | tuple[str, ...]
+    codes: Integers
 
     @property
     def numeric(self) -> bool:
         """Whether values are numbers."""
         return not isinstance(self.values[0], str)
 
-
-class _Column(Model):
-    name: str
-    values: tuple[float, ...] | tuple[str, ...]
-    codes: Integers
+    def of_kinds(self, first: Ints) -> Covariate:
+        """The column of the kinds of these units."""
+        return Covariate(name=self.name, values=self.values, codes=self.codes[first])
 
 
-class _Document(Model):
-    clusters: dict[str, Any]
-    arms: dict[str, Any]
-    cell: Integers
-    many: Integers
-    group: Integers | None
-    covariates: tuple[_Column, ...]
-    units: dict[str, Any] | None
-    clustering_epsilon: Exact
-
-
-@dataclass(frozen=True, eq=False)
-class Design:
+class Design(Model):
     """Kinds of units by cluster and arm, then assigned group, then covariates.
 
     Attributes:
@@ -71,17 +67,17 @@ class Design:
         group: Group of each kind, codes from 0, where groups were assigned to arms whole.
         covariates: In the order of their names.
         units: A public name of every unit, kind after kind, or None.
-        clustering: What private clusters cost when they were made.
+        clustering_epsilon: What private clusters cost when they were made.
     """
 
-    clusters: pa.Array[Any]
-    arms: pa.Array[Any]
-    cell: Ints
-    many: Ints
-    group: Ints | None = field(default=None, repr=False)
-    covariates: tuple[Covariate, ...] = field(default=(), repr=False)
-    units: pa.Array[Any] | None = field(default=None, repr=False)
-    clustering: Fraction = Fraction(0)
+    clusters: Annotated[Any, *_keys("cluster")]
+    arms: Annotated[Any, *_keys("arm")]
+    cell: Integers
+    many: Integers
+    group: Integers | None = None
+    covariates: tuple[Covariate, ...] = ()
+    units: Annotated[Any, *_keys("unit")] = None
+    clustering_epsilon: Exact = "0"
 
     @property
     def n(self) -> int:
@@ -129,7 +125,7 @@ class Design:
         """A covariate, or the clusters as one."""
         if name == CLUSTER:
             named = tuple(str(key_text(each)) for each in self.clusters.to_pylist())
-            return Covariate(CLUSTER, named, self.cluster)
+            return Covariate(name=CLUSTER, values=named, codes=self.cluster)
         for each in self.covariates:
             if each.name == name:
                 return each
@@ -162,43 +158,10 @@ class Design:
         """SHA-256 of all of it."""
         return documents.digest(self.to_document())
 
-    def to_document(self) -> documents.Document:
-        """The design as a JSON object."""
-        columns = [
-            _Column(name=each.name, values=each.values, codes=each.codes)
-            for each in self.covariates
-        ]
-        return _Document(
-            clusters=keys.to_document(pa.table({"cluster": self.clusters})),
-            arms=keys.to_document(pa.table({"arm": self.arms})),
-            cell=self.cell,
-            many=self.many,
-            group=self.group,
-            covariates=tuple(columns),
-            units=None if self.units is None else keys.to_document(pa.table({"unit": self.units})),
-            clustering_epsilon=str(self.clustering),
-        ).to_document()
-
-    @classmethod
-    def from_document(cls, document: Any) -> Design:
-        """The inverse of `to_document`; a design as it is."""
-        if isinstance(document, Design):
-            return document
-        found = _Document.model_validate_json(documents.canonical_bytes(document))
-        named = found.units
-        made = cls(
-            keys.from_document(found.clusters).column("cluster").combine_chunks(),
-            keys.from_document(found.arms).column("arm").combine_chunks(),
-            found.cell,
-            found.many,
-            found.group,
-            tuple(Covariate(each.name, each.values, each.codes) for each in found.covariates),
-            None if named is None else keys.from_document(named).column("unit").combine_chunks(),
-            Fraction(found.clustering_epsilon),
-        )
-        if not made._fits():
+    def model_post_init(self, _: Any) -> None:
+        """Refuse columns that are not those of the kinds."""
+        if not self._fits():
             raise DocumentError("columns that do not fit the units", "fetch the file again")
-        return made
 
     def _fits(self) -> bool:
         """Whether columns are as long as there are kinds, and codes those of what they number."""
@@ -207,18 +170,12 @@ class Design:
         codes += [] if self.group is None else [(self.group, int(self.group.max()) + 1)]
         return (
             kinds == len(self.many) > 0
-            and bool((np.diff(self.cell) >= 0).all())
             and all(len(own) == kinds and len(np.unique(own)) == many for own, many in codes)
-            and int(self.cell[-1]) < len(self.clusters) * len(self.arms)
+            and int(self.cell.max()) < len(self.clusters) * len(self.arms)
             and int(self.many.min()) > 0
             and int(self.sizes.min()) > 0
             and (self.units is None or len(self.units) == self.n)
         )
-
-
-DesignField = Annotated[
-    Any, BeforeValidator(Design.from_document), PlainSerializer(lambda each: each.to_document())
-]
 
 
 def key_text(value: Any) -> Any:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal import checks
@@ -19,7 +20,6 @@ from shoal.trials.design import key_text
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
 Result = TypeVar("Result")
 
@@ -236,8 +236,6 @@ class Effects(Listed[Effect]):
             One row an arm: arm, control, value, standard_error, low, high for these units,
             planned_half_width without privacy, and the warning, if there is one.
         """
-        import pyarrow as pa
-
         here = [each.finite_population for each in self.every]
         return pa.table(
             {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,14 +95,6 @@ class Expected:
             )
         return _normal(space.array, mean, np.array([self.sd]), between)
 
-    def to_document(self) -> dict[str, Any]:
-        """The expectation as a JSON object.
-
-        Returns:
-            Names and numbers.
-        """
-        return asdict(self)
-
 
 class Kinds(NamedTuple):
     """Kinds of clusters under one expectation, or under several, one after another.
@@ -155,9 +147,7 @@ def kinds_of(expected: Expected | None, space: Space) -> Kinds:
 
 
 def check_expected(expected: Any) -> Expected | None:
-    """What is expected, from its document, or None."""
-    if isinstance(expected, dict):
-        return Expected(**expected)
+    """What is expected, or None."""
     todo = "give for example trials.Expected(mean=50, sd=10), or leave it out"
     return checks.optional(expected, checks.instance, Expected, "expected", todo)
 
@@ -192,16 +182,16 @@ def _binary(rate: Floats, between: Floats) -> Kinds:
 def sampling_error(sizes: Ints, space: Space, expected: Expected | None) -> float:
     """The largest standard error of the effect that may be expected without privacy."""
     plain = kinds_of(expected, space).outcome_variance(space)
-    return math.sqrt(float(effect_weights(sizes).sum() * plain.max()))
+    return math.sqrt(float(effect_weights(sizes)[0].sum() * plain.max()))
 
 
 def effect_weights(sizes: Ints) -> Floats:
-    """What the variance of one unit counts in that of the mean effect, shape (clusters, arms).
+    """What the variance of one unit counts in that of the mean effect, and of one by cluster.
 
-    (n_c/n)^2/n_{c,a}, divided by the number of effects for arms other than the control, which is
-    part of all of them.
+    (n_c/n)^2/n_{c,a} and 1/n_{c,a} over the number of clusters, for arms other than the control
+    divided by their number, as the control is part of all effects; shape (2, clusters, arms).
     """
-    clusters = sizes.sum(axis=1, keepdims=True)
-    part = np.ones(sizes.shape[1])
-    part[1:] /= sizes.shape[1] - 1
-    return np.asarray((clusters / clusters.sum()) ** 2 / sizes * part)
+    clusters, arms = sizes.sum(axis=1, keepdims=True), sizes.shape[1]
+    part = np.append(1.0, np.full(arms - 1, 1 / (arms - 1)))
+    whole = (clusters / clusters.sum()) ** 2 / sizes * part
+    return np.stack([whole, part / sizes / len(sizes)])

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal import checks
-from shoal.checks import floats, private_numbers
+from shoal.checks import private_numbers
 from shoal.data import keys
 from shoal.errors import DataError, InputError
 from shoal.privacy.budget import Amount, Budget
 from shoal.trials.assigned_groups import check_groups, check_one_by_one
+from shoal.trials.cluster_prior import ClusterPrior
 from shoal.trials.design import ARM, CLUSTER, CONSTANT, Covariate, Design, Ints
+from shoal.trials.expected import Expected
+from shoal.trials.forecasting import Forecast, forecast
+from shoal.trials.histogram import plan_histogram
+from shoal.trials.plan import Plan
+from shoal.trials.questions.ask import Questions
 from shoal.trials.space import Space
-
-if TYPE_CHECKING:
-    from shoal.trials.cluster_prior import ClusterPrior
-    from shoal.trials.expected import Expected
-    from shoal.trials.forecasting import Forecast
-    from shoal.trials.plan import Plan
-    from shoal.trials.questions.ask import Questions
+from shoal.trials.unit_table import plan_table
 
 _RESERVED, _BETWEEN = (ARM, CLUSTER, CONSTANT), (" + ", ":")
 _FEWEST, _MOST_ARMS, _MOST_COVARIATES, _LONGEST = 2, 64, 64, 100
@@ -128,14 +127,14 @@ class Experiment:
         first = np.flatnonzero(np.r_[True, (np.diff(table, axis=1) != 0).any(axis=0)])
         self.rows = rows[order]
         self.design = Design(
-            homes.take(np.flatnonzero(whole)),
-            arms,
-            cell[order][first],
-            np.diff(np.r_[first, len(order)]).astype(np.int64),
-            None if group is None else group[order][first],
-            tuple(Covariate(each.name, each.values, each.codes[order][first]) for each in columns),
-            None if names is None else names[0].take(order),
-            _clustering(clustering_epsilon),
+            clusters=homes.take(np.flatnonzero(whole)),
+            arms=arms,
+            cell=cell[order][first],
+            many=np.diff(np.r_[first, len(order)]),
+            group=None if group is None else group[order][first],
+            covariates=tuple(each.of_kinds(order[first]) for each in columns),
+            units=None if names is None else names[0].take(order),
+            clustering_epsilon=_clustering(clustering_epsilon),
         )
         if group is not None:
             check_groups(
@@ -174,17 +173,20 @@ class Experiment:
         Raises:
             InputError: Numbers that make no forecast, or groups that were assigned whole.
         """
-        from shoal.trials.forecasting import forecast
-
         if self.design.group is not None:
             raise InputError(
                 "a forecast of an experiment whose groups were assigned whole",
                 "an experiment of units that were assigned one by one",
                 "ask(): its plan predicts errors of assigned groups, and costs nothing",
             )
-        options: dict[str, Any] = {"expected": expected, "effect": effect}
         return forecast(
-            self.design.sizes, space, epsilon, confidence=confidence, power=power, **options
+            self.design.sizes,
+            space,
+            epsilon,
+            expected=expected,
+            effect=effect,
+            confidence=confidence,
+            power=power,
         )
 
     def table(
@@ -228,8 +230,6 @@ class Experiment:
             >>> plan.epsilon <= 1, plan.mechanism
             (True, 'best_table')
         """
-        from shoal.trials.unit_table import plan_table
-
         return plan_table(self.design, space, epsilon, delta, mechanism, levels, expected)
 
     def histogram(self, space: Space, epsilon: Amount) -> Plan:
@@ -257,8 +257,6 @@ class Experiment:
             >>> trials.Experiment([0, 1] * 500).histogram(trials.Space.binary(), epsilon=1).epsilon
             1.0
         """
-        from shoal.trials.histogram import plan_histogram
-
         return plan_histogram(self.design, space, epsilon)
 
     def ask(self) -> Questions:
@@ -278,8 +276,6 @@ class Experiment:
             >>> asked.plan(trials.Space.binary(), epsilon=1).names
             ('effect',)
         """
-        from shoal.trials.questions.ask import Questions
-
         return Questions.of(self.design, one_by_one=self.one_by_one)
 
 
@@ -308,11 +304,11 @@ def _kept(keep: Any, rows: int) -> Ints:
     return np.flatnonzero(found)
 
 
-def _clustering(epsilon: Amount) -> Fraction:
+def _clustering(epsilon: Amount) -> str:
     found = Budget.of(epsilon).epsilon
     if found > _MOST_CLUSTERING:
         raise InputError("a clustering_epsilon above 1e6", "give what the clusters cost")
-    return found
+    return str(found)
 
 
 def _names(unit: Any, rows: Ints) -> tuple[pa.Array[Any], Ints]:
@@ -387,8 +383,8 @@ def _name(name: object) -> str:
 
 def _covariate(name: str, values: Any, rows: Ints) -> Covariate:
     """A column of numbers, booleans or texts, one for each row that counts."""
-    numbers = _numbers(values)
-    if numbers is None:
+    numbers = private_numbers(values)
+    if numbers is None or numbers.ndim != 1:
         texts = keys.as_array(values, name)
         if not pa.types.is_string(texts.type):
             raise DataError(
@@ -397,7 +393,7 @@ def _covariate(name: str, values: Any, rows: Ints) -> Covariate:
                 "convert it, for example dates to days",
             )
         distinct, codes = keys.ranked(texts.take(rows), name)
-        found = Covariate(name, tuple(distinct.to_pylist()), codes)
+        found = Covariate(name=name, values=tuple(map(str, distinct.to_pylist())), codes=codes)
     else:
         numbers = numbers[rows]
         if not (np.isfinite(numbers) & (np.abs(numbers) <= _LARGEST)).all():
@@ -412,18 +408,7 @@ def _covariate(name: str, values: Any, rows: Ints) -> Covariate:
             )
         # Zero has one sign: the same column is the same question.
         levels, place = np.unique(numbers + 0.0, return_inverse=True)
-        found = Covariate(name, tuple(levels.tolist()), place.astype(np.int64))
+        found = Covariate(name=name, values=tuple(levels.tolist()), codes=place)
     if len(found.values) < _FEWEST:
         raise InputError(f"a covariate {name!r} that is the same for all units", "leave it out")
     return found
-
-
-def _numbers(values: Any) -> NDArray[np.float64] | None:
-    """Numbers in floating point, or None for what is something else."""
-    if isinstance(values, pa.Array | pa.ChunkedArray):
-        try:
-            return floats(values)
-        except Exception:
-            return None
-    found = private_numbers(values)
-    return found if found is not None and found.ndim == 1 else None

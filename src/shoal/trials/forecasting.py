@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from shoal import checks, documents, intervals
@@ -23,10 +26,7 @@ from shoal.trials.histogram import effect_noise
 from shoal.trials.plan import charge_of
 from shoal.trials.questions.variances import MEANS_SHARE
 from shoal.trials.space import Space, check_space
-from shoal.trials.unit_table import least_table, uniform_table
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from shoal.trials.unit_table import TableChoice, least_table, uniform_table
 
 NAMES = (
     "no_privacy", "uniform_prior", "best_table", "noisy_histogram", "questions", "laplace_by_hand"
@@ -56,6 +56,10 @@ class Row:
             unit; with several arms the root mean square over their effects.
         cluster_error: The same of the effect in one cluster, as the root mean square over clusters;
             not a number where no effects by cluster are released.
+        detectable: The least effect that is told from 0 with the wanted power, at the largest
+            standard error, in the outcome's unit.
+        power: The probability that the stated effect is told from 0, at the largest standard error;
+            None if no effect was stated.
         reason: What its noise is, in one sentence.
     """
 
@@ -63,6 +67,8 @@ class Row:
     releases: str
     standard_error: tuple[float, float]
     cluster_error: tuple[float, float]
+    detectable: float
+    power: float | None
     reason: str
 
     def errors(self, purpose: str) -> tuple[float, float]:
@@ -85,12 +91,11 @@ class Forecast:
         effect: Effect whose power is computed, in the outcome's unit, or None.
         confidence: Of the intervals.
         power: Probability with which the detectable effect is told from 0.
-        rows: One for each kind of release, first without privacy.
 
     Example:
         >>> from shoal import trials
         >>> found = trials.forecast(6000, trials.Space.binary(), epsilon=1, clusters=3, effect=0.1)
-        >>> found.recommend("effect").mechanism, 0.9 < found.power_of("uniform_prior") < 1
+        >>> found.recommend("effect").mechanism, 0.9 < found["uniform_prior"].power < 1
         ('questions', True)
     """
 
@@ -102,7 +107,56 @@ class Forecast:
     effect: float | None
     confidence: float
     power: float
-    rows: tuple[Row, ...] = field(repr=False)
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """One for each kind of release, first without privacy."""
+        plain = kinds_of(self.expected, self.space).outcome_variance(self.space)
+        weights = effect_weights(self.sizes).sum(axis=(1, 2))
+        found = []
+        for name, releases, reason, added, noises in self._releases():
+            errors = [
+                _ends(weight * (plain + added) + noise)
+                for weight, noise in zip(weights, noises, strict=True)
+            ]
+            most, chance = errors[0][1], None
+            if self.effect is not None:
+                chance = intervals.power(self.effect, most, self.confidence)
+            least = intervals.detectable(most, self.power, self.confidence)
+            found.append(Row(name, releases, errors[0], errors[1], least, chance, reason))
+        return tuple(found)
+
+    def _releases(self) -> Iterator[tuple[str, str, str, Any, Sequence[float]]]:
+        """Name, kind and reason; what is added to the variance of a unit, and of both effects."""
+        space, sizes, epsilon, none = self.space, self.sizes, self.exact_epsilon, (0.0, 0.0)
+        kinds = kinds_of(self.expected, space)
+
+        def added(chosen: TableChoice) -> Floats:
+            variances = chosen.table(space).variances
+            return kinds.added_variance(space, tuple(chosen.kept.tolist()), variances)
+
+        yield NAMES[0], EVERYTHING, "no privacy", 0.0, none
+        even = uniform_table(space, epsilon, self.exact_delta, "auto", self.expected)
+        reason = f"a uniform prior on {len(even.kept)} of {space.size} levels"
+        yield NAMES[1], UNITS, reason, added(even), none
+        with suppress(InputError):
+            # An epsilon or levels outside of what tables or counts are made for.
+            best = least_table(space, epsilon, "auto", self.expected)
+            reason = (
+                f"a table of {len(best.above)} responses on {len(best.kept)} of {space.size} "
+                f"levels: no unbiased one has less than {best.bound(space):.4g}"
+            )
+            yield NAMES[2], UNITS, reason, added(best), none
+            noise = effect_noise(sizes, space, epsilon)
+            both = [float((own * sizes * noise).sum()) for own in effect_weights(sizes)]
+            reason = f"noise of {math.sqrt(both[0]):.3g} in the effect, whatever the outcomes are"
+            yield NAMES[3], AGGREGATES, reason, 0.0, both
+        asked, by_hand = noise_of_effects(sizes, space.width, float(epsilon))
+        for name, releases, noises in (
+            (NAMES[4], ANSWERS, asked), (NAMES[5], "one number", (by_hand, math.nan))
+        ):  # fmt: skip
+            squares = [each**2 for each in noises]
+            yield name, releases, f"noise of {noises[0]:.3g} in the effect", 0.0, squares
 
     @property
     def n(self) -> int:
@@ -141,10 +195,11 @@ class Forecast:
             InputError: No such purpose.
         """
         checks.choice(purpose, self.purposes, "purpose")
-        table, best = self["uniform_prior"], dict((each.mechanism, each) for each in self.rows)
-        other = best.get("best_table", table)
-        if other.standard_error[1] ** 2 < (1 - _TOLERANCE) * table.standard_error[1] ** 2:
-            table = other
+        table = self["uniform_prior"]
+        for each in self.rows:
+            part = each.standard_error[1] ** 2 / table.standard_error[1] ** 2
+            if each.mechanism == "best_table" and part < 1 - _TOLERANCE:
+                table = each
         if purpose == TABLE:
             return table
         # A number by hand has no interval, and what is not private is no choice.
@@ -153,37 +208,6 @@ class Forecast:
         least = min(known, key=lambda each: each.errors(purpose)[1])
         limit = least.errors(purpose)[1] ** 2
         return table if table.errors(purpose)[1] ** 2 * (1 - _TOLERANCE) <= limit else least
-
-    def detectable(self, mechanism: str) -> float:
-        """The least effect told from 0 with the given power, at the largest standard error.
-
-        Args:
-            mechanism: Its name, as in `table`.
-
-        Returns:
-            In the outcome's unit.
-
-        Raises:
-            InputError: No such mechanism.
-        """
-        error = self[mechanism].standard_error[1]
-        return intervals.detectable(error, self.power, self.confidence)
-
-    def power_of(self, mechanism: str) -> float | None:
-        """The probability that the effect is told from 0, at the largest standard error.
-
-        Args:
-            mechanism: Its name, as in `table`.
-
-        Returns:
-            A probability; None if no effect was given.
-
-        Raises:
-            InputError: No such mechanism.
-        """
-        if self.effect is None:
-            return None
-        return intervals.power(self.effect, self[mechanism].standard_error[1], self.confidence)
 
     def table(self) -> pa.Table:
         """The forecast as a table, with the columns of `against`.
@@ -233,9 +257,7 @@ class Forecast:
             [self.exact_epsilon] if epsilon is None else checks.items(epsilon, "epsilon"),
         ):
             sizes = self.sizes if fixed else even(units, groups, shares.tolist())
-            exact = charge_of(loss).epsilon
-            rows = _rows(sizes, self.space, exact, self.exact_delta, self.expected)
-            found.append(replace(self, sizes=sizes, exact_epsilon=exact, rows=rows))
+            found.append(replace(self, sizes=sizes, exact_epsilon=charge_of(loss).epsilon))
         return _table(found)
 
     def to_document(self) -> documents.Document:
@@ -248,10 +270,10 @@ class Forecast:
             "units": self.n,
             "clusters": len(self.sizes),
             "arms": self.sizes.shape[1],
-            "space": self.space.to_document(),
+            "space": asdict(self.space),
             "epsilon": str(self.exact_epsilon),
             "delta": str(self.exact_delta),
-            "expected": None if self.expected is None else self.expected.to_document(),
+            "expected": None if self.expected is None else asdict(self.expected),
             "effect": self.effect,
             "confidence": self.confidence,
             "power": self.power,
@@ -273,17 +295,15 @@ class Forecast:
             f"trial of {self.n} units in {counted(clusters, 'cluster')}, {arms} arms, epsilon "
             f"{show(self.exact_epsilon)} for one outcome"
         )
-        rows = []
-        for each in self.rows:
-            power = self.power_of(each.mechanism)
-            rows.append(
-                [
-                    f"{each.mechanism} ({each.releases})",
-                    _range(each.standard_error),
-                    f"{self.detectable(each.mechanism):.3g}",
-                    "" if power is None else f"{power:.0%}",
-                ]
-            )
+        rows = [
+            [
+                f"{each.mechanism} ({each.releases})",
+                _range(each.standard_error),
+                f"{each.detectable:.3g}",
+                "" if each.power is None else f"{each.power:.0%}",
+            ]
+            for each in self.rows
+        ]
         columns = "mechanism (releases)", "standard error", "detectable", "power"
         return TextTable(head, columns, rows, self._notes())
 
@@ -358,7 +378,7 @@ def forecast(
     Example:
         >>> from shoal import trials
         >>> found = trials.forecast(6000, trials.Space.binary(), epsilon=1, clusters=3)
-        >>> round(found.detectable("uniform_prior"), 3)
+        >>> round(found["uniform_prior"].detectable, 3)
         0.078
     """
     check_space(space)
@@ -376,58 +396,10 @@ def forecast(
     else:
         table = _checked(sizes)
     charge = charge_of(epsilon, delta)
-    rows = _rows(table, space, charge.epsilon, charge.delta, expected)
-    options = expected, effect, confidence, power, rows
-    made = Forecast(table, space, charge.epsilon, charge.delta, *options)
+    made = Forecast(table, space, charge.epsilon, charge.delta, expected, effect, confidence, power)
     # Unusable confidences, powers and effects are found here.
-    made.detectable(NAMES[0])
-    made.power_of(NAMES[0])
+    _ = made.rows
     return made
-
-
-def _rows(
-    sizes: Ints, space: Space, epsilon: Fraction, delta: Fraction, expected: Expected | None
-) -> tuple[Row, ...]:
-    kinds = kinds_of(expected, space)
-    plain, own = kinds.outcome_variance(space), effect_weights(sizes)
-    part = np.ones(sizes.shape[1])
-    part[1:] /= sizes.shape[1] - 1
-    cluster = part / sizes / len(sizes)
-
-    def row(name: str, releases: str, reason: str, added: Any, noise: Any = (0.0, 0.0)) -> Row:
-        """With what is added to the variance of a unit, and of the effects themselves."""
-        whole = own.sum() * (plain + added) + noise[0]
-        each = cluster.sum() * (plain + added) + noise[1]
-        return Row(name, releases, _ends(whole), _ends(each), reason)
-
-    found = [row(NAMES[0], EVERYTHING, "no privacy", 0.0)]
-    kept, table = uniform_table(space, epsilon, delta, "auto", expected)
-    reason = f"a uniform prior on {len(kept)} of {space.size} levels"
-    added = kinds.added_variance(space, kept, table.variances)
-    found.append(row(NAMES[1], UNITS, reason, added))
-    try:
-        kept, table, proof, _ = least_table(space, epsilon, "auto", expected)
-        centred = (space.array[list(kept)] - space.levels[0]) / space.width - 1 / 2
-        reason = (
-            f"a table of {len(table.above)} responses on {len(kept)} of {space.size} levels: no "
-            f"unbiased one has less than {proof.bound(centred) * space.width**2:.4g}"
-        )
-        added = kinds.added_variance(space, kept, table.variances)
-        found.append(row(NAMES[2], UNITS, reason, added))
-        noise = effect_noise(sizes, space, epsilon)
-        both = float((own * sizes * noise).sum()), float((cluster * sizes * noise).sum())
-        reason = f"noise of {math.sqrt(both[0]):.3g} in the effect, whatever the outcomes are"
-        found.append(row(NAMES[3], AGGREGATES, reason, 0.0, both))
-    except InputError:
-        # An epsilon or levels outside of what tables or counts are made for.
-        pass
-    asked, by_hand = noise_of_effects(sizes, space.width, float(epsilon))
-    for name, releases, noises in (
-        (NAMES[4], ANSWERS, asked), (NAMES[5], "one number", (by_hand, math.nan))
-    ):  # fmt: skip
-        reason = f"noise of {noises[0]:.3g} in the effect"
-        found.append(row(name, releases, reason, 0.0, (noises[0] ** 2, noises[1] ** 2)))
-    return tuple(found)
 
 
 def noise_of_effects(
@@ -440,10 +412,6 @@ def noise_of_effects(
     arms, with a tenth of the loss for means of groups unless these are released. By hand every
     effect has an even part of epsilon, or every arm's mean has its noise.
 
-    Example:
-        >>> (effect, _), by_hand = noise_of_effects(np.array([[50, 50]]), 1.0, 1.0)
-        >>> round(effect, 4), round(by_hand, 4)
-        (0.0314, 0.0283)
     """
     effects = sizes.shape[1] - 1
     weight = sizes.sum(axis=1, keepdims=True) / sizes.sum() / sizes
@@ -489,12 +457,7 @@ def _checked(sizes: object) -> Ints:
 
 
 def even(n: Any, clusters: Any, shares: Sequence[float]) -> Ints:
-    """Sizes of cells: clusters alike up to one unit, arms in these shares up to one unit.
-
-    Example:
-        >>> even(11, 2, [0.5, 0.5]).tolist()
-        [[3, 3], [2, 3]]
-    """
+    """Sizes of cells: clusters alike up to one unit, arms in these shares up to one unit."""
     given = checks.items(shares, "shares", least=2, most=_MOST_ARMS)
     part = np.array([checks.number(each, "a share", least=_TINY, most=1 / _TINY) for each in given])
     n = checks.whole(n, "units", least=1, most=_MOST_UNITS, example=6000)
@@ -513,20 +476,17 @@ def even(n: Any, clusters: Any, shares: Sequence[float]) -> Ints:
 
 
 def _table(forecasts: Sequence[Forecast]) -> pa.Table:
-    import pyarrow as pa
-
     rows = [(each, row) for each in forecasts for row in each.rows]
-    powers = [each.power_of(row.mechanism) for each, row in rows]
     return pa.table(
         {
-            "n": pa.array([each.n for each, _ in rows], pa.int64()),
-            "clusters": pa.array([len(each.sizes) for each, _ in rows], pa.int64()),
-            "epsilon": pa.array([each.epsilon for each, _ in rows], pa.float64()),
-            "mechanism": pa.array([row.mechanism for _, row in rows], pa.string()),
-            "releases": pa.array([row.releases for _, row in rows], pa.string()),
-            "least_standard_error": pa.array([row.standard_error[0] for _, row in rows]),
-            "standard_error": pa.array([row.standard_error[1] for _, row in rows]),
-            "detectable": pa.array([each.detectable(row.mechanism) for each, row in rows]),
-            "power": pa.array(powers, pa.float64()),
+            "n": [each.n for each, _ in rows],
+            "clusters": [len(each.sizes) for each, _ in rows],
+            "epsilon": [each.epsilon for each, _ in rows],
+            "mechanism": [row.mechanism for _, row in rows],
+            "releases": [row.releases for _, row in rows],
+            "least_standard_error": [row.standard_error[0] for _, row in rows],
+            "standard_error": [row.standard_error[1] for _, row in rows],
+            "detectable": [row.detectable for _, row in rows],
+            "power": pa.array([row.power for _, row in rows], pa.float64()),
         }
     )

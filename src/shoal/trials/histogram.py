@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 
 from shoal.documents.model import Model
 from shoal.errors import InputError
@@ -23,9 +24,6 @@ from shoal.trials.inference import Cells, effects_of
 from shoal.trials.plan import Plan, Request, charge_of
 from shoal.trials.space import Space, check_space
 from shoal.trials.warnings import warned
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _ROUNDING = 1
 # One outcome moves two counts.
@@ -134,8 +132,6 @@ class HistogramPlan(Plan):
 
     def table(self, drawn: HistogramDrawn) -> pa.Table:
         """One row a cluster, arm and level: units, a share that may lie below 0, and its noise."""
-        import pyarrow as pa
-
         design, share = self.design, self.shares(drawn)
         _, arms, levels = share.shape
         row, labels = np.arange(share.size), self.space.labels

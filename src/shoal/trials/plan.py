@@ -12,10 +12,11 @@ from fractions import Fraction
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
-from pydantic import BeforeValidator, Field, PlainSerializer, ValidationError
+import pyarrow as pa
+from pydantic import Field, ValidationError
 
 from shoal import documents
 from shoal.documents.model import Model
@@ -29,12 +30,10 @@ from shoal.release.draw import release as deliver
 from shoal.release.envelope import Envelope, Exact, Text
 from shoal.release.planned import Planned
 from shoal.release.question import Question
-from shoal.trials.design import Design, DesignField, Floats
+from shoal.trials.design import Design, Floats
 from shoal.trials.space import Space
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from shoal.trials.experiment import Experiment
     from shoal.trials.release import Release
 
@@ -76,9 +75,7 @@ def charge_of(epsilon: Amount, delta: Amount = 0) -> Budget:
 class Request(Model):
     """What is asked of an experiment of public columns."""
 
-    space: Annotated[
-        Any, BeforeValidator(Space.from_document), PlainSerializer(lambda each: each.to_document())
-    ]
+    space: Space
     epsilon: Exact
     delta: Exact = "0"
 
@@ -104,7 +101,7 @@ class PlanDocument(Model):
     kind: Literal["table", "cluster_prior", "histogram", "questions"]
     version: Text
     request: dict[str, Any]
-    design: DesignField
+    design: Design
     chosen: dict[str, Any]
     claims: Claims
 
@@ -191,9 +188,9 @@ class Plan(Planned):
     @cached_property
     def loss(self) -> Budget:
         """The privacy loss of one outcome, as stated: that of the clusters included."""
-        asked = self.request.charge
+        asked, clustering = self.request.charge, Budget.of(self.design.clustering_epsilon)
         exact = Budget(self.exact_epsilon, asked.delta)
-        return Budget.stated(exact, asked.epsilon, asked.delta) + Budget(self.design.clustering)
+        return Budget.stated(exact, asked.epsilon, asked.delta) + clustering
 
     @property
     def space(self) -> Space:

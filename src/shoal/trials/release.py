@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from shoal import documents
 from shoal.checks import check_confidence, different
@@ -18,14 +19,12 @@ from shoal.privacy.budget import Budget, show
 from shoal.privacy.noise import Noise
 from shoal.release import release
 from shoal.release.manifest import CONFIDENCE
+from shoal.trials.experiment import Experiment
 from shoal.trials.plan import KINDS, Manifest, Plan, plan_of, read_model
+from shoal.trials.questions.answers import Answers
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
-
-    from shoal.trials.experiment import Experiment
-    from shoal.trials.questions.answers import Answers
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +117,7 @@ class Release(release.Release[Plan, Any]):
     @staticmethod
     def _loss_of(plan: Plan) -> Budget:
         exact = Budget(plan.exact_epsilon, plan.request.charge.delta)
-        return exact + Budget(plan.design.clustering)
+        return exact + Budget.of(plan.design.clustering_epsilon)
 
     @staticmethod
     def _drawn_of(plan: Plan, results: documents.Document) -> Any:

@@ -11,6 +11,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal import checks
@@ -226,30 +228,11 @@ class Space:
         share = (value - used[below]) / np.diff(used)[below]
         return np.asarray(below + ((words >> np.uint64(11)) * _UNIT < share))
 
-    def to_document(self) -> dict[str, Any]:
-        """The space as a JSON object."""
-        labels = None if self.labels is None else list(self.labels)
-        return {"levels": list(self.levels), "rounding": self.rounding, "labels": labels}
-
-    @classmethod
-    def from_document(cls, document: Any) -> Space:
-        """The inverse of `to_document`; a space as it is."""
-        if isinstance(document, Space):
-            return document
-        if set(checks.mapping(document, "space")) != {"levels", "rounding", "labels"}:
-            raise InputError("a document that is no space", "use to_document")
-        labels = document["labels"]
-        named = None if labels is None else tuple(labels)
-        return cls(tuple(document["levels"]), document["rounding"], named)
-
     @property
     def _whole_labels(self) -> bool:
         return all(_WHOLE.fullmatch(label) for label in self.labels or ())
 
     def _labelled(self, array: Any) -> NDArray[np.float64]:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         labels = pa.array(list(self.labels or ()), pa.string())
         kind: Any = array.type
         texts = pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view
@@ -283,8 +266,6 @@ class Space:
 
 def _in_arrow(outcomes: Any) -> Any:
     """Outcomes as an array of Arrow, of the type that they have; texts of Python as texts."""
-    import pyarrow as pa
-
     array = outcomes
     if isinstance(outcomes, Mapping | set | frozenset | str | bytes):
         raise TypeError

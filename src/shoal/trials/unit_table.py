@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field, PlainSerializer
+import pyarrow as pa
+from pydantic import Field
 
 from shoal import checks
 from shoal.documents.model import Integers, Model, Numbers
@@ -33,9 +34,6 @@ from shoal.trials.space import FEWEST_LEVELS, Space, check_space
 from shoal.trials.space import MOST_LEVELS as MOST_SPACE
 from shoal.trials.warnings import warned
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 BEST, UNIFORM = "best", "uniform"
 # Draws of one release, told apart.
 _ROUNDING, _RESPONDING = 0, 1
@@ -50,22 +48,9 @@ class TableRequest(Request):
 
     mechanism: Literal["best_table", "uniform_prior", "cluster_dp", "cluster_free"]
     levels: int | Literal["auto", "all"]
-    expected: Annotated[
-        Any,
-        BeforeValidator(check_expected),
-        PlainSerializer(lambda each: None if each is None else each.to_document()),
-    ] = None
+    expected: Expected | None = None
     floor: float | None = None
     noise: float | None = None
-
-
-class Dual(Model):
-    """The proof of a best table: dual variables, and weights of a mean variance."""
-
-    weight: Numbers
-    slope: Numbers
-    total: Numbers
-    mean_of: Numbers | None
 
 
 class TableChoice(Model):
@@ -74,7 +59,24 @@ class TableChoice(Model):
     kept: Integers
     above: Numbers
     numbers: Integers
-    proof: Dual | None = None
+    proof: Proof | None = None
+
+    @classmethod
+    def with_table(
+        cls, kept: tuple[int, ...], table: ResponseTable, proof: Proof | None = None
+    ) -> TableChoice:
+        """The choice of a table on these levels."""
+        numbers = table.numbers.ravel()
+        return cls(kept=np.array(kept), above=table.above, numbers=numbers, proof=proof)
+
+    def table(self, space: Space) -> ResponseTable:
+        """Responses with exact probabilities."""
+        numbers = self.numbers.reshape(len(self.above), len(self.kept))
+        return ResponseTable(space.array[self.kept], self.above, numbers)
+
+    def bound(self, space: Space) -> float | None:
+        """No unbiased response of this loss has a smaller variance, in the squared unit."""
+        return None if self.proof is None else max(0.0, self.proof.bound(space.array[self.kept]))
 
 
 class TableDrawn(Model):
@@ -116,8 +118,8 @@ class TablePlan(Plan):
     @cached_property
     def response_table(self) -> ResponseTable:
         """The table that all units share; a cluster prior has one a group."""
-        numbers = self.chosen.numbers.reshape(len(self.chosen.above), len(self.kept))
-        return ResponseTable(self.levels, self.chosen.above, numbers)
+        table: ResponseTable = self.chosen.table(self.space)
+        return table
 
     @cached_property
     def exact_epsilon(self) -> Fraction:
@@ -127,12 +129,8 @@ class TablePlan(Plan):
     @property
     def bound(self) -> float | None:
         """No unbiased response of this loss has a smaller variance, in the squared unit."""
-        proof = self.chosen.proof
-        if proof is None:
-            return None
-        centred = (self.levels - self.levels[0]) / self.space.width - 1 / 2
-        found = Proof(proof.weight, proof.slope, proof.total).bound(centred)
-        return max(0.0, found) * self.space.width**2
+        found: float | None = self.chosen.bound(self.space)
+        return found
 
     @property
     def variance(self) -> float:
@@ -232,8 +230,6 @@ class TablePlan(Plan):
 
     def table(self, drawn: TableDrawn) -> pa.Table:
         """One row a unit: cluster, arm, unit if named, response, debiased."""
-        import pyarrow as pa
-
         own = {"response": pa.array(self._names(self.codes(drawn)))}
         own["debiased"] = pa.array(self.levels[0] + self.debiased(drawn))
         return pa.table({**self.design.unit_columns(), **own})
@@ -385,41 +381,23 @@ def plan_table(
     }
     if isinstance(mechanism, ClusterPrior):
         number = space.size if isinstance(levels, str) else levels
-        chosen = choice_of(mechanism, space.coarse(number), charge.epsilon, charge.delta)
+        prior = choice_of(mechanism, space.coarse(number), charge.epsilon, charge.delta)
         name = "cluster_free" if mechanism.pooled else "cluster_dp"
         asked |= {"mechanism": name, "floor": mechanism.floor, "noise": mechanism.noise}
-        request = TableRequest(**asked)
-        return PriorPlan(request, design, chosen)
+        return PriorPlan(TableRequest(**asked), design, prior)
     if checks.choice(mechanism, (BEST, UNIFORM), "mechanism") == BEST:
         if charge.delta:
             raise InputError("a delta for the best table", 'leave it out, or give "uniform"')
-        request = TableRequest(**asked, mechanism="best_table")
-        return TablePlan(request, design, _best(space, charge.epsilon, levels, expected))
-    request = TableRequest(**asked, mechanism="uniform_prior")
-    kept, table = uniform_table(space, charge.epsilon, charge.delta, levels, expected)
-    chosen_uniform = TableChoice(
-        kept=np.array(kept), above=table.above, numbers=table.numbers.ravel()
-    )
-    return TablePlan(request, design, chosen_uniform)
-
-
-def _best(
-    space: Space, epsilon: Fraction, levels: int | str, expected: Expected | None
-) -> TableChoice:
-    kept, table, proof, weights = least_table(space, epsilon, levels, expected)
-    own = {"weight": proof.weight, "slope": proof.slope, "total": proof.total}
-    return TableChoice(
-        kept=np.array(kept),
-        above=table.above,
-        numbers=table.numbers.ravel(),
-        proof=Dual(**own, mean_of=weights),
-    )
+        chosen = least_table(space, charge.epsilon, levels, expected)
+        return TablePlan(TableRequest(**asked, mechanism="best_table"), design, chosen)
+    chosen = uniform_table(space, charge.epsilon, charge.delta, levels, expected)
+    return TablePlan(TableRequest(**asked, mechanism="uniform_prior"), design, chosen)
 
 
 def least_table(
     space: Space, epsilon: Fraction, levels: int | str, expected: Expected | None
-) -> tuple[tuple[int, ...], ResponseTable, Proof, Floats | None]:
-    """The best table on at most 32 levels, or as many as said, with its proof and weights."""
+) -> TableChoice:
+    """The best table on at most 32 levels, or as many as said, with its proof."""
     most = AUTO_LEVELS if levels == "auto" else MOST_LEVELS
     if levels == "all" and space.size > most:
         raise InputError(f"a table for {space.size} levels", 'give levels="auto"')
@@ -430,8 +408,7 @@ def least_table(
         share = kinds.share @ kinds.levels @ space.moved_to(kept)
         weights = (1 - _EVEN) * share / share.sum() + _EVEN / len(kept)
         weights = weights / weights.sum()
-    table, proof = best_table(space.array[list(kept)], epsilon, weights)
-    return kept, table, proof, weights
+    return TableChoice.with_table(kept, *best_table(space.array[list(kept)], epsilon, weights))
 
 
 def uniform_table(
@@ -440,7 +417,7 @@ def uniform_table(
     delta: Fraction,
     levels: int | str,
     expected: Expected | None,
-) -> tuple[tuple[int, ...], ResponseTable]:
+) -> TableChoice:
     """A uniform prior on the levels of which the largest predicted variance is nearest to the best.
 
     It is at most 2 % worse than a uniform prior on all levels under everything that may be expected
@@ -470,4 +447,4 @@ def uniform_table(
     allowed |= ~allowed.any()
     worst = (found / found.min(axis=0)).max(axis=1)
     best = int(np.where(allowed, worst, np.inf).argmin())
-    return tried[best][0], tried[best][1]
+    return TableChoice.with_table(*tried[best][:2])

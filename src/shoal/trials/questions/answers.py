@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from shoal import checks, documents
 from shoal.errors import InputError, printable
 from shoal.files.text_table import TextTable
 from shoal.trials.effects import Listed
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -83,8 +81,6 @@ class Answers(Listed[Answer]):
             One row a question: question, value, standard_error (estimated),
             predicted_standard_error, low, high.
         """
-        import pyarrow as pa
-
         return pa.table(
             {
                 "question": [each.question for each in self.every],

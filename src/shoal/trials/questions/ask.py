@@ -324,7 +324,7 @@ def _one_column(design: Design, name: str) -> list[tuple[str, Floats]]:
         given = design.covariate(name)
         if given.numeric:
             return [(name, np.array(given.values)[given.codes])]
-        values, codes = list(given.values), given.codes
+        values, codes = [str(each) for each in given.values], given.codes
     return [
         (f"{name} {value}", (codes == at).astype(float)) for at, value in enumerate(values) if at
     ]

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from shoal import checks
 from shoal.documents.model import Model
@@ -41,9 +42,6 @@ from shoal.trials.questions.variances import FEWEST_UNITS, MEANS_SHARE, Sums, fi
 from shoal.trials.questions.weights import lengths
 from shoal.trials.space import Space
 from shoal.trials.warnings import FEWEST, assigned_by
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _USUAL, _SPENT = 0.95, Fraction(999, 1000)
 # Of outcomes of one assigned group, by which predictions are made.
@@ -374,8 +372,6 @@ class QuestionsPlan(Plan):
         Returns:
             One row a question, with the columns of `Predicted` and `widening`.
         """
-        import pyarrow as pa
-
         rows = [each._asdict() | {"widening": each.widening} for each in self.predicted]
         return pa.Table.from_pylist(rows)
 
