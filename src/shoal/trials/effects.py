@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from shoal import checks
 from shoal.errors import InputError, printable
 from shoal.files import tables
-from shoal.files.text_table import TextTable
+from shoal.files.text_table import first_rows
 from shoal.trials.design import key_text
 
 if TYPE_CHECKING:
@@ -175,17 +175,31 @@ class Effect:
 
 
 class Listed(Generic[Result]):
-    """Results in an order, one after the other, and as a table."""
+    """Results in an order, by their names or places, and as a table."""
 
     every: tuple[Result, ...]
+    # The attribute that names a result.
+    _name: ClassVar[str]
 
     def __iter__(self) -> Iterator[Result]:
-        """One after the other."""
         return iter(self.every)
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self.every)
+
+    def __getitem__(self, name: object) -> Result:
+        """The result of this name; by its place, if none has that name."""
+        known = [getattr(each, self._name) for each in self.every]
+        for own, each in zip(known, self.every, strict=True):
+            if own == name and type(own) is type(name):
+                return each
+        if isinstance(name, int) and not isinstance(name, bool) and -len(self) <= name < len(self):
+            return self.every[name]
+        raise InputError(
+            f"no {self._name} {checks.shown(name)}",
+            f"one of {', '.join(repr(each) for each in known[:10])}",
+            "take a name of the table",
+        )
 
     @abstractmethod
     def table(self) -> pa.Table:
@@ -216,18 +230,7 @@ class Effects(Listed[Effect]):
     every: tuple[Effect, ...]
     planned_half_width: float = math.nan
 
-    def __getitem__(self, arm: object) -> Effect:
-        """An effect by the name of its arm; by its place, if no arm has that name."""
-        for each in self.every:
-            if each.arm == arm and type(each.arm) is type(arm):
-                return each
-        if isinstance(arm, int) and not isinstance(arm, bool) and -len(self) <= arm < len(self):
-            return self.every[arm]
-        raise InputError(
-            f"an arm {checks.shown(arm)}",
-            f"one of {', '.join(str(each.arm) for each in self.every)}",
-            "name an arm besides the control",
-        )
+    _name = "arm"
 
     def table(self) -> pa.Table:
         """All effects as a table.
@@ -259,20 +262,10 @@ class Effects(Listed[Effect]):
         return "\n".join([*map(str, self.every), *planned])
 
     def _repr_html_(self) -> str:
-        """The same for notebooks."""
-        rows = [
-            [
-                str(key_text(each.arm)),
-                f"{each.value:.5g}",
-                f"{each.finite_population.standard_error:.3g}",
-                _shown(each.finite_population),
-            ]
-            for each in self.every
-        ]
         head = f"effects against {printable(str(key_text(self.every[0].control)))}"
         notes = [each.warning for each in self.every if each.warning]
-        columns = "arm", "effect", "standard error", "interval for these units"
-        return TextTable(head, columns, rows, notes).to_html()
+        columns = ["arm", "value", "standard_error", "low", "high"]
+        return first_rows(head, self.table().select(columns), notes).to_html()
 
 
 def _number(value: float) -> float | None:

@@ -144,7 +144,6 @@ class Experiment:
             )
 
     def __repr__(self) -> str:
-        """One line."""
         return f"<experiment of {self.design}>"
 
     def forecast(

@@ -286,7 +286,6 @@ class Forecast:
         return str(self._text())
 
     def _repr_html_(self) -> str:
-        """The same for notebooks."""
         return self._text().to_html()
 
     def _text(self) -> TextTable:

@@ -53,7 +53,6 @@ class HistogramPlan(Plan):
     """
 
     kind: ClassVar[str] = "histogram"
-    request_model: ClassVar[type[Request]] = Request
     chosen_model: ClassVar[type[Model]] = HistogramChoice
     drawn_model: ClassVar[type[Model]] = HistogramDrawn
 

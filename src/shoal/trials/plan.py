@@ -10,9 +10,8 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from importlib import import_module
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from shoal.trials.experiment import Experiment
     from shoal.trials.release import Release
 
-SCHEMA = "shoal.trial-plan/2"
 # Beyond these nothing is protected or nothing can be told, and floating-point numbers end.
 LEAST_EPSILON, MOST_EPSILON = Fraction(1, 10**9), Fraction(10**6)
 _LEAST_DELTA = Fraction(1, 10**100)
@@ -45,23 +43,12 @@ _PRIVACY = {
     False: "pure label differential privacy", True: "approximate label differential privacy"
 }  # fmt: skip
 _NEIGHBOURS = "one unit's outcome changes; its cluster, treatment and covariates are public"
-_HOMES = {
-    "table": ("shoal.trials.unit_table", "TablePlan"),
-    "cluster_prior": ("shoal.trials.unit_table", "PriorPlan"),
-    "histogram": ("shoal.trials.histogram", "HistogramPlan"),
-    "questions": ("shoal.trials.questions.plan", "QuestionsPlan"),
-}
-KINDS = tuple(_HOMES)
-Kind = TypeVar("Kind", bound="type[Plan]")
+Kind = Literal["table", "cluster_prior", "histogram", "questions"]
+KINDS = get_args(Kind)
 
 
 def charge_of(epsilon: Amount, delta: Amount = 0) -> Budget:
-    """The exact epsilon and delta that a plan is asked for.
-
-    Example:
-        >>> charge_of("0.5").epsilon
-        Fraction(1, 2)
-    """
+    """The exact epsilon and delta that a plan is asked for."""
     found = Budget.total(epsilon, delta)
     if not LEAST_EPSILON <= found.epsilon <= MOST_EPSILON:
         raise InputError(
@@ -98,7 +85,7 @@ class PlanDocument(Model):
     """A plan of a trial."""
 
     schema_: Literal["shoal.trial-plan/2"] = Field(default="shoal.trial-plan/2", alias="schema")
-    kind: Literal["table", "cluster_prior", "histogram", "questions"]
+    kind: Kind
     version: Text
     request: dict[str, Any]
     design: Design
@@ -123,7 +110,7 @@ class Results(Model):
 class Manifest(Envelope):
     """Everything public about a release of a trial."""
 
-    kind: Literal["table", "cluster_prior", "histogram", "questions"]
+    kind: Kind
     records: Records
     plan: PlanDocument
     results: Results
@@ -151,10 +138,16 @@ class Plan(Planned):
     design: Design
     chosen: Any
 
+    # Of each kind of plan, filled as the kinds are defined.
+    kinds: ClassVar[dict[str, type[Plan]]] = {}
     kind: ClassVar[Any]
-    request_model: ClassVar[type[Request]]
+    request_model: ClassVar[type[Request]] = Request
     chosen_model: ClassVar[type[Model]]
     drawn_model: ClassVar[type[Model]]
+
+    def __init_subclass__(cls) -> None:
+        if "kind" in vars(cls):
+            Plan.kinds[cls.kind] = cls
 
     @property
     @abstractmethod
@@ -203,11 +196,9 @@ class Plan(Planned):
         return str(self.text())
 
     def _repr_html_(self) -> str:
-        """The same for notebooks."""
         return self.text().to_html()
 
     def __repr__(self) -> str:
-        """One line."""
         return f"<plan of {self.mechanism}, {self.design.n} units, epsilon {show(self.epsilon)}>"
 
     @np.errstate(all="ignore")
@@ -318,8 +309,7 @@ def plan_of(document: documents.Document) -> Plan:
     with np.errstate(all="ignore"):
         try:
             found = PlanDocument.model_validate_json(documents.canonical_bytes(document))
-            module, name = _HOMES[found.kind]
-            home: type[Plan] = getattr(import_module(module), name)
+            home = Plan.kinds[found.kind]
             made = home(
                 read_model(home.request_model, found.request),
                 found.design,

@@ -36,7 +36,6 @@ class TrialDraw:
     outcomes: Any
 
     def __repr__(self) -> str:
-        """Nothing private."""
         return f"<draw of {self.plan.design.n} outcomes>"
 
     def check(self) -> None:
@@ -243,7 +242,6 @@ class Release(release.Release[Plan, Any]):
         tables.write(self.table(), path, self.inputs, overwrite=overwrite)
 
     def __repr__(self) -> str:
-        """One line."""
         kind = "simulated trial" if self.simulated else "trial"
         origin = f", {self.origin}" if self.origin else ""
         return (
@@ -256,7 +254,6 @@ class Release(release.Release[Plan, Any]):
         return str(self.estimate())
 
     def _repr_html_(self) -> str:
-        """The same for notebooks."""
         text: str = self.estimate()._repr_html_()
         return text
 

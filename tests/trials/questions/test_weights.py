@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from shoal.trials import Experiment
 from shoal.trials.design import Design
 from shoal.trials.questions import weights
-from shoal.trials.questions.ask import Entry, Stated, blocks_of
+from shoal.trials.questions.ask import Entry, blocks_of
 
 Floats = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ Y = RNG.normal(size=N)
 
 def answers(entry: Entry, design: Design = DESIGN, y: Floats = Y[ORDER]) -> Floats:
     """All questions of an entry, of outcomes of all units."""
-    (block,) = blocks_of(design, [entry], Stated(4.0, 1.0))
+    (block,) = blocks_of(design, [entry], 4.0)
     return np.asarray(block.rows[:, design.kind_of_unit] @ y)
 
 
@@ -97,7 +97,7 @@ def test_precision_shares_have_the_least_variance(ratio: float, epsilon: float) 
     def variance(w: Floats) -> float:
         return float((w**2 / harmonic).sum() + 2 * (ratio / epsilon * (w / least).max()) ** 2)
 
-    found = weights.precision_shares(sizes, ratio, epsilon)
+    found = weights.precision_shares(sizes, ratio / epsilon)
     assert found.sum() == pytest.approx(1)
     shares = minimize(
         lambda z: float((z[:4] ** 2 / harmonic).sum() + 2 * (ratio / epsilon * z[4]) ** 2),

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from shoal import checks, documents
-from shoal.errors import InputError, printable
+from shoal import documents
+from shoal.errors import printable
 from shoal.files.text_table import TextTable
 from shoal.trials.effects import Listed
 
@@ -61,18 +61,7 @@ class Answers(Listed[Answer]):
     head: str = ""
     warnings: tuple[str, ...] = ()
 
-    def __getitem__(self, question: str | int) -> Answer:
-        """An answer by the name of its question, or by its place."""
-        if isinstance(question, int) and not isinstance(question, bool):
-            return self.every[question]
-        for each in self.every:
-            if isinstance(question, str) and each.question == question:
-                return each
-        raise InputError(
-            f"a question {checks.shown(question)}",
-            f"one of {', '.join(repr(each.question) for each in self.every[:10])}",
-            "take a name of the plan",
-        )
+    _name = "question"
 
     def table(self) -> pa.Table:
         """All answers as a table.
@@ -97,7 +86,6 @@ class Answers(Listed[Answer]):
         return str(self._text())
 
     def _repr_html_(self) -> str:
-        """The same for notebooks."""
         return self._text().to_html()
 
     def _text(self) -> TextTable:

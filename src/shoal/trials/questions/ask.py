@@ -40,13 +40,6 @@ class Entry(Model):
     columns: tuple[str, ...] = ()
 
 
-class Stated(NamedTuple):
-    """Public numbers that precision weights follow from: width over spread, and epsilon."""
-
-    ratio: float
-    epsilon: float
-
-
 class Block(NamedTuple):
     """The questions of one entry: their names and weights, shape (questions, kinds)."""
 
@@ -99,7 +92,6 @@ class Questions:
         return cls(design, (), one_by_one)
 
     def __repr__(self) -> str:
-        """One line."""
         return f"<{len(self.entries)} entries of questions, {self.design.n} units>"
 
     def effect(self, by: str | None = None, weights: str = UNITS) -> Questions:
@@ -123,7 +115,6 @@ class Questions:
             InputError: No such column, a subgroup without an arm, or precision weights of
                 subgroups.
         """
-        checks.choice(weights, (UNITS, PRECISION), "weights")
         if by is not None:
             self.design.covariate(checks.text(by, "by"))
             if weights == PRECISION:
@@ -202,15 +193,15 @@ class Questions:
     def _with(self, entry: Entry) -> Questions:
         found = replace(self, entries=(*self.entries, entry))
         # Questions without an answer are found as they are asked.
-        blocks_of(self.design, found.entries, Stated(1 / USUAL, 1.0))
+        blocks_of(self.design, found.entries, 1 / USUAL)
         return found
 
 
-def blocks_of(design: Design, entries: Sequence[Entry], stated: Stated) -> tuple[Block, ...]:
-    """Names and weights of all questions, entry by entry."""
+def blocks_of(design: Design, entries: Sequence[Entry], ratio: float) -> tuple[Block, ...]:
+    """Names and weights of all questions; precision weights follow width/(spread epsilon)."""
     found, names = [], set[str]()
     for each in entries:
-        own, rows = _ROWS[each.kind](design, each, stated)
+        own, rows = _ROWS[each.kind](design, each, ratio)
         twice = names & set(own)
         if twice:
             raise InputError(f"the question {min(twice)!r} twice", "leave one out")
@@ -223,7 +214,7 @@ def blocks_of(design: Design, entries: Sequence[Entry], stated: Stated) -> tuple
     return tuple(found)
 
 
-def _effect(design: Design, entry: Entry, stated: Stated) -> tuple[list[str], Floats]:
+def _effect(design: Design, entry: Entry, ratio: float) -> tuple[list[str], Floats]:
     found, names = [], []
     for arm in range(1, len(design.arms)):
         what = EFFECT if len(design.arms) == _PAIR else f"{EFFECT} of {design.arm_names[arm]}"
@@ -237,7 +228,7 @@ def _effect(design: Design, entry: Entry, stated: Stated) -> tuple[list[str], Fl
             continue
         shares = None
         if entry.weights == PRECISION:
-            shares = rows_of.precision_shares(design.sizes[:, [0, arm]], *stated)
+            shares = rows_of.precision_shares(design.sizes[:, [0, arm]], ratio)
             what += ", precision weights"
         names.append(what)
         found.append(rows_of.effect(design, arm, shares)[None])
@@ -260,11 +251,11 @@ def _lacking(design: Design, arm: int, group: Covariate) -> InputError:
     )
 
 
-def _means(design: Design, _: Entry, __: Stated) -> tuple[list[str], Floats]:
+def _means(design: Design, _: Entry, __: float) -> tuple[list[str], Floats]:
     return [f"mean of arm {each}" for each in design.arm_names], rows_of.arm_means(design)
 
 
-def _regression(design: Design, entry: Entry, _: Stated) -> tuple[list[str], Floats]:
+def _regression(design: Design, entry: Entry, _: float) -> tuple[list[str], Floats]:
     labels, regressors = regressors_of(design, entry.columns)
     if design.group is not None:
         # Sums of whole groups are released, so that the means of their units count.

@@ -31,7 +31,6 @@ from shoal.trials.questions.ask import (
     REGRESSION,
     Block,
     Entry,
-    Stated,
     blocks_of,
     regressor_names,
     regressors_of,
@@ -114,9 +113,8 @@ class QuestionsPlan(Plan):
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """The questions, entry by entry."""
-        epsilon = float(self.request.charge.epsilon)
-        stated = Stated(self.space.width / self.request.spread, epsilon)
-        return blocks_of(self.design, self.request.entries, stated)
+        ratio = self.space.width / self.request.spread / float(self.request.charge.epsilon)
+        return blocks_of(self.design, self.request.entries, ratio)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -150,7 +148,7 @@ class QuestionsPlan(Plan):
         """See `trials.Release.regression`."""
         names = regressor_names(self.design, columns)
         entry = Entry.of(kind=REGRESSION, columns=names)
-        block = blocks_of(self.design, [entry], Stated(1, 1))[0]
+        block = blocks_of(self.design, [entry], 1.0)[0]
         if not self.numbers.answer(block.rows):
             raise InputError(
                 f"a regression on {checks.shown(' + '.join(names))} that does not follow from what "
@@ -231,11 +229,10 @@ class QuestionsPlan(Plan):
         scales = np.sqrt(self._coarser(codes, np.full(int(self.groups.max()) + 1, moved**2)))
         return sums.noise_scale(scales, coefficients, noise)
 
-    def _group_spreads(self, block: Block, sums: Floats) -> Iterator[Spread]:
+    def _group_spreads(self, block: Block, sums: Floats | None = None) -> Iterator[Spread]:
         """CR2 by assigned group of each question, from sums of groups and their subgroups."""
         for at in range(len(block.names)):
-            regressors, sizes, weights, own = self._group_design(block, at, sums)
-            found = cr2(regressors, sizes, weights, own)
+            found = cr2(*self._group_design(block, at, self._no_sums if sums is None else sums))
             if math.isnan(found.variance):
                 raise InputError(
                     f"the question {printable(block.names[at])!r}, where one assigned group stands "
@@ -282,64 +279,53 @@ class QuestionsPlan(Plan):
         return tuple(one for each in self.blocks for one in self._predicted(each))
 
     def _predicted(self, block: Block) -> Iterator[Predicted]:
-        design, rows, width, spread = self.design, block.rows, self.space.width, self.request.spread
-        noise, _ = self.numbers.noise_parts(rows, width)
+        design, rows = self.design, block.rows
+        noise, _ = self.numbers.noise_parts(rows, self.space.width)
         size = lengths(rows, design.many)
         heaviest = np.abs(rows).max(axis=1) / size * math.sqrt(design.n)
-        if design.group is not None:
-            yield from self._predicted_by_group(block, noise, heaviest)
-            return
+        widths = self._widths(block, size) if design.group is None else self._group_widths(block)
+        every = zip(block.names, noise.tolist(), heaviest.tolist(), widths, strict=True)
+        for name, added, ratio, (plain, *halves) in every:
+            errors = math.sqrt(plain + added), math.sqrt(plain)
+            yield Predicted(name, math.sqrt(added), ratio, *errors, *halves)
+
+    def _widths(self, block: Block, size: Floats) -> Iterator[tuple[float, float, float, float]]:
+        """Variance without noise; half of the interval, if asked alone, and without noise."""
+        design, rows, width, spread = self.design, block.rows, self.space.width, self.request.spread
         fit = fit_of(design, block.entry, self.chosen.by)
         sums = fit.sums(rows, design.many)
         # Means of outcomes of this spread are no further from the middle.
         away = fit.flat * math.sqrt(max(width**2 / 4 - spread**2, 0.0))
         loose = self._variance_noise(fit.codes, sums, away, self.numbers.noise(fit.weights, width))
-        plain = (spread * size) ** 2
         share = 0.0 if block.entry.kind == REGRESSION else MEANS_SHARE
         most = np.abs(rows).max(axis=1) * width / float(self.exact_epsilon) / (1 - share)
-        spreads = self._with_noise(rows, plain, loose, sums.fewest)
-        for at, (name, parts) in enumerate(zip(block.names, spreads, strict=True)):
-            error, own = math.sqrt(float(plain[at])), sums.squares[:, at]
+        spreads = self._with_noise(rows, (spread * size) ** 2, loose, sums.fewest)
+        for parts, own, scale in zip(spreads, sums.squares.T, most.tolist(), strict=True):
             # Satterthwaite's degrees of freedom, for groups whose outcomes differ alike.
             degrees = float(own.sum() ** 2 / (own**2 / fit.degrees).sum())
-            single = parts._replace(
-                noise=2 * float(most[at]) ** 2, squares=4 * float(most[at]) ** 4
-            )
-            half = _half(_USUAL, parts)
-            yield Predicted(
-                name,
-                math.sqrt(float(noise[at])),
-                float(heaviest[at]),
-                math.sqrt(float(plain[at] + noise[at])),
-                error,
-                half,
-                min(half, _half(_USUAL, single)),
-                student(degrees, _USUAL) * error,
-            )
+            alone = parts._replace(noise=2 * scale**2, squares=4 * scale**4)
+            half, plain = _half(_USUAL, parts), parts.variance
+            bare = student(degrees, _USUAL) * math.sqrt(plain)
+            yield plain, half, min(half, _half(_USUAL, alone)), bare
 
-    def _predicted_by_group(
-        self, block: Block, noise: Floats, heaviest: Floats
-    ) -> Iterator[Predicted]:
-        for at, name in enumerate(block.names):
-            empty = np.zeros(len(self.chosen.steps))
-            regressors, sizes, row, _ = self._group_design(block, at, empty)
+    def _group_widths(self, block: Block) -> Iterator[tuple[float, float, float, float]]:
+        """The same where groups were assigned whole."""
+        noise, _ = self.numbers.noise_parts(block.rows, self.space.width)
+        for at, added in enumerate(noise.tolist()):
+            regressors, sizes, row, _ = self._group_design(block, at, self._no_sums)
             degrees = cr2(regressors, sizes, row, sizes).degrees
             squares = float(sizes @ row**2), float(((sizes * row) ** 2).sum())
-            own = self.request.spread**2 * (
+            plain = self.request.spread**2 * (
                 (1 - CORRELATION) * squares[0] + CORRELATION * squares[1]
             )
-            error, total = math.sqrt(own), math.sqrt(own + float(noise[at]))
             wide = student(degrees, _USUAL) if degrees > 0 else math.nan
-            yield Predicted(
-                name,
-                math.sqrt(float(noise[at])),
-                float(heaviest[at]),
-                total,
-                error,
-                wide * total,
-                wide * total,
-                wide * error,
-            )
+            half = wide * math.sqrt(plain + added)
+            yield plain, half, half, wide * math.sqrt(plain)
+
+    @property
+    def _no_sums(self) -> Floats:
+        """Sums of groups before any is known."""
+        return np.zeros(len(self.chosen.steps))
 
     def total_width(self) -> float:
         """The sum over questions of half widths, each over that without noise."""
@@ -420,15 +406,11 @@ class QuestionsPlan(Plan):
     def warnings(self, *, one_by_one: bool = False) -> list[str]:
         """Sentences: of questions on few units, of groups, and of columns in which arms never vary.
 
-        Args:
-            one_by_one: Whether it was said that units were assigned so.
-
-        Returns:
-            The sentences.
+        `one_by_one` is whether it was said that units were assigned so.
         """
-        whole = [] if one_by_one else assigned_by(self.design)
         found = [*self._heavy(), *self._uneven(), *self._few_groups()]
         found += [each for block in self.blocks for each in self._few_units(block)]
+        whole = [] if one_by_one else assigned_by(self.design)
         if whole:
             found.append(
                 f"all units of one value of the covariate {printable(whole[0])!r} have the same "
@@ -438,113 +420,95 @@ class QuestionsPlan(Plan):
             )
         return found
 
-    def _rare(self, drawn: Drawn, block: Block) -> list[str]:
+    def _rare(self, drawn: Drawn, block: Block) -> Iterator[str]:
         """Of answers about two levels, one of them rare: a kurtosis of 1/(p (1 - p))."""
         other = self.design.group is not None or block.entry.kind == REGRESSION
         if other or self.space.size != _LEVELS:
-            return []
+            return
         fit = fit_of(self.design, block.entry, self.chosen.by)
         numbers = np.array(drawn.numbers, dtype=float)
         means = self.numbers.recover(fit.weights) @ numbers / TICKS
         units = np.bincount(fit.codes, self.design.many) * np.maximum(1 / 4 - means**2, 0)
         sampled = any(each.variance > each.noise for each in self._spreads(drawn, block))
-        if units.min() >= FEWEST or not sampled:
-            return []
-        return [
-            (
+        if units.min() < FEWEST and sampled:
+            yield (
                 f"outcomes are so rare that a group counts as {units.min():.2g} units (units times "
                 f"p (1 - p)): with fewer than {FEWEST:g} intervals may cover far less than they say"
             )
-        ]
 
-    def _few_units(self, block: Block) -> list[str]:
+    def _few_units(self, block: Block) -> Iterator[str]:
         """Of subgroups that have too few units for a variance of their own."""
         by = block.entry.by
-        if not by or self.design.group is not None or by in self.chosen.by:
-            return []
-        codes = self.design.codes([ARM, *(each for each in self.chosen.by if each != by), by])
-        least = int(np.bincount(codes, self.design.many).min())
-        return [
-            (
+        if by and self.design.group is None and by not in self.chosen.by:
+            codes = self.design.codes([ARM, *self.chosen.by, by])
+            least = int(np.bincount(codes, self.design.many).min())
+            yield (
                 f"effects where {printable(by)} differs share one variance, as an arm of a "
                 f"subgroup has {least} units (with {FEWEST_UNITS} each has its own): where "
                 "outcomes of subgroups differ unlike, such intervals have covered 77% to 88% "
                 "instead of 95%; merge small subgroups"
             )
-        ]
 
-    def _few_groups(self) -> list[str]:
+    def _few_groups(self) -> Iterator[str]:
         if self.design.group is None:
-            return []
-        groups, degrees = Groups.of(self.design), []
-        for block in self.blocks:
-            degrees += [
-                each.degrees
-                for each in self._group_spreads(block, np.zeros(len(self.chosen.steps)))
-            ]
+            return
+        groups = Groups.of(self.design)
+        spreads = [each for block in self.blocks for each in self._group_spreads(block)]
+        degrees = [each.degrees for each in spreads]
         many = [groups.of_arm(arm) for arm in range(len(self.design.arms))]
         least = min(many)
-        if least >= FEW_GROUPS and min(degrees) >= FEW_DEGREES:
-            return []
-        name = self.names[int(np.argmin(degrees))]
-        arm = printable(self.design.arm_names[many.index(least)])
-        return [
-            (
+        if least < FEW_GROUPS or min(degrees) < FEW_DEGREES:
+            name = self.names[int(np.argmin(degrees))]
+            arm = printable(self.design.arm_names[many.index(least)])
+            yield (
                 f"{least} assigned groups in arm {arm}, and {min(degrees):.3g} degrees of freedom "
                 f"for the question {printable(name)!r}: with fewer than about {FEW_GROUPS} groups "
                 "in an arm, or groups of very unlike sizes, no standard error is reliable"
             )
-        ]
 
-    def _uneven(self) -> list[str]:
+    def _uneven(self) -> Iterator[str]:
         """Of questions whose variance rests on few of the units that are taken to differ alike."""
-        if self.design.group is not None:
-            return []
-        found: list[tuple[float, str]] = []
-        for block in self.blocks:
+        found, many = list[tuple[float, str]](), self.design.many
+        for block in self.blocks if self.design.group is None else ():
             codes = fit_of(self.design, block.entry, self.chosen.by).codes
-            many = self.design.many
             units = np.bincount(codes, many)
+            most = _UNEVEN_COLUMN if block.entry.kind == REGRESSION else _UNEVEN
             for name, row in zip(block.names, block.rows, strict=True):
                 squares, fourths = (np.bincount(codes, row**power * many) for power in (2, 4))
                 carries = squares >= _CARRIES * squares.sum()
                 alike = squares[carries] ** 2 / fourths[carries] / units[carries]
-                most = _UNEVEN_COLUMN if block.entry.kind == REGRESSION else _UNEVEN
                 if float(alike.min(initial=1.0)) * most < 1:
                     found.append((float(alike.min(initial=1.0)), name))
-        uneven = len(found)
-        if not uneven:
-            return []
-        least, name = min(found)
-        others = " rests" if uneven == 1 else f" and {uneven - 1} more rest"
-        return [
-            (
-                f"the question {printable(name)!r}{others} on few of the units whose outcomes are "
+        if found:
+            least, name = min(found)
+            yield (
+                f"{_rests(name, len(found))} on few of the units whose outcomes are "
                 f"taken to differ alike, mostly on {100 * least:.2g}% of them: if outcomes of "
                 "these few differ more than those of the others, intervals are too short; merge "
                 'small clusters, cap covariates, or ask for the effect with weights="precision"'
             )
-        ]
 
-    def _heavy(self) -> list[str]:
+    def _heavy(self) -> Iterator[str]:
         heavy = [
             each
             for each in self.predicted
             if each.max_weight_ratio > _HEAVY and each.widening > _WIDER
         ]
-        if not heavy:
-            return []
-        worst = max(heavy, key=lambda each: each.widening)
-        others = " rests" if len(heavy) == 1 else f" and {len(heavy) - 1} more rest"
-        alike = int(np.rint(self.design.n / worst.max_weight_ratio**2))
-        return [
-            (
-                f"the question {printable(worst.question)!r}{others} on few units: its noise is "
+        if heavy:
+            worst = max(heavy, key=lambda each: each.widening)
+            alike = int(np.rint(self.design.n / worst.max_weight_ratio**2))
+            yield (
+                f"{_rests(worst.question, len(heavy))} on few units: its noise is "
                 f"that of {alike} units that weigh alike, and its interval {worst.widening:.3g} "
                 "times as wide as without noise; merge small cells, cap covariates, or ask for the "
                 'effect with weights="precision"'
             )
-        ]
+
+
+def _rests(question: str, many: int) -> str:
+    """The beginning of a sentence about the worst of some questions."""
+    others = " rests" if many == 1 else f" and {many - 1} more rest"
+    return f"the question {printable(question)!r}{others}"
 
 
 def plan_questions(
@@ -553,8 +517,7 @@ def plan_questions(
     """See `trials.Questions.plan`."""
     loss = charge_of(epsilon).epsilon
     request = QuestionsRequest(space=space, epsilon=str(loss), entries=entries, spread=spread)
-    stated = Stated(space.width / spread, float(loss))
-    blocks = blocks_of(design, entries, stated)
+    blocks = blocks_of(design, entries, space.width / spread / float(loss))
     tried = [
         QuestionsPlan(request, design, each) for each in choices(design, blocks, space.width, loss)
     ]
@@ -577,7 +540,7 @@ def plan_questions(
     if design.group is not None:
         # Questions that rest on one group are found before anything is spent.
         for block in blocks:
-            list(found._group_spreads(block, np.zeros(len(found.chosen.steps))))
+            list(found._group_spreads(block))
     return found
 
 

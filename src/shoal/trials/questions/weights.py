@@ -90,12 +90,12 @@ def _dependent(scaled: Floats) -> int:
     return int(scaled.shape[1]) - 1
 
 
-def precision_shares(sizes: Ints, ratio: float, epsilon: float) -> Floats:
+def precision_shares(sizes: Ints, ratio: float) -> Floats:
     """The shares omega_c of clusters with the least variance of effect and Laplace noise.
 
-    They minimise sum omega_c^2/h_c + 2 (r/eps)^2 max (omega_c/m_c)^2 over sum omega_c = 1, with
-    1/h_c = 1/n_{c,1} + 1/n_{c,0}, m_c = min(n_{c,1}, n_{c,0}) and r = U/sigma: omega_c is
-    proportional to min(h_c, t m_c), where t solves sum m_c (1 - t m_c/h_c)^+ = 2 (r/eps)^2 t. The
+    They minimise sum omega_c^2/h_c + 2 r^2 max (omega_c/m_c)^2 over sum omega_c = 1, with
+    1/h_c = 1/n_{c,1} + 1/n_{c,0}, m_c = min(n_{c,1}, n_{c,0}) and r = U/(sigma eps): omega_c is
+    proportional to min(h_c, t m_c), where t solves sum m_c (1 - t m_c/h_c)^+ = 2 r^2 t. The
     left side is linear between the sorted h_c/m_c, so that t is found exactly. `sizes` are those of
     control and an arm, shape (clusters, 2) (docs/theory/questions.md#precision-weights).
     """
@@ -106,7 +106,7 @@ def precision_shares(sizes: Ints, ratio: float, epsilon: float) -> Floats:
     # With the k clusters of the largest h/m held at t m, k = 1, 2, ...
     held = np.cumsum(least[falling])
     curved = np.cumsum(least[falling] ** 2 / harmonic[falling])
-    tried = held / (2 * (ratio / epsilon) ** 2 + curved)
+    tried = held / (2 * ratio**2 + curved)
     cap = tried[int(np.argmax(tried >= np.append(limit[falling][1:], 0.0)))]
     found = np.minimum(harmonic, cap * least)
     return np.asarray(found / found.sum())
