@@ -285,7 +285,7 @@ def plan_trial(request: Plain) -> Plain:
         whole, parts = own.to_document(), plan.mean_variance
         noise = parts[:, 1:] + parts[:, :1]
         return {**found, "whole": whole, "scale": {"noise_variance": _short(noise)}}
-    whole = {"levels": list(plan.kept)}
+    whole = {"levels": plan.chosen.kept.tolist()}
     if request["mechanism"] == "best_table":
         return {**found, "whole": whole, "variance": [plan.variance], "bound": plan.bound}
     if request["mechanism"] == "uniform_prior":

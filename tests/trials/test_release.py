@@ -264,12 +264,12 @@ def test_noisy_histograms_have_the_moments_that_they_say() -> None:
     outcome = np.concatenate([np.arange(40) % 5, np.arange(25) % 3]).astype(float)
     plan, runs = study.histogram(Space.counts(0, 4), 1), 4000
     shares = np.array([plan.shares(plan.draw(outcome, Simulated(s)))[0] for s in range(runs)])
-    mean = shares @ plan._away
+    mean = shares @ (plan.space.array - 2)
     truth = [outcome[:40].mean() - 2, outcome[40:].mean() - 2]
     deviation = np.sqrt(plan.mean_variance[0])
     assert (np.abs(mean.mean(axis=0) - truth) < 6.2 * deviation / np.sqrt(runs)).all()
     assert mean.std(axis=0) == pytest.approx(deviation, rel=0.08)
-    assert plan.count_variance == pytest.approx(2 * 2**2, rel=1e-3)
+    assert plan.chosen.count_variance == pytest.approx(2 * 2**2, rel=1e-3)
     # One outcome moves two counts.
     one, other = (Scripted(np.zeros(10, int), np.zeros(65, np.uint64)) for _ in range(2))
     drawn = plan.draw(outcome, one), plan.draw(np.r_[4.0, outcome[1:]], other)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -177,12 +176,6 @@ def _binary(rate: Floats, between: Floats) -> Kinds:
     rates = np.column_stack([rate * (1 - apart), rate + (1 - rate) * apart]).ravel()
     share = np.column_stack([1 - rate, rate]).ravel()
     return Kinds(share, np.column_stack([1 - rates, rates]), 2 * np.arange(len(rate)))
-
-
-def sampling_error(sizes: Ints, space: Space, expected: Expected | None) -> float:
-    """The largest standard error of the effect that may be expected without privacy."""
-    plain = kinds_of(expected, space).outcome_variance(space)
-    return math.sqrt(float(effect_weights(sizes)[0].sum() * plain.max()))
 
 
 def effect_weights(sizes: Ints) -> Floats:

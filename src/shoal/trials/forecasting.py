@@ -22,7 +22,7 @@ from shoal.files.text_table import TextTable, counted
 from shoal.privacy.budget import Amount, round_up, show
 from shoal.trials.design import Floats, Ints
 from shoal.trials.expected import Expected, check_expected, effect_weights, kinds_of
-from shoal.trials.histogram import effect_noise
+from shoal.trials.histogram import fitted, mean_noise
 from shoal.trials.plan import charge_of
 from shoal.trials.questions.variances import MEANS_SHARE
 from shoal.trials.space import Space, check_space
@@ -147,7 +147,7 @@ class Forecast:
                 f"levels: no unbiased one has less than {best.bound(space):.4g}"
             )
             yield NAMES[2], UNITS, reason, added(best), none
-            noise = effect_noise(sizes, space, epsilon)
+            noise = mean_noise(fitted(self.n, epsilon), space, sizes)
             both = [float((own * sizes * noise).sum()) for own in effect_weights(sizes)]
             reason = f"noise of {math.sqrt(both[0]):.3g} in the effect, whatever the outcomes are"
             yield NAMES[3], AGGREGATES, reason, 0.0, both

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +14,7 @@ from shoal.documents.model import Model
 from shoal.errors import InputError
 from shoal.files.text_table import TextTable
 from shoal.intervals import check_level
-from shoal.privacy.budget import Amount, show
+from shoal.privacy.budget import Amount
 from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS, Noise
 from shoal.privacy.noise_lattice import lattice_bits
 from shoal.trials.design import Design, Floats, Ints
@@ -35,6 +34,11 @@ class HistogramChoice(Model):
 
     weight: int
     lattice_bits: int
+
+    @property
+    def count_variance(self) -> float:
+        """Of a noisy count, exact: 1/(2 sinh^2(2^-j/2)) in squared steps."""
+        return 0.5 / math.sinh(2.0 ** (-self.lattice_bits - 1)) ** 2 / self.weight**2
 
 
 class HistogramDrawn(Model):
@@ -92,27 +96,14 @@ class HistogramPlan(Plan):
         steps = np.array(drawn.steps, dtype=np.float64).reshape(*sizes.shape, self.space.size)
         return np.asarray(steps / (self.chosen.weight * sizes[:, :, None].astype(np.float64)))
 
-    @cached_property
-    def _away(self) -> Floats:
-        """Levels from their centre: taken from the lowest first, as all may lie far from 0."""
-        above = self.space.array - self.space.levels[0]
-        return np.asarray(above - above.mean())
-
-    @property
-    def count_variance(self) -> float:
-        """Of a noisy count, exact: 1/(2 sinh^2(2^-j/2)) in squared steps."""
-        steps = 0.5 / math.sinh(2.0 ** (-self.chosen.lattice_bits - 1)) ** 2
-        return float(steps / self.chosen.weight**2)
-
     @property
     def mean_variance(self) -> Floats:
         """Of each cell's mean, by the mechanism, shape (clusters, arms), in squared units."""
-        square = float((self._away**2).sum())
-        return np.asarray(self.count_variance * square / self.design.sizes.astype(np.float64) ** 2)
+        return mean_noise(self.chosen, self.space, self.design.sizes)
 
     def read(self, drawn: HistogramDrawn, confidence: float, **_: Any) -> Effects:
         """Every arm against the control: means and sample variances of noisy shares."""
-        confidence, sizes, away = check_level(confidence), self.design.sizes, self._away
+        confidence, sizes, away = check_level(confidence), self.design.sizes, centred(self.space)
         share, noise, square = self.shares(drawn), self.mean_variance, away**2
         mean = share @ away
         # The sum of shares is 1, so that a constant taken off the squares is added without noise.
@@ -122,7 +113,7 @@ class HistogramPlan(Plan):
         shape = float((square**2).sum()) / float(square.sum()) ** 2
         apart = (away - mean[:, :, None]) ** 2
         apart -= apart.mean(axis=2, keepdims=True)
-        scale = self.count_variance / sizes.astype(np.float64) ** 2
+        scale = self.chosen.count_variance / sizes.astype(np.float64) ** 2
         loose = scale * (apart**2).sum(axis=2) + (2 + 3 * shape) * noise**2
         cells = Cells(sizes, mean, s2, noise, shape * noise**2, (bias / sizes) ** 2 * loose)
         found = effects_of(self.design, cells, confidence)
@@ -133,31 +124,28 @@ class HistogramPlan(Plan):
         """One row a cluster, arm and level: units, a share that may lie below 0, and its noise."""
         design, share = self.design, self.shares(drawn)
         _, arms, levels = share.shape
-        row, labels = np.arange(share.size), self.space.labels
-        error = math.sqrt(self.count_variance)
-        outcomes = pa.array(list(labels)) if labels else pa.array(self.space.levels)
+        row, error = np.arange(share.size), math.sqrt(self.chosen.count_variance)
+        outcomes = pa.array(self.space.labels or self.space.levels)
+        units = design.sizes.ravel()[row // levels]
         return pa.table(
             {
                 "cluster": design.clusters.take(row // (arms * levels)),
                 "arm": design.arms.take(row // levels % arms),
-                "units": pa.array(design.sizes.ravel()[row // levels]),
+                "units": pa.array(units),
                 "level": outcomes.take(row % levels),
                 "share": pa.array(share.ravel()),
-                "noise": pa.array(error / design.sizes.ravel()[row // levels]),
+                "noise": pa.array(error / units),
             }
         )
 
     def text(self) -> TextTable:
         """The plan in words: loss, and the noise of a share in each cell."""
-        design, sizes = self.design, self.design.sizes
-        head = f"histograms of {design}, epsilon {show(self.loss.epsilon)} for one outcome"
-        error = math.sqrt(self.count_variance)
-        rows = [
-            [name, str(int(least)), f"{error / least:.3g}"]
-            for name, least in zip(design.arm_names, sizes.min(axis=0).tolist(), strict=True)
-        ]
+        error, fewest = math.sqrt(self.chosen.count_variance), self.design.sizes.min(axis=0)
+        pairs = zip(self.design.arm_names, fewest.tolist(), strict=True)
+        rows = [[name, str(least), f"{error / least:.3g}"] for name, least in pairs]
         notes = ["an outcome between two levels counts at either, at random; shares may be below 0"]
-        return TextTable(head, ["arm", "fewest units", "largest noise of a share"], rows, notes)
+        columns = "arm", "fewest units", "largest noise of a share"
+        return TextTable(self._head("histograms"), columns, rows, notes)
 
 
 def plan_histogram(design: Design, space: Space, epsilon: Amount) -> HistogramPlan:
@@ -180,9 +168,13 @@ def fitted(units: int, epsilon: Fraction) -> HistogramChoice:
     return HistogramChoice(weight=steps // _SIDES, lattice_bits=bits)
 
 
-def effect_noise(sizes: Ints, space: Space, epsilon: Fraction) -> Floats:
-    """Noise variance of each cell's mean at a loss, shape (clusters, arms): for forecasts."""
-    chosen = fitted(int(sizes.sum()), epsilon)
-    away = space.array - space.array.mean()
-    count = 2 * 4.0**chosen.lattice_bits / chosen.weight**2
-    return np.asarray(count * float((away**2).sum()) / sizes.astype(np.float64) ** 2)
+def centred(space: Space) -> Floats:
+    """Levels from their plain mean: taken from the lowest first, as all may lie far from 0."""
+    above = space.array - space.levels[0]
+    return np.asarray(above - above.mean())
+
+
+def mean_noise(chosen: HistogramChoice, space: Space, sizes: Ints) -> Floats:
+    """Noise variance of the mean of each cell, in the outcome's squared unit."""
+    square = float((centred(space) ** 2).sum())
+    return np.asarray(chosen.count_variance * square / sizes.astype(np.float64) ** 2)

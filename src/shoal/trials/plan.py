@@ -175,8 +175,15 @@ class Plan(Planned):
     def text(self) -> TextTable:
         """The plan in words and columns."""
 
+    @abstractmethod
     def check_drawn(self, drawn: Any) -> None:
         """Refuse drawn numbers that are not as many as the plan draws, by a ValueError."""
+
+    def _head(self, what: str) -> str:
+        """The first line of a plan's text."""
+        delta = f", delta {show(self.loss.delta)}" if self.loss.delta else ""
+        epsilon = show(self.loss.epsilon)
+        return f"{what} of {self.design}, epsilon {epsilon}{delta} for one outcome"
 
     @cached_property
     def loss(self) -> Budget:

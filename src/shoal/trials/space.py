@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +16,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal import checks
-from shoal.checks import is_object_column
+from shoal.checks import floats, is_object_column, private_numbers
 from shoal.errors import DataError, InputError
 
+Positions: TypeAlias = "Sequence[int] | NDArray[np.int64]"
+
 FEWEST_LEVELS, MOST_LEVELS = 2, 256
-ROUNDINGS = ("random", "nearest")
 # Fourth powers of outcomes must be numbers, and their differences must keep seven digits: what is
 # estimated of a draw may not fail, or a draw would be lost that nobody was charged for.
 _LARGEST, _SMALLEST, _NARROWEST, _CLOSEST = 1e50, 1e-50, 1e-9, 1e-12
@@ -29,7 +30,8 @@ _UNIT = 2.0**-53
 _MOST_COUNT = 2**53
 # As Python and every engine write a whole number: nothing else is ever matched.
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
-ALLOWED = "binary, counts:0:10, bins:0:100, bins:0:100:16, levels:1,2,5, or ordinal:low,mid,high"
+_TEXTS = pa.string(), pa.large_string(), pa.string_view()
+_ALLOWED = "binary, counts:0:10, bins:0:100, bins:0:100:16, levels:1,2,5, or ordinal:low,mid,high"
 
 
 @dataclass(frozen=True)
@@ -71,9 +73,18 @@ class Space:
         if not all(map(math.isfinite, levels)) or not rising:
             raise _bad_levels("levels that do not rise")
         _check_width(levels)
-        checks.choice(self.rounding, ROUNDINGS, "rounding")
+        checks.choice(self.rounding, ("random", "nearest"), "rounding")
         object.__setattr__(self, "levels", levels)
-        self._check_labels()
+        if self.labels is not None:
+            texts = checks.items(self.labels, "labels", most=MOST_LEVELS)
+            labels = tuple(checks.text(each, "a label") for each in texts)
+            object.__setattr__(self, "labels", labels)
+            if not len(set(labels)) == len(labels) == len(levels):
+                raise InputError(
+                    "labels that are not one text for each level",
+                    "different, non-empty texts, as many as levels",
+                    'give for example Space.ordinal(["no", "yes"])',
+                )
 
     @classmethod
     def binary(cls) -> Space:
@@ -159,26 +170,14 @@ class Space:
         return np.array(self.levels)
 
     def coarse(self, number: int) -> tuple[int, ...]:
-        """Positions of so many levels, evenly spaced, the outer ones included.
-
-        Example:
-            >>> Space.counts(0, 10).coarse(3)
-            (0, 5, 10)
-        """
+        """Positions of so many levels, evenly spaced, the outer ones included."""
         many = checks.whole(number, "number of levels", least=FEWEST_LEVELS, most=self.size)
         return tuple(np.linspace(0, self.size - 1, many).round().astype(int).tolist())
 
-    def moved_to(self, kept: Sequence[int]) -> NDArray[np.float64]:
-        """Where random rounding moves each level: shape (K, levels in use), rows summing to 1.
-
-        Example:
-            >>> Space((0.0, 1.0, 4.0)).moved_to((0, 2)).tolist()
-            [[1.0, 0.0], [0.75, 0.25], [0.0, 1.0]]
-        """
-        used, rows = self.array[list(kept)], np.arange(self.size)
-        below = np.clip(np.searchsorted(used, self.array, side="right") - 1, 0, len(used) - 2)
-        share = (self.array - used[below]) / np.diff(used)[below]
-        found = np.zeros((self.size, len(used)))
+    def moved_to(self, kept: Positions) -> NDArray[np.float64]:
+        """Where random rounding moves each level: shape (K, levels in use), rows summing to 1."""
+        below, share = self._between(self.array, kept)
+        found, rows = np.zeros((self.size, len(kept))), np.arange(self.size)
         found[rows, below] = 1 - share
         found[rows, below + 1] += share
         return found
@@ -189,8 +188,6 @@ class Space:
         A column of numbers or booleans, or of texts if levels have labels; no Python objects,
         unless they are labels.
         """
-        from shoal.checks import floats, private_numbers
-
         if is_object_column(outcomes) and self.labels is None:
             raise DataError(
                 "outcomes that are Python objects",
@@ -212,7 +209,7 @@ class Space:
         return numbers
 
     def encode(
-        self, numbers: NDArray[np.float64], words: NDArray[np.uint64], kept: Sequence[int]
+        self, numbers: NDArray[np.float64], words: NDArray[np.uint64], kept: Positions
     ) -> NDArray[np.int64]:
         """The position among the kept levels of each finite outcome, by a fair word each. Private.
 
@@ -223,45 +220,28 @@ class Space:
         if self.rounding == "nearest":
             middles = levels[:-1] + np.diff(levels) / 2
             value = levels[np.searchsorted(middles, value, side="right")]
-        used = levels[list(kept)]
-        below = np.clip(np.searchsorted(used, value, side="right") - 1, 0, len(used) - 2)
-        share = (value - used[below]) / np.diff(used)[below]
+        below, share = self._between(value, kept)
         return np.asarray(below + ((words >> np.uint64(11)) * _UNIT < share))
 
-    @property
-    def _whole_labels(self) -> bool:
-        return all(_WHOLE.fullmatch(label) for label in self.labels or ())
+    def _between(
+        self, value: NDArray[np.float64], kept: Positions
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The kept level below each value, and how far it is on the way to the next."""
+        used = self.array[list(kept)]
+        below = np.clip(np.searchsorted(used, value, side="right") - 1, 0, len(used) - 2)
+        return below, (value - used[below]) / np.diff(used)[below]
 
     def _labelled(self, array: Any) -> NDArray[np.float64]:
-        labels = pa.array(list(self.labels or ()), pa.string())
-        kind: Any = array.type
-        texts = pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view
+        texts = self.labels or ()
         # Whole numbers are labels where all labels are: the types decide, no outcome does.
-        if not any(test(kind) for test in texts) and not (
-            self._whole_labels and pa.types.is_integer(kind)
-        ):
+        whole = pa.types.is_integer(array.type) and all(map(_WHOLE.fullmatch, texts))
+        if array.type not in _TEXTS and not whole:
             raise TypeError
-        array = array.cast(pa.string())
+        array, labels = array.cast(pa.string()), pa.array(texts, pa.string())
         place: Any = pc.index_in(array, value_set=labels)
-        codes = place.fill_null(0).to_numpy(zero_copy_only=False)
-        missing = array.is_null().to_numpy(zero_copy_only=False)
         # A text that is no label counts as the first: an error would tell of one outcome.
-        return np.where(missing, np.nan, self.array[codes])
-
-    def _check_labels(self) -> None:
-        if self.labels is None:
-            return
-        labels = [
-            checks.text(each, "a label")
-            for each in checks.items(self.labels, "labels", most=MOST_LEVELS)
-        ]
-        object.__setattr__(self, "labels", tuple(labels))
-        if len(set(labels)) != len(labels) or len(labels) != len(self.levels):
-            raise InputError(
-                "labels that are not one text for each level",
-                "different, non-empty texts, as many as levels",
-                'give for example Space.ordinal(["no", "yes"])',
-            )
+        codes = place.fill_null(0).to_numpy(zero_copy_only=False)
+        return np.where(array.is_null().to_numpy(zero_copy_only=False), np.nan, self.array[codes])
 
 
 def _in_arrow(outcomes: Any) -> Any:
@@ -312,7 +292,7 @@ def space_of(text: str, rounding: str = "random") -> Space:
         raise
     except (ValueError, TypeError):
         raise InputError(
-            f"a space {text[:60]!r}", ALLOWED, "give for example --space binary"
+            f"a space {text[:60]!r}", _ALLOWED, "give for example --space binary"
         ) from None
     return Space(found.levels, rounding, found.labels)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,17 +18,17 @@ from shoal.documents.model import Integers, Model, Numbers
 from shoal.errors import InputError
 from shoal.files.text_table import TextTable
 from shoal.intervals import student
-from shoal.privacy.budget import Amount, show
+from shoal.privacy.budget import Amount
 from shoal.privacy.noise import Noise
 from shoal.trials.assigned_groups import Groups, check_one_by_one, effects_of_groups, grouped
 from shoal.trials.best_table import AUTO_LEVELS, MOST_LEVELS, Proof, best_table
 from shoal.trials.cluster_prior import ClusterPrior, PriorChoice, choice_of, prior_of
 from shoal.trials.design import Design, Floats, Ints
 from shoal.trials.effects import Effects
-from shoal.trials.expected import Expected, check_expected, kinds_of, sampling_error
+from shoal.trials.expected import Expected, check_expected, effect_weights, kinds_of
 from shoal.trials.inference import Cells, effects_of
 from shoal.trials.plan import Claims, Plan, Request, charge_of
-from shoal.trials.randomiser import PART, ResponseTable, with_prior
+from shoal.trials.randomiser import PART, ResponseTable, even, with_prior
 from shoal.trials.space import FEWEST_LEVELS, Space, check_space
 from shoal.trials.space import MOST_LEVELS as MOST_SPACE
 from shoal.trials.warnings import warned
@@ -101,19 +100,10 @@ class TablePlan(Plan):
         """Its name."""
         return str(self.request.mechanism)
 
-    @cached_property
-    def kept(self) -> tuple[int, ...]:
-        """Positions of the levels in use."""
-        found: list[int] = self.chosen.kept.tolist()
-        rising = all(low < high for low, high in itertools.pairwise(found))
-        if len(found) < FEWEST_LEVELS or not rising or found[-1] >= self.space.size:
-            raise LookupError
-        return tuple(found)
-
     @property
     def levels(self) -> Floats:
         """The levels in use, in the outcome's unit."""
-        return self.space.array[list(self.kept)]
+        return np.asarray(self.space.array[self.chosen.kept])
 
     @cached_property
     def response_table(self) -> ResponseTable:
@@ -155,7 +145,7 @@ class TablePlan(Plan):
         of each cell are released, whose distribution is that of any order of rows.
         """
         design = self.design
-        codes = self.space.encode(outcomes, noise.bits(design.n, _ROUNDING), self.kept)
+        codes = self.space.encode(outcomes, noise.bits(design.n, _ROUNDING), self.chosen.kept)
         histogram, tables = self._tables(codes, noise)
         words, given = noise.bits(design.n, _RESPONDING), np.empty_like(codes)
         for units, table in tables:
@@ -221,11 +211,10 @@ class TablePlan(Plan):
         else:
             sums = np.bincount(group, self.debiased(drawn)).astype(np.float64)
             found = effects_of_groups(design, Groups.of(own), cells, sums, confidence)
-        planned = math.nan
-        if own is None:
-            planned = student(math.inf, 0.95) * sampling_error(
-                sizes, self.space, self.request.expected
-            )
+        # The largest standard error of the effect that may be expected without privacy.
+        plain = kinds_of(self.request.expected, self.space).outcome_variance(self.space).max()
+        error = math.sqrt(float(effect_weights(sizes)[0].sum() * plain))
+        planned = math.nan if own else student(math.inf, 0.95) * error
         return Effects(tuple(warned(found, counts, says)), planned)
 
     def table(self, drawn: TableDrawn) -> pa.Table:
@@ -239,13 +228,12 @@ class TablePlan(Plan):
         if self.mechanism == "best_table":
             return codes
         labels = self.space.labels
-        named = [labels[at] for at in self.kept] if labels else self.levels
-        return np.array(named)[codes]
+        return (np.array(labels)[self.chosen.kept] if labels else self.levels)[codes]
 
     @property
     def reason(self) -> str:
         """Why these numbers, in one sentence with the figures."""
-        many, size = len(self.kept), self.space.size
+        many, size = len(self.chosen.kept), self.space.size
         part = f"all {size} levels" if many == size else f"{many} of {size} levels"
         if self.bound is None:
             return f"a uniform prior on {part}: an outcome is kept or replaced by one of them"
@@ -257,14 +245,11 @@ class TablePlan(Plan):
 
     def text(self) -> TextTable:
         """The plan in words: loss, and what each level's response varies by."""
-        design, found = self.design, self._variances()
-        head = (
-            f"table of {design}, epsilon {show(self.loss.epsilon)}"
-            + (f", delta {show(self.loss.delta)}" if self.loss.delta else "")
-            + " for one outcome"
+        pairs = zip(self.levels, self._variances(), strict=True)
+        rows = [[f"{level:g}", f"{variance:.4g}"] for level, variance in pairs]
+        return TextTable(
+            self._head("table"), ["level", "variance of a response"], rows, [self.reason]
         )
-        rows = [[f"{y:g}", f"{v:.4g}"] for y, v in zip(self.levels, found, strict=True)]
-        return TextTable(head, ["level", "variance of a response"], rows, [self.reason])
 
     def _variances(self) -> Floats:
         return self.response_table.variances
@@ -280,7 +265,7 @@ class PriorPlan(TablePlan):
     @cached_property
     def exact_epsilon(self) -> Fraction:
         """The exact loss of one outcome, without what the clusters cost."""
-        fits = 0 < self.chosen.floor <= PART // len(self.kept) and 0 < self.chosen.replaced < PART
+        fits = 0 < self.chosen.floor <= PART // self.responses and 0 < self.chosen.replaced < PART
         if not fits or self.chosen.weight < 1:
             raise LookupError
         found: Fraction = self.chosen.epsilon(self.request.charge.delta)
@@ -289,7 +274,7 @@ class PriorPlan(TablePlan):
     @property
     def responses(self) -> int:
         """How many responses there are: the levels in use."""
-        return len(self.kept)
+        return len(self.chosen.kept)
 
     @property
     def bound(self) -> float | None:
@@ -308,7 +293,7 @@ class PriorPlan(TablePlan):
         return cell % arms if self.mechanism == "cluster_free" else cell
 
     def _tables(self, codes: Ints, noise: Noise) -> tuple[tuple[int, ...], Any]:
-        group, levels, weight = self._group, len(self.kept), self.chosen.weight
+        group, levels, weight = self._group, self.responses, self.chosen.weight
         many = (int(group.max()) + 1) * levels
         counts = np.bincount(group * levels + codes, minlength=many)
         noisy = tuple(noise.add_laplace((counts * weight).tolist(), self.chosen.lattice_bits))
@@ -351,9 +336,7 @@ class PriorPlan(TablePlan):
 
     def _variances(self) -> Floats:
         """With a uniform prior of this lambda: the histogram is not known yet."""
-        even = np.full(len(self.kept), PART // len(self.kept))
-        even[: PART - int(even.sum())] += 1
-        return with_prior(self.levels, self.chosen.replaced, even).variances
+        return with_prior(self.levels, self.chosen.replaced, even(self.responses)).variances
 
 
 def plan_table(

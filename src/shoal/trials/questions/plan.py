@@ -363,21 +363,19 @@ class QuestionsPlan(Plan):
 
     def text(self) -> TextTable:
         """Head, one row a question, and what the columns mean."""
-        design, rows = self.design, []
+        rows = []
         for each in self.predicted:
             errors = f"{each.standard_error:.3g}", f"{each.plain_error:.3g}"
             widths = f"+-{each.half_width:.3g}", f"+-{each.alone:.3g}", f"{each.widening:.3g}"
             ratio = f"{each.max_weight_ratio:.3g}"
             rows.append([printable(each.question), *errors, *widths, ratio])
-        head = (
-            f"{counted(len(rows), 'question')} of {design}, "
-            f"epsilon {show(self.loss.epsilon)} for one outcome"
-        )
         columns = (
             *("question", "predicted SE", "without noise", "95% interval", "if asked alone"),
             *("times", "max weight ratio"),
         )
-        return TextTable(head, columns, rows, self._meanings())
+        return TextTable(
+            self._head(counted(len(rows), "question")), columns, rows, self._meanings()
+        )
 
     def _meanings(self) -> list[str]:
         groups = printable(" x ".join([ARM, *self.chosen.by]))
