@@ -15,8 +15,9 @@ import numpy as np
 from shoal import checks
 from shoal.documents.model import Integers, Model
 from shoal.errors import InputError
+from shoal.theory.randomised_response import response_epsilon
 from shoal.trials.design import Floats, Ints
-from shoal.trials.randomiser import PART, PART_BITS, prior_epsilon, replaced_for
+from shoal.trials.randomiser import ONE, PART, PART_BITS, replaced_for
 
 LATTICE_BITS = 20
 # One label moves one count down and one up.
@@ -77,7 +78,11 @@ class PriorChoice(Model):
 
     def epsilon(self, delta: Fraction) -> Fraction:
         """The loss of one outcome, rounded upwards: 2/sigma and that of its response."""
-        return self.histogram_epsilon + prior_epsilon(self.replaced, self.floor, delta)
+        kept, least = (
+            Fraction(PART - self.replaced, PART),
+            Fraction(self.replaced * self.floor, ONE),
+        )
+        return self.histogram_epsilon + response_epsilon(kept, least, delta)
 
     @property
     def histogram_epsilon(self) -> Fraction:
@@ -121,12 +126,6 @@ def prior_of(noisy: Ints, sizes: Ints, chosen: PriorChoice) -> Ints:
     each share in proportion to its distance from gamma, s below 1 gives in proportion to its
     distance from 1 (paper 003, Algorithm 2). Only public numbers go in: `noisy` in steps, shape
     (groups, levels), and `sizes`, the units of each group.
-
-    Example:
-        >>> parts = {"floor": PART // 4, "replaced": PART // 2, "weight": 2**18}
-        >>> found = PriorChoice(kept=np.arange(2), **parts)
-        >>> (prior_of(np.array([[2**20, 0]]), np.array([4]), found) / PART).tolist()
-        [[0.75, 0.25]]
     """
     floor = float(chosen.floor)
     share = noisy / (chosen.weight * sizes[:, None].astype(np.float64)) * PART

@@ -174,8 +174,27 @@ class Effect:
         }
 
 
-class Listed(Generic[Result]):
-    """Results in an order, by their names or places, and as a table."""
+class Tabular:
+    """What is a table."""
+
+    @abstractmethod
+    def table(self) -> pa.Table:
+        """All of it as a table."""
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The table for pandas.
+
+        Returns:
+            The rows of `table`.
+
+        Raises:
+            MissingPartError: pandas is not installed.
+        """
+        return tables.to_pandas(self.table())
+
+
+class Listed(Tabular, Generic[Result]):
+    """Results in an order, by their names or places."""
 
     every: tuple[Result, ...]
     # The attribute that names a result.
@@ -200,21 +219,6 @@ class Listed(Generic[Result]):
             f"one of {', '.join(repr(each) for each in known[:10])}",
             "take a name of the table",
         )
-
-    @abstractmethod
-    def table(self) -> pa.Table:
-        """All of them as a table."""
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The table for pandas.
-
-        Returns:
-            The rows of `table`.
-
-        Raises:
-            MissingPartError: pandas is not installed.
-        """
-        return tables.to_pandas(self.table())
 
 
 @dataclass(frozen=True, eq=False)

@@ -128,10 +128,6 @@ def kinds_of(expected: Expected | None, space: Space) -> Kinds:
     """The clusters under what is expected, or under a family of expectations if nothing is.
 
     The family stands for knowing nothing: narrow to wide, low to high, mixed to separate clusters.
-
-    Example:
-        >>> [len(kinds_of(None, each).first) for each in (Space.counts(0, 10), Space.binary())]
-        [27, 15]
     """
     if expected is not None:
         return expected.kinds(space)

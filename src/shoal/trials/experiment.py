@@ -365,19 +365,16 @@ def _whole(
     return whole, lacking
 
 
-def _name(name: object) -> str:
-    if not isinstance(name, str) or not keys.is_name(name) or len(name) > _LONGEST:
-        raise InputError(
-            f"a covariate named {checks.shown(name)}",
-            f"give a printable name of up to {_LONGEST} characters",
-        )
-    if name in _RESERVED or any(each in name for each in _BETWEEN):
-        raise InputError(
-            f"a covariate named {checks.shown(name)}",
-            f"another name than {', '.join(_RESERVED)}, without ' + ' and ':'",
-            "rename it",
-        )
-    return name
+def _name(name: Any) -> str:
+    usable = keys.is_name(name) and len(name) <= _LONGEST and name not in _RESERVED
+    if usable and not any(each in name for each in _BETWEEN):
+        return str(name)
+    raise InputError(
+        f"a covariate named {checks.shown(name)}",
+        f"another name than {', '.join(_RESERVED)}: printable, of up to {_LONGEST} characters, "
+        "without ' + ' and ':'",
+        "rename it",
+    )
 
 
 def _covariate(name: str, values: Any, rows: Ints) -> Covariate:

@@ -50,6 +50,12 @@ class Spread(NamedTuple):
     squares: float = 0.0
     loose: float = 0.0
 
+    def half_width(self, confidence: float) -> float:
+        """Half of an interval."""
+        terms = self.noise**2 / self.squares if self.squares > 0 else 1.0
+        loose = math.sqrt(self.loose / 2)
+        return half_width(confidence, self.variance, self.noise, terms, loose, self.degrees)
+
 
 UNKNOWN = Spread(math.nan, math.nan)
 
@@ -142,15 +148,7 @@ def inferred(value: float, spread: Spread, tiny: float, confidence: float, about
         # An interval of no width would claim certainty where nothing is known.
         why = _ALONE if math.isnan(spread.variance) else _CONSTANT
         return Inference(math.nan, (math.nan, math.nan), math.nan, confidence, why)
-    terms = spread.noise**2 / spread.squares if spread.squares > 0 else 1.0
-    reach = half_width(
-        confidence,
-        spread.variance,
-        spread.noise,
-        terms,
-        math.sqrt(spread.loose / 2),
-        spread.degrees,
-    )
+    reach = spread.half_width(confidence)
     ends = value - reach, value + reach
     return Inference(math.sqrt(total), ends, spread.degrees, confidence, about)
 

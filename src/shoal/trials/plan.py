@@ -260,9 +260,8 @@ class Plan(Planned):
             "outcome": printed_text(outcome_name),
             "clusters_left_out": study.left_out,
         }
-        way = TrialDraw(self, study, outcomes)
-        question = question_of(self, records, unit, name)
-        done = deliver(question, way, ledger=ledger, noise=noise)
+        draw, question = TrialDraw(self, study, outcomes), question_of(self, records, unit, name)
+        done = deliver(question, draw, ledger=ledger, noise=noise)
         book = ledger.path if isinstance(ledger, Ledger) else ledger
         inputs = {} if book is None else {"ledger": os.path.abspath(book)}
         return Release.delivered(done, self, inputs=inputs)

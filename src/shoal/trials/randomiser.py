@@ -135,12 +135,6 @@ def with_prior(levels: Floats, replaced: int, prior: Ints) -> ResponseTable:
     return ResponseTable(levels, (away - share * mean) / (1 - share), numbers)
 
 
-def prior_epsilon(replaced: int, floor: int, delta: Fraction) -> Fraction:
-    """The loss of a response whose prior has no share below the floor, in parts of 2^-31."""
-    keep, least = Fraction(PART - replaced, PART), Fraction(replaced * floor, ONE)
-    return response_epsilon(keep, least, delta)
-
-
 def replaced_for(epsilon: Fraction, delta: Fraction, floor: int) -> int:
     """The least lambda in parts of 2^-31 that costs at most epsilon and delta."""
     found = replacement_for(min(epsilon, _ENOUGH), delta, Fraction(floor, PART), PART_BITS)

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,12 +19,10 @@ from shoal.privacy.budget import Budget, show
 from shoal.privacy.noise import Noise
 from shoal.release import release
 from shoal.release.manifest import CONFIDENCE
+from shoal.trials.effects import Tabular
 from shoal.trials.experiment import Experiment
 from shoal.trials.plan import KINDS, Manifest, Plan, plan_of, read_model
 from shoal.trials.questions.answers import Answers
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +85,7 @@ def results_of(plan: Plan, drawn: Any) -> documents.Document:
 
 
 @dataclass(frozen=True, eq=False)
-class Release(release.Release[Plan, Any]):
+class Release(release.Release[Plan, Any], Tabular):
     """A release of a trial, as delivered; everything in it is public.
 
     Source: docs/theory/inference.md; docs/theory/questions.md.
@@ -213,17 +211,6 @@ class Release(release.Release[Plan, Any]):
             One row a unit, a level of a cell, a question or a group.
         """
         return self._part(lambda _: self.plan.table(self.released))
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The table for pandas.
-
-        Returns:
-            One row a unit, as in `table`.
-
-        Raises:
-            MissingPartError: pandas is not installed.
-        """
-        return tables.to_pandas(self.table())
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Writes the table as CSV, Parquet or JSON, by the path's ending.

@@ -39,12 +39,8 @@ class Answer:
         Returns:
             Name and numbers.
         """
-        return {
-            "question": self.question,
-            "value": self.value,
-            "standard_error": self.standard_error,
-            "interval": list(self.interval),
-        }
+        names = "question", "value", "standard_error", "interval"
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)

@@ -87,12 +87,6 @@ def disjoint_parts(rows: Floats) -> Floats | None:
 
     A unit that is in one part alone moves one number: noise for all parts costs no more than noise
     for one. Effects of many arms against one control are differences of such parts.
-
-    Example:
-        >>> disjoint_parts(np.array([[2.0, -1.0, 0.0], [0.0, -3.0, 1.0]])).tolist()
-        [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
-        >>> disjoint_parts(np.array([[1.0, 1.0], [0.0, 1.0]])) is None
-        True
     """
     both = np.concatenate([np.maximum(rows, 0), np.maximum(-rows, 0)])
     most = both.max(axis=1)

@@ -196,9 +196,17 @@ class Numbers:
         off = np.sqrt((found**2 * self.many).sum(axis=1))
         return bool((off <= _ANSWERED * np.sqrt((rows**2 * self.many).sum(axis=1))).all())
 
+    def _noise(self, rows: Floats, width: float) -> Floats:
+        """Standard deviation of each number's noise in each row, in the outcome's unit.
+
+        A number has 1/(sqrt(2) sinh(2^-33)) steps of it.
+        """
+        deviation = math.sqrt(0.5) / math.sinh(2.0 ** (-BITS - 1))
+        return self.recover(rows) * (width / TICKS * deviation)
+
     def noise(self, rows: Floats, width: float) -> Floats:
         """Covariance of the noise of rows, in the outcome's squared unit, shape (rows, rows)."""
-        weighed = self.recover(rows) * (width / TICKS * step_deviation())
+        weighed = self._noise(rows, width)
         return np.asarray(weighed @ weighed.T)
 
     def noise_parts(self, rows: Floats, width: float) -> tuple[Floats, Floats]:
@@ -206,7 +214,7 @@ class Numbers:
 
         Shape (rows,) each: M = sum v over the variances v of its Laplace variables, M^2/sum v^2.
         """
-        parts = (self.recover(rows) * (width / TICKS * step_deviation())) ** 2
+        parts = self._noise(rows, width) ** 2
         total = parts.sum(axis=1)
         return total, np.asarray(total**2 / (parts**2).sum(axis=1))
 
@@ -270,21 +278,7 @@ def ticks_of(outcomes: Floats, space: Space) -> Ints:
     """Outcomes as whole ticks of the range over 2^20 from its middle, clipped to its ends. Private.
 
     An outcome moves by at most half a tick; no other outcome has a say in it.
-
-    Example:
-        >>> ticks_of(np.array([0.0, 0.5, 7.0]), Space.binary()).tolist()
-        [-524288, 0, 524288]
     """
     low, high = space.levels[0], space.levels[-1]
     part = (np.clip(outcomes, low, high) - low) / (high - low)
     return np.asarray(np.rint(part * TICKS).astype(np.int64) - TICKS // 2)
-
-
-def step_deviation() -> float:
-    """Standard deviation of noise of scale 2^32, in steps: 1/(sqrt(2) sinh(2^-33)).
-
-    Example:
-        >>> round(step_deviation() / 2**32, 9)
-        1.414213562
-    """
-    return math.sqrt(0.5) / math.sinh(2.0 ** (-BITS - 1))

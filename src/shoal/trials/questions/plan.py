@@ -16,7 +16,7 @@ from shoal import checks
 from shoal.documents.model import Model
 from shoal.errors import InputError, printable
 from shoal.files.text_table import TextTable, counted
-from shoal.intervals import check_level, half_width, student
+from shoal.intervals import check_level, student
 from shoal.privacy.budget import Amount, show
 from shoal.privacy.noise import Noise
 from shoal.trials.assigned_groups import FEW_DEGREES, FEW_GROUPS, Groups, cr2
@@ -37,7 +37,7 @@ from shoal.trials.questions.ask import (
 )
 from shoal.trials.questions.numbers import BITS, TICKS, Choice, Drawn, Numbers, ticks_of
 from shoal.trials.questions.strategy import choices
-from shoal.trials.questions.variances import FEWEST_UNITS, MEANS_SHARE, Sums, fit_of
+from shoal.trials.questions.variances import FEWEST_UNITS, MEANS_SHARE, Fit, Sums, fit_of
 from shoal.trials.questions.weights import lengths
 from shoal.trials.space import Space
 from shoal.trials.warnings import FEWEST, assigned_by
@@ -161,13 +161,16 @@ class QuestionsPlan(Plan):
     def answers(self, drawn: Drawn, blocks: Sequence[Block], confidence: float) -> Answers:
         """Answers to questions that follow from what was released."""
         wanted, found, short = check_level(confidence), [], list[str]()
+        middle = self.space.levels[0] + self.space.width / 2
         for block in blocks:
             predicted = {each.question: each.standard_error for each in self._predicted(block)}
-            values = self._values(drawn, block.rows)
+            # Weights add up to 1 for means and constants, and to 0 for all other questions.
+            away = middle * np.rint(block.rows @ self.design.many)
+            values = self._recovered(drawn, block.rows) + away
             for name, value, parts in zip(
                 block.names, values.tolist(), self._spreads(drawn, block), strict=True
             ):
-                half, usual = (_half(each, parts) for each in (wanted, _USUAL))
+                half, usual = map(parts.half_width, (wanted, _USUAL))
                 error = usual / student(math.inf, _USUAL)
                 ends = value - half, value + half
                 found.append(Answer(name, value, error, predicted[name], ends, wanted))
@@ -178,13 +181,13 @@ class QuestionsPlan(Plan):
         title = f"{counted(len(found), 'answer')}, epsilon {show(self.loss.epsilon)}"
         return Answers(tuple(found), f"{title}; control: {control}", tuple(short))
 
-    def _values(self, drawn: Drawn, rows: Floats) -> Floats:
+    def _recovered(self, drawn: Drawn, rows: Floats) -> Floats:
+        """Rows of weights of outcomes less the middle of the range, in the outcome's unit."""
         ticks = self.numbers.recover(rows) @ np.array(drawn.numbers, dtype=float)
-        # Weights add up to 1 for means and constants, and to 0 for all other questions.
-        middle = self.space.levels[0] + self.space.width / 2
-        return np.asarray(
-            ticks * self.space.width / TICKS + middle * np.rint(rows @ self.design.many)
-        )
+        return np.asarray(ticks * self.space.width / TICKS)
+
+    def _fit(self, block: Block) -> Fit:
+        return fit_of(self.design, block.entry, self.chosen.by)
 
     def _spreads(self, drawn: Drawn, block: Block) -> Iterator[Spread]:
         """Variance of each answer, with its noise and the noise of the variance."""
@@ -195,11 +198,10 @@ class QuestionsPlan(Plan):
             )
             yield from self._group_spreads(block, sums)
             return
-        fit = fit_of(self.design, block.entry, self.chosen.by)
+        fit = self._fit(block)
         sums_of = fit.sums(block.rows, self.design.many)
         noise = self.numbers.noise(fit.weights, width)
-        coefficients = self.numbers.recover(fit.weights) @ np.array(drawn.numbers, dtype=float)
-        coefficients = coefficients * width / TICKS
+        coefficients = self._recovered(drawn, fit.weights)
         squares = np.array(drawn.moments, dtype=float) * self.numbers.moment_value(width)
         variance = sums_of.variances(self._coarser(fit.codes, squares), coefficients, noise)
         loose = self._variance_noise(fit.codes, sums_of, coefficients, noise)
@@ -292,7 +294,7 @@ class QuestionsPlan(Plan):
     def _widths(self, block: Block, size: Floats) -> Iterator[tuple[float, float, float, float]]:
         """Variance without noise; half of the interval, if asked alone, and without noise."""
         design, rows, width, spread = self.design, block.rows, self.space.width, self.request.spread
-        fit = fit_of(design, block.entry, self.chosen.by)
+        fit = self._fit(block)
         sums = fit.sums(rows, design.many)
         # Means of outcomes of this spread are no further from the middle.
         away = fit.flat * math.sqrt(max(width**2 / 4 - spread**2, 0.0))
@@ -304,9 +306,9 @@ class QuestionsPlan(Plan):
             # Satterthwaite's degrees of freedom, for groups whose outcomes differ alike.
             degrees = float(own.sum() ** 2 / (own**2 / fit.degrees).sum())
             alone = parts._replace(noise=2 * scale**2, squares=4 * scale**4)
-            half, plain = _half(_USUAL, parts), parts.variance
+            half, plain = parts.half_width(_USUAL), parts.variance
             bare = student(degrees, _USUAL) * math.sqrt(plain)
-            yield plain, half, min(half, _half(_USUAL, alone)), bare
+            yield plain, half, min(half, alone.half_width(_USUAL)), bare
 
     def _group_widths(self, block: Block) -> Iterator[tuple[float, float, float, float]]:
         """The same where groups were assigned whole."""
@@ -423,9 +425,8 @@ class QuestionsPlan(Plan):
         other = self.design.group is not None or block.entry.kind == REGRESSION
         if other or self.space.size != _LEVELS:
             return
-        fit = fit_of(self.design, block.entry, self.chosen.by)
-        numbers = np.array(drawn.numbers, dtype=float)
-        means = self.numbers.recover(fit.weights) @ numbers / TICKS
+        fit = self._fit(block)
+        means = self._recovered(drawn, fit.weights) / self.space.width
         units = np.bincount(fit.codes, self.design.many) * np.maximum(1 / 4 - means**2, 0)
         sampled = any(each.variance > each.noise for each in self._spreads(drawn, block))
         if units.min() < FEWEST and sampled:
@@ -468,7 +469,7 @@ class QuestionsPlan(Plan):
         """Of questions whose variance rests on few of the units that are taken to differ alike."""
         found, many = list[tuple[float, str]](), self.design.many
         for block in self.blocks if self.design.group is None else ():
-            codes = fit_of(self.design, block.entry, self.chosen.by).codes
+            codes = self._fit(block).codes
             units = np.bincount(codes, many)
             most = _UNEVEN_COLUMN if block.entry.kind == REGRESSION else _UNEVEN
             for name, row in zip(block.names, block.rows, strict=True):
@@ -548,10 +549,3 @@ def _width(plan: QuestionsPlan) -> float:
         return plan.total_width()
     except LookupError:
         return math.inf
-
-
-def _half(confidence: float, parts: Spread) -> float:
-    """Half an interval of an answer with this variance and noise."""
-    terms = parts.noise**2 / parts.squares if parts.squares > 0 else 1.0
-    loose = math.sqrt(parts.loose / 2)
-    return half_width(confidence, parts.variance, parts.noise, terms, loose, parts.degrees)
