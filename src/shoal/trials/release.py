@@ -204,11 +204,10 @@ class Release(release.Release[Plan, Any], Tabular):
 
         Of units: `cluster`, `arm`, `unit` if units have names, the `response`, and `debiased`,
         whose mean over any set of units is unbiased for the mean outcome: regress on that. Of
-        histograms a share for each cluster, arm and level; of questions the answers, and where
-        groups were assigned whole their noisy means.
+        histograms a share for each cluster, arm and level; of questions the answers.
 
         Returns:
-            One row a unit, a level of a cell, a question or a group.
+            One row a unit, a level of a cell, or a question.
         """
         return self._part(lambda _: self.plan.table(self.released))
 

@@ -273,24 +273,18 @@ def coefficients(labels: Sequence[str], regressors: Floats, many: Ints) -> Float
             "fewer columns than units: else nothing tells how outcomes differ",
             "leave columns out",
         )
-    found = rows_of.regression(regressors, many)
-    if isinstance(found, int):
-        raise InputError(
-            f"a regression in which {checks.shown(labels[found])} depends on the other columns",
-            "columns of which none is a sum of multiples of others and a constant",
-            "leave that column out",
-        )
     alike = regressors * np.sqrt(many)[:, None]
-    _, sizes, axes = np.linalg.svd(alike / np.linalg.norm(alike, axis=0), full_matrices=False)
+    length = np.linalg.norm(alike, axis=0)
+    _, sizes, axes = np.linalg.svd(alike / np.where(length > 0, length, 1), full_matrices=False)
     if sizes[0] > _FARTHEST * sizes[-1]:
         worst = labels[int(np.abs(axes[-1][1:]).argmax()) + 1]
         raise InputError(
-            f"a regression in which {checks.shown(worst)} is far from 0 beside how it differs, or "
-            "nearly depends on other columns",
+            f"a regression in which {checks.shown(worst)} depends on the other columns, nearly "
+            "does, or is far from 0 beside how it differs",
             "columns whose coefficients floating-point numbers tell",
-            "subtract a public number from it, such as a round mean, or leave it out",
+            "leave it out, or subtract a public number from it, such as a round mean",
         )
-    return found
+    return rows_of.regression(regressors, many)
 
 
 def regressors_of(design: Design, names: Sequence[str]) -> tuple[list[str], Floats]:

@@ -60,14 +60,9 @@ class Drawn(Model):
 
 
 class Numbers:
-    """Rows of weights as whole numbers, steps, and what all of it costs.
+    """A choice for so many units of each kind, and what it costs.
 
-    Attributes:
-        many: Units of each kind, shape (kinds,).
-        rows: a, shape (numbers, kinds); None where each kind is in one sum.
-        sums: Code of the sum that each kind is in, from 0; empty where there are rows.
-        steps: Of each number, shape (numbers,).
-        moment_step: Of the second moments, in squared ticks; 0 for none.
+    `rows` are a, shape (numbers, kinds), None where each kind is in one sum; else `sums` are empty.
     """
 
     def __init__(self, many: Ints, choice: Choice) -> None:

@@ -10,9 +10,6 @@ import numpy as np
 
 from shoal.trials.design import Design, Floats, Ints
 
-# A column of length 1 whose part beyond the other columns is below this depends on them.
-_COLLINEAR = 1e-9
-
 
 def lengths(rows: Floats, many: Ints) -> Floats:
     """|w|_2 over all units of each question."""
@@ -59,35 +56,17 @@ def arm_means(design: Design) -> Floats:
     return found
 
 
-def regression(regressors: Floats, many: Ints) -> Floats | int:
-    """Every coefficient of a least squares regression: (X'MX)^-1 x of each kind, M its units.
-
-    Shape (columns, kinds); or the first column that depends on the others.
-    """
+def regression(regressors: Floats, many: Ints) -> Floats:
+    """Every coefficient of a least squares regression: (X'MX)^-1 x of each kind, M its units."""
     from scipy.linalg import qr, solve_triangular
 
     root = np.sqrt(many)
     scaled = regressors * root[:, None]
     length = np.linalg.norm(scaled, axis=0)
-    basis, triangle, order = qr(
-        scaled / np.where(length > 0, length, 1), mode="economic", pivoting=True
-    )
-    diagonal = np.abs(np.diag(triangle))
-    if len(diagonal) < len(order) or (diagonal < _COLLINEAR).any():
-        return _dependent(scaled)
+    basis, triangle, order = qr(scaled / length, mode="economic", pivoting=True)
     found = np.empty((len(order), len(many)))
     found[order] = solve_triangular(triangle, basis.T) / length[order, None]
     return found / root
-
-
-def _dependent(scaled: Floats) -> int:
-    """The first column that follows from those before it."""
-    length = np.linalg.norm(scaled, axis=0)
-    for many in range(2, scaled.shape[1] + 1):
-        part = scaled[:, :many] / np.where(length > 0, length, 1)[:many]
-        if np.linalg.matrix_rank(part, tol=1e-8) < many:
-            return many - 1
-    return int(scaled.shape[1]) - 1
 
 
 def precision_shares(sizes: Ints, ratio: float) -> Floats:
