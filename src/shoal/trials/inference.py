@@ -6,7 +6,6 @@ Source: Neyman (1923); docs/theory/inference.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -60,17 +59,13 @@ class Spread(NamedTuple):
 UNKNOWN = Spread(math.nan, math.nan)
 
 
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """Statistics of cells, shape (clusters, arms), in the outcome's unit or its square.
+class Cells(NamedTuple):
+    """Statistics of cells, shape (clusters, arms), control first, in the outcome's unit or square.
 
-    Attributes:
-        sizes: Units, control first; all above 0.
-        mean: Of the debiased outcomes.
-        s2: Their sample variance, divisor n - 1; NaN for one unit.
-        noise: Known variance of the mean that s2 does not contain.
-        squares: Sum of the squared variances of the Laplace variables in that noise.
-        loose: Variance of the noise of s2/n.
+    `sizes` are units, all above 0; `mean` and `s2` those of debiased outcomes, s2 with the divisor
+    n - 1 and NaN for one unit; `noise` is the known variance of the mean that s2 does not contain,
+    `squares` the sum of the squared variances of its Laplace variables, and `loose` the variance of
+    the noise of s2/n.
     """
 
     sizes: Ints
@@ -86,31 +81,15 @@ class Cells:
         none = np.zeros(sizes.shape)
         return cls(sizes, mean, np.where(sizes > 1, s2, math.nan), none, none, none)
 
+    @property
+    def value(self) -> Floats:
+        """Of two arms, how their means differ in each cluster."""
+        return np.asarray(self.mean[:, 0] - self.mean[:, 1])
 
-@dataclass(frozen=True, eq=False)
-class _Contrast:
-    """One arm and control by cluster: all but weight and value are clusters x 2."""
-
-    weight: Floats
-    value: Floats
-    sizes: Ints
-    estimated: Floats
-    noise: Floats
-    squares: Floats
-    loose: Floats
-    tiny: float
-
-    @classmethod
-    def of(cls, cells: Cells, arm: int) -> _Contrast:
-        two = [arm, 0]
-        sizes, mean = cells.sizes[:, two], cells.mean[:, two]
-        weight = cells.sizes.sum(axis=1) / cells.sizes.sum()
-        # Means may cancel near 0 where outcomes do not: their squares tell the scale of rounding.
-        scale = mean**2 + np.nan_to_num(np.abs(cells.s2[:, two]))
-        tiny = ROUNDING * float(weight**2 @ scale.sum(axis=1))
-        noise, squares, loose = (each[:, two] for each in (cells.noise, cells.squares, cells.loose))
-        value, estimated = mean[:, 0] - mean[:, 1], cells.s2[:, two] / sizes
-        return cls(weight, value, sizes, estimated, noise, squares, loose, tiny)
+    @property
+    def estimated(self) -> Floats:
+        """Variances of means as the outcomes tell them."""
+        return np.asarray(self.s2 / self.sizes)
 
 
 def effects_of(design: Design, cells: Cells, confidence: float) -> list[Effect]:
@@ -123,18 +102,22 @@ def effects_of(design: Design, cells: Cells, confidence: float) -> list[Effect]:
     number of units. Population of clusters: all are pooled.
     """
     arms, homes = design.arms.to_pylist(), tuple(design.clusters.to_pylist())
-    found = []
+    found, one, every = [], len(homes) == 1, np.ones(len(homes), dtype=np.bool_)
+    weight = cells.sizes.sum(axis=1) / cells.sizes.sum()
     for arm in range(1, len(arms)):
-        contrast = _Contrast.of(cells, arm)
-        value, one = float(contrast.weight @ contrast.value), len(homes) == 1
-        here = _finite(contrast)
-        there = here if one else _pooled(contrast, np.ones(len(homes), dtype=np.bool_))
+        pair = Cells._make(each[:, [arm, 0]] for each in cells)
+        value = float(weight @ pair.value)
+        # Means may cancel near 0 where outcomes do not: their squares tell the scale of rounding.
+        scale = pair.mean**2 + np.nan_to_num(np.abs(pair.s2))
+        tiny = ROUNDING * float(weight**2 @ scale.sum(axis=1))
+        here = _finite(weight, pair)
+        there = here if one else _pooled(weight, pair, every)
         finite, wider = (
-            inferred(value, spread, contrast.tiny, confidence, about)
+            inferred(value, spread, tiny, confidence, about)
             for spread, about in ((here, THESE_UNITS), (there, _ONE_CLUSTER if one else _CLUSTERS))
         )
-        error = np.sqrt(np.maximum(contrast.estimated, 0).sum(axis=1) + contrast.noise.sum(axis=1))
-        clusters = ClusterEffects(homes, contrast.value, error, contrast.weight)
+        error = np.sqrt(np.maximum(pair.estimated, 0).sum(axis=1) + pair.noise.sum(axis=1))
+        clusters = ClusterEffects(homes, pair.value, error, weight)
         found.append(Effect(arms[arm], arms[0], value, finite, wider, clusters))
     return found
 
@@ -153,33 +136,32 @@ def inferred(value: float, spread: Spread, tiny: float, confidence: float, about
     return Inference(math.sqrt(total), ends, spread.degrees, confidence, about)
 
 
-def _finite(contrast: _Contrast) -> Spread:
+def _finite(weight: Floats, pair: Cells) -> Spread:
     """Neyman's variance where both arms have one, and how effects differ where not."""
-    lacking: NDArray[np.bool_] = np.asarray(np.isnan(contrast.estimated).any(axis=1))
+    lacking: NDArray[np.bool_] = np.asarray(np.isnan(pair.estimated).any(axis=1))
     if lacking.sum() == 1:
         if len(lacking) == 1:
             return UNKNOWN
         # With the other cluster whose number of units is nearest: a public choice.
-        gap = np.abs(contrast.weight - contrast.weight[lacking])
+        gap = np.abs(weight - weight[lacking])
         lacking[int(np.where(lacking, math.inf, gap).argmin())] = True
     alone = ~lacking
-    square = contrast.weight[alone] ** 2
-    parts = (square[:, None] * contrast.estimated[alone]).ravel()
-    degrees = (contrast.sizes[alone] - 1).ravel().astype(np.float64)
+    square = weight[alone] ** 2
+    parts = (square[:, None] * pair.estimated[alone]).ravel()
+    degrees = (pair.sizes[alone] - 1).ravel().astype(np.float64)
     if lacking.any():
-        pooled = _pooled(contrast, lacking)
+        pooled = _pooled(weight, pair, lacking)
         parts, degrees = np.append(parts, pooled.variance), np.append(degrees, pooled.degrees)
-    noise = float(square @ contrast.noise[alone].sum(axis=1))
+    noise = float(square @ pair.noise[alone].sum(axis=1))
     squares, loose = (
-        float(square**2 @ each[alone].sum(axis=1)) for each in (contrast.squares, contrast.loose)
+        float(square**2 @ each[alone].sum(axis=1)) for each in (pair.squares, pair.loose)
     )
     variance, known_with = added(parts, degrees)
     return Spread(variance, known_with, noise, squares, loose)
 
 
-def _pooled(contrast: _Contrast, chosen: NDArray[np.bool_]) -> Spread:
-    scale = (1 / contrast.sizes[chosen]).sum(axis=1)
-    return between(contrast.weight[chosen], contrast.value[chosen], scale)
+def _pooled(weight: Floats, pair: Cells, chosen: NDArray[np.bool_]) -> Spread:
+    return between(weight[chosen], pair.value[chosen], (1 / pair.sizes[chosen]).sum(axis=1))
 
 
 def added(variances: Floats, degrees: Floats) -> tuple[float, float]:
