@@ -7,7 +7,6 @@ Levels are moved to -1/2 to 1/2. Source: docs/theory/best-table.md.
 
 from __future__ import annotations
 
-import functools
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -125,30 +124,21 @@ def best_table(
         raise InputError(
             f"a table for {len(levels)} levels", f"at most {MOST_LEVELS}", 'give levels="auto"'
         )
-    given = None if weights is None else tuple(weights.tolist())
-    return _solved(tuple(levels.tolist()), given, epsilon)
-
-
-@functools.lru_cache(maxsize=64)
-def _solved(
-    levels: tuple[float, ...], weights: tuple[float, ...] | None, epsilon: Fraction
-) -> tuple[ResponseTable, Proof]:
-    own = np.array(levels)
     ratio = float(ratio_for(epsilon))
-    program = _Program((own - own[0]) / (own[-1] - own[0]) - 1 / 2, weights, ratio)
+    program = _Program((levels - levels[0]) / (levels[-1] - levels[0]) - 1 / 2, weights, ratio)
     columns, proof = program.solve()
     # The bound is one of all tables whose ratio is at most e^epsilon: rounded upwards.
     most = float(np.nextafter(np.exp(float(epsilon)), np.inf))
-    given = None if weights is None else np.array(weights)
-    return whole(own, columns, epsilon), proof.repaired(most).model_copy(update={"mean_of": given})
+    proof = proof.repaired(most).model_copy(update={"mean_of": weights})
+    return whole(levels, columns, epsilon), proof
 
 
 class _Program:
     """Least largest, or weighted mean, variance of unbiased responses at a ratio e^epsilon."""
 
-    def __init__(self, levels: Floats, weights: tuple[float, ...] | None, ratio: float) -> None:
+    def __init__(self, levels: Floats, weights: Floats | None, ratio: float) -> None:
         self.levels, self.ratio, one = levels, ratio, np.eye(len(levels))
-        given = None if weights is None else np.array([weights])
+        given = None if weights is None else weights[None]
         even = float(np.abs(levels + levels[::-1]).max()) < _SAME
         # Levels and weights that are their own mirror images need half of the rows.
         self.mirrored = even and (

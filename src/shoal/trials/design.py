@@ -147,12 +147,6 @@ class Design(Model):
             found = np.unique(found * many + own, return_inverse=True)[1].astype(np.int64)
         return found
 
-    def unit_columns(self) -> dict[str, pa.Array[Any]]:
-        """Columns of a table of units that are public beforehand: cluster, arm, unit if named."""
-        cell, arms = self.cell_of_unit, len(self.arms)
-        found = {"cluster": self.clusters.take(cell // arms), "arm": self.arms.take(cell % arms)}
-        return found if self.units is None else {**found, "unit": self.units}
-
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of all of it."""

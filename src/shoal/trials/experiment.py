@@ -19,10 +19,10 @@ from shoal.trials.cluster_prior import ClusterPrior
 from shoal.trials.design import ARM, CLUSTER, CONSTANT, Covariate, Design, Ints
 from shoal.trials.expected import Expected
 from shoal.trials.forecasting import Forecast, forecast
-from shoal.trials.histogram import plan_histogram
-from shoal.trials.plan import Plan
+from shoal.trials.histogram import HistogramPlan, fitted
+from shoal.trials.plan import Plan, Request, charge_of
 from shoal.trials.questions.ask import Questions
-from shoal.trials.space import Space
+from shoal.trials.space import Space, check_space
 from shoal.trials.unit_table import plan_table
 
 _RESERVED, _BETWEEN = (ARM, CLUSTER, CONSTANT), (" + ", ":")
@@ -256,7 +256,9 @@ class Experiment:
             >>> trials.Experiment([0, 1] * 500).histogram(trials.Space.binary(), epsilon=1).epsilon
             1.0
         """
-        return plan_histogram(self.design, space, epsilon)
+        loss = charge_of(epsilon).epsilon
+        request = Request(space=check_space(space), epsilon=str(loss))
+        return HistogramPlan(request, self.design, fitted(self.design.n, loss))
 
     def ask(self) -> Questions:
         """Begins a list of questions: effects, means of arms, regressions.
@@ -275,7 +277,15 @@ class Experiment:
             >>> asked.plan(trials.Space.binary(), epsilon=1).names
             ('effect',)
         """
-        return Questions.of(self.design, one_by_one=self.one_by_one)
+        sizes = self.design.sizes.sum(axis=0)
+        if int(sizes.min()) < _FEWEST:
+            lone = checks.shown(self.design.arm_names[int(sizes.argmin())])
+            raise InputError(
+                f"one unit in the arm {lone}",
+                "at least two units in each arm: one tells nothing of how outcomes differ",
+                "leave this arm out",
+            )
+        return Questions(self.design, one_by_one=self.one_by_one)
 
 
 def _rows(given: Mapping[str, Any]) -> int:

@@ -14,14 +14,13 @@ from shoal.documents.model import Model
 from shoal.errors import InputError
 from shoal.files.text_table import TextTable
 from shoal.intervals import check_level
-from shoal.privacy.budget import Amount
 from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS, Noise
 from shoal.privacy.noise_lattice import lattice_bits
-from shoal.trials.design import Design, Floats, Ints
+from shoal.trials.design import Floats, Ints
 from shoal.trials.effects import Effects
 from shoal.trials.inference import Cells, effects_of
-from shoal.trials.plan import Plan, Request, charge_of
-from shoal.trials.space import Space, check_space
+from shoal.trials.plan import Plan
+from shoal.trials.space import Space
 from shoal.trials.warnings import warned
 
 _ROUNDING = 1
@@ -146,13 +145,6 @@ class HistogramPlan(Plan):
         notes = ["an outcome between two levels counts at either, at random; shares may be below 0"]
         columns = "arm", "fewest units", "largest noise of a share"
         return TextTable(self._head("histograms"), columns, rows, notes)
-
-
-def plan_histogram(design: Design, space: Space, epsilon: Amount) -> HistogramPlan:
-    """See `trials.Experiment.histogram`."""
-    charge, space = charge_of(epsilon), check_space(space)
-    request = Request(space=space, epsilon=str(charge.epsilon))
-    return HistogramPlan(request, design, fitted(design.n, charge.epsilon))
 
 
 def fitted(units: int, epsilon: Fraction) -> HistogramChoice:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -219,9 +219,15 @@ class TablePlan(Plan):
 
     def table(self, drawn: TableDrawn) -> pa.Table:
         """One row a unit: cluster, arm, unit if named, response, debiased."""
-        own = {"response": pa.array(self._names(self.codes(drawn)))}
+        design, kind = self.design, self.design.kind_of_unit
+        columns = {
+            "cluster": design.clusters.take(design.cluster[kind]),
+            "arm": design.arms.take(design.arm[kind]),
+        }
+        own = {} if design.units is None else {"unit": design.units}
+        own["response"] = pa.array(self._names(self.codes(drawn)))
         own["debiased"] = pa.array(self.levels[0] + self.debiased(drawn))
-        return pa.table({**self.design.unit_columns(), **own})
+        return pa.table(columns | own)
 
     def _names(self, codes: Ints) -> Any:
         """Responses as outcomes where they are levels, else as numbers from 0."""
@@ -377,6 +383,7 @@ def plan_table(
     return TablePlan(TableRequest(**asked, mechanism="uniform_prior"), design, chosen)
 
 
+@lru_cache(maxsize=64)
 def least_table(
     space: Space, epsilon: Fraction, levels: int | str, expected: Expected | None
 ) -> TableChoice:

@@ -78,19 +78,6 @@ class Questions:
     entries: tuple[Entry, ...] = ()
     one_by_one: bool = False
 
-    @classmethod
-    def of(cls, design: Design, *, one_by_one: bool) -> Questions:
-        """No questions yet; refuses an arm of one unit."""
-        sizes = design.sizes.sum(axis=0)
-        if int(sizes.min()) < _PAIR:
-            lone = checks.shown(design.arm_names[int(sizes.argmin())])
-            raise InputError(
-                f"one unit in the arm {lone}",
-                "at least two units in each arm: one tells nothing of how outcomes differ",
-                "leave this arm out",
-            )
-        return cls(design, (), one_by_one)
-
     def __repr__(self) -> str:
         return f"<{len(self.entries)} entries of questions, {self.design.n} units>"
 
