@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from shoal.trials import Experiment
 from shoal.trials.design import Design
 from shoal.trials.questions import weights
-from shoal.trials.questions.ask import Entry, blocks_of
+from shoal.trials.questions.weights import Entry, blocks_of
 
 Floats = NDArray[np.float64]
 

@@ -2,50 +2,37 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from fractions import Fraction
 
 import numpy as np
 
 from shoal import checks
-from shoal.documents.model import Model
 from shoal.errors import InputError, ShoalWarning
 from shoal.privacy.budget import Amount
-from shoal.trials.design import ARM, CONSTANT, Covariate, Design, Floats, Ints
-from shoal.trials.questions import weights as rows_of
+from shoal.trials.design import Design
+from shoal.trials.plan import charge_of
+from shoal.trials.questions.plan import QuestionsPlan, QuestionsRequest
+from shoal.trials.questions.strategy import choices
+from shoal.trials.questions.weights import (
+    EFFECT,
+    MEANS,
+    PRECISION,
+    REGRESSION,
+    UNITS,
+    Entry,
+    blocks_of,
+    regressor_names,
+)
 from shoal.trials.space import Space, check_space
 
-if TYPE_CHECKING:
-    from shoal.trials.questions.plan import QuestionsPlan
-
-EFFECT, MEANS, REGRESSION = "effect", "means", "regression"
-UNITS, PRECISION = "units", "precision"
-_PAIR = 2
-# Of weights in all.
-_MOST_WEIGHTS = 1 << 26
-# Of the largest singular value of regressors of length 1 over the least.
-_FARTHEST = 1e7
 # Outcomes of a stated standard deviation: a part of the range unless said; and the least part.
 USUAL, _LEAST_SPREAD = 0.25, 1e-6
-
-
-class Entry(Model):
-    """What was asked in one call: `by` a column, weights of clusters, or columns of regressors."""
-
-    kind: Literal["effect", "means", "regression"]
-    by: str = ""
-    weights: Literal["units", "precision"] = "units"
-    columns: tuple[str, ...] = ()
-
-
-class Block(NamedTuple):
-    """The questions of one entry: their names and weights, shape (questions, kinds)."""
-
-    entry: Entry
-    names: tuple[str, ...]
-    rows: Floats
+# Of epsilon, what whole numbers spend at least.
+_SPENT = Fraction(999, 1000)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,15 +151,38 @@ class Questions:
 
         Guarantees: G-LOSS.
         """
-        from shoal.trials.questions.plan import plan_questions
-
-        width = check_space(space).width
+        width, design = check_space(space).width, self.design
         if not self.entries:
             raise InputError("no questions", "ask with effect, means or regression")
         given = USUAL * width if spread is None else spread
         least = _LEAST_SPREAD * width
         spread = checks.number(given, "spread", least=least, most=width, example=width / 4)
-        found = plan_questions(self.design, self.entries, space, epsilon, spread)
+        loss = charge_of(epsilon).epsilon
+        request = QuestionsRequest(
+            space=space, epsilon=str(loss), entries=self.entries, spread=spread
+        )
+        blocks = blocks_of(design, self.entries, width / spread / float(loss))
+        tried = [
+            QuestionsPlan(request, design, each) for each in choices(design, blocks, width, loss)
+        ]
+        # Of equal ones the first.
+        found = tried[0] if len(tried) == 1 else min(tried, key=_total_width)
+        try:
+            spent = found.exact_epsilon
+        except LookupError:
+            raise InputError(
+                "a regression on columns that are far from 0 beside how they differ, or nearly "
+                "depend on others",
+                "columns whose coefficients floating-point numbers tell",
+                "subtract a public number, such as a round mean, or leave a column out",
+            ) from None
+        if spent < _SPENT * loss:
+            raise InputError(
+                f"epsilon {float(loss):.3g} for {design.n} units, of which whole numbers spend "
+                "less",
+                "ask for a more moderate epsilon",
+            )
+        # Questions that rest on one assigned group are refused here, before anything is spent.
         for sentence in found.warnings(one_by_one=self.one_by_one):
             warnings.warn(sentence, ShoalWarning, stacklevel=3)
         return found
@@ -184,144 +194,9 @@ class Questions:
         return found
 
 
-def blocks_of(design: Design, entries: Sequence[Entry], ratio: float) -> tuple[Block, ...]:
-    """Names and weights of all questions; precision weights follow width/(spread epsilon)."""
-    found, names = [], set[str]()
-    for each in entries:
-        own, rows = _ROWS[each.kind](design, each, ratio)
-        twice = names & set(own)
-        if twice:
-            raise InputError(f"the question {min(twice)!r} twice", "leave one out")
-        names |= set(own)
-        if len(names) * len(design.many) > _MOST_WEIGHTS:
-            raise InputError(
-                f"{len(names)} questions of {len(design.many)} kinds of units", "ask fewer"
-            )
-        found.append(Block(each, tuple(own), np.atleast_2d(rows)))
-    return tuple(found)
-
-
-def _effect(design: Design, entry: Entry, ratio: float) -> tuple[list[str], Floats]:
-    found, names = [], []
-    for arm in range(1, len(design.arms)):
-        what = EFFECT if len(design.arms) == _PAIR else f"{EFFECT} of {design.arm_names[arm]}"
-        if entry.by:
-            group = design.covariate(entry.by)
-            rows = rows_of.effects_by(design, arm, group.codes)
-            if rows is None:
-                raise _lacking(design, arm, group)
-            names += [f"{what} where {entry.by} is {_text(value)}" for value in group.values]
-            found.append(rows)
-            continue
-        shares = None
-        if entry.weights == PRECISION:
-            shares = rows_of.precision_shares(design.sizes[:, [0, arm]], ratio)
-            what += ", precision weights"
-        names.append(what)
-        found.append(rows_of.effect(design, arm, shares)[None])
-    return names, np.concatenate(found)
-
-
-def _lacking(design: Design, arm: int, group: Covariate) -> InputError:
-    """Says in words which part of a cluster has nobody in an arm."""
-    shape = len(design.clusters), len(group.values), len(design.arms)
-    place = (design.cluster * shape[1] + group.codes) * shape[2] + design.arm
-    count = np.bincount(place, minlength=shape[0] * shape[1] * shape[2]).reshape(shape)
-    lacking = np.argwhere(count.any(axis=2) & (count[:, :, [0, arm]] == 0).any(axis=2))
-    home, at = lacking[0].tolist()
-    where = f" of the cluster {design.clusters[home].as_py()}" if shape[0] > 1 else ""
-    return InputError(
-        f"units where {group.name} is {_text(group.values[at])}{where}, all of which have one arm "
-        f"({len(lacking)} such cells)",
-        "units of both arms in each subgroup of each cluster",
-        "merge subgroups or clusters, or ask for a regression on the covariate",
-    )
-
-
-def _means(design: Design, _: Entry, __: float) -> tuple[list[str], Floats]:
-    return [f"mean of arm {each}" for each in design.arm_names], rows_of.arm_means(design)
-
-
-def _regression(design: Design, entry: Entry, _: float) -> tuple[list[str], Floats]:
-    labels, regressors = regressors_of(design, entry.columns)
-    if design.group is not None:
-        # Sums of whole groups are released, so that the means of their units count.
-        means = group_means(design.group, design.many) * design.many @ regressors
-        regressors = means[design.group]
-    rows = coefficients(labels, regressors, design.many)
-    return [f"{each} in {' + '.join(entry.columns)}" for each in labels], rows
-
-
-def coefficients(labels: Sequence[str], regressors: Floats, many: Ints) -> Floats:
-    """Weights of all coefficients of a regression, shape (columns, kinds)."""
-    if regressors.shape[1] >= int(many.sum()):
-        raise InputError(
-            f"a regression on {regressors.shape[1]} columns of {int(many.sum())} units",
-            "fewer columns than units: else nothing tells how outcomes differ",
-            "leave columns out",
-        )
-    alike = regressors * np.sqrt(many)[:, None]
-    length = np.linalg.norm(alike, axis=0)
-    _, sizes, axes = np.linalg.svd(alike / np.where(length > 0, length, 1), full_matrices=False)
-    if sizes[0] > _FARTHEST * sizes[-1]:
-        worst = labels[int(np.abs(axes[-1][1:]).argmax()) + 1]
-        raise InputError(
-            f"a regression in which {checks.shown(worst)} depends on the other columns, nearly "
-            "does, or is far from 0 beside how it differs",
-            "columns whose coefficients floating-point numbers tell",
-            "leave it out, or subtract a public number from it, such as a round mean",
-        )
-    return rows_of.regression(regressors, many)
-
-
-def regressors_of(design: Design, names: Sequence[str]) -> tuple[list[str], Floats]:
-    """Regressors with a constant first: a column of a number, one less than values of a text."""
-    labels, found = [CONSTANT], [np.ones(len(design.many))]
-    for name in names:
-        own, *others = (_one_column(design, each) for each in name.split(":"))
-        for more in others:
-            own = [(f"{a}:{b}", x * y) for a, x in own for b, y in more]
-        labels += [label for label, _ in own]
-        found += [column for _, column in own]
-    return labels, np.stack(found, axis=1)
-
-
-def _one_column(design: Design, name: str) -> list[tuple[str, Floats]]:
-    """Labels and values of what a name stands for."""
-    if name == ARM:
-        values, codes = list(design.arm_names), design.arm
-        if len(values) == _PAIR:
-            return [(ARM, (codes == 1).astype(float))]
-    else:
-        given = design.covariate(name)
-        if given.numeric:
-            return [(name, np.array(given.values)[given.codes])]
-        values, codes = [str(each) for each in given.values], given.codes
-    return [
-        (f"{name} {value}", (codes == at).astype(float)) for at, value in enumerate(values) if at
-    ]
-
-
-def group_means(codes: Ints, many: Ints) -> Floats:
-    """Weights of the mean of each group of kinds, shape (groups, kinds)."""
-    sizes = np.bincount(codes, many)
-    return np.asarray((codes == np.arange(len(sizes))[:, None]) / sizes[:, None])
-
-
-def regressor_names(design: Design, names: Sequence[str]) -> tuple[str, ...]:
-    """Names of regressors, each once and each a column, or two with a colon between."""
-    found = tuple(checks.text(each, "a regressor") for each in checks.items(names, "regressors"))
-    for name in found:
-        for each in name.split(":"):
-            if each != ARM:
-                design.covariate(each)
-        if found.count(name) > 1:
-            raise InputError(f"the regressor {name!r} twice", "leave one out")
-    return found
-
-
-def _text(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-_ROWS = {EFFECT: _effect, MEANS: _means, REGRESSION: _regression}
+def _total_width(plan: QuestionsPlan) -> float:
+    """The sum of half widths, each over that without noise; infinite without an answer."""
+    try:
+        return math.fsum(each.widening for each in plan.predicted)
+    except LookupError:
+        return math.inf

@@ -17,32 +17,30 @@ from shoal.documents.model import Model
 from shoal.errors import InputError, printable
 from shoal.files.text_table import TextTable, counted
 from shoal.intervals import check_level, student
-from shoal.privacy.budget import Amount, show
+from shoal.privacy.budget import show
 from shoal.privacy.noise import Noise
 from shoal.trials.assigned_groups import FEW_DEGREES, FEW_GROUPS, Groups, cr2
-from shoal.trials.design import ARM, Design, Floats, Ints
+from shoal.trials.design import ARM, Floats, Ints
 from shoal.trials.inference import Spread
-from shoal.trials.plan import Plan, Request, charge_of
+from shoal.trials.plan import Plan, Request
 from shoal.trials.questions import noise as noises
 from shoal.trials.questions.answers import Answer, Answers
-from shoal.trials.questions.ask import (
+from shoal.trials.questions.numbers import BITS, TICKS, Choice, Drawn, Numbers, ticks_of
+from shoal.trials.questions.variances import FEWEST_UNITS, MEANS_SHARE, Fit, Sums, fit_of
+from shoal.trials.questions.weights import (
     EFFECT,
     MEANS,
     REGRESSION,
     Block,
     Entry,
     blocks_of,
+    lengths,
     regressor_names,
     regressors_of,
 )
-from shoal.trials.questions.numbers import BITS, TICKS, Choice, Drawn, Numbers, ticks_of
-from shoal.trials.questions.strategy import choices
-from shoal.trials.questions.variances import FEWEST_UNITS, MEANS_SHARE, Fit, Sums, fit_of
-from shoal.trials.questions.weights import lengths
-from shoal.trials.space import Space
 from shoal.trials.warnings import FEWEST, assigned_by
 
-_USUAL, _SPENT = 0.95, Fraction(999, 1000)
+_USUAL = 0.95
 # Of outcomes of one assigned group, by which predictions are made.
 CORRELATION = 0.3
 # With larger largest weights, and intervals this much wider than without noise, a question warns.
@@ -329,10 +327,6 @@ class QuestionsPlan(Plan):
         """Sums of groups before any is known."""
         return np.zeros(len(self.chosen.steps))
 
-    def total_width(self) -> float:
-        """The sum over questions of half widths, each over that without noise."""
-        return math.fsum(each.widening for each in self.predicted)
-
     @cached_property
     def lower_bound_ratio(self) -> float:
         """Total noise variance over a bound that no Laplace noise of these questions is below.
@@ -508,44 +502,3 @@ def _rests(question: str, many: int) -> str:
     """The beginning of a sentence about the worst of some questions."""
     others = " rests" if many == 1 else f" and {many - 1} more rest"
     return f"the question {printable(question)!r}{others}"
-
-
-def plan_questions(
-    design: Design, entries: tuple[Entry, ...], space: Space, epsilon: Amount, spread: float
-) -> QuestionsPlan:
-    """See `trials.Questions.plan`."""
-    loss = charge_of(epsilon).epsilon
-    request = QuestionsRequest(space=space, epsilon=str(loss), entries=entries, spread=spread)
-    blocks = blocks_of(design, entries, space.width / spread / float(loss))
-    tried = [
-        QuestionsPlan(request, design, each) for each in choices(design, blocks, space.width, loss)
-    ]
-    # Of equal ones the first.
-    found = tried[0] if len(tried) == 1 else min(tried, key=_width)
-    try:
-        spent = found.exact_epsilon
-    except LookupError:
-        raise InputError(
-            "a regression on columns that are far from 0 beside how they differ, or nearly depend "
-            "on others",
-            "columns whose coefficients floating-point numbers tell",
-            "subtract a public number, such as a round mean, or leave a column out",
-        ) from None
-    if spent < _SPENT * loss:
-        raise InputError(
-            f"epsilon {float(loss):.3g} for {design.n} units, of which whole numbers spend less",
-            "ask for a more moderate epsilon",
-        )
-    if design.group is not None:
-        # Questions that rest on one group are found before anything is spent.
-        for block in blocks:
-            list(found._group_spreads(block))
-    return found
-
-
-def _width(plan: QuestionsPlan) -> float:
-    """The total width, infinite where the numbers do not answer the questions."""
-    try:
-        return plan.total_width()
-    except LookupError:
-        return math.inf

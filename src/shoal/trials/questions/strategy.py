@@ -13,10 +13,9 @@ import numpy as np
 from shoal.errors import InputError
 from shoal.trials.design import ARM, CLUSTER, Design, Floats, Ints
 from shoal.trials.questions import noise
-from shoal.trials.questions.ask import REGRESSION, Block, group_means
 from shoal.trials.questions.numbers import MOST_UNITS, Choice, fitted_rows, fitted_sums
 from shoal.trials.questions.variances import MEANS_SHARE, MEANS_SHARES, grouped_by, means_needed
-from shoal.trials.questions.weights import lengths
+from shoal.trials.questions.weights import REGRESSION, Block, group_means, lengths
 
 # Of questions whose sums are searched for, of numbers that depend on one another, and of sums.
 _MOST_SEARCHED, _MOST_NUMBERS, _MOST_SUMS = 256, 512, 1 << 14

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.trials.design import ARM, CLUSTER, Design, Floats, Ints
-from shoal.trials.questions.ask import EFFECT, REGRESSION, Entry, group_means, regressors_of
+from shoal.trials.questions.weights import EFFECT, REGRESSION, Entry, group_means, regressors_of
 
 # Units of a group whose outcomes tell how they differ, and degrees of freedom of a regression's:
 # with fewer, all units are one group. Whole numbers are common, and rounding must not decide.

@@ -6,9 +6,187 @@ of each kind, shape (questions, kinds). Source: docs/theory/questions.md#rows-of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
 import numpy as np
 
-from shoal.trials.design import Design, Floats, Ints
+from shoal import checks
+from shoal.documents.model import Model
+from shoal.errors import InputError
+from shoal.trials.design import ARM, CONSTANT, Covariate, Design, Floats, Ints
+
+EFFECT, MEANS, REGRESSION = "effect", "means", "regression"
+UNITS, PRECISION = "units", "precision"
+_PAIR = 2
+# Of weights in all.
+_MOST_WEIGHTS = 1 << 26
+# Of the largest singular value of regressors of length 1 over the least.
+_FARTHEST = 1e7
+
+
+class Entry(Model):
+    """What was asked in one call: `by` a column, weights of clusters, or columns of regressors."""
+
+    kind: Literal["effect", "means", "regression"]
+    by: str = ""
+    weights: Literal["units", "precision"] = "units"
+    columns: tuple[str, ...] = ()
+
+
+class Block(NamedTuple):
+    """The questions of one entry: their names and weights, shape (questions, kinds)."""
+
+    entry: Entry
+    names: tuple[str, ...]
+    rows: Floats
+
+
+def blocks_of(design: Design, entries: Sequence[Entry], ratio: float) -> tuple[Block, ...]:
+    """Names and weights of all questions; precision weights follow width/(spread epsilon)."""
+    found, names = [], set[str]()
+    for each in entries:
+        own, rows = _ROWS[each.kind](design, each, ratio)
+        twice = names & set(own)
+        if twice:
+            raise InputError(f"the question {min(twice)!r} twice", "leave one out")
+        names |= set(own)
+        if len(names) * len(design.many) > _MOST_WEIGHTS:
+            raise InputError(
+                f"{len(names)} questions of {len(design.many)} kinds of units", "ask fewer"
+            )
+        found.append(Block(each, tuple(own), np.atleast_2d(rows)))
+    return tuple(found)
+
+
+def _effect(design: Design, entry: Entry, ratio: float) -> tuple[list[str], Floats]:
+    found, names = [], []
+    for arm in range(1, len(design.arms)):
+        what = EFFECT if len(design.arms) == _PAIR else f"{EFFECT} of {design.arm_names[arm]}"
+        if entry.by:
+            group = design.covariate(entry.by)
+            rows = effects_by(design, arm, group.codes)
+            if rows is None:
+                raise _lacking(design, arm, group)
+            names += [f"{what} where {entry.by} is {_text(value)}" for value in group.values]
+            found.append(rows)
+            continue
+        shares = None
+        if entry.weights == PRECISION:
+            shares = precision_shares(design.sizes[:, [0, arm]], ratio)
+            what += ", precision weights"
+        names.append(what)
+        found.append(effect(design, arm, shares)[None])
+    return names, np.concatenate(found)
+
+
+def _lacking(design: Design, arm: int, group: Covariate) -> InputError:
+    """Says in words which part of a cluster has nobody in an arm."""
+    shape = len(design.clusters), len(group.values), len(design.arms)
+    place = (design.cluster * shape[1] + group.codes) * shape[2] + design.arm
+    count = np.bincount(place, minlength=shape[0] * shape[1] * shape[2]).reshape(shape)
+    lacking = np.argwhere(count.any(axis=2) & (count[:, :, [0, arm]] == 0).any(axis=2))
+    home, at = lacking[0].tolist()
+    where = f" of the cluster {design.clusters[home].as_py()}" if shape[0] > 1 else ""
+    return InputError(
+        f"units where {group.name} is {_text(group.values[at])}{where}, all of which have one arm "
+        f"({len(lacking)} such cells)",
+        "units of both arms in each subgroup of each cluster",
+        "merge subgroups or clusters, or ask for a regression on the covariate",
+    )
+
+
+def _means(design: Design, _: Entry, __: float) -> tuple[list[str], Floats]:
+    """The plain mean of each arm."""
+    names = [f"mean of arm {each}" for each in design.arm_names]
+    return names, group_means(design.arm, design.many)
+
+
+def _regression(design: Design, entry: Entry, _: float) -> tuple[list[str], Floats]:
+    """Every coefficient of a least squares regression: (X'MX)^-1 x of each kind, M its units."""
+    from scipy.linalg import qr, solve_triangular
+
+    labels, regressors = regressors_of(design, entry.columns)
+    if len(labels) >= design.n:
+        raise InputError(
+            f"a regression on {len(labels)} columns of {design.n} units",
+            "fewer columns than units: else nothing tells how outcomes differ",
+            "leave columns out",
+        )
+    if design.group is not None:
+        # Sums of whole groups are released, so that the means of their units count.
+        means = group_means(design.group, design.many) * design.many @ regressors
+        regressors = means[design.group]
+    root = np.sqrt(design.many)
+    scaled = regressors * root[:, None]
+    length = np.linalg.norm(scaled, axis=0)
+    few = len(root) < len(labels)
+    sizes, axes = np.linalg.svd(scaled / np.where(length > 0, length, 1), full_matrices=few)[1:]
+    if few or sizes[0] > _FARTHEST * sizes[-1]:
+        worst = labels[int(np.abs(axes[-1][1:]).argmax()) + 1]
+        raise InputError(
+            f"a regression in which {checks.shown(worst)} depends on the other columns, nearly "
+            "does, or is far from 0 beside how it differs",
+            "columns whose coefficients floating-point numbers tell",
+            "leave it out, or subtract a public number from it, such as a round mean",
+        )
+    basis, triangle, order = qr(scaled / length, mode="economic", pivoting=True)
+    found = np.empty((len(order), len(root)))
+    found[order] = solve_triangular(triangle, basis.T) / length[order, None]
+    return [f"{each} in {' + '.join(entry.columns)}" for each in labels], found / root
+
+
+def regressors_of(design: Design, names: Sequence[str]) -> tuple[list[str], Floats]:
+    """Regressors with a constant first: a column of a number, one less than values of a text."""
+    labels, found = [CONSTANT], [np.ones(len(design.many))]
+    for name in names:
+        own, *others = (_one_column(design, each) for each in name.split(":"))
+        for more in others:
+            own = [(f"{a}:{b}", x * y) for a, x in own for b, y in more]
+        labels += [label for label, _ in own]
+        found += [column for _, column in own]
+    return labels, np.stack(found, axis=1)
+
+
+def _one_column(design: Design, name: str) -> list[tuple[str, Floats]]:
+    """Labels and values of what a name stands for."""
+    if name == ARM:
+        values, codes = list(design.arm_names), design.arm
+        if len(values) == _PAIR:
+            return [(ARM, (codes == 1).astype(float))]
+    else:
+        given = design.covariate(name)
+        if given.numeric:
+            return [(name, np.array(given.values)[given.codes])]
+        values, codes = [str(each) for each in given.values], given.codes
+    return [
+        (f"{name} {value}", (codes == at).astype(float)) for at, value in enumerate(values) if at
+    ]
+
+
+def group_means(codes: Ints, many: Ints) -> Floats:
+    """Weights of the mean of each group of kinds, shape (groups, kinds)."""
+    sizes = np.bincount(codes, many)
+    return np.asarray((codes == np.arange(len(sizes))[:, None]) / sizes[:, None])
+
+
+def regressor_names(design: Design, names: Sequence[str]) -> tuple[str, ...]:
+    """Names of regressors, each once and each a column, or two with a colon between."""
+    found = tuple(checks.text(each, "a regressor") for each in checks.items(names, "regressors"))
+    for name in found:
+        for each in name.split(":"):
+            if each != ARM:
+                design.covariate(each)
+        if found.count(name) > 1:
+            raise InputError(f"the regressor {name!r} twice", "leave one out")
+    return found
+
+
+def _text(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+_ROWS = {EFFECT: _effect, MEANS: _means, REGRESSION: _regression}
 
 
 def lengths(rows: Floats, many: Ints) -> Floats:
@@ -46,27 +224,6 @@ def effects_by(design: Design, arm: int, group: Ints) -> Floats | None:
     found = np.zeros((values, len(group)))
     found[group, np.arange(len(group))] = own
     return found
-
-
-def arm_means(design: Design) -> Floats:
-    """The plain mean of each arm: 1/n_a for its units."""
-    units = np.bincount(design.arm, design.many)
-    found = np.zeros((len(units), len(design.arm)))
-    found[design.arm, np.arange(len(design.arm))] = 1 / units[design.arm]
-    return found
-
-
-def regression(regressors: Floats, many: Ints) -> Floats:
-    """Every coefficient of a least squares regression: (X'MX)^-1 x of each kind, M its units."""
-    from scipy.linalg import qr, solve_triangular
-
-    root = np.sqrt(many)
-    scaled = regressors * root[:, None]
-    length = np.linalg.norm(scaled, axis=0)
-    basis, triangle, order = qr(scaled / length, mode="economic", pivoting=True)
-    found = np.empty((len(order), len(many)))
-    found[order] = solve_triangular(triangle, basis.T) / length[order, None]
-    return found / root
 
 
 def precision_shares(sizes: Ints, ratio: float) -> Floats:
