@@ -15,15 +15,21 @@ from shoal.data import keys
 from shoal.errors import DataError, InputError
 from shoal.privacy.budget import Amount, Budget
 from shoal.trials.assigned_groups import check_groups, check_one_by_one
-from shoal.trials.cluster_prior import ClusterPrior
+from shoal.trials.cluster_prior import ClusterPrior, choice_of
 from shoal.trials.design import ARM, CLUSTER, CONSTANT, Covariate, Design, Ints
-from shoal.trials.expected import Expected
+from shoal.trials.expected import Expected, check_expected
 from shoal.trials.forecasting import Forecast, forecast
 from shoal.trials.histogram import HistogramPlan, fitted
 from shoal.trials.plan import Plan, Request, charge_of
 from shoal.trials.questions.ask import Questions
-from shoal.trials.space import Space, check_space
-from shoal.trials.unit_table import plan_table
+from shoal.trials.space import FEWEST_LEVELS, MOST_LEVELS, Space, check_space
+from shoal.trials.unit_table import (
+    PriorPlan,
+    TablePlan,
+    TableRequest,
+    least_table,
+    uniform_table,
+)
 
 _RESERVED, _BETWEEN = (ARM, CLUSTER, CONSTANT), (" + ", ":")
 _FEWEST, _MOST_ARMS, _MOST_COVARIATES, _LONGEST = 2, 64, 64, 100
@@ -229,7 +235,32 @@ class Experiment:
             >>> plan.epsilon <= 1, plan.mechanism
             (True, 'best_table')
         """
-        return plan_table(self.design, space, epsilon, delta, mechanism, levels, expected)
+        charge, space = charge_of(epsilon, delta), check_space(space)
+        check_expected(expected)
+        if isinstance(levels, str):
+            levels = checks.choice(levels, ("auto", "all"), "levels")
+        else:
+            levels = checks.whole(levels, "levels", least=FEWEST_LEVELS, most=MOST_LEVELS)
+        asked: dict[str, Any] = {
+            "space": space,
+            "epsilon": str(charge.epsilon),
+            "delta": str(charge.delta),
+            "levels": levels,
+            "expected": expected,
+        }
+        if isinstance(mechanism, ClusterPrior):
+            number = space.size if isinstance(levels, str) else levels
+            prior = choice_of(mechanism, space.coarse(number), charge.epsilon, charge.delta)
+            name = "cluster_free" if mechanism.pooled else "cluster_dp"
+            asked |= {"mechanism": name, "floor": mechanism.floor, "noise": mechanism.noise}
+            return PriorPlan(TableRequest(**asked), self.design, prior)
+        if checks.choice(mechanism, ("best", "uniform"), "mechanism") == "best":
+            if charge.delta:
+                raise InputError("a delta for the best table", 'leave it out, or give "uniform"')
+            chosen = least_table(space, charge.epsilon, levels, expected)
+            return TablePlan(TableRequest(**asked, mechanism="best_table"), self.design, chosen)
+        chosen = uniform_table(space, charge.epsilon, charge.delta, levels, expected)
+        return TablePlan(TableRequest(**asked, mechanism="uniform_prior"), self.design, chosen)
 
     def histogram(self, space: Space, epsilon: Amount) -> Plan:
         """Plans noisy counts of every level in every cluster and arm.

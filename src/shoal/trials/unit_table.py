@@ -13,27 +13,23 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from shoal import checks
 from shoal.documents.model import Integers, Model, Numbers
 from shoal.errors import InputError
 from shoal.files.text_table import TextTable
 from shoal.intervals import student
-from shoal.privacy.budget import Amount
 from shoal.privacy.noise import Noise
 from shoal.trials.assigned_groups import Groups, check_one_by_one, effects_of_groups, grouped
 from shoal.trials.best_table import AUTO_LEVELS, MOST_LEVELS, Proof, best_table
-from shoal.trials.cluster_prior import ClusterPrior, PriorChoice, choice_of, prior_of
-from shoal.trials.design import Design, Floats, Ints
+from shoal.trials.cluster_prior import PriorChoice, prior_of
+from shoal.trials.design import Floats, Ints
 from shoal.trials.effects import Effects
-from shoal.trials.expected import Expected, check_expected, effect_weights, kinds_of
+from shoal.trials.expected import Expected, effect_weights, kinds_of
 from shoal.trials.inference import Cells, effects_of
-from shoal.trials.plan import Claims, Plan, Request, charge_of
+from shoal.trials.plan import Claims, Plan, Request
 from shoal.trials.randomiser import PART, ResponseTable, even, with_prior
-from shoal.trials.space import FEWEST_LEVELS, Space, check_space
-from shoal.trials.space import MOST_LEVELS as MOST_SPACE
+from shoal.trials.space import Space
 from shoal.trials.warnings import warned
 
-BEST, UNIFORM = "best", "uniform"
 # Draws of one release, told apart.
 _ROUNDING, _RESPONDING = 0, 1
 # Levels in use that are tried; fewer must not be worse than all of them by more than this.
@@ -343,44 +339,6 @@ class PriorPlan(TablePlan):
     def _variances(self) -> Floats:
         """With a uniform prior of this lambda: the histogram is not known yet."""
         return with_prior(self.levels, self.chosen.replaced, even(self.responses)).variances
-
-
-def plan_table(
-    design: Design,
-    space: Space,
-    epsilon: Amount,
-    delta: Amount,
-    mechanism: str | ClusterPrior,
-    levels: int | str,
-    expected: Expected | None,
-) -> TablePlan:
-    """See `trials.Experiment.table`."""
-    charge, space = charge_of(epsilon, delta), check_space(space)
-    check_expected(expected)
-    if isinstance(levels, str):
-        levels = checks.choice(levels, ("auto", "all"), "levels")
-    else:
-        levels = checks.whole(levels, "levels", least=FEWEST_LEVELS, most=MOST_SPACE)
-    asked: dict[str, Any] = {
-        "space": space,
-        "epsilon": str(charge.epsilon),
-        "delta": str(charge.delta),
-        "levels": levels,
-        "expected": expected,
-    }
-    if isinstance(mechanism, ClusterPrior):
-        number = space.size if isinstance(levels, str) else levels
-        prior = choice_of(mechanism, space.coarse(number), charge.epsilon, charge.delta)
-        name = "cluster_free" if mechanism.pooled else "cluster_dp"
-        asked |= {"mechanism": name, "floor": mechanism.floor, "noise": mechanism.noise}
-        return PriorPlan(TableRequest(**asked), design, prior)
-    if checks.choice(mechanism, (BEST, UNIFORM), "mechanism") == BEST:
-        if charge.delta:
-            raise InputError("a delta for the best table", 'leave it out, or give "uniform"')
-        chosen = least_table(space, charge.epsilon, levels, expected)
-        return TablePlan(TableRequest(**asked, mechanism="best_table"), design, chosen)
-    chosen = uniform_table(space, charge.epsilon, charge.delta, levels, expected)
-    return TablePlan(TableRequest(**asked, mechanism="uniform_prior"), design, chosen)
 
 
 @lru_cache(maxsize=64)
