@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shoal import documents
 from shoal.errors import DataError, DocumentError, InputError
 from shoal.trials import Experiment
 from shoal.trials.design import Design
@@ -131,8 +132,6 @@ def test_whole_clusters_in_one_arm_are_sent_to_assigned(rule: str) -> None:
 def test_a_design_that_does_not_fit_its_units_is_refused() -> None:
     """Codes beyond the values, kinds of nobody, a cell that is not there."""
     good = Experiment(ARM, covariates={"age": AGE}).design.to_document()
-    from shoal import documents
-
     for name, value in (
         ("many", [0] * 12),
         ("cell", [0] * 12),

@@ -29,13 +29,8 @@ LAMBDA = 0.4
 def effects(sizes: object, mean: object, s2: object, noise: object = None) -> list[Effect]:
     """Of cells with numbers for names."""
     own = np.array(sizes)
-    clusters, arms = own.shape
-    design = Design(
-        clusters=pa.array(np.arange(clusters)),
-        arms=pa.array(np.arange(arms)),
-        cell=np.arange(own.size),
-        many=own.ravel(),
-    )
+    clusters, arms = (pa.array(np.arange(each)) for each in own.shape)
+    design = Design(clusters=clusters, arms=arms, cell=np.arange(own.size), many=own.ravel())
     cells = Cells.of(own, np.array(mean, float), np.array(s2, float))
     if noise is not None:
         none = np.zeros(own.shape)

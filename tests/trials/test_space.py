@@ -140,8 +140,7 @@ def test_spaces_from_texts() -> None:
 def test_a_space_survives_its_document(levels: tuple[float, ...]) -> None:
     """To JSON and back."""
     space = Space(levels, "nearest", tuple(f"label {at}" for at in range(len(levels))))
-    document = Request(space=space, epsilon="1").to_document()
-    assert read_model(Request, document).space == space
+    assert read_model(Request, Request(space=space, epsilon="1").to_document()).space == space
     assert Fraction(space.width) == Fraction(levels[-1]) - Fraction(levels[0])
 
 

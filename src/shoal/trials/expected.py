@@ -44,9 +44,10 @@ class Expected:
 
     Example:
         >>> from shoal import trials
-        >>> kinds = trials.Expected(0.2, between=0.25).kinds(trials.Space.binary())
-        >>> kinds.share.tolist(), kinds.levels[:, 1].round(3).tolist()
-        ([0.8, 0.2], [0.1, 0.6])
+        >>> rate = trials.Expected(0.2, between=0.25)
+        >>> found = trials.forecast(1000, trials.Space.binary(), epsilon=1, expected=rate)
+        >>> round(found["no_privacy"].standard_error[1], 4) == round((0.12 * 4 / 1000) ** 0.5, 4)
+        True
     """
 
     mean: float
@@ -64,35 +65,6 @@ class Expected:
         object.__setattr__(self, "mean", mean)
         between = checks.number(self.between, "between", least=0, most=1)
         object.__setattr__(self, "between", between)
-
-    def kinds(self, space: Space) -> Kinds:
-        """Expected clusters, in a few kinds, and how the outcomes of each lie on the levels.
-
-        Normal: means of clusters at the points of Gauss-Hermite quadrature, normal outcomes within,
-        each on the nearest level, the tails on the outer ones. Binary: a share 1 - rate of clusters
-        at rate (1 - sqrt(b)), the others sqrt(b) above, which has variance b rate (1 - rate).
-
-        Args:
-            space: Levels of the outcome.
-
-        Returns:
-            The kinds.
-
-        Raises:
-            InputError: A mean outside the space, or a rate for more than two levels.
-        """
-        mean, between = np.array([self.mean]), np.array([self.between])
-        if self.sd is None:
-            if space.size != _TWO:
-                raise InputError(f"an expected rate for {space.size} levels", "give an sd as well")
-            return _binary(mean, between)
-        if not space.levels[0] <= self.mean <= space.levels[-1]:
-            raise InputError(
-                f"an expected mean of {self.mean:g}",
-                f"a number from {space.levels[0]:g} to {space.levels[-1]:g}, as the space has it",
-                "give another mean or another space",
-            )
-        return _normal(space.array, mean, np.array([self.sd]), between)
 
 
 class Kinds(NamedTuple):
@@ -129,16 +101,25 @@ def kinds_of(expected: Expected | None, space: Space) -> Kinds:
 
     The family stands for knowing nothing: narrow to wide, low to high, mixed to separate clusters.
     """
-    if expected is not None:
-        return expected.kinds(space)
-    if space.size == _TWO:
+    if expected is None and space.size == _TWO:
         rate, between = np.array(list(itertools.product(_RATES, _RATES_BETWEEN))).T
         return _binary(rate, between)
-    members = np.array(list(itertools.product(_SPREADS, _PLACES, _BETWEEN)))
-    spread, place, between = members.T
-    return _normal(
-        space.array, space.levels[0] + place * space.width, spread * space.width, between
-    )
+    levels, low, width = space.array, space.levels[0], space.width
+    if expected is None:
+        spread, place, between = np.array(list(itertools.product(_SPREADS, _PLACES, _BETWEEN))).T
+        return _normal(levels, low + place * width, spread * width, between)
+    mean, between = np.array([expected.mean]), np.array([expected.between])
+    if expected.sd is None:
+        if space.size != _TWO:
+            raise InputError(f"an expected rate for {space.size} levels", "give an sd as well")
+        return _binary(mean, between)
+    if not low <= expected.mean <= space.levels[-1]:
+        raise InputError(
+            f"an expected mean of {expected.mean:g}",
+            f"a number from {low:g} to {space.levels[-1]:g}, as the space has it",
+            "give another mean or another space",
+        )
+    return _normal(levels, mean, np.array([expected.sd]), between)
 
 
 def check_expected(expected: Any) -> Expected | None:
@@ -148,6 +129,10 @@ def check_expected(expected: Any) -> Expected | None:
 
 
 def _normal(levels: Floats, mean: Floats, sd: Floats, between: Floats) -> Kinds:
+    """Means of clusters at the points of Gauss-Hermite quadrature, normal outcomes within.
+
+    Each outcome is on the nearest level, the tails on the outer ones.
+    """
     from scipy.special import ndtr
 
     rules = {}
@@ -168,6 +153,7 @@ def _normal(levels: Floats, mean: Floats, sd: Floats, between: Floats) -> Kinds:
 
 
 def _binary(rate: Floats, between: Floats) -> Kinds:
+    """A share 1 - rate of clusters at rate (1 - sqrt(b)), the others sqrt(b) above."""
     apart = np.sqrt(between)
     rates = np.column_stack([rate * (1 - apart), rate + (1 - rate) * apart]).ravel()
     share = np.column_stack([1 - rate, rate]).ravel()

@@ -352,7 +352,7 @@ def least_table(
     kept = space.coarse(min(space.size, most) if isinstance(levels, str) else levels)
     weights = None
     if expected is not None:
-        kinds = expected.kinds(space)
+        kinds = kinds_of(expected, space)
         share = kinds.share @ kinds.levels @ space.moved_to(kept)
         weights = (1 - _EVEN) * share / share.sum() + _EVEN / len(kept)
         weights = weights / weights.sum()

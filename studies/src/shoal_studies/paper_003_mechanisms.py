@@ -284,8 +284,7 @@ def search(
     (docs/explanation/studies-trials.md#why-clusters-do-not-pay-at-equal-loss).
     """
     space, kinds = units.space, kinds_of(expected, units.space)
-    chosen = uniform_table(space, Budget.of(epsilon).epsilon, DELTA, levels, expected)
-    kept = tuple(chosen.kept.tolist())
+    kept = tuple(uniform_table(space, Budget.of(epsilon).epsilon, DELTA, levels, expected).kept)
     numbers = range(2, space.size + 1) if levels == "auto" else [len(kept)]
     flat = {own: calibrated(own, epsilon, 1, math.inf) for own in map(space.coarse, numbers)}
     bars = {own: predicted(units, kinds, given) for own, given in flat.items() if given}
