@@ -129,6 +129,8 @@ def test_spaces_from_texts() -> None:
     """All kinds, and what is none."""
     assert space_of("binary") == Space.binary()
     assert space_of("bins:0:100").size == 16
+    assert space_of("bins:0:1:3") == Space.bins(0, 1, 3)
+    assert space_of("counts:0:2") == Space.counts(0, 2)
     assert space_of("levels:1,2,5", "nearest") == Space((1.0, 2.0, 5.0), "nearest")
     assert space_of("ordinal:low, high").labels == ("low", "high")
     for text in ("", "binary:1", "counts:1", "counts:a:b", "bins:0", "levels:", "levels:1", "x:1"):

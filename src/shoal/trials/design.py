@@ -51,10 +51,6 @@ class Covariate(Model):
         """Whether values are numbers."""
         return not isinstance(self.values[0], str)
 
-    def of_kinds(self, first: Ints) -> Covariate:
-        """The column of the kinds of these units."""
-        return Covariate(name=self.name, values=self.values, codes=self.codes[first])
-
 
 class Design(Model):
     """Kinds of units by cluster and arm, then assigned group, then covariates.
@@ -153,16 +149,11 @@ class Design(Model):
         return documents.digest(self.to_document())
 
     def model_post_init(self, _: Any) -> None:
-        """Refuse columns that are not those of the kinds."""
-        if not self._fits():
-            raise DocumentError("columns that do not fit the units", "fetch the file again")
-
-    def _fits(self) -> bool:
-        """Whether columns are as long as there are kinds, and codes those of what they number."""
+        """Refuse columns that are not as long as there are kinds, and codes that number nothing."""
         kinds = len(self.cell)
         codes = [(each.codes, len(each.values)) for each in self.covariates]
         codes += [] if self.group is None else [(self.group, int(self.group.max()) + 1)]
-        return (
+        fits = (
             kinds == len(self.many) > 0
             and all(len(own) == kinds and len(np.unique(own)) == many for own, many in codes)
             and int(self.cell.max()) < len(self.clusters) * len(self.arms)
@@ -170,6 +161,8 @@ class Design(Model):
             and int(self.sizes.min()) > 0
             and (self.units is None or len(self.units) == self.n)
         )
+        if not fits:
+            raise DocumentError("columns that do not fit the units", "fetch the file again")
 
 
 def key_text(value: Any) -> Any:

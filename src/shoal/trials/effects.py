@@ -39,15 +39,6 @@ class Inference:
         about: One sentence on what the interval covers, or on why there is none.
 
     Guarantees: G-COVERAGE.
-
-    Example:
-        >>> from shoal import trials
-        >>> study = trials.Experiment([0, 1] * 1000)
-        >>> plan = study.table(trials.Space.binary(), epsilon=4)
-        >>> effect = plan.release([0, 1, 1, 1] * 500, study).estimate()[0]
-        >>> low, high = effect.finite_population.interval
-        >>> low < effect.value < high
-        True
     """
 
     standard_error: float
@@ -123,8 +114,9 @@ class Effect:
         >>> study = trials.Experiment([0, 1] * 1000)
         >>> plan = study.table(trials.Space.binary(), epsilon=4)
         >>> effect = plan.release([0, 1, 1, 1] * 500, study).estimate()[0]
-        >>> effect.arm, effect.control, abs(effect.value - 0.5) < 0.3
-        (1, 0, True)
+        >>> low, high = effect.finite_population.interval
+        >>> effect.arm, effect.control, abs(effect.value - 0.5) < 0.3, low < effect.value < high
+        (1, 0, True, True)
     """
 
     arm: object

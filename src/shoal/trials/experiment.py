@@ -138,7 +138,9 @@ class Experiment:
             cell=cell[order][first],
             many=np.diff(np.r_[first, len(order)]),
             group=None if group is None else group[order][first],
-            covariates=tuple(each.of_kinds(order[first]) for each in columns),
+            covariates=tuple(
+                each.model_copy(update={"codes": each.codes[order[first]]}) for each in columns
+            ),
             units=None if names is None else names[0].take(order),
             clustering_epsilon=_clustering(clustering_epsilon),
         )

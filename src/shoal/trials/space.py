@@ -266,10 +266,6 @@ def space_of(text: str, rounding: str = "random") -> Space:
 
     `binary`, `counts:LEAST:MOST`, `bins:LO:HI` or `bins:LO:HI:NUMBER`, `levels:A,B,...` or
     `ordinal:NAME,NAME,...`.
-
-    Example:
-        >>> space_of("counts:0:2").levels, space_of("bins:0:1:3").levels
-        ((0.0, 1.0, 2.0), (0.0, 0.5, 1.0))
     """
     kind, _, rest = text.partition(":")
     parts, listed = rest.split(":"), rest.split(",")

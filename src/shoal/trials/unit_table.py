@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
-from pydantic import Field
 
 from shoal.documents.model import Integers, Model, Numbers
 from shoal.errors import InputError
@@ -77,7 +76,7 @@ class TableChoice(Model):
 class TableDrawn(Model):
     """Noisy histograms in steps, units with each response by cell, and responses if named."""
 
-    histogram: tuple[int, ...] = Field(default=())
+    histogram: tuple[int, ...] = ()
     counts: Integers
     responses: Integers | None = None
 
