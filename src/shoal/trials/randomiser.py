@@ -47,15 +47,13 @@ class ResponseTable:
 
     def __post_init__(self) -> None:
         shape = len(self.above), len(self.levels)
-        if self.numbers.shape != shape or int(self.numbers.min()) < 1 or not self._sums():
+        sums = {sum(column) for column in self.numbers.T.tolist()}
+        if self.numbers.shape != shape or int(self.numbers.min()) < 1 or sums != {ONE}:
             raise InputError("a table of responses that is none", "have it made by shoal")
         width, away = self.levels[-1] - self.levels[0], self.levels - self.levels[0]
         off = (self.numbers / ONE).T @ (self.above / width) - away / width
         if not float(np.abs(off).max()) <= _BIAS * (1 + float(np.abs(self.above).max()) / width):
             raise InputError("responses with a bias", "have the table made by shoal")
-
-    def _sums(self) -> bool:
-        return all(sum(column) == ONE for column in self.numbers.T.tolist())
 
     @classmethod
     def uniform(cls, levels: Floats, epsilon: Fraction, delta: Fraction) -> ResponseTable:

@@ -205,7 +205,12 @@ class Space:
             # The text of the engine's error may hold an outcome.
             numbers = None
         if numbers is None or numbers.ndim != 1:
-            raise _bad_outcomes(self.labels is not None)
+            labels = "a text in every row, or a whole number if all labels are"
+            raise DataError(
+                "outcomes of another kind",
+                labels if self.labels else "one number in every row",
+                "convert the outcomes, or give another space",
+            )
         return numbers
 
     def encode(
@@ -312,14 +317,4 @@ def _bad_levels(got: str) -> InputError:
         got,
         f"{FEWEST_LEVELS} to {MOST_LEVELS} finite numbers, rising",
         "give for example Space.binary() or Space.bins(0, 100, 11)",
-    )
-
-
-def _bad_outcomes(labelled: bool) -> DataError:
-    return DataError(
-        "outcomes of another kind",
-        "a text in every row, or a whole number if all labels are"
-        if labelled
-        else "one number in every row",
-        "convert the outcomes, or give another space",
     )

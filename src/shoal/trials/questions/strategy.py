@@ -38,13 +38,14 @@ def choices(
         raise InputError(f"{design.n} units", f"give at most {MOST_UNITS}, or take a table")
     subgroups = [each.by for each in entries if each.by]
     if design.group is not None:
-        codes = design.codes(subgroups) if subgroups else np.zeros_like(design.group)
+        codes = design.codes(subgroups)
         both = design.group * (int(codes.max()) + 1) + codes
         sums = np.unique(both, return_inverse=True)[1].astype(np.int64)
         return [fitted_sums(_few(sums), design.many, epsilon, None)]
     by = grouped_by(design, entries)
     means = means_needed(design, entries, by)
-    rows, names = np.concatenate([each.rows for each in blocks]), _names(blocks)
+    rows = np.concatenate([each.rows for each in blocks])
+    names = [name for each in blocks for name in each.names]
     needed = None if means is None else group_means(means, design.many)
     root, best, least = np.sqrt(design.many), None, np.inf
     size = lengths(rows, design.many)
@@ -119,7 +120,3 @@ def _few(sums: Ints) -> Ints:
             f"{int(sums.max()) + 1} sums of disjoint cells", f"at most {_MOST_SUMS}", "merge cells"
         )
     return sums
-
-
-def _names(blocks: Sequence[Block]) -> list[str]:
-    return [name for each in blocks for name in each.names]
