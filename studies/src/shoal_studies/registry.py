@@ -43,8 +43,8 @@ PAPERS = {
 }
 # What registers studies and benches.
 STUDY_MODULES = (
-    "paper_000", "paper_001", "paper_002", "paper_003", "flights_variance",
-    "unbiased_trade_off", "unbiased_releases", "unbiased_distributions", "unbiased_regimes",
+    "paper_000", "paper_001", "paper_002", "paper_003", "paper_004",
+    "flights_variance",
 )  # fmt: skip
 BENCH_MODULES = (
     "bench_system", "bench_cells", "bench_honest", "bench_trials", "bench_questions",

@@ -1,0 +1,588 @@
+"""Paper 004, bias, variance and privacy: certificates, errors of estimators, and lower bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.means.estimators import ClippedPlan
+from shoal.theory.clipping import Moment, Moments
+from shoal.theory.regimes import regime
+from shoal.theory.trilemma import Trilemma, trilemma
+from shoal_studies.chart import Chart, Row
+from shoal_studies.paper_004_estimators import (
+    CLIPPED,
+    COLOURS,
+    COMBINED,
+    FEWEST,
+    NORMAL,
+    SAMPLED,
+    SYMMETRIC,
+    WORDS,
+    Asked,
+    Combined,
+    Distribution,
+    Drawn,
+    Exact,
+    Job,
+    Measured,
+    Part,
+    Sampled,
+    amount,
+    exact,
+    mirrored,
+    simulate,
+    worst,
+)
+from shoal_studies.registry import Finding, Study, column, listed, short, spans, study
+from shoal_studies.simulate import Effort
+
+_LOOKS = {WORDS[name]: (colour, "", "o") for name, colour in COLOURS.items()}
+_SCALE, _DARK = 10.0, "#333333"
+# Figures: users, and deviations of a normal distribution that hardly any figure exceeds.
+_USERS, _FAR = (1000, 10_000, 100_000), 4.0
+_ORDERS, _FEW_BUDGETS = (2.0, 4.0), (1e-4, 0.003, 0.1)
+_BUDGETS = tuple(float(each) for each in np.geomspace(1e-4, 0.1, 7))
+# The symmetric mean takes ten times the time of others; its points are so many deviations out.
+_FEWER, _OUT = 3, 3.0
+# Regimes: of users and delta, or of users and a bias.
+BY_DELTA, BY_BIAS = "users and delta", "users and bias"
+_SMALL, _FIXED, _GRID, _METHODS = 0.01, 1e-3, 17, (CLIPPED, COMBINED, SAMPLED)
+# Averages of releases: fewest averages behind a figure, and for a comparison with what is exact.
+_RELEASES, _GROUPS, _MANY, _MOST = tuple(10**k for k in range(6)), 10, 400, 10**9
+_WORST, _NORMAL = "adversarial", "Gaussian"
+# A Gaussian of deviation 1 has an eighth moment of 105.
+_OF_DATA: dict[str, Moments] = {
+    _WORST: (Moment(8, 1.0),), _NORMAL: (Moment(2, 1.0), Moment(8, 105**0.125)),
+}  # fmt: skip
+# Orders and sizes: E|X|^8 of the first three is 105, 8!/2^4 and 3^4/9, E|X|^3 of t4 is 2 sqrt(2);
+# the lognormal distribution, which is skewed, has only its variance to say.
+SKEWED, _BIAS, _OFTEN, _CENTRES = "lognormal", 0.01, 0.01, (math.pi / 10, -1000 / 3)
+KNOWN: dict[str, Moments] = {
+    "Gaussian": (Moment(2, 1), Moment(8, 105**0.125)),
+    "laplace": (Moment(2, 1), Moment(8, 2520**0.125)),
+    "uniform": (Moment(2, 1), Moment(8, 9**0.125)),
+    "t4": (Moment(2, 1), Moment(3, 2**0.5)),
+    SKEWED: (Moment(2, 1),),
+}
+
+
+def printed_clipped(n: int, epsilon: float, order: float, bias: float) -> float:
+    """Root of 1/n + bias^2 + 2 (1 + 2 bias^(-1/(order-1)))^2/(n epsilon)^2: Proposition 3.0.1.
+
+    As all that is printed: for a moment of size 1 and an interval of width 1.
+
+    Example:
+        >>> round(printed_clipped(1000, 1.0, 2.0, 0.05), 4)
+        0.0828
+    """
+    margin = float(bias ** (-1 / (order - 1)))
+    return math.sqrt(1 / n + bias**2 + 2 * ((1 + 2 * margin) / (n * epsilon)) ** 2)
+
+
+def printed_combined(n: int, epsilon: float, delta: float, order: float) -> float:
+    """Root of the bound of Proposition 3.0.3 with its own margin c.
+
+    2/n + (4 + 16 c^2)/(n epsilon)^2 + 2 kappa c^(2-order)/(n delta),
+    c = (n epsilon^2 kappa (order-2)/(16 delta))^(1/order), and 0 at order 2.
+
+    Example:
+        >>> round(printed_combined(10**5, 1.0, 1e-6, 8.0) * 10**2.5, 3)
+        1.425
+    """
+    kappa = 4 / order**2 * float((1 - 2 / order) ** (order - 2))
+    margin = float((n * epsilon**2 * kappa * (order - 2) / (16 * delta)) ** (1 / order))
+    tail = kappa * float(margin ** (2 - order)) if margin > 0 else kappa
+    return math.sqrt(2 / n + (4 + 16 * margin**2) / (n * epsilon) ** 2 + 2 * tail / (n * delta))
+
+
+def coarse_users(epsilon: float, delta: float) -> int:
+    """Least n_1 of Proposition 4.1.3 with gamma = delta^2, a 1 in 10,000 too large at most.
+
+    5n/16 >= 2 + 2 ln(1/delta)/epsilon, e^(-n/128) and (n/2) e^(-n epsilon/16) at most gamma/2.
+
+    Example:
+        >>> coarse_users(1.0, 1e-6)
+        3626
+    """
+    gamma = 2 * math.log(1 / delta)
+    # (n/2) e^(-n epsilon/16) falls where n is above 16/epsilon.
+    found = max(16 / 5 * (2 + gamma / epsilon), 128 * (math.log(2) + gamma), 16 / epsilon)
+    while found * epsilon / 16 - math.log(found) < gamma:
+        found *= 1 + 1e-4
+    return math.ceil(found)
+
+
+def printed_symmetric(n: int, epsilon: float, delta: float, order: float) -> float:
+    """Leading terms of Theorem 4.2.1's proof: clipping, noise and bias of the second step.
+
+    Root of 1/n_2 + 8 c^2/(n_2 epsilon)^2 + t^(2-2 order) with n_2 = n - n_1,
+    t = (n_2 epsilon)^(1/order) and c = 10 + t; infinite with too few users. Terms with a
+    power of delta are left out.
+
+    Example:
+        >>> round(printed_symmetric(10**5, 1.0, 1e-6, 8.0) * 10**2.5, 3)
+        1.027
+        >>> printed_symmetric(1000, 1.0, 1e-6, 8.0)
+        inf
+    """
+    left = n - coarse_users(epsilon, delta)
+    if left <= 0:
+        return math.inf
+    unit = float((left * epsilon) ** (1 / order))
+    noise = 8 * ((_SCALE + unit) / (left * epsilon)) ** 2
+    return math.sqrt(1 / left + noise + float(unit ** (2 - 2 * order)))
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One estimator with a moment of size 1, and the distribution that it is simulated on."""
+
+    asked: Asked
+    part: Part
+    distribution: Distribution
+    bias: float = 0.0
+
+    @property
+    def order(self) -> float:
+        """Of the moment."""
+        return self.asked.moments[0].order
+
+    @property
+    def certified(self) -> float:
+        """Our certificate."""
+        return self.part.rmse_bound
+
+    @cached_property
+    def worst(self) -> float | None:
+        """The largest exact error on two points; not of the symmetric mean."""
+        part = self.part
+        return worst(part)[1].rmse() if isinstance(part, ClippedPlan | Sampled) else None
+
+    @cached_property
+    def bound(self) -> Trilemma:
+        """No private estimator with this bias has a smaller error over all distributions."""
+        asked, clipped = self.asked, self.part.method == CLIPPED
+        delta = 0 if clipped else asked.delta
+        return trilemma(asked.n, asked.epsilon, delta, self.bias, (self.order, 1.0))
+
+    @property
+    def printed(self) -> float:
+        """The paper's certificate; of the symmetric mean, its leading terms."""
+        n, epsilon, delta = self.asked.n, self.asked.epsilon, self.asked.delta
+        return {
+            CLIPPED: lambda: printed_clipped(n, epsilon, self.order, self.bias),
+            SAMPLED: lambda: self.certified,
+            COMBINED: lambda: printed_combined(n, epsilon, delta, self.order),
+            SYMMETRIC: lambda: printed_symmetric(n, epsilon, delta, self.order),
+        }[self.part.method]()
+
+    @property
+    def printed_bound(self) -> float:
+        """The lower bound as printed: the largest of the paper's theorems and proposition."""
+        return max(term.rmse for term in self.bound.terms if term.source.endswith("as printed"))
+
+    @property
+    def shows(self) -> bool:
+        """Whether hardly any value of the distribution is ever published."""
+        part, points = self.part, self.distribution
+        if isinstance(part, Combined) and not isinstance(points, Drawn):
+            return part.margin > max(points.values)
+        return not isinstance(part, Sampled)
+
+
+def cases(order: float, n: int, budgets: Sequence[float]) -> list[Case]:
+    """All estimators: the clipped mean with every budget, and the three unbiased ones.
+
+    Example:
+        >>> [WORDS[case.part.method] for case in cases(4.0, 1000, (0.01,))]
+        ['clipped', 'sampled', 'combined', 'symmetric']
+    """
+    moments = (Moment(order, 1.0),)
+    asked, coin = Asked(n, moments, 1.0, 1e-6), mirrored(moments, 1.0)
+    # Of variance 1 as well, as far out as the moment allows.
+    far = mirrored(moments, _OUT) if order == _ORDERS[0] else coin
+    parts = [(asked.clipped(bias), bias) for bias in budgets]
+    return [
+        *(Case(asked, part, worst(part)[0], bias) for part, bias in parts),
+        Case(asked, asked.sampled(), coin),
+        Case(asked, asked.combined(), coin),
+        Case(asked, asked.symmetric(), far),
+    ]
+
+
+@study(
+    "004-trade-off",
+    "Bias against error, certificates and lower bounds",
+    "paper 004, theorems 1.2.1, 1.2.2 and 2.1.1, section 3",
+)
+def trade_off(effort: Effort) -> Study:
+    """Epsilon 1, delta 1e-6; so few values are ever sampled that a simulation would show none."""
+    step, budgets, orders = (
+        (1, _BUDGETS, _ORDERS) if effort.full else (2, _FEW_BUDGETS, _ORDERS[1:])
+    )
+    every = [case for order in orders for n in _USERS[::step] for case in cases(order, n, budgets)]
+    shown = [case for case in every if case.shows]
+    jobs = [Job(case.part, case.distribution, 1.0, _runs(case, effort)) for case in shown]
+    found = dict(zip(map(id, shown), simulate(jobs, effort), strict=True))
+    pairs = [(case, found.get(id(case))) for case in every]
+    rows: list[Row] = [
+        {
+            "order": case.order,
+            "users": case.asked.n,
+            "estimator": WORDS[case.part.method],
+            "bias_budget": case.bias,
+            "certificate": short(case.certified),
+            "worst_two_points": "" if case.worst is None else short(case.worst),
+            "simulated": "" if got is None else short(got.rmse),
+            "simulated_error": "" if got is None else short(got.rmse_error),
+            "simulated_distribution": "" if got is None else case.distribution.name,
+            "printed_certificate": short(case.printed),
+            "bound": short(case.bound.rmse),
+            "printed_bound": short(case.printed_bound),
+        }
+        for case, got in pairs
+    ]
+    return Study(rows, [_lines(rows)], _trade_off_findings(pairs))
+
+
+def _runs(case: Case, effort: Effort) -> int:
+    runs = amount(effort, case.asked.n)
+    return max(FEWEST, runs // _FEWER) if case.part.method == SYMMETRIC else runs
+
+
+def _lines(rows: Sequence[Row]) -> Chart:
+    """Certificates and bounds against the bias budget, with what was simulated."""
+    names = {"clipped: as printed": "printed_certificate", "lower bound": "bound",
+             "lower bound as printed": "printed_bound"}  # fmt: skip
+    looks = {f"{WORDS[name]}: certificate": (COLOURS[name], "-", "")
+             for name in (CLIPPED, COMBINED, SYMMETRIC)}  # fmt: skip
+    looks |= {"clipped: as printed": (COLOURS[CLIPPED], "--", ""), "lower bound": (_DARK, "-", ""),
+              "lower bound as printed": (_DARK, "--", "")}  # fmt: skip
+    shown: list[Row] = []
+    for row in rows:
+        panel = f"order {row['order']:g}, {row['users']:,} users"
+        at: Row = {"bias": row["bias_budget"] or _BUDGETS[0], "panel": panel}
+        bar = row["simulated_error"] and 2 * float(row["simulated_error"])
+        own: Row = {"line": f"{row['estimator']}: certificate", "rmse": row["certificate"],
+                    "simulated": row["simulated"], "bar": bar}  # fmt: skip
+        shown += [{**at, **own}] if row["estimator"] != WORDS[SAMPLED] else []
+        if row["estimator"] == WORDS[CLIPPED]:
+            shown += [{**at, "line": line, "rmse": row[name]} for line, name in names.items()]
+    return Chart(shown, "bias", "rmse", "line", "panel", ("bias budget", "RMSE"), "xy", looks,
+                 marks="simulated", error="bar")  # fmt: skip
+
+
+def _trade_off_findings(pairs: Sequence[tuple[Case, Measured | None]]) -> list[Finding]:
+    findings = []
+    for order in sorted({case.order for case, _ in pairs}):
+        these = [case for case, _ in pairs if (case.part.method, case.order) == (CLIPPED, order)]
+        ratios = {
+            "certificate over lower bound": [x.certified / x.bound.rmse for x in these],
+            "printed certificate over printed bound": [x.printed / x.printed_bound for x in these],
+            "certificate over the error on two points":
+                [x.certified / x.worst for x in these if x.worst],
+        }  # fmt: skip
+        for what, numbers in ratios.items():
+            claim, each = f"clipped mean, order {order:g}: {what}", np.array(numbers)
+            findings.append(spans(claim, each, "at least 1", each >= 1))
+    level = [
+        f"{WORDS[case.part.method]} {case.certified * case.asked.n**0.5:.3g}"
+        for case, _ in pairs
+        if case.part.method != CLIPPED and (case.order, case.asked.n) == (4.0, _USERS[-1])
+    ]
+    kept = [(case, found) for case, found in pairs if found is not None]
+    within = max(found.rmse / case.certified for case, found in kept)
+    holds = all(found.rmse - 4 * found.rmse_error <= case.certified for case, found in kept)
+    return [
+        *findings,
+        Finding(f"certificates of unbiased means in units of 1/sqrt(n), order 4, {_USERS[-1]:,} "
+                "users", "-", ", ".join(level)),
+        Finding("largest simulated error over the certificate, within 4 standard errors of 1",
+                "at most 1", f"{within:.3f}", holds),
+    ]  # fmt: skip
+
+
+def place(name: str, n: int, delta: float, bias: float) -> Row:
+    """A setting, and who has the smallest error there, at epsilon 0.01 and order 4.
+
+    The clipped mean takes the best of some budgets up to the bias.
+
+    Example:
+        >>> found = place(BY_DELTA, 1000, 0.1, 0.001)
+        >>> found["best"], found["worst_two_points"] <= found["sampled_certificate"]
+        ('sampled', True)
+    """
+    moment = Moment(4.0, 1.0)
+    asked, problem = Asked(n, (moment,), _SMALL, delta), (n, _SMALL, delta, bias, moment)
+    found = regime(*problem)
+    parts: dict[str, ClippedPlan | Sampled] = {COMBINED: asked.combined(), SAMPLED: asked.sampled()}
+    if bias > 0:
+        budgets = [bias * 10.0 ** (-k / 4) for k in range(_GRID)]
+        budgets += [min(found.clip_bias, bias)] if found.clip_bias > 0 else []
+        every = [asked.clipped(each) for each in budgets]
+        parts[CLIPPED] = min(every, key=lambda each: each.rmse_bound)
+    ours = {name: parts[name].rmse_bound if name in parts else math.inf for name in _METHODS}
+    best, theory = (min(each, key=lambda key: each[key]) for each in (ours, found.errors))
+    return {
+        "map": name,
+        "users": n,
+        "delta": delta,
+        "bias": bias,
+        "best": WORDS[best],
+        "best_by_theory": WORDS[theory],
+        **{f"{WORDS[name]}_certificate": short(ours[name]) for name in _METHODS},
+        **{f"{WORDS[name]}_by_theory": short(found.errors[name]) for name in _METHODS},
+        "worst_two_points": short(worst(parts[best])[1].rmse()),
+        "bound": short(trilemma(*problem).rmse),
+    }
+
+
+@study(
+    "004-regimes",
+    "Which estimator has the smallest error: three regimes",
+    "paper 004, theorem 1.2.2",
+)
+def regimes(effort: Effort) -> Study:
+    """Errors on two points are exact; nothing is simulated."""
+    step = 1 if effort.full else 2
+    users = [10**k for k in range(2, 7)][::step]
+    deltas, biases = ([10.0**k for k in range(low, high)] for low, high in ((-8, 0), (-6, 0)))
+    wanted = [(BY_DELTA, n, delta, _FIXED) for delta in deltas[::step] for n in users]
+    wanted += [(BY_BIAS, n, _FIXED, bias) for bias in [0.0, *biases][::step] for n in users]
+    rows = [place(*each) for each in effort.progress(wanted, len(wanted))]
+    ours, theory = (
+        np.min([column(rows, f"{WORDS[name]}_{kind}") for name in _METHODS], axis=0)
+        for kind in ("certificate", "by_theory")
+    )
+    over, reached = ours / column(rows, "bound"), column(rows, "worst_two_points") / ours
+    clipped = np.array([row["best"] == WORDS[CLIPPED] for row in rows])
+    counts = {WORDS[each]: sum(row["best"] == WORDS[each] for row in rows) for each in _METHODS}
+    same = sum(row["best"] == row["best_by_theory"] for row in rows)
+    findings = [
+        Finding("settings in which an estimator certifies the least error", "each in some",
+                ", ".join(f"{word} {each}" for word, each in counts.items()),
+                min(counts.values()) > 0),
+        Finding("settings in which `shoal.bounds.regime` names the same one", "all",
+                f"{same} of {len(rows)}", same == len(rows)),
+        spans("certificate of the theory over the planned estimator's", theory / ours),
+        spans("least certificate over the lower bound, of the clipped mean", over[clipped]),
+        spans("least certificate over the lower bound, of others: up to sqrt(n)", over[~clipped]),
+        spans("error on two points over the certificate", reached, "at most 1", reached <= 1),
+    ]  # fmt: skip
+    shown: list[Row] = [
+        {**row, "panel": f"{row['map']}; figures: error over lower bound", "over": f"{each:.2g}",
+         "level": math.log10(float(row["delta" if row["map"] == BY_DELTA else "bias"]) or 1e-7)}
+        for row, each in zip(rows, over, strict=True)
+    ]  # fmt: skip
+    looks = {word: (colour, "", "s") for word, (colour, _, _) in _LOOKS.items()}
+    labels = ("users", "log10 of delta, or of the bias (lowest: none)")
+    chart = Chart(shown, "users", "level", "best", "panel", labels, "x", looks, text="over")
+    return Study(rows, [chart], findings)
+
+
+class Curve(NamedTuple):
+    """One estimator on one distribution; what is not known exactly is simulated."""
+
+    data: str
+    name: str
+    part: Part
+    distribution: Distribution
+    known: Exact | None
+
+
+def _asked(data: str) -> Asked:
+    return Asked(4000, _OF_DATA[data], 1.0, 1e-5)
+
+
+def curves(data: str) -> Iterator[Curve]:
+    """Estimators, each on its own worst two points, or all on Gaussian values.
+
+    Example:
+        >>> [curve.name for curve in curves("Gaussian")][:2]
+        ['clipped, bias 0.1', 'clipped, bias 0.03']
+    """
+    asked = _asked(data)
+    parts: dict[str, ClippedPlan | Sampled] = {
+        f"clipped, bias {each:g}": asked.clipped(each) for each in (0.1, 0.03, 0.01, 0.001)
+    }
+    for name, part in {**parts, "combined": asked.combined()}.items():
+        adverse = data == _WORST
+        on = worst(part, _RELEASES[-1]) if adverse else (NORMAL, exact(part, NORMAL, 1.0))
+        yield Curve(data, name, part, *on)
+    last = NORMAL if data == _NORMAL else mirrored(asked.moments, 1.0)
+    yield Curve(data, "symmetric", asked.symmetric(), last, None)
+
+
+@study(
+    "004-releases",
+    "The error of averages of many releases",
+    "paper 004, chapter 1: why bias matters",
+)
+def releases(effort: Effort) -> Study:
+    """Adversarial values are two points that are worst after all releases (+-1: symmetric mean).
+
+    Errors are exact but for the symmetric mean's, which has no bias: its variance is simulated.
+    """
+    every = [curve for data in _OF_DATA for curve in curves(data)]
+    runs = max(FEWEST, effort.repetitions // 2)
+    made = simulate([Job(each.part, each.distribution, 1.0, runs) for each in every], effort)
+    every = [
+        each._replace(known=each.known or Exact(0.0, got.rmse**2))
+        for each, got in zip(every, made, strict=True)
+    ]
+    rows: list[Row] = []
+    off = 0.0
+    for curve, got in zip(every, made, strict=True):
+        for each in _RELEASES:
+            groups, known = len(got.error) // each, _error(curve, each)
+            seen = groups >= _GROUPS or each == 1
+            average = got.average(each) if seen else 0.0
+            if groups >= _MANY:
+                off = max(off, abs(average / known - 1))
+            rows.append(
+                {"data": curve.data, "estimator": curve.name, "releases": each,
+                 "rmse": short(known), "simulated": short(average) if seen else "",
+                 "averages": groups if seen else ""}
+            )  # fmt: skip
+    shown: list[Row] = [{**row, "panel": f"{row['data']} values"} for row in rows]
+    shown += [
+        {"panel": f"{data} values", "estimator": "clipped, budget for so many: certificate",
+         "releases": each, "rmse": chosen(_asked(data), each)}
+        for data in _OF_DATA for each in _RELEASES
+    ]  # fmt: skip
+    chart = Chart(shown, "releases", "rmse", "estimator", "panel",
+                  ("releases", "RMSE of the average"), "xy", marks="simulated")  # fmt: skip
+    last = Finding("simulated averages off the exact errors, where there are many", "-",
+                   f"at most {off:.1%}")  # fmt: skip
+    return Study(rows, [chart], [*_release_findings(every), last])
+
+
+def _error(curve: Curve, releases: int = 1) -> float:
+    """Of the average of releases."""
+    assert curve.known is not None
+    return curve.known.rmse(releases)
+
+
+def chosen(asked: Asked, releases: int) -> float:
+    """Certificate of the average of clipped means whose budget is chosen for their number."""
+    parts = [asked.clipped(float(each)) for each in np.geomspace(1e-9, 0.1, 33)]
+    return min(math.sqrt(each.bias_bound**2 + each.standard_error**2 / releases) for each in parts)
+
+
+def _release_findings(every: Sequence[Curve]) -> Iterator[Finding]:
+    last = _RELEASES[-1]
+    for data in _OF_DATA:
+        these, asked = [curve for curve in every if curve.data == data], _asked(data)
+        *biased, combined, _ = these
+        ahead = "; ".join(f"{each.name}: {_crossing(each, combined)}" for each in biased)
+        over = [_error(each, last) / _error(combined, last) for each in biased]
+        one = "; ".join(f"{each.name} {_error(each) * asked.n**0.5:.3g}" for each in these)
+        share = chosen(asked, last) / asked.combined().rmse_bound * last**0.5
+        yield Finding(f"{data} values: errors of one release in units of 1/sqrt(n)", "-", one)
+        yield Finding(
+            f"{data} values: averages of the combined mean err less from so many releases",
+            "-", ahead,
+        )  # fmt: skip
+        yield Finding(f"{data} values: clipped over combined mean after {last:,} releases",
+                      "above 1: bias stays", listed(over), min(over) > 1)  # fmt: skip
+        yield Finding(f"{data} values: the same of certificates, with a budget for {last:,}", "-",
+                      f"{share:.2f}")  # fmt: skip
+
+
+def _crossing(biased: Curve, other: Curve) -> str:
+    """From how many releases on the other one has a smaller error.
+
+    b^2 + v/R > w/R where R > (w - v)/b^2.
+    """
+    assert biased.known is not None
+    assert other.known is not None
+    gain, square = other.known.variance - biased.known.variance, biased.known.bias**2
+    if gain > square * _MOST:
+        return "no number of"
+    return f"{max(1, math.ceil(gain / square)):,}"
+
+
+def parts(moments: Moments, centre: float) -> list[Part]:
+    """All four estimators for values of a centre, in an interval of width 1 around it.
+
+    Enough of the users are sampled for a simulation to see it.
+
+    Example:
+        >>> [part.method for part in parts((Moment(2, 1),), 0.1)][:2]
+        ['clipped_mean', 'sampled_mean']
+    """
+    asked, often = (
+        Asked(1000, moments, 1.0, delta, (centre - 0.6, centre + 0.4)) for delta in (1e-4, _OFTEN)
+    )
+    return [asked.clipped(_BIAS), often.sampled(), often.combined(), asked.symmetric()]
+
+
+@study(
+    "004-distributions",
+    "Bias and error on five distributions",
+    "paper 004, sections 3 and 4",
+)
+def distributions(effort: Effort) -> Study:
+    """The sampled and the combined mean have delta 0.01, so that some users are sampled."""
+    names, centres = (list(KNOWN), _CENTRES) if effort.full else ([*KNOWN][::2], _CENTRES[:1])
+    runs = amount(effort, 1000)
+    jobs = [
+        Job(part, Drawn(name), at, max(FEWEST, runs // (4 if part.method == SYMMETRIC else 2)))
+        for name in names
+        for at in centres
+        for part in parts(KNOWN[name], at)
+    ]
+    rows: list[Row] = []
+    shown: list[Row] = []
+    for (part, distribution, centre, _), found in zip(jobs, simulate(jobs, effort), strict=True):
+        skewed = part.method == SYMMETRIC and distribution.name == SKEWED
+        rows.append(
+            {
+                "distribution": distribution.name,
+                "centre": centre,
+                "estimator": WORDS[part.method],
+                "delta": short(float(part.loss.delta), 3),
+                "bias": short(found.bias, 4),
+                "bias_error": short(found.bias_error, 4),
+                "bias_bound": part.bias_bound,
+                "rmse": short(found.rmse),
+                "rmse_error": short(found.rmse_error, 4),
+                "certificate": short(part.rmse_bound),
+                "promised": int(not skewed),
+                "failed": found.failed,
+                "runs": len(found.error),
+            }
+        )
+        off, over = found.bias / found.bias_error, found.rmse / part.rmse_bound
+        shown.append({**rows[-1], "off": off, "over": over})
+    charts = [
+        Chart(shown, "distribution", name, "estimator", labels=("distribution", label),
+              looks=_LOOKS)
+        for name, label in (
+            ("off", "simulated bias, in its standard errors"),
+            ("over", "simulated RMSE over the certificate"),
+        )
+    ]  # fmt: skip
+    broken = max((row for row in shown if not row["promised"]), key=lambda x: abs(float(x["off"])))
+    clipped = np.abs(column(rows, "bias", estimator=WORDS[CLIPPED])).max()
+    findings = [
+        Finding(f"largest simulated bias of the {word} mean, in standard errors",
+                f"0 (here: within {_FAR:g})", f"{off:.1f}", bool(off <= _FAR))
+        for word in (WORDS[SAMPLED], WORDS[COMBINED], WORDS[SYMMETRIC])
+        for off in [np.abs(column(shown, "off", estimator=word, promised=1)).max()]
+    ]  # fmt: skip
+    findings += [
+        Finding(f"largest bias of the clipped mean with a budget of {_BIAS:g}", "-",
+                f"{clipped:.2g}"),
+        Finding("bias of the symmetric mean on lognormal values, in standard errors",
+                "not promised to be 0", f"{broken['bias']:.2g}, {abs(float(broken['off'])):.0f}"),
+        Finding("largest error over the certificate, where it holds", "-",
+                f"{column(shown, 'over', promised=1).max():.3f}"),
+    ]  # fmt: skip
+    return Study(rows, charts, findings)
