@@ -21,7 +21,7 @@ from shoal.privacy.noise import Simulated
 from shoal.trials import Experiment, Plan, Space
 from shoal.trials.questions import noise
 from shoal.trials.questions.weights import regression
-from shoal_studies.bench_system import Checkout, older
+from shoal_studies.bench_system import Checkout, beside
 from shoal_studies.registry import Repetitions, bench, option
 
 _SEED, _CONFIDENCE = 2026, 0.95
@@ -29,7 +29,6 @@ _KINDS, _NAME, _WIDE = ("units", "precision"), 23, 12
 _COLUMNS = (
     "noise", "by hand", "table", "half width", "times", "covered", "predicted", "ms to plan"
 )  # fmt: skip
-_COMPARED = ("noise", "half width", "times", "predicted", "ms to plan")
 
 
 class Case(NamedTuple):
@@ -60,16 +59,14 @@ def questions(
 
     Example: shoal bench questions --repetitions 300
     """
-    yield (
+    lines = [
         f"one effect at epsilon {epsilon:g}, {repetitions:,} assignments: root mean square of "
-        "noise, beside Laplace noise by"
-    )
-    yield (
+        "noise, beside Laplace noise by",
         "hand without an interval and a table of units; half of the 95% interval, over that of "
-        "known variances, its cover, and as predicted"
-    )
-    lines = [_line("experiment", "weights", _COLUMNS)]
-    yield lines[0]
+        "known variances, its cover, and as predicted",
+        _line("experiment", "weights", _COLUMNS),
+    ]
+    yield from lines
     for case, weights in product(cases(), _KINDS):
         lines.append(_line(case.name, weights, _effect(case, weights, epsilon, repetitions)))
         yield lines[-1]
@@ -77,24 +74,7 @@ def questions(
     yield from _strategies()
     if against is not None:
         words = f"--repetitions={repetitions}", f"--epsilon={epsilon}"
-        before, now = _cells(older(against, "questions", *words)), _cells(lines)
-        names = [name for name in _COMPARED if name in next(iter(before.values()))]
-        yield "over those of the other checkout"
-        yield _line("experiment", "weights", names)
-        for row, found in now.items():
-            ratios = (float(found[name]) / float(before[row][name]) for name in names)
-            yield row + "".join(f"{each:.3f}".rjust(_WIDE) for each in ratios)
-
-
-def _cells(lines: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Figures of a bench's lines by the names of rows and columns."""
-
-    def cut(line: str) -> list[str]:
-        return [line[at : at + _WIDE].strip() for at in range(_NAME, len(line), _WIDE)]
-
-    names = next(cut(line) for line in lines if line.startswith("experiment"))
-    rows = (line for line in lines if line[12:_NAME].strip() in _KINDS)
-    return {line[:_NAME]: dict(zip(names, cut(line), strict=True)) for line in rows}
+        yield from beside(against, lines, "questions", *words)
 
 
 def cases() -> Iterator[Case]:

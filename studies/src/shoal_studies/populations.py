@@ -157,19 +157,27 @@ def _of_records(mean: Floats, deviation: float, count: Whole, seed: list[int]) -
 
 
 def memberships(
-    seed: int | list[int], users: int, cells: int, most: int, rate: float = 0.05
+    seed: int | list[int],
+    users: int,
+    cells: int,
+    most: int,
+    rate: float = 0.05,
+    *,
+    poisson: bool = False,
 ) -> Members:
-    """Users in one to a few cells of unlike popularity, with counts that have a long tail."""
+    """Users in a few cells of unlike popularity, about or at most so many, with long-tailed counts.
+
+    Columns are users, cells and numbers of records.
+    """
     rng = np.random.default_rng(seed)
     pull = rng.lognormal(0, 0.8, cells)
-    user, cell = [], []
-    for who, degree in enumerate(rng.integers(1, most + 1, users).tolist()):
-        cell.append(rng.choice(cells, degree, replace=False, p=pull / pull.sum()))
-        user.append(np.full(degree, who))
-    one, other = np.concatenate(user), np.concatenate(cell)
-    busy = np.ceil(rng.lognormal(0, 0.8, users))[one]
-    count = np.minimum(rng.geometric(rate, len(one)) * busy, 2000).astype(np.int64)
-    return Members(one, other, count)
+    degree = rng.poisson(most, users) if poisson else rng.integers(1, most + 1, users)
+    degree = np.clip(degree, 1, cells)
+    cell = [rng.choice(cells, size, replace=False, p=pull / pull.sum()) for size in degree]
+    user = np.repeat(np.arange(users), degree)
+    busy = np.ceil(rng.lognormal(0, 0.8, users))[user]
+    count = np.minimum(rng.geometric(rate, len(user)) * busy, 2000).astype(np.int64)
+    return Members(user, np.concatenate(cell), count)
 
 
 def _crowd() -> Iterator[Population]:
