@@ -144,7 +144,8 @@ def honest(
 
 
 def _line(found: Setting) -> str:
-    return "".join(f"{found[key]:{width}{form}}" for key, (_, width, form) in _COLUMNS.items())
+    line = "".join(f"{found[key]:{width}{form}}" for key, (_, width, form) in _COLUMNS.items())
+    return line.replace("nan%", "   -").replace(" nan", "   -")
 
 
 def _measured(population: Population, epsilon: float, releases: int, delta: str) -> Setting:

@@ -76,13 +76,7 @@ def unbiased(repetitions: Repetitions = 2000, seed: Seed = 0) -> Iterator[str]:
 
 
 def measure(asked: Asked, effort: Effort) -> list[tuple[Case, Measured]]:
-    """Clipped, combined and symmetric in one setting.
-
-    Example:
-        >>> asked = Asked(1000, (Moment(4, 1.0),), 1.0, 1e-6)
-        >>> all(above(each[0]) and within(*each) for each in measure(asked, Effort(50)))
-        True
-    """
+    """Clipped, combined and symmetric in one setting."""
     coin, runs = mirrored(asked.moments, 1.0), amount(effort, asked.n)
     clipped = Case(asked, asked.clipped(_BIAS), coin, _BIAS)
     cases = [clipped, *(Case(asked, x, coin) for x in (asked.combined(), asked.symmetric()))]
@@ -113,12 +107,7 @@ def _line(case: Case, found: Measured) -> str:
 
 
 def gains(effort: Effort) -> Iterator[str]:
-    """What is gained over the paper, each part by itself, at 10,000 users unless said.
-
-    Example:
-        >>> len(list(gains(Effort(repetitions=20))))
-        6
-    """
+    """What is gained over the paper, each part by itself, at 10,000 users unless said."""
     yield "gains over the paper, n = 10,000, epsilon 1, Gaussian moments of order 2 and 8"
     asked, second = Asked(10_000, (Moment(2, 1), Moment(8, 105**0.125)), 1.0, 1e-6), (Moment(2, 1),)
     unit, runs, coin = math.sqrt(asked.n), amount(effort, asked.n), mirrored(second, 1.0)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import ndtri
@@ -29,8 +29,8 @@ from shoal_studies.paper_003_mechanisms import (
     Randomised,
     calibrated,
     printed,
+    public_choice,
     replacing,
-    search,
 )
 from shoal_studies.registry import Finding, Study, column, listed, short, spans, study
 from shoal_studies.simulate import Effort, carry_out
@@ -53,7 +53,7 @@ GAMMA, SIGMA, LAMBDA = 0.02, 10.0, 0.8
 REACH, SPREAD, SIZES, _SUPER = 5, 5.0, (500, 1000, 2000), 5
 # The 50 largest communities have 22,179 users, the smallest 199; an effect of 1 is two levels.
 _COMMUNITIES, _USERS, _SMALLEST = 50, 22_179, 199
-_LOW, _GAP, _LEVELS, _TWO, _NOISE = -1.0, 0.5, 8, 2, 0.1
+_LOW, _GAP, _LEVELS, _NOISE = -1.0, 0.5, 8, 0.1
 # Friends of a user within the community and outside: log-normal over communities.
 _INSIDE, _OUTSIDE, _VARIED = 4.0, 12.0, 0.5
 # Fifty populations of 500 realisations, as in the paper; in a hurry five of 60.
@@ -81,11 +81,6 @@ class Mixture:
     `beta` of the variance 5 is between clusters; mu_c and w_i are standard normal. The effect is 1,
     so that there are K = 12 levels. Every population has centres of its own: three numbers decide
     much.
-
-    Example:
-        >>> found = Mixture(4.5).population((0, 0))
-        >>> found.sizes.tolist(), found.space.size
-        ([[250, 250], [500, 500], [1000, 1000]], 12)
     """
 
     beta: float
@@ -103,9 +98,9 @@ class Mixture:
         centre = np.repeat(random.standard_normal(len(sizes)), sizes)
         own = random.standard_normal(int(sizes.sum()))
         outcome = self.beta**0.5 * centre + (SPREAD - self.beta) ** 0.5 * own
-        code = np.clip(np.rint(outcome / (2 * SPREAD**0.5 / REACH)), -REACH, REACH) + REACH
+        step = 2 * SPREAD**0.5 / REACH
         levels = np.arange(-REACH, REACH + 2, dtype=np.float64)
-        return Population(levels, _tabulated(code, sizes, self.levels), shift=1)
+        return _tabulated(outcome / step, -REACH, sizes, levels, shift=1)
 
 
 @dataclass(frozen=True)
@@ -124,9 +119,8 @@ class Communities:
         random, sizes = np.random.default_rng(seed), community_sizes()
         effect = np.repeat(features(sizes, random).sum(axis=0), sizes)
         outcome = effect + _NOISE * random.standard_normal(len(effect))
-        code = np.clip(np.rint((outcome - _LOW) / _GAP), 0, _LEVELS - 1 - _TWO)
         levels = _LOW + _GAP * np.arange(_LEVELS, dtype=np.float64)
-        return Population(levels, _tabulated(code, sizes, _LEVELS), _TWO)
+        return _tabulated((outcome - _LOW) / _GAP, 0, sizes, levels, shift=2)
 
 
 Setting: TypeAlias = Mixture | Communities
@@ -162,24 +156,16 @@ def features(sizes: Counts, random: np.random.Generator) -> Floats:
     return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True))
 
 
-def _tabulated(code: Floats, sizes: Counts, levels: int) -> Counts:
-    cluster = np.repeat(np.arange(len(sizes)), sizes)
-    flat = np.bincount(cluster * levels + code.astype(np.int64), minlength=len(sizes) * levels)
-    return flat.reshape(len(sizes), levels)
+def _tabulated(outcome: Floats, low: int, sizes: Counts, levels: Floats, shift: int) -> Population:
+    """Outcomes in steps, the lowest at `low`, on the nearest levels that leave room for a shift."""
+    size, cluster = len(levels), np.repeat(np.arange(len(sizes)), sizes)
+    code = np.clip(np.rint(outcome), low, low + size - 1 - shift) - low
+    flat = np.bincount(cluster * size + code.astype(np.int64), minlength=len(sizes) * size)
+    return Population(levels, flat.reshape(len(sizes), size), shift)
 
 
-@dataclass(frozen=True)
-class Point:
-    """A mechanism in a setting: a point of a curve.
-
-    Attributes:
-        line: The curve.
-        at: Where on the horizontal axis.
-        setting: Makes populations.
-        mechanism: Makes estimates.
-        claimed: The loss that the source claims, or None for the true one.
-        panel: Of the picture.
-    """
+class Point(NamedTuple):
+    """A mechanism in a setting: a point of a curve at a place, whose true loss may be unclaimed."""
 
     line: str
     at: float
@@ -188,22 +174,13 @@ class Point:
     claimed: float | None = None
     panel: str = ""
 
-    @property
-    def merged(self) -> bool:
-        """Whether assignment and estimate ignore clusters."""
-        return self.line == UNSTRATIFIED
-
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Variances of the estimates of some points, populations x points.
+    """Variances over assignments and mechanism of estimates, populations x points.
 
-    Attributes:
-        points: The points.
-        variance: Over assignments and mechanism, from realisations.
-        exact: Of the non-private estimate, in closed form, plus what the mechanism adds given its
-            prior, in closed form, averaged over realisations of assignment and prior.
-        realisations: Of each population.
+    `exact` ones are of the non-private estimate, in closed form, plus what the mechanism adds given
+    its prior, in closed form, averaged over realisations of assignment and prior.
     """
 
     points: tuple[Point, ...]
@@ -257,22 +234,20 @@ class Measured:
         """One row a point."""
         return [
             {
-                "panel": letter + point.panel,
-                "line": point.line,
-                "at": round(point.at, 6),
-                "claimed_epsilon": round(
-                    point.mechanism.loss if point.claimed is None else point.claimed, 6
-                ),
-                "true_epsilon": round(point.mechanism.loss, 6),
+                "panel": letter + panel,
+                "line": line,
+                "at": round(place, 6),
+                "claimed_epsilon": round(mechanism.loss if claimed is None else claimed, 6),
+                "true_epsilon": round(mechanism.loss, 6),
                 "delta": float(DELTA),
-                "parameters": str(point.mechanism) if math.isfinite(point.mechanism.loss) else "",
+                "parameters": str(mechanism) if math.isfinite(mechanism.loss) else "",
                 "variance": short(self.variance[:, at].mean()),
                 "deviation_between_populations": short(self.variance[:, at].std()),
                 "exact_variance": short(self.mean[at]),
                 "populations": len(self.exact),
                 "realisations": self.realisations,
             }
-            for at, point in enumerate(self.points)
+            for at, (line, place, _, mechanism, claimed, panel) in enumerate(self.points)
         ]
 
     def agrees(self) -> Finding:
@@ -287,20 +262,14 @@ class Measured:
         )
 
 
-def amounts(effort: Effort) -> tuple[int, int]:
-    """Populations, and realisations of each."""
-    return _POPULATIONS[effort.full], _REALISATIONS[effort.full]
-
-
 def measure(
-    points: Sequence[Point],
-    effort: Effort,
-    fewer: int = 1,
-    size: tuple[int, int] | None = None,
+    points: Sequence[Point], effort: Effort, size: tuple[int, int] | None = None
 ) -> Measured:
-    """Simulate every point in every population; points of a setting see the same assignments."""
-    many, each = size or amounts(effort)
-    many = max(1, many // fewer)
+    """Simulate every point in every population; points of a setting see the same assignments.
+
+    `size` is a number of populations, and of realisations of each.
+    """
+    many, each = size or (_POPULATIONS[effort.full], _REALISATIONS[effort.full])
     run = partial(_simulated, tuple(points), each, effort.seed)
     made = carry_out(run, range(many), min(effort.workers, many))
     found = np.array(list(effort.progress(made, many)))
@@ -311,16 +280,18 @@ def _simulated(points: tuple[Point, ...], each: int, seed: int, number: int) -> 
     """Variance and exact variance of every point in one population, 2 x points."""
     made: dict[tuple[Setting, bool], tuple[Population, Counts]] = {}
     found = np.empty((2, len(points)))
-    for at, point in enumerate(points):
-        key = point.setting, point.merged
+    for at, (line, _, setting, mechanism, *_) in enumerate(points):
+        # Assignment and estimate ignore clusters.
+        key = setting, line == UNSTRATIFIED
         if key not in made:
-            units = point.setting.population((seed, number))
-            units = units.merged if point.merged else units
-            random = np.random.default_rng((seed, number, 2, int(point.merged)))
+            units = setting.population((seed, number))
+            units = units.merged if key[1] else units
+            random = np.random.default_rng((seed, number, 2, int(key[1])))
             made[key] = units, units.assigned(each, random)
         units, counts = made[key]
-        random = np.random.default_rng((seed, number, 1, at))
-        estimate, added = point.mechanism.draw(units, counts, random)
+        estimate, added = mechanism.draw(
+            units, counts, np.random.default_rng((seed, number, 1, at))
+        )
         found[:, at] = estimate.var(ddof=1), units.variance + added.mean()
     return found
 
@@ -354,7 +325,7 @@ def baselines(
     found = [each for line in (UNIFORM, UNSTRATIFIED)
              for each in prior(line, at, setting, epsilon, panel=panel)]  # fmt: skip
     for line, levels in (OURS_ALL, "all"), (OURS, "auto"):
-        chosen = Randomised(search(units, epsilon, levels))
+        chosen = Randomised(public_choice(units, epsilon, levels))
         found.append(Point(line, at, setting, chosen, panel=panel))
     return found
 
@@ -424,7 +395,8 @@ def by_loss(
             grid, (CLUSTER + PRINTED, FREE + PRINTED, CLUSTER, FREE)
         ):
             points += prior(line, epsilon, setting, epsilon, floor, sigma, panel)
-    return measure(points, effort, fewer).least()
+    many = max(1, _POPULATIONS[effort.full] // fewer)
+    return measure(points, effort, (many, _REALISATIONS[effort.full])).least()
 
 
 def loss_findings(found: Measured) -> list[Finding]:
@@ -724,7 +696,7 @@ def biased(epsilon: float, small: Population) -> dict[str, Mechanism]:
         HISTOGRAMS: NoisyHistograms(epsilon),
         DIFFERENCES + PRINTED: NoisyDifferences(epsilon / part),
         HISTOGRAMS + PRINTED: NoisyHistograms(2 * epsilon, centred=False),
-        OURS: Randomised(search(small, epsilon)),
+        OURS: Randomised(public_choice(small, epsilon)),
     }
     for name in CLUSTER, CLUSTER + PRINTED:
         claimed = name.endswith(PRINTED)
@@ -776,7 +748,7 @@ def figure_6(effort: Effort) -> Study:
     It averages over sub-populations and assignments and calls what is left the conditional bias.
     The design is kind to Cluster-DP: the noise on aggregates is drawn for one sub-population.
     """
-    many = amounts(effort)[0]
+    many = _POPULATIONS[effort.full]
     run = partial(_biases, _BIAS_LOSSES if effort.full else _FEW_BIAS, effort.seed)
     made = carry_out(run, range(many), min(effort.workers, many))
     rows: list[Row] = []

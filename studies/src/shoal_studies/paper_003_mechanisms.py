@@ -1,4 +1,4 @@
-"""Mechanisms of paper 003, simulated by histogram, and the search for the priors of Cluster-DP.
+"""Mechanisms of paper 003, simulated by histogram.
 
 Units on one level of one group are alike, so that counts are enough: hypergeometric for the
 assignment, the noisy counts themselves for the prior, binomial and multinomial for the responses.
@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
 from typing import TypeAlias
 
 import numpy as np
@@ -28,8 +27,8 @@ from shoal.trials.cluster_prior import (
     choice_of,
     prior_of,
 )
-from shoal.trials.expected import Expected, Kinds, kinds_of
-from shoal.trials.randomiser import PART, even, replaced_for, with_prior
+from shoal.trials.expected import Expected
+from shoal.trials.randomiser import PART, even, replaced_for
 from shoal.trials.space import Space
 from shoal.trials.unit_table import uniform_table
 
@@ -37,21 +36,11 @@ Floats: TypeAlias = "NDArray[np.float64]"
 Counts: TypeAlias = "NDArray[np.int64]"
 
 DELTA = Fraction(1, 10_000)
-# Floors as parts of 1/K and shares of epsilon for the histogram that are searched, histograms that
-# are simulated for each, and how much less its variance must be to be worth its loss.
-_FLOORS, _SHARES = (0.01, 0.03, 0.1, 0.25, 0.5, 0.75), (0.01, 0.02, 0.05, 0.1, 0.2, 0.35)
-_DRAWS, _SEED, _PAYS = 24, 20_240_913, 0.98
 
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Units of an experiment; the treatment lifts every outcome by the same number of levels.
-
-    Attributes:
-        levels: The K levels, evenly spaced.
-        control: Units on each level without treatment, clusters x K.
-        shift: Levels by which the treatment lifts an outcome.
-    """
+    """Units on each of K even levels without treatment, clusters x K; all are lifted by `shift`."""
 
     levels: Floats
     control: Counts = field(repr=False)
@@ -72,11 +61,6 @@ class Population:
     def weight(self) -> Floats:
         """Of a cluster in the effect, n_c/n."""
         return np.asarray(self.sizes.sum(axis=1) / self.sizes.sum())
-
-    @property
-    def share(self) -> Floats:
-        """What the variance of one unit counts in that of the effect: (n_c/n)^2/n_{c,a}."""
-        return np.asarray(self.weight[:, None] ** 2 / self.sizes)
 
     @property
     def spread(self) -> Floats:
@@ -213,28 +197,25 @@ class Randomised:
         response = (kept + drawn) @ used / sizes
         debiased = (response - lam * (prior @ used)) / (1 - lam)
         unit = randomised_response.given_prior(counts, prior, used, lam)
-        added = ((unit + rounding) * units.share).sum(axis=(1, 2))
+        added = (unit + rounding) / sizes @ np.ones(2) @ units.weight**2
         return units.estimate(debiased), added
 
     def _prior(self, sizes: Counts, counts: Counts, random: np.random.Generator) -> Floats:
+        """Of each group, by the product's rule; uniform where no histogram is paid for."""
         if self.pooled:
             counts, sizes = counts.sum(axis=1, keepdims=True), sizes.sum(axis=0, keepdims=True)
         chance = -math.expm1(-(2.0**-self.chosen.lattice_bits))
         # Laplace noise on the lattice is the difference of two geometric variables.
         noise = random.geometric(chance, counts.shape) - random.geometric(chance, counts.shape)
-        return priors(self.chosen, counts * self.chosen.weight + noise, sizes)
+        if not self.chosen.weight:
+            return np.broadcast_to(even(len(self.chosen.kept)) / PART, counts.shape)
+        units = np.broadcast_to(sizes, counts.shape[:-1]).ravel()
+        steps = counts * self.chosen.weight + noise
+        found = prior_of(steps.reshape(-1, steps.shape[-1]), units, self.chosen)
+        return np.asarray(found.reshape(steps.shape) / PART)
 
 
 Mechanism: TypeAlias = NoisyDifferences | NoisyHistograms | Randomised
-
-
-def priors(chosen: PriorChoice, steps: Counts, sizes: Counts) -> Floats:
-    """The prior of each group, by the product's rule; uniform where no histogram is paid for."""
-    if not chosen.weight:
-        return np.broadcast_to(even(len(chosen.kept)) / PART, steps.shape)
-    units = np.broadcast_to(sizes, steps.shape[:-1])
-    found = prior_of(steps.reshape(-1, steps.shape[-1]), units.ravel(), chosen)
-    return np.asarray(found.reshape(steps.shape) / PART)
 
 
 def calibrated(
@@ -244,11 +225,6 @@ def calibrated(
 
     The paper claims 1/sigma for the histogram: its noise at epsilon truly costs
     epsilon + 1/sigma (erratum 12). With infinite noise the prior is uniform.
-
-    Example:
-        >>> found = calibrated(range(12), 0.2, floor=1 / 120, sigma=10.0, printed=True)
-        >>> round(float(found.epsilon(DELTA)), 3)
-        0.3
     """
     allowed = (Budget.of(epsilon) + Budget.of(1 / sigma if printed else 0)).epsilon
     try:
@@ -269,91 +245,21 @@ def replacing(levels: int, lam: float, *, floor: float, sigma: float) -> PriorCh
     )
 
 
-def search(
-    units: Population,
-    epsilon: float,
-    levels: str = "auto",
-    expected: Expected | None = None,
-    *,
-    pooled: bool = False,
+def public_choice(
+    units: Population, epsilon: float, levels: str = "auto", expected: Expected | None = None
 ) -> PriorChoice:
-    """Levels, floor and noise with the least predicted variance, from public facts alone.
-
-    The product's uniform prior, unless a prior from noisy histograms is 2% below it, and below a
-    uniform one on its own levels, under everything that may be expected: with delta = 0 none is
-    (docs/explanation/studies-trials.md#why-clusters-do-not-pay-at-equal-loss).
-    """
-    space, kinds = units.space, kinds_of(expected, units.space)
-    kept, _ = uniform_table(space, Budget.of(epsilon).epsilon, DELTA, levels, expected)
-    numbers = range(2, space.size + 1) if levels == "auto" else [len(kept)]
-    flat = {own: calibrated(own, epsilon, 1, math.inf) for own in map(space.coarse, numbers)}
-    bars = {own: predicted(units, kinds, given) for own, given in flat.items() if given}
-    best, least = flat[kept], math.inf
-    for (own, bar), floor, share in product(bars.items(), _FLOORS, _SHARES):
-        given = calibrated(own, epsilon, floor / len(own), 2 / (share * epsilon))
-        if given is not None:
-            limit = _PAYS * np.minimum(bar, bars[kept])
-            found = predicted(units, kinds, given, limit, pooled=pooled)
-            if (found < limit).all() and np.log(found).mean() < least:
-                best, least = given, float(np.log(found).mean())
-    assert best is not None
-    return best
-
-
-def predicted(
-    units: Population,
-    kinds: Kinds,
-    chosen: PriorChoice,
-    limit: Floats | float = math.inf,
-    *,
-    pooled: bool = False,
-) -> Floats:
-    """Variance of a debiased outcome under each expectation, averaged as the effect weighs groups.
-
-    A uniform prior's is exact. That of a histogram is the mean over simulated histograms and their
-    noise, the same ones in every call; infinite where a bound is not below a limit.
-    """
-    space, kept, used = units.space, tuple(chosen.kept.tolist()), units.levels[chosen.kept]
-    plain, odds = kinds.outcome_variance(space), chosen.replaced / (PART - chosen.replaced)
-    if not chosen.weight:
-        table = with_prior(used, chosen.replaced, even(len(kept)))
-        return np.asarray(plain + kinds.added_variance(space, kept, table.variances))
-    rounded = plain + kinds.added_variance(space, kept, np.zeros(len(kept)))
-    # A prior with a floor gamma is gamma K parts uniform.
-    part = chosen.floor / PART * len(kept) * float(used.var())
-    if (rounded + odds * (plain + (1 + odds) * part) >= limit).any():
-        return np.full(len(plain), math.inf)
-    outcomes, sizes, share = kinds.levels @ space.moved_to(kept), units.sizes, units.share
-    if pooled:
-        # One histogram of an arm holds all kinds of clusters.
-        outcomes = np.add.reduceat(kinds.share[:, None] * outcomes, kinds.first)
-        kinds = Kinds(np.ones(len(outcomes)), outcomes, np.arange(len(outcomes)))
-        sizes, share = sizes.sum(axis=0), share.sum(axis=0)
-    size, place = np.unique(sizes, return_inverse=True)
-    random, shape = np.random.default_rng(_SEED), (_DRAWS, len(size), len(outcomes))
-    many = np.broadcast_to(size[:, None], shape)
-    counts = random.multinomial(many, outcomes / outcomes.sum(axis=1, keepdims=True))
-    noise = random.laplace(scale=2.0**chosen.lattice_bits, size=counts.shape)
-    steps = np.rint(counts * chosen.weight + noise).astype(np.int64)
-    prior = priors(chosen, steps, size[:, None])
-    unit = randomised_response.given_prior(counts, prior, used, chosen.replaced / PART)
-    # The drawn outcomes' own spread is replaced by what is expected, which has no error of drawing.
-    apart = (used - (outcomes @ used)[:, None]) ** 2
-    unit += odds * ((outcomes * apart).sum(axis=1) - (counts * apart).sum(axis=-1) / many)
-    weight = np.bincount(place.ravel(), share.ravel()) / share.sum()
-    return np.asarray(rounded + kinds.average(weight @ unit.mean(axis=0)))
+    """The product's uniform prior, on levels that it chooses from public facts alone."""
+    allowed = Budget.of(epsilon).epsilon
+    kept, _ = uniform_table(units.space, allowed, DELTA, levels, expected)
+    found = calibrated(kept, epsilon, 1, math.inf)
+    assert found is not None
+    return found
 
 
 def printed(sizes: Counts, levels: Floats, given: Randomised) -> list[Floats]:
     """A(x) in the three forms of the paper: theorem 3.5, appendix A.1, and the proof (erratum 16).
 
     2K [gamma + (sigma/x)(e^(-gamma x/sigma) - e^(-x/sigma))] times three different factors.
-
-    Example:
-        >>> default = Randomised(replacing(12, 0.8, floor=0.02, sigma=10))
-        >>> found = printed(np.array([[250]]), np.arange(-5.0, 7.0), default)
-        >>> [round(float(each[0, 0])) for each in found]
-        [6517, 48384, 1638771]
     """
     (gamma, sigma, lam), size = given.numbers, len(levels)
     away = sigma / sizes * (np.exp(-gamma * sizes / sigma) - np.exp(-sizes / sigma))

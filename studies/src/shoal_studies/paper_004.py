@@ -76,10 +76,6 @@ def printed_clipped(n: int, epsilon: float, order: float, bias: float) -> float:
     """Root of 1/n + bias^2 + 2 (1 + 2 bias^(-1/(order-1)))^2/(n epsilon)^2: Proposition 3.0.1.
 
     As all that is printed: for a moment of size 1 and an interval of width 1.
-
-    Example:
-        >>> round(printed_clipped(1000, 1.0, 2.0, 0.05), 4)
-        0.0828
     """
     margin = float(bias ** (-1 / (order - 1)))
     return math.sqrt(1 / n + bias**2 + 2 * ((1 + 2 * margin) / (n * epsilon)) ** 2)
@@ -90,10 +86,6 @@ def printed_combined(n: int, epsilon: float, delta: float, order: float) -> floa
 
     2/n + (4 + 16 c^2)/(n epsilon)^2 + 2 kappa c^(2-order)/(n delta),
     c = (n epsilon^2 kappa (order-2)/(16 delta))^(1/order), and 0 at order 2.
-
-    Example:
-        >>> round(printed_combined(10**5, 1.0, 1e-6, 8.0) * 10**2.5, 3)
-        1.425
     """
     kappa = 4 / order**2 * float((1 - 2 / order) ** (order - 2))
     margin = float((n * epsilon**2 * kappa * (order - 2) / (16 * delta)) ** (1 / order))
@@ -105,10 +97,6 @@ def coarse_users(epsilon: float, delta: float) -> int:
     """Least n_1 of Proposition 4.1.3 with gamma = delta^2, a 1 in 10,000 too large at most.
 
     5n/16 >= 2 + 2 ln(1/delta)/epsilon, e^(-n/128) and (n/2) e^(-n epsilon/16) at most gamma/2.
-
-    Example:
-        >>> coarse_users(1.0, 1e-6)
-        3626
     """
     gamma = 2 * math.log(1 / delta)
     # (n/2) e^(-n epsilon/16) falls where n is above 16/epsilon.
@@ -124,12 +112,6 @@ def printed_symmetric(n: int, epsilon: float, delta: float, order: float) -> flo
     Root of 1/n_2 + 8 c^2/(n_2 epsilon)^2 + t^(2-2 order) with n_2 = n - n_1,
     t = (n_2 epsilon)^(1/order) and c = 10 + t; infinite with too few users. Terms with a
     power of delta are left out.
-
-    Example:
-        >>> round(printed_symmetric(10**5, 1.0, 1e-6, 8.0) * 10**2.5, 3)
-        1.027
-        >>> printed_symmetric(1000, 1.0, 1e-6, 8.0)
-        inf
     """
     left = n - coarse_users(epsilon, delta)
     if left <= 0:
@@ -197,12 +179,7 @@ class Case:
 
 
 def cases(order: float, n: int, budgets: Sequence[float]) -> list[Case]:
-    """All estimators: the clipped mean with every budget, and the three unbiased ones.
-
-    Example:
-        >>> [WORDS[case.part.method] for case in cases(4.0, 1000, (0.01,))]
-        ['clipped', 'sampled', 'combined', 'symmetric']
-    """
+    """All estimators: the clipped mean with every budget, and the three unbiased ones."""
     moments = (Moment(order, 1.0),)
     asked, coin = Asked(n, moments, 1.0, 1e-6), mirrored(moments, 1.0)
     # Of variance 1 as well, as far out as the moment allows.
@@ -312,11 +289,6 @@ def place(name: str, n: int, delta: float, bias: float) -> Row:
     """A setting, and who has the smallest error there, at epsilon 0.01 and order 4.
 
     The clipped mean takes the best of some budgets up to the bias.
-
-    Example:
-        >>> found = place(BY_DELTA, 1000, 0.1, 0.001)
-        >>> found["best"], found["worst_two_points"] <= found["sampled_certificate"]
-        ('sampled', True)
     """
     moment = Moment(4.0, 1.0)
     asked, problem = Asked(n, (moment,), _SMALL, delta), (n, _SMALL, delta, bias, moment)
@@ -401,12 +373,7 @@ def _asked(data: str) -> Asked:
 
 
 def curves(data: str) -> Iterator[Curve]:
-    """Estimators, each on its own worst two points, or all on Gaussian values.
-
-    Example:
-        >>> [curve.name for curve in curves("Gaussian")][:2]
-        ['clipped, bias 0.1', 'clipped, bias 0.03']
-    """
+    """Estimators, each on its own worst two points, or all on Gaussian values."""
     asked = _asked(data)
     parts: dict[str, ClippedPlan | Sampled] = {
         f"clipped, bias {each:g}": asked.clipped(each) for each in (0.1, 0.03, 0.01, 0.001)
@@ -512,10 +479,6 @@ def parts(moments: Moments, centre: float) -> list[Part]:
     """All four estimators for values of a centre, in an interval of width 1 around it.
 
     Enough of the users are sampled for a simulation to see it.
-
-    Example:
-        >>> [part.method for part in parts((Moment(2, 1),), 0.1)][:2]
-        ['clipped_mean', 'sampled_mean']
     """
     asked, often = (
         Asked(1000, moments, 1.0, delta, (centre - 0.6, centre + 0.4)) for delta in (1e-4, _OFTEN)

@@ -45,13 +45,7 @@ _BLOCK, _SHARE, FEWEST, _SEEDS = 1_000_000, 1000, 20, 2**20
 
 @dataclass(frozen=True)
 class Points:
-    """A distribution of finitely many points, whose mean is 0.
-
-    Example:
-        >>> coin = Points("coin", (-1.0, 1.0), (0.5, 0.5))
-        >>> coin.variance, coin.clipped(-1, 0.5)
-        (1.0, (-0.25, 0.625, 0.125))
-    """
+    """A distribution of finitely many points, whose mean is 0."""
 
     name: str
     values: tuple[float, ...]
@@ -103,12 +97,7 @@ class Drawn:
         return _DRAWS[self.name](rng, shape)
 
     def clipped(self, low: float, high: float) -> tuple[float, float, float]:
-        """E Y, E Y^2 and E (X - Y)^2 of Y = clip(X, low, high), X normal.
-
-        Example:
-            >>> [round(each, 6) for each in NORMAL.clipped(-50, 1)]
-            [-0.083315, 0.758029, 0.07534]
-        """
+        """E Y, E Y^2 and E (X - Y)^2 of Y = clip(X, low, high), X normal."""
         (below, at_low), (above, at_high) = (
             (math.erfc(x / math.sqrt(2)) / 2, math.exp(-x * x / 2) / math.sqrt(2 * math.pi))
             for x in (-low, high)
@@ -127,11 +116,6 @@ def two_points(moments: Moments, far: Floats) -> list[Points]:
     """Far with the largest probability p <= 1/2 that the moments allow, else -p far/(1 - p).
 
     E|X|^order = p far^order (1 + (p/(1-p))^(order-1)) rises in p: bisection finds it.
-
-    Example:
-        >>> [distribution] = two_points((clipping.Moment(2, 1),), np.array([3.0]))
-        >>> round(distribution.chances[0], 9), round(distribution.variance, 9)
-        (0.1, 1.0)
     """
     low, high = np.zeros(len(far)), np.full(len(far), 0.5)
     for _ in range(_HALVINGS):
@@ -148,12 +132,7 @@ def two_points(moments: Moments, far: Floats) -> list[Points]:
 
 
 def mirrored(moments: Moments, far: float) -> Points:
-    """Symmetric: +-far as likely as the moments allow, else 0.
-
-    Example:
-        >>> mirrored((clipping.Moment(4, 1),), 2.0).chances
-        (0.03125, 0.9375, 0.03125)
-    """
+    """Symmetric: +-far as likely as the moments allow, else 0."""
     chance = min([1.0, *((m.size / far) ** m.order for m in moments)])
     return Points("three symmetric points", (-far, 0.0, far), (chance / 2, 1 - chance, chance / 2))
 
@@ -325,12 +304,6 @@ def exact(part: ClippedPlan | Sampled, distribution: Distribution, centre: float
     """Bias and variance for independent values around a centre, without rounding to ticks.
 
     With Y the clipped value and V the variance of the noise: E Y - mean and var(Y)/n + V.
-
-    Example:
-        >>> coin = Points("coin", (-1.0, 1.0), (0.5, 0.5))
-        >>> part = Asked(100, (clipping.Moment(2, 1),), 1.0, 0.5, (-1, 1)).sampled()
-        >>> exact(part, coin, 1.0) == Exact(0.0, part.variance_bound)
-        True
     """
     if isinstance(part, Sampled):
         return Exact(0.0, part.exact(distribution, centre))
@@ -344,12 +317,6 @@ def worst(part: ClippedPlan | Sampled, releases: int = 1) -> tuple[Points, Exact
     """Two points around the upper end of the interval of the largest error, of many distances.
 
     Not always the worst of all distributions: a lower bound on the largest error.
-
-    Example:
-        >>> part = Asked(1000, (clipping.Moment(2, 1),), 1.0, 0.0).clipped(0.05)
-        >>> distribution, found = worst(part)
-        >>> round(-found.bias, 4), part.bias_bound <= 0.05, found.rmse() <= part.rmse_bound
-        (0.0499, True, True)
     """
     asked = part if isinstance(part, Sampled) else part.request
     high = asked.interval[1] if asked.interval else 0.0
@@ -396,13 +363,7 @@ class Measured:
         return np.asarray(self.error**2 - self.plain**2)
 
     def average(self, releases: int) -> float:
-        """Root mean squared error of averages of so many releases, without overlap.
-
-        Example:
-            >>> two = np.array([1.0, -1.0, 3.0, 1.0])
-            >>> Measured(two, two, 1.0, 0.0).average(2)
-            1.4142135623730951
-        """
+        """Root mean squared error of averages of so many releases, without overlap."""
         groups = len(self.error) // releases
         means = self.error[: groups * releases].reshape(groups, releases).mean(axis=1)
         return math.sqrt(float((means**2).mean()))
@@ -423,14 +384,7 @@ def amount(effort: Effort, users: int) -> int:
 
 
 def simulate(jobs: Sequence[Job], effort: Effort) -> list[Measured]:
-    """Errors of every job; the same seed gives the same ones whatever the number of processes.
-
-    Example:
-        >>> part = Asked(100, (clipping.Moment(2, 1),), 1.0, 0.0).clipped(0.1)
-        >>> [found] = simulate([Job(part, NORMAL, 0.5, 50)], Effort())
-        >>> len(found.error), found.rmse <= part.rmse_bound
-        (50, True)
-    """
+    """Errors of every job; the same seed gives the same ones whatever the number of processes."""
     tasks = []
     for number, job in enumerate(jobs):
         most = max(1, _BLOCK // job.part.n)

@@ -147,12 +147,7 @@ def load(modules: Iterable[str]) -> None:
 
 
 def find(name: str) -> list[Job]:
-    """The study of a name, or all of them by their names.
-
-    Example:
-        >>> [job.title for job in find("002-figure-5")]
-        ['The minimax cap against the loss']
-    """
+    """The study of a name, or all of them by their names."""
     load(STUDY_MODULES)
     if name != ALL and name not in STUDIES:
         raise InputError(
@@ -164,35 +159,19 @@ def find(name: str) -> list[Job]:
 
 
 def column(rows: Sequence[Row], name: str, **where: object) -> NDArray[np.float64]:
-    """Numbers of a column, of the rows that have these values in others.
-
-    Example:
-        >>> column([{"a": "x", "b": 1}, {"a": "y", "b": 2}], "b", a="y").tolist()
-        [2.0]
-    """
+    """Numbers of a column, of the rows that have these values in others."""
     return np.array(
         [float(row[name]) for row in rows if all(row[key] == value for key, value in where.items())]
     )
 
 
 def short(number: float, digits: int = 6) -> float:
-    """A figure of a table, with significant digits.
-
-    Example:
-        >>> short(1234567.8), short(0.00123456, 4)
-        (1234570.0, 0.001235)
-    """
+    """A figure of a table, with significant digits."""
     return float(f"{number:.{digits}g}")
 
 
 def span(numbers: NDArray[np.float64], digits: int = 3) -> str:
-    """From the least to the largest of some numbers.
-
-    Example:
-        >>> import numpy as np
-        >>> span(np.array([1.234, 1.0, 2.0])), span(np.array([1.0, 1.001]))
-        ('1 to 2', '1')
-    """
+    """From the least to the largest of some numbers."""
     low, high = f"{np.min(numbers):.{digits}g}", f"{np.max(numbers):.{digits}g}"
     return low if low == high else f"{low} to {high}"
 

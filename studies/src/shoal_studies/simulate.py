@@ -113,13 +113,6 @@ def errors(
     All mechanisms see the same data sets. Expectations over Laplace noise are in closed form, so
     that standard errors come from the values and from private selections only. What is simulated
     has `stretch` times the loss that is shown, to show forms as papers print them.
-
-    Example:
-        >>> from shoal_studies import data
-        >>> setting = Setting("", data.one_cell(data.itms()), data.speeds(), (0, 65), (1.0,))
-        >>> [row] = errors(setting, {"baseline": ("baseline", {})}, Effort(repetitions=2))
-        >>> round(row["error"], 3)
-        1.579
     """
     parts = max(1, effort.repetitions // _PART)
     sizes = [len(part) for part in np.array_split(np.arange(effort.repetitions), parts)]
