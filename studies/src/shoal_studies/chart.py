@@ -17,33 +17,23 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Row: TypeAlias = "dict[str, str | float | int]"
-# Colour, line and marker.
-Look: TypeAlias = tuple[str, str, str]
 
-_WIDTH, _HEIGHT, _LEGEND, _COLUMNS = 4.4, 3.9, 2.6, 3
+_WIDTH, _HEIGHT, _LEGEND, _COLUMNS, _MANY = 4.4, 3.9, 2.6, 3, 50
 _SHADE = "#efefef"
 _CYCLE = ("#1f6f8b", "#d1495b", "#e09f3e", "#6a4c93", "#2a9d8f", "#9c6644", "#8d99ae", "#12455a")
+_MARKERS = "os^vDPx"
 
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """Panels side by side, drawn from the rows of a tidy table.
+    """Panels side by side, drawn from the rows of a tidy table, one a point.
 
-    Attributes:
-        rows: One a point; where a column is missing or empty its mark is not drawn.
-        x: Column across; texts are categories.
-        y: Column along, drawn as a line; a single point of a line is one for every x.
-        line: Column that names the lines, in the order of the legend.
-        panel: Column that names the panels.
-        labels: Of both axes; the columns' names if not given.
-        log: Axes that are logarithmic: "x", "y", "xy" or "".
-        looks: Colour, line and marker by line.
-        names: What the legend calls lines; if given, the others are not drawn.
-        marks: Column of dots beside the line, with bars of the column `error`.
-        band: Two columns, with a bar between them.
-        text: Column that is written at each point.
-        shade: By panel the part across ("x") or along ("y") from where, to where, that is grey.
-        shade_name: What the legend calls that.
+    Columns are across (`x`; texts are categories) and along (`y`, drawn as a line; a single point
+    of a line is one for every x); those that name the lines and the panels; dots (`marks`) beside
+    the line with bars of `error`; two with a bar between them (`band`); one that is written at each
+    point (`text`). Where one is missing or empty its mark is not drawn. `labels` are of both axes,
+    `log` names the logarithmic ones; `shade` is, by panel, the part across ("x") or along ("y")
+    from where, to where, that is grey.
     """
 
     rows: Sequence[Row] = field(repr=False)
@@ -53,8 +43,6 @@ class Chart:
     panel: str = ""
     labels: tuple[str, str] = ("", "")
     log: str = ""
-    looks: Mapping[str, Look] = field(default_factory=dict)
-    names: Mapping[str, str] = field(default_factory=dict)
     marks: str = ""
     error: str = ""
     band: tuple[str, str] | None = None
@@ -67,6 +55,14 @@ class Chart:
         """Names of the panels, in the order of the rows."""
         return list(dict.fromkeys(str(row.get(self.panel, "")) for row in self.rows))
 
+    @property
+    def lines(self) -> dict[str, list[Row]]:
+        """Rows of each line."""
+        found: dict[str, list[Row]] = {}
+        for row in self.rows:
+            found.setdefault(str(row.get(self.line, self.y)), []).append(row)
+        return found
+
 
 def check() -> None:
     """Refuse before the work, not after it."""
@@ -77,7 +73,7 @@ def check() -> None:
 
 
 def draw(title: str, charts: Sequence[Chart]) -> Figure:
-    """All panels of some charts in one picture with one legend."""
+    """All panels of some charts in one picture; what is printed is dashed, in the line's colour."""
     from matplotlib.figure import Figure
 
     panels = [(chart, name) for chart in charts for name in chart.panels]
@@ -86,10 +82,11 @@ def draw(title: str, charts: Sequence[Chart]) -> Figure:
     size = (_WIDTH * columns + _LEGEND, _HEIGHT * lines)
     figure = Figure(figsize=size, layout="constrained")
     figure.suptitle(title, fontsize=11, x=0.01, ha="left")
+    order = list(dict.fromkeys(_plain(line) for chart in charts for line in chart.lines))
     shown: dict[str, Artist] = {}
     axes = figure.subplots(lines, columns, squeeze=False).ravel()
     for axis, (chart, name) in zip(axes, panels, strict=False):
-        _panel(axis, chart, name, shown)
+        _panel(axis, chart, name, order, shown)
     for axis in axes[len(panels) :]:
         axis.remove()
     figure.legend(
@@ -98,42 +95,47 @@ def draw(title: str, charts: Sequence[Chart]) -> Figure:
     return figure
 
 
-def _panel(axis: Axes, chart: Chart, name: str, shown: dict[str, Artist]) -> None:
+def _plain(line: str) -> str:
+    return line.removesuffix(", as printed")
+
+
+def _panel(axis: Axes, chart: Chart, name: str, order: list[str], shown: dict[str, Artist]) -> None:
     axis.spines[["top", "right"]].set_visible(False)
     axis.grid(visible=True, color="#e5e5e5", linewidth=0.6)
     axis.set_axisbelow(True)
     axis.set(xlabel=chart.labels[0] or chart.x, ylabel=chart.labels[1] or chart.y)
     axis.set_title(name, fontsize=10)
-    lines: dict[str, list[Row]] = {}
-    for row in chart.rows:
-        line = str(row.get(chart.line, chart.y))
-        if str(row.get(chart.panel, "")) == name and (not chart.names or line in chart.names):
-            lines.setdefault(line, []).append(row)
-    most = max(map(len, lines.values()))
-    for at, (line, rows) in enumerate(lines.items()):
-        look = chart.looks.get(line, (_CYCLE[at % len(_CYCLE)], "-", "o"))
-        artist = _line(axis, chart, rows, look, everywhere=len(rows) == 1 < most)
-        shown.setdefault(chart.names.get(line, line), artist)
-    for side in ("x", "y"):
-        if side in chart.log:
-            _logarithmic(axis, side)
+    here = {
+        line: [row for row in rows if str(row.get(chart.panel, "")) == name]
+        for line, rows in chart.lines.items()
+    }
+    most = max(map(len, here.values()))
+    for line, rows in here.items():
+        if rows:
+            place = order.index(_plain(line))
+            shown.setdefault(line, _line(axis, chart, line, rows, place, most))
+    for side in chart.log:
+        _logarithmic(axis, side)
     if isinstance(chart.rows[0][chart.x], str) and most > len(_CYCLE):
         axis.tick_params("x", rotation=90, labelsize=7)
     if name in chart.shade:
         shown[chart.shade_name] = _shade(axis, *chart.shade[name])
 
 
-def _line(axis: Axes, chart: Chart, rows: list[Row], look: Look, *, everywhere: bool) -> Artist:
-    colour, style, marker = look
-    x = [row[chart.x] for row in rows]
-    y = _numbers(rows, chart.y)
+def _line(axis: Axes, chart: Chart, line: str, rows: list[Row], place: int, most: int) -> Artist:
+    colour = _CYCLE[place % len(_CYCLE)]
+    dotted = ":" if place >= len(_CYCLE) else "-"
+    style = "--" if "printed" in line else dotted
+    x, y = [row[chart.x] for row in rows], _numbers(rows, chart.y)
     artist: Artist
-    if everywhere:
+    if len(rows) == 1 < most and not chart.text:
         artist = axis.axhline(float(y[0]), color=colour, linestyle=style, linewidth=1.4)
     else:
         [artist] = axis.plot(
-            x, y, linestyle=style, color=colour, marker=marker, markersize=4, linewidth=1.4
-        )
+            x, y, color=colour, markersize=4, linewidth=1.4,
+            linestyle="" if chart.text or isinstance(x[0], str) else style,
+            marker=_MARKERS[place % len(_MARKERS)] if len(rows) < _MANY else "",
+        )  # fmt: skip
     if chart.band:
         low, high = (_numbers(rows, each) for each in chart.band)
         axis.vlines(x, low, high, color=colour, alpha=0.35, linewidth=4)

@@ -67,8 +67,7 @@ def flights_variance(effort: Effort) -> Study:
     ]
     charts = [
         Chart(_spreads(rows), "destination", "variance", "what", "panel",
-              labels=("destinations with most flights", "variance, (mph)^2"), band=("low", "high"),
-              looks={_RELEASED: ("#d1495b", "", "D"), "truth": ("#333333", "", "o")}),
+              labels=("destinations with most flights", "variance, (mph)^2"), band=("low", "high")),
         Chart(curves, "epsilon", "error", "what", "panel",
               labels=("epsilon in total", "error of the variance, (mph)^2"), log="xy"),
     ]  # fmt: skip

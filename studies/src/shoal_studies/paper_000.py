@@ -58,20 +58,6 @@ _ITMS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
 # Both ends of the paper's axis, and one beyond of ours.
 _QUICK, _QUICK_ITMS = (0.1, 1.0, 3.0), (0.1, 1.0, 2.0)
 _ALIKE, _LEAST, _SLACK = 0.9, 1e-4, 1e-9
-_LOOKS = {
-    PAPER: ("#8d99ae", "-", "o"),
-    PRINTED: ("#b08968", "--", "s"),
-    TRUE: ("#b08968", ":", "x"),
-    CLIP: ("#7f4f24", "-", "s"),
-    SPARING: ("#7f4f24", "-.", "P"),
-    USERS: ("#8d99ae", ":", "o"),
-    CLIP_USERS: ("#7f4f24", ":", "s"),
-    BALANCED: ("#1f6f8b", "--", "v"),
-    EQUALISED: ("#1f6f8b", "-", "^"),
-    OWN: ("#d1495b", ":", "D"),
-    OPTIMAL: ("#d1495b", "-", "D"),
-    BOUND: ("#333333", "--", ""),
-}
 
 
 def _printed_bias(dropped: NDArray[np.int64], totals: NDArray[np.int64]) -> Floats:
@@ -285,7 +271,7 @@ def _total_losses(gamma: float | None, effort: Effort) -> Study:
     ]  # fmt: skip
     labels = ("epsilon per cell", "total privacy loss")
     chart = Chart(
-        shown, "epsilon_per_cell", "loss", "method", "statistics", labels, "xy", _LOOKS,
+        shown, "epsilon_per_cell", "loss", "method", "statistics", labels, "xy",
         shade=shade, shade_name="grey: guessing has a smaller error, loss 0",
     )  # fmt: skip
     return Study(rows, [chart], findings)
@@ -346,22 +332,25 @@ def _worst_errors(gamma: float | None, effort: Effort) -> Study:
             )  # fmt: skip
     for name, part in parts.items():
         findings += _error_findings(name, part)
-    shown = [
-        {**row, "over_guessing": float(row["error"]) / float(row["error_of_guessing"])}
-        for row in rows
-    ]
     names = {
         PAPER: "before Clip-User, at a larger loss",
         PRINTED: "Clip-User and cap as printed: claimed",
         TRUE: "Clip-User and cap as printed: true",
         CLIP: "Clip-User and cap, corrected",
         SPARING: "the same sparing the best cell, at a larger loss",
-        **{method: method for method in (BALANCED, EQUALISED, OPTIMAL, BOUND)},
     }
+    shown = [
+        {
+            **row,
+            "method": names.get(str(row["method"]), row["method"]),
+            "over_guessing": float(row["error"]) / float(row["error_of_guessing"]),
+        }
+        for row in rows
+    ]
     labels = ("epsilon per cell", "worst-case error, over that of guessing")
     chart = Chart(
-        shown, "epsilon_per_cell", "over_guessing", "method", "statistics", labels, "xy", _LOOKS,
-        names, shade={name: ("y", 1.0, None) for name in parts},
+        shown, "epsilon_per_cell", "over_guessing", "method", "statistics", labels, "xy",
+        shade={name: ("y", 1.0, None) for name in parts},
         shade_name="grey: guessing has a smaller error",
     )  # fmt: skip
     return Study(rows, [chart], findings)

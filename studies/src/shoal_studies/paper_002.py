@@ -71,12 +71,8 @@ def grouping(effort: Effort) -> Study:
     for row in rows:
         name, _, way = str(row["mechanism"]).rpartition(", ")
         shown.append({**row, "mechanism": name, "grouping": way})
-    looks = {
-        "best_fit": ("#1f6f8b", "-", "o"), "wrap_around": ("#d1495b", "-", "s"),
-        "wrap_around as printed": ("#d1495b", ":", "s"),
-    }  # fmt: skip
     labels = ("epsilon", "mean absolute error, km/h")
-    chart = Chart(shown, "epsilon", "error", "grouping", "mechanism", labels, "y", looks)
+    chart = Chart(shown, "epsilon", "error", "grouping", "mechanism", labels, "y")
     return Study(rows, [chart], findings)
 
 
@@ -191,8 +187,7 @@ def minimax_cap(effort: Effort) -> Study:
                 f"{useful.min():.3g}" if len(useful) else "none"),
     ]  # fmt: skip
     chart = Chart(
-        rows, "epsilon", "cap", labels=("epsilon", "cap, records of a user"), log="x",
-        looks={"cap": ("#1f6f8b", "-", "")},
+        rows, "epsilon", "cap", labels=("epsilon", "cap, records of a user"), log="x"
     )  # fmt: skip
     return Study(rows, [chart], findings)
 

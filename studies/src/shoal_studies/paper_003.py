@@ -40,14 +40,6 @@ UNIFORM, UNSTRATIFIED = "uniform prior", "uniform prior, unstratified"
 CLUSTER, FREE = "Cluster-DP", "cluster-free"
 OURS, OURS_ALL = "our choice", "our choice, all levels"
 DIFFERENCES, HISTOGRAMS = "noisy Horvitz-Thompson", "noisy histogram"
-_LOOKS = {
-    PLAIN: ("#333333", ":", ""), UNIFORM: ("#8d99ae", "-", "o"),
-    UNSTRATIFIED: ("#8d99ae", ":", "x"), FREE: ("#1f6f8b", "-", "^"),
-    CLUSTER: ("#d1495b", "-", "s"), OURS_ALL: ("#2a9d8f", ":", "D"), OURS: ("#2a9d8f", "-", "D"),
-    DIFFERENCES: ("#e09f3e", "-", "v"), HISTOGRAMS: ("#6a4c93", "-", "P"),
-}  # fmt: skip
-# What is printed is dashed.
-LOOKS = _LOOKS | {name + PRINTED: (a, "--", c) for name, (a, _, c) in _LOOKS.items()}
 # The paper's defaults, and its outcomes: from -5 to 6, of variance 5 before they are on levels.
 GAMMA, SIGMA, LAMBDA = 0.02, 10.0, 0.8
 REACH, SPREAD, SIZES, _SUPER = 5, 5.0, (500, 1000, 2000), 5
@@ -334,7 +326,7 @@ def variances(rows: list[Row], across: str = _ACROSS, log: str = "xy") -> Chart:
     """Variances: closed forms as lines, simulated ones as marks, bars over populations."""
     return Chart(
         rows, "at", "exact_variance", "line", "panel", (across, "variance of the effect"), log,
-        LOOKS, marks="variance", error="deviation_between_populations",
+        marks="variance", error="deviation_between_populations",
     )  # fmt: skip
 
 
@@ -574,7 +566,6 @@ def _quantiles(rows: list[Row]) -> Chart:
     return Chart(
         [{**row, "line": "errors"} for row in rows] + ends, "normal", "error", "line",
         labels=("normal quantiles", "estimate less effect"),
-        looks={"errors": ("#d1495b", "", "."), "normal": ("#333333", "-", "")},
     )  # fmt: skip
 
 
@@ -588,9 +579,8 @@ def _bars(errors: Floats, deviation: float) -> Chart:
         for name, numbers in (("errors", density), ("normal", normal))
         for at, each in zip(middle, numbers, strict=True)
     ]
-    looks = {"errors": ("#d1495b", "", "_"), "normal": ("#333333", "-", "")}
     labels = ("estimate less effect", "density")
-    return Chart(rows, "error", "density", "line", labels=labels, looks=looks)
+    return Chart(rows, "error", "density", "line", labels=labels)
 
 
 def _normality(errors: Floats, deviation: float, given: Randomised) -> Iterator[Finding]:
@@ -637,11 +627,10 @@ def bounds(units: Population, given: Randomised) -> dict[str, float]:
     return dict(zip(_BOUNDS, found, strict=True))
 
 
-_BOUNDS = {
-    "first term": ("#2a9d8f", ":", ""), "our bound": ("#2a9d8f", "-", ""),
-    "printed, theorem 3.5": ("#8d99ae", ":", ""),
-    "printed, table of notation": ("#8d99ae", "--", ""), "printed, proof": ("#8d99ae", "-.", ""),
-}  # fmt: skip
+_BOUNDS = (
+    "first term", "our bound", "printed, theorem 3.5", "printed, table of notation",
+    "printed, proof",
+)  # fmt: skip
 
 
 @study("003-figure-5", "What Cluster-DP adds to the variance, within its bounds",
@@ -672,8 +661,7 @@ def figure_5(effort: Effort) -> Study:
         for name, mean in means.items():
             more = bar if name == "gap" else {}
             curves.append({"beta": beta, "line": name, "added variance": mean, **more})
-    chart = Chart(curves, "beta", "added variance", "line", log="y", marks="mark", error="bar",
-                  looks={"gap": ("#d1495b", "-", ""), **_BOUNDS})  # fmt: skip
+    chart = Chart(curves, "beta", "added variance", "line", log="y", marks="mark", error="bar")
     first, ours, *others = shown
     findings = [
         spans("gap over the first term of the bound", (gap / shown[first]).mean(axis=0),
@@ -767,7 +755,7 @@ def figure_6(effort: Effort) -> Study:
     labels = ("epsilon (as printed: claimed)", "mean absolute error")
     charts = [
         Chart([{**row, "panel": title} for row in rows], "claimed_epsilon", name, "mechanism",
-              "panel", labels, "xy", LOOKS)
+              "panel", labels, "xy")
         for name, title in titles.items()
     ]  # fmt: skip
     return Study(rows, charts, _bias_findings(rows))

@@ -17,7 +17,6 @@ from shoal.theory.trilemma import Trilemma, trilemma
 from shoal_studies.chart import Chart, Row
 from shoal_studies.paper_004_estimators import (
     CLIPPED,
-    COLOURS,
     COMBINED,
     FEWEST,
     NORMAL,
@@ -42,8 +41,7 @@ from shoal_studies.paper_004_estimators import (
 from shoal_studies.registry import Finding, Study, column, listed, short, spans, study
 from shoal_studies.simulate import Effort
 
-_LOOKS = {WORDS[name]: (colour, "", "o") for name, colour in COLOURS.items()}
-_SCALE, _DARK = 10.0, "#333333"
+_SCALE = 10.0
 # Figures: users, and deviations of a normal distribution that hardly any figure exceeds.
 _USERS, _FAR = (1000, 10_000, 100_000), 4.0
 _ORDERS, _FEW_BUDGETS = (2.0, 4.0), (1e-4, 0.003, 0.1)
@@ -237,10 +235,6 @@ def _lines(rows: Sequence[Row]) -> Chart:
     """Certificates and bounds against the bias budget, with what was simulated."""
     names = {"clipped: as printed": "printed_certificate", "lower bound": "bound",
              "lower bound as printed": "printed_bound"}  # fmt: skip
-    looks = {f"{WORDS[name]}: certificate": (COLOURS[name], "-", "")
-             for name in (CLIPPED, COMBINED, SYMMETRIC)}  # fmt: skip
-    looks |= {"clipped: as printed": (COLOURS[CLIPPED], "--", ""), "lower bound": (_DARK, "-", ""),
-              "lower bound as printed": (_DARK, "--", "")}  # fmt: skip
     shown: list[Row] = []
     for row in rows:
         panel = f"order {row['order']:g}, {row['users']:,} users"
@@ -251,7 +245,7 @@ def _lines(rows: Sequence[Row]) -> Chart:
         shown += [{**at, **own}] if row["estimator"] != WORDS[SAMPLED] else []
         if row["estimator"] == WORDS[CLIPPED]:
             shown += [{**at, "line": line, "rmse": row[name]} for line, name in names.items()]
-    return Chart(shown, "bias", "rmse", "line", "panel", ("bias budget", "RMSE"), "xy", looks,
+    return Chart(shown, "bias", "rmse", "line", "panel", ("bias budget", "RMSE"), "xy",
                  marks="simulated", error="bar")  # fmt: skip
 
 
@@ -352,9 +346,8 @@ def regimes(effort: Effort) -> Study:
          "level": math.log10(float(row["delta" if row["map"] == BY_DELTA else "bias"]) or 1e-7)}
         for row, each in zip(rows, over, strict=True)
     ]  # fmt: skip
-    looks = {word: (colour, "", "s") for word, (colour, _, _) in _LOOKS.items()}
     labels = ("users", "log10 of delta, or of the bias (lowest: none)")
-    chart = Chart(shown, "users", "level", "best", "panel", labels, "x", looks, text="over")
+    chart = Chart(shown, "users", "level", "best", "panel", labels, "x", text="over")
     return Study(rows, [chart], findings)
 
 
@@ -525,8 +518,7 @@ def distributions(effort: Effort) -> Study:
         off, over = found.bias / found.bias_error, found.rmse / part.rmse_bound
         shown.append({**rows[-1], "off": off, "over": over})
     charts = [
-        Chart(shown, "distribution", name, "estimator", labels=("distribution", label),
-              looks=_LOOKS)
+        Chart(shown, "distribution", name, "estimator", labels=("distribution", label))
         for name, label in (
             ("off", "simulated bias, in its standard errors"),
             ("over", "simulated RMSE over the certificate"),

@@ -29,9 +29,6 @@ from shoal_studies.simulate import Effort, carry_out
 Floats: TypeAlias = "NDArray[np.float64]"
 CLIPPED, SYMMETRIC = METHODS
 SAMPLED, COMBINED = regimes.SAMPLED, regimes.RESIDUAL
-COLOURS = {
-    CLIPPED: "#1f6f8b", SAMPLED: "#8d99ae", COMBINED: "#d1495b", SYMMETRIC: "#2a9d8f",
-}  # fmt: skip
 WORDS = {CLIPPED: "clipped", SAMPLED: "sampled", COMBINED: "combined", SYMMETRIC: "symmetric"}
 _SAMPLING, _ROUNDING, _NOISE = 3, 1, 2
 _LEAST_MARGIN, _MOST_MARGIN = 2.0**-10, 2.0**30

@@ -33,6 +33,15 @@ _SHORT, _LOW, _YES_OR_NO = (0.0, 40.0), (0.0, 60.0), (0.0, 1.0)
 _FEW = ((12, 1500), (18, 3000), (25, 1500), (25, 5000))
 # Of a record of the ITMS cell.
 _DEVIATION = 10.73
+# Keys, value, bounds and the fewest flights of a cell.
+_SPEED, _DELAY = ("speed", (0.0, 700.0)), ("arr_delay", (-100.0, 1300.0))
+_FLIGHTS = {
+    "flights by origin": (["origin"], *_SPEED, 1),
+    "flights by destination": (["dest"], *_SPEED, 1),
+    "flights by origin and hour": (["origin", "hour"], *_SPEED, 200),
+    "flights by destination and hour": (["dest", "hour"], *_SPEED, 50),
+    "delays by destination": (["dest"], *_DELAY, 1),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +56,8 @@ class Population:
     def draw(self, turn: int) -> Aggregate:
         """Sums of one of the draws."""
         lattice = Lattice(Bounds.of(self.bounds))
-        width = self.bounds[1] - self.bounds[0]
-        share = (np.clip(self.means[turn % len(self.means)], *self.bounds) - self.bounds[0]) / width
+        low, high = self.bounds
+        share = (np.clip(self.means[turn % len(self.means)], low, high) - low) / (high - low)
         sums = np.rint(share * 2.0**lattice.bits).astype(np.int64) * self.occupancy.count
         centred = sums - (self.occupancy.count << (lattice.bits - 1))
         return Aggregate(self.occupancy, lattice, centred, np.zeros_like(centred))
@@ -72,88 +81,74 @@ def populations() -> Iterator[Population]:
 
 def made(
     name: str,
-    user: Whole,
-    cell: Whole,
-    count: Whole,
+    members: Members,
     means: list[Floats],
     bounds: tuple[float, float] = SPEEDS,
     region: int = 0,
 ) -> Population:
     """A made-up population; of cells in regions of one size the region is a label, too."""
+    user, cell, count = members
     keys = {"region": pa.array(cell // region)} if region else {}
     cells = pa.table(keys | {"cell": pa.array(cell)})
     occupancy, order = build(pa.array(user), cells, count.astype(np.int64))
     return Population(name, occupancy, [each[order] for each in means], bounds)
 
 
-def _flights() -> Iterator[Population]:
-    table = pq.read_table(str(files("shoal") / "datasets" / "flights_2013.parquet"))
-    table = table.append_column("hour", pc.hour(table.column("time_hour")))
-    speed, delay = (0.0, 700.0), (-100.0, 1300.0)
-    for name, keys, value, bounds, least in (
-        ("flights by origin", ["origin"], "speed", speed, 1),
-        ("flights by destination", ["dest"], "speed", speed, 1),
-        ("flights by origin and hour", ["origin", "hour"], "speed", speed, 200),
-        ("flights by destination and hour", ["dest", "hour"], "speed", speed, 50),
-        ("delays by destination", ["dest"], "arr_delay", delay, 1),
-    ):
-        yield _grouped(name, table, keys, value, bounds, least)
-
-
-def _grouped(
-    name: str,
-    table: pa.Table,
-    keys: list[str],
-    value: str,
-    bounds: tuple[float, float],
-    least: int,
+def drawn(
+    members: Members, kind: Kind, seed: list[int], draws: int, prefix: str = "", region: int = 0
 ) -> Population:
-    whole = table.select(["tailnum", *dict.fromkeys([*keys, "speed", value])]).drop_null()
-    clipped = pc.min_element_wise(pc.max_element_wise(whole.column(value), bounds[0]), bounds[1])
-    whole = whole.append_column("clipped", clipped)
-    aggregated: Any = whole.group_by(["tailnum", *keys]).aggregate(
-        [("clipped", "mean"), ("clipped", "count")]
-    )
-    size = aggregated.group_by(keys).aggregate([("clipped_count", "sum")])
-    kept = size.filter(pc.greater_equal(size.column("clipped_count_sum"), pa.scalar(least)))
-    joined = aggregated.join(kept.select(keys), keys, join_type="inner")
-    count = joined.column("clipped_count").to_numpy().astype(np.int64)
-    who = joined.column("tailnum").combine_chunks()
-    occupancy, order = build(who, joined.select(keys), count)
-    means = joined.column("clipped_mean").to_numpy()[order]
-    return Population(name, occupancy, [means], bounds)
+    """Draws of a kind of values."""
+    name, draw, bounds = kind
+    means = [draw(np.random.default_rng([*seed, turn])) for turn in range(draws)]
+    return made(f"{prefix}{name}", members, means, bounds, region)
+
+
+def _flights() -> Iterator[Population]:
+    flights = pq.read_table(str(files("shoal") / "datasets" / "flights_2013.parquet"))
+    flights = flights.append_column("hour", pc.hour(flights.column("time_hour")))
+    for name, (keys, value, bounds, least) in _FLIGHTS.items():
+        table = flights.select(["tailnum", *dict.fromkeys([*keys, "speed", value])]).drop_null()
+        low, high = bounds
+        clipped = pc.min_element_wise(pc.max_element_wise(table.column(value), low), high)
+        aggregated: Any = (
+            table.append_column("clipped", clipped)
+            .group_by(["tailnum", *keys])
+            .aggregate([("clipped", "mean"), ("clipped", "count")])
+        )
+        size = aggregated.group_by(keys).aggregate([("clipped_count", "sum")])
+        kept = size.filter(pc.greater_equal(size.column("clipped_count_sum"), pa.scalar(least)))
+        joined = aggregated.join(kept.select(keys), keys, join_type="inner")
+        count = joined.column("clipped_count").to_numpy().astype(np.int64)
+        who = joined.column("tailnum").combine_chunks()
+        occupancy, order = build(who, joined.select(keys), count)
+        yield Population(name, occupancy, [joined.column("clipped_mean").to_numpy()[order]], bounds)
+
+
+def _alone(count: Whole) -> Members:
+    return Members(np.arange(len(count)), np.zeros(len(count), dtype=np.int64), count)
 
 
 def _one_cell() -> Iterator[Population]:
-    count = data.itms()
-    user, cell = np.arange(len(count)), np.zeros(len(count), dtype=np.int64)
-    alike = [
-        _of_records(np.full(len(count), data.MEAN), _DEVIATION, count, [1, at]) for at in range(12)
-    ]
+    itms = _alone(data.itms())
+    users, mean = len(itms.user), data.MEAN
+    alike = [_of_records(np.full(users, mean), _DEVIATION, itms, [1, at]) for at in range(12)]
     within = (_DEVIATION**2 - data.BETWEEN**2) ** 0.5
-    differ = [
-        _of_records(
-            np.random.default_rng([2, at]).normal(data.MEAN, data.BETWEEN, len(count)),
-            within, count, [3, at],
-        )
-        for at in range(12)
-    ]  # fmt: skip
-    yield made("ITMS cell, users alike", user, cell, count, alike)
-    yield made("ITMS cell, users differ", user, cell, count, differ)
+    centres = [np.random.default_rng([2, at]).normal(mean, data.BETWEEN, users) for at in range(12)]
+    differ = [_of_records(each, within, itms, [3, at]) for at, each in enumerate(centres)]
+    yield made("ITMS cell, users alike", itms, alike)
+    yield made("ITMS cell, users differ", itms, differ)
     for users, rate in ((12, 0.05), (2000, 0.02)):
         rng = np.random.default_rng([4, users])
-        count = rng.geometric(rate, users)
-        means = [_of_records(rng.normal(20, 5, users), 8, count, [5, at]) for at in range(6)]
-        user, cell = np.arange(users), np.zeros(users, dtype=np.int64)
-        yield made(f"one cell of {users} users", user, cell, count, means)
+        members = _alone(rng.geometric(rate, users))
+        means = [_of_records(rng.normal(20, 5, users), 8, members, [5, at]) for at in range(6)]
+        yield made(f"one cell of {users} users", members, means)
 
 
-def _of_records(mean: Floats, deviation: float, count: Whole, seed: list[int]) -> Floats:
+def _of_records(mean: Floats, deviation: float, members: Members, seed: list[int]) -> Floats:
     """Means of so many clipped normal records of each user."""
-    rng = np.random.default_rng(seed)
+    rng, count = np.random.default_rng(seed), members.records
     records = np.clip(rng.normal(np.repeat(mean, count), deviation), *SPEEDS)
-    starts = np.append(0, np.cumsum(count)[:-1])
-    return np.asarray(np.add.reduceat(records, starts) / count)
+    return np.asarray(np.add.reduceat(records, np.append(0, np.cumsum(count)[:-1])) / count)
 
 
 def memberships(
@@ -181,69 +176,90 @@ def memberships(
 
 
 def _crowd() -> Iterator[Population]:
-    user, cell, count = memberships(2, 1000, 30, 6)
+    members = user, cell, count = memberships(2, 1000, 30, 6)
     users, cells, size = 1000, 30, len(user)
     fixed = np.random.default_rng(4)
     near, far = fixed.normal(25, 4, cells), fixed.uniform(5, 60, cells)
-    records = np.bincount(user, count, minlength=users)
-    kinds: dict[str, tuple[Draw, tuple[float, float]]] = {
-        "normal users": (
+    heavy = 5 * np.log(np.bincount(user, count, minlength=users))
+    kinds: tuple[Kind, ...] = (
+        (
+            "normal users",
             lambda r: near[cell] + r.normal(0, 5, users)[user] + r.normal(0, 10, size) / count**0.5,
             SPEEDS,
         ),
-        "two kinds of users": (
+        (
+            "two kinds of users",
             lambda r: r.choice([12.0, 50.0], users)[user] + r.normal(0, 3, size), SPEEDS,
         ),
-        "all at a bound": (lambda _: np.full(size, 65.0), SPEEDS),
-        "heavy tails": (
+        ("all at a bound", lambda _: np.full(size, 65.0), SPEEDS),
+        (
+            "heavy tails",
             lambda r: np.exp(r.normal(2, 1.2, users)[user] + r.normal(0, 0.5, size)), _LONG,
         ),
-        "many zeros": (
+        (
+            "many zeros",
             lambda r: r.binomial(1, 0.4, users)[user] * r.exponential(10, size), SPEEDS,
         ),
-        "cells far apart": (
+        (
+            "cells far apart",
             lambda r: far[cell] + r.normal(0, 2, users)[user] + r.normal(0, 1, size), SPEEDS,
         ),
-        "users at either bound": (
-            lambda r: 65.0 * r.binomial(1, 0.3, users)[user], SPEEDS,
-        ),
-        "records at either bound": (lambda r: 65 * r.binomial(count, 0.3) / count, SPEEDS),
-        "heavy users faster": (
-            lambda r: 10 + 5 * np.log(records)[user] + r.normal(0, 3, users)[user], SPEEDS,
-        ),
-    }  # fmt: skip
-    for name, (make, bounds) in kinds.items():
-        means = [make(np.random.default_rng([3, at])) for at in range(3)]
-        yield made(name, user, cell, count, means, bounds)
+        ("users at either bound", lambda r: 65.0 * r.binomial(1, 0.3, users)[user], SPEEDS),
+        ("records at either bound", lambda r: 65 * r.binomial(count, 0.3) / count, SPEEDS),
+        ("heavy users faster", lambda r: 10 + heavy[user] + r.normal(0, 3, users)[user], SPEEDS),
+    )  # fmt: skip
+    for kind in kinds:
+        yield drawn(members, kind, [3], 3)
 
 
 def _heavy() -> Iterator[Population]:
     user, cell, count = memberships(6, 400, 20, 5)
     total = np.bincount(cell, count, minlength=20).astype(np.int64)
     user, cell = np.append(user, np.full(20, 400)), np.append(cell, np.arange(20))
-    count = np.append(count, total)
+    members = Members(user, cell, np.append(count, total))
     centre = np.random.default_rng(8).normal(20, 3, 20)
-    for name, own in (("one user half, unlike", 30.0), ("one user half, alike", None)):
-        means = []
-        for at in range(3):
-            off = np.random.default_rng([7, at]).normal(0, 8, 401)
-            off[400] = off[400] if own is None else own
-            means.append(centre[cell] + off[user])
-        yield made(name, user, cell, count, means)
+    off = [np.random.default_rng([7, at]).normal(0, 8, 401) for at in range(3)]
+    unlike = [np.append(each[:-1], 30.0) for each in off]
+    for name, each in (("one user half, unlike", unlike), ("one user half, alike", off)):
+        yield made(name, members, [centre[cell] + one[user] for one in each])
 
 
 def unlike() -> Iterator[Population]:
     """Users of two kinds, of long tails or at zero, and cells that few users tell apart."""
     members = memberships(71, 1500, 40, 6)
-    for kind in (*_kinds(members, 72), _yes_or_no(members)):
-        yield _population(members, kind)
+    chance = np.random.default_rng(76).uniform(0.2, 0.8, 40)[members.cell]
+    few_cells, many = memberships(80, 3000, 5, 3, 0.1), memberships(81, 20_000, 300, 5, 0.2)
+    rising, middle = 3.0 * few_cells.cell, np.random.default_rng(82).normal(30, 6, 300)[many.cell]
+    users: tuple[Kind, ...] = (
+        *_kinds(members, 72),
+        (
+            "yes or no of users",
+            lambda r: (r.random(1500)[members.user] < chance).astype(float), _YES_OR_NO,
+        ),
+    )  # fmt: skip
+    five: tuple[Kind, ...] = (
+        (
+            "5 cells, Pareto",
+            lambda r: (5 + rising) * r.pareto(2.2, 3000)[few_cells.user], _LONG,
+        ),
+        (
+            "5 cells, two kinds",
+            lambda r: _kind(r, 3000, 0.05, 50, 10)[few_cells.user] + rising, SPEEDS,
+        ),
+    )  # fmt: skip
+    two: Kind = (
+        "300 cells, two kinds",
+        lambda r: middle + _kind(r, 20_000, 0.1, 30, -3)[many.user] + r.normal(0, 3, len(middle)),
+        SPEEDS,
+    )
+    yield from (_unlike(members, kind) for kind in users)
     yield _trend(1200, 60)
     yield _hexagons(200, 0.3)
     yield _hexagons(2000, 0.2)
     yield _sorted_kinds(150, 50)
     yield _sorted_kinds(3000, 100)
-    yield from _five_cells()
-    yield _many_cells()
+    yield from (_unlike(few_cells, kind) for kind in five)
+    yield _unlike(many, two)
     yield _half_at_zero(300)
     yield _half_at_zero(3000)
 
@@ -253,17 +269,12 @@ def few() -> Iterator[Population]:
     for cells, users in _FEW:
         members = memberships([73, cells, users], users, cells, 5)
         for name, draw, bounds in _kinds(members, [74, cells, users]):
-            kind = f"{name}, {cells} cells, {users} users", draw, bounds
-            yield _population(members, kind, prefix="few", draws=1)
+            name = f"{name}, {cells} cells, {users} users"
+            yield drawn(members, (name, draw, bounds), [75, len(name)], 1, "few: ")
 
 
-def _population(
-    members: Members, kind: Kind, *, prefix: str = "unlike", draws: int = 2, region: int = 0
-) -> Population:
-    """Draws of a kind of values; regions of so many cells are labels of their own."""
-    name, draw, bounds = kind
-    means = [draw(np.random.default_rng([75, len(name), turn])) for turn in range(draws)]
-    return made(f"{prefix}: {name}", *members, means, bounds, region)
+def _unlike(members: Members, kind: Kind, region: int = 0) -> Population:
+    return drawn(members, kind, [75, len(kind[0])], 2, "unlike: ", region)
 
 
 def _kinds(members: Members, seed: int | list[int]) -> Iterator[Kind]:
@@ -314,16 +325,6 @@ def _kind(rng: np.random.Generator, users: int, part: float, one: float, other: 
     return np.where(rng.random(users) < part, one, other)
 
 
-def _yes_or_no(members: Members) -> Kind:
-    chance = np.random.default_rng(76).uniform(0.2, 0.8, int(members.cell.max()) + 1)
-    users = int(members.user.max()) + 1
-
-    def draw(rng: np.random.Generator) -> Floats:
-        return (rng.random(users)[members.user] < chance[members.cell]).astype(float)
-
-    return "yes or no of users", draw, _YES_OR_NO
-
-
 def _trend(users: int, periods: int) -> Population:
     """Each user has a run of periods."""
     rng = np.random.default_rng(77)
@@ -337,7 +338,7 @@ def _trend(users: int, periods: int) -> Population:
         own = rng.normal(0, 4, users)[user]
         return np.asarray(8 + 0.7 * cell + own + rng.normal(0, 2, len(user)))
 
-    return _population(members, ("growing trend", draw, SPEEDS))
+    return _unlike(members, ("growing trend", draw, SPEEDS))
 
 
 def _counts(rng: np.random.Generator, user: Whole, rate: float, deviation: float) -> Whole:
@@ -363,7 +364,7 @@ def _hexagons(users: int, fast: float) -> Population:
     def draw(rng: np.random.Generator) -> Floats:
         return np.asarray(np.maximum(speed + rng.normal(0, 2, users)[user], 0))
 
-    return _population(members, (f"nested hexagons, {users} users", draw, _LOW), region=8)
+    return _unlike(members, (f"nested hexagons, {users} users", draw, _LOW), 8)
 
 
 def _sorted_kinds(users: int, cells: int) -> Population:
@@ -382,29 +383,7 @@ def _sorted_kinds(users: int, cells: int) -> Population:
         own = np.where(kind, 20, 4) + rng.normal(0, 3, users)
         return np.asarray(own[user] + rng.normal(0, 2, len(user)))
 
-    return _population(members, (f"sorted kinds, {users} users", draw, _LOW))
-
-
-def _five_cells() -> Iterator[Population]:
-    members = memberships(80, 3000, 5, 3, 0.1)
-    user, rising = members.user, 3.0 * members.cell
-    kinds: tuple[Kind, ...] = (
-        ("5 cells, Pareto", lambda r: (5 + rising) * r.pareto(2.2, 3000)[user], _LONG),
-        ("5 cells, two kinds", lambda r: _kind(r, 3000, 0.05, 50, 10)[user] + rising, SPEEDS),
-    )
-    for kind in kinds:
-        yield _population(members, kind)
-
-
-def _many_cells() -> Population:
-    members, users = memberships(81, 20_000, 300, 5, 0.2), 20_000
-    middle = np.random.default_rng(82).normal(30, 6, 300)[members.cell]
-
-    def draw(rng: np.random.Generator) -> Floats:
-        own = _kind(rng, users, 0.1, 30, -3)[members.user]
-        return np.asarray(middle + own + rng.normal(0, 3, len(middle)))
-
-    return _population(members, ("300 cells, two kinds", draw, SPEEDS))
+    return _unlike(members, (f"sorted kinds, {users} users", draw, _LOW))
 
 
 def _half_at_zero(users: int) -> Population:
@@ -416,4 +395,4 @@ def _half_at_zero(users: int) -> Population:
         found = height + rng.normal(0, 2, users)[members.user]
         return np.where(moves[members.user], found, 0.0)
 
-    return _population(members, (f"half at zero, {users} users", draw, _SHORT))
+    return _unlike(members, (f"half at zero, {users} users", draw, _SHORT))

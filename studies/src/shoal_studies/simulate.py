@@ -72,10 +72,6 @@ MECHANISMS: dict[str, Choice] = {
     "worst-case optimal": ("worst_case_optimal", {}),
     "adaptive (ours)": ("adaptive", {}),
 }
-_COLOURS = (
-    "#8d99ae", "#1f6f8b", "#1f6f8b", "#12455a", "#e09f3e", "#6a4c93", "#b08968", "#9c6644",
-    "#2a9d8f", "#d1495b",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,11 +145,9 @@ def _part(
 
 def against_loss(rows: Sequence[Row]) -> Chart:
     """Errors against the loss, one panel a collection."""
-    colours = dict(zip(MECHANISMS, _COLOURS, strict=True))
     return Chart(
         rows, "epsilon", "error", "mechanism", "collection",
         labels=("epsilon", "mean absolute error, km/h"), log="y",
-        looks={name: (colour, "-", ".") for name, colour in colours.items()},
     )  # fmt: skip
 
 
