@@ -222,25 +222,21 @@ class Measured:
         pairs = zip(self.at, self.mean.tolist(), strict=True)
         return np.array([mine / theirs[at] for at, mine in pairs if at in theirs])
 
-    def rows(self, letter: str = "") -> list[Row]:
+    def rows(self) -> list[Row]:
         """One row a point."""
         return [
             {
-                "panel": letter + panel,
-                "line": line,
-                "at": round(place, 6),
+                "panel": panel, "line": line, "at": round(place, 6),
                 "claimed_epsilon": round(mechanism.loss if claimed is None else claimed, 6),
-                "true_epsilon": round(mechanism.loss, 6),
-                "delta": float(DELTA),
+                "true_epsilon": round(mechanism.loss, 6), "delta": float(DELTA),
                 "parameters": str(mechanism) if math.isfinite(mechanism.loss) else "",
                 "variance": short(self.variance[:, at].mean()),
                 "deviation_between_populations": short(self.variance[:, at].std()),
-                "exact_variance": short(self.mean[at]),
-                "populations": len(self.exact),
+                "exact_variance": short(self.mean[at]), "populations": len(self.exact),
                 "realisations": self.realisations,
             }
             for at, (line, place, _, mechanism, claimed, panel) in enumerate(self.points)
-        ]
+        ]  # fmt: skip
 
     def agrees(self) -> Finding:
         """How sure the figures are: variances of R realisations err by about sqrt(2/R) of them."""
@@ -249,9 +245,8 @@ class Measured:
         most, (many, _) = np.abs(ratio).max() / error, self.exact.shape
         return Finding(
             f"simulated variances off the closed form, in standard errors, delta {float(DELTA):g}",
-            "-",
-            f"at most {most:.1f}, {many} populations of {self.realisations} realisations",
-        )
+            "-", f"at most {most:.1f}, {many} populations of {self.realisations} realisations",
+        )  # fmt: skip
 
 
 def measure(
@@ -322,16 +317,25 @@ def baselines(
     return found
 
 
-def variances(rows: list[Row], across: str = _ACROSS, log: str = "xy") -> Chart:
+def variances(
+    found: Measured, findings: list[Finding], across: str = _ACROSS, log: str = "xy"
+) -> Study:
     """Variances: closed forms as lines, simulated ones as marks, bars over populations."""
-    return Chart(
+    rows = found.rows()
+    chart = Chart(
         rows, "at", "exact_variance", "line", "panel", (across, "variance of the effect"), log,
         marks="variance", error="deviation_between_populations",
     )  # fmt: skip
+    return Study(rows, [chart], [*findings, found.agrees()])
 
 
-def by_floor(effort: Effort) -> Measured:
-    """Figure 2a: variances against gamma, at equal loss, and at equal lambda."""
+_SECTION = "paper 003, section 4, experiment {}, figure 2 (1.{})"
+
+
+@study("003-figure-2a", "Variance against the floor of priors at equal loss",
+       _SECTION.format(1, "a"))  # fmt: skip
+def by_floor(effort: Effort) -> Study:
+    """Variances against gamma, at equal loss, and at equal lambda."""
     floors = _FLOORS if effort.full else _FEW_FLOORS
     points = [Point(PLAIN, 1.0, _SETTING, NoisyDifferences(math.inf), panel=_EQUAL)]
     points += baselines(1.0, _SETTING, EPSILON, effort.seed, _EQUAL)
@@ -343,17 +347,13 @@ def by_floor(effort: Effort) -> Measured:
     for line, floor, sigma in [*same, (UNIFORM, 1.0, math.inf)]:
         given = replacing(12, LAMBDA, floor=floor / 12, sigma=sigma)
         points.append(Point(line, floor, _SETTING, Randomised(given, line == FREE), panel=_SAME))
-    return measure(points, effort)
-
-
-def floor_findings(found: Measured) -> list[Finding]:
-    """What figure 2a says."""
+    found = measure(points, effort)
     uniform = found.of(UNIFORM, _EQUAL).mean[0]
     first, true, free = (found.of(each, _EQUAL) for each in (CLUSTER + PRINTED, CLUSTER, FREE))
     tight, ours = found.of(_TIGHT), found.of(OURS)
     kept, flat = found.of(CLUSTER, _SAME), found.of(UNIFORM, _SAME)
     over, equal = first.mean / uniform, kept.mean[0] / flat.mean[0]
-    return [
+    findings = [
         Finding("true epsilon where 0.2 is claimed: the histogram costs 2/sigma (erratum 12)",
                 "0.2", f"{first.loss:.3g}", first.loss <= EPSILON),
         Finding(f"{CLUSTER}{PRINTED} at gamma {first.at[0]:g}/K, over a uniform prior of a true "
@@ -368,18 +368,18 @@ def floor_findings(found: Measured) -> list[Finding]:
                 f"{free.over(true)[0]:.2f}"),
         Finding("our choice over the uniform prior on all levels", "-",
                 f"{ours.mean[0] / uniform:.3g} ({ours.points[0].mechanism})"),
-        found.agrees(),
     ]  # fmt: skip
+    return variances(found, findings, "gamma K", "y")
 
 
-def by_loss(
-    setting: Setting, every: Sequence[Any], grid: Any, fewer: int, panel: str, effort: Effort
+def _at_losses(
+    setting: Setting, losses: Sequence[float], grid: Any, fewer: int, panel: str, effort: Effort
 ) -> Measured:
-    """Figures 2b and 2d: variances against epsilon, the best of a grid of (gamma K, sigma) at each.
+    """Variances against epsilon, the best of a grid of (gamma K, sigma) at each.
 
-    Losses are claimed for what is printed, true for all others; `fewer` divides populations.
+    Losses are claimed for what is printed, true for all others; `fewer` divides populations. The
+    best of the grid is chosen with the outcomes in hand and at no charge.
     """
-    losses = every[not effort.full]
     points = [Point(PLAIN, losses[0], setting, NoisyDifferences(math.inf), panel=panel)]
     for epsilon in losses:
         points += baselines(epsilon, setting, epsilon, effort.seed, panel)
@@ -391,13 +391,20 @@ def by_loss(
     return measure(points, effort, (many, _REALISATIONS[effort.full])).least()
 
 
-def loss_findings(found: Measured) -> list[Finding]:
-    """What figure 2b says.
+def _excess(found: Measured) -> Finding:
+    points = found.of(CLUSTER + PRINTED).points
+    more = max(point.mechanism.loss - point.at for point in points)
+    return Finding("true loss less the claimed one, as printed (erratum 12)", "0", f"{more:.2f}",
+                   bool(more <= 0))  # fmt: skip
 
-    The best of the grid of priors from histograms is chosen with the outcomes in hand and at no
-    charge. With delta 0 no prior can be better than the uniform one on the same levels (proved in
-    docs/explanation/studies-trials.md); fewer levels can.
+
+@study("003-figure-2b", "Variance against the loss, priors optimised", _SECTION.format(1, "b"))
+def by_loss(effort: Effort) -> Study:
+    """With delta 0 no prior is better than the uniform one on the same levels; fewer levels can be.
+
+    Proof: docs/explanation/studies-trials.md#why-clusters-do-not-pay-at-equal-loss.
     """
+    found = _at_losses(_SETTING, _LOSSES[not effort.full], _GRID, 2, "gaussian mixture", effort)
     findings = []
     for name in CLUSTER + PRINTED, FREE + PRINTED, CLUSTER, FREE, OURS:
         curve, claimed = found.of(name), name.endswith(PRINTED)
@@ -407,34 +414,13 @@ def loss_findings(found: Measured) -> list[Finding]:
                     f" epsilon {listed(curve.at)}", "below 1" if claimed else "-", listed(over),
                     bool((over < 1).all()) if claimed else None)
         )  # fmt: skip
-    return [*findings, _excess(found), found.agrees()]
+    return variances(found, [*findings, _excess(found)])
 
 
-def _excess(found: Measured) -> Finding:
-    points = found.of(CLUSTER + PRINTED).points
-    more = max(point.mechanism.loss - point.at for point in points)
-    return Finding("true loss less the claimed one, as printed (erratum 12)", "0", f"{more:.2f}",
-                   bool(more <= 0))  # fmt: skip
-
-
-def community_findings(found: Measured) -> list[Finding]:
-    """What figure 2d says; the paper leaves the uniform prior out."""
-    cluster, true, uniform, ours = map(found.of, (CLUSTER + PRINTED, CLUSTER, UNIFORM, OURS))
-    free = cluster.over(found.of(FREE + PRINTED))
-    return [
-        spans("Cluster-DP over cluster-free, as printed", free, "below 1", free < 1),
-        _excess(found),
-        spans("Cluster-DP over a uniform prior, at the claimed loss", cluster.over(uniform)),
-        spans(f"Cluster-DP over a uniform prior, at the true loss, from {true.at[0]:g} on",
-              true.over(uniform)),
-        spans("our choice over a uniform prior", ours.over(uniform)),
-        spans("our choice over the non-private variance", ours.mean / found.of(PLAIN).mean[0]),
-        found.agrees(),
-    ]  # fmt: skip
-
-
-def by_homogeneity(effort: Effort) -> Measured:
-    """Figure 2c: Cluster-DP, cluster-free, and a uniform prior at the same true loss."""
+@study("003-figure-2c", "Cluster-DP over cluster-free against the homogeneity of clusters",
+       _SECTION.format(2, "c"))  # fmt: skip
+def by_homogeneity(effort: Effort) -> Study:
+    """Cluster-DP, cluster-free, and a uniform prior at the same true loss, as the paper has not."""
     points = []
     for beta, lam in product(_betas(effort), _LAMBDAS):
         setting, given = Mixture(beta), replacing(12, lam, floor=GAMMA, sigma=SIGMA)
@@ -444,93 +430,74 @@ def by_homogeneity(effort: Effort) -> Measured:
             Point(f"{line}, lambda {lam:g}", beta, setting, each, panel="gaussian mixture")
             for line, each in zip((CLUSTER, FREE, UNIFORM), (*both, flat.mechanism), strict=True)
         ]
-    return measure(points, effort)
+    found = measure(points, effort)
+    rows: list[Row] = []
+    ratios: dict[tuple[str, float], Floats] = {}
+    for other, lam in product((FREE, UNIFORM), _LAMBDAS):
+        ours, theirs = (found.of(f"{line}, lambda {lam:g}") for line in (CLUSTER, other))
+        ratios[other, lam] = ours.over(theirs)
+        # How far ratios of populations spread.
+        spread = (ours.exact / theirs.exact).std(axis=0)
+        rows += [
+            {"beta": beta, "line": f"{CLUSTER} over {other}, lambda {lam:g}",
+             "ratio": float(ratio), "deviation": float(error), "panel": "gaussian mixture"}
+            for beta, ratio, error in zip(ours.at, ratios[other, lam], spread, strict=True)
+        ]  # fmt: skip
+    last = [ratios[FREE, lam][-1] for lam in _LAMBDAS]
+    findings = [
+        *(Finding(f"Cluster-DP over cluster-free, lambda {lam:g}", "falls with beta",
+                  f"{each[0]:.2f}, falling to {each[-1]:.2f}", bool(each[-1] < each[0]))
+          for (other, lam), each in ratios.items() if other == FREE),
+        *(spans("Cluster-DP over a uniform prior of the same true loss "
+                f"{found.of(f'{CLUSTER}, lambda {lam:g}').loss:.2f}", each)
+          for (other, lam), each in ratios.items() if other == UNIFORM),
+        Finding("it falls more at the smaller lambda", "yes",
+                f"{last[0]:.2f} and {last[1]:.2f} at the largest beta", bool(last[0] < last[1])),
+        found.agrees(),
+    ]  # fmt: skip
+    chart = Chart(rows, "beta", "ratio", "line", "panel", ("beta", "ratio of variances"), "y",
+                  error="deviation")  # fmt: skip
+    return Study(found.rows(), [chart], findings)
 
 
 def _betas(effort: Effort) -> tuple[float, ...]:
     return _BETAS if effort.full else _FEW_BETAS
 
 
-def _pair(found: Measured, lam: float, other: str) -> tuple[Measured, Measured]:
-    return found.of(f"{CLUSTER}, lambda {lam:g}"), found.of(f"{other}, lambda {lam:g}")
-
-
-def homogeneity_chart(found: Measured) -> Chart:
-    """The picture of figure 2c: ratios of means, and how far those of populations spread."""
-    rows: list[Row] = []
-    for other, lam in product((FREE, UNIFORM), _LAMBDAS):
-        ours, theirs = _pair(found, lam, other)
-        each = zip(ours.at, ours.over(theirs), (ours.exact / theirs.exact).std(axis=0), strict=True)
-        rows += [
-            {"beta": beta, "line": f"{CLUSTER} over {other}, lambda {lam:g}",
-             "ratio": float(ratio), "deviation": float(error), "panel": "c: Gaussian mixture"}
-            for beta, ratio, error in each
-        ]  # fmt: skip
-    labels = ("beta", "ratio of variances")
-    return Chart(rows, "beta", "ratio", "line", "panel", labels, "y", error="deviation")
-
-
-def homogeneity_findings(found: Measured) -> list[Finding]:
-    """What figure 2c says; the paper does not show a uniform prior here."""
-    findings, last = [], []
-    for lam in _LAMBDAS:
-        ours, free = _pair(found, lam, FREE)
-        ratio = ours.over(free)
-        last.append(ratio[-1])
-        findings.append(
-            Finding(f"Cluster-DP over cluster-free, lambda {lam:g}", "falls with beta",
-                    f"{ratio[0]:.2f}, falling to {ratio[-1]:.2f}", bool(ratio[-1] < ratio[0]))
-        )  # fmt: skip
-    for lam in _LAMBDAS:
-        ours, flat = _pair(found, lam, UNIFORM)
-        claim = f"Cluster-DP over a uniform prior of the same true loss {ours.loss:.2f}"
-        findings.append(spans(claim, ours.over(flat)))
-    return [
-        *findings,
-        Finding("it falls more at the smaller lambda", "yes",
-                f"{last[0]:.2f} and {last[1]:.2f} at the largest beta", bool(last[0] < last[1])),
-        found.agrees(),
+@study("003-figure-2d", "Variance against the loss in fifty communities", _SECTION.format(3, "d"))
+def by_loss_in_communities(effort: Effort) -> Study:
+    """The paper leaves the uniform prior out."""
+    losses = _MORE_LOSSES[not effort.full]
+    found = _at_losses(Communities(), losses, _ONE, 5, "communities", effort)
+    cluster, true, uniform, ours = map(found.of, (CLUSTER + PRINTED, CLUSTER, UNIFORM, OURS))
+    free = cluster.over(found.of(FREE + PRINTED))
+    findings = [
+        spans("Cluster-DP over cluster-free, as printed", free, "below 1", free < 1),
+        _excess(found),
+        spans("Cluster-DP over a uniform prior, at the claimed loss", cluster.over(uniform)),
+        spans(f"Cluster-DP over a uniform prior, at the true loss, from {true.at[0]:g} on",
+              true.over(uniform)),
+        spans("our choice over a uniform prior", ours.over(uniform)),
+        spans("our choice over the non-private variance", ours.mean / found.of(PLAIN).mean[0]),
     ]  # fmt: skip
-
-
-_PARTS: dict[str, tuple[str, str, Any, Any, Any]] = {
-    "a": ("experiment 1", "Variance against the floor of priors at equal loss",
-          by_floor, floor_findings, lambda _, rows: [variances(rows, "gamma K", "y")]),
-    "b": ("experiment 1", "Variance against the loss, priors optimised",
-          partial(by_loss, _SETTING, _LOSSES, _GRID, 2, "gaussian mixture"), loss_findings,
-          lambda _, rows: [variances(rows)]),
-    "c": ("experiment 2", "Cluster-DP over cluster-free against the homogeneity of clusters",
-          by_homogeneity, homogeneity_findings, lambda found, _: [homogeneity_chart(found)]),
-    "d": ("experiment 3", "Variance against the loss in fifty communities",
-          partial(by_loss, Communities(), _MORE_LOSSES, _ONE, 5, "communities"),
-          community_findings, lambda _, rows: [variances(rows)]),
-}  # fmt: skip
-
-
-def _part(letter: str, effort: Effort, prefix: str = "") -> Study:
-    """One of the figures 2a to 2d."""
-    measured, findings, charts = _PARTS[letter][2:]
-    found: Measured = measured(effort)
-    rows = found.rows(prefix)
-    told = [replace(each, claim=f"({letter}) {each.claim}" if prefix else each.claim)
-            for each in findings(found)]  # fmt: skip
-    return Study(rows, charts(found, rows), told)
-
-
-for _letter, (_number, _title, *_) in _PARTS.items():
-    _source = f"paper 003, section 4, {_number}, figure 2 (1.{_letter})"
-    study(f"003-figure-2{_letter}", _title, _source)(partial(_part, _letter))
+    return variances(found, findings)
 
 
 @study("003-figure-8", "Experiments 1 to 3 side by side", "paper 003, appendix A.10, figure 8")
 def figure_8(effort: Effort) -> Study:
-    """All of figures 2a to 2d from one run."""
-    every = [_part(letter, effort, f"{letter}: ") for letter in _PARTS]
-    rows, charts, findings = (
-        [one for each in every for one in getattr(each, name)]
-        for name in ("rows", "charts", "findings")
-    )
-    return Study(rows, charts, findings)
+    """All of figures 2a to 2d."""
+    both = Study([], [], [])
+    for letter, run in zip("abcd", (by_floor, by_loss, by_homogeneity, by_loss_in_communities),
+                           strict=True):  # fmt: skip
+        found = run(effort)
+        both.rows.extend(_lettered(letter, found.rows))
+        both.charts.extend(replace(x, rows=_lettered(letter, x.rows)) for x in found.charts)
+        both.findings.extend(replace(x, claim=f"({letter}) {x.claim}") for x in found.findings)
+    return both
+
+
+def _lettered(letter: str, rows: Sequence[Row]) -> list[Row]:
+    return [{**row, "panel": f"{letter}: {row['panel']}"} for row in rows]
 
 
 def default() -> Randomised:
@@ -556,31 +523,22 @@ def _distribution(setting: Setting, given: Randomised, effort: Effort, *, bars: 
         {"quantile": at + 1, "normal": short(a), "error": short(b)}
         for at, (a, b) in enumerate(zip(normal, np.sort(errors), strict=True))
     ]
-    return Study(rows, [_bars(errors, deviation) if bars else _quantiles(rows)],
-                 list(_normality(errors, deviation, given)))  # fmt: skip
-
-
-def _quantiles(rows: list[Row]) -> Chart:
-    ends: list[Row] = [{"normal": rows[at]["normal"], "error": rows[at]["normal"], "line": "normal"}
-                       for at in (0, -1)]  # fmt: skip
-    return Chart(
-        [{**row, "line": "errors"} for row in rows] + ends, "normal", "error", "line",
-        labels=("normal quantiles", "estimate less effect"),
-    )  # fmt: skip
-
-
-def _bars(errors: Floats, deviation: float) -> Chart:
-    """Densities of the errors in 40 bars, and of a normal variable of the exact deviation."""
-    density, edges = np.histogram(errors, bins=40, density=True)
-    middle = (edges[1:] + edges[:-1]) / 2
-    normal = np.exp(-((middle / deviation) ** 2) / 2) / deviation / (2 * np.pi) ** 0.5
-    rows: list[Row] = [
-        {"error": float(at), "density": float(each), "line": name}
-        for name, numbers in (("errors", density), ("normal", normal))
-        for at, each in zip(middle, numbers, strict=True)
+    if bars:
+        # In 40 bars, with the density of a normal variable.
+        density, edges = np.histogram(errors, bins=40, density=True)
+        middle = (edges[1:] + edges[:-1]) / 2
+        normal = np.exp(-((middle / deviation) ** 2) / 2) / deviation / (2 * np.pi) ** 0.5
+        drawn, across, along = (middle, density, normal), "estimate less effect", "density"
+    else:
+        drawn = normal, np.sort(errors), normal
+        across, along = "normal quantiles", "estimate less effect"
+    curves: list[Row] = [
+        {across: float(at), along: float(each), "line": line}
+        for line, numbers in (("errors", drawn[1]), ("normal", drawn[2]))
+        for at, each in zip(drawn[0], numbers, strict=True)
     ]
-    labels = ("estimate less effect", "density")
-    return Chart(rows, "error", "density", "line", labels=labels)
+    chart = Chart(curves, across, along, "line")
+    return Study(rows, [chart], list(_normality(errors, deviation, given)))
 
 
 def _normality(errors: Floats, deviation: float, given: Randomised) -> Iterator[Finding]:

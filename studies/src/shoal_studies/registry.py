@@ -71,7 +71,7 @@ class Study:
     """What a study found: a table, panels of one picture, and findings."""
 
     rows: list[Row] = field(repr=False)
-    charts: Sequence[Chart] = field(repr=False)
+    charts: list[Chart] = field(repr=False)
     findings: list[Finding]
 
 
