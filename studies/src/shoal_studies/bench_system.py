@@ -76,6 +76,8 @@ print(json.dumps([time.perf_counter() - start, time.process_time() - used, memor
 """
 _CELLS_PER_USER, _USERS_PER_CELL, _MOST_CELLS = 10, 100, 250
 _BOUNDS = (0.0, 100.0)
+# Gap at which the optimal plan stops, and its most seconds.
+_GAP, _SECONDS = 0.05, 600.0
 _UNIT, _CHARGE, _DOCUMENT = "person", Budget.of("1/1000"), b"412.7 " * 50
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[-+]\d+)?")
 Checkout = Annotated[Path | None, option("Another checkout, which is measured beside this one.")]
@@ -207,8 +209,6 @@ def _generated(place: Path, rows: int, users: int, cells: int, cells_per_user: i
 @bench("plan")
 def plan(
     counts: Annotated[list[int], option("Users in cells, about; repeat.", 100, 10**9)] = SIZES,
-    tolerance: Annotated[float, option("Gap at which the optimal plan stops.", 1e-6, 10)] = 0.05,
-    seconds: Annotated[float, option("Most seconds of the optimal plan.", 1e-3, 86_400)] = 600.0,
 ) -> Iterator[str]:
     """Plan for counts of some sizes, each in a process of its own.
 
@@ -219,12 +219,11 @@ def plan(
     Example: shoal bench plan --counts 10000 --counts 100000
     """
     yield f"{'counts':>10} {'users':>9} {'cells':>6}  {'what':<28}{'seconds':>10}   found"
-    run = partial(_planned, tolerance, seconds)
-    for lines in carry_out(run, counts, 1, apart=True):
+    for lines in carry_out(_planned, counts, 1, apart=True):
         yield from lines
 
 
-def _planned(tolerance: float, seconds: float, size: int) -> list[str]:
+def _planned(size: int) -> list[str]:
     """Lines of one size: what is done, how long it takes, and what it finds."""
     user, cell, count, users, cells = _columns(size)
     problem = allocation.Problem(
@@ -262,7 +261,7 @@ def _planned(tolerance: float, seconds: float, size: int) -> list[str]:
     if program.is_small(user, cells):
         target, share = 0.8 * fair.noise_scale, problem.sensitivity
         columns = user, cell, share, np.ones(len(share)), target, users
-        best = interior.solve(program.Program(*columns), tolerance, seconds)
+        best = interior.solve(program.Program(*columns), _GAP, _SECONDS)
         found = f"epsilon {best.loss:.4g}, at least {best.lower_bound:.4g}: gap {best.gap:.2%}"
     done("optimal, errors a fifth less", found)
     done(f"peak memory {peak():.2f} GiB", "")

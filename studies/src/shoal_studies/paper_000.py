@@ -1,9 +1,4 @@
-"""Paper 000, figures 1 to 8: losses at equal error and errors at equal loss, in many cells.
-
-The paper says: Clip-User clearly improves the privacy loss, the more the heavier one user of each
-cell is; the capping step improves the worst error of synthetic occupancies, hardly that of ITMS.
-No values are drawn: worst-case errors follow from the public counts and hold for all data sets.
-"""
+"""Paper 000, figures 1 to 8: losses at equal error and errors at equal loss, in many cells."""
 
 from __future__ import annotations
 
@@ -156,10 +151,7 @@ def _cell_errors(
 
 
 def _charge(counts: Counts, statistics: str, epsilon: float, left: NDArray[np.int64]) -> float:
-    """The same noise, charged user by user: max_l sum_g Delta_gl / b_g.
-
-    Source: docs/theory/accounting.md.
-    """
+    """The same noise, charged user by user: max_l sum_g Delta_gl / b_g."""
     heaviest, records = _sums(counts, left)
     lost = np.zeros(len(left))
     for form in STATISTICS[statistics]:
@@ -185,10 +177,7 @@ def measured(
     names: tuple[str, str],
     many: tuple[float, ...] = _SYNTHETIC,
 ) -> list[Row]:
-    """One row a method and loss of a cell: the mean over draws of what an answer finds.
-
-    `names` are the columns of what all methods have in common, and of what was found.
-    """
+    """One row a method and loss of a cell: the mean over draws of what an answer finds."""
     every, few = (_ITMS, _QUICK_ITMS) if gamma is None else (many, _QUICK)
     epsilons = every if effort.full else few
     if gamma is None:

@@ -1,8 +1,4 @@
-"""Paper 001, figures 2 and 3: average errors of bounding strategies against the loss.
-
-The paper says: the average error of AKMV is quite similar to, and a little worse than, that of
-the vanilla Laplace mechanism, which is significantly worse than the worst-case optimal bounding.
-"""
+"""Paper 001, figures 2 and 3: average errors of bounding strategies against the loss."""
 
 from __future__ import annotations
 

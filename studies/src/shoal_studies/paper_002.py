@@ -32,10 +32,7 @@ _LEAST, _MOST, _POINTS = 0.001, 2.0, 1000
     "002-figure-1", "Grouping by wrap_around and by best_fit", "paper 002, section IV-B, figure 1"
 )
 def grouping(effort: Effort) -> Study:
-    """Array averaging as printed has noise for 2U/K, where the exact sensitivity is U max_l w_l.
-
-    Noise for 2U/K at epsilon is exact noise at epsilon K max_l w_l / 2.
-    """
+    """Array averaging as printed has noise for 2U/K, where the exact sensitivity is U max_l w_l."""
     counts = data.itms()
     cap = caps.median(counts)
     user, _, records, _ = wrap_around(counts, cap)
@@ -95,10 +92,7 @@ def _at_one(error: dict[str, NDArray[np.float64]]) -> Finding:
 
 @study("002-figure-2", "The mechanisms on the ITMS-like cell", "paper 002, section IV-B, figure 2")
 def mechanisms(effort: Effort) -> Study:
-    """Values that are iid, and a variant of ours in which users differ.
-
-    The paper's values are the original speeds, neither iid nor public.
-    """
+    """Values that are iid, and a variant of ours in which users differ."""
     every: list[Row] = []
     findings: list[Finding] = []
     for name, differ in (("iid values", False), ("users differ (our variant)", True)):
@@ -193,10 +187,7 @@ def minimax_cap(effort: Effort) -> Study:
 
 
 def every_cap(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Every minimax cap of the axis, and the loss from which on it is one: exact, not on a grid.
-
-    The error at cap m is a line in 1/epsilon; between two crossings of lines the least one stays.
-    """
+    """Every minimax cap of the axis, and the loss from which on it is one: exact, not on a grid."""
     every = np.unique(counts)
     kept = caps.kept(counts, every)
     base, slope = 1 - kept / counts.sum(), every / kept

@@ -132,10 +132,7 @@ def community_sizes() -> Counts:
 
 
 def features(sizes: Counts, random: np.random.Generator) -> Floats:
-    """Users, edges within, edges leaving and density of each community: 4 x communities.
-
-    Edges of a stochastic block model are binomial; each row has mean 0 and norm 1.
-    """
+    """Users, edges within, edges leaving and density of each community: 4 x communities."""
     inside, outside = _VARIED * random.standard_normal((2, len(sizes)))
     pairs = sizes * (sizes - 1) // 2
     within = random.binomial(pairs, np.minimum(1.0, _INSIDE * np.exp(inside) / (sizes - 1)))
@@ -169,11 +166,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Variances over assignments and mechanism of estimates, populations x points.
-
-    `exact` ones are of the non-private estimate, in closed form, plus what the mechanism adds given
-    its prior, in closed form, averaged over realisations of assignment and prior.
-    """
+    """Variances over assignments and mechanism of estimates, populations x points."""
 
     points: tuple[Point, ...]
     variance: Floats = field(repr=False)
@@ -252,10 +245,7 @@ class Measured:
 def measure(
     points: Sequence[Point], effort: Effort, size: tuple[int, int] | None = None
 ) -> Measured:
-    """Simulate every point in every population; points of a setting see the same assignments.
-
-    `size` is a number of populations, and of realisations of each.
-    """
+    """Simulate every point in every population, or `size` populations and realisations of each."""
     many, each = size or (_POPULATIONS[effort.full], _REALISATIONS[effort.full])
     run = partial(_simulated, tuple(points), each, effort.seed)
     made = carry_out(run, range(many), min(effort.workers, many))
@@ -292,10 +282,7 @@ def prior(
     sigma: float = math.inf,
     panel: str = "",
 ) -> list[Point]:
-    """A prior at a loss, `floor` in parts of 1/K; none if its histogram costs all of it.
-
-    Losses of lines as printed are claimed; those named cluster-free are pooled.
-    """
+    """A prior at a loss, `floor` in parts of 1/K; none if its histogram costs all of it."""
     kept, claimed = range(setting.levels), line.endswith(PRINTED)
     given = calibrated(kept, epsilon, floor / len(kept), sigma, printed=claimed)
     if given is None:
@@ -375,11 +362,7 @@ def by_floor(effort: Effort) -> Study:
 def _at_losses(
     setting: Setting, losses: Sequence[float], grid: Any, fewer: int, panel: str, effort: Effort
 ) -> Measured:
-    """Variances against epsilon, the best of a grid of (gamma K, sigma) at each.
-
-    Losses are claimed for what is printed, true for all others; `fewer` divides populations. The
-    best of the grid is chosen with the outcomes in hand and at no charge.
-    """
+    """Variances against epsilon, the best of a grid of (gamma K, sigma) at each."""
     points = [Point(PLAIN, losses[0], setting, NoisyDifferences(math.inf), panel=panel)]
     for epsilon in losses:
         points += baselines(epsilon, setting, epsilon, effort.seed, panel)
@@ -400,10 +383,7 @@ def _excess(found: Measured) -> Finding:
 
 @study("003-figure-2b", "Variance against the loss, priors optimised", _SECTION.format(1, "b"))
 def by_loss(effort: Effort) -> Study:
-    """With delta 0 no prior is better than the uniform one on the same levels; fewer levels can be.
-
-    Proof: docs/explanation/studies-trials.md#why-clusters-do-not-pay-at-equal-loss.
-    """
+    """With delta 0 no prior beats the uniform one on the same levels; fewer levels can."""
     found = _at_losses(_SETTING, _LOSSES[not effort.full], _GRID, 2, "gaussian mixture", effort)
     findings = []
     for name in CLUSTER + PRINTED, FREE + PRINTED, CLUSTER, FREE, OURS:
@@ -506,10 +486,7 @@ def default() -> Randomised:
 
 
 def _distribution(setting: Setting, given: Randomised, effort: Effort, *, bars: bool) -> Study:
-    """Errors in one population, at least 500 of them, against normal ones of the exact deviation.
-
-    The exact variance is the assignment's plus the mechanism's mean one.
-    """
+    """At least 500 errors in one population against normal ones of the exact deviation."""
     units = setting.population((effort.seed, 0))
     parts = -(-effort.repetitions // _PART)
     every, added = np.empty((2, parts, _PART))
@@ -594,11 +571,7 @@ _BOUNDS = (
 @study("003-figure-5", "What Cluster-DP adds to the variance, within its bounds",
        "paper 003, appendix A.7, experiment 5, figure 5")  # fmt: skip
 def figure_5(effort: Effort) -> Study:
-    """The paper calls its bound tight up to the second term, which is nearly all of it.
-
-    It prints that term, A(x), in three forms that differ (erratum 16). Ours is proved anew
-    (`shoal.theory.randomised_response.at_most`).
-    """
+    """The bound that is printed in three forms (erratum 16), and ours, proved anew."""
     betas, given = _betas(effort), default()
     mechanisms: dict[str, Mechanism] = {PLAIN: NoisyDifferences(math.inf), CLUSTER: given}
     points = [Point(line, beta, Mixture(beta), each) for beta in betas

@@ -112,11 +112,7 @@ class Population:
 
 @dataclass(frozen=True)
 class NoisyDifferences:
-    """Noisy Horvitz-Thompson: Laplace noise of scale U/(min(n_0, n_1) loss) for each cluster.
-
-    Source: paper 003, Proposition A.2; as printed it is made for max |y| instead of the width U,
-    and loses U/max |y| times as much (erratum 14). Without privacy its loss is infinite.
-    """
+    """Laplace noise of scale U/(min(n_0, n_1) loss) a cluster (Proposition A.2, erratum 14)."""
 
     loss: float
 
@@ -133,12 +129,7 @@ class NoisyDifferences:
 
 @dataclass(frozen=True)
 class NoisyHistograms:
-    """Laplace noise of scale 2/(n loss) on every share of every group.
-
-    Source: paper 003, Proposition A.3; as printed the scale is 1/(n epsilon), which loses twice as
-    much, and levels count from 0 (erratum 15). The product's count from their mean, which estimates
-    the same effect with less noise.
-    """
+    """Laplace noise of scale 2/(n loss) on every share (Proposition A.3, erratum 15)."""
 
     loss: float
     centred: bool = True
@@ -156,10 +147,7 @@ class NoisyHistograms:
 
 @dataclass(frozen=True)
 class Randomised:
-    """Cluster-DP, cluster-free (pooled: clusters share the histogram of an arm), uniform prior.
-
-    Source: paper 003, Algorithm 2.
-    """
+    """Algorithm 2: Cluster-DP, cluster-free (pooled: one histogram an arm), or a uniform prior."""
 
     chosen: PriorChoice
     pooled: bool = False
@@ -221,11 +209,7 @@ Mechanism: TypeAlias = NoisyDifferences | NoisyHistograms | Randomised
 def calibrated(
     kept: Sequence[int], epsilon: float, floor: float, sigma: float, *, printed: bool = False
 ) -> PriorChoice | None:
-    """Parameters at a loss, claimed or true, and delta = 1e-4; None if the histogram costs it all.
-
-    The paper claims 1/sigma for the histogram: its noise at epsilon truly costs
-    epsilon + 1/sigma (erratum 12). With infinite noise the prior is uniform.
-    """
+    """Parameters at a loss, claimed (1/sigma for the histogram) or true; None if there are none."""
     allowed = (Budget.of(epsilon) + Budget.of(1 / sigma if printed else 0)).epsilon
     try:
         if math.isfinite(sigma):
@@ -257,10 +241,7 @@ def public_choice(
 
 
 def printed(sizes: Counts, levels: Floats, given: Randomised) -> list[Floats]:
-    """A(x) in the three forms of the paper: theorem 3.5, appendix A.1, and the proof (erratum 16).
-
-    2K [gamma + (sigma/x)(e^(-gamma x/sigma) - e^(-x/sigma))] times three different factors.
-    """
+    """A(x) in three forms (erratum 16): theorem 3.5, appendix A.1, and the proof."""
     (gamma, sigma, lam), size = given.numbers, len(levels)
     away = sigma / sizes * (np.exp(-gamma * sizes / sigma) - np.exp(-sizes / sigma))
     largest, norm = float(np.abs(levels).max() ** 2), float((levels**2).sum())

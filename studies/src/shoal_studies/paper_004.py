@@ -71,20 +71,13 @@ KNOWN: dict[str, Moments] = {
 
 
 def printed_clipped(n: int, epsilon: float, order: float, bias: float) -> float:
-    """Root of 1/n + bias^2 + 2 (1 + 2 bias^(-1/(order-1)))^2/(n epsilon)^2: Proposition 3.0.1.
-
-    As all that is printed: for a moment of size 1 and an interval of width 1.
-    """
+    """Root of 1/n + bias^2 + 2 (1 + 2 bias^(-1/(order-1)))^2/(n epsilon)^2: Proposition 3.0.1."""
     margin = float(bias ** (-1 / (order - 1)))
     return math.sqrt(1 / n + bias**2 + 2 * ((1 + 2 * margin) / (n * epsilon)) ** 2)
 
 
 def printed_combined(n: int, epsilon: float, delta: float, order: float) -> float:
-    """Root of the bound of Proposition 3.0.3 with its own margin c.
-
-    2/n + (4 + 16 c^2)/(n epsilon)^2 + 2 kappa c^(2-order)/(n delta),
-    c = (n epsilon^2 kappa (order-2)/(16 delta))^(1/order), and 0 at order 2.
-    """
+    """Root of the bound of Proposition 3.0.3 with its own margin c."""
     kappa = 4 / order**2 * float((1 - 2 / order) ** (order - 2))
     margin = float((n * epsilon**2 * kappa * (order - 2) / (16 * delta)) ** (1 / order))
     tail = kappa * float(margin ** (2 - order)) if margin > 0 else kappa
@@ -92,10 +85,7 @@ def printed_combined(n: int, epsilon: float, delta: float, order: float) -> floa
 
 
 def coarse_users(epsilon: float, delta: float) -> int:
-    """Least n_1 of Proposition 4.1.3 with gamma = delta^2, a 1 in 10,000 too large at most.
-
-    5n/16 >= 2 + 2 ln(1/delta)/epsilon, e^(-n/128) and (n/2) e^(-n epsilon/16) at most gamma/2.
-    """
+    """Least n_1 of Proposition 4.1.3 with gamma = delta^2, a 1 in 10,000 too large at most."""
     gamma = 2 * math.log(1 / delta)
     # (n/2) e^(-n epsilon/16) falls where n is above 16/epsilon.
     found = max(16 / 5 * (2 + gamma / epsilon), 128 * (math.log(2) + gamma), 16 / epsilon)
@@ -105,12 +95,7 @@ def coarse_users(epsilon: float, delta: float) -> int:
 
 
 def printed_symmetric(n: int, epsilon: float, delta: float, order: float) -> float:
-    """Leading terms of Theorem 4.2.1's proof: clipping, noise and bias of the second step.
-
-    Root of 1/n_2 + 8 c^2/(n_2 epsilon)^2 + t^(2-2 order) with n_2 = n - n_1,
-    t = (n_2 epsilon)^(1/order) and c = 10 + t; infinite with too few users. Terms with a
-    power of delta are left out.
-    """
+    """Leading terms of Theorem 4.2.1's proof; infinite with too few users."""
     left = n - coarse_users(epsilon, delta)
     if left <= 0:
         return math.inf
@@ -456,10 +441,7 @@ def _release_findings(every: Sequence[Curve]) -> Iterator[Finding]:
 
 
 def _crossing(biased: Curve, other: Curve) -> str:
-    """From how many releases on the other one has a smaller error.
-
-    b^2 + v/R > w/R where R > (w - v)/b^2.
-    """
+    """From how many releases on the other one has a smaller error."""
     assert biased.known is not None
     assert other.known is not None
     gain, square = other.known.variance - biased.known.variance, biased.known.bias**2
@@ -469,10 +451,7 @@ def _crossing(biased: Curve, other: Curve) -> str:
 
 
 def parts(moments: Moments, centre: float) -> list[Part]:
-    """All four estimators for values of a centre, in an interval of width 1 around it.
-
-    Enough of the users are sampled for a simulation to see it.
-    """
+    """All four estimators for values of a centre, in an interval of width 1 around it."""
     asked, often = (
         Asked(1000, moments, 1.0, delta, (centre - 0.6, centre + 0.4)) for delta in (1e-4, _OFTEN)
     )

@@ -172,10 +172,7 @@ class Sampled:
         return math.sqrt(self.variance_bound) * OUTWARD
 
     def exact(self, distribution: Distribution, centre: float) -> float:
-        """Variance for independent values around a centre, without rounding to ticks.
-
-        (var(X) + (1/delta - 1) E(X - c)^2)/n.
-        """
+        """Variance for independent values around a centre, without rounding to ticks."""
         square = distribution.variance + (centre - self.centre) ** 2
         return (distribution.variance + (1 / self.chance - 1) * square) / self.n
 
@@ -298,10 +295,7 @@ class Exact(NamedTuple):
 
 
 def exact(part: ClippedPlan | Sampled, distribution: Distribution, centre: float) -> Exact:
-    """Bias and variance for independent values around a centre, without rounding to ticks.
-
-    With Y the clipped value and V the variance of the noise: E Y - mean and var(Y)/n + V.
-    """
+    """Bias and variance for independent values around a centre, without rounding to ticks."""
     if isinstance(part, Sampled):
         return Exact(0.0, part.exact(distribution, centre))
     grid = part.choice.grid
@@ -324,10 +318,7 @@ def worst(part: ClippedPlan | Sampled, releases: int = 1) -> tuple[Points, Exact
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Errors of releases, those of plain means, whose variance is `free`, and the part that failed.
-
-    `plain` is a control variate: its mean is 0.
-    """
+    """Errors of releases, those of plain means of variance `free`, and the part that failed."""
 
     error: Floats
     plain: Floats

@@ -1,8 +1,4 @@
-"""Populations that an estimator should err little on: real flights, and made-up ones, kind or not.
-
-Every population has public counts and private means of each user in each cell; several draws of the
-made-up ones. In `unlike` and `few` users or cells are unlike, where clipping hides most.
-"""
+"""Populations that an estimator should err little on: real flights, and made-up ones."""
 
 from __future__ import annotations
 
@@ -160,10 +156,7 @@ def memberships(
     *,
     poisson: bool = False,
 ) -> Members:
-    """Users in a few cells of unlike popularity, about or at most so many, with long-tailed counts.
-
-    Columns are users, cells and numbers of records.
-    """
+    """Users in about, or at most, so many cells of unlike popularity, with long-tailed counts."""
     rng = np.random.default_rng(seed)
     pull = rng.lognormal(0, 0.8, cells)
     degree = rng.poisson(most, users) if poisson else rng.integers(1, most + 1, users)

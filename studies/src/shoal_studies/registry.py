@@ -19,46 +19,17 @@ from shoal_studies.simulate import Effort
 
 P = ParamSpec("P")
 
-PAPERS = {
-    "000": (
-        'V. A. Rameshwar and A. Tandon, "On Improving the Composition Privacy Loss in Differential '
-        'Privacy for Fixed Estimation Error"'
-    ),
-    "001": (
-        'V. A. Rameshwar and A. Tandon, "Bounding User Contributions for User-Level '
-        'Differentially Private Mean Estimation"'
-    ),
-    "002": (
-        'V. A. Rameshwar, A. Tandon, P. Gupta, A. V. Singh, N. Chakraborty and A. Sharma, "Mean '
-        'Estimation with User-Level Privacy for Spatio-Temporal IoT Datasets"'
-    ),
-    "003": (
-        'A. Javanmard, V. Mirrokni and J. Pouget-Abadie, "Improving the Variance of '
-        'Differentially Private Randomized Experiments through Clustering"'
-    ),
-    "004": (
-        'G. Kamath, A. Mouzakis, M. Regehr, V. Singhal, T. Steinke and J. Ullman, "A '
-        'Bias-Variance-Privacy Trilemma for Statistical Estimation"'
-    ),
-}
 # What registers studies and benches.
-STUDY_MODULES = (
-    "paper_000", "paper_001", "paper_002", "paper_003", "paper_004",
-    "flights_variance",
-)  # fmt: skip
-BENCH_MODULES = (
-    "bench_system", "bench_cells", "bench_honest", "bench_trials", "bench_questions",
-    "bench_unbiased",
-)  # fmt: skip
+STUDY_MODULES = *(f"paper_00{number}" for number in range(5)), "flights_variance"
+BENCH_MODULES = tuple(
+    f"bench_{each}" for each in ("system", "cells", "honest", "trials", "questions", "unbiased")
+)
 ALL = "all"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim, what the paper says of it, what was found, and whether that is as in the paper.
-
-    `holds` is None where the paper says nothing that could be compared.
-    """
+    """A claim, what the paper says of it, what was found, and whether that is as in the paper."""
 
     claim: str
     paper: str
@@ -86,14 +57,13 @@ class Job:
 
     def markdown(self, found: Study) -> str:
         """Findings as a table above the picture."""
-        paper = PAPERS.get(self.name[:3])
         words = {True: "yes", False: "no", None: "-"}
         table = "\n".join(
             f"| {each.claim} | {each.paper} | {each.found} | {words[each.holds]} |"
             for each in found.findings
         )
         return (
-            f"# {self.title}\n\nSource: {self.source}{f': {paper}' if paper else ''}.\n\n"
+            f"# {self.title}\n\nSource: {self.source}.\n\n"
             f"| claim | paper | found | holds |\n| --- | --- | --- | --- |\n{table}\n\n"
             f"![{self.title}]({self.name}.png)\n"
         )

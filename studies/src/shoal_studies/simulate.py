@@ -1,8 +1,4 @@
-"""How much work a study may be, processes that share it, and errors of mechanisms on one cell.
-
-Repetitions are cut into parts with seeds of their own, whatever the number of processes: the
-same seed gives the same figures on any machine with the same NumPy.
-"""
+"""How much work a study may be, processes that share it, and errors of mechanisms on one cell."""
 
 from __future__ import annotations
 
@@ -104,12 +100,7 @@ class Setting:
 def errors(
     setting: Setting, mechanisms: Mapping[str, Choice], effort: Effort, *, stretch: float = 1.0
 ) -> list[Row]:
-    """Mean absolute error of every mechanism at every loss.
-
-    All mechanisms see the same data sets. Expectations over Laplace noise are in closed form, so
-    that standard errors come from the values and from private selections only. What is simulated
-    has `stretch` times the loss that is shown, to show forms as papers print them.
-    """
+    """Mean absolute error of every mechanism at every loss."""
     parts = max(1, effort.repetitions // _PART)
     sizes = [len(part) for part in np.array_split(np.arange(effort.repetitions), parts)]
     run = partial(_part, setting, tuple(mechanisms.values()), stretch)
