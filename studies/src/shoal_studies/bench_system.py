@@ -74,10 +74,8 @@ jobs[job]()
 memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 print(json.dumps([time.perf_counter() - start, time.process_time() - used, memory]))
 """
-_CELLS_PER_USER, _USERS_PER_CELL, _MOST_CELLS = 10, 100, 250
+_CELLS_PER_USER, _USERS_PER_CELL, _MOST_CELLS, _MOST_SECONDS = 10, 100, 250, 600.0
 _BOUNDS = (0.0, 100.0)
-# Gap at which the optimal plan stops, and its most seconds.
-_GAP, _SECONDS = 0.05, 600.0
 _UNIT, _CHARGE, _DOCUMENT = "person", Budget.of("1/1000"), b"412.7 " * 50
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[-+]\d+)?")
 Checkout = Annotated[Path | None, option("Another checkout, which is measured beside this one.")]
@@ -87,6 +85,10 @@ def _seconds(work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
+
+
+def _table(**columns: Any) -> pa.Table:
+    return pa.table({name: pa.array(each) for name, each in columns.items()})
 
 
 @bench("noise")
@@ -209,6 +211,7 @@ def _generated(place: Path, rows: int, users: int, cells: int, cells_per_user: i
 @bench("plan")
 def plan(
     counts: Annotated[list[int], option("Users in cells, about; repeat.", 100, 10**9)] = SIZES,
+    tolerance: Annotated[float, option("Gap at which the optimal plan stops.", 1e-6, 10)] = 0.05,
 ) -> Iterator[str]:
     """Plan for counts of some sizes, each in a process of its own.
 
@@ -219,17 +222,19 @@ def plan(
     Example: shoal bench plan --counts 10000 --counts 100000
     """
     yield f"{'counts':>10} {'users':>9} {'cells':>6}  {'what':<28}{'seconds':>10}   found"
-    for lines in carry_out(_planned, counts, 1, apart=True):
+    for lines in carry_out(partial(_planned, tolerance), counts, 1, apart=True):
         yield from lines
 
 
-def _planned(size: int) -> list[str]:
+def _planned(tolerance: float, size: int) -> list[str]:
     """Lines of one size: what is done, how long it takes, and what it finds."""
     user, cell, count, users, cells = _columns(size)
     problem = allocation.Problem(
         user, cell, count / np.bincount(cell, count)[cell], users, np.ones(cells)
     )
-    records = _one_value_each(user, cell)
+    values = np.random.default_rng(1).uniform(*_BOUNDS, len(user))
+    table = _table(user=user, cell=cell, value=values)
+    records = shoal.Records(table, user="user", by=["cell"], value="value", bounds=_BOUNDS)
     lines, began = [], time.perf_counter()
 
     def done(what: str, found: str) -> None:
@@ -261,17 +266,11 @@ def _planned(size: int) -> list[str]:
     if program.is_small(user, cells):
         target, share = 0.8 * fair.noise_scale, problem.sensitivity
         columns = user, cell, share, np.ones(len(share)), target, users
-        best = interior.solve(program.Program(*columns), _GAP, _SECONDS)
+        best = interior.solve(program.Program(*columns), tolerance, _MOST_SECONDS)
         found = f"epsilon {best.loss:.4g}, at least {best.lower_bound:.4g}: gap {best.gap:.2%}"
     done("optimal, errors a fifth less", found)
     done(f"peak memory {peak():.2f} GiB", "")
     return lines
-
-
-def _one_value_each(user: Any, cell: Any) -> shoal.Records:
-    values = np.random.default_rng(1).uniform(*_BOUNDS, len(user))
-    table = pa.table([pa.array(each) for each in (user, cell, values)], ["user", "cell", "value"])
-    return shoal.Records(table, user="user", by=["cell"], value="value", bounds=_BOUNDS)
 
 
 def _columns(size: int) -> tuple[Any, Any, Any, int, int]:
@@ -309,8 +308,7 @@ def privatize(
     space = trials.Space.bins(0, 100, 11)
 
     def plain() -> object:
-        names = ["cluster", "arm", "outcome"]
-        table = pa.table([pa.array(home), pa.array(arm), pa.array(outcome)], names=names)
+        table = _table(cluster=home, arm=arm, outcome=outcome)
         return table.group_by(["cluster", "arm"]).aggregate([("outcome", "mean")])
 
     def released(planned: Callable[[trials.Experiment], trials.Plan]) -> object:

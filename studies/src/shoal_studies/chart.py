@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeAlias
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 Row: TypeAlias = "dict[str, str | float | int]"
 
 _WIDTH, _HEIGHT, _LEGEND, _COLUMNS, _MANY = 4.4, 3.9, 2.6, 3, 50
-_SHADE = "#efefef"
 _CYCLE = ("#1f6f8b", "#d1495b", "#e09f3e", "#6a4c93", "#2a9d8f", "#9c6644", "#8d99ae", "#12455a")
 _MARKERS = "os^vDPx"
 
@@ -30,10 +29,8 @@ class Chart:
 
     Columns are across (`x`; texts are categories) and along (`y`, drawn as a line; a single point
     of a line is one for every x); those that name the lines and the panels; dots (`marks`) beside
-    the line with bars of `error`; two with a bar between them (`band`); one that is written at each
-    point (`text`). Where one is missing or empty its mark is not drawn. `labels` are of both axes,
-    `log` names the logarithmic ones; `shade` is, by panel, the part across ("x") or along ("y")
-    from where, to where, that is grey.
+    the line with bars of `error`; one that is written at each point (`text`). Where one is missing
+    or empty its mark is not drawn. `labels` are of both axes, `log` names the logarithmic ones.
     """
 
     rows: Sequence[Row] = field(repr=False)
@@ -45,10 +42,7 @@ class Chart:
     log: str = ""
     marks: str = ""
     error: str = ""
-    band: tuple[str, str] | None = None
     text: str = ""
-    shade: Mapping[str, tuple[str, float | None, float | None]] = field(default_factory=dict)
-    shade_name: str = ""
 
     @property
     def panels(self) -> list[str]:
@@ -118,8 +112,6 @@ def _panel(axis: Axes, chart: Chart, name: str, order: list[str], shown: dict[st
         _logarithmic(axis, side)
     if isinstance(chart.rows[0][chart.x], str) and most > len(_CYCLE):
         axis.tick_params("x", rotation=90, labelsize=7)
-    if name in chart.shade:
-        shown[chart.shade_name] = _shade(axis, *chart.shade[name])
 
 
 def _line(axis: Axes, chart: Chart, line: str, rows: list[Row], place: int, most: int) -> Artist:
@@ -136,9 +128,6 @@ def _line(axis: Axes, chart: Chart, line: str, rows: list[Row], place: int, most
             linestyle="" if chart.text or isinstance(x[0], str) else style,
             marker=_MARKERS[place % len(_MARKERS)] if len(rows) < _MANY else "",
         )  # fmt: skip
-    if chart.band:
-        low, high = (_numbers(rows, each) for each in chart.band)
-        axis.vlines(x, low, high, color=colour, alpha=0.35, linewidth=4)
     if chart.marks or chart.error:
         dots, bars = (_numbers(rows, each) for each in (chart.marks or chart.y, chart.error))
         axis.errorbar(
@@ -167,14 +156,3 @@ def _logarithmic(axis: Axes, side: str) -> None:
     across.set_major_locator(LogLocator(subs=(1.0,) if few else (1.0, 2.0, 5.0)))
     across.set_minor_formatter(NullFormatter())
     across.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-
-
-def _shade(axis: Axes, side: str, low: float | None, high: float | None) -> Artist:
-    """Grey between two places, or to the end of the axis."""
-    ends = axis.get_xlim() if side == "x" else axis.get_ylim()
-    span = axis.axvspan if side == "x" else axis.axhspan
-    found = span(
-        ends[0] if low is None else low, ends[1] if high is None else high, color=_SHADE, zorder=0
-    )
-    axis.set(**{f"{side}lim": (min(ends[0], low or ends[0]), max(ends[1], high or ends[1]))})
-    return found

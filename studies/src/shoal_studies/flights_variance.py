@@ -67,7 +67,8 @@ def flights_variance(effort: Effort) -> Study:
     ]
     charts = [
         Chart(_spreads(rows), "destination", "variance", "what", "panel",
-              labels=("destinations with most flights", "variance, (mph)^2"), band=("low", "high")),
+              labels=("destinations with most flights", "variance, (mph)^2"), marks="middle",
+              error="half"),
         Chart(curves, "epsilon", "error", "what", "panel",
               labels=("epsilon in total", "error of the variance, (mph)^2"), log="xy"),
     ]  # fmt: skip
@@ -146,7 +147,8 @@ def _spreads(rows: list[Row]) -> list[Row]:
     found: list[Row] = []
     for row in these[:_FULLEST]:
         same: Row = {"destination": row["destination"], "panel": f"epsilon {_SHOWN:g} in total"}
-        ends: Row = {"low": row["low"], "high": row["high"]}
+        low, high = float(row["low"]), float(row["high"])
+        ends: Row = {"middle": (low + high) / 2, "half": (high - low) / 2}
         found.append({**same, **ends, "what": _RELEASED, "variance": row["simulated_variance"]})
         found.append({**same, "what": "truth", "variance": row["true_variance"]})
     return found
