@@ -29,8 +29,9 @@ class Chart:
 
     Columns are across (`x`; texts are categories) and along (`y`, drawn as a line; a single point
     of a line is one for every x); those that name the lines and the panels; dots (`marks`) beside
-    the line with bars of `error`; one that is written at each point (`text`). Where one is missing
-    or empty its mark is not drawn. `labels` are of both axes, `log` names the logarithmic ones.
+    the line with bars of `error`, bars alone over categories; one that is written at each point
+    (`text`). Where one is missing or empty its mark is not drawn. `labels` are of both axes, `log`
+    names the logarithmic ones.
     """
 
     rows: Sequence[Row] = field(repr=False)
@@ -131,8 +132,8 @@ def _line(axis: Axes, chart: Chart, line: str, rows: list[Row], place: int, most
     if chart.marks or chart.error:
         dots, bars = (_numbers(rows, each) for each in (chart.marks or chart.y, chart.error))
         axis.errorbar(
-            x, dots, bars, fmt="x" if chart.marks else "none", color=colour, markersize=4,
-            elinewidth=0.8, capsize=2,
+            x, dots, bars, fmt="x" if chart.marks and not isinstance(x[0], str) else "none",
+            color=colour, markersize=4, elinewidth=0.8, capsize=2,
         )  # fmt: skip
     for row in rows if chart.text else ():
         axis.annotate(str(row[chart.text]), (row[chart.x], row[chart.y]), fontsize=7)

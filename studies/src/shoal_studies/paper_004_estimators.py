@@ -316,39 +316,15 @@ def worst(part: ClippedPlan | Sampled, releases: int = 1) -> tuple[Points, Exact
     return max(found, key=lambda each: each[1].rmse(releases))
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """Errors of releases, those of plain means of variance `free`, and the part that failed."""
+class Measured(NamedTuple):
+    """Errors of releases, their bias and root mean square with standard errors, and failures."""
 
     error: Floats
-    plain: Floats
-    free: float
+    bias: float
+    bias_error: float
+    rmse: float
+    rmse_error: float
     failed: float
-
-    @property
-    def bias(self) -> float:
-        """Mean error."""
-        return float((self.error - self.plain).mean())
-
-    @property
-    def bias_error(self) -> float:
-        """Standard error of the bias."""
-        return float((self.error - self.plain).std() / math.sqrt(len(self.error)))
-
-    @property
-    def rmse(self) -> float:
-        """Root mean squared error; the mean of `plain` squared is replaced by its expectation."""
-        return math.sqrt(max(0.0, float(self._squares.mean()) + self.free))
-
-    @property
-    def rmse_error(self) -> float:
-        """Standard error of the root."""
-        spread = float(self._squares.std()) / math.sqrt(len(self.error))
-        return spread / (2 * self.rmse) if self.rmse > 0 else 0.0
-
-    @property
-    def _squares(self) -> Floats:
-        return np.asarray(self.error**2 - self.plain**2)
 
     def average(self, releases: int) -> float:
         """Root mean squared error of averages of so many releases, without overlap."""
@@ -400,6 +376,15 @@ def _errors(task: tuple[Job, tuple[int, int, int]]) -> Floats:
 
 
 def _together(job: Job, parts: list[Floats]) -> Measured:
-    error, plain = np.concatenate(parts, axis=1)
-    failed, free = np.isnan(error), job.distribution.variance / job.part.n
-    return Measured(error[~failed], plain[~failed], free, float(failed.mean()))
+    """The plain mean, whose mean and variance are known, is a control variate."""
+    both = np.concatenate(parts, axis=1)
+    failed = np.isnan(both[0])
+    error, plain = both[:, ~failed]
+    squares, free = error**2 - plain**2, job.distribution.variance / job.part.n
+    rmse = math.sqrt(max(0.0, float(squares.mean()) + free))
+    bias_error, spread = (
+        float(each.std() / math.sqrt(len(error))) for each in (error - plain, squares)
+    )
+    rmse_error = spread / (2 * rmse) if rmse > 0 else 0.0
+    bias = float((error - plain).mean())
+    return Measured(error, bias, bias_error, rmse, rmse_error, float(failed.mean()))

@@ -223,36 +223,29 @@ def unlike() -> Iterator[Population]:
     chance = np.random.default_rng(76).uniform(0.2, 0.8, 40)[members.cell]
     few_cells, many = memberships(80, 3000, 5, 3, 0.1), memberships(81, 20_000, 300, 5, 0.2)
     rising, middle = 3.0 * few_cells.cell, np.random.default_rng(82).normal(30, 6, 300)[many.cell]
-    users: tuple[Kind, ...] = (
-        *_kinds(members, 72),
-        (
-            "yes or no of users",
-            lambda r: (r.random(1500)[members.user] < chance).astype(float), _YES_OR_NO,
-        ),
+    for kind in _kinds(members, 72):
+        yield _unlike(members, *kind)
+    yield _unlike(
+        members, "yes or no of users",
+        lambda r: (r.random(1500)[members.user] < chance).astype(float), _YES_OR_NO,
     )  # fmt: skip
-    five: tuple[Kind, ...] = (
-        (
-            "5 cells, Pareto",
-            lambda r: (5 + rising) * r.pareto(2.2, 3000)[few_cells.user], _LONG,
-        ),
-        (
-            "5 cells, two kinds",
-            lambda r: _kind(r, 3000, 0.05, 50, 10)[few_cells.user] + rising, SPEEDS,
-        ),
-    )  # fmt: skip
-    two: Kind = (
-        "300 cells, two kinds",
-        lambda r: middle + _kind(r, 20_000, 0.1, 30, -3)[many.user] + r.normal(0, 3, len(middle)),
-        SPEEDS,
-    )
-    yield from (_unlike(members, kind) for kind in users)
     yield _trend(1200, 60)
     yield _hexagons(200, 0.3)
     yield _hexagons(2000, 0.2)
     yield _sorted_kinds(150, 50)
     yield _sorted_kinds(3000, 100)
-    yield from (_unlike(few_cells, kind) for kind in five)
-    yield _unlike(many, two)
+    yield _unlike(
+        few_cells, "5 cells, Pareto",
+        lambda r: (5 + rising) * r.pareto(2.2, 3000)[few_cells.user], _LONG,
+    )  # fmt: skip
+    yield _unlike(
+        few_cells, "5 cells, two kinds",
+        lambda r: _kind(r, 3000, 0.05, 50, 10)[few_cells.user] + rising,
+    )  # fmt: skip
+    yield _unlike(
+        many, "300 cells, two kinds",
+        lambda r: middle + _kind(r, 20_000, 0.1, 30, -3)[many.user] + r.normal(0, 3, len(middle)),
+    )  # fmt: skip
     yield _half_at_zero(300)
     yield _half_at_zero(3000)
 
@@ -266,51 +259,52 @@ def few() -> Iterator[Population]:
             yield drawn(members, (name, draw, bounds), [75, len(name)], 1, "few: ")
 
 
-def _unlike(members: Members, kind: Kind, region: int = 0) -> Population:
-    return drawn(members, kind, [75, len(kind[0])], 2, "unlike: ", region)
+def _unlike(
+    members: Members,
+    name: str,
+    draw: Draw,
+    bounds: tuple[float, float] = SPEEDS,
+    region: int = 0,
+) -> Population:
+    return drawn(members, (name, draw, bounds), [75, len(name)], 2, "unlike: ", region)
 
 
-def _kinds(members: Members, seed: int | list[int]) -> Iterator[Kind]:
+def _kinds(members: Members, seed: int | list[int]) -> tuple[Kind, ...]:
     """Values of six kinds that clipping of users may bias in some cells more than in others."""
     user, cell, count = members
     users, cells, size = int(user.max()) + 1, int(cell.max()) + 1, len(user)
     fixed, records = np.random.default_rng(seed), np.bincount(user, count)
-    heavy = records >= np.quantile(records, 0.9)
-    middle = fixed.normal(25, 6, cells)
-    outlier = np.where(np.arange(cells) % 10 == 3, 55, fixed.normal(15, 2, cells))
-    often, logarithm = fixed.uniform(0.02, 0.4, cells), fixed.normal(2.5, 0.6, cells)
-    rarely = np.exp(fixed.uniform(np.log(0.005), np.log(0.15), cells))
+    heavy = np.where(records >= np.quantile(records, 0.9), 25, 0)[user]
+    middle = fixed.normal(25, 6, cells)[cell]
+    outlier = np.where(np.arange(cells) % 10 == 3, 55, fixed.normal(15, 2, cells))[cell]
+    often, logarithm = fixed.uniform(0.02, 0.4, cells)[cell], fixed.normal(2.5, 0.6, cells)[cell]
+    rarely = np.exp(fixed.uniform(np.log(0.005), np.log(0.15), cells))[cell]
 
     def rare(rng: np.random.Generator) -> Floats:
-        chance = rarely[cell] * np.exp(rng.normal(0, 1, users))[user]
+        chance = rarely * np.exp(rng.normal(0, 1, users))[user]
         return np.asarray(rng.binomial(count, np.minimum(chance, 1)) / count)
 
-    yield (
-        "two kinds",
-        lambda r: middle[cell] + _kind(r, users, 0.1, 30, -3)[user] + r.normal(0, 3, size),
-        SPEEDS,
-    )
-    yield (
-        "heavy different",
-        lambda r: middle[cell] + np.where(heavy, 25, 0)[user] + r.normal(0, 3, size),
-        SPEEDS,
-    )
-    yield (
-        "outlier cells",
-        lambda r: outlier[cell] + r.normal(0, 3, users)[user] + r.normal(0, 2, size),
-        SPEEDS,
-    )
-    yield (
-        "zero-inflated",
-        lambda r: (r.random(size) < often[cell]) * r.exponential(30, users)[user],
-        (0.0, 300.0),
-    )
-    yield (
-        "lognormal",
-        lambda r: np.exp(logarithm[cell] + r.normal(0, 1, users)[user] + r.normal(0, 0.5, size)),
-        (0.0, 500.0),
-    )
-    yield "rare yes or no", rare, _YES_OR_NO
+    return (
+        (
+            "two kinds",
+            lambda r: middle + _kind(r, users, 0.1, 30, -3)[user] + r.normal(0, 3, size), SPEEDS,
+        ),
+        ("heavy different", lambda r: middle + heavy + r.normal(0, 3, size), SPEEDS),
+        (
+            "outlier cells",
+            lambda r: outlier + r.normal(0, 3, users)[user] + r.normal(0, 2, size), SPEEDS,
+        ),
+        (
+            "zero-inflated",
+            lambda r: (r.random(size) < often) * r.exponential(30, users)[user], (0.0, 300.0),
+        ),
+        (
+            "lognormal",
+            lambda r: np.exp(logarithm + r.normal(0, 1, users)[user] + r.normal(0, 0.5, size)),
+            (0.0, 500.0),
+        ),
+        ("rare yes or no", rare, _YES_OR_NO),
+    )  # fmt: skip
 
 
 def _kind(rng: np.random.Generator, users: int, part: float, one: float, other: float) -> Floats:
@@ -326,12 +320,10 @@ def _trend(users: int, periods: int) -> Population:
     first = np.repeat(np.cumsum(length) - length, length)
     cell = (start[user] + np.arange(len(user)) - first) % periods
     members = Members(user, cell, _counts(rng, user, 0.1, 0.8))
-
-    def draw(rng: np.random.Generator) -> Floats:
-        own = rng.normal(0, 4, users)[user]
-        return np.asarray(8 + 0.7 * cell + own + rng.normal(0, 2, len(user)))
-
-    return _unlike(members, ("growing trend", draw, SPEEDS))
+    return _unlike(
+        members, "growing trend",
+        lambda r: 8 + 0.7 * cell + r.normal(0, 4, users)[user] + r.normal(0, 2, len(user)),
+    )  # fmt: skip
 
 
 def _counts(rng: np.random.Generator, user: Whole, rate: float, deviation: float) -> Whole:
@@ -353,11 +345,10 @@ def _hexagons(users: int, fast: float) -> Population:
     members = Members(user, cell, _counts(rng, user, 0.03, 0.8))
     own = rng.normal(0, 2, 64)[cell] + rng.normal(0, 3, 8)[cell // 8]
     speed = np.where(is_fast, 24, 6)[user] * np.where(main, 1, 0.5)[cell % 8] + own
-
-    def draw(rng: np.random.Generator) -> Floats:
-        return np.asarray(np.maximum(speed + rng.normal(0, 2, users)[user], 0))
-
-    return _unlike(members, (f"nested hexagons, {users} users", draw, _LOW), 8)
+    return _unlike(
+        members, f"nested hexagons, {users} users",
+        lambda r: np.maximum(speed + r.normal(0, 2, users)[user], 0), _LOW, 8,
+    )  # fmt: skip
 
 
 def _sorted_kinds(users: int, cells: int) -> Population:
@@ -371,21 +362,18 @@ def _sorted_kinds(users: int, cells: int) -> Population:
     )
     user, cell = np.unique([user, cell], axis=1)
     members = Members(user, cell, _counts(rng, user, 0.03, 1.0))
-
-    def draw(rng: np.random.Generator) -> Floats:
-        own = np.where(kind, 20, 4) + rng.normal(0, 3, users)
-        return np.asarray(own[user] + rng.normal(0, 2, len(user)))
-
-    return _unlike(members, (f"sorted kinds, {users} users", draw, _LOW))
+    level = np.where(kind, 20, 4)
+    return _unlike(
+        members, f"sorted kinds, {users} users",
+        lambda r: (level + r.normal(0, 3, users))[user] + r.normal(0, 2, len(user)), _LOW,
+    )  # fmt: skip
 
 
 def _half_at_zero(users: int) -> Population:
     members = memberships([83, users], users, 50, 6)
-    moves = np.random.default_rng([84, users]).random(users) < 0.45
+    moves = (np.random.default_rng([84, users]).random(users) < 0.45)[members.user]
     height = 9 * np.random.default_rng(85).uniform(0.3, 1.5, 50)[members.cell]
-
-    def draw(rng: np.random.Generator) -> Floats:
-        found = height + rng.normal(0, 2, users)[members.user]
-        return np.where(moves[members.user], found, 0.0)
-
-    return _unlike(members, (f"half at zero, {users} users", draw, _SHORT))
+    return _unlike(
+        members, f"half at zero, {users} users",
+        lambda r: np.where(moves, height + r.normal(0, 2, users)[members.user], 0.0), _SHORT,
+    )  # fmt: skip
