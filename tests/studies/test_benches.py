@@ -26,14 +26,12 @@ def test_choices_are_never_worse_than_a_uniform_prior(capsys: pytest.CaptureFixt
     assert all("never above 1.02" in line for line in told[-3:])
 
 
-def test_questions_beside_the_same_checkout(capsys: pytest.CaptureFixture[str]) -> None:
-    """Eight rows whose figures are the same again; noise of a strategy is near a bound."""
-    checkout = str(Path(__file__).parents[2])
-    assert main(["bench", "questions", "--repetitions", "2", "--against", checkout]) == 0
+def test_questions_beside_other_ways(capsys: pytest.CaptureFixture[str]) -> None:
+    """Two rows an experiment; noise of a strategy is near a bound."""
+    assert main(["bench", "questions", "--repetitions", "2"]) == 0
     told = capsys.readouterr().out.splitlines()
-    assert "within 5.0e-05 of the least" in told[13]
-    # All but the time to plan.
-    assert [line[:100] for line in told[16:]] == [line[:100] for line in told[:11]]
+    assert len(told) in (3 + 4 + 4, 3 + 8 + 4)
+    assert "within 5.0e-05 of the least" in told[-2]
 
 
 def test_every_kind_of_trial_is_timed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,6 @@ from shoal.privacy.noise import Simulated
 from shoal.trials import Experiment, Plan, Space
 from shoal.trials.questions import noise
 from shoal.trials.questions.weights import regression
-from shoal_studies.bench_system import Checkout, beside
 from shoal_studies.registry import Repetitions, bench, option
 
 _SEED, _CONFIDENCE = 2026, 0.95
@@ -53,28 +52,24 @@ class Case(NamedTuple):
 def questions(
     repetitions: Repetitions = 300,
     epsilon: Annotated[float, option("Loss of one outcome.", 0.001, 100)] = 1.0,
-    against: Checkout = None,
 ) -> Iterator[str]:
     """Ask for effects beside Laplace noise by hand and tables of units: errors, widths, coverage.
 
     Example: shoal bench questions --repetitions 300
     """
-    lines = [
+    yield (
         f"one effect at epsilon {epsilon:g}, {repetitions:,} assignments: root mean square of "
-        "noise, beside Laplace noise by",
+        "noise, beside Laplace noise by"
+    )
+    yield (
         "hand without an interval and a table of units; half of the 95% interval, over that of "
-        "known variances, its cover, and as predicted",
-        _line("experiment", "weights", _COLUMNS),
-    ]
-    yield from lines
+        "known variances, its cover, and as predicted"
+    )
+    yield _line("experiment", "weights", _COLUMNS)
     for case, weights in product(cases(), _KINDS):
-        lines.append(_line(case.name, weights, _effect(case, weights, epsilon, repetitions)))
-        yield lines[-1]
+        yield _line(case.name, weights, _effect(case, weights, epsilon, repetitions))
     yield ""
     yield from _strategies()
-    if against is not None:
-        words = f"--repetitions={repetitions}", f"--epsilon={epsilon}"
-        yield from beside(against, lines, "questions", *words)
 
 
 def cases() -> Iterator[Case]:

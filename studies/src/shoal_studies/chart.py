@@ -31,7 +31,7 @@ class Chart:
     of a line is one for every x); those that name the lines and the panels; dots (`marks`) beside
     the line with bars of `error`, bars alone over categories; one that is written at each point
     (`text`). Where one is missing or empty its mark is not drawn. `labels` are of both axes, `log`
-    names the logarithmic ones.
+    names the logarithmic ones; up to the last place where `grey` is not 0 a panel is grey.
     """
 
     rows: Sequence[Row] = field(repr=False)
@@ -44,6 +44,7 @@ class Chart:
     marks: str = ""
     error: str = ""
     text: str = ""
+    grey: str = ""
 
     @property
     def panels(self) -> list[str]:
@@ -111,6 +112,13 @@ def _panel(axis: Axes, chart: Chart, name: str, order: list[str], shown: dict[st
             shown.setdefault(line, _line(axis, chart, line, rows, place, most))
     for side in chart.log:
         _logarithmic(axis, side)
+    grey = [float(row[chart.x]) for row in chart.rows
+            if chart.grey and row[chart.grey] and row[chart.panel] == name]  # fmt: skip
+    if grey:
+        left, right = axis.get_xlim()
+        text = f"grey: {chart.grey.replace('_', ' ')}"
+        shown[text] = axis.axvspan(left, max(grey), color="#efefef", zorder=0)
+        axis.set_xlim(left, right)
     if isinstance(chart.rows[0][chart.x], str) and most > len(_CYCLE):
         axis.tick_params("x", rotation=90, labelsize=7)
 

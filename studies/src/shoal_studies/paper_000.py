@@ -244,7 +244,8 @@ def _total_losses(gamma: float | None, effort: Effort) -> Study:
         and not (row["method"] in (OPTIMAL, BOUND) and row["guessing_is_better"])
     ]  # fmt: skip
     labels = ("epsilon per cell", "total privacy loss")
-    chart = Chart(shown, "epsilon_per_cell", "loss", "method", "statistics", labels, "xy")
+    chart = Chart(shown, "epsilon_per_cell", "loss", "method", "statistics", labels, "xy",
+                  grey="guessing_is_better")  # fmt: skip
     return Study(rows, [chart], findings)
 
 
