@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-
-from shoal.errors import MissingPartError
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -19,8 +16,7 @@ if TYPE_CHECKING:
 Row: TypeAlias = "dict[str, str | float | int]"
 
 _WIDTH, _HEIGHT, _LEGEND, _COLUMNS, _MANY = 4.4, 3.9, 2.6, 3, 50
-_CYCLE = ("#1f6f8b", "#d1495b", "#e09f3e", "#6a4c93", "#2a9d8f", "#9c6644", "#8d99ae", "#12455a")
-_MARKERS = "os^vDPx"
+_GREY = "#efefef"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,27 +56,17 @@ class Chart:
         return found
 
 
-def check() -> None:
-    """Refuse before the work, not after it."""
-    if find_spec("matplotlib") is None:
-        raise MissingPartError(
-            "matplotlib is not installed", "it draws pictures", 'run pip install "shoal[pictures]"'
-        )
-
-
 def draw(title: str, charts: Sequence[Chart]) -> Figure:
     """All panels of some charts in one picture; what is printed is dashed, in the line's colour."""
-    from matplotlib.figure import Figure
+    from shoal.pictures import shapes
 
     panels = [(chart, name) for chart in charts for name in chart.panels]
     columns = min(len(panels), 2 if len(panels) == 4 else _COLUMNS)
     lines = -(-len(panels) // columns)
     size = (_WIDTH * columns + _LEGEND, _HEIGHT * lines)
-    figure = Figure(figsize=size, layout="constrained")
-    figure.suptitle(title, fontsize=11, x=0.01, ha="left")
+    figure, axes = shapes.new(title, size, (lines, columns))
     order = list(dict.fromkeys(_plain(line) for chart in charts for line in chart.lines))
     shown: dict[str, Artist] = {}
-    axes = figure.subplots(lines, columns, squeeze=False).ravel()
     for axis, (chart, name) in zip(axes, panels, strict=False):
         _panel(axis, chart, name, order, shown)
     for axis in axes[len(panels) :]:
@@ -96,9 +82,8 @@ def _plain(line: str) -> str:
 
 
 def _panel(axis: Axes, chart: Chart, name: str, order: list[str], shown: dict[str, Artist]) -> None:
-    axis.spines[["top", "right"]].set_visible(False)
-    axis.grid(visible=True, color="#e5e5e5", linewidth=0.6)
-    axis.set_axisbelow(True)
+    from shoal.pictures import shapes
+
     axis.set(xlabel=chart.labels[0] or chart.x, ylabel=chart.labels[1] or chart.y)
     axis.set_title(name, fontsize=10)
     here = {
@@ -111,38 +96,36 @@ def _panel(axis: Axes, chart: Chart, name: str, order: list[str], shown: dict[st
             place = order.index(_plain(line))
             shown.setdefault(line, _line(axis, chart, line, rows, place, most))
     for side in chart.log:
-        _logarithmic(axis, side)
+        shapes.logarithmic(axis, side)
     grey = [float(row[chart.x]) for row in chart.rows
             if chart.grey and row[chart.grey] and row[chart.panel] == name]  # fmt: skip
     if grey:
         left, right = axis.get_xlim()
         text = f"grey: {chart.grey.replace('_', ' ')}"
-        shown[text] = axis.axvspan(left, max(grey), color="#efefef", zorder=0)
+        shown[text] = axis.axvspan(left, max(grey), color=_GREY, zorder=0)
         axis.set_xlim(left, right)
-    if isinstance(chart.rows[0][chart.x], str) and most > len(_CYCLE):
+    if isinstance(chart.rows[0][chart.x], str) and most > len(shapes.COLOURS):
         axis.tick_params("x", rotation=90, labelsize=7)
 
 
 def _line(axis: Axes, chart: Chart, line: str, rows: list[Row], place: int, most: int) -> Artist:
-    colour = _CYCLE[place % len(_CYCLE)]
-    dotted = ":" if place >= len(_CYCLE) else "-"
-    style = "--" if "printed" in line else dotted
+    from shoal.pictures.shapes import COLOURS, MARKERS
+
+    colour = COLOURS[place % len(COLOURS)]
+    style = "--" if "printed" in line else ":" if place >= len(COLOURS) else "-"
+    marker = MARKERS[(place + place // len(COLOURS)) % len(MARKERS)] if len(rows) < _MANY else ""
     x, y = [row[chart.x] for row in rows], _numbers(rows, chart.y)
+    words = isinstance(x[0], str)
+    look: dict[str, Any] = {"color": colour, "linestyle": "" if chart.text or words else style}
     artist: Artist
     if len(rows) == 1 < most and not chart.text:
-        artist = axis.axhline(float(y[0]), color=colour, linestyle=style, linewidth=1.4)
+        artist = axis.axhline(float(y[0]), **look)
     else:
-        [artist] = axis.plot(
-            x, y, color=colour, markersize=4, linewidth=1.4,
-            linestyle="" if chart.text or isinstance(x[0], str) else style,
-            marker=_MARKERS[place % len(_MARKERS)] if len(rows) < _MANY else "",
-        )  # fmt: skip
+        [artist] = axis.plot(x, y, marker=marker, markersize=4, **look)
     if chart.marks or chart.error:
         dots, bars = (_numbers(rows, each) for each in (chart.marks or chart.y, chart.error))
-        axis.errorbar(
-            x, dots, bars, fmt="x" if chart.marks and not isinstance(x[0], str) else "none",
-            color=colour, markersize=4, elinewidth=0.8, capsize=2,
-        )  # fmt: skip
+        dot = "x" if chart.marks and not words else "none"
+        axis.errorbar(x, dots, bars, fmt=dot, color=colour, ms=4, elinewidth=0.8, capsize=2)
     for row in rows if chart.text else ():
         axis.annotate(str(row[chart.text]), (row[chart.x], row[chart.y]), fontsize=7)
     return artist
@@ -152,16 +135,3 @@ def _numbers(rows: list[Row], name: str) -> np.ndarray:
     """A column, with nan where it is missing or empty."""
     found = [row.get(name, "") for row in rows]
     return np.array([np.nan if each == "" else float(each) for each in found])
-
-
-def _logarithmic(axis: Axes, side: str) -> None:
-    """With marks at 1, 2 and 5, and plain numbers instead of powers of ten."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    axis.set(**{f"{side}scale": "log"})
-    across = axis.xaxis if side == "x" else axis.yaxis
-    low, high = across.get_view_interval()
-    few = high > 1000 * low
-    across.set_major_locator(LogLocator(subs=(1.0,) if few else (1.0, 2.0, 5.0)))
-    across.set_minor_formatter(NullFormatter())
-    across.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

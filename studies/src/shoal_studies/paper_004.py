@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from itertools import product
+from typing import TypeAlias
 
 import numpy as np
 
@@ -29,7 +30,6 @@ from shoal_studies.paper_004_estimators import (
     Drawn,
     Exact,
     Job,
-    Measured,
     Part,
     Sampled,
     amount,
@@ -46,6 +46,12 @@ _SCALE = 10.0
 _USERS, _FAR = (1000, 10_000, 100_000), 4.0
 _ORDERS, _FEW_BUDGETS = (2.0, 4.0), (1e-4, 0.003, 0.1)
 _BUDGETS = tuple(float(each) for each in np.geomspace(1e-4, 0.1, 7))
+# Of columns of the clipped mean's rows, in words.
+_RATIOS = (
+    ("certificate over lower bound", "certificate", "bound"),
+    ("printed certificate over printed bound", "printed_certificate", "printed_bound"),
+    ("certificate over the error on two points", "certificate", "worst_two_points"),
+)
 # The symmetric mean takes ten times the time of others; its points are so many deviations out.
 _FEWER, _OUT = 3, 3.0
 # Regimes: of users and delta, or of users and a bias.
@@ -208,7 +214,29 @@ def trade_off(effort: Effort) -> Study:
         }
         for case, got in pairs
     ]
-    return Study(rows, [_lines(rows)], _trade_off_findings(pairs))
+    findings = []
+    for order, (claim, one, other) in product(orders, _RATIOS):
+        ratio = np.divide(
+            *(column(rows, x, estimator=WORDS[CLIPPED], order=order) for x in (one, other))
+        )
+        claim = f"clipped mean, order {order:g}: {claim}"
+        findings.append(spans(claim, ratio, "at least 1", ratio >= 1))
+    level = [
+        f"{row['estimator']} {float(row['certificate']) * _USERS[-1] ** 0.5:.3g}" for row in rows
+        if not row["bias_budget"] and (row["order"], row["users"]) == (4.0, _USERS[-1])
+    ]  # fmt: skip
+    kept = [row for row in rows if row["simulated"] != ""]
+    error, spread, certificate = (
+        column(kept, name) for name in ("simulated", "simulated_error", "certificate")
+    )
+    findings += [
+        Finding(f"certificates of unbiased means in units of 1/sqrt(n), order 4, {_USERS[-1]:,} "
+                "users", "-", ", ".join(level)),
+        Finding("largest simulated error over the certificate, within 4 standard errors of 1",
+                "at most 1", f"{(error / certificate).max():.3f}",
+                bool((error - 4 * spread <= certificate).all())),
+    ]  # fmt: skip
+    return Study(rows, [_lines(rows)], findings)
 
 
 def _runs(case: Case, effort: Effort) -> int:
@@ -232,36 +260,6 @@ def _lines(rows: Sequence[Row]) -> Chart:
             shown += [{**at, "line": line, "rmse": row[name]} for line, name in names.items()]
     return Chart(shown, "bias", "rmse", "line", "panel", ("bias budget", "RMSE"), "xy",
                  marks="simulated", error="bar")  # fmt: skip
-
-
-def _trade_off_findings(pairs: Sequence[tuple[Case, Measured | None]]) -> list[Finding]:
-    findings = []
-    for order in sorted({case.order for case, _ in pairs}):
-        these = [case for case, _ in pairs if (case.part.method, case.order) == (CLIPPED, order)]
-        ratios = {
-            "certificate over lower bound": [x.certified / x.bound.rmse for x in these],
-            "printed certificate over printed bound": [x.printed / x.printed_bound for x in these],
-            "certificate over the error on two points":
-                [x.certified / x.worst for x in these if x.worst],
-        }  # fmt: skip
-        for what, numbers in ratios.items():
-            claim, each = f"clipped mean, order {order:g}: {what}", np.array(numbers)
-            findings.append(spans(claim, each, "at least 1", each >= 1))
-    level = [
-        f"{WORDS[case.part.method]} {case.certified * case.asked.n**0.5:.3g}"
-        for case, _ in pairs
-        if case.part.method != CLIPPED and (case.order, case.asked.n) == (4.0, _USERS[-1])
-    ]
-    kept = [(case, found) for case, found in pairs if found is not None]
-    within = max(found.rmse / case.certified for case, found in kept)
-    holds = all(found.rmse - 4 * found.rmse_error <= case.certified for case, found in kept)
-    return [
-        *findings,
-        Finding(f"certificates of unbiased means in units of 1/sqrt(n), order 4, {_USERS[-1]:,} "
-                "users", "-", ", ".join(level)),
-        Finding("largest simulated error over the certificate, within 4 standard errors of 1",
-                "at most 1", f"{within:.3f}", holds),
-    ]  # fmt: skip
 
 
 def place(name: str, n: int, delta: float, bias: float) -> Row:
@@ -336,14 +334,7 @@ def regimes(effort: Effort) -> Study:
     return Study(rows, [chart], findings)
 
 
-class Curve(NamedTuple):
-    """One estimator on one distribution; what is not known exactly is simulated."""
-
-    data: str
-    name: str
-    part: Part
-    distribution: Distribution
-    known: Exact | None
+Curve: TypeAlias = tuple[str, str, Part, Distribution, Exact | None]
 
 
 def _asked(data: str) -> Asked:
@@ -351,17 +342,16 @@ def _asked(data: str) -> Asked:
 
 
 def curves(data: str) -> Iterator[Curve]:
-    """Estimators, each on its own worst two points, or all on Gaussian values."""
-    asked = _asked(data)
+    """Estimators, each on its own worst two points, or all on Gaussian values; what is exact."""
+    asked, adverse = _asked(data), data == _WORST
     parts: dict[str, ClippedPlan | Sampled] = {
         f"clipped, bias {each:g}": asked.clipped(each) for each in (0.1, 0.03, 0.01, 0.001)
     }
     for name, part in {**parts, "combined": asked.combined()}.items():
-        adverse = data == _WORST
         on = worst(part, _RELEASES[-1]) if adverse else (NORMAL, exact(part, NORMAL, 1.0))
-        yield Curve(data, name, part, *on)
-    last = NORMAL if data == _NORMAL else mirrored(asked.moments, 1.0)
-    yield Curve(data, "symmetric", asked.symmetric(), last, None)
+        yield data, name, part, *on
+    last = mirrored(asked.moments, 1.0) if adverse else NORMAL
+    yield data, "symmetric", asked.symmetric(), last, None
 
 
 @study(
@@ -375,24 +365,21 @@ def releases(effort: Effort) -> Study:
     Errors are exact but for the symmetric mean's, which has no bias: its variance is simulated.
     """
     every = [curve for data in _OF_DATA for curve in curves(data)]
-    runs = max(FEWEST, effort.repetitions // 2)
-    made = simulate([Job(each.part, each.distribution, 1.0, runs) for each in every], effort)
-    every = [
-        each._replace(known=each.known or Exact(0.0, got.rmse**2))
-        for each, got in zip(every, made, strict=True)
-    ]
+    runs, off = max(FEWEST, effort.repetitions // 2), 0.0
+    jobs = [Job(part, distribution, 1.0, runs) for _, _, part, distribution, _ in every]
+    errors: dict[str, dict[str, Exact]] = {data: {} for data in _OF_DATA}
     rows: list[Row] = []
-    off = 0.0
-    for curve, got in zip(every, made, strict=True):
+    for (data, name, _, _, known), got in zip(every, simulate(jobs, effort), strict=True):
+        error = errors[data][name] = known or Exact(0.0, got.rmse**2)
         for each in _RELEASES:
-            groups, known = len(got.error) // each, _error(curve, each)
+            groups = len(got.error) // each
             seen = groups >= _GROUPS or each == 1
             average = got.average(each) if seen else 0.0
             if groups >= _MANY:
-                off = max(off, abs(average / known - 1))
+                off = max(off, abs(average / error.rmse(each) - 1))
             rows.append(
-                {"data": curve.data, "estimator": curve.name, "releases": each,
-                 "rmse": short(known), "simulated": short(average) if seen else "",
+                {"data": data, "estimator": name, "releases": each,
+                 "rmse": short(error.rmse(each)), "simulated": short(average) if seen else "",
                  "averages": groups if seen else ""}
             )  # fmt: skip
     shown: list[Row] = [{**row, "panel": f"{row['data']} values"} for row in rows]
@@ -405,13 +392,8 @@ def releases(effort: Effort) -> Study:
                   ("releases", "RMSE of the average"), "xy", marks="simulated")  # fmt: skip
     last = Finding("simulated averages off the exact errors, where there are many", "-",
                    f"at most {off:.1%}")  # fmt: skip
-    return Study(rows, [chart], [*_release_findings(every), last])
-
-
-def _error(curve: Curve, releases: int = 1) -> float:
-    """Of the average of releases."""
-    assert curve.known is not None
-    return curve.known.rmse(releases)
+    findings = [each for pair in errors.items() for each in _release_findings(*pair)]
+    return Study(rows, [chart], [*findings, last])
 
 
 def chosen(asked: Asked, releases: int) -> float:
@@ -420,34 +402,28 @@ def chosen(asked: Asked, releases: int) -> float:
     return min(math.sqrt(each.bias_bound**2 + each.standard_error**2 / releases) for each in parts)
 
 
-def _release_findings(every: Sequence[Curve]) -> Iterator[Finding]:
-    last = _RELEASES[-1]
-    for data in _OF_DATA:
-        these, asked = [curve for curve in every if curve.data == data], _asked(data)
-        *biased, combined, _ = these
-        ahead = "; ".join(f"{each.name}: {_crossing(each, combined)}" for each in biased)
-        over = [_error(each, last) / _error(combined, last) for each in biased]
-        one = "; ".join(f"{each.name} {_error(each) * asked.n**0.5:.3g}" for each in these)
-        share = chosen(asked, last) / asked.combined().rmse_bound * last**0.5
-        yield Finding(f"{data} values: errors of one release in units of 1/sqrt(n)", "-", one)
-        yield Finding(
-            f"{data} values: averages of the combined mean err less from so many releases",
-            "-", ahead,
-        )  # fmt: skip
-        yield Finding(f"{data} values: clipped over combined mean after {last:,} releases",
-                      "above 1: bias stays", listed(over), min(over) > 1)  # fmt: skip
-        yield Finding(f"{data} values: the same of certificates, with a budget for {last:,}", "-",
-                      f"{share:.2f}")  # fmt: skip
+def _release_findings(data: str, errors: dict[str, Exact]) -> list[Finding]:
+    last, asked, combined = _RELEASES[-1], _asked(data), errors["combined"]
+    clipped = {name: each for name, each in errors.items() if name.startswith("clipped")}
+    ahead = "; ".join(f"{name}: {_crossing(each, combined)}" for name, each in clipped.items())
+    over = [each.rmse(last) / combined.rmse(last) for each in clipped.values()]
+    one = "; ".join(f"{name} {each.rmse() * asked.n**0.5:.3g}" for name, each in errors.items())
+    share = chosen(asked, last) / asked.combined().rmse_bound * last**0.5
+    return [
+        Finding(f"{data} values: errors of one release in units of 1/sqrt(n)", "-", one),
+        Finding(f"{data} values: averages of the combined mean err less from so many releases",
+                "-", ahead),
+        Finding(f"{data} values: clipped over combined mean after {last:,} releases",
+                "above 1: bias stays", listed(over), min(over) > 1),
+        Finding(f"{data} values: the same of certificates, with a budget for {last:,}", "-",
+                f"{share:.2f}"),
+    ]  # fmt: skip
 
 
-def _crossing(biased: Curve, other: Curve) -> str:
+def _crossing(biased: Exact, other: Exact) -> str:
     """From how many releases on the other one has a smaller error."""
-    assert biased.known is not None
-    assert other.known is not None
-    gain, square = other.known.variance - biased.known.variance, biased.known.bias**2
-    if gain > square * _MOST:
-        return "no number of"
-    return f"{max(1, math.ceil(gain / square)):,}"
+    gain, square = other.variance - biased.variance, biased.bias**2
+    return "no number of" if gain > square * _MOST else f"{max(1, math.ceil(gain / square)):,}"
 
 
 def parts(moments: Moments, centre: float) -> list[Part]:
