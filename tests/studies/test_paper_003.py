@@ -128,7 +128,7 @@ class Recorded:
 
 
 @pytest.mark.parametrize("mechanism", [NoisyDifferences(1.0), NoisyHistograms(1.0)])
-def test_noise_on_aggregates_is_what_a_changed_outcome_needs(
+def test_noise_on_aggregates(
     mechanism: NoisyDifferences | NoisyHistograms,
 ) -> None:
     """Its scale is the largest change of what is released over all changes, its variance exact."""

@@ -3,8 +3,8 @@
 A unit with outcome y keeps it with probability k = 1 - lambda, else draws from a prior q whose
 least probability is gamma: every outcome is then given with at least lambda gamma. The debiased
 response omega = (response - lambda sum y q) / (1 - lambda) has mean y. Variances are averages over
-the units of a group, in the outcome's unit squared; `shoal.theory.trial_variance` adds them up over
-groups. Source: docs/theory/trials.md#what-it-costs and #debiased-responses.
+the units of a group, in the outcome's unit squared.
+Source: docs/theory/trials.md#what-it-costs and #debiased-responses.
 """
 
 import math
@@ -122,20 +122,6 @@ def given_prior(counts: Ints | Floats, prior: Floats, levels: Floats, lam: float
     units = (counts * apart).sum(axis=-1) / counts.sum(axis=-1)
     own = (prior * apart).sum(axis=-1)
     return np.asarray(lam / (1 - lam) * units + lam / (1 - lam) ** 2 * own)
-
-
-def with_uniform_prior(mean: Floats, square: Floats, levels: Floats, lam: float) -> Floats:
-    """Mean variance of omega over the units of each group with a uniform prior. Exact.
-
-    (lambda M2 - lambda^2 M1^2)/(1 - lambda)^2 + lambda/(1 - lambda) (square - 2 M1 mean), with M1
-    and M2 the means of y and of y^2 over the levels (paper 003, Theorem A.5;
-    docs/theory/trials.md#the-uniform-prior).
-    """
-    # Shifting all levels and outcomes shifts every omega: around the middle little cancels.
-    middle = float(levels.mean())
-    spread = float(((levels - middle) ** 2).mean())
-    around = square - 2 * middle * mean + middle**2
-    return np.asarray(lam * spread / (1 - lam) ** 2 + lam / (1 - lam) * around)
 
 
 def with_any_prior(levels: Floats, lam: float, floor: float) -> float:

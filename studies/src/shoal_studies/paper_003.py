@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import ndtri
 
-from shoal.theory import randomised_response, trial_variance
+from shoal.theory import randomised_response
 from shoal_studies.chart import Chart, Row
 from shoal_studies.paper_003_mechanisms import (
     DELTA,
@@ -558,8 +558,7 @@ def bounds(units: Population, given: Randomised) -> dict[str, float]:
     )
     first = (1 / (1 - lam) ** 2 - 1) * units.spread
     every = [first, own, *(first + each for each in printed(sizes, levels, given))]
-    found = (float(trial_variance.of_effects(each, sizes)[0]) for each in every)
-    return dict(zip(_BOUNDS, found, strict=True))
+    return dict(zip(_BOUNDS, map(units.variance_of, every), strict=True))
 
 
 _BOUNDS = (

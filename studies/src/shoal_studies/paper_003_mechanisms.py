@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.privacy.budget import Budget
-from shoal.theory import randomised_response, trial_variance
+from shoal.theory import randomised_response
 from shoal.trials.cluster_prior import (
     LATTICE_BITS,
     ClusterPrior,
@@ -73,8 +73,11 @@ class Population:
     @property
     def variance(self) -> float:
         """Of the non-private estimate over assignments; exact."""
-        none = np.zeros((len(self.sizes), 1))
-        return float(trial_variance.of_assignment(self.spread, none, self.sizes)[0])
+        return self.variance_of(self.spread)
+
+    def variance_of(self, unit: Floats) -> float:
+        """Of the effect, if units of each group have independent errors of these variances."""
+        return float(self.weight**2 @ (unit / self.sizes).sum(axis=1))
 
     @property
     def merged(self) -> Population:
@@ -123,7 +126,7 @@ class NoisyDifferences:
         width = float(units.levels[-1] - units.levels[0])
         scale = width / units.sizes.min(axis=1) / self.loss
         noise = random.laplace(0.0, scale, (len(counts), len(scale)))
-        added = trial_variance.of_noisy_differences(units.sizes, width, self.loss)
+        added = 2 * float(((units.weight * scale) ** 2).sum())
         return units.effect(counts) + noise @ units.weight, np.full(len(counts), added)
 
 
@@ -141,7 +144,7 @@ class NoisyHistograms:
         levels = units.levels - (units.levels.mean() if self.centred else 0.0)
         scale = 2 / (units.sizes * self.loss)
         noise = random.laplace(0.0, scale[..., None], counts.shape) @ levels
-        added = trial_variance.of_noisy_histograms(units.sizes, levels, self.loss)
+        added = 2 * float(((units.weight[:, None] * scale) ** 2).sum() * (levels**2).sum())
         return units.effect(counts) + units.estimate(noise), np.full(len(counts), added)
 
 
@@ -185,7 +188,7 @@ class Randomised:
         response = (kept + drawn) @ used / sizes
         debiased = (response - lam * (prior @ used)) / (1 - lam)
         unit = randomised_response.given_prior(counts, prior, used, lam)
-        added = (unit + rounding) / sizes @ np.ones(2) @ units.weight**2
+        added = ((unit + rounding) / sizes).sum(axis=2) @ units.weight**2
         return units.estimate(debiased), added
 
     def _prior(self, sizes: Counts, counts: Counts, random: np.random.Generator) -> Floats:
