@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, NamedTuple, TypeAlias
 
+import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from shoal.data.aggregate import Aggregate
@@ -32,11 +31,11 @@ _DEVIATION = 10.73
 # Keys, value, bounds and the fewest flights of a cell.
 _SPEED, _DELAY = ("speed", (0.0, 700.0)), ("arr_delay", (-100.0, 1300.0))
 _FLIGHTS = {
-    "flights by origin": (["origin"], *_SPEED, 1),
-    "flights by destination": (["dest"], *_SPEED, 1),
-    "flights by origin and hour": (["origin", "hour"], *_SPEED, 200),
-    "flights by destination and hour": (["dest", "hour"], *_SPEED, 50),
-    "delays by destination": (["dest"], *_DELAY, 1),
+    "flights by origin": ("origin", *_SPEED, 1),
+    "flights by destination": ("dest", *_SPEED, 1),
+    "flights by origin and hour": ("origin, hour", *_SPEED, 200),
+    "flights by destination and hour": ("dest, hour", *_SPEED, 50),
+    "delays by destination": ("dest", *_DELAY, 1),
 }
 
 
@@ -100,24 +99,19 @@ def drawn(
 
 
 def _flights() -> Iterator[Population]:
-    flights = pq.read_table(str(files("shoal") / "datasets" / "flights_2013.parquet"))
-    flights = flights.append_column("hour", pc.hour(flights.column("time_hour")))
-    for name, (keys, value, bounds, least) in _FLIGHTS.items():
-        table = flights.select(["tailnum", *dict.fromkeys([*keys, "speed", value])]).drop_null()
-        low, high = bounds
-        clipped = pc.min_element_wise(pc.max_element_wise(table.column(value), low), high)
-        aggregated: Any = (
-            table.append_column("clipped", clipped)
-            .group_by(["tailnum", *keys])
-            .aggregate([("clipped", "mean"), ("clipped", "count")])
-        )
-        size = aggregated.group_by(keys).aggregate([("clipped_count", "sum")])
-        kept = size.filter(pc.greater_equal(size.column("clipped_count_sum"), pa.scalar(least)))
-        joined = aggregated.join(kept.select(keys), keys, join_type="inner")
-        count = joined.column("clipped_count").to_numpy().astype(np.int64)
-        who = joined.column("tailnum").combine_chunks()
-        occupancy, order = build(who, joined.select(keys), count)
-        yield Population(name, occupancy, [joined.column("clipped_mean").to_numpy()[order]], bounds)
+    place = files("shoal") / "datasets" / "flights_2013.parquet"
+    for name, (keys, value, (low, high), least) in _FLIGHTS.items():
+        query = f"""select tailnum, {keys}, count(*) as flights,
+                       avg(least(greatest({value}, {low}), {high})) as mean
+                from (select *, hour(time_hour) as hour from '{place}')
+                where tailnum is not null and speed is not null and {value} is not null
+                group by tailnum, {keys}
+                qualify sum(count(*)) over (partition by {keys}) >= {least}"""
+        table = duckdb.connect().sql(query).to_arrow_table()
+        count, mean = (table.column(each).to_numpy() for each in ("flights", "mean"))
+        cells = table.drop_columns(["tailnum", "flights", "mean"])
+        occupancy, order = build(table.column("tailnum").combine_chunks(), cells, count)
+        yield Population(name, occupancy, [mean[order]], (low, high))
 
 
 def _alone(count: Whole) -> Members:
