@@ -331,7 +331,7 @@ def _register() -> None:
         if figure in (1, 3, 4, 5):
             run, what = _total_losses, "Total loss at equal error"
         of = "the ITMS-like occupancy" if gamma is None else f"synthetic occupancy, gamma {gamma:g}"
-        source = f"paper 000, section VI-B, figure {figure}"
+        source = f"section VI-B, figure {figure}"
         study(f"000-figure-{figure}", f"{what}, {of}", source)(partial(run, gamma))
 
 

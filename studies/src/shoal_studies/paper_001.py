@@ -114,5 +114,5 @@ for _figure, _title, _name, _counts, _values in (
      data.extreme(), data.projected),
 ):  # fmt: skip
     _setting = Setting(_name, data.one_cell(_counts), _values, data.BOUNDS, EPSILONS)
-    _source = f"paper 001, section IV, figure {_figure}"
+    _source = f"section IV, figure {_figure}"
     study(f"001-figure-{_figure}", _title, _source)(partial(_study, _setting))

@@ -28,9 +28,7 @@ _CLIPPING = ("Levy", "quantile, fixed", "quantile, optimised")
 _LEAST, _MOST, _POINTS = 0.001, 2.0, 1000
 
 
-@study(
-    "002-figure-1", "Grouping by wrap_around and by best_fit", "paper 002, section IV-B, figure 1"
-)
+@study("002-figure-1", "Grouping by wrap_around and by best_fit", "section IV-B, figure 1")
 def grouping(effort: Effort) -> Study:
     """Array averaging as printed has noise for 2U/K, where the exact sensitivity is U max_l w_l."""
     counts = data.itms()
@@ -90,7 +88,7 @@ def _at_one(error: dict[str, NDArray[np.float64]]) -> Finding:
     return Finding("errors at epsilon 1, km/h", "-", found)
 
 
-@study("002-figure-2", "The mechanisms on the ITMS-like cell", "paper 002, section IV-B, figure 2")
+@study("002-figure-2", "The mechanisms on the ITMS-like cell", "section IV-B, figure 2")
 def mechanisms(effort: Effort) -> Study:
     """Values that are iid, and a variant of ours in which users differ."""
     every: list[Row] = []
@@ -115,7 +113,7 @@ def mechanisms(effort: Effort) -> Study:
 @study(
     "002-figure-3",
     "Sample scaling: ten times the records of every user",
-    "paper 002, section IV-C, figure 3",
+    "section IV-C, figure 3",
 )
 def samples(effort: Effort) -> Study:
     """Iid values."""
@@ -135,7 +133,7 @@ def samples(effort: Effort) -> Study:
     return Study(rows, [against_loss(rows)], findings)
 
 
-@study("002-figure-4", "User scaling: every user ten times", "paper 002, section IV-C, figure 4")
+@study("002-figure-4", "User scaling: every user ten times", "section IV-C, figure 4")
 def users(effort: Effort) -> Study:
     """Array averaging is at the Levy cap, as in the paper."""
     rows, error = _measured(
@@ -153,7 +151,7 @@ def users(effort: Effort) -> Study:
     return Study(rows, [against_loss(rows)], findings)
 
 
-@study("002-figure-5", "The minimax cap against the loss", "paper 002, section V, figure 5")
+@study("002-figure-5", "The minimax cap against the loss", "section V, figure 5")
 def minimax_cap(effort: Effort) -> Study:
     """The cap with the least worst-case error: no randomness, the same for every effort."""
     counts, epsilons = data.itms(), np.geomspace(_LEAST, _MOST, _POINTS)

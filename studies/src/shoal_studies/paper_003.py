@@ -316,7 +316,7 @@ def variances(
     return Study(rows, [chart], [*findings, found.agrees()])
 
 
-_SECTION = "paper 003, section 4, experiment {}, figure 2 (1.{})"
+_SECTION = "section 4, experiment {}, figure 2 (1.{})"
 
 
 @study("003-figure-2a", "Variance against the floor of priors at equal loss",
@@ -463,7 +463,7 @@ def by_loss_in_communities(effort: Effort) -> Study:
     return variances(found, findings)
 
 
-@study("003-figure-8", "Experiments 1 to 3 side by side", "paper 003, appendix A.10, figure 8")
+@study("003-figure-8", "Experiments 1 to 3 side by side", "appendix A.10, figure 8")
 def figure_8(effort: Effort) -> Study:
     """All of figures 2a to 2d."""
     both = Study([], [], [])
@@ -545,7 +545,7 @@ for _name, _title, _number, _given in (
      "9, experiment 7",
      (Communities(), Randomised(replacing(_LEVELS, LAMBDA, floor=0.1 / _LEVELS, sigma=5.0)))),
 ):  # fmt: skip
-    study(f"003-figure-{_name}", _title, f"paper 003, appendix A.{_number}, figure {_name}")(
+    study(f"003-figure-{_name}", _title, f"appendix A.{_number}, figure {_name}")(
         partial(_distribution, *_given, bars=_name == "3")
     )
 
@@ -568,7 +568,7 @@ _BOUNDS = (
 
 
 @study("003-figure-5", "What Cluster-DP adds to the variance, within its bounds",
-       "paper 003, appendix A.7, experiment 5, figure 5")  # fmt: skip
+       "appendix A.7, experiment 5, figure 5")  # fmt: skip
 def figure_5(effort: Effort) -> Study:
     """The bound that is printed in three forms (erratum 16), and ours, proved anew."""
     betas, given = _betas(effort), default()
@@ -659,7 +659,7 @@ def _biases(losses: Sequence[float], seed: int, number: int) -> list[tuple[Any, 
 
 
 @study("003-figure-6", "Bias given a mechanism's randomness, against noisy aggregates",
-       "paper 003, appendix A.8, experiment 6, figure 6")  # fmt: skip
+       "appendix A.8, experiment 6, figure 6")  # fmt: skip
 def figure_6(effort: Effort) -> Study:
     """The paper fixes a mechanism's randomness for a super-population five times as large.
 

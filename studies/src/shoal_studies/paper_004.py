@@ -185,7 +185,7 @@ def cases(order: float, n: int, budgets: Sequence[float]) -> list[Case]:
 @study(
     "004-trade-off",
     "Bias against error, certificates and lower bounds",
-    "paper 004, theorems 1.2.1, 1.2.2 and 2.1.1, section 3",
+    "theorems 1.2.1, 1.2.2 and 2.1.1, section 3",
 )
 def trade_off(effort: Effort) -> Study:
     """Epsilon 1, delta 1e-6; so few values are ever sampled that a simulation would show none."""
@@ -292,11 +292,7 @@ def place(name: str, n: int, delta: float, bias: float) -> Row:
     }
 
 
-@study(
-    "004-regimes",
-    "Which estimator has the smallest error: three regimes",
-    "paper 004, theorem 1.2.2",
-)
+@study("004-regimes", "Which estimator has the smallest error: three regimes", "theorem 1.2.2")
 def regimes(effort: Effort) -> Study:
     """Errors on two points are exact; nothing is simulated."""
     step = 1 if effort.full else 2
@@ -354,11 +350,7 @@ def curves(data: str) -> Iterator[Curve]:
     yield data, "symmetric", asked.symmetric(), last, None
 
 
-@study(
-    "004-releases",
-    "The error of averages of many releases",
-    "paper 004, chapter 1: why bias matters",
-)
+@study("004-releases", "The error of averages of many releases", "chapter 1: why bias matters")
 def releases(effort: Effort) -> Study:
     """Adversarial values are two points that are worst after all releases (+-1: symmetric mean).
 
@@ -434,11 +426,7 @@ def parts(moments: Moments, centre: float) -> list[Part]:
     return [asked.clipped(_BIAS), often.sampled(), often.combined(), asked.symmetric()]
 
 
-@study(
-    "004-distributions",
-    "Bias and error on five distributions",
-    "paper 004, sections 3 and 4",
-)
+@study("004-distributions", "Bias and error on five distributions", "sections 3 and 4")
 def distributions(effort: Effort) -> Study:
     """The sampled and the combined mean have delta 0.01, so that some users are sampled."""
     names, centres = (list(KNOWN), _CENTRES) if effort.full else ([*KNOWN][::2], _CENTRES[:1])

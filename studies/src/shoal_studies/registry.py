@@ -79,7 +79,8 @@ def study(
     """Register a study; name, paper and figure, is what the command line calls it."""
 
     def register(run: Callable[[Effort], Study]) -> Callable[[Effort], Study]:
-        STUDIES[name] = Job(name, title, source, run)
+        paper = f"paper {name[:3]}, " if name[0].isdigit() else ""
+        STUDIES[name] = Job(name, title, paper + source, run)
         return run
 
     return register
