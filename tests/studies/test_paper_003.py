@@ -15,12 +15,12 @@ from shoal_studies.paper_003_mechanisms import (
     Population,
     Randomised,
     calibrated,
+    given_prior,
     public_choice,
     replacing,
 )
 
 from shoal.privacy.noise import Simulated
-from shoal.theory.randomised_response import given_prior
 from shoal.trials import ClusterPrior, Experiment, Space
 from shoal.trials.unit_table import PriorPlan, TableRequest
 

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import ndtri
 
-from shoal.theory import randomised_response
 from shoal_studies.chart import Chart, Row
 from shoal_studies.paper_003_mechanisms import (
     DELTA,
@@ -27,6 +26,7 @@ from shoal_studies.paper_003_mechanisms import (
     NoisyHistograms,
     Population,
     Randomised,
+    at_most,
     calibrated,
     printed,
     public_choice,
@@ -553,9 +553,7 @@ for _name, _title, _number, _given in (
 def bounds(units: Population, given: Randomised) -> dict[str, float]:
     """The first term of the bound alone, ours, and the three printed ones, squared units."""
     (gamma, sigma, lam), sizes, levels = given.numbers, units.sizes, units.levels
-    own = randomised_response.at_most(
-        sizes, levels, lam=lam, floor=gamma, sigma=sigma, spread=units.spread
-    )
+    own = at_most(sizes, levels, lam=lam, floor=gamma, sigma=sigma, spread=units.spread)
     first = (1 / (1 - lam) ** 2 - 1) * units.spread
     every = [first, own, *(first + each for each in printed(sizes, levels, given))]
     return dict(zip(_BOUNDS, map(units.variance_of, every), strict=True))

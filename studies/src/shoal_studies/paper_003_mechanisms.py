@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.privacy.budget import Budget
-from shoal.theory import randomised_response
 from shoal.trials.cluster_prior import (
     LATTICE_BITS,
     ClusterPrior,
@@ -187,7 +186,7 @@ class Randomised:
         drawn = random.multinomial(sizes - kept.sum(axis=-1), prior)
         response = (kept + drawn) @ used / sizes
         debiased = (response - lam * (prior @ used)) / (1 - lam)
-        unit = randomised_response.given_prior(counts, prior, used, lam)
+        unit = given_prior(counts, prior, used, lam)
         added = ((unit + rounding) / sizes).sum(axis=2) @ units.weight**2
         return units.estimate(debiased), added
 
@@ -256,3 +255,54 @@ def printed(sizes: Counts, levels: Floats, given: Randomised) -> list[Floats]:
         largest * (3 / kept + 2 + root / kept * rest),
     )
     return [np.asarray(2 * size * (gamma + away) * factor) for factor in factors]
+
+
+def given_prior(counts: Counts | Floats, prior: Floats, levels: Floats, lam: float) -> Floats:
+    """Mean variance of debiased responses over the units of each group, given its prior: exact."""
+    mean = prior @ levels
+    apart = (levels - mean[..., None]) ** 2
+    units = (counts * apart).sum(axis=-1) / counts.sum(axis=-1)
+    own = (prior * apart).sum(axis=-1)
+    return np.asarray(lam / (1 - lam) * units + lam / (1 - lam) ** 2 * own)
+
+
+def with_any_prior(levels: Floats, lam: float, floor: float) -> float:
+    """Largest such variance over all outcomes and all priors with a least share: attained.
+
+    For the outcome 0 of levels up to U it is a m^2 + b (e - m^2), a = lambda/(1 - lambda) and
+    b = a/(1 - lambda), concave in the prior's mean m with its top at U/(2 lambda), as close as the
+    floor lets m come with all it can move on the outer levels; U is its mirror image.
+    """
+    width, free, found = float(levels[-1] - levels[0]), max(0.0, 1 - len(levels) * floor), []
+    for above in (levels - levels[0], levels[-1] - levels):
+        least = floor * float(above.sum())
+        mean = min(max(width / (2 * lam), least), least + free * width)
+        second = floor * float((above**2).sum()) + width * (mean - least)
+        found.append(lam / (1 - lam) * mean**2 + lam / (1 - lam) ** 2 * (second - mean**2))
+    return max(found)
+
+
+def prior_distance(sizes: Counts, levels: int, floor: float, sigma: float) -> Floats:
+    """At least the expected total variation distance of a group's prior from its histogram.
+
+    In place of A(x), printed three times differently (erratum 16; proof in docs/theory/trials.md).
+    """
+    b = sigma / np.asarray(sizes, dtype=np.float64)
+    low = floor + b / 2 * np.exp(-floor / b)
+    apart = (levels - 1) * low + b / 2 + b * (levels / 2) ** 0.5
+    k = np.arange(1, levels + 1)
+    share, wide = np.minimum(1 / k, (1 + floor) / 2), b[..., None]
+    high = wide / 2 * (2 - np.exp(-(1 - share) / wide) - np.exp(-(share - floor) / wide))
+    together = ((levels - k) * low[..., None] + k * high).max(axis=-1)
+    # Rounding of priors to whole numbers moves at most one part a level.
+    return np.asarray(np.minimum(1 - floor, np.minimum(apart, together) + levels / PART))
+
+
+def at_most(
+    sizes: Counts, levels: Floats, *, lam: float, floor: float, sigma: float, spread: Floats
+) -> Floats:
+    """At least the mean variance of debiased responses of each group, on average over priors."""
+    width, kept = float(levels[-1] - levels[0]), (1 - lam) ** 2
+    distance = prior_distance(sizes, len(levels), floor, sigma)
+    priced = (1 / kept - 1) * spread + lam / kept * width**2 * distance
+    return np.asarray(np.minimum(priced, with_any_prior(levels, lam, floor)))
