@@ -103,7 +103,7 @@ def _flights() -> Iterator[Population]:
     for name, (keys, value, (low, high), least) in _FLIGHTS.items():
         query = f"""select tailnum, {keys}, count(*) as flights,
                        avg(least(greatest({value}, {low}), {high})) as mean
-                from (select *, hour(time_hour) as hour from '{place}')
+                from (select *, hour(time_hour at time zone 'UTC') as hour from '{place}')
                 where tailnum is not null and speed is not null and {value} is not null
                 group by tailnum, {keys}
                 qualify sum(count(*)) over (partition by {keys}) >= {least}"""
