@@ -37,23 +37,16 @@ _CONFIDENCE = 0.95
 # Linear programs of more memberships take minutes, and arrays of them a long time to fill.
 _MOST_OF_PROGRAM, _MOST_OF_ARRAYS = 10_000, 100_000
 PRESETS: dict[str, tuple[Preset, float]] = {
-    "balanced": (("balanced", {}), np.inf),
-    "adaptive": (("adaptive", {}), np.inf),
+    **{name: ((name, {}), np.inf)
+       for name in ("balanced", "adaptive", "worst_case_optimal", "akmv")},
+    **{name: ((name, {}), _MOST_OF_ARRAYS) for name in ("opt_array_averaging", "levy", "quantile")},
     "optimal, balanced": (("optimal", {"targets": "balanced"}), _MOST_OF_PROGRAM),
     "optimal, selected": (
         ("optimal", {"targets": "balanced", "range": "selected"}), _MOST_OF_PROGRAM,
     ),
-    "worst_case_optimal": (("worst_case_optimal", {}), np.inf),
-    "opt_array_averaging": (("opt_array_averaging", {}), _MOST_OF_ARRAYS),
-    "levy": (("levy", {}), _MOST_OF_ARRAYS),
-    "quantile": (("quantile", {}), _MOST_OF_ARRAYS),
-    "akmv": (("akmv", {}), np.inf),
 }  # fmt: skip
 _SPARSE: dict[str, Preset] = {
-    "balanced": ("balanced", {}),
-    "array_averaging": ("array_averaging", {}),
-    "user_clipped": ("user_clipped", {}),
-    "adaptive": ("adaptive", {}),
+    **{name: (name, {}) for name in ("balanced", "array_averaging", "user_clipped", "adaptive")},
     "optimal_in_range": ("optimal", {"range": "selected"}),
 }
 # Place and deviation of most values of `counts`, over the width of the bounds.
