@@ -12,7 +12,7 @@ MADE = {ROOT / "docs/reference/cli.md"}
 # Of each part its folders and files, today's ceiling, and the goal of the redesign.
 PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
     "cells": (("src/shoal/cells",), 8780, 7200),
-    "theory": (("src/shoal/theory",), 2401, 2900),
+    "theory": (("src/shoal/theory",), 2237, 2900),
     "trials": (("src/shoal/trials",), 6122, 4300),
     "means": (("src/shoal/means",), 2246, 1900),
     "data": (("src/shoal/data",), 2056, 1500),
@@ -35,8 +35,8 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
         658,
         600,
     ),
-    "studies": (("studies",), 6711, 4200),
-    "tests": (("tests", "conftest.py"), 26800, 20000),
+    "studies": (("studies",), 5401, 4200),
+    "tests": (("tests", "conftest.py"), 26720, 20000),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 6124, 2600),
 }
 

@@ -1,6 +1,5 @@
 """Benches of errors at their smallest size: their lines, their bars, and their other run."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,15 +26,12 @@ def test_choices_are_never_worse_than_a_uniform_prior(capsys: pytest.CaptureFixt
     assert all("never above 1.02" in line for line in told[-3:])
 
 
-def test_questions_beside_the_same_checkout(capsys: pytest.CaptureFixture[str]) -> None:
-    """Eight rows whose figures are the same again; noise of a strategy is near a bound."""
-    checkout = str(Path(__file__).parents[2])
-    assert main(["bench", "questions", "--repetitions", "2", "--against", checkout]) == 0
+def test_questions_beside_other_ways(capsys: pytest.CaptureFixture[str]) -> None:
+    """Two rows an experiment; noise of a strategy is near a bound."""
+    assert main(["bench", "questions", "--repetitions", "2"]) == 0
     told = capsys.readouterr().out.splitlines()
-    assert "within 5.0e-05 of the least" in told[13]
-    assert told[16].split()[2:6] == ["noise", "half", "width", "times"]
-    assert all(line.split()[2:6] == ["1.000"] * 4 for line in told[17:])
-    assert len(told) == 17 + 8
+    assert len(told) in (3 + 4 + 4, 3 + 8 + 4)
+    assert "within 5.0e-05 of the least" in told[-2]
 
 
 def test_every_kind_of_trial_is_timed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,31 +62,27 @@ def test_two_rounds_over_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "counts", "--users", "3"]) != 0
 
 
-def test_honest_intervals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A line a population and loss, and one for each bar; ratios to itself are 1."""
-    place = str(tmp_path / "figures.json")
+def test_honest_intervals(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line a population and loss, and one for each bar."""
     arguments = ["bench", "honest", "--releases", "4", "--only", "outlier cells, 12"]
-    arguments += ["--epsilon", "1", "--delta", "1e-9"]
-    assert main([*arguments, "--output", place]) == 0
+    assert main([*arguments, "--epsilon", "1", "--delta", "1e-9"]) == 0
     _, _, line, *bars = capsys.readouterr().out.splitlines()
     assert line.startswith("few: outlier cells, 12 cells, 1500 users ")
-    assert len(bars) == len(honest.BARS) + 2
+    assert len(bars) == len(honest.BARS)
     assert "values are inside their intervals: 0: holds" in bars
-    assert main([*arguments, "--against", place]) == 0
-    assert capsys.readouterr().out.splitlines()[2].split()[-1] == "1.00"
     assert main(["bench", "honest", "--only", "nobody"]) != 0
-    assert main([*arguments, "--against", str(tmp_path / "none.json")]) != 0
 
 
 def test_a_bar_fails_where_its_figure_does() -> None:
     """In either direction, but for its exceptions and for what it does not concern."""
-    setting = honest.Setting(
-        *("flights by destination", "typical", 1.0, 9, 2, 0.95, 0.9, 0.9, 0.5, 0.95, 0.85, 14.6),
-        *(40.0, 40.0, 1, [4, 4], [14.0, 15.0], [40.0, 40.0]),
-    )
+    setting = {
+        "name": "flights by destination", "group": "typical", "epsilon": 1.0, "covered": 0.95,
+        "worst_tenth": 0.9, "told": 0.5, "told_covered": 0.95, "told_worst_tenth": 0.85,
+        "error": 14.6, "outside": 1,
+    }  # fmt: skip
     failed = [bar.figure for bar in honest.BARS if bar.failure(setting)]
     assert failed == ["error", "told_worst_tenth", "outside"]
-    known = replace(setting, epsilon=4.0, told_worst_tenth=0.83)
+    known = {**setting, "epsilon": 4.0, "told_worst_tenth": 0.83}
     assert [bar.figure for bar in honest.BARS if bar.failure(known)] == ["outside"]
-    worse = replace(known, told_worst_tenth=0.82)
+    worse = {**known, "told_worst_tenth": 0.82}
     assert honest.BARS[1].failure(worse) is not None

@@ -2,6 +2,7 @@
 
 import csv
 import signal
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -233,7 +234,7 @@ def test_unusable_wishes_are_refused(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_pictures_need_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     """Said before the work."""
-    monkeypatch.setattr("shoal_studies.chart.find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     assert main(["study", "run", "001-figure-2"]) == 2
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from functools import partial
 from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal.cells.assumptions import NAIVE
 from shoal.cells.draw import draw
@@ -28,43 +27,33 @@ from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
 from shoal.theory.user_clipping import rounds
 from shoal_studies.data import BOUNDS, sparse_cells
-from shoal_studies.populations import Floats, Population, populations
+from shoal_studies.populations import Floats, Population, memberships, populations
 from shoal_studies.registry import Losses, Repetitions, bench, option
 
-Flags: TypeAlias = "NDArray[np.bool_]"
 Preset: TypeAlias = tuple[str, dict[str, str | int | float]]
-Kind: TypeAlias = "Callable[[np.random.Generator, Counts], Floats]"
 
 EPSILONS = [0.5, 1.0, 4.0]
 _CONFIDENCE = 0.95
 # Linear programs of more memberships take minutes, and arrays of them a long time to fill.
 _MOST_OF_PROGRAM, _MOST_OF_ARRAYS = 10_000, 100_000
 PRESETS: dict[str, tuple[Preset, float]] = {
-    "balanced": (("balanced", {}), np.inf),
-    "adaptive": (("adaptive", {}), np.inf),
+    **{name: ((name, {}), np.inf)
+       for name in ("balanced", "adaptive", "worst_case_optimal", "akmv")},
+    **{name: ((name, {}), _MOST_OF_ARRAYS) for name in ("opt_array_averaging", "levy", "quantile")},
     "optimal, balanced": (("optimal", {"targets": "balanced"}), _MOST_OF_PROGRAM),
     "optimal, selected": (
         ("optimal", {"targets": "balanced", "range": "selected"}), _MOST_OF_PROGRAM,
     ),
-    "worst_case_optimal": (("worst_case_optimal", {}), np.inf),
-    "opt_array_averaging": (("opt_array_averaging", {}), _MOST_OF_ARRAYS),
-    "levy": (("levy", {}), _MOST_OF_ARRAYS),
-    "quantile": (("quantile", {}), _MOST_OF_ARRAYS),
-    "akmv": (("akmv", {}), np.inf),
 }  # fmt: skip
 _SPARSE: dict[str, Preset] = {
-    "balanced": ("balanced", {}),
-    "array_averaging": ("array_averaging", {}),
-    "user_clipped": ("user_clipped", {}),
-    "adaptive": ("adaptive", {}),
+    **{name: (name, {}) for name in ("balanced", "array_averaging", "user_clipped", "adaptive")},
     "optimal_in_range": ("optimal", {"range": "selected"}),
 }
 # Place and deviation of most values of `counts`, over the width of the bounds.
 _PLACE, _SPREAD = 0.4, 1 / 6
 
 
-@dataclass(frozen=True, eq=False)
-class Releases:
+class Figures(NamedTuple):
     """Figures of each cell in each release, shape (releases, cells), in the value's unit.
 
     Absolute errors are of the noisy number, of the value, and of one number for all cells, the mean
@@ -75,28 +64,25 @@ class Releases:
     error: Floats
     common: Floats
     half_width: Floats
-    covered: Flags
-    told: Flags
-    outside: Flags
+    covered: Floats
+    told: Floats
+    outside: Floats
 
     def of_told(self, figures: Floats) -> float:
         """The mean of figures of told cells; not a number if there are none."""
         return float(figures[self.told].mean()) if self.told.any() else float("nan")
 
 
-def releases_of(plan: PlanFacts, data: Population | Sequence[Aggregate], releases: int) -> Releases:
+def releases_of(plan: PlanFacts, data: Population | Sequence[Aggregate], releases: int) -> Figures:
     """So many simulated releases, of a population's draws, or of some sums, in turn."""
     if isinstance(data, Population):
         data = [data.draw(turn) for turn in range(min(releases, len(data.means)))]
-    found = [_release(plan, data[turn % len(data)], turn) for turn in range(releases)]
-    columns = zip(*found, strict=True)
-    return Releases(
-        **{each.name: np.array(rows) for each, rows in zip(fields(Releases), columns, strict=True)}
-    )
+    found = (_release(plan, data[turn % len(data)], turn) for turn in range(releases))
+    return Figures(*map(np.array, zip(*found, strict=True)))
 
 
-def _release(plan: PlanFacts, private: Aggregate, turn: int) -> tuple[Floats, ...]:
-    """Figures of one release, in the order of the attributes."""
+def _release(plan: PlanFacts, private: Aggregate, turn: int) -> Figures:
+    """Of one release."""
     numbers = Estimates(plan, *draw(plan, private, Simulated(turn)))
     truth = private.cell_means()[plan.released]
     value, low, high = values_of(numbers, _CONFIDENCE)
@@ -107,15 +93,9 @@ def _release(plan: PlanFacts, private: Aggregate, turn: int) -> tuple[Floats, ..
     covered = (low - almost <= truth) & (truth <= high + almost)
     at_bound = np.isin(value, (plan.bounds.lo, plan.bounds.hi))
     inside = np.where(told, (low < value) & (value < high), (low <= value) & (value <= high))
-    return (
-        np.abs(numbers.value - truth),
-        np.abs(value - truth),
-        np.abs(common - truth),
-        (high - low) / 2,
-        covered,
-        told,
-        ~(inside | (at_bound & (low <= value) & (value <= high))),
-    )
+    outside = ~(inside | (at_bound & (low <= value) & (value <= high)))
+    plain, error, off = (np.abs(each - truth) for each in (numbers.value, value, common))
+    return Figures(plain, error, off, (high - low) / 2, covered, told, outside)
 
 
 @bench("sparse")
@@ -227,18 +207,10 @@ def naive(population: Population, epsilon: float, repetitions: int) -> dict[str,
     return errors
 
 
-class Shape(NamedTuple):
-    """Counts: so many users in so many cells, each in a few of them."""
-
-    users: int
-    cells: int
-    cells_of_user: int
-
-
+# Users, cells, and cells of a user, about.
 SHAPES = (
-    Shape(500, 12, 10), Shape(2000, 12, 3), Shape(2000, 40, 3), Shape(2000, 40, 10),
-    Shape(2000, 40, 30), Shape(2000, 150, 25),
-    Shape(2000, 300, 40), Shape(2000, 600, 40), Shape(4000, 900, 40),
+    (500, 12, 10), (2000, 12, 3), (2000, 40, 3), (2000, 40, 10), (2000, 40, 30), (2000, 150, 25),
+    (2000, 300, 40), (2000, 600, 40), (4000, 900, 40),
 )  # fmt: skip
 
 
@@ -258,9 +230,8 @@ def counts(
 
     Example: shoal bench counts --repetitions 4 --users 2000
     """
-    shapes = [each for each in SHAPES if users in (None, each.users)]
-    if not shapes:
-        allowed = ", ".join(str(each) for each in sorted({shape.users for shape in SHAPES}))
+    if users not in (None, *(shape[0] for shape in SHAPES)):
+        allowed = ", ".join(map(str, sorted({shape[0] for shape in SHAPES})))
         raise InputError(f"shapes of {users} users", allowed, "leave users out")
     yield (
         f"error of two rounds over that of one, delta {delta}, {repetitions} simulated releases "
@@ -270,13 +241,16 @@ def counts(
         f"{'users':>6}{'cells':>6}{'each':>5}{'eps':>5}{'default':>8}  {'noise':<19}"
         + "".join(f"{name:>11}" for name in KINDS)
     )
-    for shape in shapes:
-        made = counts_of(shape)
-        for loss in epsilon:
-            yield _two_rounds(shape, made, loss, delta, repetitions)
+    for many, cells, each in SHAPES:
+        if users in (None, many):
+            members = memberships([6, many, cells, each], many, cells, each, poisson=True)
+            made = Counts.from_counts(*(column.tolist() for column in members))
+            for loss in epsilon:
+                found = _two_rounds(made, loss, delta, repetitions)
+                yield f"{many:>6}{cells:>6}{each:>5}{loss:>5g}{found}"
 
 
-def _two_rounds(shape: Shape, counts: Counts, epsilon: float, delta: str, repetitions: int) -> str:
+def _two_rounds(counts: Counts, epsilon: float, delta: str, repetitions: int) -> str:
     one, two = (
         plan_means(counts, (0.0, 1.0), "user_clipped", epsilon, {"rounds": each}, delta=delta)
         for each in (1, 2)
@@ -287,61 +261,30 @@ def _two_rounds(shape: Shape, counts: Counts, epsilon: float, delta: str, repeti
         population = Population(name, counts, means, (0.0, 1.0))
         before, after = (releases_of(plan, population, repetitions).error for plan in (one, two))
         ratios.append(after.mean() / before.mean())
-    default = rounds(epsilon, float(delta), shape.users, len(counts.user), counts.n_cells)
+    default = rounds(epsilon, float(delta), counts.n_users, len(counts.user), counts.n_cells)
     noise = " then ".join("Gaussian" if plan.gaussian else "Laplace" for plan in (one, two))
-    return (
-        f"{shape.users:>6}{shape.cells:>6}{shape.cells_of_user:>5}{epsilon:>5g}"
-        f"{default:>8}  {noise:<19}" + "".join(f"{ratio:>11.2f}" for ratio in ratios)
-    )
+    return f"{default:>8}  {noise:<19}" + "".join(f"{ratio:>11.2f}" for ratio in ratios)
 
 
-def counts_of(shape: Shape) -> Counts:
-    """Users in cells of unlike popularity, with counts that have a long tail."""
-    rng = np.random.default_rng([6, *shape])
-    pull = rng.lognormal(0, 0.8, shape.cells)
-    degree = np.clip(rng.poisson(shape.cells_of_user, shape.users), 1, shape.cells)
-    user = np.repeat(np.arange(shape.users), degree)
-    cell = np.concatenate(
-        [rng.choice(shape.cells, size, replace=False, p=pull / pull.sum()) for size in degree]
-    )
-    busy = np.ceil(rng.lognormal(0, 0.8, shape.users))[user]
-    count = np.minimum(rng.geometric(0.05, len(user)) * busy, 2000).astype(np.int64)
-    return Counts.from_counts(user.tolist(), cell.tolist(), count.tolist())
-
-
-def _normal(between: float) -> Kind:
+def _normal(between: float, rng: np.random.Generator, counts: Counts) -> Floats:
     """Normal values; this part of the variance between cells, four sevenths of the rest by user."""
-
-    def drawn(rng: np.random.Generator, counts: Counts) -> Floats:
-        cells = rng.normal(0, between**0.5, counts.n_cells)[counts.cell]
-        users = rng.normal(0, ((1 - between) * 4 / 7) ** 0.5, counts.n_users)[counts.user]
-        rest = ((1 - between) * 3 / 7 / counts.count) ** 0.5
-        whole = cells + users + rest * rng.normal(0, 1, len(counts.user))
-        return np.asarray(_PLACE + _SPREAD * whole)
-
-    return drawn
+    cells = rng.normal(0, between**0.5, counts.n_cells)[counts.cell]
+    users = rng.normal(0, ((1 - between) * 4 / 7) ** 0.5, counts.n_users)[counts.user]
+    rest = ((1 - between) * 3 / 7 / counts.count) ** 0.5
+    return _PLACE + _SPREAD * (cells + users + rest * rng.normal(0, 1, len(counts.user)))
 
 
-def _two_kinds(rng: np.random.Generator, counts: Counts) -> Floats:
-    level = rng.choice([0.2, 0.75], counts.n_users)[counts.user]
-    return np.asarray(level + rng.normal(0, 0.05, len(level)))
-
-
-def _long_tails(rng: np.random.Generator, counts: Counts) -> Floats:
-    users = rng.normal(-5, 1.2, counts.n_users)[counts.user]
-    return np.asarray(np.exp(users + rng.normal(0, 0.5, len(users))))
-
-
-def _zeros(rng: np.random.Generator, counts: Counts) -> Floats:
-    some = rng.binomial(1, 0.4, counts.n_users)[counts.user]
-    return np.asarray(some * rng.exponential(0.15, len(some)))
-
-
-KINDS: dict[str, Kind] = {
-    "alike": _normal(0.05),
-    "normal": _normal(0.3),
-    "apart": _normal(0.9),
-    "two kinds": _two_kinds,
-    "long tails": _long_tails,
-    "zeros": _zeros,
+KINDS: dict[str, Callable[[np.random.Generator, Counts], Floats]] = {
+    "alike": partial(_normal, 0.05),
+    "normal": partial(_normal, 0.3),
+    "apart": partial(_normal, 0.9),
+    "two kinds": lambda rng, counts: (
+        rng.choice([0.2, 0.75], counts.n_users)[counts.user] + rng.normal(0, 0.05, len(counts.user))
+    ),
+    "long tails": lambda rng, counts: np.exp(
+        rng.normal(-5, 1.2, counts.n_users)[counts.user] + rng.normal(0, 0.5, len(counts.user))
+    ),
+    "zeros": lambda rng, counts: (
+        rng.binomial(1, 0.4, counts.n_users)[counts.user] * rng.exponential(0.15, len(counts.user))
+    ),
 }

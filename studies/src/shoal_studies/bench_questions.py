@@ -20,7 +20,6 @@ from shoal.intervals import quantile
 from shoal.privacy.noise import Simulated
 from shoal.trials import Experiment, Plan, Space
 from shoal.trials.questions import noise
-from shoal_studies.bench_system import Checkout, older
 from shoal_studies.registry import Repetitions, bench, option
 
 _SEED, _CONFIDENCE = 2026, 0.95
@@ -28,7 +27,6 @@ _KINDS, _NAME, _WIDE = ("units", "precision"), 23, 12
 _COLUMNS = (
     "noise", "by hand", "table", "half width", "times", "covered", "predicted", "ms to plan"
 )  # fmt: skip
-_COMPARED = ("noise", "half width", "times", "predicted", "ms to plan")
 
 
 class Case(NamedTuple):
@@ -53,7 +51,6 @@ class Case(NamedTuple):
 def questions(
     repetitions: Repetitions = 300,
     epsilon: Annotated[float, option("Loss of one outcome.", 0.001, 100)] = 1.0,
-    against: Checkout = None,
 ) -> Iterator[str]:
     """Ask for effects beside Laplace noise by hand and tables of units: errors, widths, coverage.
 
@@ -67,33 +64,11 @@ def questions(
         "hand without an interval and a table of units; half of the 95% interval, over that of "
         "known variances, its cover, and as predicted"
     )
-    lines = [_line("experiment", "weights", _COLUMNS)]
-    yield lines[0]
+    yield _line("experiment", "weights", _COLUMNS)
     for case, weights in product(cases(), _KINDS):
-        lines.append(_line(case.name, weights, _effect(case, weights, epsilon, repetitions)))
-        yield lines[-1]
+        yield _line(case.name, weights, _effect(case, weights, epsilon, repetitions))
     yield ""
     yield from _strategies()
-    if against is not None:
-        words = f"--repetitions={repetitions}", f"--epsilon={epsilon}"
-        before, now = _cells(older(against, "questions", *words)), _cells(lines)
-        names = [name for name in _COMPARED if name in next(iter(before.values()))]
-        yield "over those of the other checkout"
-        yield _line("experiment", "weights", names)
-        for row, found in now.items():
-            ratios = (float(found[name]) / float(before[row][name]) for name in names)
-            yield row + "".join(f"{each:.3f}".rjust(_WIDE) for each in ratios)
-
-
-def _cells(lines: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Figures of a bench's lines by the names of rows and columns."""
-
-    def cut(line: str) -> list[str]:
-        return [line[at : at + _WIDE].strip() for at in range(_NAME, len(line), _WIDE)]
-
-    names = next(cut(line) for line in lines if line.startswith("experiment"))
-    rows = (line for line in lines if line[12:_NAME].strip() in _KINDS)
-    return {line[:_NAME]: dict(zip(names, cut(line), strict=True)) for line in rows}
 
 
 def cases() -> Iterator[Case]:

@@ -8,14 +8,13 @@ import json
 import multiprocessing
 import os
 import re
-import resource
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from fractions import Fraction
 from functools import partial
 from importlib.resources import files
@@ -33,7 +32,6 @@ from shoal.cells.cell_statistics import MEAN, cell_errors
 from shoal.cells.clip_user import clip_user
 from shoal.cells.draw import to_steps
 from shoal.cells.optimal import interior, program
-from shoal.errors import BudgetError
 from shoal.privacy import ledger as ledgers
 from shoal.privacy.budget import Budget
 from shoal.privacy.noise import OperatingSystem
@@ -53,36 +51,33 @@ _CELLS = {
 # Run in a process of its own, with the sources of some checkout: seconds, processor time and GiB.
 _SCRIPT = """
 import json, resource, sys, time
-import pyarrow as pa
 job, data, cell = sys.argv[1:]
-def passed(source, cell):
+def passed(source, cell, **more):
     import shoal
-    return shoal.Records(source, user='user', value='value', bounds=(0, 65), by=cell)
+    return shoal.Records(source, **{'user': 'user', 'value': 'value', 'bounds': (0, 65), **more},
+                         by=cell)
 def plain():
     import duckdb
     query = 'select "user", cell, count(*), sum(value), sum(value * value) from '
     connection = duckdb.connect()
     connection.execute('set enable_progress_bar = false')
     connection.sql(f"{query} read_parquet('{data}') group by 1, 2").to_arrow_table()
-# What is loaded when first used is not compared.
-passed(pa.table({'user': [1], 'cell': [1], 'value': [1.0]}), 'cell').aggregate()
-jobs = {'plain': plain, 'pass': lambda: passed(data, cell).aggregate()}
-start, used = time.perf_counter(), time.process_time()
+def count():
+    passed(data, cell, user='tailnum', value='speed', bounds=(0, 700), missing='public').counts()
+if job != 'count':
+    # What is loaded when first used is not compared.
+    import pyarrow as pa
+    passed(pa.table({'user': [1], 'cell': [1], 'value': [1.0]}), 'cell').aggregate()
+jobs = {'plain': plain, 'pass': lambda: passed(data, cell).aggregate(), 'count': count}
+start, used = time.perf_counter(), time.process_time() if job != 'count' else 0
 jobs[job]()
 memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 print(json.dumps([time.perf_counter() - start, time.process_time() - used, memory]))
 """
-_COLD = """
-import shoal, sys
-shoal.Records(sys.argv[1], user='tailnum', value='speed', bounds=(0, 700), by='dest',
-              missing='public').counts()
-"""
-_CELLS_PER_USER, _USERS_PER_CELL, _MOST_CELLS = 10, 100, 250
+_CELLS_PER_USER, _USERS_PER_CELL, _MOST_CELLS, _MOST_SECONDS = 10, 100, 250, 600.0
 _BOUNDS = (0.0, 100.0)
 _UNIT, _CHARGE, _DOCUMENT = "person", Budget.of("1/1000"), b"412.7 " * 50
-# A budget in charges.
-_FEW = 1000
-_FIGURE = re.compile(r"\s*([\d,]+ (?:entries|processes)):.*?([\d.]+)(?: charges)? a second")
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[-+]\d+)?")
 Checkout = Annotated[Path | None, option("Another checkout, which is measured beside this one.")]
 
 
@@ -90,6 +85,10 @@ def _seconds(work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
+
+
+def _table(**columns: Any) -> pa.Table:
+    return pa.table({name: pa.array(each) for name, each in columns.items()})
 
 
 @bench("noise")
@@ -137,6 +136,7 @@ def aggregate(
     checkouts = {"this": Path(shoal.__file__).parents[1]}
     if against is not None:
         checkouts["older"] = against.resolve() / "src"
+    flights = Path(str(files("shoal") / "datasets" / "flights_2013.parquet"))
     with tempfile.TemporaryDirectory() as scratch:
         place = (folder or Path(scratch)).resolve()
         place.mkdir(parents=True, exist_ok=True)
@@ -150,6 +150,7 @@ def aggregate(
             jobs[f"pass, {name} checkout", name] = ("pass", paths[0], "cell")
             for kind in ("hexagon", "time zone"):
                 jobs[f"{kind}, {name}", name] = ("pass", paths[1], _CELLS[kind])
+            jobs[f"first count, {name} checkout", name] = ("count", flights, "dest")
         found: dict[str, list[list[float]]] = {label: [] for label, _ in jobs}
         for _ in range(_ROUNDS):
             for (label, name), (job, data, cell) in jobs.items():
@@ -162,18 +163,7 @@ def aggregate(
                 f"{label:<34}{seconds:>8.2f} s  {seconds / plain:>5.2f} x plain {used:>8.2f} s of "
                 f"processor time  {memory:>6.2f} GiB at the peak"
             )
-        for name, checkout in checkouts.items():
-            used = median(_cold(checkout) for _ in range(_ROUNDS))
-            yield f"{f'first count, {name} checkout':<34}{used:>8.2f} s of processor time"
         yield f"medians of {_ROUNDS} turns, each in a new process"
-
-
-def _cold(checkout: Path) -> float:
-    """Processor time of a whole process that counts once."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    _python(checkout, _COLD, str(files("shoal") / "datasets" / "flights_2013.parquet"))
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def _python(paths: Path | str, script: str, *arguments: str) -> str:
@@ -182,11 +172,21 @@ def _python(paths: Path | str, script: str, *arguments: str) -> str:
     return subprocess.run(command, env=settings, capture_output=True, text=True, check=True).stdout
 
 
-def older(checkout: Path, *words: str) -> list[str]:
-    """Lines of a bench of another checkout."""
+def beside(checkout: Path, lines: Sequence[str], *words: str) -> Iterator[str]:
+    """Lines of a bench again, with x and the ratio where a number differs from another checkout."""
     script = "import sys; from shoal.cli.main import main; sys.exit(main(sys.argv[1:]))"
     paths = f"{checkout / 'src'}{os.pathsep}{checkout / 'studies' / 'src'}"
-    return _python(paths, script, "bench", *words).splitlines()
+    yield "over those of the other checkout"
+    before = _python(paths, script, "bench", *words).splitlines()
+    for line, older in zip(lines, before, strict=False):
+        numbers = iter(_NUMBER.findall(older))
+        yield _NUMBER.sub(partial(_ratio, numbers), line)
+
+
+def _ratio(older: Iterator[str], number: re.Match[str]) -> str:
+    now, before = (float(each.replace(",", "")) for each in (number[0], next(older, number[0])))
+    text = number[0] if before in (now, 0) else f"x{now / before:.3f}"
+    return text.rjust(len(number[0]))
 
 
 def _generated(place: Path, rows: int, users: int, cells: int, cells_per_user: int) -> Path:
@@ -212,30 +212,29 @@ def _generated(place: Path, rows: int, users: int, cells: int, cells_per_user: i
 def plan(
     counts: Annotated[list[int], option("Users in cells, about; repeat.", 100, 10**9)] = SIZES,
     tolerance: Annotated[float, option("Gap at which the optimal plan stops.", 1e-6, 10)] = 0.05,
-    seconds: Annotated[float, option("Most seconds of the optimal plan.", 1e-3, 86_400)] = 600.0,
 ) -> Iterator[str]:
     """Plan for counts of some sizes, each in a process of its own.
 
     A tenth as many users, a hundredth of them as many cells. Users are in Pareto(3/2) many cells
-    up to 250, cells are popular like rank^(-4/5), counts are Pareto(6/5); beside them users who are
-    in ten equally likely cells. The optimal plan may err a fifth less than `balanced` does at a
-    total loss of 1; its gap is the certified one.
+    up to 250, cells are popular like rank^(-4/5), counts are Pareto(6/5). The optimal plan may err
+    a fifth less than `balanced` does at a total loss of 1; its gap is the certified one.
 
     Example: shoal bench plan --counts 10000 --counts 100000
     """
     yield f"{'counts':>10} {'users':>9} {'cells':>6}  {'what':<28}{'seconds':>10}   found"
-    run = partial(_planned, tolerance, seconds)
-    for lines in carry_out(run, counts, 1, apart=True):
+    for lines in carry_out(partial(_planned, tolerance), counts, 1, apart=True):
         yield from lines
 
 
-def _planned(tolerance: float, seconds: float, size: int) -> list[str]:
+def _planned(tolerance: float, size: int) -> list[str]:
     """Lines of one size: what is done, how long it takes, and what it finds."""
     user, cell, count, users, cells = _columns(size)
     problem = allocation.Problem(
         user, cell, count / np.bincount(cell, count)[cell], users, np.ones(cells)
     )
-    records = _one_value_each(user, cell)
+    values = np.random.default_rng(1).uniform(*_BOUNDS, len(user))
+    table = _table(user=user, cell=cell, value=values)
+    records = shoal.Records(table, user="user", by=["cell"], value="value", bounds=_BOUNDS)
     lines, began = [], time.perf_counter()
 
     def done(what: str, found: str) -> None:
@@ -252,8 +251,6 @@ def _planned(tolerance: float, seconds: float, size: int) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         ledger = shoal.Ledger.create(Path(folder) / "bench.ledger", epsilon=1, unit="user")
         done("its release", f"{plan.release(records, ledger=ledger).table().num_rows} cells")
-    equal = shoal.plan(_equal(users), bounds=_BOUNDS, epsilon=1)
-    done("the default, equal users", equal.method)
     kept = clip_user(user, cell, count, cell_errors([MEAN], 1.0))
     most, left = np.bincount(user).max(), np.bincount(user[kept]).max()
     done("Clip-User", f"most cells of a user {most} -> {left}")
@@ -269,26 +266,11 @@ def _planned(tolerance: float, seconds: float, size: int) -> list[str]:
     if program.is_small(user, cells):
         target, share = 0.8 * fair.noise_scale, problem.sensitivity
         columns = user, cell, share, np.ones(len(share)), target, users
-        best = interior.solve(program.Program(*columns), tolerance, seconds)
+        best = interior.solve(program.Program(*columns), tolerance, _MOST_SECONDS)
         found = f"epsilon {best.loss:.4g}, at least {best.lower_bound:.4g}: gap {best.gap:.2%}"
     done("optimal, errors a fifth less", found)
     done(f"peak memory {peak():.2f} GiB", "")
     return lines
-
-
-def _one_value_each(user: Any, cell: Any) -> shoal.Records:
-    values = np.random.default_rng(1).uniform(*_BOUNDS, len(user))
-    table = pa.table([pa.array(each) for each in (user, cell, values)], ["user", "cell", "value"])
-    return shoal.Records(table, user="user", by=["cell"], value="value", bounds=_BOUNDS)
-
-
-def _equal(users: int) -> shoal.Counts:
-    """Users who are all alike, in ten cells each."""
-    cells = max(1, users // _USERS_PER_CELL)
-    user = np.repeat(np.arange(users), _CELLS_PER_USER)
-    cell = np.random.default_rng(0).integers(0, cells, len(user))
-    user, cell = np.divmod(np.unique(user * cells + cell), cells)
-    return shoal.Counts.from_counts(user, cell, np.ones_like(user))
 
 
 def _columns(size: int) -> tuple[Any, Any, Any, int, int]:
@@ -326,8 +308,7 @@ def privatize(
     space = trials.Space.bins(0, 100, 11)
 
     def plain() -> object:
-        names = ["cluster", "arm", "outcome"]
-        table = pa.table([pa.array(home), pa.array(arm), pa.array(outcome)], names=names)
+        table = _table(cluster=home, arm=arm, outcome=outcome)
         return table.group_by(["cluster", "arm"]).aggregate([("outcome", "mean")])
 
     def released(planned: Callable[[trials.Experiment], trials.Plan]) -> object:
@@ -372,21 +353,11 @@ def ledger(
         ):
             lines.append(line)
             yield line
-        if against is None:
-            return
-        book = _new(folder / "few.ledger", _FEW)
-        _together(book, PROCESSES[-1], 3600.0)
-        yield f"{PROCESSES[-1]} processes, budget for {_FEW}: {book.verify().entries} recorded"
-    words = [f"--entries={each}" for each in entries]
-    words += [f"--processes={each}" for each in processes]
-    words += [f"--charges={charges}", f"--seconds={seconds}", f"--rounds={rounds}"]
-    before, now = (
-        {each[1]: float(each[2]) for each in map(_FIGURE.match, found) if each}
-        for found in (older(against, "ledger", *words), lines)
-    )
-    yield f"{'charges a second':>20}{'before':>10}{'now':>10}{'ratio':>8}"
-    for name, rate in now.items():
-        yield f"{name:>20}{before[name]:10.0f}{rate:10.0f}{rate / before[name]:8.2f}"
+    if against is not None:
+        words = [f"--entries={each}" for each in entries]
+        words += [f"--processes={each}" for each in processes]
+        words += [f"--charges={charges}", f"--seconds={seconds}", f"--rounds={rounds}"]
+        yield from beside(against, lines, "ledger", *words)
 
 
 def _fill(book: ledgers.Ledger, entries: int) -> None:
@@ -416,8 +387,8 @@ def _digest(what: str) -> str:
     return hashlib.sha256(what.encode()).hexdigest()
 
 
-def _new(path: Path, charges: int = 10**12) -> ledgers.Ledger:
-    return ledgers.Ledger.create(path, epsilon=_CHARGE.epsilon * charges, unit=_UNIT)
+def _new(path: Path) -> ledgers.Ledger:
+    return ledgers.Ledger.create(path, epsilon=_CHARGE.epsilon * 10**12, unit=_UNIT)
 
 
 def _histories(folder: Path, entries: Sequence[int], charges: int) -> Iterator[str]:
@@ -460,8 +431,7 @@ def _work(path: str, gate: Any, answers: Any, seconds: float, number: int) -> No
     _charge(book, f"{number} first")
     gate.wait()
     began = time.time()
-    with suppress(BudgetError):
-        while time.time() < began + seconds:
-            _charge(book, f"{number} {charged}")
-            charged += 1
+    while time.time() < began + seconds:
+        _charge(book, f"{number} {charged}")
+        charged += 1
     answers.put((began, time.time(), charged))

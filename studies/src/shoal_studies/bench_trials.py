@@ -13,7 +13,7 @@ from shoal_studies.paper_003_mechanisms import (
     NoisyDifferences,
     NoisyHistograms,
     Randomised,
-    search,
+    public_choice,
 )
 from shoal_studies.registry import Losses, Repetitions, Seed, bench
 from shoal_studies.simulate import Effort
@@ -86,9 +86,9 @@ def _points(setting: Mixture, epsilon: float, seed: int) -> Iterator[Point]:
     step = 2 * paper.SPREAD**0.5 / paper.REACH
     told = Expected(0.5, paper.SPREAD**0.5 / step, setting.beta / paper.SPREAD)
     for name, chosen in (
-        (paper.OURS_ALL, search(units, epsilon, "all")),
-        (paper.OURS, search(units, epsilon)),
-        (_TOLD, search(units, epsilon, expected=told)),
+        (paper.OURS_ALL, public_choice(units, epsilon, "all")),
+        (paper.OURS, public_choice(units, epsilon)),
+        (_TOLD, public_choice(units, epsilon, expected=told)),
     ):
         yield Point(name, 0.0, setting, Randomised(chosen))
     yield Point(paper.DIFFERENCES, 0.0, setting, NoisyDifferences(epsilon))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-
-from shoal.errors import MissingPartError
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -17,33 +14,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Row: TypeAlias = "dict[str, str | float | int]"
-# Colour, line and marker.
-Look: TypeAlias = tuple[str, str, str]
 
-_WIDTH, _HEIGHT, _LEGEND, _COLUMNS = 4.4, 3.9, 2.6, 3
-_SHADE = "#efefef"
-_CYCLE = ("#1f6f8b", "#d1495b", "#e09f3e", "#6a4c93", "#2a9d8f", "#9c6644", "#8d99ae", "#12455a")
+_WIDTH, _HEIGHT, _LEGEND, _COLUMNS, _MANY = 4.4, 3.9, 2.6, 3, 50
+_GREY = "#efefef"
 
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """Panels side by side, drawn from the rows of a tidy table.
+    """Panels side by side, drawn from the rows of a tidy table, one a point.
 
-    Attributes:
-        rows: One a point; where a column is missing or empty its mark is not drawn.
-        x: Column across; texts are categories.
-        y: Column along, drawn as a line; a single point of a line is one for every x.
-        line: Column that names the lines, in the order of the legend.
-        panel: Column that names the panels.
-        labels: Of both axes; the columns' names if not given.
-        log: Axes that are logarithmic: "x", "y", "xy" or "".
-        looks: Colour, line and marker by line.
-        names: What the legend calls lines; if given, the others are not drawn.
-        marks: Column of dots beside the line, with bars of the column `error`.
-        band: Two columns, with a bar between them.
-        text: Column that is written at each point.
-        shade: By panel the part across ("x") or along ("y") from where, to where, that is grey.
-        shade_name: What the legend calls that.
+    Columns are across (`x`; texts are categories) and along (`y`, drawn as a line; a single point
+    of a line is one for every x); those that name the lines and the panels; dots (`marks`) beside
+    the line with bars of `error`, bars alone over categories; one that is written at each point
+    (`text`). Where one is missing or empty its mark is not drawn. `labels` are of both axes, `log`
+    names the logarithmic ones; up to the last place where `grey` is not 0 a panel is grey.
     """
 
     rows: Sequence[Row] = field(repr=False)
@@ -53,43 +37,38 @@ class Chart:
     panel: str = ""
     labels: tuple[str, str] = ("", "")
     log: str = ""
-    looks: Mapping[str, Look] = field(default_factory=dict)
-    names: Mapping[str, str] = field(default_factory=dict)
     marks: str = ""
     error: str = ""
-    band: tuple[str, str] | None = None
     text: str = ""
-    shade: Mapping[str, tuple[str, float | None, float | None]] = field(default_factory=dict)
-    shade_name: str = ""
+    grey: str = ""
 
     @property
     def panels(self) -> list[str]:
         """Names of the panels, in the order of the rows."""
         return list(dict.fromkeys(str(row.get(self.panel, "")) for row in self.rows))
 
-
-def check() -> None:
-    """Refuse before the work, not after it."""
-    if find_spec("matplotlib") is None:
-        raise MissingPartError(
-            "matplotlib is not installed", "it draws pictures", 'run pip install "shoal[pictures]"'
-        )
+    @property
+    def lines(self) -> dict[str, list[Row]]:
+        """Rows of each line."""
+        found: dict[str, list[Row]] = {}
+        for row in self.rows:
+            found.setdefault(str(row.get(self.line, self.y)), []).append(row)
+        return found
 
 
 def draw(title: str, charts: Sequence[Chart]) -> Figure:
-    """All panels of some charts in one picture with one legend."""
-    from matplotlib.figure import Figure
+    """All panels of some charts in one picture; what is printed is dashed, in the line's colour."""
+    from shoal.pictures import shapes
 
     panels = [(chart, name) for chart in charts for name in chart.panels]
     columns = min(len(panels), 2 if len(panels) == 4 else _COLUMNS)
     lines = -(-len(panels) // columns)
     size = (_WIDTH * columns + _LEGEND, _HEIGHT * lines)
-    figure = Figure(figsize=size, layout="constrained")
-    figure.suptitle(title, fontsize=11, x=0.01, ha="left")
+    figure, axes = shapes.new(title, size, (lines, columns))
+    order = list(dict.fromkeys(_plain(line) for chart in charts for line in chart.lines))
     shown: dict[str, Artist] = {}
-    axes = figure.subplots(lines, columns, squeeze=False).ravel()
     for axis, (chart, name) in zip(axes, panels, strict=False):
-        _panel(axis, chart, name, shown)
+        _panel(axis, chart, name, order, shown)
     for axis in axes[len(panels) :]:
         axis.remove()
     figure.legend(
@@ -98,51 +77,55 @@ def draw(title: str, charts: Sequence[Chart]) -> Figure:
     return figure
 
 
-def _panel(axis: Axes, chart: Chart, name: str, shown: dict[str, Artist]) -> None:
-    axis.spines[["top", "right"]].set_visible(False)
-    axis.grid(visible=True, color="#e5e5e5", linewidth=0.6)
-    axis.set_axisbelow(True)
+def _plain(line: str) -> str:
+    return line.removesuffix(", as printed")
+
+
+def _panel(axis: Axes, chart: Chart, name: str, order: list[str], shown: dict[str, Artist]) -> None:
+    from shoal.pictures import shapes
+
     axis.set(xlabel=chart.labels[0] or chart.x, ylabel=chart.labels[1] or chart.y)
     axis.set_title(name, fontsize=10)
-    lines: dict[str, list[Row]] = {}
-    for row in chart.rows:
-        line = str(row.get(chart.line, chart.y))
-        if str(row.get(chart.panel, "")) == name and (not chart.names or line in chart.names):
-            lines.setdefault(line, []).append(row)
-    most = max(map(len, lines.values()))
-    for at, (line, rows) in enumerate(lines.items()):
-        look = chart.looks.get(line, (_CYCLE[at % len(_CYCLE)], "-", "o"))
-        artist = _line(axis, chart, rows, look, everywhere=len(rows) == 1 < most)
-        shown.setdefault(chart.names.get(line, line), artist)
-    for side in ("x", "y"):
-        if side in chart.log:
-            _logarithmic(axis, side)
-    if isinstance(chart.rows[0][chart.x], str) and most > len(_CYCLE):
+    here = {
+        line: [row for row in rows if str(row.get(chart.panel, "")) == name]
+        for line, rows in chart.lines.items()
+    }
+    most = max(map(len, here.values()))
+    for line, rows in here.items():
+        if rows:
+            place = order.index(_plain(line))
+            shown.setdefault(line, _line(axis, chart, line, rows, place, most))
+    for side in chart.log:
+        shapes.logarithmic(axis, side)
+    grey = [float(row[chart.x]) for row in chart.rows
+            if chart.grey and row[chart.grey] and row[chart.panel] == name]  # fmt: skip
+    if grey:
+        left, right = axis.get_xlim()
+        text = f"grey: {chart.grey.replace('_', ' ')}"
+        shown[text] = axis.axvspan(left, max(grey), color=_GREY, zorder=0)
+        axis.set_xlim(left, right)
+    if isinstance(chart.rows[0][chart.x], str) and most > len(shapes.COLOURS):
         axis.tick_params("x", rotation=90, labelsize=7)
-    if name in chart.shade:
-        shown[chart.shade_name] = _shade(axis, *chart.shade[name])
 
 
-def _line(axis: Axes, chart: Chart, rows: list[Row], look: Look, *, everywhere: bool) -> Artist:
-    colour, style, marker = look
-    x = [row[chart.x] for row in rows]
-    y = _numbers(rows, chart.y)
+def _line(axis: Axes, chart: Chart, line: str, rows: list[Row], place: int, most: int) -> Artist:
+    from shoal.pictures.shapes import COLOURS, MARKERS
+
+    colour = COLOURS[place % len(COLOURS)]
+    style = "--" if "printed" in line else ":" if place >= len(COLOURS) else "-"
+    marker = MARKERS[(place + place // len(COLOURS)) % len(MARKERS)] if len(rows) < _MANY else ""
+    x, y = [row[chart.x] for row in rows], _numbers(rows, chart.y)
+    words = isinstance(x[0], str)
+    look: dict[str, Any] = {"color": colour, "linestyle": "" if chart.text or words else style}
     artist: Artist
-    if everywhere:
-        artist = axis.axhline(float(y[0]), color=colour, linestyle=style, linewidth=1.4)
+    if len(rows) == 1 < most and not chart.text:
+        artist = axis.axhline(float(y[0]), **look)
     else:
-        [artist] = axis.plot(
-            x, y, linestyle=style, color=colour, marker=marker, markersize=4, linewidth=1.4
-        )
-    if chart.band:
-        low, high = (_numbers(rows, each) for each in chart.band)
-        axis.vlines(x, low, high, color=colour, alpha=0.35, linewidth=4)
+        [artist] = axis.plot(x, y, marker=marker, markersize=4, **look)
     if chart.marks or chart.error:
         dots, bars = (_numbers(rows, each) for each in (chart.marks or chart.y, chart.error))
-        axis.errorbar(
-            x, dots, bars, fmt="x" if chart.marks else "none", color=colour, markersize=4,
-            elinewidth=0.8, capsize=2,
-        )  # fmt: skip
+        dot = "x" if chart.marks and not words else "none"
+        axis.errorbar(x, dots, bars, fmt=dot, color=colour, ms=4, elinewidth=0.8, capsize=2)
     for row in rows if chart.text else ():
         axis.annotate(str(row[chart.text]), (row[chart.x], row[chart.y]), fontsize=7)
     return artist
@@ -152,27 +135,3 @@ def _numbers(rows: list[Row], name: str) -> np.ndarray:
     """A column, with nan where it is missing or empty."""
     found = [row.get(name, "") for row in rows]
     return np.array([np.nan if each == "" else float(each) for each in found])
-
-
-def _logarithmic(axis: Axes, side: str) -> None:
-    """With marks at 1, 2 and 5, and plain numbers instead of powers of ten."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    axis.set(**{f"{side}scale": "log"})
-    across = axis.xaxis if side == "x" else axis.yaxis
-    low, high = across.get_view_interval()
-    few = high > 1000 * low
-    across.set_major_locator(LogLocator(subs=(1.0,) if few else (1.0, 2.0, 5.0)))
-    across.set_minor_formatter(NullFormatter())
-    across.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-
-
-def _shade(axis: Axes, side: str, low: float | None, high: float | None) -> Artist:
-    """Grey between two places, or to the end of the axis."""
-    ends = axis.get_xlim() if side == "x" else axis.get_ylim()
-    span = axis.axvspan if side == "x" else axis.axhspan
-    found = span(
-        ends[0] if low is None else low, ends[1] if high is None else high, color=_SHADE, zorder=0
-    )
-    axis.set(**{f"{side}lim": (min(ends[0], low or ends[0]), max(ends[1], high or ends[1]))})
-    return found

@@ -93,12 +93,7 @@ def itms_many(seed: int = 0) -> Counts:
 
 
 def sparse_cells() -> tuple[Counts, NDArray[np.float64]]:
-    """Hard, made-up counts with the true centre of every cell, in km/h.
-
-    50 cells of very different popularity, 223 users in at most 11 of them, 802 memberships with
-    about 46 records each, and one user with 417 records in each of 11 cells. Centres are normal
-    around 20.67 with a deviation of 4; speeds in a cell have one of 10.73.
-    """
+    """Hard, made-up counts with the true centre of every cell, in km/h."""
     rng = np.random.default_rng(50223)
     weight = rng.lognormal(0, 0.8, _CELLS)
     degree = np.clip(rng.geometric(0.28, _USERS), 1, _MOST)
@@ -128,10 +123,7 @@ def uniform(
 def projected(
     rng: np.random.Generator, user: NDArray[np.int64], cell: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Normal values of mean U/2 and variance U/4, drawn again until they lie in (0, U].
-
-    Source: paper 001, section IV.
-    """
+    """Normal values of mean U/2 and variance U/4, drawn again until they lie in (0, U]."""
     deviation = math.sqrt(WIDTH / 4)
     values = rng.normal(WIDTH / 2, deviation, len(user))
     while (outside := (values <= 0) | (values > WIDTH)).any():

@@ -9,9 +9,8 @@ from __future__ import annotations
 from importlib.resources import as_file, files
 from pathlib import Path
 
+import duckdb
 import numpy as np
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
@@ -67,8 +66,8 @@ def flights_variance(effort: Effort) -> Study:
     ]
     charts = [
         Chart(_spreads(rows), "destination", "variance", "what", "panel",
-              labels=("destinations with most flights", "variance, (mph)^2"), band=("low", "high"),
-              looks={_RELEASED: ("#d1495b", "", "D"), "truth": ("#333333", "", "o")}),
+              labels=("destinations with most flights", "variance, (mph)^2"), marks="middle",
+              error="half"),
         Chart(curves, "epsilon", "error", "what", "panel",
               labels=("epsilon in total", "error of the variance, (mph)^2"), log="xy"),
     ]  # fmt: skip
@@ -94,12 +93,12 @@ def flights_variance(effort: Effort) -> Study:
 
 def _truth(path: Path) -> dict[str, float]:
     """The variance of the clipped speeds by destination."""
-    table = pq.read_table(path, columns=["tailnum", "dest", "speed"]).drop_null()
-    low, high = (float(end) for end in BOUNDS)
-    clipped = pc.min_element_wise(pc.max_element_wise(table.column("speed"), low), high)
-    table = table.set_column(2, "speed", clipped)
-    made = table.group_by("dest").aggregate([("speed", "variance")])
-    return {str(row["dest"]): float(row["speed_variance"]) for row in made.to_pylist()}
+    low, high = BOUNDS
+    rows = duckdb.execute(
+        f"select dest, var_pop(least(greatest(speed, {low}), {high})) from '{path}' "
+        "where tailnum is not null and speed is not null group by dest"
+    )
+    return dict(rows.fetchall())
 
 
 def _rows(
@@ -147,7 +146,8 @@ def _spreads(rows: list[Row]) -> list[Row]:
     found: list[Row] = []
     for row in these[:_FULLEST]:
         same: Row = {"destination": row["destination"], "panel": f"epsilon {_SHOWN:g} in total"}
-        ends: Row = {"low": row["low"], "high": row["high"]}
+        low, high = float(row["low"]), float(row["high"])
+        ends: Row = {"middle": (low + high) / 2, "half": (high - low) / 2}
         found.append({**same, **ends, "what": _RELEASED, "variance": row["simulated_variance"]})
         found.append({**same, "what": "truth", "variance": row["true_variance"]})
     return found

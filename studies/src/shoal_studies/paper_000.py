@@ -1,9 +1,4 @@
-"""Paper 000, figures 1 to 8: losses at equal error and errors at equal loss, in many cells.
-
-The paper says: Clip-User clearly improves the privacy loss, the more the heavier one user of each
-cell is; the capping step improves the worst error of synthetic occupancies, hardly that of ITMS.
-No values are drawn: worst-case errors follow from the public counts and hold for all data sets.
-"""
+"""Paper 000, figures 1 to 8: losses at equal error and errors at equal loss, in many cells."""
 
 from __future__ import annotations
 
@@ -58,20 +53,6 @@ _ITMS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
 # Both ends of the paper's axis, and one beyond of ours.
 _QUICK, _QUICK_ITMS = (0.1, 1.0, 3.0), (0.1, 1.0, 2.0)
 _ALIKE, _LEAST, _SLACK = 0.9, 1e-4, 1e-9
-_LOOKS = {
-    PAPER: ("#8d99ae", "-", "o"),
-    PRINTED: ("#b08968", "--", "s"),
-    TRUE: ("#b08968", ":", "x"),
-    CLIP: ("#7f4f24", "-", "s"),
-    SPARING: ("#7f4f24", "-.", "P"),
-    USERS: ("#8d99ae", ":", "o"),
-    CLIP_USERS: ("#7f4f24", ":", "s"),
-    BALANCED: ("#1f6f8b", "--", "v"),
-    EQUALISED: ("#1f6f8b", "-", "^"),
-    OWN: ("#d1495b", ":", "D"),
-    OPTIMAL: ("#d1495b", "-", "D"),
-    BOUND: ("#333333", "--", ""),
-}
 
 
 def _printed_bias(dropped: NDArray[np.int64], totals: NDArray[np.int64]) -> Floats:
@@ -126,11 +107,9 @@ def errors(counts: Counts, statistics: str, epsilon: float) -> Found:
     """Errors of the worst cell by method, and their common loss: the paper's for Clip-User."""
     found, loss = suppressions(counts, statistics, epsilon)
     kept, _ = suppress(counts, statistics, epsilon, printed=True)
-    cells = Cells(counts, UNITS[statistics])
-    best = cells.optimal_error(loss)
-    cost = _cost(statistics, epsilon, printed=True)
-    left = _capped(counts, kept, cost)
-    found = {
+    cells, cost = Cells(counts, UNITS[statistics]), _cost(statistics, epsilon, printed=True)
+    left, best = _capped(counts, kept, cost), cells.optimal_error(loss)
+    return {
         PAPER: found[PAPER],
         PRINTED: float(cost(*_sums(counts, left), counts.totals).max()),
         TRUE: float(_cell_errors(counts, statistics, epsilon, left).max()),
@@ -141,8 +120,7 @@ def errors(counts: Counts, statistics: str, epsilon: float) -> Found:
         EQUALISED: cells.equalised(1.0) / loss,
         OPTIMAL: best.value,
         BOUND: best.lower_bound,
-    }
-    return found, loss
+    }, loss
 
 
 def suppressions(counts: Counts, statistics: str, epsilon: float) -> Found:
@@ -170,10 +148,7 @@ def _cell_errors(
 
 
 def _charge(counts: Counts, statistics: str, epsilon: float, left: NDArray[np.int64]) -> float:
-    """The same noise, charged user by user: max_l sum_g Delta_gl / b_g.
-
-    Source: docs/theory/accounting.md.
-    """
+    """The same noise, charged user by user: max_l sum_g Delta_gl / b_g."""
     heaviest, records = _sums(counts, left)
     lost = np.zeros(len(left))
     for form in STATISTICS[statistics]:
@@ -186,8 +161,7 @@ def _charge(counts: Counts, statistics: str, epsilon: float, left: NDArray[np.in
 
 def _sums(counts: Counts, left: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Heaviest count and records of each cell."""
-    records = np.zeros(counts.n_cells, dtype=np.int64)
-    np.add.at(records, counts.cell, left)
+    records = np.bincount(counts.cell, left, counts.n_cells).astype(np.int64)
     return largest(counts.cell, left, counts.n_cells), records
 
 
@@ -199,25 +173,19 @@ def measured(
     names: tuple[str, str],
     many: tuple[float, ...] = _SYNTHETIC,
 ) -> list[Row]:
-    """One row a method and loss of a cell: the mean over draws of what an answer finds.
-
-    `names` are the columns of what all methods have in common, and of what was found.
-    """
+    """One row a method and loss of a cell: the mean over draws of what an answer finds."""
     every, few = (_ITMS, _QUICK_ITMS) if gamma is None else (many, _QUICK)
-    epsilons = every if effort.full else few
-    if gamma is None:
-        occupancies = [itms_many(effort.seed)]
-    else:
-        draws = range(DRAWS if effort.full else 1)
-        occupancies = [synthetic(gamma, effort.seed * DRAWS + draw) for draw in draws]
-    tasks = [(counts, epsilon) for counts in occupancies for epsilon in epsilons]
+    epsilons, draws = every if effort.full else few, range(DRAWS if effort.full else 1)
+    occupancies = (
+        [itms_many(effort.seed)] if gamma is None
+        else [synthetic(gamma, effort.seed * DRAWS + draw) for draw in draws]
+    )  # fmt: skip
+    tasks = [(counts, statistics, epsilon) for counts in occupancies for epsilon in epsilons]
     # A second process takes as long to start as a few points.
     workers = effort.workers if len(tasks) > _FEW else 1
-    run = partial(_point, answer, statistics)
-    points = list(effort.progress(carry_out(run, tasks, workers), len(tasks)))
-    shape = len(occupancies), len(epsilons)
+    points = list(effort.progress(carry_out(partial(_point, answer), tasks, workers), len(tasks)))
+    shape, guess = (len(occupancies), len(epsilons)), UNITS[statistics].guess
     common = np.array([each for _, each in points]).reshape(shape)
-    guess = UNITS[statistics].guess
     better = (common >= guess).sum(axis=0)
     rows: list[Row] = []
     for method in points[0][0]:
@@ -241,8 +209,8 @@ def measured(
     return rows
 
 
-def _point(answer: Callable[..., Found], statistics: str, task: tuple[Counts, float]) -> Found:
-    return answer(task[0], statistics, task[1])
+def _point(answer: Callable[..., Found], task: tuple[Counts, str, float]) -> Found:
+    return answer(*task)
 
 
 _LOSS, _ERROR = ("error_allowed", "loss"), ("loss_allowed", "error")
@@ -252,7 +220,6 @@ def _total_losses(gamma: float | None, effort: Effort) -> Study:
     answer = partial(losses, own=gamma is None)
     parts = {name: measured(answer, gamma, name, effort, _LOSS) for name in (MEANS, BOTH)}
     both, rows = parts[BOTH], [row for part in parts.values() for row in part]
-    clip = column(both, "loss", method=CLIP)
     findings = [
         Finding(
             f"losses of a cell at which {name} loses less than with nothing suppressed{note}",
@@ -265,29 +232,20 @@ def _total_losses(gamma: float | None, effort: Effort) -> Study:
     ]  # fmt: skip
     if gamma not in (None, GAMMAS[0]):
         first = measured(suppressions, GAMMAS[0], BOTH, effort, _ERROR)
-        ratio = clip / column(first, "loss_allowed", method=CLIP)
-        findings.append(
-            spans(f"loss of {CLIP}, over that at gamma {GAMMAS[0]}", ratio, "at most 1",
-                  ratio <= 1 + _SLACK)
-        )  # fmt: skip
-    shade: dict[str, tuple[str, float | None, float | None]] = {}
+        ratio = column(both, "loss", method=CLIP) / column(first, "loss_allowed", method=CLIP)
+        claim = f"loss of {CLIP}, over that at gamma {GAMMAS[0]}"
+        findings.append(spans(claim, ratio, "at most 1", ratio <= 1 + _SLACK))
     for name, part in parts.items():
         findings += _loss_findings(name, part)
-        epsilon = column(part, "epsilon_per_cell", method=PAPER)
-        free = np.flatnonzero(column(part, "guessing_is_better", method=PAPER))
-        if len(free):
-            around = epsilon[free.max() : free.max() + 2]
-            shade[name] = "x", None, float(around.prod() ** 0.5) if len(around) > 1 else None
+    # Where guessing has a smaller error our plan has no loss.
     shown = [
         row for row in rows
         if float(row["loss"]) > _LEAST
         and not (row["method"] in (OPTIMAL, BOUND) and row["guessing_is_better"])
     ]  # fmt: skip
     labels = ("epsilon per cell", "total privacy loss")
-    chart = Chart(
-        shown, "epsilon_per_cell", "loss", "method", "statistics", labels, "xy", _LOOKS,
-        shade=shade, shade_name="grey: guessing has a smaller error, loss 0",
-    )  # fmt: skip
+    chart = Chart(shown, "epsilon_per_cell", "loss", "method", "statistics", labels, "xy",
+                  grey="guessing_is_better")  # fmt: skip
     return Study(rows, [chart], findings)
 
 
@@ -308,18 +266,17 @@ def _loss_findings(name: str, rows: list[Row]) -> list[Finding]:
     loss, at_one = _by_method(name, rows, _LOSS, (UNITS[name].guess, 1.0))
     useful = column(rows, "guessing_is_better", method=PAPER) == 0
     epsilon = column(rows, "epsilon_per_cell", method=PAPER)[useful]
+    best, bound = loss[OPTIMAL][useful], np.maximum(loss[BOUND][useful], 1e-300)
     found = [
         at_one,
         spans(f"{name}: {CLIP} over {EQUALISED}", loss[CLIP] / loss[EQUALISED]),
         Finding(f"{name}: losses of a cell at which guessing errs more", "-", listed(epsilon)),
     ]
-    if useful.any():
-        best, bound = loss[OPTIMAL][useful], np.maximum(loss[BOUND][useful], 1e-300)
-        found += [
-            spans(f"{name}: {CLIP} over {OPTIMAL}, there", loss[CLIP][useful] / best),
-            Finding(f"{name}: largest gap of the plan, there", "-", f"{max(best / bound - 1):.2%}"),
-        ]
-    return found
+    return found if not useful.any() else [
+        *found,
+        spans(f"{name}: {CLIP} over {OPTIMAL}, there", loss[CLIP][useful] / best),
+        Finding(f"{name}: largest gap of the plan, there", "-", f"{max(best / bound - 1):.2%}"),
+    ]  # fmt: skip
 
 
 def _worst_errors(gamma: float | None, effort: Effort) -> Study:
@@ -346,24 +303,14 @@ def _worst_errors(gamma: float | None, effort: Effort) -> Study:
             )  # fmt: skip
     for name, part in parts.items():
         findings += _error_findings(name, part)
-    shown = [
+    shown: list[Row] = [
         {**row, "over_guessing": float(row["error"]) / float(row["error_of_guessing"])}
         for row in rows
     ]
-    names = {
-        PAPER: "before Clip-User, at a larger loss",
-        PRINTED: "Clip-User and cap as printed: claimed",
-        TRUE: "Clip-User and cap as printed: true",
-        CLIP: "Clip-User and cap, corrected",
-        SPARING: "the same sparing the best cell, at a larger loss",
-        **{method: method for method in (BALANCED, EQUALISED, OPTIMAL, BOUND)},
-    }
+    shown += [{"method": "guessing", "over_guessing": 1.0, "epsilon_per_cell": 1.0,
+               "statistics": name} for name in parts]  # fmt: skip
     labels = ("epsilon per cell", "worst-case error, over that of guessing")
-    chart = Chart(
-        shown, "epsilon_per_cell", "over_guessing", "method", "statistics", labels, "xy", _LOOKS,
-        names, shade={name: ("y", 1.0, None) for name in parts},
-        shade_name="grey: guessing has a smaller error",
-    )  # fmt: skip
+    chart = Chart(shown, "epsilon_per_cell", "over_guessing", "method", "statistics", labels, "xy")
     return Study(rows, [chart], findings)
 
 
@@ -384,7 +331,7 @@ def _register() -> None:
         if figure in (1, 3, 4, 5):
             run, what = _total_losses, "Total loss at equal error"
         of = "the ITMS-like occupancy" if gamma is None else f"synthetic occupancy, gamma {gamma:g}"
-        source = f"paper 000, section VI-B, figure {figure}"
+        source = f"section VI-B, figure {figure}"
         study(f"000-figure-{figure}", f"{what}, {of}", source)(partial(run, gamma))
 
 

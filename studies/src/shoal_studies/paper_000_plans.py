@@ -68,11 +68,7 @@ class Units:
         return high
 
     def least_cost(self, kappa: Floats) -> Floats:
-        """Loss at weight 1 and a sum of noise of 1, split best: (sqrt U + sqrt(kappa U^2)/2)^2.
-
-        Noise U b1 + U^2 b2 of 1 costs w/b1 + (kappa w/4)/b2; by Cauchy-Schwarz no split costs less
-        than this. Mean and second moment together cost J(b1, b2), here at the best ratio.
-        """
+        """Loss at weight 1 and a sum of noise of 1, split best: (sqrt U + sqrt(kappa U^2)/2)^2."""
         direct = (np.sqrt(self.mean) + np.sqrt(kappa * self.variance) / 2) ** 2
         if not self.variance:
             return np.asarray(direct)
@@ -90,11 +86,7 @@ class Optimal(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """Weights 0 <= w <= v of entries, with what follows from them at any error.
-
-    `duals` of the users, at least 0, decide how noise is split within a cell, if `split`, the
-    mean's part of each cell's noise, is not given.
-    """
+    """Weights 0 <= w <= v of entries, with what follows from them at any error."""
 
     cells: Cells
     weight: Floats
@@ -234,11 +226,7 @@ class Cells:
         return low
 
     def _descend(self, error: Floats, near: Weighed | None = None) -> tuple[Weighed, Floats]:
-        """The best plan of some linear programs, and the dual variables of the one below all plans.
-
-        With a variance the problem is not convex: it is solved from a plan for a similar error, or
-        else from that program's plan and from everybody counting in full.
-        """
+        """The best plan of some linear programs, and the duals of the one below all plans."""
         lowest = solve(self._below(error), TOLERANCE)
         plan = self._weigh(lowest, error)
         if not self.units.variance:

@@ -1,10 +1,8 @@
-"""Paper 001, figures 2 and 3: average errors of bounding strategies against the loss.
-
-The paper says: the average error of AKMV is quite similar to, and a little worse than, that of
-the vanilla Laplace mechanism, which is significantly worse than the worst-case optimal bounding.
-"""
+"""Paper 001, figures 2 and 3: average errors of bounding strategies against the loss."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 
@@ -27,32 +25,6 @@ _SIMILAR = 1.25
 _SEEDS = 2**16
 # Expectations over the noise are in closed form: more repetitions say little more.
 _MOST = 1000
-
-
-@study(
-    "001-figure-2",
-    "Bounding strategies on a geometric collection",
-    "paper 001, section IV, figure 2",
-)
-def geometric(effort: Effort) -> Study:
-    """2^i users with 2^(6-i) records, i = 0..6; uniform values."""
-    cell = data.one_cell(data.geometric())
-    return _study(
-        Setting("geometric collection, uniform values", cell, data.uniform, data.BOUNDS, EPSILONS),
-        effort,
-    )
-
-
-@study(
-    "001-figure-3",
-    "Bounding strategies on an extreme-valued collection",
-    "paper 001, section IV, figure 3",
-)
-def extreme(effort: Effort) -> Study:
-    """One user with 10 records and 100 with one; normal values around the middle."""
-    name = "one user with 10 records, 100 with one; projected normal values"
-    cell = data.one_cell(data.extreme())
-    return _study(Setting(name, cell, data.projected, data.BOUNDS, EPSILONS), effort)
 
 
 def _study(setting: Setting, effort: Effort) -> Study:
@@ -132,3 +104,15 @@ def _unclamped(setting: Setting, effort: Effort) -> list[Row]:
         for at, name in enumerate(_PAPERS)
         for row in plain.rows(name, found[:, at].mean(axis=0), spread[at], turns)
     ]
+
+
+for _figure, _title, _name, _counts, _values in (
+    (2, "Bounding strategies on a geometric collection", "geometric collection, uniform values",
+     data.geometric(), data.uniform),
+    (3, "Bounding strategies on an extreme-valued collection",
+     "one user with 10 records, 100 with one; projected normal values",
+     data.extreme(), data.projected),
+):  # fmt: skip
+    _setting = Setting(_name, data.one_cell(_counts), _values, data.BOUNDS, EPSILONS)
+    _source = f"section IV, figure {_figure}"
+    study(f"001-figure-{_figure}", _title, _source)(partial(_study, _setting))

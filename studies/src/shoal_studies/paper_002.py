@@ -28,14 +28,9 @@ _CLIPPING = ("Levy", "quantile, fixed", "quantile, optimised")
 _LEAST, _MOST, _POINTS = 0.001, 2.0, 1000
 
 
-@study(
-    "002-figure-1", "Grouping by wrap_around and by best_fit", "paper 002, section IV-B, figure 1"
-)
+@study("002-figure-1", "Grouping by wrap_around and by best_fit", "section IV-B, figure 1")
 def grouping(effort: Effort) -> Study:
-    """Array averaging as printed has noise for 2U/K, where the exact sensitivity is U max_l w_l.
-
-    Noise for 2U/K at epsilon is exact noise at epsilon K max_l w_l / 2.
-    """
+    """Array averaging as printed has noise for 2U/K, where the exact sensitivity is U max_l w_l."""
     counts = data.itms()
     cap = caps.median(counts)
     user, _, records, _ = wrap_around(counts, cap)
@@ -71,12 +66,8 @@ def grouping(effort: Effort) -> Study:
     for row in rows:
         name, _, way = str(row["mechanism"]).rpartition(", ")
         shown.append({**row, "mechanism": name, "grouping": way})
-    looks = {
-        "best_fit": ("#1f6f8b", "-", "o"), "wrap_around": ("#d1495b", "-", "s"),
-        "wrap_around as printed": ("#d1495b", ":", "s"),
-    }  # fmt: skip
     labels = ("epsilon", "mean absolute error, km/h")
-    chart = Chart(shown, "epsilon", "error", "grouping", "mechanism", labels, "y", looks)
+    chart = Chart(shown, "epsilon", "error", "grouping", "mechanism", labels, "y")
     return Study(rows, [chart], findings)
 
 
@@ -97,12 +88,9 @@ def _at_one(error: dict[str, NDArray[np.float64]]) -> Finding:
     return Finding("errors at epsilon 1, km/h", "-", found)
 
 
-@study("002-figure-2", "The mechanisms on the ITMS-like cell", "paper 002, section IV-B, figure 2")
+@study("002-figure-2", "The mechanisms on the ITMS-like cell", "section IV-B, figure 2")
 def mechanisms(effort: Effort) -> Study:
-    """Values that are iid, and a variant of ours in which users differ.
-
-    The paper's values are the original speeds, neither iid nor public.
-    """
+    """Values that are iid, and a variant of ours in which users differ."""
     every: list[Row] = []
     findings: list[Finding] = []
     for name, differ in (("iid values", False), ("users differ (our variant)", True)):
@@ -125,7 +113,7 @@ def mechanisms(effort: Effort) -> Study:
 @study(
     "002-figure-3",
     "Sample scaling: ten times the records of every user",
-    "paper 002, section IV-C, figure 3",
+    "section IV-C, figure 3",
 )
 def samples(effort: Effort) -> Study:
     """Iid values."""
@@ -145,7 +133,7 @@ def samples(effort: Effort) -> Study:
     return Study(rows, [against_loss(rows)], findings)
 
 
-@study("002-figure-4", "User scaling: every user ten times", "paper 002, section IV-C, figure 4")
+@study("002-figure-4", "User scaling: every user ten times", "section IV-C, figure 4")
 def users(effort: Effort) -> Study:
     """Array averaging is at the Levy cap, as in the paper."""
     rows, error = _measured(
@@ -163,7 +151,7 @@ def users(effort: Effort) -> Study:
     return Study(rows, [against_loss(rows)], findings)
 
 
-@study("002-figure-5", "The minimax cap against the loss", "paper 002, section V, figure 5")
+@study("002-figure-5", "The minimax cap against the loss", "section V, figure 5")
 def minimax_cap(effort: Effort) -> Study:
     """The cap with the least worst-case error: no randomness, the same for every effort."""
     counts, epsilons = data.itms(), np.geomspace(_LEAST, _MOST, _POINTS)
@@ -191,17 +179,13 @@ def minimax_cap(effort: Effort) -> Study:
                 f"{useful.min():.3g}" if len(useful) else "none"),
     ]  # fmt: skip
     chart = Chart(
-        rows, "epsilon", "cap", labels=("epsilon", "cap, records of a user"), log="x",
-        looks={"cap": ("#1f6f8b", "-", "")},
+        rows, "epsilon", "cap", labels=("epsilon", "cap, records of a user"), log="x"
     )  # fmt: skip
     return Study(rows, [chart], findings)
 
 
 def every_cap(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Every minimax cap of the axis, and the loss from which on it is one: exact, not on a grid.
-
-    The error at cap m is a line in 1/epsilon; between two crossings of lines the least one stays.
-    """
+    """Every minimax cap of the axis, and the loss from which on it is one: exact, not on a grid."""
     every = np.unique(counts)
     kept = caps.kept(counts, every)
     base, slope = 1 - kept / counts.sum(), every / kept

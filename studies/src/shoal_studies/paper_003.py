@@ -11,12 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import ndtri
 
-from shoal.theory import randomised_response, trial_variance
 from shoal_studies.chart import Chart, Row
 from shoal_studies.paper_003_mechanisms import (
     DELTA,
@@ -27,10 +26,11 @@ from shoal_studies.paper_003_mechanisms import (
     NoisyHistograms,
     Population,
     Randomised,
+    at_most,
     calibrated,
     printed,
+    public_choice,
     replacing,
-    search,
 )
 from shoal_studies.registry import Finding, Study, column, listed, short, spans, study
 from shoal_studies.simulate import Effort, carry_out
@@ -40,20 +40,12 @@ UNIFORM, UNSTRATIFIED = "uniform prior", "uniform prior, unstratified"
 CLUSTER, FREE = "Cluster-DP", "cluster-free"
 OURS, OURS_ALL = "our choice", "our choice, all levels"
 DIFFERENCES, HISTOGRAMS = "noisy Horvitz-Thompson", "noisy histogram"
-_LOOKS = {
-    PLAIN: ("#333333", ":", ""), UNIFORM: ("#8d99ae", "-", "o"),
-    UNSTRATIFIED: ("#8d99ae", ":", "x"), FREE: ("#1f6f8b", "-", "^"),
-    CLUSTER: ("#d1495b", "-", "s"), OURS_ALL: ("#2a9d8f", ":", "D"), OURS: ("#2a9d8f", "-", "D"),
-    DIFFERENCES: ("#e09f3e", "-", "v"), HISTOGRAMS: ("#6a4c93", "-", "P"),
-}  # fmt: skip
-# What is printed is dashed.
-LOOKS = _LOOKS | {name + PRINTED: (a, "--", c) for name, (a, _, c) in _LOOKS.items()}
 # The paper's defaults, and its outcomes: from -5 to 6, of variance 5 before they are on levels.
 GAMMA, SIGMA, LAMBDA = 0.02, 10.0, 0.8
 REACH, SPREAD, SIZES, _SUPER = 5, 5.0, (500, 1000, 2000), 5
 # The 50 largest communities have 22,179 users, the smallest 199; an effect of 1 is two levels.
 _COMMUNITIES, _USERS, _SMALLEST = 50, 22_179, 199
-_LOW, _GAP, _LEVELS, _TWO, _NOISE = -1.0, 0.5, 8, 2, 0.1
+_LOW, _GAP, _LEVELS, _NOISE = -1.0, 0.5, 8, 0.1
 # Friends of a user within the community and outside: log-normal over communities.
 _INSIDE, _OUTSIDE, _VARIED = 4.0, 12.0, 0.5
 # Fifty populations of 500 realisations, as in the paper; in a hurry five of 60.
@@ -81,11 +73,6 @@ class Mixture:
     `beta` of the variance 5 is between clusters; mu_c and w_i are standard normal. The effect is 1,
     so that there are K = 12 levels. Every population has centres of its own: three numbers decide
     much.
-
-    Example:
-        >>> found = Mixture(4.5).population((0, 0))
-        >>> found.sizes.tolist(), found.space.size
-        ([[250, 250], [500, 500], [1000, 1000]], 12)
     """
 
     beta: float
@@ -103,9 +90,9 @@ class Mixture:
         centre = np.repeat(random.standard_normal(len(sizes)), sizes)
         own = random.standard_normal(int(sizes.sum()))
         outcome = self.beta**0.5 * centre + (SPREAD - self.beta) ** 0.5 * own
-        code = np.clip(np.rint(outcome / (2 * SPREAD**0.5 / REACH)), -REACH, REACH) + REACH
+        step = 2 * SPREAD**0.5 / REACH
         levels = np.arange(-REACH, REACH + 2, dtype=np.float64)
-        return Population(levels, _tabulated(code, sizes, self.levels), shift=1)
+        return _tabulated(outcome / step, -REACH, sizes, levels, shift=1)
 
 
 @dataclass(frozen=True)
@@ -124,9 +111,8 @@ class Communities:
         random, sizes = np.random.default_rng(seed), community_sizes()
         effect = np.repeat(features(sizes, random).sum(axis=0), sizes)
         outcome = effect + _NOISE * random.standard_normal(len(effect))
-        code = np.clip(np.rint((outcome - _LOW) / _GAP), 0, _LEVELS - 1 - _TWO)
         levels = _LOW + _GAP * np.arange(_LEVELS, dtype=np.float64)
-        return Population(levels, _tabulated(code, sizes, _LEVELS), _TWO)
+        return _tabulated((outcome - _LOW) / _GAP, 0, sizes, levels, shift=2)
 
 
 Setting: TypeAlias = Mixture | Communities
@@ -146,10 +132,7 @@ def community_sizes() -> Counts:
 
 
 def features(sizes: Counts, random: np.random.Generator) -> Floats:
-    """Users, edges within, edges leaving and density of each community: 4 x communities.
-
-    Edges of a stochastic block model are binomial; each row has mean 0 and norm 1.
-    """
+    """Users, edges within, edges leaving and density of each community: 4 x communities."""
     inside, outside = _VARIED * random.standard_normal((2, len(sizes)))
     pairs = sizes * (sizes - 1) // 2
     within = random.binomial(pairs, np.minimum(1.0, _INSIDE * np.exp(inside) / (sizes - 1)))
@@ -162,24 +145,16 @@ def features(sizes: Counts, random: np.random.Generator) -> Floats:
     return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True))
 
 
-def _tabulated(code: Floats, sizes: Counts, levels: int) -> Counts:
-    cluster = np.repeat(np.arange(len(sizes)), sizes)
-    flat = np.bincount(cluster * levels + code.astype(np.int64), minlength=len(sizes) * levels)
-    return flat.reshape(len(sizes), levels)
+def _tabulated(outcome: Floats, low: int, sizes: Counts, levels: Floats, shift: int) -> Population:
+    """Outcomes in steps, the lowest at `low`, on the nearest levels that leave room for a shift."""
+    size, cluster = len(levels), np.repeat(np.arange(len(sizes)), sizes)
+    code = np.clip(np.rint(outcome), low, low + size - 1 - shift) - low
+    flat = np.bincount(cluster * size + code.astype(np.int64), minlength=len(sizes) * size)
+    return Population(levels, flat.reshape(len(sizes), size), shift)
 
 
-@dataclass(frozen=True)
-class Point:
-    """A mechanism in a setting: a point of a curve.
-
-    Attributes:
-        line: The curve.
-        at: Where on the horizontal axis.
-        setting: Makes populations.
-        mechanism: Makes estimates.
-        claimed: The loss that the source claims, or None for the true one.
-        panel: Of the picture.
-    """
+class Point(NamedTuple):
+    """A mechanism in a setting: a point of a curve at a place, whose true loss may be unclaimed."""
 
     line: str
     at: float
@@ -188,23 +163,10 @@ class Point:
     claimed: float | None = None
     panel: str = ""
 
-    @property
-    def merged(self) -> bool:
-        """Whether assignment and estimate ignore clusters."""
-        return self.line == UNSTRATIFIED
-
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Variances of the estimates of some points, populations x points.
-
-    Attributes:
-        points: The points.
-        variance: Over assignments and mechanism, from realisations.
-        exact: Of the non-private estimate, in closed form, plus what the mechanism adds given its
-            prior, in closed form, averaged over realisations of assignment and prior.
-        realisations: Of each population.
-    """
+    """Variances over assignments and mechanism of estimates, populations x points."""
 
     points: tuple[Point, ...]
     variance: Floats = field(repr=False)
@@ -253,27 +215,21 @@ class Measured:
         pairs = zip(self.at, self.mean.tolist(), strict=True)
         return np.array([mine / theirs[at] for at, mine in pairs if at in theirs])
 
-    def rows(self, letter: str = "") -> list[Row]:
+    def rows(self) -> list[Row]:
         """One row a point."""
         return [
             {
-                "panel": letter + point.panel,
-                "line": point.line,
-                "at": round(point.at, 6),
-                "claimed_epsilon": round(
-                    point.mechanism.loss if point.claimed is None else point.claimed, 6
-                ),
-                "true_epsilon": round(point.mechanism.loss, 6),
-                "delta": float(DELTA),
-                "parameters": str(point.mechanism) if math.isfinite(point.mechanism.loss) else "",
+                "panel": panel, "line": line, "at": round(place, 6),
+                "claimed_epsilon": round(mechanism.loss if claimed is None else claimed, 6),
+                "true_epsilon": round(mechanism.loss, 6), "delta": float(DELTA),
+                "parameters": str(mechanism) if math.isfinite(mechanism.loss) else "",
                 "variance": short(self.variance[:, at].mean()),
                 "deviation_between_populations": short(self.variance[:, at].std()),
-                "exact_variance": short(self.mean[at]),
-                "populations": len(self.exact),
+                "exact_variance": short(self.mean[at]), "populations": len(self.exact),
                 "realisations": self.realisations,
             }
-            for at, point in enumerate(self.points)
-        ]
+            for at, (line, place, _, mechanism, claimed, panel) in enumerate(self.points)
+        ]  # fmt: skip
 
     def agrees(self) -> Finding:
         """How sure the figures are: variances of R realisations err by about sqrt(2/R) of them."""
@@ -282,25 +238,15 @@ class Measured:
         most, (many, _) = np.abs(ratio).max() / error, self.exact.shape
         return Finding(
             f"simulated variances off the closed form, in standard errors, delta {float(DELTA):g}",
-            "-",
-            f"at most {most:.1f}, {many} populations of {self.realisations} realisations",
-        )
-
-
-def amounts(effort: Effort) -> tuple[int, int]:
-    """Populations, and realisations of each."""
-    return _POPULATIONS[effort.full], _REALISATIONS[effort.full]
+            "-", f"at most {most:.1f}, {many} populations of {self.realisations} realisations",
+        )  # fmt: skip
 
 
 def measure(
-    points: Sequence[Point],
-    effort: Effort,
-    fewer: int = 1,
-    size: tuple[int, int] | None = None,
+    points: Sequence[Point], effort: Effort, size: tuple[int, int] | None = None
 ) -> Measured:
-    """Simulate every point in every population; points of a setting see the same assignments."""
-    many, each = size or amounts(effort)
-    many = max(1, many // fewer)
+    """Simulate every point in every population, or `size` populations and realisations of each."""
+    many, each = size or (_POPULATIONS[effort.full], _REALISATIONS[effort.full])
     run = partial(_simulated, tuple(points), each, effort.seed)
     made = carry_out(run, range(many), min(effort.workers, many))
     found = np.array(list(effort.progress(made, many)))
@@ -311,16 +257,18 @@ def _simulated(points: tuple[Point, ...], each: int, seed: int, number: int) -> 
     """Variance and exact variance of every point in one population, 2 x points."""
     made: dict[tuple[Setting, bool], tuple[Population, Counts]] = {}
     found = np.empty((2, len(points)))
-    for at, point in enumerate(points):
-        key = point.setting, point.merged
+    for at, (line, _, setting, mechanism, *_) in enumerate(points):
+        # Assignment and estimate ignore clusters.
+        key = setting, line == UNSTRATIFIED
         if key not in made:
-            units = point.setting.population((seed, number))
-            units = units.merged if point.merged else units
-            random = np.random.default_rng((seed, number, 2, int(point.merged)))
+            units = setting.population((seed, number))
+            units = units.merged if key[1] else units
+            random = np.random.default_rng((seed, number, 2, int(key[1])))
             made[key] = units, units.assigned(each, random)
         units, counts = made[key]
-        random = np.random.default_rng((seed, number, 1, at))
-        estimate, added = point.mechanism.draw(units, counts, random)
+        estimate, added = mechanism.draw(
+            units, counts, np.random.default_rng((seed, number, 1, at))
+        )
         found[:, at] = estimate.var(ddof=1), units.variance + added.mean()
     return found
 
@@ -334,10 +282,7 @@ def prior(
     sigma: float = math.inf,
     panel: str = "",
 ) -> list[Point]:
-    """A prior at a loss, `floor` in parts of 1/K; none if its histogram costs all of it.
-
-    Losses of lines as printed are claimed; those named cluster-free are pooled.
-    """
+    """A prior at a loss, `floor` in parts of 1/K; none if its histogram costs all of it."""
     kept, claimed = range(setting.levels), line.endswith(PRINTED)
     given = calibrated(kept, epsilon, floor / len(kept), sigma, printed=claimed)
     if given is None:
@@ -354,21 +299,30 @@ def baselines(
     found = [each for line in (UNIFORM, UNSTRATIFIED)
              for each in prior(line, at, setting, epsilon, panel=panel)]  # fmt: skip
     for line, levels in (OURS_ALL, "all"), (OURS, "auto"):
-        chosen = Randomised(search(units, epsilon, levels))
+        chosen = Randomised(public_choice(units, epsilon, levels))
         found.append(Point(line, at, setting, chosen, panel=panel))
     return found
 
 
-def variances(rows: list[Row], across: str = _ACROSS, log: str = "xy") -> Chart:
+def variances(
+    found: Measured, findings: list[Finding], across: str = _ACROSS, log: str = "xy"
+) -> Study:
     """Variances: closed forms as lines, simulated ones as marks, bars over populations."""
-    return Chart(
+    rows = found.rows()
+    chart = Chart(
         rows, "at", "exact_variance", "line", "panel", (across, "variance of the effect"), log,
-        LOOKS, marks="variance", error="deviation_between_populations",
+        marks="variance", error="deviation_between_populations",
     )  # fmt: skip
+    return Study(rows, [chart], [*findings, found.agrees()])
 
 
-def by_floor(effort: Effort) -> Measured:
-    """Figure 2a: variances against gamma, at equal loss, and at equal lambda."""
+_SECTION = "section 4, experiment {}, figure 2 (1.{})"
+
+
+@study("003-figure-2a", "Variance against the floor of priors at equal loss",
+       _SECTION.format(1, "a"))  # fmt: skip
+def by_floor(effort: Effort) -> Study:
+    """Variances against gamma, at equal loss, and at equal lambda."""
     floors = _FLOORS if effort.full else _FEW_FLOORS
     points = [Point(PLAIN, 1.0, _SETTING, NoisyDifferences(math.inf), panel=_EQUAL)]
     points += baselines(1.0, _SETTING, EPSILON, effort.seed, _EQUAL)
@@ -380,17 +334,13 @@ def by_floor(effort: Effort) -> Measured:
     for line, floor, sigma in [*same, (UNIFORM, 1.0, math.inf)]:
         given = replacing(12, LAMBDA, floor=floor / 12, sigma=sigma)
         points.append(Point(line, floor, _SETTING, Randomised(given, line == FREE), panel=_SAME))
-    return measure(points, effort)
-
-
-def floor_findings(found: Measured) -> list[Finding]:
-    """What figure 2a says."""
+    found = measure(points, effort)
     uniform = found.of(UNIFORM, _EQUAL).mean[0]
     first, true, free = (found.of(each, _EQUAL) for each in (CLUSTER + PRINTED, CLUSTER, FREE))
     tight, ours = found.of(_TIGHT), found.of(OURS)
     kept, flat = found.of(CLUSTER, _SAME), found.of(UNIFORM, _SAME)
     over, equal = first.mean / uniform, kept.mean[0] / flat.mean[0]
-    return [
+    findings = [
         Finding("true epsilon where 0.2 is claimed: the histogram costs 2/sigma (erratum 12)",
                 "0.2", f"{first.loss:.3g}", first.loss <= EPSILON),
         Finding(f"{CLUSTER}{PRINTED} at gamma {first.at[0]:g}/K, over a uniform prior of a true "
@@ -405,18 +355,14 @@ def floor_findings(found: Measured) -> list[Finding]:
                 f"{free.over(true)[0]:.2f}"),
         Finding("our choice over the uniform prior on all levels", "-",
                 f"{ours.mean[0] / uniform:.3g} ({ours.points[0].mechanism})"),
-        found.agrees(),
     ]  # fmt: skip
+    return variances(found, findings, "gamma K", "y")
 
 
-def by_loss(
-    setting: Setting, every: Sequence[Any], grid: Any, fewer: int, panel: str, effort: Effort
+def _at_losses(
+    setting: Setting, losses: Sequence[float], grid: Any, fewer: int, panel: str, effort: Effort
 ) -> Measured:
-    """Figures 2b and 2d: variances against epsilon, the best of a grid of (gamma K, sigma) at each.
-
-    Losses are claimed for what is printed, true for all others; `fewer` divides populations.
-    """
-    losses = every[not effort.full]
+    """Variances against epsilon, the best of a grid of (gamma K, sigma) at each."""
     points = [Point(PLAIN, losses[0], setting, NoisyDifferences(math.inf), panel=panel)]
     for epsilon in losses:
         points += baselines(epsilon, setting, epsilon, effort.seed, panel)
@@ -424,26 +370,8 @@ def by_loss(
             grid, (CLUSTER + PRINTED, FREE + PRINTED, CLUSTER, FREE)
         ):
             points += prior(line, epsilon, setting, epsilon, floor, sigma, panel)
-    return measure(points, effort, fewer).least()
-
-
-def loss_findings(found: Measured) -> list[Finding]:
-    """What figure 2b says.
-
-    The best of the grid of priors from histograms is chosen with the outcomes in hand and at no
-    charge. With delta 0 no prior can be better than the uniform one on the same levels (proved in
-    docs/explanation/studies-trials.md); fewer levels can.
-    """
-    findings = []
-    for name in CLUSTER + PRINTED, FREE + PRINTED, CLUSTER, FREE, OURS:
-        curve, claimed = found.of(name), name.endswith(PRINTED)
-        over = curve.over(found.of(UNIFORM))
-        findings.append(
-            Finding(f"{name} over a uniform prior at equal {'claimed' if claimed else 'true'} loss,"
-                    f" epsilon {listed(curve.at)}", "below 1" if claimed else "-", listed(over),
-                    bool((over < 1).all()) if claimed else None)
-        )  # fmt: skip
-    return [*findings, _excess(found), found.agrees()]
+    many = max(1, _POPULATIONS[effort.full] // fewer)
+    return measure(points, effort, (many, _REALISATIONS[effort.full])).least()
 
 
 def _excess(found: Measured) -> Finding:
@@ -453,24 +381,26 @@ def _excess(found: Measured) -> Finding:
                    bool(more <= 0))  # fmt: skip
 
 
-def community_findings(found: Measured) -> list[Finding]:
-    """What figure 2d says; the paper leaves the uniform prior out."""
-    cluster, true, uniform, ours = map(found.of, (CLUSTER + PRINTED, CLUSTER, UNIFORM, OURS))
-    free = cluster.over(found.of(FREE + PRINTED))
-    return [
-        spans("Cluster-DP over cluster-free, as printed", free, "below 1", free < 1),
-        _excess(found),
-        spans("Cluster-DP over a uniform prior, at the claimed loss", cluster.over(uniform)),
-        spans(f"Cluster-DP over a uniform prior, at the true loss, from {true.at[0]:g} on",
-              true.over(uniform)),
-        spans("our choice over a uniform prior", ours.over(uniform)),
-        spans("our choice over the non-private variance", ours.mean / found.of(PLAIN).mean[0]),
-        found.agrees(),
-    ]  # fmt: skip
+@study("003-figure-2b", "Variance against the loss, priors optimised", _SECTION.format(1, "b"))
+def by_loss(effort: Effort) -> Study:
+    """With delta 0 no prior beats the uniform one on the same levels; fewer levels can."""
+    found = _at_losses(_SETTING, _LOSSES[not effort.full], _GRID, 2, "gaussian mixture", effort)
+    findings = []
+    for name in CLUSTER + PRINTED, FREE + PRINTED, CLUSTER, FREE, OURS:
+        curve, claimed = found.of(name), name.endswith(PRINTED)
+        over = curve.over(found.of(UNIFORM))
+        findings.append(
+            Finding(f"{name} over a uniform prior at equal {'claimed' if claimed else 'true'} loss,"
+                    f" epsilon {listed(curve.at)}", "below 1" if claimed else "-", listed(over),
+                    bool((over < 1).all()) if claimed else None)
+        )  # fmt: skip
+    return variances(found, [*findings, _excess(found)])
 
 
-def by_homogeneity(effort: Effort) -> Measured:
-    """Figure 2c: Cluster-DP, cluster-free, and a uniform prior at the same true loss."""
+@study("003-figure-2c", "Cluster-DP over cluster-free against the homogeneity of clusters",
+       _SECTION.format(2, "c"))  # fmt: skip
+def by_homogeneity(effort: Effort) -> Study:
+    """Cluster-DP, cluster-free, and a uniform prior at the same true loss, as the paper has not."""
     points = []
     for beta, lam in product(_betas(effort), _LAMBDAS):
         setting, given = Mixture(beta), replacing(12, lam, floor=GAMMA, sigma=SIGMA)
@@ -480,93 +410,74 @@ def by_homogeneity(effort: Effort) -> Measured:
             Point(f"{line}, lambda {lam:g}", beta, setting, each, panel="gaussian mixture")
             for line, each in zip((CLUSTER, FREE, UNIFORM), (*both, flat.mechanism), strict=True)
         ]
-    return measure(points, effort)
+    found = measure(points, effort)
+    rows: list[Row] = []
+    ratios: dict[tuple[str, float], Floats] = {}
+    for other, lam in product((FREE, UNIFORM), _LAMBDAS):
+        ours, theirs = (found.of(f"{line}, lambda {lam:g}") for line in (CLUSTER, other))
+        ratios[other, lam] = ours.over(theirs)
+        # How far ratios of populations spread.
+        spread = (ours.exact / theirs.exact).std(axis=0)
+        rows += [
+            {"beta": beta, "line": f"{CLUSTER} over {other}, lambda {lam:g}",
+             "ratio": float(ratio), "deviation": float(error), "panel": "gaussian mixture"}
+            for beta, ratio, error in zip(ours.at, ratios[other, lam], spread, strict=True)
+        ]  # fmt: skip
+    last = [ratios[FREE, lam][-1] for lam in _LAMBDAS]
+    findings = [
+        *(Finding(f"Cluster-DP over cluster-free, lambda {lam:g}", "falls with beta",
+                  f"{each[0]:.2f}, falling to {each[-1]:.2f}", bool(each[-1] < each[0]))
+          for (other, lam), each in ratios.items() if other == FREE),
+        *(spans("Cluster-DP over a uniform prior of the same true loss "
+                f"{found.of(f'{CLUSTER}, lambda {lam:g}').loss:.2f}", each)
+          for (other, lam), each in ratios.items() if other == UNIFORM),
+        Finding("it falls more at the smaller lambda", "yes",
+                f"{last[0]:.2f} and {last[1]:.2f} at the largest beta", bool(last[0] < last[1])),
+        found.agrees(),
+    ]  # fmt: skip
+    chart = Chart(rows, "beta", "ratio", "line", "panel", ("beta", "ratio of variances"), "y",
+                  error="deviation")  # fmt: skip
+    return Study(found.rows(), [chart], findings)
 
 
 def _betas(effort: Effort) -> tuple[float, ...]:
     return _BETAS if effort.full else _FEW_BETAS
 
 
-def _pair(found: Measured, lam: float, other: str) -> tuple[Measured, Measured]:
-    return found.of(f"{CLUSTER}, lambda {lam:g}"), found.of(f"{other}, lambda {lam:g}")
-
-
-def homogeneity_chart(found: Measured) -> Chart:
-    """The picture of figure 2c: ratios of means, and how far those of populations spread."""
-    rows: list[Row] = []
-    for other, lam in product((FREE, UNIFORM), _LAMBDAS):
-        ours, theirs = _pair(found, lam, other)
-        each = zip(ours.at, ours.over(theirs), (ours.exact / theirs.exact).std(axis=0), strict=True)
-        rows += [
-            {"beta": beta, "line": f"{CLUSTER} over {other}, lambda {lam:g}",
-             "ratio": float(ratio), "deviation": float(error), "panel": "c: Gaussian mixture"}
-            for beta, ratio, error in each
-        ]  # fmt: skip
-    labels = ("beta", "ratio of variances")
-    return Chart(rows, "beta", "ratio", "line", "panel", labels, "y", error="deviation")
-
-
-def homogeneity_findings(found: Measured) -> list[Finding]:
-    """What figure 2c says; the paper does not show a uniform prior here."""
-    findings, last = [], []
-    for lam in _LAMBDAS:
-        ours, free = _pair(found, lam, FREE)
-        ratio = ours.over(free)
-        last.append(ratio[-1])
-        findings.append(
-            Finding(f"Cluster-DP over cluster-free, lambda {lam:g}", "falls with beta",
-                    f"{ratio[0]:.2f}, falling to {ratio[-1]:.2f}", bool(ratio[-1] < ratio[0]))
-        )  # fmt: skip
-    for lam in _LAMBDAS:
-        ours, flat = _pair(found, lam, UNIFORM)
-        claim = f"Cluster-DP over a uniform prior of the same true loss {ours.loss:.2f}"
-        findings.append(spans(claim, ours.over(flat)))
-    return [
-        *findings,
-        Finding("it falls more at the smaller lambda", "yes",
-                f"{last[0]:.2f} and {last[1]:.2f} at the largest beta", bool(last[0] < last[1])),
-        found.agrees(),
+@study("003-figure-2d", "Variance against the loss in fifty communities", _SECTION.format(3, "d"))
+def by_loss_in_communities(effort: Effort) -> Study:
+    """The paper leaves the uniform prior out."""
+    losses = _MORE_LOSSES[not effort.full]
+    found = _at_losses(Communities(), losses, _ONE, 5, "communities", effort)
+    cluster, true, uniform, ours = map(found.of, (CLUSTER + PRINTED, CLUSTER, UNIFORM, OURS))
+    free = cluster.over(found.of(FREE + PRINTED))
+    findings = [
+        spans("Cluster-DP over cluster-free, as printed", free, "below 1", free < 1),
+        _excess(found),
+        spans("Cluster-DP over a uniform prior, at the claimed loss", cluster.over(uniform)),
+        spans(f"Cluster-DP over a uniform prior, at the true loss, from {true.at[0]:g} on",
+              true.over(uniform)),
+        spans("our choice over a uniform prior", ours.over(uniform)),
+        spans("our choice over the non-private variance", ours.mean / found.of(PLAIN).mean[0]),
     ]  # fmt: skip
+    return variances(found, findings)
 
 
-_PARTS: dict[str, tuple[str, str, Any, Any, Any]] = {
-    "a": ("experiment 1", "Variance against the floor of priors at equal loss",
-          by_floor, floor_findings, lambda _, rows: [variances(rows, "gamma K", "y")]),
-    "b": ("experiment 1", "Variance against the loss, priors optimised",
-          partial(by_loss, _SETTING, _LOSSES, _GRID, 2, "gaussian mixture"), loss_findings,
-          lambda _, rows: [variances(rows)]),
-    "c": ("experiment 2", "Cluster-DP over cluster-free against the homogeneity of clusters",
-          by_homogeneity, homogeneity_findings, lambda found, _: [homogeneity_chart(found)]),
-    "d": ("experiment 3", "Variance against the loss in fifty communities",
-          partial(by_loss, Communities(), _MORE_LOSSES, _ONE, 5, "communities"),
-          community_findings, lambda _, rows: [variances(rows)]),
-}  # fmt: skip
-
-
-def _part(letter: str, effort: Effort, prefix: str = "") -> Study:
-    """One of the figures 2a to 2d."""
-    measured, findings, charts = _PARTS[letter][2:]
-    found: Measured = measured(effort)
-    rows = found.rows(prefix)
-    told = [replace(each, claim=f"({letter}) {each.claim}" if prefix else each.claim)
-            for each in findings(found)]  # fmt: skip
-    return Study(rows, charts(found, rows), told)
-
-
-for _letter, (_number, _title, *_) in _PARTS.items():
-    _source = f"paper 003, section 4, {_number}, figure 2 (1.{_letter})"
-    study(f"003-figure-2{_letter}", _title, _source)(partial(_part, _letter))
-
-
-@study("003-figure-8", "Experiments 1 to 3 side by side", "paper 003, appendix A.10, figure 8")
+@study("003-figure-8", "Experiments 1 to 3 side by side", "appendix A.10, figure 8")
 def figure_8(effort: Effort) -> Study:
-    """All of figures 2a to 2d from one run."""
-    every = [_part(letter, effort, f"{letter}: ") for letter in _PARTS]
-    rows, charts, findings = (
-        [one for each in every for one in getattr(each, name)]
-        for name in ("rows", "charts", "findings")
-    )
-    return Study(rows, charts, findings)
+    """All of figures 2a to 2d."""
+    both = Study([], [], [])
+    for letter, run in zip("abcd", (by_floor, by_loss, by_homogeneity, by_loss_in_communities),
+                           strict=True):  # fmt: skip
+        found = run(effort)
+        both.rows.extend(_lettered(letter, found.rows))
+        both.charts.extend(replace(x, rows=_lettered(letter, x.rows)) for x in found.charts)
+        both.findings.extend(replace(x, claim=f"({letter}) {x.claim}") for x in found.findings)
+    return both
+
+
+def _lettered(letter: str, rows: Sequence[Row]) -> list[Row]:
+    return [{**row, "panel": f"{letter}: {row['panel']}"} for row in rows]
 
 
 def default() -> Randomised:
@@ -575,10 +486,7 @@ def default() -> Randomised:
 
 
 def _distribution(setting: Setting, given: Randomised, effort: Effort, *, bars: bool) -> Study:
-    """Errors in one population, at least 500 of them, against normal ones of the exact deviation.
-
-    The exact variance is the assignment's plus the mechanism's mean one.
-    """
+    """At least 500 errors in one population against normal ones of the exact deviation."""
     units = setting.population((effort.seed, 0))
     parts = -(-effort.repetitions // _PART)
     every, added = np.empty((2, parts, _PART))
@@ -592,33 +500,22 @@ def _distribution(setting: Setting, given: Randomised, effort: Effort, *, bars: 
         {"quantile": at + 1, "normal": short(a), "error": short(b)}
         for at, (a, b) in enumerate(zip(normal, np.sort(errors), strict=True))
     ]
-    return Study(rows, [_bars(errors, deviation) if bars else _quantiles(rows)],
-                 list(_normality(errors, deviation, given)))  # fmt: skip
-
-
-def _quantiles(rows: list[Row]) -> Chart:
-    ends: list[Row] = [{"normal": rows[at]["normal"], "error": rows[at]["normal"], "line": "normal"}
-                       for at in (0, -1)]  # fmt: skip
-    return Chart(
-        [{**row, "line": "errors"} for row in rows] + ends, "normal", "error", "line",
-        labels=("normal quantiles", "estimate less effect"),
-        looks={"errors": ("#d1495b", "", "."), "normal": ("#333333", "-", "")},
-    )  # fmt: skip
-
-
-def _bars(errors: Floats, deviation: float) -> Chart:
-    """Densities of the errors in 40 bars, and of a normal variable of the exact deviation."""
-    density, edges = np.histogram(errors, bins=40, density=True)
-    middle = (edges[1:] + edges[:-1]) / 2
-    normal = np.exp(-((middle / deviation) ** 2) / 2) / deviation / (2 * np.pi) ** 0.5
-    rows: list[Row] = [
-        {"error": float(at), "density": float(each), "line": name}
-        for name, numbers in (("errors", density), ("normal", normal))
-        for at, each in zip(middle, numbers, strict=True)
+    if bars:
+        # In 40 bars, with the density of a normal variable.
+        density, edges = np.histogram(errors, bins=40, density=True)
+        middle = (edges[1:] + edges[:-1]) / 2
+        normal = np.exp(-((middle / deviation) ** 2) / 2) / deviation / (2 * np.pi) ** 0.5
+        drawn, across, along = (middle, density, normal), "estimate less effect", "density"
+    else:
+        drawn = normal, np.sort(errors), normal
+        across, along = "normal quantiles", "estimate less effect"
+    curves: list[Row] = [
+        {across: float(at), along: float(each), "line": line}
+        for line, numbers in (("errors", drawn[1]), ("normal", drawn[2]))
+        for at, each in zip(drawn[0], numbers, strict=True)
     ]
-    looks = {"errors": ("#d1495b", "", "_"), "normal": ("#333333", "-", "")}
-    labels = ("estimate less effect", "density")
-    return Chart(rows, "error", "density", "line", labels=labels, looks=looks)
+    chart = Chart(curves, across, along, "line")
+    return Study(rows, [chart], list(_normality(errors, deviation, given)))
 
 
 def _normality(errors: Floats, deviation: float, given: Randomised) -> Iterator[Finding]:
@@ -648,7 +545,7 @@ for _name, _title, _number, _given in (
      "9, experiment 7",
      (Communities(), Randomised(replacing(_LEVELS, LAMBDA, floor=0.1 / _LEVELS, sigma=5.0)))),
 ):  # fmt: skip
-    study(f"003-figure-{_name}", _title, f"paper 003, appendix A.{_number}, figure {_name}")(
+    study(f"003-figure-{_name}", _title, f"appendix A.{_number}, figure {_name}")(
         partial(_distribution, *_given, bars=_name == "3")
     )
 
@@ -656,30 +553,22 @@ for _name, _title, _number, _given in (
 def bounds(units: Population, given: Randomised) -> dict[str, float]:
     """The first term of the bound alone, ours, and the three printed ones, squared units."""
     (gamma, sigma, lam), sizes, levels = given.numbers, units.sizes, units.levels
-    own = randomised_response.at_most(
-        sizes, levels, lam=lam, floor=gamma, sigma=sigma, spread=units.spread
-    )
+    own = at_most(sizes, levels, lam=lam, floor=gamma, sigma=sigma, spread=units.spread)
     first = (1 / (1 - lam) ** 2 - 1) * units.spread
     every = [first, own, *(first + each for each in printed(sizes, levels, given))]
-    found = (float(trial_variance.of_effects(each, sizes)[0]) for each in every)
-    return dict(zip(_BOUNDS, found, strict=True))
+    return dict(zip(_BOUNDS, map(units.variance_of, every), strict=True))
 
 
-_BOUNDS = {
-    "first term": ("#2a9d8f", ":", ""), "our bound": ("#2a9d8f", "-", ""),
-    "printed, theorem 3.5": ("#8d99ae", ":", ""),
-    "printed, table of notation": ("#8d99ae", "--", ""), "printed, proof": ("#8d99ae", "-.", ""),
-}  # fmt: skip
+_BOUNDS = (
+    "first term", "our bound", "printed, theorem 3.5", "printed, table of notation",
+    "printed, proof",
+)  # fmt: skip
 
 
 @study("003-figure-5", "What Cluster-DP adds to the variance, within its bounds",
-       "paper 003, appendix A.7, experiment 5, figure 5")  # fmt: skip
+       "appendix A.7, experiment 5, figure 5")  # fmt: skip
 def figure_5(effort: Effort) -> Study:
-    """The paper calls its bound tight up to the second term, which is nearly all of it.
-
-    It prints that term, A(x), in three forms that differ (erratum 16). Ours is proved anew
-    (`shoal.theory.randomised_response.at_most`).
-    """
+    """The bound that is printed in three forms (erratum 16), and ours, proved anew."""
     betas, given = _betas(effort), default()
     mechanisms: dict[str, Mechanism] = {PLAIN: NoisyDifferences(math.inf), CLUSTER: given}
     points = [Point(line, beta, Mixture(beta), each) for beta in betas
@@ -700,8 +589,7 @@ def figure_5(effort: Effort) -> Study:
         for name, mean in means.items():
             more = bar if name == "gap" else {}
             curves.append({"beta": beta, "line": name, "added variance": mean, **more})
-    chart = Chart(curves, "beta", "added variance", "line", log="y", marks="mark", error="bar",
-                  looks={"gap": ("#d1495b", "-", ""), **_BOUNDS})  # fmt: skip
+    chart = Chart(curves, "beta", "added variance", "line", log="y", marks="mark", error="bar")
     first, ours, *others = shown
     findings = [
         spans("gap over the first term of the bound", (gap / shown[first]).mean(axis=0),
@@ -724,7 +612,7 @@ def biased(epsilon: float, small: Population) -> dict[str, Mechanism]:
         HISTOGRAMS: NoisyHistograms(epsilon),
         DIFFERENCES + PRINTED: NoisyDifferences(epsilon / part),
         HISTOGRAMS + PRINTED: NoisyHistograms(2 * epsilon, centred=False),
-        OURS: Randomised(search(small, epsilon)),
+        OURS: Randomised(public_choice(small, epsilon)),
     }
     for name in CLUSTER, CLUSTER + PRINTED:
         claimed = name.endswith(PRINTED)
@@ -769,14 +657,14 @@ def _biases(losses: Sequence[float], seed: int, number: int) -> list[tuple[Any, 
 
 
 @study("003-figure-6", "Bias given a mechanism's randomness, against noisy aggregates",
-       "paper 003, appendix A.8, experiment 6, figure 6")  # fmt: skip
+       "appendix A.8, experiment 6, figure 6")  # fmt: skip
 def figure_6(effort: Effort) -> Study:
     """The paper fixes a mechanism's randomness for a super-population five times as large.
 
     It averages over sub-populations and assignments and calls what is left the conditional bias.
     The design is kind to Cluster-DP: the noise on aggregates is drawn for one sub-population.
     """
-    many = amounts(effort)[0]
+    many = _POPULATIONS[effort.full]
     run = partial(_biases, _BIAS_LOSSES if effort.full else _FEW_BIAS, effort.seed)
     made = carry_out(run, range(many), min(effort.workers, many))
     rows: list[Row] = []
@@ -795,7 +683,7 @@ def figure_6(effort: Effort) -> Study:
     labels = ("epsilon (as printed: claimed)", "mean absolute error")
     charts = [
         Chart([{**row, "panel": title} for row in rows], "claimed_epsilon", name, "mechanism",
-              "panel", labels, "xy", LOOKS)
+              "panel", labels, "xy")
         for name, title in titles.items()
     ]  # fmt: skip
     return Study(rows, charts, _bias_findings(rows))

@@ -1,4 +1,4 @@
-"""Mechanisms of paper 003, simulated by histogram, and the search for the priors of Cluster-DP.
+"""Mechanisms of paper 003, simulated by histogram.
 
 Units on one level of one group are alike, so that counts are enough: hypergeometric for the
 assignment, the noisy counts themselves for the prior, binomial and multinomial for the responses.
@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
 from typing import TypeAlias
 
 import numpy as np
@@ -20,7 +19,6 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.privacy.budget import Budget
-from shoal.theory import randomised_response, trial_variance
 from shoal.trials.cluster_prior import (
     LATTICE_BITS,
     ClusterPrior,
@@ -28,8 +26,8 @@ from shoal.trials.cluster_prior import (
     choice_of,
     prior_of,
 )
-from shoal.trials.expected import Expected, Kinds, kinds_of
-from shoal.trials.randomiser import PART, even, replaced_for, with_prior
+from shoal.trials.expected import Expected
+from shoal.trials.randomiser import PART, even, replaced_for
 from shoal.trials.space import Space
 from shoal.trials.unit_table import uniform_table
 
@@ -37,21 +35,11 @@ Floats: TypeAlias = "NDArray[np.float64]"
 Counts: TypeAlias = "NDArray[np.int64]"
 
 DELTA = Fraction(1, 10_000)
-# Floors as parts of 1/K and shares of epsilon for the histogram that are searched, histograms that
-# are simulated for each, and how much less its variance must be to be worth its loss.
-_FLOORS, _SHARES = (0.01, 0.03, 0.1, 0.25, 0.5, 0.75), (0.01, 0.02, 0.05, 0.1, 0.2, 0.35)
-_DRAWS, _SEED, _PAYS = 24, 20_240_913, 0.98
 
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Units of an experiment; the treatment lifts every outcome by the same number of levels.
-
-    Attributes:
-        levels: The K levels, evenly spaced.
-        control: Units on each level without treatment, clusters x K.
-        shift: Levels by which the treatment lifts an outcome.
-    """
+    """Units on each of K even levels without treatment, clusters x K; all are lifted by `shift`."""
 
     levels: Floats
     control: Counts = field(repr=False)
@@ -74,11 +62,6 @@ class Population:
         return np.asarray(self.sizes.sum(axis=1) / self.sizes.sum())
 
     @property
-    def share(self) -> Floats:
-        """What the variance of one unit counts in that of the effect: (n_c/n)^2/n_{c,a}."""
-        return np.asarray(self.weight[:, None] ** 2 / self.sizes)
-
-    @property
     def spread(self) -> Floats:
         """Sample variance of a cluster's outcomes, the same in both arms, clusters x 2."""
         units = self.control.sum(axis=1)
@@ -89,8 +72,11 @@ class Population:
     @property
     def variance(self) -> float:
         """Of the non-private estimate over assignments; exact."""
-        none = np.zeros((len(self.sizes), 1))
-        return float(trial_variance.of_assignment(self.spread, none, self.sizes)[0])
+        return self.variance_of(self.spread)
+
+    def variance_of(self, unit: Floats) -> float:
+        """Of the effect, if units of each group have independent errors of these variances."""
+        return float(self.weight**2 @ (unit / self.sizes).sum(axis=1))
 
     @property
     def merged(self) -> Population:
@@ -128,11 +114,7 @@ class Population:
 
 @dataclass(frozen=True)
 class NoisyDifferences:
-    """Noisy Horvitz-Thompson: Laplace noise of scale U/(min(n_0, n_1) loss) for each cluster.
-
-    Source: paper 003, Proposition A.2; as printed it is made for max |y| instead of the width U,
-    and loses U/max |y| times as much (erratum 14). Without privacy its loss is infinite.
-    """
+    """Laplace noise of scale U/(min(n_0, n_1) loss) a cluster (Proposition A.2, erratum 14)."""
 
     loss: float
 
@@ -143,18 +125,13 @@ class NoisyDifferences:
         width = float(units.levels[-1] - units.levels[0])
         scale = width / units.sizes.min(axis=1) / self.loss
         noise = random.laplace(0.0, scale, (len(counts), len(scale)))
-        added = trial_variance.of_noisy_differences(units.sizes, width, self.loss)
+        added = 2 * float(((units.weight * scale) ** 2).sum())
         return units.effect(counts) + noise @ units.weight, np.full(len(counts), added)
 
 
 @dataclass(frozen=True)
 class NoisyHistograms:
-    """Laplace noise of scale 2/(n loss) on every share of every group.
-
-    Source: paper 003, Proposition A.3; as printed the scale is 1/(n epsilon), which loses twice as
-    much, and levels count from 0 (erratum 15). The product's count from their mean, which estimates
-    the same effect with less noise.
-    """
+    """Laplace noise of scale 2/(n loss) on every share (Proposition A.3, erratum 15)."""
 
     loss: float
     centred: bool = True
@@ -166,16 +143,13 @@ class NoisyHistograms:
         levels = units.levels - (units.levels.mean() if self.centred else 0.0)
         scale = 2 / (units.sizes * self.loss)
         noise = random.laplace(0.0, scale[..., None], counts.shape) @ levels
-        added = trial_variance.of_noisy_histograms(units.sizes, levels, self.loss)
+        added = 2 * float(((units.weight[:, None] * scale) ** 2).sum() * (levels**2).sum())
         return units.effect(counts) + units.estimate(noise), np.full(len(counts), added)
 
 
 @dataclass(frozen=True)
 class Randomised:
-    """Cluster-DP, cluster-free (pooled: clusters share the histogram of an arm), uniform prior.
-
-    Source: paper 003, Algorithm 2.
-    """
+    """Algorithm 2: Cluster-DP, cluster-free (pooled: one histogram an arm), or a uniform prior."""
 
     chosen: PriorChoice
     pooled: bool = False
@@ -212,44 +186,32 @@ class Randomised:
         drawn = random.multinomial(sizes - kept.sum(axis=-1), prior)
         response = (kept + drawn) @ used / sizes
         debiased = (response - lam * (prior @ used)) / (1 - lam)
-        unit = randomised_response.given_prior(counts, prior, used, lam)
-        added = ((unit + rounding) * units.share).sum(axis=(1, 2))
+        unit = given_prior(counts, prior, used, lam)
+        added = ((unit + rounding) / sizes).sum(axis=2) @ units.weight**2
         return units.estimate(debiased), added
 
     def _prior(self, sizes: Counts, counts: Counts, random: np.random.Generator) -> Floats:
+        """Of each group, by the product's rule; uniform where no histogram is paid for."""
         if self.pooled:
             counts, sizes = counts.sum(axis=1, keepdims=True), sizes.sum(axis=0, keepdims=True)
         chance = -math.expm1(-(2.0**-self.chosen.lattice_bits))
         # Laplace noise on the lattice is the difference of two geometric variables.
         noise = random.geometric(chance, counts.shape) - random.geometric(chance, counts.shape)
-        return priors(self.chosen, counts * self.chosen.weight + noise, sizes)
+        if not self.chosen.weight:
+            return np.broadcast_to(even(len(self.chosen.kept)) / PART, counts.shape)
+        units = np.broadcast_to(sizes, counts.shape[:-1]).ravel()
+        steps = counts * self.chosen.weight + noise
+        found = prior_of(steps.reshape(-1, steps.shape[-1]), units, self.chosen)
+        return np.asarray(found.reshape(steps.shape) / PART)
 
 
 Mechanism: TypeAlias = NoisyDifferences | NoisyHistograms | Randomised
 
 
-def priors(chosen: PriorChoice, steps: Counts, sizes: Counts) -> Floats:
-    """The prior of each group, by the product's rule; uniform where no histogram is paid for."""
-    if not chosen.weight:
-        return np.broadcast_to(even(len(chosen.kept)) / PART, steps.shape)
-    units = np.broadcast_to(sizes, steps.shape[:-1])
-    found = prior_of(steps.reshape(-1, steps.shape[-1]), units.ravel(), chosen)
-    return np.asarray(found.reshape(steps.shape) / PART)
-
-
 def calibrated(
     kept: Sequence[int], epsilon: float, floor: float, sigma: float, *, printed: bool = False
 ) -> PriorChoice | None:
-    """Parameters at a loss, claimed or true, and delta = 1e-4; None if the histogram costs it all.
-
-    The paper claims 1/sigma for the histogram: its noise at epsilon truly costs
-    epsilon + 1/sigma (erratum 12). With infinite noise the prior is uniform.
-
-    Example:
-        >>> found = calibrated(range(12), 0.2, floor=1 / 120, sigma=10.0, printed=True)
-        >>> round(float(found.epsilon(DELTA)), 3)
-        0.3
-    """
+    """Parameters at a loss, claimed (1/sigma for the histogram) or true; None if there are none."""
     allowed = (Budget.of(epsilon) + Budget.of(1 / sigma if printed else 0)).epsilon
     try:
         if math.isfinite(sigma):
@@ -269,92 +231,19 @@ def replacing(levels: int, lam: float, *, floor: float, sigma: float) -> PriorCh
     )
 
 
-def search(
-    units: Population,
-    epsilon: float,
-    levels: str = "auto",
-    expected: Expected | None = None,
-    *,
-    pooled: bool = False,
+def public_choice(
+    units: Population, epsilon: float, levels: str = "auto", expected: Expected | None = None
 ) -> PriorChoice:
-    """Levels, floor and noise with the least predicted variance, from public facts alone.
-
-    The product's uniform prior, unless a prior from noisy histograms is 2% below it, and below a
-    uniform one on its own levels, under everything that may be expected: with delta = 0 none is
-    (docs/explanation/studies-trials.md#why-clusters-do-not-pay-at-equal-loss).
-    """
-    space, kinds = units.space, kinds_of(expected, units.space)
-    kept = tuple(uniform_table(space, Budget.of(epsilon).epsilon, DELTA, levels, expected).kept)
-    numbers = range(2, space.size + 1) if levels == "auto" else [len(kept)]
-    flat = {own: calibrated(own, epsilon, 1, math.inf) for own in map(space.coarse, numbers)}
-    bars = {own: predicted(units, kinds, given) for own, given in flat.items() if given}
-    best, least = flat[kept], math.inf
-    for (own, bar), floor, share in product(bars.items(), _FLOORS, _SHARES):
-        given = calibrated(own, epsilon, floor / len(own), 2 / (share * epsilon))
-        if given is not None:
-            limit = _PAYS * np.minimum(bar, bars[kept])
-            found = predicted(units, kinds, given, limit, pooled=pooled)
-            if (found < limit).all() and np.log(found).mean() < least:
-                best, least = given, float(np.log(found).mean())
-    assert best is not None
-    return best
-
-
-def predicted(
-    units: Population,
-    kinds: Kinds,
-    chosen: PriorChoice,
-    limit: Floats | float = math.inf,
-    *,
-    pooled: bool = False,
-) -> Floats:
-    """Variance of a debiased outcome under each expectation, averaged as the effect weighs groups.
-
-    A uniform prior's is exact. That of a histogram is the mean over simulated histograms and their
-    noise, the same ones in every call; infinite where a bound is not below a limit.
-    """
-    space, kept, used = units.space, tuple(chosen.kept.tolist()), units.levels[chosen.kept]
-    plain, odds = kinds.outcome_variance(space), chosen.replaced / (PART - chosen.replaced)
-    if not chosen.weight:
-        table = with_prior(used, chosen.replaced, even(len(kept)))
-        return np.asarray(plain + kinds.added_variance(space, kept, table.variances))
-    rounded = plain + kinds.added_variance(space, kept, np.zeros(len(kept)))
-    # A prior with a floor gamma is gamma K parts uniform.
-    part = chosen.floor / PART * len(kept) * float(used.var())
-    if (rounded + odds * (plain + (1 + odds) * part) >= limit).any():
-        return np.full(len(plain), math.inf)
-    outcomes, sizes, share = kinds.levels @ space.moved_to(kept), units.sizes, units.share
-    if pooled:
-        # One histogram of an arm holds all kinds of clusters.
-        outcomes = np.add.reduceat(kinds.share[:, None] * outcomes, kinds.first)
-        kinds = Kinds(np.ones(len(outcomes)), outcomes, np.arange(len(outcomes)))
-        sizes, share = sizes.sum(axis=0), share.sum(axis=0)
-    size, place = np.unique(sizes, return_inverse=True)
-    random, shape = np.random.default_rng(_SEED), (_DRAWS, len(size), len(outcomes))
-    many = np.broadcast_to(size[:, None], shape)
-    counts = random.multinomial(many, outcomes / outcomes.sum(axis=1, keepdims=True))
-    noise = random.laplace(scale=2.0**chosen.lattice_bits, size=counts.shape)
-    steps = np.rint(counts * chosen.weight + noise).astype(np.int64)
-    prior = priors(chosen, steps, size[:, None])
-    unit = randomised_response.given_prior(counts, prior, used, chosen.replaced / PART)
-    # The drawn outcomes' own spread is replaced by what is expected, which has no error of drawing.
-    apart = (used - (outcomes @ used)[:, None]) ** 2
-    unit += odds * ((outcomes * apart).sum(axis=1) - (counts * apart).sum(axis=-1) / many)
-    weight = np.bincount(place.ravel(), share.ravel()) / share.sum()
-    return np.asarray(rounded + kinds.average(weight @ unit.mean(axis=0)))
+    """The product's uniform prior, on levels that it chooses from public facts alone."""
+    allowed = Budget.of(epsilon).epsilon
+    kept = uniform_table(units.space, allowed, DELTA, levels, expected).kept
+    found = calibrated(tuple(kept), epsilon, 1, math.inf)
+    assert found is not None
+    return found
 
 
 def printed(sizes: Counts, levels: Floats, given: Randomised) -> list[Floats]:
-    """A(x) in the three forms of the paper: theorem 3.5, appendix A.1, and the proof (erratum 16).
-
-    2K [gamma + (sigma/x)(e^(-gamma x/sigma) - e^(-x/sigma))] times three different factors.
-
-    Example:
-        >>> default = Randomised(replacing(12, 0.8, floor=0.02, sigma=10))
-        >>> found = printed(np.array([[250]]), np.arange(-5.0, 7.0), default)
-        >>> [round(float(each[0, 0])) for each in found]
-        [6517, 48384, 1638771]
-    """
+    """A(x) in three forms (erratum 16): theorem 3.5, appendix A.1, and the proof."""
     (gamma, sigma, lam), size = given.numbers, len(levels)
     away = sigma / sizes * (np.exp(-gamma * sizes / sigma) - np.exp(-sizes / sigma))
     largest, norm = float(np.abs(levels).max() ** 2), float((levels**2).sum())
@@ -366,3 +255,54 @@ def printed(sizes: Counts, levels: Floats, given: Randomised) -> list[Floats]:
         largest * (3 / kept + 2 + root / kept * rest),
     )
     return [np.asarray(2 * size * (gamma + away) * factor) for factor in factors]
+
+
+def given_prior(counts: Counts | Floats, prior: Floats, levels: Floats, lam: float) -> Floats:
+    """Mean variance of debiased responses over the units of each group, given its prior: exact."""
+    mean = prior @ levels
+    apart = (levels - mean[..., None]) ** 2
+    units = (counts * apart).sum(axis=-1) / counts.sum(axis=-1)
+    own = (prior * apart).sum(axis=-1)
+    return np.asarray(lam / (1 - lam) * units + lam / (1 - lam) ** 2 * own)
+
+
+def with_any_prior(levels: Floats, lam: float, floor: float) -> float:
+    """Largest such variance over all outcomes and all priors with a least share: attained.
+
+    For the outcome 0 of levels up to U it is a m^2 + b (e - m^2), a = lambda/(1 - lambda) and
+    b = a/(1 - lambda), concave in the prior's mean m with its top at U/(2 lambda), as close as the
+    floor lets m come with all it can move on the outer levels; U is its mirror image.
+    """
+    width, free, found = float(levels[-1] - levels[0]), max(0.0, 1 - len(levels) * floor), []
+    for above in (levels - levels[0], levels[-1] - levels):
+        least = floor * float(above.sum())
+        mean = min(max(width / (2 * lam), least), least + free * width)
+        second = floor * float((above**2).sum()) + width * (mean - least)
+        found.append(lam / (1 - lam) * mean**2 + lam / (1 - lam) ** 2 * (second - mean**2))
+    return max(found)
+
+
+def prior_distance(sizes: Counts, levels: int, floor: float, sigma: float) -> Floats:
+    """At least the expected total variation distance of a group's prior from its histogram.
+
+    In place of A(x), printed three times differently (erratum 16; proof in docs/theory/trials.md).
+    """
+    b = sigma / np.asarray(sizes, dtype=np.float64)
+    low = floor + b / 2 * np.exp(-floor / b)
+    apart = (levels - 1) * low + b / 2 + b * (levels / 2) ** 0.5
+    k = np.arange(1, levels + 1)
+    share, wide = np.minimum(1 / k, (1 + floor) / 2), b[..., None]
+    high = wide / 2 * (2 - np.exp(-(1 - share) / wide) - np.exp(-(share - floor) / wide))
+    together = ((levels - k) * low[..., None] + k * high).max(axis=-1)
+    # Rounding of priors to whole numbers moves at most one part a level.
+    return np.asarray(np.minimum(1 - floor, np.minimum(apart, together) + levels / PART))
+
+
+def at_most(
+    sizes: Counts, levels: Floats, *, lam: float, floor: float, sigma: float, spread: Floats
+) -> Floats:
+    """At least the mean variance of debiased responses of each group, on average over priors."""
+    width, kept = float(levels[-1] - levels[0]), (1 - lam) ** 2
+    distance = prior_distance(sizes, len(levels), floor, sigma)
+    priced = (1 / kept - 1) * spread + lam / kept * width**2 * distance
+    return np.asarray(np.minimum(priced, with_any_prior(levels, lam, floor)))

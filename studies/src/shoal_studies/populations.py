@@ -1,8 +1,4 @@
-"""Populations that an estimator should err little on: real flights, and made-up ones, kind or not.
-
-Every population has public counts and private means of each user in each cell; several draws of the
-made-up ones. In `unlike` and `few` users or cells are unlike, where clipping hides most.
-"""
+"""Populations that an estimator should err little on: real flights, and made-up ones."""
 
 from __future__ import annotations
 
@@ -11,10 +7,9 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, NamedTuple, TypeAlias
 
+import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from shoal.data.aggregate import Aggregate
@@ -33,6 +28,15 @@ _SHORT, _LOW, _YES_OR_NO = (0.0, 40.0), (0.0, 60.0), (0.0, 1.0)
 _FEW = ((12, 1500), (18, 3000), (25, 1500), (25, 5000))
 # Of a record of the ITMS cell.
 _DEVIATION = 10.73
+# Keys, value, bounds and the fewest flights of a cell.
+_SPEED, _DELAY = ("speed", (0.0, 700.0)), ("arr_delay", (-100.0, 1300.0))
+_FLIGHTS = {
+    "flights by origin": ("origin", *_SPEED, 1),
+    "flights by destination": ("dest", *_SPEED, 1),
+    "flights by origin and hour": ("origin, hour", *_SPEED, 200),
+    "flights by destination and hour": ("dest, hour", *_SPEED, 50),
+    "delays by destination": ("dest", *_DELAY, 1),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +51,8 @@ class Population:
     def draw(self, turn: int) -> Aggregate:
         """Sums of one of the draws."""
         lattice = Lattice(Bounds.of(self.bounds))
-        width = self.bounds[1] - self.bounds[0]
-        share = (np.clip(self.means[turn % len(self.means)], *self.bounds) - self.bounds[0]) / width
+        low, high = self.bounds
+        share = (np.clip(self.means[turn % len(self.means)], low, high) - low) / (high - low)
         sums = np.rint(share * 2.0**lattice.bits).astype(np.int64) * self.occupancy.count
         centred = sums - (self.occupancy.count << (lattice.bits - 1))
         return Aggregate(self.occupancy, lattice, centred, np.zeros_like(centred))
@@ -72,170 +76,170 @@ def populations() -> Iterator[Population]:
 
 def made(
     name: str,
-    user: Whole,
-    cell: Whole,
-    count: Whole,
+    members: Members,
     means: list[Floats],
     bounds: tuple[float, float] = SPEEDS,
     region: int = 0,
 ) -> Population:
     """A made-up population; of cells in regions of one size the region is a label, too."""
+    user, cell, count = members
     keys = {"region": pa.array(cell // region)} if region else {}
     cells = pa.table(keys | {"cell": pa.array(cell)})
     occupancy, order = build(pa.array(user), cells, count.astype(np.int64))
     return Population(name, occupancy, [each[order] for each in means], bounds)
 
 
-def _flights() -> Iterator[Population]:
-    table = pq.read_table(str(files("shoal") / "datasets" / "flights_2013.parquet"))
-    table = table.append_column("hour", pc.hour(table.column("time_hour")))
-    speed, delay = (0.0, 700.0), (-100.0, 1300.0)
-    for name, keys, value, bounds, least in (
-        ("flights by origin", ["origin"], "speed", speed, 1),
-        ("flights by destination", ["dest"], "speed", speed, 1),
-        ("flights by origin and hour", ["origin", "hour"], "speed", speed, 200),
-        ("flights by destination and hour", ["dest", "hour"], "speed", speed, 50),
-        ("delays by destination", ["dest"], "arr_delay", delay, 1),
-    ):
-        yield _grouped(name, table, keys, value, bounds, least)
-
-
-def _grouped(
-    name: str,
-    table: pa.Table,
-    keys: list[str],
-    value: str,
-    bounds: tuple[float, float],
-    least: int,
+def drawn(
+    members: Members, kind: Kind, seed: list[int], draws: int, prefix: str = "", region: int = 0
 ) -> Population:
-    whole = table.select(["tailnum", *dict.fromkeys([*keys, "speed", value])]).drop_null()
-    clipped = pc.min_element_wise(pc.max_element_wise(whole.column(value), bounds[0]), bounds[1])
-    whole = whole.append_column("clipped", clipped)
-    aggregated: Any = whole.group_by(["tailnum", *keys]).aggregate(
-        [("clipped", "mean"), ("clipped", "count")]
-    )
-    size = aggregated.group_by(keys).aggregate([("clipped_count", "sum")])
-    kept = size.filter(pc.greater_equal(size.column("clipped_count_sum"), pa.scalar(least)))
-    joined = aggregated.join(kept.select(keys), keys, join_type="inner")
-    count = joined.column("clipped_count").to_numpy().astype(np.int64)
-    who = joined.column("tailnum").combine_chunks()
-    occupancy, order = build(who, joined.select(keys), count)
-    means = joined.column("clipped_mean").to_numpy()[order]
-    return Population(name, occupancy, [means], bounds)
+    """Draws of a kind of values."""
+    name, draw, bounds = kind
+    means = [draw(np.random.default_rng([*seed, turn])) for turn in range(draws)]
+    return made(f"{prefix}{name}", members, means, bounds, region)
+
+
+def _flights() -> Iterator[Population]:
+    place = files("shoal") / "datasets" / "flights_2013.parquet"
+    for name, (keys, value, (low, high), least) in _FLIGHTS.items():
+        query = f"""select tailnum, {keys}, count(*) as flights,
+                       avg(least(greatest({value}, {low}), {high})) as mean
+                from (select *, hour(time_hour at time zone 'UTC') as hour from '{place}')
+                where tailnum is not null and speed is not null and {value} is not null
+                group by tailnum, {keys}
+                qualify sum(count(*)) over (partition by {keys}) >= {least}"""
+        table = duckdb.connect().sql(query).to_arrow_table()
+        count, mean = (table.column(each).to_numpy() for each in ("flights", "mean"))
+        cells = table.drop_columns(["tailnum", "flights", "mean"])
+        occupancy, order = build(table.column("tailnum").combine_chunks(), cells, count)
+        yield Population(name, occupancy, [mean[order]], (low, high))
+
+
+def _alone(count: Whole) -> Members:
+    return Members(np.arange(len(count)), np.zeros(len(count), dtype=np.int64), count)
 
 
 def _one_cell() -> Iterator[Population]:
-    count = data.itms()
-    user, cell = np.arange(len(count)), np.zeros(len(count), dtype=np.int64)
-    alike = [
-        _of_records(np.full(len(count), data.MEAN), _DEVIATION, count, [1, at]) for at in range(12)
-    ]
+    itms = _alone(data.itms())
+    users, mean = len(itms.user), data.MEAN
+    alike = [_of_records(np.full(users, mean), _DEVIATION, itms, [1, at]) for at in range(12)]
     within = (_DEVIATION**2 - data.BETWEEN**2) ** 0.5
-    differ = [
-        _of_records(
-            np.random.default_rng([2, at]).normal(data.MEAN, data.BETWEEN, len(count)),
-            within, count, [3, at],
-        )
-        for at in range(12)
-    ]  # fmt: skip
-    yield made("ITMS cell, users alike", user, cell, count, alike)
-    yield made("ITMS cell, users differ", user, cell, count, differ)
+    centres = [np.random.default_rng([2, at]).normal(mean, data.BETWEEN, users) for at in range(12)]
+    differ = [_of_records(each, within, itms, [3, at]) for at, each in enumerate(centres)]
+    yield made("ITMS cell, users alike", itms, alike)
+    yield made("ITMS cell, users differ", itms, differ)
     for users, rate in ((12, 0.05), (2000, 0.02)):
         rng = np.random.default_rng([4, users])
-        count = rng.geometric(rate, users)
-        means = [_of_records(rng.normal(20, 5, users), 8, count, [5, at]) for at in range(6)]
-        user, cell = np.arange(users), np.zeros(users, dtype=np.int64)
-        yield made(f"one cell of {users} users", user, cell, count, means)
+        members = _alone(rng.geometric(rate, users))
+        means = [_of_records(rng.normal(20, 5, users), 8, members, [5, at]) for at in range(6)]
+        yield made(f"one cell of {users} users", members, means)
 
 
-def _of_records(mean: Floats, deviation: float, count: Whole, seed: list[int]) -> Floats:
+def _of_records(mean: Floats, deviation: float, members: Members, seed: list[int]) -> Floats:
     """Means of so many clipped normal records of each user."""
-    rng = np.random.default_rng(seed)
+    rng, count = np.random.default_rng(seed), members.records
     records = np.clip(rng.normal(np.repeat(mean, count), deviation), *SPEEDS)
-    starts = np.append(0, np.cumsum(count)[:-1])
-    return np.asarray(np.add.reduceat(records, starts) / count)
+    return np.asarray(np.add.reduceat(records, np.append(0, np.cumsum(count)[:-1])) / count)
 
 
 def memberships(
-    seed: int | list[int], users: int, cells: int, most: int, rate: float = 0.05
+    seed: int | list[int],
+    users: int,
+    cells: int,
+    most: int,
+    rate: float = 0.05,
+    *,
+    poisson: bool = False,
 ) -> Members:
-    """Users in one to a few cells of unlike popularity, with counts that have a long tail."""
+    """Users in about, or at most, so many cells of unlike popularity, with long-tailed counts."""
     rng = np.random.default_rng(seed)
     pull = rng.lognormal(0, 0.8, cells)
-    user, cell = [], []
-    for who, degree in enumerate(rng.integers(1, most + 1, users).tolist()):
-        cell.append(rng.choice(cells, degree, replace=False, p=pull / pull.sum()))
-        user.append(np.full(degree, who))
-    one, other = np.concatenate(user), np.concatenate(cell)
-    busy = np.ceil(rng.lognormal(0, 0.8, users))[one]
-    count = np.minimum(rng.geometric(rate, len(one)) * busy, 2000).astype(np.int64)
-    return Members(one, other, count)
+    degree = rng.poisson(most, users) if poisson else rng.integers(1, most + 1, users)
+    degree = np.clip(degree, 1, cells)
+    cell = [rng.choice(cells, size, replace=False, p=pull / pull.sum()) for size in degree]
+    user = np.repeat(np.arange(users), degree)
+    busy = np.ceil(rng.lognormal(0, 0.8, users))[user]
+    count = np.minimum(rng.geometric(rate, len(user)) * busy, 2000).astype(np.int64)
+    return Members(user, np.concatenate(cell), count)
 
 
 def _crowd() -> Iterator[Population]:
-    user, cell, count = memberships(2, 1000, 30, 6)
+    members = user, cell, count = memberships(2, 1000, 30, 6)
     users, cells, size = 1000, 30, len(user)
     fixed = np.random.default_rng(4)
     near, far = fixed.normal(25, 4, cells), fixed.uniform(5, 60, cells)
-    records = np.bincount(user, count, minlength=users)
-    kinds: dict[str, tuple[Draw, tuple[float, float]]] = {
-        "normal users": (
+    heavy = 5 * np.log(np.bincount(user, count, minlength=users))
+    kinds: tuple[Kind, ...] = (
+        (
+            "normal users",
             lambda r: near[cell] + r.normal(0, 5, users)[user] + r.normal(0, 10, size) / count**0.5,
             SPEEDS,
         ),
-        "two kinds of users": (
+        (
+            "two kinds of users",
             lambda r: r.choice([12.0, 50.0], users)[user] + r.normal(0, 3, size), SPEEDS,
         ),
-        "all at a bound": (lambda _: np.full(size, 65.0), SPEEDS),
-        "heavy tails": (
+        ("all at a bound", lambda _: np.full(size, 65.0), SPEEDS),
+        (
+            "heavy tails",
             lambda r: np.exp(r.normal(2, 1.2, users)[user] + r.normal(0, 0.5, size)), _LONG,
         ),
-        "many zeros": (
+        (
+            "many zeros",
             lambda r: r.binomial(1, 0.4, users)[user] * r.exponential(10, size), SPEEDS,
         ),
-        "cells far apart": (
+        (
+            "cells far apart",
             lambda r: far[cell] + r.normal(0, 2, users)[user] + r.normal(0, 1, size), SPEEDS,
         ),
-        "users at either bound": (
-            lambda r: 65.0 * r.binomial(1, 0.3, users)[user], SPEEDS,
-        ),
-        "records at either bound": (lambda r: 65 * r.binomial(count, 0.3) / count, SPEEDS),
-        "heavy users faster": (
-            lambda r: 10 + 5 * np.log(records)[user] + r.normal(0, 3, users)[user], SPEEDS,
-        ),
-    }  # fmt: skip
-    for name, (make, bounds) in kinds.items():
-        means = [make(np.random.default_rng([3, at])) for at in range(3)]
-        yield made(name, user, cell, count, means, bounds)
+        ("users at either bound", lambda r: 65.0 * r.binomial(1, 0.3, users)[user], SPEEDS),
+        ("records at either bound", lambda r: 65 * r.binomial(count, 0.3) / count, SPEEDS),
+        ("heavy users faster", lambda r: 10 + heavy[user] + r.normal(0, 3, users)[user], SPEEDS),
+    )  # fmt: skip
+    for kind in kinds:
+        yield drawn(members, kind, [3], 3)
 
 
 def _heavy() -> Iterator[Population]:
     user, cell, count = memberships(6, 400, 20, 5)
     total = np.bincount(cell, count, minlength=20).astype(np.int64)
     user, cell = np.append(user, np.full(20, 400)), np.append(cell, np.arange(20))
-    count = np.append(count, total)
+    members = Members(user, cell, np.append(count, total))
     centre = np.random.default_rng(8).normal(20, 3, 20)
-    for name, own in (("one user half, unlike", 30.0), ("one user half, alike", None)):
-        means = []
-        for at in range(3):
-            off = np.random.default_rng([7, at]).normal(0, 8, 401)
-            off[400] = off[400] if own is None else own
-            means.append(centre[cell] + off[user])
-        yield made(name, user, cell, count, means)
+    off = [np.random.default_rng([7, at]).normal(0, 8, 401) for at in range(3)]
+    unlike = [np.append(each[:-1], 30.0) for each in off]
+    for name, each in (("one user half, unlike", unlike), ("one user half, alike", off)):
+        yield made(name, members, [centre[cell] + one[user] for one in each])
 
 
 def unlike() -> Iterator[Population]:
     """Users of two kinds, of long tails or at zero, and cells that few users tell apart."""
     members = memberships(71, 1500, 40, 6)
-    for kind in (*_kinds(members, 72), _yes_or_no(members)):
-        yield _population(members, kind)
+    chance = np.random.default_rng(76).uniform(0.2, 0.8, 40)[members.cell]
+    few_cells, many = memberships(80, 3000, 5, 3, 0.1), memberships(81, 20_000, 300, 5, 0.2)
+    rising, middle = 3.0 * few_cells.cell, np.random.default_rng(82).normal(30, 6, 300)[many.cell]
+    for kind in _kinds(members, 72):
+        yield _unlike(members, *kind)
+    yield _unlike(
+        members, "yes or no of users",
+        lambda r: (r.random(1500)[members.user] < chance).astype(float), _YES_OR_NO,
+    )  # fmt: skip
     yield _trend(1200, 60)
     yield _hexagons(200, 0.3)
     yield _hexagons(2000, 0.2)
     yield _sorted_kinds(150, 50)
     yield _sorted_kinds(3000, 100)
-    yield from _five_cells()
-    yield _many_cells()
+    yield _unlike(
+        few_cells, "5 cells, Pareto",
+        lambda r: (5 + rising) * r.pareto(2.2, 3000)[few_cells.user], _LONG,
+    )  # fmt: skip
+    yield _unlike(
+        few_cells, "5 cells, two kinds",
+        lambda r: _kind(r, 3000, 0.05, 50, 10)[few_cells.user] + rising,
+    )  # fmt: skip
+    yield _unlike(
+        many, "300 cells, two kinds",
+        lambda r: middle + _kind(r, 20_000, 0.1, 30, -3)[many.user] + r.normal(0, 3, len(middle)),
+    )  # fmt: skip
     yield _half_at_zero(300)
     yield _half_at_zero(3000)
 
@@ -245,75 +249,61 @@ def few() -> Iterator[Population]:
     for cells, users in _FEW:
         members = memberships([73, cells, users], users, cells, 5)
         for name, draw, bounds in _kinds(members, [74, cells, users]):
-            kind = f"{name}, {cells} cells, {users} users", draw, bounds
-            yield _population(members, kind, prefix="few", draws=1)
+            name = f"{name}, {cells} cells, {users} users"
+            yield drawn(members, (name, draw, bounds), [75, len(name)], 1, "few: ")
 
 
-def _population(
-    members: Members, kind: Kind, *, prefix: str = "unlike", draws: int = 2, region: int = 0
+def _unlike(
+    members: Members,
+    name: str,
+    draw: Draw,
+    bounds: tuple[float, float] = SPEEDS,
+    region: int = 0,
 ) -> Population:
-    """Draws of a kind of values; regions of so many cells are labels of their own."""
-    name, draw, bounds = kind
-    means = [draw(np.random.default_rng([75, len(name), turn])) for turn in range(draws)]
-    return made(f"{prefix}: {name}", *members, means, bounds, region)
+    return drawn(members, (name, draw, bounds), [75, len(name)], 2, "unlike: ", region)
 
 
-def _kinds(members: Members, seed: int | list[int]) -> Iterator[Kind]:
+def _kinds(members: Members, seed: int | list[int]) -> tuple[Kind, ...]:
     """Values of six kinds that clipping of users may bias in some cells more than in others."""
     user, cell, count = members
     users, cells, size = int(user.max()) + 1, int(cell.max()) + 1, len(user)
     fixed, records = np.random.default_rng(seed), np.bincount(user, count)
-    heavy = records >= np.quantile(records, 0.9)
-    middle = fixed.normal(25, 6, cells)
-    outlier = np.where(np.arange(cells) % 10 == 3, 55, fixed.normal(15, 2, cells))
-    often, logarithm = fixed.uniform(0.02, 0.4, cells), fixed.normal(2.5, 0.6, cells)
-    rarely = np.exp(fixed.uniform(np.log(0.005), np.log(0.15), cells))
+    heavy = np.where(records >= np.quantile(records, 0.9), 25, 0)[user]
+    middle = fixed.normal(25, 6, cells)[cell]
+    outlier = np.where(np.arange(cells) % 10 == 3, 55, fixed.normal(15, 2, cells))[cell]
+    often, logarithm = fixed.uniform(0.02, 0.4, cells)[cell], fixed.normal(2.5, 0.6, cells)[cell]
+    rarely = np.exp(fixed.uniform(np.log(0.005), np.log(0.15), cells))[cell]
 
     def rare(rng: np.random.Generator) -> Floats:
-        chance = rarely[cell] * np.exp(rng.normal(0, 1, users))[user]
+        chance = rarely * np.exp(rng.normal(0, 1, users))[user]
         return np.asarray(rng.binomial(count, np.minimum(chance, 1)) / count)
 
-    yield (
-        "two kinds",
-        lambda r: middle[cell] + _kind(r, users, 0.1, 30, -3)[user] + r.normal(0, 3, size),
-        SPEEDS,
-    )
-    yield (
-        "heavy different",
-        lambda r: middle[cell] + np.where(heavy, 25, 0)[user] + r.normal(0, 3, size),
-        SPEEDS,
-    )
-    yield (
-        "outlier cells",
-        lambda r: outlier[cell] + r.normal(0, 3, users)[user] + r.normal(0, 2, size),
-        SPEEDS,
-    )
-    yield (
-        "zero-inflated",
-        lambda r: (r.random(size) < often[cell]) * r.exponential(30, users)[user],
-        (0.0, 300.0),
-    )
-    yield (
-        "lognormal",
-        lambda r: np.exp(logarithm[cell] + r.normal(0, 1, users)[user] + r.normal(0, 0.5, size)),
-        (0.0, 500.0),
-    )
-    yield "rare yes or no", rare, _YES_OR_NO
+    return (
+        (
+            "two kinds",
+            lambda r: middle + _kind(r, users, 0.1, 30, -3)[user] + r.normal(0, 3, size), SPEEDS,
+        ),
+        ("heavy different", lambda r: middle + heavy + r.normal(0, 3, size), SPEEDS),
+        (
+            "outlier cells",
+            lambda r: outlier + r.normal(0, 3, users)[user] + r.normal(0, 2, size), SPEEDS,
+        ),
+        (
+            "zero-inflated",
+            lambda r: (r.random(size) < often) * r.exponential(30, users)[user], (0.0, 300.0),
+        ),
+        (
+            "lognormal",
+            lambda r: np.exp(logarithm + r.normal(0, 1, users)[user] + r.normal(0, 0.5, size)),
+            (0.0, 500.0),
+        ),
+        ("rare yes or no", rare, _YES_OR_NO),
+    )  # fmt: skip
 
 
 def _kind(rng: np.random.Generator, users: int, part: float, one: float, other: float) -> Floats:
     """One value for a random part of the users, another one for the rest."""
     return np.where(rng.random(users) < part, one, other)
-
-
-def _yes_or_no(members: Members) -> Kind:
-    chance = np.random.default_rng(76).uniform(0.2, 0.8, int(members.cell.max()) + 1)
-    users = int(members.user.max()) + 1
-
-    def draw(rng: np.random.Generator) -> Floats:
-        return (rng.random(users)[members.user] < chance[members.cell]).astype(float)
-
-    return "yes or no of users", draw, _YES_OR_NO
 
 
 def _trend(users: int, periods: int) -> Population:
@@ -324,12 +314,10 @@ def _trend(users: int, periods: int) -> Population:
     first = np.repeat(np.cumsum(length) - length, length)
     cell = (start[user] + np.arange(len(user)) - first) % periods
     members = Members(user, cell, _counts(rng, user, 0.1, 0.8))
-
-    def draw(rng: np.random.Generator) -> Floats:
-        own = rng.normal(0, 4, users)[user]
-        return np.asarray(8 + 0.7 * cell + own + rng.normal(0, 2, len(user)))
-
-    return _population(members, ("growing trend", draw, SPEEDS))
+    return _unlike(
+        members, "growing trend",
+        lambda r: 8 + 0.7 * cell + r.normal(0, 4, users)[user] + r.normal(0, 2, len(user)),
+    )  # fmt: skip
 
 
 def _counts(rng: np.random.Generator, user: Whole, rate: float, deviation: float) -> Whole:
@@ -351,11 +339,10 @@ def _hexagons(users: int, fast: float) -> Population:
     members = Members(user, cell, _counts(rng, user, 0.03, 0.8))
     own = rng.normal(0, 2, 64)[cell] + rng.normal(0, 3, 8)[cell // 8]
     speed = np.where(is_fast, 24, 6)[user] * np.where(main, 1, 0.5)[cell % 8] + own
-
-    def draw(rng: np.random.Generator) -> Floats:
-        return np.asarray(np.maximum(speed + rng.normal(0, 2, users)[user], 0))
-
-    return _population(members, (f"nested hexagons, {users} users", draw, _LOW), region=8)
+    return _unlike(
+        members, f"nested hexagons, {users} users",
+        lambda r: np.maximum(speed + r.normal(0, 2, users)[user], 0), _LOW, 8,
+    )  # fmt: skip
 
 
 def _sorted_kinds(users: int, cells: int) -> Population:
@@ -369,43 +356,18 @@ def _sorted_kinds(users: int, cells: int) -> Population:
     )
     user, cell = np.unique([user, cell], axis=1)
     members = Members(user, cell, _counts(rng, user, 0.03, 1.0))
-
-    def draw(rng: np.random.Generator) -> Floats:
-        own = np.where(kind, 20, 4) + rng.normal(0, 3, users)
-        return np.asarray(own[user] + rng.normal(0, 2, len(user)))
-
-    return _population(members, (f"sorted kinds, {users} users", draw, _LOW))
-
-
-def _five_cells() -> Iterator[Population]:
-    members = memberships(80, 3000, 5, 3, 0.1)
-    user, rising = members.user, 3.0 * members.cell
-    kinds: tuple[Kind, ...] = (
-        ("5 cells, Pareto", lambda r: (5 + rising) * r.pareto(2.2, 3000)[user], _LONG),
-        ("5 cells, two kinds", lambda r: _kind(r, 3000, 0.05, 50, 10)[user] + rising, SPEEDS),
-    )
-    for kind in kinds:
-        yield _population(members, kind)
-
-
-def _many_cells() -> Population:
-    members, users = memberships(81, 20_000, 300, 5, 0.2), 20_000
-    middle = np.random.default_rng(82).normal(30, 6, 300)[members.cell]
-
-    def draw(rng: np.random.Generator) -> Floats:
-        own = _kind(rng, users, 0.1, 30, -3)[members.user]
-        return np.asarray(middle + own + rng.normal(0, 3, len(middle)))
-
-    return _population(members, ("300 cells, two kinds", draw, SPEEDS))
+    level = np.where(kind, 20, 4)
+    return _unlike(
+        members, f"sorted kinds, {users} users",
+        lambda r: (level + r.normal(0, 3, users))[user] + r.normal(0, 2, len(user)), _LOW,
+    )  # fmt: skip
 
 
 def _half_at_zero(users: int) -> Population:
     members = memberships([83, users], users, 50, 6)
-    moves = np.random.default_rng([84, users]).random(users) < 0.45
+    moves = (np.random.default_rng([84, users]).random(users) < 0.45)[members.user]
     height = 9 * np.random.default_rng(85).uniform(0.3, 1.5, 50)[members.cell]
-
-    def draw(rng: np.random.Generator) -> Floats:
-        found = height + rng.normal(0, 2, users)[members.user]
-        return np.where(moves[members.user], found, 0.0)
-
-    return _population(members, (f"half at zero, {users} users", draw, _SHORT))
+    return _unlike(
+        members, f"half at zero, {users} users",
+        lambda r: np.where(moves, height + r.normal(0, 2, users)[members.user], 0.0), _SHORT,
+    )  # fmt: skip

@@ -19,46 +19,17 @@ from shoal_studies.simulate import Effort
 
 P = ParamSpec("P")
 
-PAPERS = {
-    "000": (
-        'V. A. Rameshwar and A. Tandon, "On Improving the Composition Privacy Loss in Differential '
-        'Privacy for Fixed Estimation Error"'
-    ),
-    "001": (
-        'V. A. Rameshwar and A. Tandon, "Bounding User Contributions for User-Level '
-        'Differentially Private Mean Estimation"'
-    ),
-    "002": (
-        'V. A. Rameshwar, A. Tandon, P. Gupta, A. V. Singh, N. Chakraborty and A. Sharma, "Mean '
-        'Estimation with User-Level Privacy for Spatio-Temporal IoT Datasets"'
-    ),
-    "003": (
-        'A. Javanmard, V. Mirrokni and J. Pouget-Abadie, "Improving the Variance of '
-        'Differentially Private Randomized Experiments through Clustering"'
-    ),
-    "004": (
-        'G. Kamath, A. Mouzakis, M. Regehr, V. Singhal, T. Steinke and J. Ullman, "A '
-        'Bias-Variance-Privacy Trilemma for Statistical Estimation"'
-    ),
-}
 # What registers studies and benches.
-STUDY_MODULES = (
-    "paper_000", "paper_001", "paper_002", "paper_003", "flights_variance",
-    "unbiased_trade_off", "unbiased_releases", "unbiased_distributions", "unbiased_regimes",
-)  # fmt: skip
-BENCH_MODULES = (
-    "bench_system", "bench_cells", "bench_honest", "bench_trials", "bench_questions",
-    "bench_unbiased",
-)  # fmt: skip
+STUDY_MODULES = *(f"paper_00{number}" for number in range(5)), "flights_variance"
+BENCH_MODULES = tuple(
+    f"bench_{each}" for each in ("system", "cells", "honest", "trials", "questions", "unbiased")
+)
 ALL = "all"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim, what the paper says of it, what was found, and whether that is as in the paper.
-
-    `holds` is None where the paper says nothing that could be compared.
-    """
+    """A claim, what the paper says of it, what was found, and whether that is as in the paper."""
 
     claim: str
     paper: str
@@ -71,7 +42,7 @@ class Study:
     """What a study found: a table, panels of one picture, and findings."""
 
     rows: list[Row] = field(repr=False)
-    charts: Sequence[Chart] = field(repr=False)
+    charts: list[Chart] = field(repr=False)
     findings: list[Finding]
 
 
@@ -86,14 +57,13 @@ class Job:
 
     def markdown(self, found: Study) -> str:
         """Findings as a table above the picture."""
-        paper = PAPERS.get(self.name[:3])
         words = {True: "yes", False: "no", None: "-"}
         table = "\n".join(
             f"| {each.claim} | {each.paper} | {each.found} | {words[each.holds]} |"
             for each in found.findings
         )
         return (
-            f"# {self.title}\n\nSource: {self.source}{f': {paper}' if paper else ''}.\n\n"
+            f"# {self.title}\n\nSource: {self.source}.\n\n"
             f"| claim | paper | found | holds |\n| --- | --- | --- | --- |\n{table}\n\n"
             f"![{self.title}]({self.name}.png)\n"
         )
@@ -109,7 +79,8 @@ def study(
     """Register a study; name, paper and figure, is what the command line calls it."""
 
     def register(run: Callable[[Effort], Study]) -> Callable[[Effort], Study]:
-        STUDIES[name] = Job(name, title, source, run)
+        paper = f"paper {name[:3]}, " if name[0].isdigit() else ""
+        STUDIES[name] = Job(name, title, paper + source, run)
         return run
 
     return register
@@ -147,12 +118,7 @@ def load(modules: Iterable[str]) -> None:
 
 
 def find(name: str) -> list[Job]:
-    """The study of a name, or all of them by their names.
-
-    Example:
-        >>> [job.title for job in find("002-figure-5")]
-        ['The minimax cap against the loss']
-    """
+    """The study of a name, or all of them by their names."""
     load(STUDY_MODULES)
     if name != ALL and name not in STUDIES:
         raise InputError(
@@ -164,35 +130,19 @@ def find(name: str) -> list[Job]:
 
 
 def column(rows: Sequence[Row], name: str, **where: object) -> NDArray[np.float64]:
-    """Numbers of a column, of the rows that have these values in others.
-
-    Example:
-        >>> column([{"a": "x", "b": 1}, {"a": "y", "b": 2}], "b", a="y").tolist()
-        [2.0]
-    """
+    """Numbers of a column, of the rows that have these values in others."""
     return np.array(
         [float(row[name]) for row in rows if all(row[key] == value for key, value in where.items())]
     )
 
 
 def short(number: float, digits: int = 6) -> float:
-    """A figure of a table, with significant digits.
-
-    Example:
-        >>> short(1234567.8), short(0.00123456, 4)
-        (1234570.0, 0.001235)
-    """
+    """A figure of a table, with significant digits."""
     return float(f"{number:.{digits}g}")
 
 
 def span(numbers: NDArray[np.float64], digits: int = 3) -> str:
-    """From the least to the largest of some numbers.
-
-    Example:
-        >>> import numpy as np
-        >>> span(np.array([1.234, 1.0, 2.0])), span(np.array([1.0, 1.001]))
-        ('1 to 2', '1')
-    """
+    """From the least to the largest of some numbers."""
     low, high = f"{np.min(numbers):.{digits}g}", f"{np.max(numbers):.{digits}g}"
     return low if low == high else f"{low} to {high}"
 

@@ -1,8 +1,4 @@
-"""How much work a study may be, processes that share it, and errors of mechanisms on one cell.
-
-Repetitions are cut into parts with seeds of their own, whatever the number of processes: the
-same seed gives the same figures on any machine with the same NumPy.
-"""
+"""How much work a study may be, processes that share it, and errors of mechanisms on one cell."""
 
 from __future__ import annotations
 
@@ -72,10 +68,6 @@ MECHANISMS: dict[str, Choice] = {
     "worst-case optimal": ("worst_case_optimal", {}),
     "adaptive (ours)": ("adaptive", {}),
 }
-_COLOURS = (
-    "#8d99ae", "#1f6f8b", "#1f6f8b", "#12455a", "#e09f3e", "#6a4c93", "#b08968", "#9c6644",
-    "#2a9d8f", "#d1495b",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,19 +100,7 @@ class Setting:
 def errors(
     setting: Setting, mechanisms: Mapping[str, Choice], effort: Effort, *, stretch: float = 1.0
 ) -> list[Row]:
-    """Mean absolute error of every mechanism at every loss.
-
-    All mechanisms see the same data sets. Expectations over Laplace noise are in closed form, so
-    that standard errors come from the values and from private selections only. What is simulated
-    has `stretch` times the loss that is shown, to show forms as papers print them.
-
-    Example:
-        >>> from shoal_studies import data
-        >>> setting = Setting("", data.one_cell(data.itms()), data.speeds(), (0, 65), (1.0,))
-        >>> [row] = errors(setting, {"baseline": ("baseline", {})}, Effort(repetitions=2))
-        >>> round(row["error"], 3)
-        1.579
-    """
+    """Mean absolute error of every mechanism at every loss."""
     parts = max(1, effort.repetitions // _PART)
     sizes = [len(part) for part in np.array_split(np.arange(effort.repetitions), parts)]
     run = partial(_part, setting, tuple(mechanisms.values()), stretch)
@@ -156,11 +136,9 @@ def _part(
 
 def against_loss(rows: Sequence[Row]) -> Chart:
     """Errors against the loss, one panel a collection."""
-    colours = dict(zip(MECHANISMS, _COLOURS, strict=True))
     return Chart(
         rows, "epsilon", "error", "mechanism", "collection",
         labels=("epsilon", "mean absolute error, km/h"), log="y",
-        looks={name: (colour, "-", ".") for name, colour in colours.items()},
     )  # fmt: skip
 
 

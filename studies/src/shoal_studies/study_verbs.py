@@ -11,11 +11,11 @@ from typing import Annotated
 
 import typer
 
-from shoal import files
+from shoal import files, pictures
 from shoal.cli.options import Force, show
 from shoal.cli.progress import bar
 from shoal.errors import InputError
-from shoal_studies.chart import check, draw
+from shoal_studies.chart import draw
 from shoal_studies.registry import ALL, Job, Seed, Study, find
 from shoal_studies.simulate import FULL, QUICK, Effort
 
@@ -57,7 +57,7 @@ def run(
     Example: shoal study run 002-figure-2 --quick --folder figures
     """
     chosen = find(name)
-    check()
+    pictures.check_picture(f"{name}.png")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

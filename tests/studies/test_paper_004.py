@@ -9,16 +9,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 from shoal_studies import bench_unbiased as bench
-from shoal_studies import unbiased_printed
-from shoal_studies.known_distributions import Known, Normal, Points, mirrored, two_points
-from shoal_studies.paper_004_estimators import Asked, Sampled, moments_of
+from shoal_studies.paper_004 import (
+    BY_DELTA,
+    KNOWN,
+    SKEWED,
+    cases,
+    coarse_users,
+    place,
+    printed_combined,
+)
+from shoal_studies.paper_004_estimators import (
+    NORMAL,
+    Asked,
+    Distribution,
+    Drawn,
+    Job,
+    Points,
+    Sampled,
+    exact,
+    mirrored,
+    simulate,
+    two_points,
+    worst,
+)
 from shoal_studies.simulate import Effort
-from shoal_studies.unbiased_distributions import KNOWN_DISTRIBUTIONS
-from shoal_studies.unbiased_exact import exact, worst
-from shoal_studies.unbiased_measure import Job, simulate
-from shoal_studies.unbiased_printed import Facts
-from shoal_studies.unbiased_regimes import BY_DELTA, place
-from shoal_studies.unbiased_trade_off import cases
 
 from shoal.means.estimators import ClippedPlan
 from shoal.theory.clipping import Moment
@@ -28,43 +42,42 @@ pytestmark = pytest.mark.study
 # Two-sided normal quantile of a false alarm rate of 1e-9.
 FAR = 6.11
 UNIT = (Moment(4, 1.0),)
-SKEWED = two_points(UNIT, np.array([3.0]))[0]
+LOPSIDED = two_points(UNIT, np.array([3.0]))[0]
 OFTEN = Asked(40, UNIT, 1.0, 0.25)
 ORDERS = st.sampled_from([2.0, 3.0, 4.0, 8.0])
 
 
-@pytest.mark.parametrize("distribution", [SKEWED, Normal()], ids=["two points", "Gaussian"])
+@pytest.mark.parametrize("distribution", [LOPSIDED, NORMAL], ids=["two points", "Gaussian"])
 @pytest.mark.parametrize(
     "part",
     [OFTEN.clipped(0.3), OFTEN.sampled(), OFTEN.combined()],
     ids=["clipped", "sampled", "combined"],
 )
-def test_exact_errors_are_the_mechanisms(part: ClippedPlan | Sampled, distribution: Known) -> None:
+def test_exact_errors_are_the_mechanisms(
+    part: ClippedPlan | Sampled, distribution: Distribution
+) -> None:
     """Bias and mean squared error of 20,000 releases fit; a quarter more of either does not."""
     known = exact(part, distribution, 1.0)
     [found] = simulate([Job(part, distribution, 1.0, 20_000)], Effort(seed=3))
     assert abs(found.bias - known.bias) <= FAR * found.bias_error
     squares = found.error**2
     slack = FAR * float(squares.std()) / len(squares) ** 0.5
-    assert abs(float(squares.mean()) - known.rmse**2) <= slack
-    assert abs(float(squares.mean()) - 1.25 * known.rmse**2) > slack
+    assert abs(float(squares.mean()) - known.rmse() ** 2) <= slack
+    assert abs(float(squares.mean()) - 1.25 * known.rmse() ** 2) > slack
     # The control variate leaves the same expectation.
-    assert abs(found.rmse - known.rmse) <= FAR * found.rmse_error
+    assert abs(found.rmse - known.rmse()) <= FAR * found.rmse_error
     averages = found.error.reshape(-1, 10).mean(axis=1) ** 2
     slack = FAR * float(averages.std()) / len(averages) ** 0.5
-    assert abs(float(averages.mean()) - known.average(10) ** 2) <= slack
+    assert abs(float(averages.mean()) - known.rmse(10) ** 2) <= slack
 
 
 @settings(max_examples=15, deadline=None)
 @given(st.floats(-4, 3), st.floats(0.1, 5))
 def test_clipped_gaussians_by_quadrature(low: float, width: float) -> None:
     """E Y, E Y^2 and E (X - Y)^2 of a clipped normal value."""
-    high, distribution = low + width, Normal()
-    for found, power, rest in (
-        (distribution.clipped(low, high)[0], 1, False),
-        (distribution.clipped(low, high)[1], 2, False),
-        (distribution.beyond(low, high), 2, True),
-    ):
+    high = low + width
+    of_each = ((1, False), (2, False), (2, True))
+    for found, (power, rest) in zip(NORMAL.clipped(low, high), of_each, strict=True):
 
         def integrand(x: float, power: int = power, *, rest: bool = rest) -> float:
             y = min(max(x, low), high)
@@ -100,8 +113,7 @@ def test_worst_two_points_stay_within_certificates(
     parts = asked.clipped(bias), asked.sampled(), asked.combined()
     for part in parts:
         found = worst(part)[1]
-        assert found.rmse <= part.rmse_bound
-        assert found.rmse >= 0.5 * part.rmse_bound
+        assert 0.5 * part.rmse_bound <= found.rmse() <= part.rmse_bound
         assert abs(found.bias) <= part.bias_bound
 
 
@@ -119,11 +131,11 @@ def test_laws_have_the_moments_that_the_study_claims(at: int) -> None:
         stats.uniform(-(3**0.5), 2 * 3**0.5),
         stats.t(4, scale=0.5**0.5),
     )[at]
-    distribution, moments = KNOWN_DISTRIBUTIONS[at]
+    name, moments = list(KNOWN.items())[at]
     for each in moments:
         expected = scipy.expect(partial(power_of, each.order))
         assert each.size**each.order == pytest.approx(expected, rel=1e-6)
-    drawn = distribution.draw(np.random.default_rng(4), (1, 50_000))[0]
+    drawn = Drawn(name).draw(np.random.default_rng(4), (1, 50_000))[0]
     distance = stats.kstest(drawn, scipy.cdf).statistic
     # P[D > d] <= 2 exp(-2 n d^2) (Massart).
     slack = math.sqrt(math.log(2e9) / 2 / len(drawn))
@@ -133,8 +145,7 @@ def test_laws_have_the_moments_that_the_study_claims(at: int) -> None:
 
 def test_the_lognormal_law_has_mean_0_and_deviation_1() -> None:
     """Its logarithm, undone, is normal; and its mean is that of no symmetric distribution."""
-    distribution, _ = KNOWN_DISTRIBUTIONS[4]
-    drawn = distribution.draw(np.random.default_rng(5), (1, 50_000))[0]
+    drawn = Drawn(SKEWED).draw(np.random.default_rng(5), (1, 50_000))[0]
     mean, size = math.exp(1.125), math.exp(1.125) * math.sqrt(math.expm1(2.25))
     normal = np.log(drawn * size + mean) / 1.5
     slack = math.sqrt(math.log(2e9) / 2 / len(normal))
@@ -145,12 +156,13 @@ def test_the_lognormal_law_has_mean_0_and_deviation_1() -> None:
 @pytest.mark.parametrize("order", [4.0, 8.0])
 def test_printed_margin_of_the_combined_mean_is_its_best(order: float) -> None:
     """The printed c is where the printed bound is least."""
-    facts = Facts(10_000, 0.5, 1e-6, order)
+    n, epsilon, delta = 10_000, 0.5, 1e-6
     kappa = 4 / order**2 * (1 - 2 / order) ** (order - 2)
     c = np.geomspace(0.1, 1000, 20_001)
-    noise = 4 * (1 + 4 * c**2) / (facts.n * facts.epsilon) ** 2
-    bound = 2 / facts.n + noise + 2 / (facts.n * facts.delta) * kappa * c ** (2 - order)
-    assert unbiased_printed.combined(facts) == pytest.approx(math.sqrt(bound.min()), rel=1e-6)
+    noise = 4 * (1 + 4 * c**2) / (n * epsilon) ** 2
+    bound = 2 / n + noise + 2 / (n * delta) * kappa * c ** (2 - order)
+    found = printed_combined(n, epsilon, delta, order)
+    assert found == pytest.approx(math.sqrt(bound.min()), rel=1e-6)
 
 
 @given(st.floats(0.01, 1), st.floats(1e-12, 1e-3))
@@ -165,7 +177,7 @@ def test_printed_numbers_of_coarse_users_are_least(epsilon: float, delta: float)
             and n / 2 * math.exp(-n * epsilon / 16) <= gamma / 2 * (1 + 1e-9)
         )
 
-    found = unbiased_printed.coarse_users(Facts(1, epsilon, delta, 2.0))
+    found = coarse_users(epsilon, delta)
     assert holds(found)
     assert not holds(found * (1 - 1 / 500) - 1)
 
@@ -182,17 +194,18 @@ def test_trade_off_cases_are_in_order() -> None:
 def test_every_regime_occurs() -> None:
     """Many users and little delta; more delta; few users and much delta."""
     found = [
-        place(BY_DELTA, *each).best
+        place(BY_DELTA, *each)["best"]
         for each in ((10**4, 1e-8, 1e-2), (10**6, 0.01, 1e-3), (100, 0.1, 1e-3))
     ]
-    assert found == ["clipped_mean", "clipped_plus_residual", "sampled_mean"]
+    assert found == ["clipped", "combined", "sampled"]
 
 
 def test_the_symmetric_mean_shows_a_bias_on_a_skewed_law() -> None:
     """Rejected at 1e-9 on two skewed points, not on three symmetric ones."""
-    part = Asked(500, (Moment(2, 1.0),), 2.0, 1e-4).symmetric()
+    moments = (Moment(2, 1.0),)
+    part = Asked(500, moments, 2.0, 1e-4).symmetric()
     far = part.choice.half * float(part.tick) * 3
-    skewed, even = two_points(moments_of(part), np.array([far]))[0], mirrored(moments_of(part), far)
+    skewed, even = two_points(moments, np.array([far]))[0], mirrored(moments, far)
     found = simulate(
         [Job(part, distribution, 0.3, 3000) for distribution in (skewed, even)], Effort(seed=2)
     )
@@ -204,11 +217,12 @@ def test_the_symmetric_mean_shows_a_bias_on_a_skewed_law() -> None:
 def test_benchmark_lines_keep_their_certificates() -> None:
     """No error above, no certificate below the bound; a certificate of half the size would be."""
     for asked in (Asked(1000, UNIT, 1.0, 1e-5), Asked(1000, (Moment(2, 1.0),), 0.5, 1e-5)):
-        lines = bench.measure(asked, Effort(repetitions=200))
-        assert all(line.within and line.above for line in lines)
-        assert lines[0].worst is not None
-        assert lines[0].worst > 0.5 * lines[0].certified
-        assert all(line.printed >= line.certified for line in lines)
+        pairs = bench.measure(asked, Effort(repetitions=200))
+        assert all(bench.within(*pair) and bench.above(pair[0]) for pair in pairs)
+        clipped = pairs[0][0]
+        assert clipped.worst is not None
+        assert clipped.worst > 0.5 * clipped.certified
+        assert all(case.printed >= case.certified for case, _ in pairs)
 
 
 def test_a_coin_has_the_largest_moments() -> None:
