@@ -35,7 +35,10 @@ def columns(clusters: int, arms: int, per: int, most: int = 9) -> tuple[Ints, In
 
 
 def textbook(x: Floats, group: Ints, row: Floats, y: Floats) -> tuple[float, float, float]:
-    """Value, CR2 and degrees of a weighted sum, by matrices of all units and eigenvalues."""
+    """Value, CR2 and degrees of a weighted sum, by matrices of all units and eigenvalues.
+
+    Degrees for outcomes that are independent, or correlate by 0.3 within groups.
+    """
     rest, rows = np.eye(len(row)) - x @ np.linalg.pinv(x.T @ x) @ x.T, []
     for each in np.unique(group):
         own = np.flatnonzero(group == each)
@@ -43,9 +46,11 @@ def textbook(x: Floats, group: Ints, row: Floats, y: Floats) -> tuple[float, flo
         root = axes @ np.diag([value**-0.5 if value > 1e-9 else 0 for value in values]) @ axes.T
         rows.append(row[own] @ root @ rest[own])
     factor = np.array(rows)
-    roots = np.linalg.eigvalsh(factor @ factor.T)
-    variance, degrees = ((factor @ y) ** 2).sum(), roots.sum() ** 2 / (roots**2).sum()
-    return float(row @ y), float(variance), float(degrees)
+    together, degrees = (group[:, None] == group).astype(float), []
+    for phi in (np.eye(len(y)), 0.7 * np.eye(len(y)) + 0.3 * together):
+        roots = np.linalg.eigvalsh(factor @ phi @ factor.T)
+        degrees.append(roots.sum() ** 2 / (roots**2).sum())
+    return float(row @ y), float(((factor @ y) ** 2).sum()), float(min(degrees))
 
 
 def of_effect(

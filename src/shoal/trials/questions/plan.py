@@ -19,7 +19,7 @@ from shoal.files.text_table import TextTable, counted
 from shoal.intervals import check_level, student
 from shoal.privacy.budget import show
 from shoal.privacy.noise import Noise
-from shoal.trials.assigned_groups import FEW_DEGREES, FEW_GROUPS, Groups, cr2
+from shoal.trials.assigned_groups import CORRELATION, FEW_DEGREES, FEW_GROUPS, Groups, cr2
 from shoal.trials.design import ARM, Floats, Ints
 from shoal.trials.inference import Spread
 from shoal.trials.plan import Plan, Request
@@ -41,8 +41,6 @@ from shoal.trials.questions.weights import (
 from shoal.trials.warnings import FEWEST, assigned_by
 
 _USUAL = 0.95
-# Of outcomes of one assigned group, by which predictions are made.
-CORRELATION = 0.3
 # With larger largest weights, and intervals this much wider than without noise, a question warns.
 _HEAVY, _WIDER = 4.0, 1.25
 # So many times as uneven as equal weights, in a group with this part of the variance or more: of

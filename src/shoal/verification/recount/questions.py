@@ -172,8 +172,8 @@ def _of_groups(asked: Release, question: Document, rows: Array) -> list[float]:
         scale = weight / np.sqrt(1 - size * np.diag(hat))
         left = own - size * (hat @ own)
         factor = scale[:, None] * (np.diag(np.sqrt(size)) - size[:, None] * hat * np.sqrt(size))
-        product = factor @ factor.T
-        degrees = float(np.trace(product) ** 2 / (product**2).sum())
+        spreads = [(factor * phi) @ factor.T for phi in (np.ones(len(size)), 0.7 + 0.3 * size)]
+        degrees = min(float(np.trace(each) ** 2 / (each**2).sum()) for each in spreads)
         few = student(degrees, asked.confidence)
         found.append(few * math.sqrt(float(((scale * left) ** 2).sum())))
     return found
