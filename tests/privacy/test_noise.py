@@ -1,8 +1,10 @@
 """The noise: right scale, wrong scale rejected, fresh in every process, refused when too large."""
 
+import itertools
 import math
 import multiprocessing
 import os
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
 import numpy as np
@@ -114,6 +116,35 @@ def test_noise_is_added_to_the_numbers_in_their_order(draw: str) -> None:
     assert max(map(abs, noise)) < 2**38
     # At this scale hardly two are equal; a repeated chunk would repeat 10,000 or more.
     assert len(set(noise)) > 45_000
+
+
+@dataclass
+class Given(Noise):
+    """Laplace noise that is given, of twice the scale that a pair asks for."""
+
+    drawn: tuple[int, int, int]
+
+    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
+        assert (lattice_bits, draw) == (2, 7)
+        return [*self.drawn, *[1, 0, 0] * (len(steps) // 3 - 2), 5, -9, 4]
+
+
+def test_pairs_have_their_law() -> None:
+    """P[x, y] over P[0, 0] is exp(-max(|x|, |y|, |x + y|)/2), summed over what may be rejected."""
+    q, size = math.exp(-1 / 4), 120
+    found = {(x, y): 0.0 for x in range(-5, 6) for y in range(-5, 6)}
+    for (x, y), third in itertools.product(found, range(-3, size)):
+        pair = Given((x, y, third)).add_pair((20, 30), 1, 7)
+        if pair == (20 + x, 30 + y):
+            found[x, y] += q ** (abs(x) + abs(y) + abs(third))
+        elif (x, y) != (5, -9):
+            assert pair == (25, 21)
+    for (x, y), chance in found.items():
+        largest = max(abs(x), abs(y), abs(x + y))
+        assert chance / found[0, 0] == pytest.approx(math.exp(-largest / 2), rel=1e-9)
+    below, above = OperatingSystem().add_pair((10, 2**40), 20, 0)
+    assert 0 < abs(below - 10) < 2**26
+    assert 0 < abs(above - 2**40) < 2**26
 
 
 def _draw(send: Connection) -> None:

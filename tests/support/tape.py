@@ -15,7 +15,7 @@ class Asked:
     """One call of a noise source: what reached it before any noise.
 
     Attributes:
-        kind: `laplace`, `gaussian`, `select` or `bits`.
+        kind: `laplace`, `gaussian`, `pair`, `select` or `bits`.
         numbers: Steps or scores; of `bits` only how many.
         scale: Of the noise: lattice bits of numbers, the scale of a selection.
         draw: Which of the release's draws.
@@ -62,6 +62,12 @@ class Tape:
         self.asked.append(Asked("gaussian", tuple(map(int, steps)), lattice_bits, draw))
         return self._answer([int(x) + 3 * at for at, x in enumerate(steps)])
 
+    def add_pair(self, pair: tuple[int, int], lattice_bits: int, draw: int) -> tuple[int, int]:
+        """The same."""
+        self.asked.append(Asked("pair", tuple(map(int, pair)), lattice_bits, draw))
+        below, above = self._answer([int(pair[0]), int(pair[1]) + 3])
+        return below, above
+
     def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
         """A candidate that does not depend on the scores."""
         self.asked.append(Asked("select", tuple(scores.tolist()), scale, draw))
@@ -107,6 +113,8 @@ def lost(one: Tape, other: Tape, *, gaussian: bool = False) -> tuple[float, floa
             epsilon += 2 * max(apart) / a.scale
         elif a.kind == "laplace":
             epsilon += sum(apart) / 2**a.scale
+        elif a.kind == "pair":
+            epsilon += max(*apart, abs(sum(a.numbers) - sum(b.numbers))) / 2**a.scale
         elif a.kind == "gaussian":
             rho += sum(x * x for x in apart) / (2 * 4**a.scale)
         else:

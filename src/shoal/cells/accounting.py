@@ -182,7 +182,7 @@ class Cost:
             found = [Selections(bits, present * int(each.sum()))]
         parts, fine = excess_of(self.parameters)
         if parts:
-            found.append(NoisyVector("laplace", fine, present * parts))
+            found.append(NoisyVector("pair", fine, present * parts))
         balls = [ball_of(self.parameters, name) for name in ("first_ball", "ball")]
         terms = [] if any(balls) else self.released.member_steps(scale, bits)
         if self.released.gaussian:

@@ -15,20 +15,20 @@ from shoal.cells.private_sums import Interval, PrivateMeans, WeightedMoments
 from shoal.cells.user_vectors import CentreAndRadius, UserVectors, ball_of, excess_of
 from shoal.cells.weights import FINE, Ints
 from shoal.data.aggregate import Aggregate
-from shoal.privacy.noise import Noise
+from shoal.privacy.noise import Noise, Pair
 from shoal.release.manifest import CONFIDENCE
 
-Exact: TypeAlias = tuple[list[int], Interval | None, int]
-# Tells the noise of the excess from that of the numbers.
+Exact: TypeAlias = tuple[list[int], Interval | None, Pair]
+# Tells the noise of the excesses from that of the numbers.
 _EXCESS = 2
 
 
 class Drawn(NamedTuple):
-    """What left the mechanism, public from now on: lattice steps, selected ranges, the excess."""
+    """What left the mechanism, public from now on: lattice steps, selected ranges, excesses."""
 
     steps: list[int]
     chosen: Interval | None
-    excess: int | None
+    excess: Pair | None
 
 
 def draw(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> Drawn:
@@ -40,12 +40,14 @@ def draw(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> Drawn:
     exact, chosen, excess = exact_numbers(plan, aggregate, noise)
     add = noise.add_gaussian if plan.gaussian else noise.add_laplace
     parts, bits = excess_of(plan.parameters)
-    measured = noise.add_laplace([excess], bits, _EXCESS)[0] if parts else None
-    return Drawn(add(exact, plan.decision.bits), chosen, measured)
+    numbers = add(exact, plan.decision.bits)
+    if not parts:
+        return Drawn(numbers, chosen, None)
+    return Drawn(numbers, chosen, noise.add_pair(excess, bits, _EXCESS))
 
 
 def exact_numbers(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> Exact:
-    """Returns the lattice numbers and the excess, which noise is yet to hide, and ranges."""
+    """Returns the lattice numbers and the excesses, which noise is yet to hide, and ranges."""
     chosen, means = plan.decision, PrivateMeans(plan.weights, aggregate)
     where, selection_scale = chosen.method.range, chosen.selection_scale
     if where.of_vectors:
@@ -69,7 +71,7 @@ def exact_numbers(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> Exact:
         to_steps(part, whole, scale, chosen.bits)
         for (part, whole), scale in zip(private, chosen.scale.tolist(), strict=True)
     ]
-    return exact, selected, 0
+    return exact, selected, (0, 0)
 
 
 def fractions(numbers: ReleasedStatistics, aggregate: Aggregate) -> Fractions:

@@ -14,6 +14,7 @@ from shoal.cells.private_sums import Interval, ends
 from shoal.cells.ranges import range_bias
 from shoal.cells.weights import FINE, Floats
 from shoal.checks import check_confidence
+from shoal.privacy.noise import Pair
 from shoal.theory import gaussian, laplace
 
 Ends: TypeAlias = "tuple[Floats, Floats]"
@@ -24,13 +25,13 @@ class Estimates:
     """The released numbers of a plan: noisy lattice numbers, in the unit of each statistic.
 
     Arrays have a number for each statistic of each released cell, statistic by statistic; `excess`
-    is the noisy parts that are cut off from all users.
+    is the noisy parts that are cut off from all users, below and above.
     """
 
     plan: PlanFacts
     steps: list[int]
     chosen: Interval | None
-    excess: int | None = None
+    excess: Pair | None = None
 
     @cached_property
     def _drawn(self) -> Floats:

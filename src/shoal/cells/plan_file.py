@@ -145,7 +145,7 @@ class Result(Model):
     statistic: Text
     steps: int
     range: tuple[int, int] | None
-    excess: int | None
+    excess: tuple[int, int] | None
     unclamped: float
     value: float
     interval: tuple[float, float]

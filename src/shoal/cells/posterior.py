@@ -207,7 +207,7 @@ def _pooled_half(numbers: Estimates, fit: Fitted, where: Ints, confidence: float
     squares = np.bincount(counts.cell, share**2, minlength=counts.n_cells)[where]
     miss = (1 - confidence) / 2
     normal = NormalDist().inv_cdf(1 - miss) if 1 - miss < 1 else np.inf
-    hidden = told.bias(numbers) * float(np.median(numbers.noise_scale))
+    hidden = max(told.biases(numbers)) * float(np.median(numbers.noise_scale))
     return np.asarray(normal * np.sqrt(spread**2 + (_OF_RADIUS * radius) ** 2 * squares) + hidden)
 
 

@@ -123,7 +123,7 @@ class Release(release.Release[PlanFacts, Estimates]):
         names, cells = plan.request.statistics, plan.released.tolist()
         stated = [(each["statistic"], each["cell"]) for each in results]
         ends = [each["range"] for each in results if each["range"] is not None]
-        excess = {each["excess"] for each in results}
+        excess = {each["excess"] and tuple(each["excess"]) for each in results}
         if (
             stated != [*product(names, cells)]
             or len(ends) != plan.decision.method.selects * len(results)
@@ -315,7 +315,7 @@ def results_of(numbers: Estimates) -> list[documents.Document]:
             "statistic": statistic,
             "steps": numbers.steps[at],
             "range": None if chosen is None else [int(chosen.low[at]), int(chosen.high[at])],
-            "excess": numbers.excess,
+            "excess": numbers.excess and [*numbers.excess],
             "unclamped": float(numbers.unclamped[at]),
             "value": float(numbers.value[at]),
             "interval": [float(low[at]), float(high[at])],

@@ -1,8 +1,9 @@
 """Intervals of means of clipped users, and which cells can be told from one common number.
 
-Post-processing of released numbers. Clipping moves users towards the centre; the excess says by how
-many noise scales in the average cell, and intervals are wider by a multiple of that. A cell whose
-own number errs more than a common one is too noisy to be told.
+Post-processing of released numbers. Clipping moves users into the ball; the excesses say by how
+many noise scales in the average cell, from below and from above, and both ends of an interval are
+further out by a multiple of theirs. A cell whose own number errs more than a common one is too
+noisy to be told.
 
 Source: docs/theory/user-clipped.md#intervals and #which-cells-are-told.
 """
@@ -10,6 +11,7 @@ Source: docs/theory/user-clipped.md#intervals and #which-cells-are-told.
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from shoal.cells.estimates import Estimates
@@ -26,14 +28,12 @@ WHY: dict[str, str | None] = {
     "likely too noisy": "one common number will likely err less: merge cells or raise epsilon",
     "heavy users": "a quarter or more of its weight is taken from heavy users",
 }
-# Of the average bias: how much a cell may have outwards and towards the centre.
-_OUTWARD, _INWARD = 4.0, 1.0
+# Of the average bias: how much a cell may have, and how much more those that are far have.
+_HIDDEN, _FARTHER = 4.0, 16.0
 # Noise scales from the centre from where on a cell is far, and from its number to its value.
 _NEAR, VALUE = 2.0, 2.0
-# Of the way to the farther bound, the way to the nearer one where users hide on one side.
-_LOPSIDED = 0.25
-# Where all who are clipped lie on one side of the ball, their biases add up.
-_ONE_SIDED = 2.0
+# Cells more, of few, of which one may hide as much again as the average.
+_SEVERAL = 8
 # A far cell hides at most this part of its distance.
 _FAR = 1.5
 # Radii by which heavy users may differ from the others, whose weight caps have moved.
@@ -42,6 +42,8 @@ _UNLIKE = 2.0
 _MOVED, ERROR = 0.25, 0.8
 # A bias of more noise scales is not expected of a cell.
 _EXPECTED = 1.5
+# Of an excess, part of its noise scale that is added against a low draw: in few cells more.
+_CAREFUL, _CAREFUL_CELLS = 0.125, 6
 _STEPS, _STEP, _LIKELY, _ROBUST = 24, 1.5, 0.5, 1.5
 
 
@@ -52,26 +54,27 @@ class Ends(NamedTuple):
     high: Floats
 
 
-def bias(numbers: Estimates, *, careful: bool = True) -> float:
-    """Returns how many noise scales clipping biases the average cell by, at most.
+def biases(numbers: Estimates, *, careful: bool = True) -> tuple[float, float]:
+    """Returns by how many noise scales the average cell's truth may be below and above its number.
 
-    R = (max(Q, 0) + q/2)/(2^j G) of G cells, with the noisy excess Q and the scale q of its noise,
-    in lattice steps; where it is not measured, Q = f k T as if all k users who should be clipped
-    hid f radii. Careful adds q/2, against a low draw of the noise.
+    R = (max(Q, 0) + a q)/(2^j G) of G cells, with a noisy excess Q, the scale q of its noise, in
+    lattice steps, and a = max(1/8, 6/G) against a low draw, or 0 if not careful; where it is not
+    measured, Q = f k T as if all k users who should be clipped hid f radii.
     """
     plan, cells = numbers.plan, len(numbers.plan.released)
+    all_cells = 2.0**plan.decision.bits * cells
     if numbers.chosen is None or not len(plan.decision.selection_scale):
-        return 0.0
+        return 0.0, 0.0
     radius, top = int(numbers.chosen.width[0]), numbers.top
-    parts, bits = excess_of(plan.parameters)
-    if numbers.excess is not None:
-        noise = 2.0 ** (bits - 1) if careful else 0.0
-        most = largest_excess(plan.parameters, radius, top)
-        steps = (max(numbers.excess, 0) + noise) * most / parts
-    else:
+    if numbers.excess is None:
         clipped = int(plan.parameters["clipped"][0])
         steps = hidden_radii(top / radius) * clipped * ball_of(plan.parameters)
-    return float(steps) / 2.0**plan.decision.bits / cells
+        return steps / all_cells, steps / all_cells
+    parts, bits = excess_of(plan.parameters)
+    part = largest_excess(plan.parameters, radius, top, cells) / parts / all_cells
+    noise = max(_CAREFUL, _CAREFUL_CELLS / cells) * 2.0**bits if careful else 0.0
+    below, above = (part * (max(each, 0) + noise) for each in numbers.excess)
+    return below, above
 
 
 def moved(plan: PlanFacts) -> Floats:
@@ -84,31 +87,27 @@ def moved(plan: PlanFacts) -> Floats:
 def intervals(numbers: Estimates, confidence: float) -> Ends:
     """Returns intervals around the noisy numbers, widened by what clipping may hide.
 
-    h = quantile b + 2 D M for noise and moved weights; R noise scales inwards and 4 R outwards, in
-    proportion to the cell's weight; a cell far from the centre hides more on its outer side. Where
-    the centre is near a bound, outwards is towards the other bound, where users can hide.
+    h = quantile b + 2 D M for noise and moved weights; on each side 4 R noise scales of its own R,
+    in proportion to the cell's weight; a cell far from the centre hides more on its outer side.
     """
     plan, scale, number = numbers.plan, numbers.noise_scale, numbers.unclamped
-    hidden = bias(numbers) * scale * (_ONE_SIDED if _at_bound(numbers) else 1.0)
+    below, above = biases(numbers)
     radius = numbers.radius if len(plan.decision.selection_scale) else plan.width / 4
     half = numbers.quantile(1 - confidence) * scale + _UNLIKE * (radius or 0.0) * moved(plan)
     if len(scale) < MEASURED:
-        return _within(plan, number - half - hidden, number + half + hidden)
+        # One cell has what all have, one of several may have more than its part.
+        scale = scale * (1 + (len(scale) - 1) / _SEVERAL)
+        return _within(plan, number - half - below * scale, number + half + above * scale)
     away, load = number - centres(numbers), 1 / plan.decision.scale
     share = np.maximum(load / load.mean(), 1.0)
     far = np.maximum(np.abs(away) / scale - _NEAR, 0.0)
-    beyond = _OUTWARD * hidden * far / max(float(far.mean()), 1e-9)
-    beyond = np.minimum(_FAR * np.abs(away), beyond)
+    farther = _FARTHER * far / max(float(far.mean()), 1e-9)
 
-    towards = _farther_bound(numbers)
+    def side(outer: NDArray[np.bool_], hidden: float) -> Floats:
+        beyond = np.where(outer, np.minimum(_FAR * np.abs(away), farther * hidden * scale), 0.0)
+        return np.asarray(half + _HIDDEN * hidden * share * scale + beyond)
 
-    def side(way: int) -> Floats:
-        outer = away * way > 0
-        wide = np.full(len(scale), way == towards) if towards else outer | (far == 0)
-        part = np.where(wide, _OUTWARD, _INWARD)
-        return np.asarray(half + part * hidden * share + np.where(outer & wide, beyond, 0.0))
-
-    return _within(plan, number - side(-1), number + side(1))
+    return _within(plan, number - side(away < 0, below), number + side(away > 0, above))
 
 
 def planned(plan: PlanFacts) -> list[str]:
@@ -135,7 +134,7 @@ def statuses(numbers: Estimates) -> list[str]:
         return found
     scale, parameters = numbers.noise_scale, plan.parameters
     most = int(parameters["clipped"][0]) * ball_of(parameters) / 2.0**plan.decision.bits
-    clipped = min(bias(numbers, careful=False), most / len(scale), _EXPECTED)
+    clipped = min(sum(biases(numbers, careful=False)), most / len(scale), _EXPECTED)
     off = clipped + (numbers.radius or 0.0) * moved(plan) / (2 * scale)
     noisy = _mean_error(scale, off, gaussian=plan.gaussian) > ERROR * spread(numbers)
     return [
@@ -171,23 +170,6 @@ def centres(numbers: Estimates) -> Floats:
     if numbers.chosen is None:
         return np.full(len(numbers.steps), numbers.plan.bounds.lo + numbers.plan.width / 2)
     return numbers.plan.bounds.lo + numbers.chosen.low / numbers.top * numbers.plan.width
-
-
-def _farther_bound(numbers: Estimates) -> int:
-    """1 or -1 towards the bound that is much farther from the centre; 0 if there is none."""
-    to_low = float(np.median(centres(numbers))) - numbers.plan.bounds.lo
-    to_high = numbers.plan.width - to_low
-    if min(to_low, to_high) >= _LOPSIDED * max(to_low, to_high):
-        return 0
-    return 1 if to_low < to_high else -1
-
-
-def _at_bound(numbers: Estimates) -> bool:
-    """Whether the ball ends at a bound, so that all who are clipped lie on one side of it."""
-    if numbers.chosen is None:
-        return False
-    low, high = 2 * numbers.chosen.low - numbers.chosen.high, numbers.chosen.high
-    return bool((np.abs(low) <= 1).all() != (np.abs(high - numbers.top) <= 1).all())
 
 
 def _mean_error(scale: Floats, off: Floats, *, gaussian: bool) -> Floats:

@@ -71,7 +71,7 @@ def _plan(task: Task, *, gaussian: bool) -> PlanFacts:
 
 
 def _excess(epsilon: float) -> Ints:
-    """Parts of what one user can be cut, and bits of the noise on their sum; none at no loss."""
+    """Parts of what one user can be cut, and bits of the noise on their sums; none at no loss."""
     if not epsilon:
         return np.zeros(2, dtype=np.int64)
     bits = max(math.ceil(math.log2(MOST_PARTS / 2 / epsilon)), 1)

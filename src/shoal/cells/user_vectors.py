@@ -11,16 +11,18 @@ import numpy as np
 from shoal.cells.private_sums import Interval, PrivateMeans
 from shoal.cells.ranges import USER, Range, centre_of
 from shoal.cells.weights import Floats, Ints, Parameters, Weights, add
-from shoal.privacy.noise import MOST_BITS, Noise
+from shoal.privacy.noise import MOST_BITS, Noise, Pair
 from shoal.theory.projections import L1, L2, Ball
 
 LARGEST_BALL = 1 << 46
-# Parts in which the excess of one user is counted, at most.
+# Parts in which the excesses of one user are counted, at most.
 MOST_PARTS = 1 << 11
 # Ranks are cut here, so that scores in 1/USER of a user stay whole 64-bit numbers.
 MOST_USERS = 1 << 40
 # Without a selection the ball holds every vector: half of the width around its middle.
 NO_SELECTION: Mapping[str, list[int]] = {"centres": [1], "radii": [2, 3], "clipped": [0]}
+# For so many cells an excess counts a radius more of one user.
+_CELLS_A_RADIUS = 24
 # Whole votes are rounded downwards: a user's stay at most USER in all.
 _BELOW_ONE = 1 - 2.0**-40
 
@@ -87,15 +89,18 @@ def ball_of(parameters: Parameters, name: str = "ball") -> int:
 
 
 def excess_of(parameters: Parameters) -> tuple[int, int]:
-    """Returns in how many parts a user's excess is counted, and the bits of its noise; 0 if not."""
+    """In how many parts a user's excesses are counted, and the bits of their noise; 0 if not."""
     parts, bits = parameters.get("excess", np.zeros(2)).tolist()
     return int(parts), int(bits)
 
 
-def largest_excess(parameters: Parameters, radius: int, top: int) -> int:
-    """Most that is counted of one user: an eighth of the width, between one radius and six."""
-    ball = ball_of(parameters)
-    return min(6 * ball, max(ball, ball * top // (8 * radius)))
+def largest_excess(parameters: Parameters, radius: int, top: int, cells: int) -> int:
+    """Most that is counted of one user: 6 to 24 radii, the more the more cells share the noise.
+
+    Of narrow bounds less: a 48th of the width for each of these radii, but one radius at least.
+    """
+    ball, radii = ball_of(parameters), min(max(cells // _CELLS_A_RADIUS, 6), 24)
+    return min(radii * ball, max(ball, radii * ball * top // (48 * radius)))
 
 
 def radius_of(step: int, top: int) -> int:
@@ -200,18 +205,27 @@ class UserVectors:
         scores = self._rank_scores([(centres, each) for each in found])
         return Interval(centres, centres + found[noise.select(scores, scale, 2)])
 
-    def steps(self, chosen: Interval) -> tuple[list[int], int]:
-        """Exact lattice number of each cell, and the parts that the ball cuts off from users."""
+    def steps(self, chosen: Interval) -> tuple[list[int], Pair]:
+        """Exact lattice number of each cell, and the parts that the ball cuts off from users.
+
+        A user counts for all parts at most, below and above together.
+        """
         centre, radius, weights = chosen.low, int(chosen.width[0]), self.weights
         vector = self.vectors(centre, radius)
         kept = self._ball.project(vector, weights.user, ball_of(self.parameters))
         total = add(weights.cell, kept, weights.n_cells)
         start = np.rint((centre / radius) / self.step).astype(np.int64)
-        most = largest_excess(self.parameters, radius, self.private.top)
+        most = largest_excess(self.parameters, radius, self.private.top, weights.n_cells)
         # Floating point: no sum of one user's deviations is too large for it.
-        cut = np.bincount(weights.user, np.minimum(np.abs(vector - kept), most))
-        parts = np.ceil(np.minimum(cut, most) / most * excess_of(self.parameters)[0])
-        return [int(x) for x in start + total], int(parts.sum())
+        below, above = (
+            np.bincount(weights.user, np.clip(each, 0, most))
+            for each in (kept - vector, vector - kept)
+        )
+        parts = excess_of(self.parameters)[0]
+        part = parts / np.maximum(below + above, most)
+        first = np.minimum(np.ceil(below * part), parts)
+        second = np.minimum(np.ceil(above * part), parts - first)
+        return [int(x) for x in start + total], (int(first.sum()), int(second.sum()))
 
     def _all(self, centre: int) -> Ints:
         """One centre for every cell."""

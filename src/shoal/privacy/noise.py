@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ MOST_BITS = 61
 _CHUNK = 20_000
 _MOST_SEED = 2**128
 _WORDS = 1 << 20
+# Of each about one in five is accepted.
+_TRIES = 512
+Pair: TypeAlias = tuple[int, int]
 # What a simulation draws, so that no two vectors of one seed are alike.
 _NUMBERS, _BITS, _SELECTIONS = 1, 2, 3
 
@@ -36,6 +39,19 @@ class Noise(Protocol):
     def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """Add discrete Gaussian noise of scale 2^lattice_bits steps to each whole number."""
 
+    def add_pair(self, pair: Pair, lattice_bits: int, draw: int) -> Pair:
+        """Add noise (x, y) that is as likely as exp(-max(|x|, |y|, |x + y|) / 2^lattice_bits).
+
+        Laplace noise (x, y) of twice the scale, with a chance q^(|x| + |y|), of which a third is at
+        least |x + y|, with a chance q^|x + y|: the sum of exponents is twice the largest of them.
+        """
+        drawn = iter(self.add_laplace([0] * 3 * _TRIES, lattice_bits + 1, draw))
+        for x, y, third in zip(drawn, drawn, drawn, strict=True):
+            if third >= abs(x + y):
+                below, above = _clamped(list(pair))
+                return below + x, above + y
+        raise RuntimeError("of 512 pairs of noise none was accepted")
+
     def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
         """Position of a high score, by permute-and-flip."""
 
@@ -44,17 +60,17 @@ class Noise(Protocol):
 
 
 @dataclass(frozen=True)
-class OperatingSystem:
+class OperatingSystem(Noise):
     """Exact discrete noise by OpenDP from the operating system's randomness.
 
     Formal guarantees: whole-number vectors that differ by at most d in the l1 norm have outputs of
     `add_laplace` whose probabilities differ by a factor of at most exp(d / 2^lattice_bits). If they
     differ by at most d in the l2 norm, `add_gaussian` is zero-concentrated private (zCDP) with
     rho = d^2 / (2 4^lattice_bits) and (epsilon, delta) as `shoal.theory.gaussian` says
-    (`docs/theory/gaussian.md`). Numbers are clamped to 0..2^61 before, which brings no two further
-    apart, and sums to 64 bits after. Scores that differ by at most d each give selections whose
-    probabilities differ by a factor of at most exp(2 d / scale) (McKenna and Sheldon 2020, Theorem
-    1). A word of bits below w of 2^64 has probability w / 2^64.
+    (`docs/theory/gaussian.md`); so for `add_pair` and its norm. Numbers are clamped to 0..2^61
+    before, which brings no two further apart, and sums to 64 bits after. Scores that differ by at
+    most d each give selections whose probabilities differ by a factor of at most exp(2 d / scale)
+    (McKenna and Sheldon 2020, Theorem 1). A word below w of 2^64 has probability w / 2^64.
 
     Example:
         >>> noise = OperatingSystem()
@@ -95,7 +111,7 @@ class OperatingSystem:
 
 
 @dataclass(frozen=True)
-class Simulated:
+class Simulated(Noise):
     """Repeatable discrete noise for studies and tests. It protects nobody.
 
     A release drawn with it is marked as a simulation and touches no ledger.
