@@ -268,27 +268,11 @@ class UnbiasedPlan(Planned, ABC):
         named, recorded = "" if values_name else "values_name", ledger is not None
         several = users is not None
         unit = unit_of_values(privacy_unit, several=several, recorded=recorded, unnamed=named)
-        question = self.question(printed_text(values_name), unit, name)
+        question = question_of(self, {"value": printed_text(values_name)}, unit, name)
         draw = _MeanDraw(self, UserValues.of(values, users))
         draw.check()
         done = release(question, draw, ledger=ledger, noise=noise)
         return UnbiasedEstimate.delivered(done, self, confidence=confidence)
-
-    def question(self, values_name: str, unit: str, name: str) -> Question:
-        """What a release is asked for: request, counts and names alone."""
-        plan = self.to_document()
-        return Question(
-            kind=KIND,
-            plan=plan,
-            asked={"request": plan["request"], "counts": plan["counts"]},
-            records={"value": values_name},
-            unit=unit,
-            loss=self.loss,
-            privacy=_PRIVACY[self.delta > 0],
-            neighbours=_NEIGHBOURS,
-            name=name,
-            read=lambda data: Manifest.from_bytes(data, "manifest"),
-        )
 
     def results(self, drawn: Drawn) -> documents.Document:
         """What was drawn and what follows from it; nothing where there is no estimate."""
@@ -363,6 +347,23 @@ class UnbiasedPlan(Planned, ABC):
         """A confidence that the plan's intervals can have."""
         certified = self.choice.squares is None
         return (checks.check_confidence if certified else check_level)(confidence)
+
+
+def question_of(plan: UnbiasedPlan, records: documents.Document, unit: str, name: str) -> Question:
+    """What a release of a plan is asked for: request, counts and names alone."""
+    document = plan.to_document()
+    return Question(
+        kind=KIND,
+        plan=document,
+        asked={"request": document["request"], "counts": document["counts"]},
+        records=records,
+        unit=unit,
+        loss=plan.loss,
+        privacy=_PRIVACY[plan.delta > 0],
+        neighbours=_NEIGHBOURS,
+        name=name,
+        read=lambda data: Manifest.from_bytes(data, "manifest"),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -474,9 +475,6 @@ class _MeanDraw(NamedTuple):
 
     def results(self, drawn: Drawn) -> documents.Document:
         return self.plan.results(drawn)
-
-    def publishes_values(self, drawn: Drawn) -> bool:
-        return False
 
     def check(self) -> None:
         if not np.array_equal(self.user_values.count, self.plan.counts):

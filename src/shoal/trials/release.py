@@ -71,10 +71,6 @@ class TrialDraw:
         """What was drawn, and the estimates that follow from it."""
         return results_of(self.plan, drawn)
 
-    def publishes_values(self, drawn: Any) -> bool:
-        """Never: a response may be an outcome, with a probability that nobody's outcome changes."""
-        return False
-
 
 def results_of(plan: Plan, drawn: Any) -> documents.Document:
     """What was drawn and follows from it, as a JSON object."""
