@@ -24,7 +24,7 @@ from shoal.cells.estimates import Estimates
 from shoal.cells.private_sums import Interval
 from shoal.cells.table import make_table
 from shoal.errors import ShoalError
-from shoal.means.plan_file import Drawn as MeanDrawn
+from shoal.means.request import Drawn as MeanDrawn
 from shoal.trials.histogram import HistogramDrawn
 from shoal.trials.questions.numbers import Choice, Drawn
 from shoal.trials.questions.plan import QuestionsPlan
@@ -397,7 +397,7 @@ def plan_mean(request: Plain) -> Plain:
         "bias": plan.bias_bound,
         "standard_error": plan.standard_error,
         "root_mean_square": plan.rmse_bound,
-        "half_width": plan.expected_half_width(),
+        "half_width": plan.half_width,
         "interval_by": plan.interval_by,
     }
 

@@ -125,7 +125,7 @@ def test_clipped_means_keep_and_nearly_attain_their_bias(order: float) -> None:
     plan: Any = unbiased.plan(
         "clipped_mean", 100, moment=Moment(order, 1), epsilon=1, interval=(0, 0), bias=0.05
     )
-    t, worst = plan.margin, 0.0
+    t, worst = plan.choice.margin(plan.request), 0.0
     for far in np.geomspace(t, 20 * t + 20, 2000):
         # The likeliest far point that the moment allows, by bisection.
         low, high = 0.0, 0.5

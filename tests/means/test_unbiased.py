@@ -11,10 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from shoal import unbiased
-from shoal.means.estimators import SymmetricPlan
+from shoal.means.estimators import Facts, SymmetricChoice
 from shoal.means.guess import Coarse, Middle
-from shoal.means.plan import Facts
-from shoal.means.plan_file import Drawn, Request, SymmetricChoice
+from shoal.means.plan import UnbiasedPlan
+from shoal.means.request import Drawn, Request
 from shoal.means.sums import NoisySum
 from shoal.privacy.noise import Simulated
 from shoal.theory.clipping import Moment
@@ -44,7 +44,7 @@ class Mirror:
         return [x + sign * noise for x in steps]
 
 
-class Bounded(SymmetricPlan):
+class Bounded(UnbiasedPlan):
     """With so few users nothing could be certified."""
 
     @property
@@ -53,7 +53,7 @@ class Bounded(SymmetricPlan):
         return super().facts._replace(variance=1.0)
 
 
-def small_plan(counts: list[int]) -> SymmetricPlan:
+def small_plan(counts: list[int]) -> Any:
     """A last step that clips, a coarse one that fails sometimes, and a middle one between."""
     request = Request.of(
         method="symmetric_mean", moments=(Moment(2, 1),), epsilon=20, delta="1/2", weights="counts"
@@ -72,7 +72,7 @@ def small_plan(counts: list[int]) -> SymmetricPlan:
     return replace(plan, choice=choice.model_copy(update={"squares": squares}))
 
 
-def draw(plan: SymmetricPlan, values: Any, source: Any) -> Drawn:
+def draw(plan: UnbiasedPlan, values: Any, source: Any) -> Drawn:
     """One draw from random words that are given."""
     return plan.draw(np.asarray(values, dtype=np.float64), source)
 

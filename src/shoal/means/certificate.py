@@ -16,9 +16,9 @@ import numpy as np
 from scipy import special
 
 from shoal.errors import InputError
-from shoal.means.guess import Coarse, Floats, Middle, lattice
-from shoal.means.plan_file import Request, SymmetricChoice
-from shoal.means.sums import TICK_BITS, NoisySum
+from shoal.means.guess import Coarse, Floats, Middle
+from shoal.means.request import Request
+from shoal.means.sums import TICK_BITS
 from shoal.means.users import Weights
 from shoal.theory import clipping
 from shoal.theory.clipping import Moments
@@ -210,8 +210,8 @@ def _most_far(n: int, chance: float, rare: Floats) -> Floats:
     return many
 
 
-def symmetric_choice(request: Request, weights: Weights) -> SymmetricChoice:
-    """The parts whose certificate is least, over a grid of first steps and every width.
+def best_steps(request: Request, weights: Weights) -> tuple[Certificate, float]:
+    """The first steps and half-width whose certificate is least, over a grid and every width.
 
     Each is judged with the best width of a grid, the best of them then gets the best width.
     """
@@ -227,12 +227,8 @@ def symmetric_choice(request: Request, weights: Weights) -> SymmetricChoice:
             "a symmetric mean that cannot be planned: its coarse step would fail too often",
             "ask for a larger epsilon or delta, for more users, or use clipped_mean",
         )
-    width = found.finest + clipping.least(found.error, 2.0**-6 * size, 2.0**12 * size)
-    shift, half = lattice(found.coarse.exponent, width)
-    last = Weights(weights.number[found.coarse.users :])
-    noise = NoisySum.fit(2 * half * last.largest, half * last.total, request.epsilon)
-    steps = {"coarse": found.coarse, "middle": found.middle, "noise": noise}
-    return SymmetricChoice.of(**steps, shift=shift, half=half)
+    beyond = clipping.least(found.error, 2.0**-6 * size, 2.0**12 * size)
+    return found, found.finest + beyond
 
 
 def _first_steps(request: Request, weights: Weights) -> Iterator[Certificate]:

@@ -166,17 +166,15 @@ class Coarse(Model):
         below = places.whole + (rest >> (FINE + 1))
         bins = np.sort(np.concatenate([below, below + 1], axis=1), axis=1)
         first, count = _counts(bins)
-        # The sampler adds to numbers from 0 on.
-        middle = 2**sums.CAPACITY
-        flat: list[int] = (count * self.per_user + middle).ravel().tolist()
-        drawn = source.add_laplace(flat, self.bits, _NOISE)
+        steps: list[int] = (count * self.per_user).ravel().tolist()
+        drawn = sums.add_steps(steps, self.bits, source, _NOISE)
         score = np.where(first, np.array(drawn, dtype=np.int64).reshape(bins.shape), _NEVER)
         coin = source.bits(runs, _TIES) >> np.uint64(63) == 0
         best = score.max(axis=1)
         tied = score == best[:, None]
         last = bins.shape[1] - 1 - tied[:, ::-1].argmax(axis=1)
         at = np.where(coin, tied.argmax(axis=1), last)
-        return Guess(bins[np.arange(runs), at], offset, best < self.threshold + middle)
+        return Guess(bins[np.arange(runs), at], offset, best < self.threshold)
 
 
 class Middle(Model):

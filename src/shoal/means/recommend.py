@@ -14,8 +14,8 @@ from shoal import checks, documents
 from shoal.errors import InputError
 from shoal.files.text_table import aligned
 from shoal.means.plan import UnbiasedPlan
-from shoal.means.plan_file import CLIPPED, SYMMETRIC, Interval, Request, check_interval
 from shoal.means.planner import plan
+from shoal.means.request import CLIPPED, SYMMETRIC, Interval, Request, check_interval
 from shoal.means.users import counts_of
 from shoal.privacy.budget import Amount, Budget, check_epsilon
 from shoal.theory import clipping

@@ -66,6 +66,11 @@ class Grid(Model):
         return self.high - self.low
 
     @property
+    def most(self) -> int:
+        """The most ticks from the middle."""
+        return self.ticks // 2 + 1
+
+    @property
     def middle(self) -> int:
         """The tick from which ticks are counted, so that sums stay small."""
         return (self.low + self.high) // 2
