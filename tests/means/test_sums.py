@@ -197,7 +197,9 @@ def test_sums_of_squares_are_exact_and_tell_the_variance() -> None:
         ]
         assert part.release(whole, NoisySquares(step=1000, bits=20), NoNoise(1)) == truth
     y, n = rng.integers(-REACH, REACH, 9).tolist(), 9
-    part = SumAboutCentre(NoisySum(per_unit=2**10, bits=2), Weights.equal(n), REACH, 1, Q)
+    part = SumAboutCentre(
+        NoisySum(per_unit=2**10, bits=2), Weights(np.ones(n, dtype=int)), REACH, 1, Q
+    )
     squares = NoisySquares(step=1, bits=0)
     # With hardly any noise an interval is that of Student's t.
     known = part.variance_of(squares, sum(x * x for x in y), sum(y) * 2**10)

@@ -402,12 +402,7 @@ class UnbiasedEstimate(Release[UnbiasedPlan, Drawn]):
 
     confidence: float = CONFIDENCE
 
-    kinds = (KIND,)
-
-    @classmethod
-    def read(cls, data: bytes, what: str) -> documents.Document:
-        """A manifest of an unbiased mean, from its bytes."""
-        return Manifest.from_bytes(data, what).to_document()
+    kinds, model = (KIND,), Manifest
 
     def _plan_of(self, document: documents.Document) -> UnbiasedPlan:
         """A plan, from its document."""

@@ -190,8 +190,7 @@ def _one(
     options: Mapping[str, Any],
 ) -> UnbiasedEstimate:
     keywords(options, (*_PLANNED, *_RELEASED), f"unbiased.{method}")
-    planned = {*_PLANNED} & options.keys()
-    asked = {name: options[name] for name in planned}
-    made = plan(method, UserValues.of(values, users).count, **request, **asked)
+    planned = {name: each for name, each in options.items() if name in _PLANNED}
+    made = plan(method, UserValues.of(values, users).count, **request, **planned)
     rest = {name: each for name, each in options.items() if name not in planned}
     return made.release(values, users, **rest)

@@ -89,9 +89,8 @@ class Request(Model):
 
     def weights_of(self, counts: NDArray[np.int64]) -> Weights:
         """The users' weights, from their counts, ascending."""
-        if self.weights == WEIGHTS[0]:
-            return Weights.equal(len(counts))
-        return Weights(np.minimum(counts, self.cap or int(counts[-1])))
+        most = 1 if self.weights == WEIGHTS[0] else self.cap or int(counts[-1])
+        return Weights(np.minimum(counts, most))
 
 
 class Drawn(NamedTuple):

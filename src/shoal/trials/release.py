@@ -97,12 +97,7 @@ class Release(release.Release[Plan, Any], Tabular):
         (['cluster', 'arm', 'response', 'debiased'], 1)
     """
 
-    kinds = KINDS
-
-    @classmethod
-    def read(cls, data: bytes, what: str) -> documents.Document:
-        """A manifest of a trial, from its bytes."""
-        return Manifest.from_bytes(data, what).to_document()
+    kinds, model = KINDS, Manifest
 
     def _plan_of(self, document: documents.Document) -> Plan:
         return plan_of(document)

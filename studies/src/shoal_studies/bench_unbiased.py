@@ -129,9 +129,9 @@ def gains(effort: Effort) -> Iterator[str]:
         printed = printed_clipped(asked.n, asked.epsilon, 2.0, bias)
         yield (
             f"margin at order 2, bias {bias:g}: {clipping.margin(second, bias):.4g} instead of "
-            f"{1 / bias:.4g} (without Scarf's bound {clipping.excess(second, 1.0) / bias:.4g}); certificate "
-            f"{ours.rmse_bound * unit:.4g} instead of {printed * unit:.4g}, worst two points "
-            f"{(case.worst or 0.0) * unit:.4g}"
+            f"{1 / bias:.4g} (without Scarf's bound {clipping.excess(second, 1.0) / bias:.4g}); "
+            f"certificate {ours.rmse_bound * unit:.4g} instead of {printed * unit:.4g}, "
+            f"worst two points {(case.worst or 0.0) * unit:.4g}"
         )
     yield (
         f"symmetric, delta {asked.delta:g}: certificate {symmetric.rmse_bound * unit:.4g}, {other}"

@@ -9,7 +9,6 @@ import numpy as np
 from scipy.special import betainc
 
 from shoal.verification.recount import noise
-from shoal.verification.recount.noise import normal_laplace, raised_by, student
 from shoal.verification.recount.reading import Array, Document, Release, differs
 
 _CLOSE, _NOTHING = 1e-9, 1e-280
@@ -130,9 +129,8 @@ class _Mean:
         part, step = self.heavy / free, self.squares["step"] * 2 ** self.squares["bits"]
         own = float(step * (self.unit / self.scale) ** 2 / free)
         spread = math.sqrt(own**2 + (2 * part * moved) ** 2 + 10 * part**2)
-        few = (student(1 / part, confidence) / student(math.inf, confidence)) ** 2
-        sampling = few * (max(variance, 0.0) + raised_by(spread) * spread)
-        return float(self.scale) * normal_laplace(confidence, sampling, 2.0, 1.0)
+        half = noise.half_width(confidence, variance, spread, 1 / part, 2.0, 1.0)
+        return float(self.scale) * half
 
     def clipped_errors(self) -> Iterator[str]:
         """Bias and standard error of the worst two-point laws."""

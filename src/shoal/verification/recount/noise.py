@@ -84,6 +84,14 @@ def normal_laplace(confidence: float, normal: float, laplace: float, terms: floa
     return math.sqrt(normal + laplace) * float(brentq(excess, 0.0, 64.0, xtol=1e-13, rtol=1e-13))
 
 
-def raised_by(ratio: float) -> float:
-    """What a noisy variance is raised by, in parts of its noise (docs/theory/questions.md)."""
-    return float(np.interp(math.log(max(ratio, 0.03)), _KNOTS, _RAISED))
+def half_width(
+    confidence: float, variance: float, spread: float, degrees: float, laplace: float, terms: float
+) -> float:
+    """Half a width for a variance that is known with noise of this spread, and Laplace variables.
+
+    A noisy variance is raised by a part of its noise (docs/theory/questions.md).
+    """
+    raised = np.interp(math.log(max(2 * spread / laplace, 0.03)), _KNOTS, _RAISED) * spread
+    few = student(degrees, confidence) / student(math.inf, confidence)
+    sampling = few**2 * (max(variance, 0.0) + float(raised))
+    return normal_laplace(confidence, sampling, laplace, terms)
