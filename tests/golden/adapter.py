@@ -404,7 +404,8 @@ def plan_mean(request: Plain) -> Plain:
 
 def _whole_of_mean(choice: Plain) -> Plain:
     """Whole numbers of a mean, each with the name of its part before its own."""
-    squares, last = choice["squares"] or {}, choice["noise"]
+    squares, step = choice["squares"] or {}, choice.get("last", choice)
+    last = step["noise"]
     beside = {f"square_{name}": each for name, each in squares.items()}
     own = {"per_unit": last["per_unit"], "lattice_bits": last["bits"], **beside}
     if "grid" in choice:
@@ -415,7 +416,7 @@ def _whole_of_mean(choice: Plain) -> Plain:
         **{f"coarse_{name}": each for name, each in choice["coarse"].items()},
         **{f"middle_{name}": middle[name] for name in ("shift", "half")},
         **{f"middle_{name}": each for name, each in middle["noise"].items()},
-        **{"shift": choice["shift"], "half": choice["half"]},
+        **{"shift": step["shift"], "half": step["half"]},
         **own,
     }
 

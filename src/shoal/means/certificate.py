@@ -16,7 +16,7 @@ import numpy as np
 from scipy import special
 
 from shoal.errors import InputError
-from shoal.means.guess import Coarse, Floats, Middle
+from shoal.means.guess import Coarse, Floats, Step
 from shoal.means.request import Request
 from shoal.means.sums import TICK_BITS
 from shoal.means.users import Weights
@@ -101,7 +101,7 @@ class GuessError:
 
 
 @lru_cache(maxsize=4096)
-def middle_errors(coarse: Coarse, middle: Middle, moments: Moments) -> tuple[GuessError, ...]:
+def middle_errors(coarse: Coarse, middle: Step, moments: Moments) -> tuple[GuessError, ...]:
     """Bounds on how far a middle guess is off given a good first one, for several chances.
 
     At most |mean V| + 2R F/n + |Z| + a tick: V are values clipped at t = c' - R from the mean
@@ -129,7 +129,7 @@ class Certificate:
     """
 
     coarse: Coarse
-    middle: Middle | None
+    middle: Step | None
     moments: Moments
     squares: float
     unit: float = 0.0
@@ -251,7 +251,7 @@ def _first_steps(request: Request, weights: Weights) -> Iterator[Certificate]:
                 yield found
 
 
-def _middle(coarse: Coarse, moments: Moments, epsilon: Fraction) -> Middle:
+def _middle(coarse: Coarse, moments: Moments, epsilon: Fraction) -> Step:
     """One whose guess is off the least, roughly: by noise, and by far users."""
     n, off, sd = coarse.users, coarse.off, clipping.deviation(moments)
     unit = 2 * _USUAL / (n * float(epsilon))
@@ -260,4 +260,4 @@ def _middle(coarse: Coarse, moments: Moments, epsilon: Fraction) -> Middle:
         return unit * (off + t) + 2 * off * clipping.tail(moments, t) + _USUAL * t / n
 
     t = min((sd * beyond for beyond in _BEYOND), key=far)
-    return Middle.fit(n, coarse.exponent, off + t, epsilon)
+    return Step.fit(coarse.exponent, off + t, epsilon, n)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from shoal.documents.model import Model
 from shoal.errors import InputError
 from shoal.means.certificate import Certificate, best_steps
-from shoal.means.guess import Coarse, Half, Middle, Places, Shift, exactly, lattice, ticks
+from shoal.means.guess import Coarse, Places, Step, exactly, ticks
 from shoal.means.request import CLIPPED, SYMMETRIC, Drawn, Request, check_interval
 from shoal.means.sums import Grid, NoisySquares, NoisySum, SumAboutCentre
 from shoal.means.users import Weights
@@ -118,15 +118,12 @@ class SymmetricChoice(Model):
     mirrored where values are, and whether there is one is not changed by that: so given that there
     is one it is unbiased for every symmetric distribution. After paper 004, Algorithm 2.
 
-    Ticks of the last step are 2^-shift bins, and `half` is c, in ticks. Who is in which part is
-    drawn anew among users of equal weight.
+    Who is in which part is drawn anew among users of equal weight.
     """
 
     coarse: Coarse
-    middle: Middle | None
-    shift: Shift
-    half: Half
-    noise: NoisySum
+    middle: Step | None
+    last: Step
     squares: NoisySquares | None = None
 
     supposes: ClassVar[str] = " if the distribution is symmetric and an estimate is released"
@@ -136,30 +133,29 @@ class SymmetricChoice(Model):
     def best(cls, request: Request, weights: Weights) -> SymmetricChoice:
         """The parts whose certificate is least, over a grid of first steps and every width."""
         found, width = best_steps(request, weights)
-        shift, half = lattice(found.coarse.exponent, width)
-        last = Weights(weights.number[found.coarse.users :])
-        noise = NoisySum.fit(2 * half * last.largest, half * last.total, request.epsilon)
-        return cls.of(coarse=found.coarse, middle=found.middle, shift=shift, half=half, noise=noise)
+        coarse, others = found.coarse, Weights(weights.number[found.coarse.users :])
+        users = others.total, others.largest
+        last = Step.fit(coarse.exponent, width, request.epsilon, *users)
+        return cls(coarse=coarse, middle=found.middle, last=last)
 
     def facts(self, request: Request, weights: Weights) -> Facts:
         """The larger loss of each part; the variance given that there is an estimate."""
-        coarse, middle, noise = self.coarse, self.middle, self.noise
+        coarse, middle, last = self.coarse, self.middle, self.last
         if not coarse.users < len(weights.number):
             raise InputError("a symmetric mean without users in its last step", "plan anew")
+        others, loss = Weights(weights.number[coarse.users :]), coarse.loss
+        last.noise.check(last.half * others.total)
         if middle is not None:
             middle.noise.check(middle.half * coarse.users)
-        weights = Weights(weights.number[coarse.users :])
-        noise.check(self.half * weights.total)
-        first = coarse.loss + (middle.loss if middle else 0)
-        last = noise.loss(2 * self.half * weights.largest)
-        unit = Fraction(2) ** (coarse.exponent - self.shift)
-        certificate = Certificate(coarse, middle, request.moments, float(weights.squares))
-        variance, tick = noise.variance * (float(unit) / weights.total) ** 2, float(unit)
+            loss += middle.loss()
+        certificate = Certificate(coarse, middle, request.moments, float(others.squares))
+        tick = last.tick(coarse)
+        noise = last.noise.variance * (tick / others.total) ** 2
         return Facts(
-            Budget(max(first, last), coarse.delta),
+            Budget(max(loss, last.loss(others.largest)), coarse.delta),
             0.0,
-            certificate.variance(self.half * tick, variance, tick) * OUTWARD,
-            SumAboutCentre(noise, weights, self.half, 1, unit),
+            certificate.variance(last.half * tick, noise, tick) * OUTWARD,
+            SumAboutCentre(last.noise, others, last.half, 1, Fraction(tick)),
             certificate.failure,
         )
 
@@ -171,14 +167,14 @@ class SymmetricChoice(Model):
         self, values: NDArray[np.float64], last_sum: SumAboutCentre, source: Noise
     ) -> list[Drawn]:
         """Independent draws, one a row of values; the first users are in the coarse step."""
-        coarse = self.coarse
+        coarse, last = self.coarse, self.last
         first = Places.of(values[:, : coarse.users], coarse.exponent)
         guess = coarse.guess(first, source)
         if self.middle is not None:
             guess = self.middle.better(first, guess, source)
         second = Places.of(values[:, coarse.users :], coarse.exponent)
-        found = ticks(second, guess, self.shift, self.half)
-        steps = self.noise.add((found @ last_sum.weights.number).tolist(), source, _FINAL)
+        found = ticks(second, guess, last.shift, last.half)
+        steps = last.noise.add((found @ last_sum.weights.number).tolist(), source, _FINAL)
         # Drawn whether or not there is a guess: the number of draws is the same.
         squares = last_sum.release(found, self.squares, source)
         guesses = zip(guess.bin.tolist(), guess.offset.tolist(), strict=True)

@@ -64,11 +64,12 @@ class _Mean:
         self.weight: Any = mean.weight[self.first :].astype(object)
         self.total, self.heavy = int(self.weight.sum()), int((self.weight**2).sum())
         self.squares: Document = choice["squares"] or {}
-        self.steps, self.bits = choice["noise"]["per_unit"], choice["noise"]["bits"]
+        last = choice.get("last", choice)
+        self.steps, self.bits = last["noise"]["per_unit"], last["noise"]["bits"]
         self.size: float = min(size for _, size in mean.moments)
         if self.coarse:
             self.bin = Fraction(2) ** self.coarse["exponent"]
-            self.tick, parts, self.reach = self.bin / 2 ** choice["shift"], 1, choice["half"]
+            self.tick, parts, self.reach = self.bin / 2 ** last["shift"], 1, last["half"]
         else:
             self.grid: Document = choice["grid"]
             self.tick, parts = Fraction(2) ** self.grid["exponent"], 2
