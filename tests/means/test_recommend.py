@@ -11,6 +11,7 @@ import pytest
 from shoal import bounds, unbiased
 from shoal.errors import InputError
 from shoal.means.recommend import Recommendation, best_bias, recommend, worst_moment
+from shoal.means.request import Request
 from shoal.unbiased import Moment
 from tests.support.loop import loop_over
 
@@ -73,7 +74,9 @@ def test_bias_does_not_average_out() -> None:
 def test_the_best_bias_beats_every_other(releases: int, most: float | None) -> None:
     """Against plans at budgets on a grid."""
     ends = (0.0, 3.0)
-    best = best_bias(N, 1, MOMENTS, ends, most=most, releases=releases)
+    asked = {"moments": MOMENTS, "epsilon": 1, "interval": ends, "bias": 1}
+    request = Request.of(method="clipped_mean", **asked)
+    best = best_bias(request, np.ones(N, dtype=np.int64), most=most, releases=releases)
     assert most is None or best <= most
 
     def total(bias: float) -> float:

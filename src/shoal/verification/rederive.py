@@ -87,16 +87,18 @@ def replanned(plan: PlanFacts) -> Iterator[str]:
         if getattr(own, name) != getattr(stated, name):
             yield f"{name} is another one"
     for name in ("scale", "selection_scale", "targets"):
-        one, other = getattr(own, name), getattr(stated, name)
-        if (one is None) != (other is None) or (
-            one is not None
-            and (one.shape != other.shape or not np.allclose(one, other, rtol=_REPLANNED, atol=0))
-        ):
+        if not _near(getattr(own, name), getattr(stated, name), _REPLANNED, 0):
             yield f"{name} is another one"
     for name, values in own.parameters.items():
-        other = stated.parameters.get(name)
-        if other is None or values.shape != other.shape or (np.abs(values - other) > 1).any():
+        if not _near(values, stated.parameters.get(name), 0, 1):
             yield f"the parameter {name} is another one"
+
+
+def _near(one: Any, other: Any, part: float, off: float) -> bool:
+    """Whether arrays are alike, but for a part or so much, or neither is there."""
+    if one is None or other is None:
+        return one is other
+    return one.shape == other.shape and np.allclose(one, other, part, off)
 
 
 def _of_mean(release: means.UnbiasedEstimate) -> Iterator[str]:

@@ -83,8 +83,6 @@ def _rows(asked: Release, question: Document) -> list[Array]:
     if question["kind"] == "means":
         design = _groups(len(many), asked.columns["arm"][0])
         return list((design / (many @ design)).T)
-    if question["kind"] != "effect":
-        raise ValueError
     # Differences of two arms in each cluster, weighted by units or by precision.
     (arm, arms), (home, _) = asked.columns["arm"], asked.columns["cluster"]
     codes, values = asked.columns.get(question["by"], (np.zeros_like(arm), [""]))
