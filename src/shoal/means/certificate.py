@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -243,12 +243,9 @@ def _first_steps(request: Request, weights: Weights) -> Iterator[Certificate]:
             unit = 2 * float(last.share / epsilon)
             for scale in _SCALES:
                 coarse = one.model_copy(update={"exponent": size + scale})
-                found = Certificate(coarse, None, moments, float(last.squares), unit)
-                if found.failure > MOST_FAILURE:
-                    continue
-                if part:
-                    found = replace(found, middle=_middle(coarse, moments, epsilon - coarse.loss))
-                yield found
+                if failure_bounds(coarse, moments).fail <= MOST_FAILURE:
+                    middle = _middle(coarse, moments, epsilon - coarse.loss) if part else None
+                    yield Certificate(coarse, middle, moments, float(last.squares), unit)
 
 
 def _middle(coarse: Coarse, moments: Moments, epsilon: Fraction) -> Step:

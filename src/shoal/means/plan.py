@@ -237,8 +237,9 @@ class UnbiasedPlan(Planned):
         squares, last = self.choice.squares, self.facts.last_sum
         if squares is None:
             return self.half(CONFIDENCE)
-        variance = last.variance_at(clipping.deviation(self.request.moments))
-        return (self.bias_bound + last.half(squares, CONFIDENCE, variance)) * OUTWARD
+        size = Fraction(clipping.deviation(self.request.moments)) / last.scale
+        own = last.half(squares, CONFIDENCE, float(last.weights.squares * size**2))
+        return (self.bias_bound + own) * OUTWARD
 
     @np.errstate(all="ignore")
     def release(
@@ -282,10 +283,14 @@ class UnbiasedPlan(Planned):
 
         Guarantees: G-LOSS, G-LEDGER, G-AGAIN, G-REPLAY.
         """
-        confidence = self._level(confidence)
-        named, recorded = "" if values_name else "values_name", ledger is not None
-        several = users is not None
-        unit = unit_of_values(privacy_unit, several=several, recorded=recorded, unnamed=named)
+        check = checks.check_confidence if self.choice.squares is None else check_level
+        confidence = check(confidence)
+        unit = unit_of_values(
+            privacy_unit,
+            several=users is not None,
+            recorded=ledger is not None,
+            unnamed="" if values_name else "values_name",
+        )
         question = question_of(self, {"value": printed_text(values_name)}, unit, name)
         draw = _MeanDraw(self, UserValues.of(values, users))
         draw.check()
@@ -358,11 +363,6 @@ class UnbiasedPlan(Planned):
             f"{self.interval_by} {CONFIDENCE:.0%} interval of about "
             f"+-{self.half_width:.4g} if values vary as widely as that"
         )
-
-    def _level(self, confidence: object) -> float:
-        """A confidence that the plan's intervals can have."""
-        certified = self.choice.squares is None
-        return (checks.check_confidence if certified else check_level)(confidence)
 
 
 def question_of(plan: UnbiasedPlan, records: documents.Document, unit: str, name: str) -> Question:

@@ -240,10 +240,6 @@ class SumAboutCentre:
         variance = released * squares.step * self._unit**2 - share * (mean**2 - 2)
         return float(variance / (1 - share)), float(mean)
 
-    def variance_at(self, deviation: float) -> float:
-        """V of values of a standard deviation, in b1^2."""
-        return float(self.weights.squares * (Fraction(deviation) / self.scale) ** 2)
-
     def half(
         self, squares: NoisySquares, confidence: float, variance: float, mean: float = 0.0
     ) -> float:
