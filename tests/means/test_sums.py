@@ -135,7 +135,7 @@ def test_no_neighbour_moves_the_middle_sum_by_more_than_accounted() -> None:
         int(ticks(Places.of(np.array([[x]]), 0), at(2**59 + 12345, 0), 1, 3).sum()) for x in values
     ]
     most = max(sums) - min(sums)
-    assert step.loss() == Fraction(most * step.noise.per_unit, 2**step.noise.bits) <= Fraction(1, 3)
+    assert step.loss == Fraction(most * step.noise.per_unit, 2**step.noise.bits) <= Fraction(1, 3)
 
 
 def few_users(parts: int) -> SumAboutCentre:
@@ -195,7 +195,10 @@ def test_sums_of_squares_are_exact_and_tell_the_variance() -> None:
             -(-sum(w * w * y * y for w, y in zip(number, row, strict=True)) // 1000)
             for row in whole.tolist()
         ]
-        assert part.release(whole, NoisySquares(step=1000, bits=20), NoNoise(1)) == truth
+        squares = NoisySquares(step=1000, bits=20)
+        steps, beside = part.release(whole, squares, NoNoise(1), 0)
+        assert steps == (whole @ number).tolist()
+        assert beside == truth
     y, n = rng.integers(-REACH, REACH, 9).tolist(), 9
     part = SumAboutCentre(
         NoisySum(per_unit=2**10, bits=2), Weights(np.ones(n, dtype=int)), REACH, 1, Q

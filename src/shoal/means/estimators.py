@@ -83,14 +83,11 @@ class ClippedChoice(Model):
         noise.check(weights.total * grid.most)
         tick, moments = 2.0**grid.exponent, request.moments
         one = clipping.deviation(moments) ** 2 + tick**2 / 4
-        variance = float(weights.squares) * one + noise.variance * (tick / weights.total) ** 2
         off = Fraction(grid.low + grid.high - 2 * grid.middle, 2) * grid.tick
-        return Facts(
-            Budget(noise.loss(weights.largest * grid.ticks)),
-            clipping.one_sided(moments, margin) * OUTWARD,
-            variance * OUTWARD,
-            SumAboutCentre(noise, weights, grid.ticks, 2, grid.tick, off),
-        )
+        last_sum = SumAboutCentre(noise, weights, grid.ticks, 2, grid.tick, off)
+        variance = float(weights.squares) * one + last_sum.variance
+        bias = clipping.one_sided(moments, margin) * OUTWARD
+        return Facts(Budget(last_sum.loss), bias, variance * OUTWARD, last_sum)
 
     def origin(self, _drawn: Drawn) -> Fraction:
         """What the sum is counted from, in the value's unit: the grid's middle."""
@@ -100,14 +97,10 @@ class ClippedChoice(Model):
         self, values: NDArray[np.float64], last_sum: SumAboutCentre, source: Noise
     ) -> list[Drawn]:
         """Independent draws, one a row of values of shape (runs, users), in the users' order."""
-        grid = self.grid
         words = source.bits(values.size, _ROUNDING).reshape(values.shape)
-        found = grid.whole(values, words)
-        steps = self.noise.add((found @ last_sum.weights.number).tolist(), source, _NOISE)
-        # Half ticks from halfway between the edges: -ticks to ticks.
-        halves = 2 * found + (2 * grid.middle - grid.low - grid.high)
-        beside = last_sum.release(halves, self.squares, source)
-        return [Drawn(*each) for each in zip(steps, beside, strict=True)]
+        found = self.grid.whole(values, words)
+        drawn = last_sum.release(found, self.squares, source, _NOISE)
+        return [Drawn(*each) for each in zip(*drawn, strict=True)]
 
 
 class SymmetricChoice(Model):
@@ -143,21 +136,17 @@ class SymmetricChoice(Model):
         coarse, middle, last = self.coarse, self.middle, self.last
         if not coarse.users < len(weights.number):
             raise InputError("a symmetric mean without users in its last step", "plan anew")
-        others, loss = Weights(weights.number[coarse.users :]), coarse.loss
+        others, first = Weights(weights.number[coarse.users :]), coarse.loss
         last.noise.check(last.half * others.total)
         if middle is not None:
             middle.noise.check(middle.half * coarse.users)
-            loss += middle.loss()
+            first += middle.loss
         certificate = Certificate(coarse, middle, request.moments, float(others.squares))
         tick = last.tick(coarse)
-        noise = last.noise.variance * (tick / others.total) ** 2
-        return Facts(
-            Budget(max(loss, last.loss(others.largest)), coarse.delta),
-            0.0,
-            certificate.variance(last.half * tick, noise, tick) * OUTWARD,
-            SumAboutCentre(last.noise, others, last.half, 1, Fraction(tick)),
-            certificate.failure,
-        )
+        last_sum = SumAboutCentre(last.noise, others, last.half, 1, Fraction(tick))
+        variance = certificate.variance(last.half * tick, last_sum.variance, tick) * OUTWARD
+        loss = Budget(max(first, last_sum.loss), coarse.delta)
+        return Facts(loss, 0.0, variance, last_sum, certificate.failure)
 
     def origin(self, drawn: Drawn) -> Fraction:
         """What the last sum is counted from, in the value's unit: the guess."""
@@ -174,9 +163,8 @@ class SymmetricChoice(Model):
             guess = self.middle.better(first, guess, source)
         second = Places.of(values[:, coarse.users :], coarse.exponent)
         found = ticks(second, guess, last.shift, last.half)
-        steps = last.noise.add((found @ last_sum.weights.number).tolist(), source, _FINAL)
         # Drawn whether or not there is a guess: the number of draws is the same.
-        squares = last_sum.release(found, self.squares, source)
+        steps, squares = last_sum.release(found, self.squares, source, _FINAL)
         guesses = zip(guess.bin.tolist(), guess.offset.tolist(), strict=True)
         drawn = map(Drawn, steps, squares, guesses)
         failed: list[bool] = guess.failed.tolist()

@@ -197,9 +197,10 @@ class Step(Model):
         noise = NoisySum.fit(2 * half * largest, half * total, epsilon)
         return cls.of(shift=exponent - tick, half=half, noise=noise)
 
-    def loss(self, largest: int = 1) -> Fraction:
-        """The exact epsilon of a user of the largest weight."""
-        return self.noise.loss(2 * self.half * largest)
+    @property
+    def loss(self) -> Fraction:
+        """The exact epsilon of a user of weight 1."""
+        return self.noise.loss(2 * self.half)
 
     def tick(self, coarse: Coarse) -> float:
         """In the value's unit."""

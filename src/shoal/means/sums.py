@@ -214,13 +214,26 @@ class SumAboutCentre:
         return NoisySquares(step=max(1, -(-price * moved // left)), bits=bits)
 
     def release(
-        self, whole: NDArray[np.int64], squares: NoisySquares | None, source: Noise
-    ) -> list[int] | list[None]:
-        """Sums of w^2 y^2 in steps, rounded upwards, with noise: one a row of private y."""
+        self, ticks: NDArray[np.int64], squares: NoisySquares | None, source: Noise, draw: int
+    ) -> tuple[list[int], list[int] | list[None]]:
+        """Noisy sums, and those of w^2 y^2 rounded upwards, in steps: one a row of ticks."""
+        number = self.weights.number
+        steps = self.noise.add((ticks @ number).tolist(), source, draw)
         if squares is None:
-            return [None] * len(whole)
-        sums = (whole.astype(object) ** 2 @ self.weights.number.astype(object) ** 2).tolist()
-        return add_steps([-(-x // squares.step) for x in sums], squares.bits, source, _SQUARES)
+            return steps, [None] * len(ticks)
+        y = (ticks * self.parts - int(self.off / self.tick * self.parts)).astype(object)
+        sums = [-(-x // squares.step) for x in (y**2 @ number.astype(object) ** 2).tolist()]
+        return steps, add_steps(sums, squares.bits, source, _SQUARES)
+
+    @property
+    def loss(self) -> Fraction:
+        """The exact privacy loss of the heaviest user."""
+        return self.noise.loss(2 * self.reach // self.parts * self.weights.largest)
+
+    @property
+    def variance(self) -> float:
+        """Of the noise on the mean, in the value's unit squared."""
+        return self.noise.variance * (float(self.tick) / self.weights.total) ** 2
 
     @property
     def scale(self) -> Fraction:
