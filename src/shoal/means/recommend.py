@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from shoal import checks, documents
 from shoal.errors import InputError
-from shoal.files.text_table import aligned
+from shoal.files.text_table import counted, first_rows
 from shoal.means.plan import UnbiasedPlan
 from shoal.means.planner import plan
 from shoal.means.request import CLIPPED, SYMMETRIC, Request, check_interval
@@ -134,14 +134,13 @@ class Recommendation:
         }
 
     def __str__(self) -> str:
-        """A line for each estimator, then what each needs, and the reason."""
-        rows = [option.row() for option in self.options]
-        shown = [("method", "bias", "one release", "total error", "lower bound", "ratio")]
-        for row in rows:
-            numbers = ("-" if row[x] is None else f"{row[x]:.4g}" for x in _NUMBERS)
-            shown.append((row["method"], *numbers))
-        notes = [f"{row['method']}: {row['reason'] or 'needs ' + row['needs']}" for row in rows]
-        return "\n".join([*aligned(shown), *notes, self.reason])
+        """Both estimators in a table, what each needs, and the reason."""
+        head = f"mean of {counted(self.users, 'user')}, {self.budget.show(up=True)}"
+        table = self.table().select(["method", *_NUMBERS])
+        words = [
+            (each.method, each.reason or f"needs {_NEEDS[each.method]}") for each in self.options
+        ]
+        return str(first_rows(head, table, [*map(": ".join, words), self.reason]))
 
 
 def recommend(
