@@ -137,10 +137,8 @@ class Recommendation:
         """Both estimators in a table, what each needs, and the reason."""
         head = f"mean of {counted(self.users, 'user')}, {self.budget.show(up=True)}"
         table = self.table().select(["method", *_NUMBERS])
-        words = [
-            (each.method, each.reason or f"needs {_NEEDS[each.method]}") for each in self.options
-        ]
-        return str(first_rows(head, table, [*map(": ".join, words), self.reason]))
+        notes = [f"{x.method}: {x.reason or 'needs ' + _NEEDS[x.method]}" for x in self.options]
+        return str(first_rows(head, table, [*notes, self.reason]))
 
 
 def recommend(

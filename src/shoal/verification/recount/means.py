@@ -33,12 +33,9 @@ def differences(mean: Release) -> Iterator[str]:
     if own.squares:
         variance = own.heavy * (Fraction(own.size) / own.scale) ** 2 / own.total**2
         expected = bias + own.normal(float(variance), 0.0)
-    rmse = math.hypot(bias, mean.standard_error)
-    claims, true_claims = (
-        (mean.rmse_bound, mean.noise_scale, mean.half_width),
-        (rmse, float(own.scale), expected),
-    )
-    yield from differs("errors, scale and half width", claims, true_claims, _CLOSE)
+    claims = mean.rmse_bound, mean.noise_scale, mean.half_width
+    bounds = math.hypot(bias, mean.standard_error), float(own.scale), expected
+    yield from differs("errors, scale and half width", claims, bounds, _CLOSE)
     if mean.steps is None:
         results = mean.value, mean.interval, mean.certified_interval, mean.guess, mean.squares
         if any(each is not None for each in results) or not own.coarse:

@@ -170,5 +170,4 @@ def _mean(plan: Document, results: Document) -> Document:
         "moments": [(each["order"], each["size"]) for each in request["moments"]],
         "between": request["interval"],
         "choice": plan["choice"],
-        "ends": results["interval"],
     }
