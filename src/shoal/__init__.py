@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from shoal.data.records import Records
     from shoal.data.value_lattice import Bounds
     from shoal.errors import ShoalError
-    from shoal.manifest_check import verify
     from shoal.pictures import picture
     from shoal.privacy.ledger import Ledger
     from shoal.privacy.noise import Simulated
+    from shoal.verification.verify import verify
 
 # Names are loaded when first used, so that `import shoal` and the command line start at once.
 _HOME = {
@@ -55,7 +55,7 @@ _HOME = {
     "plan": "shoal.cells.plan",
     "simulate": "shoal.cells.simulation",
     "timeslot": "shoal.data.cell_rules",
-    "verify": "shoal.manifest_check",
+    "verify": "shoal.verification.verify",
     "weekday": "shoal.data.cell_rules",
 }
 _ROOMS = ("bounds", "mean", "trials", "unbiased")

@@ -240,11 +240,9 @@ def _clipped(rng: np.random.Generator, oracle: Oracle) -> tuple[float, float, fl
         "clipped_mean", counts, moment=unbiased.Moment(2, 1), epsilon=_epsilon(rng),
         interval=(0, float(rng.choice([0, 1, 30]))), bias=0.2, weights="counts",
     )  # fmt: skip
-    clipped: Any = plan
-    weight = counts / counts.sum()
-    range_width = (
-        float(plan.request.interval[1]) + 2 * clipped.margin if plan.request.interval else 0
-    )
+    choice: Any = plan.choice
+    weight, (low, high) = counts / counts.sum(), plan.request.interval or (0.0, 0.0)
+    range_width = high - low + 2 * choice.margin(plan.request)
     return (
         plan.epsilon,
         oracle.pure([float(weight.max()) * range_width / plan.noise_scale]),

@@ -200,7 +200,7 @@ def test_rows_without_a_value_are_dropped_if_that_is_public(shell: Shell) -> Non
 def test_a_changed_plan_is_refused(shell: Shell) -> None:
     """Less noise in the file is noticed before any value is read."""
     document = json.loads((shell.folder / "plan.json").read_text())
-    document["choice"]["noise"]["bits"] -= 1
+    document["choice"]["last"]["noise"]["bits"] -= 1
     (shell.folder / "plan.json").write_bytes(documents.canonical_bytes(document))
     assert "damaged or was changed by hand" in shell.bad(*BY_PLAN)
     assert shoal.Ledger("visits.ledger").entries() == []

@@ -78,7 +78,7 @@ def test_verify_says_no(shell: Shell) -> None:
     path.write_bytes(documents.canonical_bytes(document))
     status, out, err = shell.run("verify", "m.json", "--ledger", "flights.ledger")
     assert (status, err) == (1, "")
-    assert "NO  loss, claims, values and statuses follow: value of mean of cell 0" in out
+    assert "NO  loss, claims and values follow: value of mean of cell 0" in out
     assert "NO  recorded in the ledger" in out
     assert out.endswith("NO\n")
 

@@ -24,7 +24,7 @@ from shoal.cells.estimates import Estimates
 from shoal.cells.private_sums import Interval
 from shoal.cells.table import make_table
 from shoal.errors import ShoalError
-from shoal.means.plan_file import Drawn as MeanDrawn
+from shoal.means.request import Drawn as MeanDrawn
 from shoal.trials.histogram import HistogramDrawn
 from shoal.trials.questions.numbers import Choice, Drawn
 from shoal.trials.questions.plan import QuestionsPlan
@@ -397,14 +397,15 @@ def plan_mean(request: Plain) -> Plain:
         "bias": plan.bias_bound,
         "standard_error": plan.standard_error,
         "root_mean_square": plan.rmse_bound,
-        "half_width": plan.expected_half_width(),
+        "half_width": plan.half_width,
         "interval_by": plan.interval_by,
     }
 
 
 def _whole_of_mean(choice: Plain) -> Plain:
     """Whole numbers of a mean, each with the name of its part before its own."""
-    squares, last = choice["squares"] or {}, choice["noise"]
+    squares, step = choice["squares"] or {}, choice.get("last", choice)
+    last = step["noise"]
     beside = {f"square_{name}": each for name, each in squares.items()}
     own = {"per_unit": last["per_unit"], "lattice_bits": last["bits"], **beside}
     if "grid" in choice:
@@ -415,7 +416,7 @@ def _whole_of_mean(choice: Plain) -> Plain:
         **{f"coarse_{name}": each for name, each in choice["coarse"].items()},
         **{f"middle_{name}": middle[name] for name in ("shift", "half")},
         **{f"middle_{name}": each for name, each in middle["noise"].items()},
-        **{"shift": choice["shift"], "half": choice["half"]},
+        **{"shift": step["shift"], "half": step["half"]},
         **own,
     }
 

@@ -11,7 +11,7 @@ from scipy import integrate, stats
 from shoal import unbiased
 from shoal.means import certificate
 from shoal.means.certificate import GuessError, binomial_tail, failure_bounds, middle_errors
-from shoal.means.guess import Coarse, Middle
+from shoal.means.guess import Coarse, Step
 from shoal.privacy.noise import Simulated
 from shoal.theory import clipping
 from shoal.theory.clipping import Moment
@@ -99,7 +99,7 @@ def test_rare_cases_cost_what_they_cost() -> None:
 def test_middle_errors_are_sums_of_their_parts() -> None:
     """Both sides of Bernstein, noise and a tick, where nobody is far."""
     coarse = Coarse.fit(2000, 2, Fraction(1, 2), Fraction(1, 10**6))
-    middle, moments = Middle.fit(2000, 2, 12.0, Fraction(1, 4)), (Moment(40, 1.0),)
+    middle, moments = Step.fit(2, 12.0, Fraction(1, 4), 2000), (Moment(40, 1.0),)
     t = middle.half * middle.tick(coarse) - coarse.off
     for off in middle_errors(coarse, middle, moments):
         mean = off.most - off.noise - middle.tick(coarse)
@@ -125,7 +125,7 @@ def test_clipped_means_keep_and_nearly_attain_their_bias(order: float) -> None:
     plan: Any = unbiased.plan(
         "clipped_mean", 100, moment=Moment(order, 1), epsilon=1, interval=(0, 0), bias=0.05
     )
-    t, worst = plan.margin, 0.0
+    t, worst = plan.choice.margin(plan.request), 0.0
     for far in np.geomspace(t, 20 * t + 20, 2000):
         # The likeliest far point that the moment allows, by bisection.
         low, high = 0.0, 0.5

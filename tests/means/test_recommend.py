@@ -11,6 +11,7 @@ import pytest
 from shoal import bounds, unbiased
 from shoal.errors import InputError
 from shoal.means.recommend import Recommendation, best_bias, recommend, worst_moment
+from shoal.means.request import Request
 from shoal.unbiased import Moment
 from tests.support.loop import loop_over
 
@@ -51,7 +52,7 @@ def test_numbers_are_those_of_plans_and_bounds(releases: int) -> None:
     errors = [row["total_error"] for row in rows]
     assert errors == sorted(errors)
     lines = str(found).split("\n")
-    assert [line.split()[0] for line in lines[1:3]] == [row["method"] for row in rows]
+    assert [line.split()[0] for line in lines[2:4]] == [row["method"] for row in rows]
     assert lines[-1] == document["reason"] == found.reason
     assert document["recommended"] == rows[0]["method"]
 
@@ -73,7 +74,9 @@ def test_bias_does_not_average_out() -> None:
 def test_the_best_bias_beats_every_other(releases: int, most: float | None) -> None:
     """Against plans at budgets on a grid."""
     ends = (0.0, 3.0)
-    best = best_bias(N, 1, MOMENTS, ends, most=most, releases=releases)
+    asked = {"moments": MOMENTS, "epsilon": 1, "interval": ends, "bias": 1}
+    request = Request.of(method="clipped_mean", **asked)
+    best = best_bias(request, np.ones(N, dtype=np.int64), most=most, releases=releases)
     assert most is None or best <= most
 
     def total(bias: float) -> float:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import InputError
-from shoal.means.guess import FINE, Guess, Middle, Places, exactly, moved, ticks
+from shoal.means.guess import FINE, Guess, Places, Step, exactly, moved, ticks
 from shoal.means.sums import Grid, NoisySquares, NoisySum, SumAboutCentre
 from shoal.means.users import Weights
 from shoal.privacy.noise import Simulated
@@ -112,7 +112,7 @@ def test_middle_guesses_move_by_whole_ticks_and_are_odd(
 ) -> None:
     """Values, first guess and noise mirrored: exactly minus the next guess; ties round alike."""
     half = 5 << (shift // 2)
-    step = Middle(shift=shift, half=half, noise=NoisySum.fit(2 * half, 3 * half, Fraction(1)))
+    step = Step(shift=shift, half=half, noise=NoisySum.fit(2 * half, 3 * half, Fraction(1)))
 
     def next_guess(sign: int, first: Guess) -> Fraction:
         source: Any = Given(sign * noise)
@@ -129,7 +129,7 @@ def test_middle_guesses_move_by_whole_ticks_and_are_odd(
 
 def test_no_neighbour_moves_the_middle_sum_by_more_than_accounted() -> None:
     """All small data: the most is what the loss is for, and it is attained."""
-    step = Middle(shift=1, half=3, noise=NoisySum.fit(6, 6, Fraction(1, 3)))
+    step = Step(shift=1, half=3, noise=NoisySum.fit(6, 6, Fraction(1, 3)))
     values = [-1e300, -1.2, 0.0, 0.6, 1.3, 1e300]
     sums = [
         int(ticks(Places.of(np.array([[x]]), 0), at(2**59 + 12345, 0), 1, 3).sum()) for x in values
@@ -195,9 +195,14 @@ def test_sums_of_squares_are_exact_and_tell_the_variance() -> None:
             -(-sum(w * w * y * y for w, y in zip(number, row, strict=True)) // 1000)
             for row in whole.tolist()
         ]
-        assert part.release(whole, NoisySquares(step=1000, bits=20), NoNoise(1)) == truth
+        squares = NoisySquares(step=1000, bits=20)
+        steps, beside = part.release(whole, squares, NoNoise(1), 0)
+        assert steps == (whole @ number).tolist()
+        assert beside == truth
     y, n = rng.integers(-REACH, REACH, 9).tolist(), 9
-    part = SumAboutCentre(NoisySum(per_unit=2**10, bits=2), Weights.equal(n), REACH, 1, Q)
+    part = SumAboutCentre(
+        NoisySum(per_unit=2**10, bits=2), Weights(np.ones(n, dtype=int)), REACH, 1, Q
+    )
     squares = NoisySquares(step=1, bits=0)
     # With hardly any noise an interval is that of Student's t.
     known = part.variance_of(squares, sum(x * x for x in y), sum(y) * 2**10)

@@ -11,11 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from shoal import unbiased
-from shoal.means.estimators import SymmetricPlan
-from shoal.means.guess import Coarse, Middle
-from shoal.means.plan import Facts
-from shoal.means.plan_file import Drawn, Request, SymmetricChoice
-from shoal.means.sums import NoisySum
+from shoal.means.estimators import Facts, SymmetricChoice
+from shoal.means.guess import Coarse, Step
+from shoal.means.plan import UnbiasedPlan
+from shoal.means.request import Drawn, Request
 from shoal.privacy.noise import Simulated
 from shoal.theory.clipping import Moment
 
@@ -44,7 +43,7 @@ class Mirror:
         return [x + sign * noise for x in steps]
 
 
-class Bounded(SymmetricPlan):
+class Bounded(UnbiasedPlan):
     """With so few users nothing could be certified."""
 
     @property
@@ -53,26 +52,24 @@ class Bounded(SymmetricPlan):
         return super().facts._replace(variance=1.0)
 
 
-def small_plan(counts: list[int]) -> SymmetricPlan:
+def small_plan(counts: list[int]) -> Any:
     """A last step that clips, a coarse one that fails sometimes, and a middle one between."""
     request = Request.of(
         method="symmetric_mean", moments=(Moment(2, 1),), epsilon=20, delta="1/2", weights="counts"
     )
-    half, first = 3 * 2**18, len(counts) // 2
+    first = len(counts) // 2
     last = counts[first:]
     choice = SymmetricChoice(
         coarse=Coarse.fit(first, 1, Fraction(4), Fraction(1, 5)),
-        middle=Middle.fit(first, 1, 3.5, Fraction(3)),
-        shift=20,
-        half=half,
-        noise=NoisySum.fit(2 * half * last[-1], half * sum(last), Fraction(4)),
+        middle=Step.fit(1, 3.5, Fraction(3), first),
+        last=Step.fit(1, 1.5, Fraction(4), sum(last), last[-1]),
     )
     plan = Bounded(request, np.array(counts), choice)
     squares = plan.facts.last_sum.fit()
     return replace(plan, choice=choice.model_copy(update={"squares": squares}))
 
 
-def draw(plan: SymmetricPlan, values: Any, source: Any) -> Drawn:
+def draw(plan: UnbiasedPlan, values: Any, source: Any) -> Drawn:
     """One draw from random words that are given."""
     return plan.draw(np.asarray(values, dtype=np.float64), source)
 
@@ -86,7 +83,7 @@ def test_symmetric_means_are_unbiased_by_enumeration() -> None:
     """
     plan, size = small_plan([1, 1, 1, 2, 2, 3]), np.array([0.1, 0.7, 2.3, 0.2, 1.9, 4.0])
     first = plan.choice.coarse.loss + plan.choice.middle.loss
-    assert plan.facts.loss.epsilon == first > plan.choice.noise.loss(2 * plan.choice.half * 3)
+    assert plan.facts.loss.epsilon == first > plan.facts.last_sum.loss
     total, released, failed, skewed = Fraction(0), 0, 0, Fraction(0)
     for seed in range(6):
         for signs in itertools.product((1, -1), repeat=6):

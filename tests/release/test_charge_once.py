@@ -53,10 +53,6 @@ class Way:
         """Of the manifest's form."""
         return self.manifest["results"]
 
-    def publishes_values(self, _: float) -> bool:
-        """Never."""
-        return False
-
 
 def deliver(book: Ledger, way: Way, name: str = "", **more: Any) -> Delivered:
     """Release one question of a person's values."""

@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -16,9 +16,9 @@ import numpy as np
 from scipy import special
 
 from shoal.errors import InputError
-from shoal.means.guess import Coarse, Floats, Middle, lattice
-from shoal.means.plan_file import Request, SymmetricChoice
-from shoal.means.sums import TICK_BITS, NoisySum
+from shoal.means.guess import Coarse, Floats, Step
+from shoal.means.request import Request
+from shoal.means.sums import TICK_BITS
 from shoal.means.users import Weights
 from shoal.theory import clipping
 from shoal.theory.clipping import Moments
@@ -101,7 +101,7 @@ class GuessError:
 
 
 @lru_cache(maxsize=4096)
-def middle_errors(coarse: Coarse, middle: Middle, moments: Moments) -> tuple[GuessError, ...]:
+def middle_errors(coarse: Coarse, middle: Step, moments: Moments) -> tuple[GuessError, ...]:
     """Bounds on how far a middle guess is off given a good first one, for several chances.
 
     At most |mean V| + 2R F/n + |Z| + a tick: V are values clipped at t = c' - R from the mean
@@ -129,7 +129,7 @@ class Certificate:
     """
 
     coarse: Coarse
-    middle: Middle | None
+    middle: Step | None
     moments: Moments
     squares: float
     unit: float = 0.0
@@ -210,8 +210,8 @@ def _most_far(n: int, chance: float, rare: Floats) -> Floats:
     return many
 
 
-def symmetric_choice(request: Request, weights: Weights) -> SymmetricChoice:
-    """The parts whose certificate is least, over a grid of first steps and every width.
+def best_steps(request: Request, weights: Weights) -> tuple[Certificate, float]:
+    """The first steps and half-width whose certificate is least, over a grid and every width.
 
     Each is judged with the best width of a grid, the best of them then gets the best width.
     """
@@ -227,12 +227,8 @@ def symmetric_choice(request: Request, weights: Weights) -> SymmetricChoice:
             "a symmetric mean that cannot be planned: its coarse step would fail too often",
             "ask for a larger epsilon or delta, for more users, or use clipped_mean",
         )
-    width = found.finest + clipping.least(found.error, 2.0**-6 * size, 2.0**12 * size)
-    shift, half = lattice(found.coarse.exponent, width)
-    last = Weights(weights.number[found.coarse.users :])
-    noise = NoisySum.fit(2 * half * last.largest, half * last.total, request.epsilon)
-    steps = {"coarse": found.coarse, "middle": found.middle, "noise": noise}
-    return SymmetricChoice.of(**steps, shift=shift, half=half)
+    beyond = clipping.least(found.error, 2.0**-6 * size, 2.0**12 * size)
+    return found, found.finest + beyond
 
 
 def _first_steps(request: Request, weights: Weights) -> Iterator[Certificate]:
@@ -247,15 +243,12 @@ def _first_steps(request: Request, weights: Weights) -> Iterator[Certificate]:
             unit = 2 * float(last.share / epsilon)
             for scale in _SCALES:
                 coarse = one.model_copy(update={"exponent": size + scale})
-                found = Certificate(coarse, None, moments, float(last.squares), unit)
-                if found.failure > MOST_FAILURE:
-                    continue
-                if part:
-                    found = replace(found, middle=_middle(coarse, moments, epsilon - coarse.loss))
-                yield found
+                if failure_bounds(coarse, moments).fail <= MOST_FAILURE:
+                    middle = _middle(coarse, moments, epsilon - coarse.loss) if part else None
+                    yield Certificate(coarse, middle, moments, float(last.squares), unit)
 
 
-def _middle(coarse: Coarse, moments: Moments, epsilon: Fraction) -> Middle:
+def _middle(coarse: Coarse, moments: Moments, epsilon: Fraction) -> Step:
     """One whose guess is off the least, roughly: by noise, and by far users."""
     n, off, sd = coarse.users, coarse.off, clipping.deviation(moments)
     unit = 2 * _USUAL / (n * float(epsilon))
@@ -264,4 +257,4 @@ def _middle(coarse: Coarse, moments: Moments, epsilon: Fraction) -> Middle:
         return unit * (off + t) + 2 * off * clipping.tail(moments, t) + _USUAL * t / n
 
     t = min((sd * beyond for beyond in _BEYOND), key=far)
-    return Middle.fit(n, coarse.exponent, off + t, epsilon)
+    return Step.fit(coarse.exponent, off + t, epsilon, n)

@@ -1,32 +1,48 @@
-"""The clipped mean and the symmetric mean, with the whole numbers that were chosen for them."""
+"""The clipped mean and the symmetric mean: the whole numbers that are chosen, what follows, a draw.
+
+Both have `best`, their parts of the least certified error without squares, and the same methods.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.documents.model import Model
 from shoal.errors import InputError
-from shoal.means.certificate import Certificate
-from shoal.means.guess import Places, exactly, ticks
-from shoal.means.plan import OUTWARD, Facts, UnbiasedPlan
-from shoal.means.plan_file import ClippedChoice, Drawn, Request, SymmetricChoice, check_interval
-from shoal.means.sums import Grid, NoisySum, SumAboutCentre
+from shoal.means.certificate import Certificate, best_steps
+from shoal.means.guess import Coarse, Places, Step, exactly, ticks
+from shoal.means.request import CLIPPED, SYMMETRIC, Drawn, Request, check_interval
+from shoal.means.sums import Grid, NoisySquares, NoisySum, SumAboutCentre
 from shoal.means.users import Weights
 from shoal.privacy.budget import Budget
 from shoal.privacy.noise import Noise
 from shoal.theory import clipping
 
-_ROUNDING, _NOISE, _FINAL, _ORDER = 1, 2, 7, 9
+# Certificates are computed in floating point: this covers their roundings.
+OUTWARD = 1 + 2.0**-40
+_ROUNDING, _NOISE, _FINAL = 1, 2, 7
 
 
-@dataclass(frozen=True, eq=False)
-class ClippedPlan(UnbiasedPlan):
+class Facts(NamedTuple):
+    """What follows from the choice: exact loss, largest bias and variance, the last noisy sum.
+
+    `failure` is the largest probability that no estimate is released; bias and variance are of one
+    that is, in the value's unit and its square.
+    """
+
+    loss: Budget
+    bias: float
+    variance: float
+    last_sum: SumAboutCentre
+    failure: float = 0.0
+
+
+class ClippedChoice(Model):
     """Mean of values clipped to [a - t, b + t] with mu in [a, b], plus noise: (epsilon, 0).
 
     The bias is at most E(X - mu - t)+ (`clipping.one_sided`), the variance at most
@@ -34,132 +50,128 @@ class ClippedPlan(UnbiasedPlan):
     sum by at most its weight times the ticks of the grid. Paper 004, Proposition 3.0.1.
     """
 
-    choice: ClippedChoice
+    grid: Grid
+    noise: NoisySum
+    squares: NoisySquares | None = None
 
-    @cached_property
-    def margin(self) -> float:
+    # What the bias rests on besides the stated bounds, in words; whether users are mixed first.
+    supposes: ClassVar[str] = ""
+    mixes: ClassVar[bool] = False
+
+    @classmethod
+    def best(cls, request: Request, weights: Weights) -> ClippedChoice:
+        """The least margin that keeps a bias budget."""
+        (low, high), moments = check_interval(request.interval), request.moments
+        t = clipping.margin(moments, (request.bias or 0.0) / OUTWARD) * OUTWARD
+        # With mean and interval a point, and a generous budget, something is left to clip to.
+        t = max(t, 2.0**-10 * clipping.deviation(moments))
+        # Far from 0, or for a wide interval, the sums may be rounded inwards.
+        grid = Grid.around(math.nextafter(low - t, -math.inf), math.nextafter(high + t, math.inf))
+        moved, most = weights.largest * grid.ticks, weights.total * grid.most
+        return cls(grid=grid, noise=NoisySum.fit(moved, most, request.epsilon))
+
+    def margin(self, request: Request) -> float:
         """t: how far the mean is at least from where values are clipped."""
-        (low, high), edges = check_interval(self.request.interval), self.choice.grid.edges
+        (low, high), edges = check_interval(request.interval), self.grid.edges
         return min(low - edges[0], edges[1] - high)
 
-    @cached_property
-    def facts(self) -> Facts:
+    def facts(self, request: Request, weights: Weights) -> Facts:
         """Squares are of halves of ticks: the middle of the grid may lie between two ticks."""
-        grid, noise, weights = self.choice.grid, self.choice.noise, self.weights
-        if self.margin < 0:
+        grid, noise, margin = self.grid, self.noise, self.margin(request)
+        if margin < 0:
             raise InputError("a mean outside of where values are clipped", "plan anew")
-        noise.check(_most(weights.total, grid))
-        tick, moments = 2.0**grid.exponent, self.request.moments
+        noise.check(weights.total * grid.most)
+        tick, moments = 2.0**grid.exponent, request.moments
         one = clipping.deviation(moments) ** 2 + tick**2 / 4
-        variance = float(weights.squares) * one + noise.variance * (tick / weights.total) ** 2
         off = Fraction(grid.low + grid.high - 2 * grid.middle, 2) * grid.tick
-        return Facts(
-            Budget(noise.loss(weights.largest * grid.ticks)),
-            clipping.one_sided(moments, self.margin) * OUTWARD,
-            variance * OUTWARD,
-            SumAboutCentre(noise, weights, grid.ticks, 2, grid.tick, off),
-        )
+        last_sum = SumAboutCentre(noise, weights, grid.ticks, 2, grid.tick, off)
+        variance = float(weights.squares) * one + last_sum.variance
+        bias = clipping.one_sided(moments, margin) * OUTWARD
+        return Facts(Budget(last_sum.loss), bias, variance * OUTWARD, last_sum)
 
-    def origin(self, drawn: Drawn) -> Fraction:
-        """The grid's middle."""
-        return self.choice.grid.middle * self.choice.grid.tick
+    def origin(self, _drawn: Drawn) -> Fraction:
+        """What the sum is counted from, in the value's unit: the grid's middle."""
+        return self.grid.middle * self.grid.tick
 
-    def runs(self, values: NDArray[np.float64], source: Noise) -> list[Drawn]:
-        """One draw a row."""
-        grid, noise, squares = self.choice.grid, self.choice.noise, self.choice.squares
+    def runs(
+        self, values: NDArray[np.float64], last_sum: SumAboutCentre, source: Noise
+    ) -> list[Drawn]:
+        """Independent draws, one a row of values of shape (runs, users), in the users' order."""
         words = source.bits(values.size, _ROUNDING).reshape(values.shape)
-        found = grid.whole(values, words)
-        steps = noise.add((found @ self.weights.number).tolist(), source, _NOISE)
-        # Half ticks from halfway between the edges: -ticks to ticks.
-        halves = 2 * found + (2 * grid.middle - grid.low - grid.high)
-        beside = self.facts.last_sum.release(halves, squares, source)
-        return [Drawn(*each) for each in zip(steps, beside, strict=True)]
+        found = self.grid.whole(values, words)
+        drawn = last_sum.release(found, self.squares, source, _NOISE)
+        return [Drawn(*each) for each in zip(*drawn, strict=True)]
 
 
-def clipped_choice(request: Request, weights: Weights) -> ClippedChoice:
-    """The least margin that keeps a bias budget, without squares."""
-    (low, high), moments = check_interval(request.interval), request.moments
-    t = clipping.margin(moments, (request.bias or 0.0) / OUTWARD) * OUTWARD
-    # With mean and interval a point, and a generous budget, something is left to clip to.
-    t = max(t, 2.0**-10 * clipping.deviation(moments))
-    # Far from 0, or for a wide interval, the sums may be rounded inwards.
-    grid = Grid.around(math.nextafter(low - t, -math.inf), math.nextafter(high + t, math.inf))
-    most = _most(weights.total, grid)
-    noise = NoisySum.fit(weights.largest * grid.ticks, most, request.epsilon)
-    return ClippedChoice(grid=grid, noise=noise)
-
-
-@dataclass(frozen=True, eq=False)
-class SymmetricPlan(UnbiasedPlan):
+class SymmetricChoice(Model):
     """A coarse guess, then a mean of other users clipped to guess -+ c: (epsilon, delta).
 
     The lightest users are in the coarse step and the middle step, the others in the last; a user
     loses the larger of the two. If the coarse step fails there is no estimate. The estimate is
     mirrored where values are, and whether there is one is not changed by that: so given that there
     is one it is unbiased for every symmetric distribution. After paper 004, Algorithm 2.
+
+    Who is in which part is drawn anew among users of equal weight.
     """
 
-    choice: SymmetricChoice
+    coarse: Coarse
+    middle: Step | None
+    last: Step
+    squares: NoisySquares | None = None
+
     supposes: ClassVar[str] = " if the distribution is symmetric and an estimate is released"
+    mixes: ClassVar[bool] = True
 
-    @cached_property
-    def last(self) -> Weights:
-        """The weights of the last step."""
-        return Weights(self.weights.number[self.choice.coarse.users :])
+    @classmethod
+    def best(cls, request: Request, weights: Weights) -> SymmetricChoice:
+        """The parts whose certificate is least, over a grid of first steps and every width."""
+        found, width = best_steps(request, weights)
+        coarse, others = found.coarse, Weights(weights.number[found.coarse.users :])
+        users = others.total, others.largest
+        last = Step.fit(coarse.exponent, width, request.epsilon, *users)
+        return cls(coarse=coarse, middle=found.middle, last=last)
 
-    @property
-    def tick(self) -> Fraction:
-        """Of the last step, in the value's unit."""
-        return Fraction(2) ** (self.choice.coarse.exponent - self.choice.shift)
-
-    @cached_property
-    def facts(self) -> Facts:
+    def facts(self, request: Request, weights: Weights) -> Facts:
         """The larger loss of each part; the variance given that there is an estimate."""
-        choice, coarse, middle = self.choice, self.choice.coarse, self.choice.middle
-        if not coarse.users < self.n:
+        coarse, middle, last = self.coarse, self.middle, self.last
+        if not coarse.users < len(weights.number):
             raise InputError("a symmetric mean without users in its last step", "plan anew")
+        others, first = Weights(weights.number[coarse.users :]), coarse.loss
+        last.noise.check(last.half * others.total)
         if middle is not None:
             middle.noise.check(middle.half * coarse.users)
-        choice.noise.check(choice.half * self.last.total)
-        first = coarse.loss + (middle.loss if middle else 0)
-        last = choice.noise.loss(2 * choice.half * self.last.largest)
-        squares, tick = float(self.last.squares), float(self.tick)
-        certificate = Certificate(coarse, middle, self.request.moments, squares)
-        noise = choice.noise.variance * (tick / self.last.total) ** 2
-        return Facts(
-            Budget(max(first, last), coarse.delta),
-            0.0,
-            certificate.variance(choice.half * tick, noise, tick) * OUTWARD,
-            SumAboutCentre(choice.noise, self.last, choice.half, 1, self.tick),
-            certificate.failure,
-        )
+            first += middle.loss
+        certificate = Certificate(coarse, middle, request.moments, float(others.squares))
+        tick = last.tick(coarse)
+        last_sum = SumAboutCentre(last.noise, others, last.half, 1, Fraction(tick))
+        variance = certificate.variance(last.half * tick, last_sum.variance, tick) * OUTWARD
+        loss = Budget(max(first, last_sum.loss), coarse.delta)
+        return Facts(loss, 0.0, variance, last_sum, certificate.failure)
 
     def origin(self, drawn: Drawn) -> Fraction:
-        """The guess."""
-        return exactly(drawn.guess or (0, 0), self.choice.coarse.exponent)
+        """What the last sum is counted from, in the value's unit: the guess."""
+        return exactly(drawn.guess or (0, 0), self.coarse.exponent)
 
-    def draw(self, values: NDArray[np.float64], source: Noise) -> Drawn:
-        """Who is in which part is drawn anew among users of equal weight."""
-        return super().draw(values[self.weights.shuffled(source, _ORDER)], source)
-
-    def runs(self, values: NDArray[np.float64], source: Noise) -> list[Drawn]:
-        """One draw a row; the first users are in the coarse step."""
-        choice, coarse = self.choice, self.choice.coarse
+    def runs(
+        self, values: NDArray[np.float64], last_sum: SumAboutCentre, source: Noise
+    ) -> list[Drawn]:
+        """Independent draws, one a row of values; the first users are in the coarse step."""
+        coarse, last = self.coarse, self.last
         first = Places.of(values[:, : coarse.users], coarse.exponent)
         guess = coarse.guess(first, source)
-        if choice.middle is not None:
-            guess = choice.middle.better(first, guess, source)
+        if self.middle is not None:
+            guess = self.middle.better(first, guess, source)
         second = Places.of(values[:, coarse.users :], coarse.exponent)
-        found = ticks(second, guess, choice.shift, choice.half)
-        steps = choice.noise.add((found @ self.last.number).tolist(), source, _FINAL)
+        found = ticks(second, guess, last.shift, last.half)
         # Drawn whether or not there is a guess: the number of draws is the same.
-        squares = self.facts.last_sum.release(found, choice.squares, source)
+        steps, squares = last_sum.release(found, self.squares, source, _FINAL)
         guesses = zip(guess.bin.tolist(), guess.offset.tolist(), strict=True)
         drawn = map(Drawn, steps, squares, guesses)
         failed: list[bool] = guess.failed.tolist()
         return [Drawn(None) if fails else each for each, fails in zip(drawn, failed, strict=True)]
 
 
-def _most(total: int, grid: Grid) -> int:
-    """The largest weighted sum of ticks from the middle, for weights of such a total."""
-    return total * (grid.ticks // 2 + 1)
+CHOICES: dict[str, type[ClippedChoice] | type[SymmetricChoice]] = {
+    CLIPPED: ClippedChoice,
+    SYMMETRIC: SymmetricChoice,
+}

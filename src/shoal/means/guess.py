@@ -31,9 +31,6 @@ _FINEST, _NEVER = 20, np.iinfo(np.int64).min
 _DIGITS = Context(prec=50, Emin=MIN_EMIN, Emax=MAX_EMAX)
 _SURE, _FAR = Fraction(1, 10**40), Fraction(1000)
 
-Shift = Annotated[int, Field(ge=1, lt=FINE)]
-Half = Annotated[int, Field(ge=1, le=2**sums.TICK_BITS)]
-
 
 @dataclass(frozen=True)
 class Places:
@@ -166,40 +163,43 @@ class Coarse(Model):
         below = places.whole + (rest >> (FINE + 1))
         bins = np.sort(np.concatenate([below, below + 1], axis=1), axis=1)
         first, count = _counts(bins)
-        # The sampler adds to numbers from 0 on.
-        middle = 2**sums.CAPACITY
-        flat: list[int] = (count * self.per_user + middle).ravel().tolist()
-        drawn = source.add_laplace(flat, self.bits, _NOISE)
+        steps: list[int] = (count * self.per_user).ravel().tolist()
+        drawn = sums.add_steps(steps, self.bits, source, _NOISE)
         score = np.where(first, np.array(drawn, dtype=np.int64).reshape(bins.shape), _NEVER)
         coin = source.bits(runs, _TIES) >> np.uint64(63) == 0
         best = score.max(axis=1)
         tied = score == best[:, None]
         last = bins.shape[1] - 1 - tied[:, ::-1].argmax(axis=1)
         at = np.where(coin, tied.argmax(axis=1), last)
-        return Guess(bins[np.arange(runs), at], offset, best < self.threshold + middle)
+        return Guess(bins[np.arange(runs), at], offset, best < self.threshold)
 
 
-class Middle(Model):
-    """Mean of values clipped to guess -+ c', plus noise, to the nearest tick: the next guess.
+class Step(Model):
+    """A sum of values about a guess, in ticks of 2^-shift bins and clipped to `half`, plus noise.
 
-    It is odd about the first guess and moves it by whole ticks of 2^-shift bins; `half` is c', in
-    ticks. Both guesses may be public, so losses add up.
+    Values are clipped to guess -+ c, `half` is c in ticks. It is odd about the guess.
     """
 
-    shift: Shift
-    half: Half
+    shift: Annotated[int, Field(ge=1, lt=FINE)]
+    half: Annotated[int, Field(ge=1, le=2**sums.TICK_BITS)]
     noise: NoisySum
 
     @classmethod
-    def fit(cls, users: int, exponent: int, width: float, epsilon: Fraction) -> Self:
-        """The least noise of a loss for so many users, bins of 2^exponent, and c' = width."""
-        shift, half = lattice(exponent, width)
-        noise = NoisySum.fit(2 * half, half * users, epsilon)
-        return cls.of(shift=shift, half=half, noise=noise)
+    def fit(
+        cls, exponent: int, width: float, epsilon: Fraction, total: int, largest: int = 1
+    ) -> Self:
+        """The least noise of a loss, for bins of 2^exponent, c = width, and weights of users.
+
+        A half-width has 2^21 to 2^22 ticks, or more that are at most half a bin.
+        """
+        tick = min(math.frexp(width)[1] - sums.TICK_BITS, exponent - 1)
+        half = math.ceil(math.ldexp(width, -tick))
+        noise = NoisySum.fit(2 * half * largest, half * total, epsilon)
+        return cls.of(shift=exponent - tick, half=half, noise=noise)
 
     @property
     def loss(self) -> Fraction:
-        """The exact epsilon."""
+        """The exact epsilon of a user of weight 1."""
         return self.noise.loss(2 * self.half)
 
     def tick(self, coarse: Coarse) -> float:
@@ -207,23 +207,20 @@ class Middle(Model):
         return math.ldexp(1.0, coarse.exponent - self.shift)
 
     def scale(self, coarse: Coarse) -> float:
-        """Of the noise on the mean, in the value's unit."""
+        """Of the noise on the mean of the coarse step's users, in the value's unit."""
         return self.noise.scale * self.tick(coarse) / coarse.users
 
     def better(self, places: Places, guess: Guess, source: Noise) -> Guess:
-        """The next guesses from the private values of the first, one a run."""
+        """The mean, to the nearest tick, of the private values of the first guess: the next one.
+
+        Both guesses may be public, so losses add up.
+        """
         sums: list[int] = ticks(places, guess, self.shift, self.half).sum(axis=1).tolist()
         unit = self.noise.per_unit * places.whole.shape[1]
         moves = [round(Fraction(x, unit)) for x in self.noise.add(sums, source, _MIDDLE)]
         # No draw fails: noise of any size is a whole number of 64 bits.
         steps = np.array([max(-(2**61), min(x, 2**61)) for x in moves], dtype=np.int64)
         return moved(guess, steps, self.shift)
-
-
-def lattice(exponent: int, width: float) -> tuple[int, int]:
-    """A shift, and a half-width of 2^21 to 2^22 ticks of 2^-shift bins, or finer ones."""
-    tick = min(math.frexp(width)[1] - sums.TICK_BITS, exponent - 1)
-    return exponent - tick, math.ceil(math.ldexp(width, -tick))
 
 
 def ticks(places: Places, guess: Guess, shift: int, half: int) -> Ints:

@@ -4,66 +4,97 @@ from __future__ import annotations
 
 import math
 import os
-from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from importlib.metadata import version
-from typing import Any, ClassVar, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pydantic import Field
 
 from shoal import checks, documents
+from shoal.documents.model import Integers, Model
 from shoal.errors import DataError, DocumentError, InputError
 from shoal.intervals import check_level
-from shoal.means.plan_file import (
-    INTERVALS,
-    KIND,
-    Claims,
-    Drawn,
-    Manifest,
-    PlanDocument,
-    Request,
-    Result,
-)
-from shoal.means.sums import SumAboutCentre
+from shoal.means.estimators import CHOICES, OUTWARD, ClippedChoice, Facts, SymmetricChoice
+from shoal.means.request import INTERVALS, Drawn, Interval, Request
 from shoal.means.users import Users, UserValues, Weights, counts_of
 from shoal.privacy.budget import Budget, round_up
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Noise, Simulated
 from shoal.privacy.unit import printed_text, unit_of_values
 from shoal.release.draw import release
+from shoal.release.envelope import Envelope, Exact, Text
 from shoal.release.manifest import CONFIDENCE
 from shoal.release.planned import Planned
 from shoal.release.question import Question
 from shoal.release.release import Release, damaged
 from shoal.theory import clipping
 
-# Certificates are computed in floating point: this covers their roundings.
-OUTWARD = 1 + 2.0**-40
+KIND = "mean"
 _NEIGHBOURS = "values: all values of one user change, the counts are public"
-_WIDEST = 2.0**900
+_WIDEST, _ORDER = 2.0**900, 9
 _PRIVACY = {False: "pure differential privacy", True: "approximate differential privacy"}
 
 
-class Facts(NamedTuple):
-    """What follows from the choice: exact loss, largest bias and variance, the last noisy sum.
+class Claims(Model):
+    """What a plan costs and promises; bounds in the value's unit.
 
-    `failure` is the largest probability that no estimate is released; bias and variance are of one
-    that is, in the value's unit and its square.
+    They are for readers: reading a plan back computes loss and errors from the choice alone.
     """
 
-    loss: Budget
-    bias: float
-    variance: float
-    last_sum: SumAboutCentre
-    failure: float = 0.0
+    epsilon: Exact
+    delta: Exact
+    bias_bound: float
+    standard_error: float
+    rmse_bound: float
+    failure_bound: float
+    noise_scale: float
+    half_width: float
+
+
+class PlanDocument(Model):
+    """A plan of an unbiased mean."""
+
+    schema_: Literal["shoal.mean-plan/2"] = Field(default="shoal.mean-plan/2", alias="schema")
+    version: Text
+    request: Request
+    counts: Integers
+    choice: ClippedChoice | SymmetricChoice
+    claims: Claims
+
+
+class Records(Model):
+    """What the values are called."""
+
+    value: Text
+
+
+class Result(Model):
+    """The whole numbers that were drawn, and what follows; all None where there is no estimate."""
+
+    steps: int | None
+    squares: int | None
+    guess: tuple[int, int] | None
+    value: float | None
+    interval: Interval | None
+    certified_interval: Interval | None
+
+
+class Manifest(Envelope):
+    """Everything public about a release of an unbiased mean."""
+
+    kind: Literal["mean"]
+    records: Records
+    plan: PlanDocument
+    results: Result
 
 
 @dataclass(frozen=True, eq=False)
-class UnbiasedPlan(Planned, ABC):
+class UnbiasedPlan(Planned):
     """A plan of one unbiased mean: all of it public. Make one with `shoal.unbiased.plan`.
 
     Its privacy holds for any values; its certificates hold for independent users of one mean whose
@@ -89,17 +120,15 @@ class UnbiasedPlan(Planned, ABC):
 
     request: Request
     counts: NDArray[np.int64]
-    choice: Any
-
-    # What the bias rests on besides the stated bounds, in words.
-    supposes: ClassVar[str] = ""
+    choice: ClippedChoice | SymmetricChoice
 
     def __post_init__(self) -> None:
         """Refuse what costs or errs more than was asked, or whose results might be no numbers."""
         asked, facts = self.request, self.facts
         facts.last_sum.check(self.choice.squares)
         if (
-            not facts.loss.within(Budget(asked.epsilon, asked.delta))
+            type(self.choice) is not CHOICES[self.method]
+            or not facts.loss.within(Budget(asked.epsilon, asked.delta))
             or (asked.bias is not None and facts.bias > asked.bias)
             or asked.interval_by not in (None, self.interval_by)
         ):
@@ -110,21 +139,19 @@ class UnbiasedPlan(Planned, ABC):
                 "give the values in another unit, so that moments and interval are moderate",
             )
 
-    @property
-    @abstractmethod
+    @cached_property
     def facts(self) -> Facts:
         """What follows from the choice."""
+        return self.choice.facts(self.request, self.weights)
 
-    @abstractmethod
-    def origin(self, drawn: Drawn) -> Fraction:
-        """What the last sum is counted from, in the value's unit."""
-
-    @abstractmethod
     def runs(self, values: NDArray[np.float64], source: Noise) -> list[Drawn]:
         """Independent draws, one a row of values of shape (runs, users), in the users' order."""
+        return self.choice.runs(values, self.facts.last_sum, source)
 
     def draw(self, values: NDArray[np.float64], source: Noise) -> Drawn:
         """One draw from the users' private values, shape (users,)."""
+        if self.choice.mixes:
+            values = values[self.weights.shuffled(source, _ORDER)]
         return self.runs(values[None, :], source)[0]
 
     @cached_property
@@ -179,14 +206,15 @@ class UnbiasedPlan(Planned, ABC):
 
     def value(self, drawn: Drawn) -> Fraction:
         """The estimate that was drawn, exactly, in the value's unit."""
-        return self.origin(drawn) + self.facts.last_sum.mean(drawn.steps or 0)
+        return self.choice.origin(drawn) + self.facts.last_sum.mean(drawn.steps or 0)
 
     def half(self, confidence: float, drawn: Drawn | None = None) -> float:
         """Half of an interval: by Chebyshev's inequality, or a normal one from drawn squares."""
         own, last = self.standard_error / math.sqrt(1 - confidence), self.facts.last_sum
-        if drawn is not None and drawn.squares is not None and drawn.steps is not None:
-            known = last.variance_of(self.choice.squares, drawn.squares, drawn.steps)
-            own = last.half(self.choice.squares, confidence, *known)
+        squares = self.choice.squares
+        if squares and drawn and drawn.squares is not None and drawn.steps is not None:
+            known = last.variance_of(squares, drawn.squares, drawn.steps)
+            own = last.half(squares, confidence, *known)
         return (self.bias_bound + own) * OUTWARD
 
     def interval(
@@ -199,28 +227,19 @@ class UnbiasedPlan(Planned, ABC):
         # 0.0 - x, not -x: an end at 0 has no sign.
         return 0.0 - round_up(half - self.value(drawn)), round_up(self.value(drawn) + half)
 
-    def expected_half_width(self, confidence: float = CONFIDENCE) -> float:
-        """Half an interval of values that vary as widely as the moments allow.
+    @property
+    def half_width(self) -> float:
+        """Half a 95% interval, in the value's unit, of values that vary as the moments allow.
 
         Certified intervals have this width whatever the values; normal ones are narrower where
         values vary less, for they follow the released squares.
-
-        Args:
-            confidence: Of the interval, without a unit; of a normal one from 0.8 to 0.995.
-
-        Returns:
-            Half a width, in the value's unit.
-
-        Raises:
-            InputError: A confidence that is not usable.
-
-        Guarantees: G-COVERAGE.
         """
-        level, last = self._level(confidence), self.facts.last_sum
-        if self.choice.squares is None:
-            return self.half(level)
-        variance = last.variance_at(clipping.deviation(self.request.moments))
-        return (self.bias_bound + last.half(self.choice.squares, level, variance)) * OUTWARD
+        squares, last = self.choice.squares, self.facts.last_sum
+        if squares is None:
+            return self.half(CONFIDENCE)
+        size = Fraction(clipping.deviation(self.request.moments)) / last.scale
+        own = last.half(squares, CONFIDENCE, float(last.weights.squares * size**2))
+        return (self.bias_bound + own) * OUTWARD
 
     @np.errstate(all="ignore")
     def release(
@@ -264,31 +283,19 @@ class UnbiasedPlan(Planned, ABC):
 
         Guarantees: G-LOSS, G-LEDGER, G-AGAIN, G-REPLAY.
         """
-        confidence = self._level(confidence)
-        named, recorded = "" if values_name else "values_name", ledger is not None
-        several = users is not None
-        unit = unit_of_values(privacy_unit, several=several, recorded=recorded, unnamed=named)
-        question = self.question(printed_text(values_name), unit, name)
+        check = checks.check_confidence if self.choice.squares is None else check_level
+        confidence = check(confidence)
+        unit = unit_of_values(
+            privacy_unit,
+            several=users is not None,
+            recorded=ledger is not None,
+            unnamed="" if values_name else "values_name",
+        )
+        question = question_of(self, {"value": printed_text(values_name)}, unit, name)
         draw = _MeanDraw(self, UserValues.of(values, users))
         draw.check()
         done = release(question, draw, ledger=ledger, noise=noise)
         return UnbiasedEstimate.delivered(done, self, confidence=confidence)
-
-    def question(self, values_name: str, unit: str, name: str) -> Question:
-        """What a release is asked for: request, counts and names alone."""
-        plan = self.to_document()
-        return Question(
-            kind=KIND,
-            plan=plan,
-            asked={"request": plan["request"], "counts": plan["counts"]},
-            records={"value": values_name},
-            unit=unit,
-            loss=self.loss,
-            privacy=_PRIVACY[self.delta > 0],
-            neighbours=_NEIGHBOURS,
-            name=name,
-            read=lambda data: Manifest.from_bytes(data, "manifest"),
-        )
 
     def results(self, drawn: Drawn) -> documents.Document:
         """What was drawn and what follows from it; nothing where there is no estimate."""
@@ -305,14 +312,14 @@ class UnbiasedPlan(Planned, ABC):
         Returns:
             Of the schema of such plans.
         """
-        claims = {name: getattr(self, name) for name in Claims.model_fields if hasattr(self, name)}
+        claims = {name: getattr(self, name) for name in Claims.model_fields}
         claims |= {"epsilon": str(self.loss.epsilon), "delta": str(self.loss.delta)}
         return PlanDocument(
             version=version("shoal"),
             request=self.request,
             counts=self.counts,
             choice=self.choice,
-            claims=Claims(**claims, half_width=self.expected_half_width()),
+            claims=Claims(**claims),
         ).to_document()
 
     @staticmethod
@@ -335,34 +342,44 @@ class UnbiasedPlan(Planned, ABC):
     @np.errstate(all="ignore")
     def read(data: bytes) -> UnbiasedPlan:
         """A plan, from the bytes of its document."""
-        from shoal.means.planner import PLANS
-
         found = PlanDocument.from_bytes(data, "plan")
         with suppress(InputError, ArithmeticError, AttributeError):
             if np.array_equal(found.counts, counts_of(found.counts)):
-                return PLANS[found.request.method](found.request, found.counts, found.choice)
+                return UnbiasedPlan(found.request, found.counts, found.choice)
         raise DocumentError("the plan is damaged or was changed by hand", "make the plan again")
 
     def __str__(self) -> str:
         """A few lines."""
-        weights, losses = self.weights, self.facts.loss.show(up=True)
+        weights, choice, losses = self.weights, self.choice, self.facts.loss.show(up=True)
         fails = f"; no estimate with probability {self.failure_bound:.1g} at most"
         bounds = ", ".join(f"({m.order:g}, {m.size:g})" for m in self.request.moments)
         return (
             f"{self.method} of {self.n} users: {losses}{fails if self.failure_bound else ''}\n"
-            f"bias at most {self.bias_bound:.4g}{self.supposes}, root mean squared error at most "
+            f"bias at most {self.bias_bound:.4g}{choice.supposes}, root mean squared error at most "
             f"{self.rmse_bound:.4g}, noise scale {self.noise_scale:.4g}\n"
             f"for central moments (order, size) {bounds}; heaviest user "
             f"{float(weights.share):.3g} of the weight, as good as "
             f"{float(1 / weights.squares):.6g} equal ones\n"
             f"{self.interval_by} {CONFIDENCE:.0%} interval of about "
-            f"+-{self.expected_half_width():.4g} if values vary as widely as that"
+            f"+-{self.half_width:.4g} if values vary as widely as that"
         )
 
-    def _level(self, confidence: object) -> float:
-        """A confidence that the plan's intervals can have."""
-        certified = self.choice.squares is None
-        return (checks.check_confidence if certified else check_level)(confidence)
+
+def question_of(plan: UnbiasedPlan, records: documents.Document, unit: str, name: str) -> Question:
+    """What a release of a plan is asked for: request, counts and names alone."""
+    document = plan.to_document()
+    return Question(
+        kind=KIND,
+        plan=document,
+        asked={"request": document["request"], "counts": document["counts"]},
+        records=records,
+        unit=unit,
+        loss=plan.loss,
+        privacy=_PRIVACY[plan.delta > 0],
+        neighbours=_NEIGHBOURS,
+        name=name,
+        read=lambda data: Manifest.from_bytes(data, "manifest"),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -385,12 +402,7 @@ class UnbiasedEstimate(Release[UnbiasedPlan, Drawn]):
 
     confidence: float = CONFIDENCE
 
-    kinds = (KIND,)
-
-    @classmethod
-    def read(cls, data: bytes, what: str) -> documents.Document:
-        """A manifest of an unbiased mean, from its bytes."""
-        return Manifest.from_bytes(data, what).to_document()
+    kinds, model = (KIND,), Manifest
 
     def _plan_of(self, document: documents.Document) -> UnbiasedPlan:
         """A plan, from its document."""
@@ -449,7 +461,7 @@ class UnbiasedEstimate(Release[UnbiasedPlan, Drawn]):
             said = (
                 f"{value:.6g} in [{interval[0]:.6g}, {interval[1]:.6g}] ({self.confidence:.0%}, "
                 f"{plan.interval_by}), standard error at most {plan.standard_error:.3g}, "
-                f"bias at most {plan.bias_bound:.3g}{plan.supposes}"
+                f"bias at most {plan.bias_bound:.3g}{plan.choice.supposes}"
             )
         head = "simulated " if self.simulated else ""
         return f"{head}{plan.method}: {said}, {plan.facts.loss.show(up=True)}"
@@ -474,9 +486,6 @@ class _MeanDraw(NamedTuple):
 
     def results(self, drawn: Drawn) -> documents.Document:
         return self.plan.results(drawn)
-
-    def publishes_values(self, drawn: Drawn) -> bool:
-        return False
 
     def check(self) -> None:
         if not np.array_equal(self.user_values.count, self.plan.counts):

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.checks import keywords
-from shoal.means.certificate import symmetric_choice
-from shoal.means.estimators import ClippedPlan, SymmetricPlan, clipped_choice
+from shoal.means.estimators import CHOICES
 from shoal.means.plan import UnbiasedEstimate, UnbiasedPlan
-from shoal.means.plan_file import CLIPPED, INTERVALS, SYMMETRIC, Request
+from shoal.means.request import CLIPPED, INTERVALS, SYMMETRIC, Request
 from shoal.means.users import Users, UserValues, counts_of
 from shoal.privacy.budget import Amount
 from shoal.theory.clipping import Moment, moments_of
 
-PLANS: dict[str, type[UnbiasedPlan]] = {CLIPPED: ClippedPlan, SYMMETRIC: SymmetricPlan}
 # Options of `plan`, and of `UnbiasedPlan.release`.
 _PLANNED = ("weights", "cap", "interval_by")
 _RELEASED = ("ledger", "name", "noise", "confidence", "values_name", "privacy_unit")
@@ -78,19 +75,25 @@ def plan(
         for central moments (order, size) (2, 1); heaviest user 0.0001 of the weight, as good ...
         normal 95% interval of about +-0.03518 if values vary as widely as that
     """
-    asked: dict[str, Any] = {
-        **{"method": method, "moments": moments_of(moment), "epsilon": epsilon, "delta": delta},
-        **{"interval": interval, "bias": bias, "weights": weights, "cap": cap},
-    }
-    known, request = counts_of(counts), Request.of(**asked, interval_by=interval_by)
+    known = counts_of(counts)
+    request = Request.of(
+        method=method,
+        moments=moments_of(moment),
+        epsilon=epsilon,
+        delta=delta,
+        interval=interval,
+        bias=bias,
+        weights=weights,
+        cap=cap,
+        interval_by=interval_by,
+    )
+    users = request.weights_of(known)
+    choice = CHOICES[method].best(request, users)
+    last = choice.facts(request, users).last_sum
     # Squares come after the search, which they do not change.
-    plain = request.model_copy(update={"interval_by": None})
-    best: Any = symmetric_choice if method == SYMMETRIC else clipped_choice
-    found = PLANS[method](plain, known, best(request, request.weights_of(known)))
-    last, choice = found.facts.last_sum, found.choice
     if interval_by == INTERVALS[0] or (interval_by is None and last.weights.count_as_two):
         choice = choice.model_copy(update={"squares": last.fit()})
-    return replace(found, request=request, choice=choice)
+    return UnbiasedPlan(request, known, choice)
 
 
 def clipped_mean(
@@ -187,8 +190,7 @@ def _one(
     options: Mapping[str, Any],
 ) -> UnbiasedEstimate:
     keywords(options, (*_PLANNED, *_RELEASED), f"unbiased.{method}")
-    planned = {*_PLANNED} & options.keys()
-    asked = {name: options[name] for name in planned}
-    made = plan(method, UserValues.of(values, users).count, **request, **asked)
+    planned = {name: each for name, each in options.items() if name in _PLANNED}
+    made = plan(method, UserValues.of(values, users).count, **request, **planned)
     rest = {name: each for name, each in options.items() if name not in planned}
     return made.release(values, users, **rest)

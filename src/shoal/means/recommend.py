@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from shoal import checks, documents
 from shoal.errors import InputError
-from shoal.files.text_table import aligned
+from shoal.files.text_table import counted, first_rows
 from shoal.means.plan import UnbiasedPlan
-from shoal.means.plan_file import CLIPPED, SYMMETRIC, Interval, Request, check_interval
 from shoal.means.planner import plan
+from shoal.means.request import CLIPPED, SYMMETRIC, Request, check_interval
 from shoal.means.users import counts_of
-from shoal.privacy.budget import Amount, Budget, check_epsilon
+from shoal.privacy.budget import Amount, Budget
 from shoal.theory import clipping
 from shoal.theory.clipping import Moment, Moments
 from shoal.theory.trilemma import trilemma
@@ -134,14 +134,11 @@ class Recommendation:
         }
 
     def __str__(self) -> str:
-        """A line for each estimator, then what each needs, and the reason."""
-        rows = [option.row() for option in self.options]
-        shown = [("method", "bias", "one release", "total error", "lower bound", "ratio")]
-        for row in rows:
-            numbers = ("-" if row[x] is None else f"{row[x]:.4g}" for x in _NUMBERS)
-            shown.append((row["method"], *numbers))
-        notes = [f"{row['method']}: {row['reason'] or 'needs ' + row['needs']}" for row in rows]
-        return "\n".join([*aligned(shown), *notes, self.reason])
+        """Both estimators in a table, what each needs, and the reason."""
+        head = f"mean of {counted(self.users, 'user')}, {self.budget.show(up=True)}"
+        table = self.table().select(["method", *_NUMBERS])
+        notes = [f"{x.method}: {x.reason or 'needs ' + _NEEDS[x.method]}" for x in self.options]
+        return str(first_rows(head, table, [*notes, self.reason]))
 
 
 def recommend(
@@ -191,20 +188,18 @@ def recommend(
         ['clipped_mean', 'symmetric_mean']
     """
     counts, moments = counts_of(n), clipping.moments_of(moment)
-    budget = Budget.of(check_epsilon(epsilon), delta)
+    budget = Budget.of(epsilon, delta)
     if budget.delta >= 1:
         raise InputError("delta is 1 or more", "give one below 1, for example delta=1e-6")
-    ends = None if interval is None else check_interval(interval)
-    checks.optional(bias, checks.number, "bias", least=0, below=2.0**300, example=0.1)
     releases = checks.whole(releases, "releases", least=1, most=_MOST_RELEASES)
     shared: dict[str, Any] = {"epsilon": budget.epsilon, "weights": weights, "cap": cap}
-    # Checks weights and cap; its own interval and bias do not matter.
-    asked = {"method": CLIPPED, "moments": moments, "interval": ends or (0, 1), "bias": 1.0}
-    alike = 1 / Request.of(**asked, **shared).weights_of(counts).share
-    clipped = Candidate(CLIPPED, None, "is biased" if ends else f"needs {_NEEDS[CLIPPED]}")
-    if ends is not None and bias != 0:
-        best = best_bias(alike, budget.epsilon, moments, ends, most=bias, releases=releases)
-        own = {**shared, "moment": moments, "interval": ends, "bias": best}
+    # Checks all that is given; the interval and the bias that stand in for none do not matter.
+    ends, most = (0, 1) if interval is None else interval, bias or 1.0
+    request = Request.of(method=CLIPPED, moments=moments, interval=ends, bias=most, **shared)
+    clipped = Candidate(CLIPPED, None, "is biased" if interval else f"needs {_NEEDS[CLIPPED]}")
+    if interval is not None and bias != 0:
+        best = best_bias(request, counts, most=bias, releases=releases)
+        own = {**shared, "moment": moments, "interval": interval, "bias": best}
         clipped = _candidate(CLIPPED, releases, counts, own)
     pure = "needs a delta above 0: no pure private estimator is unbiased"
     symmetric = Candidate(SYMMETRIC, None, pure)
@@ -216,24 +211,19 @@ def recommend(
 
 
 def best_bias(
-    users: int | Fraction,
-    epsilon: Fraction,
-    moments: Moments,
-    interval: Interval,
-    *,
-    most: float | None,
-    releases: int,
+    request: Request, counts: NDArray[np.int64], *, most: float | None, releases: int
 ) -> float:
     """The bias budget of a clipped mean whose average over R releases has the smallest error.
 
     Minimises `clipping.one_sided`(t)^2 + 2 ((W + 2t)/(n epsilon))^2/R over margins t that keep the
     budget `most`, W the interval's width, for n users as heavy as the heaviest.
     """
-    size, width = clipping.deviation(moments), interval[1] - interval[0]
+    moments, (low, high) = request.moments, check_interval(request.interval)
+    size, width = clipping.deviation(moments), high - low
     shortest = _LEAST_MARGIN * size
     if most is not None:
         shortest = max(shortest, clipping.margin(moments, most))
-    unit = float(users * epsilon)
+    unit = float(request.epsilon / request.weights_of(counts).share)
 
     def error(t: float) -> float:
         noise = 2 * ((width + 2 * t) / unit) ** 2

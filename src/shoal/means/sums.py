@@ -66,6 +66,11 @@ class Grid(Model):
         return self.high - self.low
 
     @property
+    def most(self) -> int:
+        """The most ticks from the middle."""
+        return self.ticks // 2 + 1
+
+    @property
     def middle(self) -> int:
         """The tick from which ticks are counted, so that sums stay small."""
         return (self.low + self.high) // 2
@@ -209,13 +214,26 @@ class SumAboutCentre:
         return NoisySquares(step=max(1, -(-price * moved // left)), bits=bits)
 
     def release(
-        self, whole: NDArray[np.int64], squares: NoisySquares | None, source: Noise
-    ) -> list[int] | list[None]:
-        """Sums of w^2 y^2 in steps, rounded upwards, with noise: one a row of private y."""
+        self, ticks: NDArray[np.int64], squares: NoisySquares | None, source: Noise, draw: int
+    ) -> tuple[list[int], list[int] | list[None]]:
+        """Noisy sums, and those of w^2 y^2 rounded upwards, in steps: one a row of ticks."""
+        number = self.weights.number
+        steps = self.noise.add((ticks @ number).tolist(), source, draw)
         if squares is None:
-            return [None] * len(whole)
-        sums = (whole.astype(object) ** 2 @ self.weights.number.astype(object) ** 2).tolist()
-        return add_steps([-(-x // squares.step) for x in sums], squares.bits, source, _SQUARES)
+            return steps, [None] * len(ticks)
+        y = (ticks * self.parts - int(self.off / self.tick * self.parts)).astype(object)
+        sums = [-(-x // squares.step) for x in (y**2 @ number.astype(object) ** 2).tolist()]
+        return steps, add_steps(sums, squares.bits, source, _SQUARES)
+
+    @property
+    def loss(self) -> Fraction:
+        """The exact privacy loss of the heaviest user."""
+        return self.noise.loss(2 * self.reach // self.parts * self.weights.largest)
+
+    @property
+    def variance(self) -> float:
+        """Of the noise on the mean, in the value's unit squared."""
+        return self.noise.variance * (float(self.tick) / self.weights.total) ** 2
 
     @property
     def scale(self) -> Fraction:
@@ -234,10 +252,6 @@ class SumAboutCentre:
         share, mean = self.weights.squares, (self.mean(steps) - self.off) / self.scale
         variance = released * squares.step * self._unit**2 - share * (mean**2 - 2)
         return float(variance / (1 - share)), float(mean)
-
-    def variance_at(self, deviation: float) -> float:
-        """V of values of a standard deviation, in b1^2."""
-        return float(self.weights.squares * (Fraction(deviation) / self.scale) ** 2)
 
     def half(
         self, squares: NoisySquares, confidence: float, variance: float, mean: float = 0.0

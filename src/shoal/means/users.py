@@ -75,11 +75,6 @@ class Weights:
                 'give equal weights, or a smaller cap with weights="counts"',
             )
 
-    @classmethod
-    def equal(cls, users: int) -> Weights:
-        """The same weight for everybody."""
-        return cls(np.ones(users, dtype=np.int64))
-
     @cached_property
     def total(self) -> int:
         """W."""

@@ -27,9 +27,6 @@ class Draw(Protocol[Drawn]):
     def results(self, drawn: Drawn) -> Any:
         """What was drawn and what follows from it, as JSON."""
 
-    def publishes_values(self, drawn: Drawn) -> bool:
-        """Whether somebody's value may stand in the results as it is."""
-
 
 class Delivered(NamedTuple):
     """What may leave the process: the manifest's bytes, where they are recorded, what was drawn.
@@ -66,12 +63,7 @@ def release(
 
     def draw() -> tuple[bytes, Any]:
         drawn = way.draw(source)
-        manifest = make_manifest(
-            question,
-            way.results(drawn),
-            simulated=noise is not None,
-            publishes_values=way.publishes_values(drawn),
-        )
+        manifest = make_manifest(question, way.results(drawn), simulated=noise is not None)
         return _written(manifest, question), drawn
 
     if ledger is None:

@@ -28,7 +28,6 @@ class Guarantee(Model):
     privacy: Text
     unit: Unit
     neighbours: Text
-    publishes_values: Literal[False]
     epsilon: Exact
     epsilon_at_most: float
     delta: Exact

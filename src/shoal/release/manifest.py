@@ -11,9 +11,7 @@ from shoal.release.question import Question
 CONFIDENCE = 0.95
 
 
-def make_manifest(
-    question: Question, results: Any, *, simulated: bool, publishes_values: bool = False
-) -> documents.Document:
+def make_manifest(question: Question, results: Any, *, simulated: bool) -> documents.Document:
     """Put what was drawn, as JSON, and all that is public about it together."""
     return {
         "schema": MANIFEST,
@@ -22,7 +20,7 @@ def make_manifest(
         "records": dict(question.records),
         "request": question.request,
         "simulation": simulated,
-        "guarantee": {**question.guarantee, "publishes_values": publishes_values},
+        "guarantee": question.guarantee,
         "plan": question.plan,
         "results": results,
         "confidence": CONFIDENCE,

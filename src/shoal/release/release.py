@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from shoal import checks, documents, files
+from shoal.documents.model import Model
 from shoal.documents.strict_json import strict
 from shoal.errors import DocumentError
 from shoal.privacy.budget import Budget, from_text, round_up
@@ -44,6 +45,7 @@ class Release(Generic[PlanT, Drawn]):
     drawn: Drawn | None = field(default=None, repr=False)
 
     kinds: ClassVar[tuple[str, ...]]
+    model: ClassVar[type[Model]]
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -96,9 +98,9 @@ class Release(Generic[PlanT, Drawn]):
         return self.read(self.document, "manifest")
 
     @classmethod
-    @abstractmethod
     def read(cls, data: bytes, what: str) -> documents.Document:
         """A manifest of this kind, from its bytes."""
+        return cls.model.from_bytes(data, what).to_document()
 
     @cached_property
     def plan(self) -> PlanT:

@@ -71,10 +71,6 @@ class TrialDraw:
         """What was drawn, and the estimates that follow from it."""
         return results_of(self.plan, drawn)
 
-    def publishes_values(self, drawn: Any) -> bool:
-        """Never: a response may be an outcome, with a probability that nobody's outcome changes."""
-        return False
-
 
 def results_of(plan: Plan, drawn: Any) -> documents.Document:
     """What was drawn and follows from it, as a JSON object."""
@@ -101,12 +97,7 @@ class Release(release.Release[Plan, Any], Tabular):
         (['cluster', 'arm', 'response', 'debiased'], 1)
     """
 
-    kinds = KINDS
-
-    @classmethod
-    def read(cls, data: bytes, what: str) -> documents.Document:
-        """A manifest of a trial, from its bytes."""
-        return Manifest.from_bytes(data, what).to_document()
+    kinds, model = KINDS, Manifest
 
     def _plan_of(self, document: documents.Document) -> Plan:
         return plan_of(document)

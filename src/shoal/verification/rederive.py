@@ -1,86 +1,62 @@
-"""The second opinion on cells by the library: request, counts, decision and drawn integers.
+"""The second opinion by the library: request, public facts, choice and drawn integers.
 
 Loss, claims, values, intervals and statuses follow from these four: they are made again and
 compared with what a manifest states; `verification.recount` does the same by code of its own.
 """
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal import documents
+from shoal.cells import plan_file
+from shoal.cells import release as cells
 from shoal.cells.decision import public_status
 from shoal.cells.largest_error import within
 from shoal.cells.plan_facts import PlanFacts
-from shoal.cells.plan_file import document_of, question_of
 from shoal.cells.planner import make_plan
-from shoal.cells.release import Release, results_of
 from shoal.cells.request import MIDPOINT_ERROR
 from shoal.errors import ShoalError
-from shoal.verification.recount import recount
-from shoal.verification.verdict import Check, Verdict, checked
+from shoal.means import plan as means
+from shoal.release.question import Question
+from shoal.release.release import Release
+from shoal.trials import plan as trial_plan
+from shoal.trials import release as trials
 
 # Another machine's logarithms, sums and square roots.
 _CLOSE = 1e-9
 # Scales of a plan that is made again, and their parameters: rounded products of logarithms.
 _REPLANNED = 1e-6
-_PLANNED = "that the decision is the best for its request: another one costs error, never privacy"
 
 
-def verify(manifest: documents.Document, *, replan: bool = False) -> Verdict:
-    """Returns what a manifest of cells claims, line by line, and whether it holds."""
-    unverified = () if replan else (_PLANNED,)
-    return checked(lambda found: _checks(found, replan=replan), manifest, unverified)
-
-
-def _checks(manifest: documents.Document, *, replan: bool) -> Iterator[Check]:
-    release = Release(documents.canonical_bytes(manifest), loaded=True)
-    plan, found = release.plan, list(differences(release))
-    loss = f"epsilon {plan.epsilon:.6g}, delta {plan.delta:.6g}"
-    yield check_of("loss, claims, values and statuses follow", found, loss)
-    yield check_of("recount by other code", recount(manifest), loss)
-    yield genuine(manifest)
-    if replan:
-        yield check_of("the decision is that of a new plan", list(_replanned(plan)), plan.method)
-
-
-def check_of(claim: str, found: list[str], right: str) -> Check:
-    """Returns a check that holds if nothing was found, with the first thing that was."""
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    return Check(claim, holds=not found, found=f"{found[0]}{more}" if found else right)
-
-
-def genuine(manifest: documents.Document) -> Check:
-    """Returns whether the noise was the operating system's."""
-    held = manifest["simulation"] is False
-    found = "stated" if held else "a simulation, not private"
-    return Check("noise of the operating system", held, found)
-
-
-def differences(release: Release) -> Iterator[str]:
-    """Yields one sentence for each part of a manifest that does not follow from the others."""
-    plan, manifest = release.plan, release.manifest
-    unit = manifest["guarantee"]["unit"]["name"]
-    question = question_of(plan, manifest["records"], unit, manifest["name"])
-    guarantee = {**question.guarantee, "publishes_values": False}
-    if manifest["guarantee"] != guarantee:
+def guarantee(release: Release[Any, Any]) -> Iterator[str]:
+    """Whether a manifest states the loss, the words and the key of what its plan asks for."""
+    manifest = release.manifest
+    unit, name = manifest["guarantee"]["unit"]["name"], manifest["name"]
+    question_of = FAMILIES[manifest["kind"]].question_of
+    question = question_of(release.plan, manifest["records"], unit, name)
+    if manifest["guarantee"] != question.guarantee:
         yield "the guarantee does not state the loss and the words of its plan"
     if manifest["request"] != question.request:
-        yield "the key of the request is not that of request, records, counts and unit"
+        yield "the key of the request is not that of what was asked for, and of whom"
+
+
+def _of_cells(release: cells.Release) -> Iterator[str]:
+    """Yields one sentence for each part of a manifest that does not follow from the others."""
+    plan, manifest = release.plan, release.manifest
     if manifest["plan"]["records"] != manifest["records"]:
         yield "the plan is about other columns than the release"
     stated = manifest["plan"]["claims"]
-    own = document_of(plan, manifest["records"]).to_document()["claims"]
+    own = plan_file.document_of(plan, manifest["records"]).to_document()["claims"]
     unit_of = dict.fromkeys(("bias_bound", "worst_case_error", "lower_bound"), plan.statistic_range)
     for name, claim in own.items():
-        if not same(claim, stated[name], unit_of.get(name, 1.0)):
+        if not _same(claim, stated[name], unit_of.get(name, 1.0)):
             yield f"the claim {name} does not follow from the decision"
     yield from _statuses(plan)
     size = float(np.max(np.abs(plan.limits))) + plan.width
-    for true, drawn in zip(results_of(release.numbers), manifest["results"], strict=True):
+    for true, drawn in zip(cells.results_of(release.numbers), manifest["results"], strict=True):
         for name, each in true.items():
-            if not same(each, drawn[name], size):
+            if not _same(each, drawn[name], size):
                 yield f"{name} of {drawn['statistic']} of cell {drawn['cell']} is another one"
 
 
@@ -98,7 +74,7 @@ def _statuses(plan: PlanFacts) -> Iterator[str]:
         yield "a released cell errs more than was asked for"
 
 
-def _replanned(plan: PlanFacts) -> Iterator[str]:
+def replanned(plan: PlanFacts) -> Iterator[str]:
     """What a plan that is made again from request and counts decides otherwise."""
     try:
         own, stated = make_plan(plan.counts, plan.request).decision, plan.decision
@@ -111,22 +87,74 @@ def _replanned(plan: PlanFacts) -> Iterator[str]:
         if getattr(own, name) != getattr(stated, name):
             yield f"{name} is another one"
     for name in ("scale", "selection_scale", "targets"):
-        one, other = getattr(own, name), getattr(stated, name)
-        if (one is None) != (other is None) or (
-            one is not None
-            and (one.shape != other.shape or not np.allclose(one, other, rtol=_REPLANNED, atol=0))
-        ):
+        if not _near(getattr(own, name), getattr(stated, name), _REPLANNED, 0):
             yield f"{name} is another one"
     for name, values in own.parameters.items():
-        other = stated.parameters.get(name)
-        if other is None or values.shape != other.shape or (np.abs(values - other) > 1).any():
+        if not _near(values, stated.parameters.get(name), 0, 1):
             yield f"the parameter {name} is another one"
 
 
-def same(true: Any, stated: Any, unit: Any) -> bool:
-    """Whether numbers are equal but for their last places; names, also such as "07", in all."""
-    one, other = ([*each] if isinstance(each, list | tuple) else [each] for each in (true, stated))
-    if not any(isinstance(each, float) for each in one):
-        return repr(one) == repr(other)
-    least = 1e-14 * np.asarray(unit)
-    return len(one) == len(other) and bool(np.isclose(one, other, _CLOSE, least).all())
+def _near(one: Any, other: Any, part: float, off: float) -> bool:
+    """Whether arrays are alike, but for a part or so much, or neither is there."""
+    if one is None or other is None:
+        return one is other
+    return one.shape == other.shape and np.allclose(one, other, part, off)
+
+
+def _of_mean(release: means.UnbiasedEstimate) -> Iterator[str]:
+    """Yields one sentence for each part of a manifest that does not follow from the others."""
+    plan, manifest = release.plan, release.manifest
+    if manifest["guarantee"]["unit"]["records"] == "one" and plan.counts[-1] > 1:
+        yield "the guarantee is for one record, and users have several"
+    size = abs(release.value or 0.0) + plan.half(manifest["confidence"])
+    for own, stated, unit in (
+        (plan.to_document()["claims"], manifest["plan"]["claims"], 1e-280),
+        (plan.results(release.released), manifest["results"], size),
+    ):
+        for name, true in own.items():
+            if not _same(true, stated[name], unit):
+                yield f"{name} does not follow from the choice and the drawn integers"
+
+
+def _of_trial(release: trials.Release) -> Iterator[str]:
+    """Yields one sentence for each part of a manifest that does not follow from the others."""
+    plan, manifest, width = release.plan, release.manifest, release.plan.space.width
+    if not _same(plan.claims().to_document(), manifest["plan"]["claims"], width**2):
+        yield "the claims do not follow from the choice"
+    own = trials.results_of(plan, release.released)["estimates"]
+    if not _same(own, manifest["results"]["estimates"], width):
+        yield "the estimates do not follow from the drawn numbers"
+
+
+class Family(NamedTuple):
+    """How a manifest of some kinds is read, what it was asked for, and what must follow."""
+
+    release: type[Release[Any, Any]]
+    question_of: Callable[..., Question]
+    differences: Callable[[Any], Iterator[str]]
+
+
+FAMILIES = {
+    kind: family
+    for family in (
+        Family(cells.Release, plan_file.question_of, _of_cells),
+        Family(means.UnbiasedEstimate, means.question_of, _of_mean),
+        Family(trials.Release, trial_plan.question_of, _of_trial),
+    )
+    for kind in family.release.kinds
+}
+
+
+def _same(true: Any, stated: Any, unit: Any) -> bool:
+    """Whether parts are equal but for the last places of numbers; names, as "07", in all."""
+    if isinstance(true, dict):
+        alike = isinstance(stated, dict) and true.keys() == stated.keys()
+        return alike and all(_same(true[name], stated[name], unit) for name in true)
+    if isinstance(true, list | tuple):
+        if not isinstance(stated, list | tuple) or len(true) != len(stated):
+            return False
+        if not true or not all(isinstance(each, float) for each in true):
+            return all(_same(*both, unit) for both in zip(true, stated, strict=True))
+    elif not isinstance(true, float) or not isinstance(stated, float):
+        return repr(true) == repr(stated)
+    return bool(np.isclose(true, stated, _CLOSE, 1e-14 * np.asarray(unit)).all())

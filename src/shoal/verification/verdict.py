@@ -1,10 +1,8 @@
 """What a second opinion says: one claim a line, and whether all of them hold."""
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from shoal.documents import Document
-from shoal.errors import DocumentError, printable
+from shoal.errors import printable
 
 
 @dataclass(frozen=True)
@@ -72,47 +70,18 @@ ALWAYS = (
     ),
     "the versions of shoal, OpenDP and Python",
 )
-
-
-def checked(
-    check: Callable[[Document], Iterable[Check]],
-    manifest: Document,
-    unverified: Iterable[str] = (),
-) -> Verdict:
-    """Run all checks of a manifest; one whose parts cannot be read is damaged, whatever happens.
-
-    Args:
-        check: Gives the checks of a manifest.
-        manifest: The document.
-        unverified: What these cannot tell, besides what no manifest can prove.
-
-    Raises:
-        DocumentError: A part is missing or damaged.
-
-    Example:
-        >>> checked(lambda found: [Check("a name", "name" in found, "given")], {"name": 1}).holds
-        True
-    """
-    import numpy as np
-
-    try:
-        # A number that overflows is no number of shoal's; one that is lost near 0 is, whatever the
-        # caller has told NumPy to do with it.
-        with np.errstate(all="ignore", over="raise"):
-            return Verdict(tuple(check(manifest)), (*ALWAYS, *unverified))
-    except (
-        KeyError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        IndexError,
-        ArithmeticError,
-        RuntimeError,
-        StopIteration,
-        DocumentError,
-    ):
-        raise DocumentError(
-            "the manifest is damaged, or may have been changed",
-            "a document written by shoal",
-            "fetch it again, or have it delivered from the ledger",
-        ) from None
+# Nor one of cells without a new plan, of any mean, of a symmetric one, of one with squares.
+DECISION = "that the decision is the best for its request: another one costs error, never privacy"
+MEAN = (
+    "that users are independent and their values keep the moments: the certificates rest on it, the"
+    " loss does not",
+    "that no other choice of this loss has a smaller error",
+)
+SYMMETRY = (
+    "that values are as likely above their mean as below, at every distance: the bias is 0 and the"
+    " interval holds only then"
+)
+NEARLY_NORMAL = (
+    "that the mean of so many users is nearly normal: a normal interval rests on it, a certified"
+    " one on the moments alone"
+)

@@ -128,10 +128,10 @@ def gains(effort: Effort) -> Iterator[str]:
         case = Case(asked, ours, coin, bias)
         printed = printed_clipped(asked.n, asked.epsilon, 2.0, bias)
         yield (
-            f"margin at order 2, bias {bias:g}: {ours.margin:.4g} instead of {1 / bias:.4g} "
-            f"(without Scarf's bound {clipping.excess(second, 1.0) / bias:.4g}); certificate "
-            f"{ours.rmse_bound * unit:.4g} instead of {printed * unit:.4g}, worst two points "
-            f"{(case.worst or 0.0) * unit:.4g}"
+            f"margin at order 2, bias {bias:g}: {clipping.margin(second, bias):.4g} instead of "
+            f"{1 / bias:.4g} (without Scarf's bound {clipping.excess(second, 1.0) / bias:.4g}); "
+            f"certificate {ours.rmse_bound * unit:.4g} instead of {printed * unit:.4g}, "
+            f"worst two points {(case.worst or 0.0) * unit:.4g}"
         )
     yield (
         f"symmetric, delta {asked.delta:g}: certificate {symmetric.rmse_bound * unit:.4g}, {other}"

@@ -11,7 +11,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from shoal.means.estimators import ClippedPlan
 from shoal.theory.clipping import Moment, Moments
 from shoal.theory.regimes import regime
 from shoal.theory.trilemma import Trilemma, trilemma
@@ -133,7 +132,7 @@ class Case:
     def worst(self) -> float | None:
         """The largest exact error on two points; not of the symmetric mean."""
         part = self.part
-        return worst(part)[1].rmse() if isinstance(part, ClippedPlan | Sampled) else None
+        return worst(part)[1].rmse() if part.method != SYMMETRIC else None
 
     @cached_property
     def bound(self) -> Trilemma:
@@ -270,7 +269,7 @@ def place(name: str, n: int, delta: float, bias: float) -> Row:
     moment = Moment(4.0, 1.0)
     asked, problem = Asked(n, (moment,), _SMALL, delta), (n, _SMALL, delta, bias, moment)
     found = regime(*problem)
-    parts: dict[str, ClippedPlan | Sampled] = {COMBINED: asked.combined(), SAMPLED: asked.sampled()}
+    parts: dict[str, Part] = {COMBINED: asked.combined(), SAMPLED: asked.sampled()}
     if bias > 0:
         budgets = [bias * 10.0 ** (-k / 4) for k in range(_GRID)]
         budgets += [min(found.clip_bias, bias)] if found.clip_bias > 0 else []
@@ -340,7 +339,7 @@ def _asked(data: str) -> Asked:
 def curves(data: str) -> Iterator[Curve]:
     """Estimators, each on its own worst two points, or all on Gaussian values; what is exact."""
     asked, adverse = _asked(data), data == _WORST
-    parts: dict[str, ClippedPlan | Sampled] = {
+    parts: dict[str, Part] = {
         f"clipped, bias {each:g}": asked.clipped(each) for each in (0.1, 0.03, 0.01, 0.001)
     }
     for name, part in {**parts, "combined": asked.combined()}.items():

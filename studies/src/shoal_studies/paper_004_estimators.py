@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal import unbiased
-from shoal.means.estimators import ClippedPlan, SymmetricPlan
-from shoal.means.plan import OUTWARD
-from shoal.means.plan_file import METHODS
+from shoal.means.estimators import OUTWARD
+from shoal.means.request import METHODS
 from shoal.means.sums import Grid, NoisySum
 from shoal.privacy.budget import Budget
 from shoal.privacy.noise import Simulated
 from shoal.theory import clipping, regimes
 from shoal.theory.clipping import Moments
+from shoal.unbiased import UnbiasedPlan
 from shoal_studies.simulate import Effort, carry_out
 
 Floats: TypeAlias = "NDArray[np.float64]"
@@ -247,7 +247,7 @@ class Combined(Sampled):
         return inside + self.sampled(values - np.clip(values, *self.grid.edges), source)
 
 
-Part: TypeAlias = ClippedPlan | SymmetricPlan | Sampled
+Part: TypeAlias = UnbiasedPlan | Sampled
 
 
 @dataclass(frozen=True)
@@ -260,10 +260,9 @@ class Asked:
     delta: float
     interval: tuple[float, float] = (0.0, 1.0)
 
-    def clipped(self, bias: float) -> ClippedPlan:
+    def clipped(self, bias: float) -> UnbiasedPlan:
         """With a bias budget; delta is not used."""
-        found: ClippedPlan = self._plan(CLIPPED, interval=self.interval, bias=bias)
-        return found
+        return self._plan(CLIPPED, interval=self.interval, bias=bias)
 
     def sampled(self) -> Sampled:
         """Epsilon is not used."""
@@ -273,12 +272,11 @@ class Asked:
         """Clipped plus sampled residuals."""
         return Combined(self.n, self.moments, self.interval, Budget.of(self.epsilon, self.delta))
 
-    def symmetric(self) -> SymmetricPlan:
+    def symmetric(self) -> UnbiasedPlan:
         """The interval is not used."""
-        found: SymmetricPlan = self._plan(SYMMETRIC, delta=self.delta)
-        return found
+        return self._plan(SYMMETRIC, delta=self.delta)
 
-    def _plan(self, method: str, **more: Any) -> Any:
+    def _plan(self, method: str, **more: Any) -> UnbiasedPlan:
         common: dict[str, Any] = {"moment": self.moments, "epsilon": self.epsilon}
         return unbiased.plan(method, self.n, **common, interval_by="certified", **more)
 
@@ -294,17 +292,18 @@ class Exact(NamedTuple):
         return math.sqrt(self.bias**2 + self.variance / releases)
 
 
-def exact(part: ClippedPlan | Sampled, distribution: Distribution, centre: float) -> Exact:
+def exact(part: Part, distribution: Distribution, centre: float) -> Exact:
     """Bias and variance for independent values around a centre, without rounding to ticks."""
     if isinstance(part, Sampled):
         return Exact(0.0, part.exact(distribution, centre))
-    grid = part.choice.grid
+    choice: Any = part.choice
+    grid = choice.grid
     first, second, _ = distribution.clipped(*(edge - centre for edge in grid.edges))
-    noise = part.choice.noise.variance * (float(grid.tick) / part.n) ** 2
+    noise = choice.noise.variance * (float(grid.tick) / part.n) ** 2
     return Exact(first, (second - first**2) / part.n + noise)
 
 
-def worst(part: ClippedPlan | Sampled, releases: int = 1) -> tuple[Points, Exact]:
+def worst(part: Part, releases: int = 1) -> tuple[Points, Exact]:
     """Two points around the upper end of the interval of the largest error, of many distances.
 
     Not always the worst of all distributions: a lower bound on the largest error.

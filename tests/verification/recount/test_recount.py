@@ -40,6 +40,17 @@ def changed(manifest: Manifest, *path: Any, to: Any) -> Manifest:
     return copied
 
 
+def less(manifest: Manifest, name: str, part: Fraction) -> Manifest:
+    """A copy that states a part of epsilon or delta, everywhere alike."""
+    number = Fraction(manifest["guarantee"][name]) * part
+    copied = changed(manifest, "guarantee", name, to=str(number))
+    shown = float(number)
+    shown = shown if shown >= number else math.nextafter(shown, math.inf)
+    copied["guarantee"][f"{name}_at_most"] = shown
+    copied["plan"]["claims"][name] = str(number)
+    return copied
+
+
 def test_all_specimens_agree() -> None:
     """Every method, mechanism, statistic and kind of question."""
     assert {
@@ -53,14 +64,7 @@ def test_no_loss_is_stated_too_small() -> None:
 
     def lie(manifest: Manifest) -> Iterator[Manifest]:
         name = "delta" if manifest["guarantee"]["epsilon"] == "0" else "epsilon"
-        less = Fraction(manifest["guarantee"][name]) * (1 - Fraction(1, 10**6))
-        copied = changed(manifest, "guarantee", name, to=str(less))
-        shown = float(less)
-        while shown < less:
-            shown = math.nextafter(shown, math.inf)
-        copied["guarantee"][f"{name}_at_most"] = shown
-        copied["plan"]["claims"][name] = str(less)
-        yield copied
+        yield less(manifest, name, 1 - Fraction(1, 10**6))
 
     assert accepted(lie) == []
 
@@ -69,12 +73,7 @@ def test_no_delta_is_stated_too_small() -> None:
     """A thousandth less delta, of what has one."""
 
     def lie(manifest: Manifest) -> Iterator[Manifest]:
-        less = Fraction(manifest["guarantee"]["delta"]) * Fraction(999, 1000)
-        copied = changed(manifest, "guarantee", "delta", to=str(less))
-        shown = float(less)
-        copied["guarantee"]["delta_at_most"] = shown if shown >= less else math.nextafter(shown, 1)
-        copied["plan"]["claims"]["delta"] = str(less)
-        yield copied
+        yield less(manifest, "delta", Fraction(999, 1000))
 
     with_delta = [n for n, each in specimens.each() if each["guarantee"]["delta"] != "0"]
     assert len(with_delta) > 8

@@ -9,7 +9,6 @@ import numpy as np
 from scipy.special import betainc
 
 from shoal.verification.recount import noise
-from shoal.verification.recount.noise import normal_laplace, raised_by, student
 from shoal.verification.recount.reading import Array, Document, Release, differs
 
 _CLOSE, _NOTHING = 1e-9, 1e-280
@@ -34,12 +33,9 @@ def differences(mean: Release) -> Iterator[str]:
     if own.squares:
         variance = own.heavy * (Fraction(own.size) / own.scale) ** 2 / own.total**2
         expected = bias + own.normal(float(variance), 0.0)
-    rmse = math.hypot(bias, mean.standard_error)
-    claims, true_claims = (
-        (mean.rmse_bound, mean.noise_scale, mean.half_width),
-        (rmse, float(own.scale), expected),
-    )
-    yield from differs("errors, scale and half width", claims, true_claims, _CLOSE)
+    claims = mean.rmse_bound, mean.noise_scale, mean.half_width
+    bounds = math.hypot(bias, mean.standard_error), float(own.scale), expected
+    yield from differs("errors, scale and half width", claims, bounds, _CLOSE)
     if mean.steps is None:
         results = mean.value, mean.interval, mean.certified_interval, mean.guess, mean.squares
         if any(each is not None for each in results) or not own.coarse:
@@ -65,11 +61,12 @@ class _Mean:
         self.weight: Any = mean.weight[self.first :].astype(object)
         self.total, self.heavy = int(self.weight.sum()), int((self.weight**2).sum())
         self.squares: Document = choice["squares"] or {}
-        self.steps, self.bits = choice["noise"]["per_unit"], choice["noise"]["bits"]
+        last = choice.get("last", choice)
+        self.steps, self.bits = last["noise"]["per_unit"], last["noise"]["bits"]
         self.size: float = min(size for _, size in mean.moments)
         if self.coarse:
             self.bin = Fraction(2) ** self.coarse["exponent"]
-            self.tick, parts, self.reach = self.bin / 2 ** choice["shift"], 1, choice["half"]
+            self.tick, parts, self.reach = self.bin / 2 ** last["shift"], 1, last["half"]
         else:
             self.grid: Document = choice["grid"]
             self.tick, parts = Fraction(2) ** self.grid["exponent"], 2
@@ -130,9 +127,8 @@ class _Mean:
         part, step = self.heavy / free, self.squares["step"] * 2 ** self.squares["bits"]
         own = float(step * (self.unit / self.scale) ** 2 / free)
         spread = math.sqrt(own**2 + (2 * part * moved) ** 2 + 10 * part**2)
-        few = (student(1 / part, confidence) / student(math.inf, confidence)) ** 2
-        sampling = few * (max(variance, 0.0) + raised_by(spread) * spread)
-        return float(self.scale) * normal_laplace(confidence, sampling, 2.0, 1.0)
+        half = noise.half_width(confidence, variance, spread, 1 / part, 2.0, 1.0)
+        return float(self.scale) * half
 
     def clipped_errors(self) -> Iterator[str]:
         """Bias and standard error of the worst two-point laws."""

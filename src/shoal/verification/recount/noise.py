@@ -68,10 +68,16 @@ def student(degrees: float, confidence: float) -> float:
     return float(ndtri(chance) if degrees > 1e9 else stdtrit(degrees, chance))
 
 
-def normal_laplace(confidence: float, normal: float, laplace: float, terms: float) -> float:
-    """Half the width for a normal variable and Laplace ones together, of these variances."""
-    if laplace <= 0:
-        return math.sqrt(normal) * student(math.inf, confidence)
+def half_width(
+    confidence: float, variance: float, spread: float, degrees: float, laplace: float, terms: float
+) -> float:
+    """Half a width for a variance that is known with noise of this spread, and Laplace variables.
+
+    A noisy variance is raised by a part of its noise (docs/theory/questions.md).
+    """
+    raised = np.interp(math.log(max(2 * spread / laplace, 0.03)), _KNOTS, _RAISED) * spread
+    few = student(degrees, confidence) / student(math.inf, confidence)
+    normal = few**2 * (max(variance, 0.0) + float(raised))
     # Laplace variables are normal with gamma variances: a mean over the logarithm of that.
     far = 10 / math.sqrt(terms)
     logs = np.linspace(-far - 45 / terms, far + math.log1p(45 / terms), 4001)
@@ -82,8 +88,3 @@ def normal_laplace(confidence: float, normal: float, laplace: float, terms: floa
         return float(chance @ erf(x / deviation) / chance.sum()) - confidence
 
     return math.sqrt(normal + laplace) * float(brentq(excess, 0.0, 64.0, xtol=1e-13, rtol=1e-13))
-
-
-def raised_by(ratio: float) -> float:
-    """What a noisy variance is raised by, in parts of its noise (docs/theory/questions.md)."""
-    return float(np.interp(math.log(max(ratio, 0.03)), _KNOTS, _RAISED))

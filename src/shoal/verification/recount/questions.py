@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from shoal.verification.recount import noise
-from shoal.verification.recount.noise import normal_laplace, raised_by, student
+from shoal.verification.recount.noise import student
 from shoal.verification.recount.reading import Array, Document, Release, differs
 
 _BITS, _TICKS = 32, 2**20
@@ -83,8 +83,6 @@ def _rows(asked: Release, question: Document) -> list[Array]:
     if question["kind"] == "means":
         design = _groups(len(many), asked.columns["arm"][0])
         return list((design / (many @ design)).T)
-    if question["kind"] != "effect":
-        raise ValueError
     # Differences of two arms in each cluster, weighted by units or by precision.
     (arm, arms), (home, _) = asked.columns["arm"], asked.columns["cluster"]
     codes, values = asked.columns.get(question["by"], (np.zeros_like(arm), [""]))
@@ -197,8 +195,8 @@ def _halves(asked: Release, question: Document, rows: Array, sums: Array) -> lis
     homes, unit = groups[fine.argmax(axis=0)], asked.moment_step / _TICKS**2
     squares = np.array(asked.drawn_moments) @ homes * unit
     loose = homes.sum(axis=0) * (2**_BITS * unit) ** 2
-    hat, normal = design @ _recovered(asked, inverse), student(math.inf, asked.confidence)
-    fit, moves, found = hat @ np.array(asked.drawn_numbers) / _TICKS, hat * _DEVIATION, []
+    hat, found = design @ _recovered(asked, inverse), []
+    fit, moves = hat @ np.array(asked.drawn_numbers) / _TICKS, hat * _DEVIATION
     for row, own in zip(rows, sums**2, strict=True):
         added, terms = own.sum() * _DEVIATION**2, own.sum() ** 2 / (own**2).sum()
         each = np.bincount(codes, row**2 * many)
@@ -207,7 +205,7 @@ def _halves(asked: Release, question: Document, rows: Array, sums: Array) -> lis
         square = (moves[there] * weight[there, None]).T @ moves[there]
         variance = float(part @ squares - weight @ fit**2 + np.trace(square))
         doubt = math.sqrt(part**2 @ loose + 2 * linear @ linear + 2.5 * (square**2).sum())
-        few = student(float(degrees[each > 1e-12 * each.sum()].min()), asked.confidence) / normal
-        sampling = few**2 * (max(variance, 0.0) + raised_by(doubt / (added / 2)) * doubt)
-        found.append(asked.width * normal_laplace(asked.confidence, sampling, added, terms))
+        few = float(degrees[each > 1e-12 * each.sum()].min())
+        half = noise.half_width(asked.confidence, variance, doubt, few, added, terms)
+        found.append(asked.width * half)
     return found

@@ -167,7 +167,7 @@ def _mean(plan: Document, results: Document) -> Document:
         weight = np.ones_like(weight)
     return {**plan, **request, **plan["claims"], **plan["choice"], **results} | {
         "weight": weight if request["cap"] is None else np.minimum(weight, request["cap"]),
+        "moments": [(each["order"], each["size"]) for each in request["moments"]],
         "between": request["interval"],
         "choice": plan["choice"],
-        "ends": results["interval"],
     }

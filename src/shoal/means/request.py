@@ -1,29 +1,22 @@
-"""Requests, plans and manifests of unbiased means as documents: what was asked, counts, a choice.
-
-Claims are for readers: reading a plan back computes loss and errors from the choice alone.
-"""
+"""What is asked of an unbiased mean, and the whole numbers that a draw gives."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from fractions import Fraction
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import AfterValidator, PlainSerializer, model_validator
 
 from shoal import checks
-from shoal.documents.model import Integers, Model, checked
+from shoal.documents.model import Model, checked
 from shoal.errors import InputError
-from shoal.means.guess import Coarse, Half, Middle, Shift
-from shoal.means.sums import Grid, NoisySquares, NoisySum
 from shoal.means.users import Weights
 from shoal.privacy.budget import check_epsilon
-from shoal.release.envelope import Envelope, Exact, Text
-from shoal.theory.clipping import Moment
+from shoal.theory.clipping import Moment, moments_of
 
-KIND = "mean"
 METHODS = CLIPPED, SYMMETRIC = "clipped_mean", "symmetric_mean"
 WEIGHTS = ("equal", "counts")
 # How intervals may be made.
@@ -45,18 +38,13 @@ def check_interval(interval: object) -> Interval:
 
 
 _Text = PlainSerializer(str, return_type=str)
-_Moments = Annotated[
-    Any,
-    BeforeValidator(lambda given: tuple(x if isinstance(x, Moment) else Moment(*x) for x in given)),
-    PlainSerializer(lambda moments: [[each.order, each.size] for each in moments]),
-]
 
 
 class Request(Model):
     """The arguments of `shoal.unbiased.plan` but for the counts; see there for each."""
 
     method: Annotated[str, checked(checks.choice, METHODS, "method")]
-    moments: _Moments
+    moments: Annotated[tuple[Moment, ...], AfterValidator(moments_of)]
     epsilon: Annotated[Fraction, checked(check_epsilon), _Text]
     delta: Annotated[Fraction, checked(checks.amount, "delta"), _Text] = Fraction(0)
     interval: Annotated[Interval | None, checked(check_interval)] = None
@@ -101,9 +89,8 @@ class Request(Model):
 
     def weights_of(self, counts: NDArray[np.int64]) -> Weights:
         """The users' weights, from their counts, ascending."""
-        if self.weights == WEIGHTS[0]:
-            return Weights.equal(len(counts))
-        return Weights(np.minimum(counts, self.cap or int(counts[-1])))
+        most = 1 if self.weights == WEIGHTS[0] else self.cap or int(counts[-1])
+        return Weights(np.minimum(counts, most))
 
 
 class Drawn(NamedTuple):
@@ -115,73 +102,3 @@ class Drawn(NamedTuple):
     steps: int | None
     squares: int | None = None
     guess: tuple[int, int] | None = None
-
-
-class ClippedChoice(Model):
-    """Where values are clipped, the noise on their sum, and squares beside it."""
-
-    grid: Grid
-    noise: NoisySum
-    squares: NoisySquares | None = None
-
-
-class SymmetricChoice(Model):
-    """The steps of a symmetric mean: ticks are 2^-shift bins, and `half` is c, in ticks."""
-
-    coarse: Coarse
-    middle: Middle | None
-    shift: Shift
-    half: Half
-    noise: NoisySum
-    squares: NoisySquares | None = None
-
-
-class Claims(Model):
-    """What a plan costs and promises; bounds in the value's unit."""
-
-    epsilon: Exact
-    delta: Exact
-    bias_bound: float
-    standard_error: float
-    rmse_bound: float
-    failure_bound: float
-    noise_scale: float
-    half_width: float
-
-
-class PlanDocument(Model):
-    """A plan of an unbiased mean."""
-
-    schema_: Literal["shoal.mean-plan/2"] = Field(default="shoal.mean-plan/2", alias="schema")
-    version: Text
-    neighbours: Literal["values"] = "values"
-    request: Request
-    counts: Integers
-    choice: ClippedChoice | SymmetricChoice
-    claims: Claims
-
-
-class Records(Model):
-    """What the values are called."""
-
-    value: Text
-
-
-class Result(Model):
-    """The whole numbers that were drawn, and what follows; all None where there is no estimate."""
-
-    steps: int | None
-    squares: int | None
-    guess: tuple[int, int] | None
-    value: float | None
-    interval: tuple[float, float] | None
-    certified_interval: tuple[float, float] | None
-
-
-class Manifest(Envelope):
-    """Everything public about a release of an unbiased mean."""
-
-    kind: Literal["mean"]
-    records: Records
-    plan: PlanDocument
-    results: Result
