@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import shoal
 from shoal.cells import told
 from shoal.cells.draw import exact_numbers
-from shoal.cells.estimates import Estimates
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.posterior import values_of
 from shoal.cells.user_vectors import ball_of, excess_of, largest_excess
@@ -133,13 +132,15 @@ def test_intervals_by_hand() -> None:
     numbers = drawn(plan, sums_of(plan, np.full(len(plan.counts.user), 0.5)), 3)
     assert numbers.chosen is not None
     centre, scale = float(told.centres(numbers)[0]), numbers.noise_scale
-    radius = 100 * int(numbers.chosen.width[0]) / numbers.top
+    half_width = int(numbers.chosen.width[0])
+    radius = 100 * half_width / numbers.top
     start = numbers.chosen.low / numbers.chosen.width / plan.decision.scale
     away = start + np.append([9, -6, 1, -1], np.linspace(-1.5, 1.5, 16))
     steps = np.rint(away * 2**plan.decision.bits).astype(int).tolist()
     parts, bits = excess_of(plan.parameters)
     numbers = replace(numbers, steps=steps, excess=(-5, 2 * parts))
-    number, most = numbers.unclamped, largest_excess(plan.parameters, *_radius_and_top(numbers), 20)
+    number = numbers.unclamped
+    most = largest_excess(plan.parameters, half_width, numbers.top, 20)
     biases = np.array([0.3 * 2**bits, 2 * parts + 0.3 * 2**bits]) * most / parts
     biases /= 20 * 2.0**plan.decision.bits
     assert told.biases(numbers) == pytest.approx(biases)
@@ -157,11 +158,6 @@ def test_intervals_by_hand() -> None:
         ends[above] += min(1.5 * abs(number[at] - centre), beyond[above])
         assert low[at] == pytest.approx(max(number[at] - ends[0], 0), abs=0.01)
         assert high[at] == pytest.approx(min(number[at] + ends[1], 100), abs=0.01)
-
-
-def _radius_and_top(numbers: Estimates) -> tuple[int, int]:
-    assert numbers.chosen is not None
-    return int(numbers.chosen.width[0]), numbers.top
 
 
 @pytest.mark.parametrize(("delta", "seed"), [("0", 1), ("1e-6", 2)])

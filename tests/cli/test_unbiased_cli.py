@@ -1,7 +1,6 @@
 """`shoal unbiased`: from a file to an estimate, and one line for everything that is wrong."""
 
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +50,7 @@ def visits() -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with visits.csv, plan.json and visits.ledger."""
     folder = tmp_path_factory.mktemp("template")
     pyarrow.csv.write_csv(visits(), folder / "visits.csv")
@@ -61,20 +60,6 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     budget = ["--epsilon", "3", "--delta", "1e-4", "--unit", "person"]
     assert main(["ledger", "create", str(folder / "visits.ledger"), *budget]) == 0
     return folder
-
-
-@pytest.fixture
-def shell(
-    template: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> Shell:
-    """A copy of the template, and in it."""
-    shutil.copytree(template, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
-    capsys.readouterr()
-    return Shell(tmp_path, capsys)
 
 
 def test_from_a_file_to_an_estimate(shell: Shell) -> None:

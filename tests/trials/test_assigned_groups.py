@@ -35,10 +35,7 @@ def columns(clusters: int, arms: int, per: int, most: int = 9) -> tuple[Ints, In
 
 
 def textbook(x: Floats, group: Ints, row: Floats, y: Floats) -> tuple[float, float, float]:
-    """Value, CR2 and degrees of a weighted sum, by matrices of all units and eigenvalues.
-
-    Degrees for outcomes that are independent, or correlate by 0.3 within groups.
-    """
+    """Value, CR2 and degrees (of 0 or 0.3 in groups) of a weighted sum, by matrices of units."""
     rest, rows = np.eye(len(row)) - x @ np.linalg.pinv(x.T @ x) @ x.T, []
     for each in np.unique(group):
         own = np.flatnonzero(group == each)

@@ -22,10 +22,9 @@ from shoal.trials.inference import ROUNDING, UNKNOWN, Cells, Spread, effects_of,
 
 UNITS = "units"
 FEWEST_GROUPS = 2
-# With fewer groups in an arm, or fewer degrees of freedom, no standard error is reliable.
-FEW_GROUPS, FEW_DEGREES = 10, 8.5
-# Of outcomes within a group, in predictions and degrees of freedom.
-CORRELATION = 0.3
+# With fewer groups in an arm, or fewer degrees of freedom, no standard error is reliable; the
+# correlation within groups of predictions and degrees.
+FEW_GROUPS, FEW_DEGREES, CORRELATION = 10, 8.5, 0.3
 # Parts of a group that regressors fit exactly have no residuals.
 _FITTED = 1e-9
 _THESE_UNITS = (
@@ -73,9 +72,8 @@ def cr2(regressors: Floats, sizes: Floats, weights: Floats, sums: Floats) -> Spr
 
     V = sum_g (w_g' (I - H_gg)^(-1/2) e_g)^2 for residuals e of a regression in which all regressors
     and w are constant within groups: then it is w_g sqrt(m_g/(1 - m_g h_g)) times the residual of
-    the group's mean times sqrt(m_g). V is unbiased for outcomes that are independent with one
-    variance. Degrees are (tr S)^2/tr S^2 for S = B Phi B', the lesser of Phi = I and of outcomes
-    with one correlation within groups: there a large group is more of the variance than of V.
+    the group's mean times sqrt(m_g). Unbiased for independent outcomes of one variance. Degrees are
+    (tr S)^2/tr S^2, the lesser of S = BB' and S = B Phi B' for outcomes that correlate in groups.
 
     Args:
         regressors: Of each group, shape (groups, columns); they may depend on one another.
@@ -86,15 +84,13 @@ def cr2(regressors: Floats, sizes: Floats, weights: Floats, sums: Floats) -> Spr
     root = np.sqrt(sizes)
     basis, length, _ = np.linalg.svd(regressors * root[:, None], full_matrices=False)
     basis = basis[:, length > _FITTED * length[0]]
-    leverage = (basis**2).sum(axis=1)
-    rest = 1 - leverage
-    alone = (rest <= _FITTED) & (weights != 0)
+    rest = 1 - (basis**2).sum(axis=1)
     scale = np.where(rest > _FITTED, weights * np.sqrt(sizes / np.maximum(rest, _FITTED)), 0.0)
     mean = sums / root
     left = mean - basis @ (basis.T @ mean)
-    models = np.ones(len(sizes)), 1 - CORRELATION + CORRELATION * sizes
-    degrees = min(_degrees(scale, basis, each) for each in models)
-    if alone.any() or not degrees > 0:
+    together = 1 - CORRELATION + CORRELATION * sizes
+    degrees = min(_degrees(scale, basis, phi) for phi in (np.ones(len(sizes)), together))
+    if ((rest <= _FITTED) & (weights != 0)).any() or not degrees > 0:
         return UNKNOWN
     return Spread(float(((scale * left) ** 2).sum()), degrees)
 
@@ -105,9 +101,9 @@ def _degrees(scale: Floats, basis: Floats, variances: Floats) -> float:
     sides = scale[:, None] * np.concatenate([basis, moved], axis=1)
     ones = np.eye(basis.shape[1])
     core = np.block([[basis.T @ moved, -ones], [-ones, 0 * ones]])
-    main, low, inner = scale**2 * variances, sides @ core, sides.T @ sides @ core
-    part = (low * sides).sum(axis=1)
-    trace = float(main.sum() + part.sum())
+    main, inner = scale**2 * variances, sides.T @ sides @ core
+    part = ((sides @ core) * sides).sum(axis=1)
+    trace = float((main + part).sum())
     square = float(main @ (main + 2 * part)) + float((inner * inner.T).sum())
     return trace**2 / square if trace > 0 and square > 0 else 0.0
 
