@@ -21,18 +21,18 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
         tuple(
             f"src/shoal/{each}" for each in ("release", "documents", "files", "checks", "errors.py")
         ),
-        1411,
+        1402,
         1300,
     ),
     "cli": (("src/shoal/cli", "src/shoal/__main__.py"), 2683, 1400),
     "pictures": (("src/shoal/pictures",), 530, 500),
-    "verification": (("src/shoal/verification",), 1791, 1600),
+    "verification": (("src/shoal/verification",), 1786, 1600),
     "other modules": (
         tuple(
             f"src/shoal/{each}.py"
             for each in ("__init__", "mean", "bounds", "unbiased", "intervals")
         ),
-        658,
+        618,
         600,
     ),
     "studies": (("studies",), 5399, 4200),

@@ -59,7 +59,7 @@ class Release(release.Release[PlanFacts, Estimates]):
         (True, 2)
     """
 
-    kinds = (KIND,)
+    kinds, model = (KIND,), Manifest
 
     def __repr__(self) -> str:
         """One line."""
@@ -99,11 +99,6 @@ class Release(release.Release[PlanFacts, Estimates]):
     def _text(self, head: str, confidence: float = CONFIDENCE, rows: int = _SHOWN) -> TextTable:
         warned = [f"warning: {sentence}" for sentence in frequent_user_warnings(self.plan)]
         return table.text_of(head, self.table(confidence), warned, rows)
-
-    @classmethod
-    def read(cls, data: bytes, what: str) -> documents.Document:
-        """A manifest of cells, from its bytes."""
-        return Manifest.from_bytes(data, what).to_document()
 
     def _plan_of(self, document: documents.Document) -> PlanFacts:
         """A plan, from its document; what is made of it replaces no records either."""
@@ -275,10 +270,6 @@ class CellDraw:
     def results(self, drawn: Estimates) -> list[documents.Document]:
         """One object a number."""
         return results_of(drawn)
-
-    def publishes_values(self, drawn: Estimates) -> bool:
-        """Never: every number is noisy."""
-        return False
 
     def check(self) -> None:
         """Counts as planned: a recorded release is about such records."""

@@ -8,7 +8,6 @@ import numpy as np
 
 from shoal import documents
 from shoal.documents.strict_json import strict
-from shoal.errors import DocumentError
 from shoal.privacy.ledger import Ledger
 from shoal.release.envelope import MANIFEST
 from shoal.release.release import damaged
@@ -19,10 +18,7 @@ from shoal.verification.rederive import FAMILIES, guarantee, replanned
 from shoal.verification.verdict import Check, Verdict
 
 # What the parts of a damaged manifest lead to.
-_DAMAGED = (
-    *(LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError),
-    *(StopIteration, DocumentError),
-)
+_DAMAGED = LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError
 
 
 def verify(
@@ -66,10 +62,9 @@ def verify(
             checks = [*_checks(document, data, replan=replan)]
     except _DAMAGED:
         raise damaged() from None
-    unverified = *verdict.ALWAYS, *_unverified(document, replan=replan)
-    return Verdict(
-        (*checks, *(record_checks(document, book) if book is not None else ())), unverified
-    )
+    if book is not None:
+        checks += record_checks(document, book)
+    return Verdict(tuple(checks), (*verdict.ALWAYS, *_unverified(document, replan=replan)))
 
 
 def _checks(manifest: documents.Document, data: bytes, *, replan: bool) -> Iterator[Check]:
