@@ -74,7 +74,7 @@ def test_honest_intervals(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_bar_fails_where_its_figure_does() -> None:
-    """In either direction, but for its exceptions and for what it does not concern."""
+    """In either direction, but for what it does not concern."""
     setting = {
         "name": "flights by destination", "group": "typical", "epsilon": 1.0, "covered": 0.95,
         "worst_tenth": 0.9, "told": 0.5, "told_covered": 0.95, "told_worst_tenth": 0.85,
@@ -82,7 +82,6 @@ def test_a_bar_fails_where_its_figure_does() -> None:
     }  # fmt: skip
     failed = [bar.figure for bar in honest.BARS if bar.failure(setting)]
     assert failed == ["error", "told_worst_tenth", "outside"]
-    known = {**setting, "epsilon": 4.0, "told_worst_tenth": 0.83}
-    assert [bar.figure for bar in honest.BARS if bar.failure(known)] == ["outside"]
-    worse = {**known, "told_worst_tenth": 0.82}
-    assert honest.BARS[1].failure(worse) is not None
+    other = {**setting, "epsilon": 4.0, "told_worst_tenth": 0.84}
+    failed = [bar.figure for bar in honest.BARS if bar.failure(other)]
+    assert failed == ["told_worst_tenth", "outside"]
