@@ -99,8 +99,7 @@ def test_one_user_moves_the_excess_by_what_is_accounted(delta: str) -> None:
         for values in itertools.product((0, 0.4, 1), repeat=len(mine)):
             mean[mine] = values
             found.append(exact_numbers(plan, sums_of(plan, mean), Tape(part=place))[2])
-        pairs = np.array(found)
-        moved = pairs[:, None] - pairs
+        moved = np.array(found)[:, None] - found
         reached = max(reached, np.abs(moved).max(), np.abs(moved.sum(axis=2)).max())
     assert 0.6 * parts < reached <= parts
     assert parts / 2.0**bits <= 0.06 * 2
@@ -132,20 +131,18 @@ def test_intervals_by_hand() -> None:
     numbers = drawn(plan, sums_of(plan, np.full(len(plan.counts.user), 0.5)), 3)
     assert numbers.chosen is not None
     centre, scale = float(told.centres(numbers)[0]), numbers.noise_scale
-    half_width = int(numbers.chosen.width[0])
-    radius = 100 * half_width / numbers.top
+    half, top = int(numbers.chosen.width[0]), numbers.top
+    radius = 100 * half / top
     start = numbers.chosen.low / numbers.chosen.width / plan.decision.scale
     away = start + np.append([9, -6, 1, -1], np.linspace(-1.5, 1.5, 16))
     steps = np.rint(away * 2**plan.decision.bits).astype(int).tolist()
     parts, bits = excess_of(plan.parameters)
     numbers = replace(numbers, steps=steps, excess=(-5, 2 * parts))
-    number = numbers.unclamped
-    most = largest_excess(plan.parameters, half_width, numbers.top, 20)
+    number, most = numbers.unclamped, largest_excess(plan.parameters, half, top, 20)
     biases = np.array([0.3 * 2**bits, 2 * parts + 0.3 * 2**bits]) * most / parts
     biases /= 20 * 2.0**plan.decision.bits
     assert told.biases(numbers) == pytest.approx(biases)
-    plain = told.biases(numbers, careful=False)
-    assert plain == pytest.approx((0, biases[1] - biases[0]))
+    assert told.biases(numbers, careful=False) == pytest.approx((0, biases[1] - biases[0]))
     low, high = told.intervals(numbers, 0.95)
     far = np.maximum(np.abs(number - centre) / scale - 2, 0)
     assert far[0] > 3
@@ -188,9 +185,18 @@ def test_a_cell_is_told_by_all_numbers_and_not_by_its_own() -> None:
         near = np.abs(found.value - numbers.unclamped) <= 2.001 * numbers.noise_scale
         assert near[own].all()
     keep = shoal.plan(plan.counts, bounds=BOUNDS, epsilon=1, uninformative="keep")
-    assert set(told.statuses(drawn(keep, sums_of(keep, np.full(len(place), 0.5)), 4))) == {
-        "released"
-    }
+    alike = sums_of(keep, np.full(len(place), 0.5))
+    assert set(told.statuses(drawn(keep, alike, 4))) == {"released"}
+
+
+def test_no_cell_is_told_where_users_are_far_from_the_others() -> None:
+    """Claims near 40 with 1% at 900 of 1000: no interval would hold."""
+    plan = shoal.plan(counts(2000, 40), bounds=(0, 1000), epsilon=4)
+    place = np.random.default_rng(1).normal(0.04, 0.002, 2000)
+    place = np.where(np.arange(2000) % 100 == 7, 0.9, place)[plan.counts.user]
+    private = sums_of(plan, place + 0.0005 * (plan.counts.cell - 20))
+    found = {each for seed in range(5) for each in told.statuses(drawn(plan, private, seed))}
+    assert found == {"far users"}
 
 
 def test_cells_whose_heavy_users_are_cut_are_not_told() -> None:

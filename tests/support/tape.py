@@ -65,8 +65,7 @@ class Tape:
     def add_pair(self, pair: tuple[int, int], lattice_bits: int, draw: int) -> tuple[int, int]:
         """The same."""
         self.asked.append(Asked("pair", tuple(map(int, pair)), lattice_bits, draw))
-        below, above = self._answer([int(pair[0]), int(pair[1]) + 3])
-        return below, above
+        return tuple(self._answer([int(pair[0]), int(pair[1]) + 3]))  # type: ignore[return-value]
 
     def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
         """A candidate that does not depend on the scores."""

@@ -40,10 +40,8 @@ def draw(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> Drawn:
     exact, chosen, excess = exact_numbers(plan, aggregate, noise)
     add = noise.add_gaussian if plan.gaussian else noise.add_laplace
     parts, bits = excess_of(plan.parameters)
-    numbers = add(exact, plan.decision.bits)
-    if not parts:
-        return Drawn(numbers, chosen, None)
-    return Drawn(numbers, chosen, noise.add_pair(excess, bits, _EXCESS))
+    measured = noise.add_pair(excess, bits, _EXCESS) if parts else None
+    return Drawn(add(exact, plan.decision.bits), chosen, measured)
 
 
 def exact_numbers(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> Exact:

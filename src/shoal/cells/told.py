@@ -1,9 +1,8 @@
 """Intervals of means of clipped users, and which cells can be told from one common number.
 
-Post-processing of released numbers. Clipping moves users into the ball; the excesses say by how
-many noise scales in the average cell, from below and from above, and both ends of an interval are
-further out by a multiple of theirs. A cell whose own number errs more than a common one is too
-noisy to be told.
+Post-processing of released numbers. Clipping moves users into the ball: two excesses say by how
+many noise scales in the average cell, and ends of intervals are further out by multiples of them.
+A cell whose own number errs more than a common one is too noisy to be told.
 
 Source: docs/theory/user-clipped.md#intervals and #which-cells-are-told.
 """
@@ -26,6 +25,7 @@ WHY: dict[str, str | None] = {
     "released": None,
     "too noisy": "one common number errs less: merge cells or raise epsilon",
     "likely too noisy": "one common number will likely err less: merge cells or raise epsilon",
+    "far users": "users far from the others are cut off: tighter bounds, or another objective",
     "heavy users": "a quarter or more of its weight is taken from heavy users",
 }
 # Of the average bias: how much a cell may have, and how much more those that are far have.
@@ -40,8 +40,8 @@ _FAR = 1.5
 _UNLIKE = 2.0
 # Of its weight, what may be taken from a cell's heaviest users; of the spread, what it may err.
 _MOVED, ERROR = 0.25, 0.8
-# A bias of more noise scales is not expected of a cell.
-_EXPECTED = 1.5
+# A bias of more noise scales is not expected of a cell; of more, if all who are cut were at bounds.
+_EXPECTED, _FAR_USERS = 1.5, 30.0
 # Of an excess, part of its noise scale that is added against a low draw: in few cells more.
 _CAREFUL, _CAREFUL_CELLS = 0.125, 6
 _STEPS, _STEP, _LIKELY, _ROBUST = 24, 1.5, 0.5, 1.5
@@ -95,7 +95,6 @@ def intervals(numbers: Estimates, confidence: float) -> Ends:
     radius = numbers.radius if len(plan.decision.selection_scale) else plan.width / 4
     half = numbers.quantile(1 - confidence) * scale + _UNLIKE * (radius or 0.0) * moved(plan)
     if len(scale) < MEASURED:
-        # One cell has what all have, one of several may have more than its part.
         scale = scale * (1 + (len(scale) - 1) / _SEVERAL)
         return _within(plan, number - half - below * scale, number + half + above * scale)
     away, load = number - centres(numbers), 1 / plan.decision.scale
@@ -126,21 +125,32 @@ def decides(plan: PlanFacts) -> bool:
 def statuses(numbers: Estimates) -> list[str]:
     """Returns what each released cell's number is good for: to be told, or not and why.
 
-    Told is what errs at most 0.8 of the spread between cells, by noise and expected bias: never
-    the cell's own number alone.
+    Told is what errs at most 0.8 of the spread between cells, by noise and expected bias, never the
+    cell's own number alone; nothing, if the average bias might be above 30 noise scales.
     """
     plan, found = numbers.plan, planned(numbers.plan)
     if not decides(plan):
         return found
     scale, parameters = numbers.noise_scale, plan.parameters
     most = int(parameters["clipped"][0]) * ball_of(parameters) / 2.0**plan.decision.bits
-    clipped = min(sum(biases(numbers, careful=False)), most / len(scale), _EXPECTED)
+    average = sum(biases(numbers, careful=False))
+    clipped = min(average, most / len(scale), _EXPECTED)
     off = clipped + (numbers.radius or 0.0) * moved(plan) / (2 * scale)
     noisy = _mean_error(scale, off, gaussian=plan.gaussian) > ERROR * spread(numbers)
+    own = "far users" if average * _reach(numbers) > _FAR_USERS else "released"
     return [
-        "too noisy" if each == "released" and too else each
+        each if each != "released" else "too noisy" if too else own
         for each, too in zip(found, noisy.tolist(), strict=True)
     ]
+
+
+def _reach(numbers: Estimates) -> float:
+    """How many times as much as is counted of a user one at a bound may be cut."""
+    if numbers.chosen is None:
+        return 0.0
+    parameters, radius = numbers.plan.parameters, int(numbers.chosen.width[0])
+    most = largest_excess(parameters, radius, numbers.top, len(numbers.plan.released))
+    return ball_of(parameters) * numbers.top / radius / most
 
 
 def spread(numbers: Estimates) -> float:
