@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 MADE = {ROOT / "docs/reference/cli.md"}
 # Of each part its folders and files, today's ceiling, and the goal of the redesign.
 PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
-    "cells": (("src/shoal/cells",), 8779, 7200),
+    "cells": (("src/shoal/cells",), 8778, 7200),
     "theory": (("src/shoal/theory",), 2237, 2900),
     "trials": (("src/shoal/trials",), 6122, 4300),
     "means": (("src/shoal/means",), 2175, 1900),
