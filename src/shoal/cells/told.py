@@ -25,14 +25,14 @@ WHY: dict[str, str | None] = {
     "released": None,
     "too noisy": "one common number errs less: merge cells or raise epsilon",
     "likely too noisy": "one common number will likely err less: merge cells or raise epsilon",
-    "far users": "users far from the others are cut off: tighter bounds, or another objective",
+    "far users": "users far from all others are cut off: tighten the bounds, or use worst_case",
     "heavy users": "a quarter or more of its weight is taken from heavy users",
 }
 # Of the average bias: how much a cell may have, and how much more those that are far have.
 _HIDDEN, _FARTHER = 4.0, 16.0
 # Noise scales from the centre from where on a cell is far, and from its number to its value.
 _NEAR, VALUE = 2.0, 2.0
-# Cells more, of few, of which one may hide as much again as the average.
+# With so many cells beside it, one of few may hide twice as much as the average.
 _SEVERAL = 8
 # A far cell hides at most this part of its distance.
 _FAR = 1.5
@@ -40,7 +40,8 @@ _FAR = 1.5
 _UNLIKE = 2.0
 # Of its weight, what may be taken from a cell's heaviest users; of the spread, what it may err.
 _MOVED, ERROR = 0.25, 0.8
-# A bias of more noise scales is not expected of a cell; of more, if all who are cut were at bounds.
+# Noise scales: the largest bias expected of a cell; the largest average one, were all who are cut
+# at the bounds, with which cells are told.
 _EXPECTED, _FAR_USERS = 1.5, 30.0
 # Of an excess, part of its noise scale that is added against a low draw: in few cells more.
 _CAREFUL, _CAREFUL_CELLS = 0.125, 6
@@ -62,18 +63,17 @@ def biases(numbers: Estimates, *, careful: bool = True) -> tuple[float, float]:
     measured, Q = f k T as if all k users who should be clipped hid f radii.
     """
     plan, cells = numbers.plan, len(numbers.plan.released)
-    all_cells = 2.0**plan.decision.bits * cells
     if numbers.chosen is None or not len(plan.decision.selection_scale):
         return 0.0, 0.0
     radius, top = int(numbers.chosen.width[0]), numbers.top
     if numbers.excess is None:
         clipped = int(plan.parameters["clipped"][0])
         steps = hidden_radii(top / radius) * clipped * ball_of(plan.parameters)
-        return steps / all_cells, steps / all_cells
+        return (steps / 2.0**plan.decision.bits / cells,) * 2
     parts, bits = excess_of(plan.parameters)
-    part = largest_excess(plan.parameters, radius, top, cells) / parts / all_cells
+    part = largest_excess(plan.parameters, radius, top, cells) / parts / cells
     noise = max(_CAREFUL, _CAREFUL_CELLS / cells) * 2.0**bits if careful else 0.0
-    below, above = (part * (max(each, 0) + noise) for each in numbers.excess)
+    below, above = (part * (max(x, 0) + noise) / 2.0**plan.decision.bits for x in numbers.excess)
     return below, above
 
 
