@@ -2,7 +2,7 @@
 
 `trilemma` is a lower bound on the error given users, budget, bias and a moment; `regime` names the
 estimator with the least certified error. `shuffled` is privacy amplification by shuffling,
-`shuffled_trilemma` the bound it proves. See `docs/theory/trilemma.md`.
+`shuffled_trilemma` the bound it proves. See `docs/theory/means.md#the-trilemma`.
 """
 
 from shoal.theory.problem import Setting

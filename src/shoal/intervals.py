@@ -1,6 +1,6 @@
 """Intervals of estimates: normal sampling, Laplace noise, and variances that are not known exactly.
 
-Source: docs/theory/inference.md#intervals.
+Source: docs/theory/experiments.md#intervals.
 """
 
 import functools
@@ -84,7 +84,7 @@ def half_width(
 
     `quantile` with V+ = max(V^, 0) + a b2: b2 = `variance_noise` is the scale of the noise of V^,
     and a what quadrature found for b2/b1^2, 2 b1^2 = `noise`; no proof
-    (docs/theory/questions.md#an-honest-interval).
+    (docs/theory/experiments.md#an-honest-interval).
     """
     raised = max(variance, 0.0)
     if variance_noise > 0:
@@ -129,7 +129,7 @@ def power(
     P(|T| > t) for a noncentral t (normal, if the degrees are infinite) of centre
     effect/standard_error; 1 - confidence when the effect is 0.
 
-    Source: docs/theory/inference.md#degrees-of-freedom.
+    Source: docs/theory/experiments.md#degrees-of-freedom.
 
     Args:
         effect: In the outcome's unit, of either sign.
@@ -161,7 +161,7 @@ def detectable(
 ) -> float:
     """The least effect whose interval leaves out 0 with a given probability; inverts `power`.
 
-    Source: docs/theory/inference.md#degrees-of-freedom.
+    Source: docs/theory/experiments.md#degrees-of-freedom.
 
     Args:
         standard_error: Above 0, in the outcome's unit.

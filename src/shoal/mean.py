@@ -71,7 +71,7 @@ def baseline(values: ArrayLike, users: Users, **options: Unpack[Options]) -> Est
 
     U is the width of the bounds, n the number of records, m* that of the heaviest user.
 
-    Source: docs/theory/sensitivity.md; paper 002, section III-B.
+    Source: docs/theory/privacy.md#sensitivity; paper 002, section III-B.
     """
     return one_estimate("baseline", {}, values, users, **options)
 
@@ -89,7 +89,7 @@ def array_averaging(
     Each place of an array holds its user's mean; w_l is the weight that user l gets, at most 1/K
     with K arrays. `cap` is a rule or a whole number from 1, `grouping` how arrays are filled.
 
-    Source: docs/theory/grouping.md#arrays; paper 002, section III-C; erratum 7.
+    Source: docs/theory/cells.md#arrays-and-caps; paper 002, section III-C; erratum 7.
     """
     settings = {"cap": cap, "grouping": grouping}
     return one_estimate("array_averaging", settings, values, users, **options)
@@ -102,7 +102,7 @@ def opt_array_averaging(
 
     K(m) is the number of records that are left: the sum of min(m_l, m).
 
-    Source: docs/theory/grouping.md#caps; paper 002, section V.
+    Source: docs/theory/cells.md#arrays-and-caps; paper 002, section V.
     """
     settings = {"grouping": grouping}
     return one_estimate("opt_array_averaging", settings, values, users, **options)
@@ -114,7 +114,7 @@ def worst_case_optimal(values: ArrayLike, users: Users, **options: Unpack[Option
     T is the ceil(2/epsilon)-th largest of the U m_l, and the noise has the scale T/(n epsilon).
     With fewer than 2/epsilon users T is 0: the estimate is the middle of the bounds, at no cost.
 
-    Source: docs/theory/worst-case.md#numbers; paper 001, Theorem III.1.
+    Source: docs/theory/cells.md#limits-of-means; paper 001, Theorem III.1.
     """
     return one_estimate("worst_case_optimal", {}, values, users, **options)
 
@@ -134,7 +134,7 @@ def levy(
     independent records, which an array mean leaves with probability `gamma`. Half of epsilon
     selects mu by permute-and-flip.
 
-    Source: docs/theory/selection.md#scores; paper 002, section III-D; errata 8 and 9.
+    Source: docs/theory/privacy.md#selections; paper 002, section III-D; errata 8 and 9.
     """
     settings = {"cap": cap, "grouping": grouping, "gamma": gamma}
     return one_estimate("levy", settings, values, users, **options)
@@ -154,7 +154,7 @@ def quantile(
     `fixed` quantiles are 1/10 and 9/10, `optimised` ones the ceil(2/epsilon)-th array from both
     ends. A quarter of epsilon selects each by permute-and-flip.
 
-    Source: docs/theory/selection.md#scores; paper 002, section III-E.
+    Source: docs/theory/privacy.md#selections; paper 002, section III-E.
     """
     settings = {"quantiles": quantiles, "cap": cap, "grouping": grouping}
     return one_estimate("quantile", settings, values, users, **options)
@@ -165,7 +165,7 @@ def akmv(values: ArrayLike, users: Users, **options: Unpack[Options]) -> Estimat
 
     Half of epsilon selects T by permute-and-flip; the noise has the scale 2T/(n epsilon).
 
-    Source: docs/theory/selection.md#scores; paper 001, section IV.
+    Source: docs/theory/privacy.md#selections; paper 001, section IV.
     """
     return one_estimate("akmv", {}, values, users, **options)
 
@@ -176,7 +176,7 @@ def adaptive(values: ArrayLike, users: Users, **options: Unpack[Options]) -> Est
     Cap and range's share of epsilon follow from public counts alone. Errors are small where users
     are exchangeable; no data set is excluded in which the range misses the values.
 
-    Source: docs/theory/adaptive.md.
+    Source: docs/theory/cells.md#adaptive-mean.
     """
     return one_estimate("adaptive", {}, values, users, **options)
 
@@ -187,7 +187,7 @@ def user_clipped(values: ArrayLike, users: Users, **options: Unpack[Options]) ->
     z = sign(x) min(|x|, T) with x = w_l (mean_l - c): centre c and radius by rank, weights nearly
     those of the records. No data set is excluded in which many users are beyond the radius.
 
-    Source: docs/theory/user-clipped.md.
+    Source: docs/theory/cells.md#user-clipped-mean.
     """
     return one_estimate("user_clipped", {}, values, users, **options)
 
@@ -206,7 +206,7 @@ def auto(
     certificate over all data sets. Bounds are `tight` if values may fill a tenth of them or more,
     or are rare events; `loose` if they are a margin of safety.
 
-    Source: docs/theory/user-clipped.md; docs/theory/adaptive.md; docs/theory/worst-case.md#numbers.
+    Source: docs/theory/cells.md#user-clipped-mean, #adaptive-mean and #limits-of-means.
     """
     asked = {"objective": objective, "range": range}
     return one_estimate(None, asked, values, users, **options)

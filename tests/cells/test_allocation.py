@@ -62,7 +62,7 @@ def test_the_loss_never_exceeds_what_was_asked_for(
 
 @pytest.mark.parametrize("seed", range(5))
 def test_equalised_is_the_closed_form(seed: int) -> None:
-    """One error for all, max_l sum_g U v_gl / epsilon (docs/theory/equalised.md)."""
+    """One error for all, max_l sum_g U v_gl / epsilon (docs/theory/cells.md#equalised-plans)."""
     plan = make(seed, method="equalised", epsilon=0.7)
     exact = 50 * shares(plan).sum(axis=1).max() / 0.7
     assert plan.worst_case_error == pytest.approx(exact, rel=1e-5)

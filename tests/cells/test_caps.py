@@ -63,7 +63,7 @@ def test_minimax_over_all_whole_caps(several: list[int], epsilon: float) -> None
 
 @given(several=several_counts, epsilon=budgets, more=st.floats(1, 20))
 def test_minimax_never_falls_with_epsilon(several: list[int], epsilon: float, more: float) -> None:
-    """It is the least and the largest count beyond two budgets (docs/theory/grouping.md#caps)."""
+    """The least and the largest count beyond two budgets (docs/theory/cells.md#arrays-and-caps)."""
     counts = np.array(several)
     assert caps.minimax(counts, epsilon) <= caps.minimax(counts, epsilon * more)
     low, high, n, users = min(several), max(several), sum(several), len(several)

@@ -166,7 +166,7 @@ def test_the_spared_cell_is_the_best() -> None:
     ("gamma", "statistics", "cells"), [(3, (MEAN,), 6), (9, (MEAN,), 5), (3, BOTH, 5)]
 )
 def test_paper_setting(gamma: float, statistics: tuple[InCounts, ...], cells: int) -> None:
-    """docs/theory/optimal.md: 12 cells at first; one draw at epsilon = 1 per cell."""
+    """docs/theory/cells.md#clip-user: 12 cells at first; one draw at epsilon = 1 per cell."""
     occupancy = synthetic(gamma, seed=0)
     assert occupancy.summary().cells_per_user == 12
     assert on(occupancy, statistics) == cells

@@ -31,7 +31,7 @@ def by_falling_size(several: list[int]) -> list[int]:
 
 
 def one_user_at_a_time(several: list[int], cap: int) -> tuple[Pieces, int]:
-    """Best fit (docs/theory/weights.md#arrays): (user, array, records), the number of arrays."""
+    """Best fit (docs/theory/cells.md#arrays-and-caps): (user, array, records), and how many."""
     free: list[int] = []
     pieces = []
     for user in by_falling_size(several):
@@ -47,7 +47,7 @@ def one_user_at_a_time(several: list[int], cap: int) -> tuple[Pieces, int]:
 
 
 def one_record_at_a_time(several: list[int], cap: int) -> tuple[Pieces, int]:
-    """Wrap-around as docs/theory/weights.md#arrays has it."""
+    """Wrap-around as docs/theory/cells.md#arrays-and-caps has it."""
     stream = [user for user in by_falling_size(several) for _ in range(min(several[user], cap))]
     full = len(stream) // cap
     inside = enumerate(stream[: full * cap])

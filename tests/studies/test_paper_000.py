@@ -60,7 +60,7 @@ def test_means_and_variances_at_equal_error(gamma: float, epsilon: float) -> Non
 def test_with_nothing_suppressed_the_errors_are_the_papers(statistics: str) -> None:
     """Sum of the noise of the statistics; charged by user, below K epsilon.
 
-    Source: docs/theory/clip-user.md.
+    Source: docs/theory/cells.md#clip-user.
     """
     counts = itms_many()
     heaviest = np.zeros(counts.n_cells, dtype=np.int64)
@@ -156,7 +156,7 @@ def test_losses_of_weights_by_hand() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
 def test_one_cell_errs_as_the_closed_form(epsilon: float) -> None:
-    """docs/theory/limits.md#means; the search stops within a hundredth."""
+    """docs/theory/cells.md#limits-of-means; the search stops within a hundredth."""
     counts = np.array([40, 17, 9, 9, 5, 3, 2, 1, 1, 1])
     users = np.arange(len(counts))
     cells = Cells(Counts.from_counts(users, np.zeros_like(users), counts), Units(1.0, 0.0))

@@ -93,7 +93,7 @@ def lost(one: Tape, other: Tape, *, gaussian: bool = False) -> tuple[float, floa
     A selection whose scores differ by at most d costs 2 d / scale, Laplace noise the l1 distance of
     numbers over its scale, Gaussian noise half the square of the l2 distance over its scale. Where
     all is Gaussian otherwise, selections of a loss of e together have a rho of e^2/2
-    (docs/theory/user-clipped.md#gaussian-noise).
+    (docs/theory/cells.md#centre-radius-and-noise).
 
     Raises:
         AssertionError: Something else than numbers and scores differs.

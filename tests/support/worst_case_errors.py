@@ -9,8 +9,8 @@ from shoal.theory import limits
 def error(counts: NDArray[np.int64], epsilon: float, dimension: int = 1) -> float:
     """Bias plus noise over the width, of numbers or of vectors in the l1 ball.
 
-    docs/theory/worst-case.md: half of what is cut for numbers, all of it for vectors, whose noise
-    is for twice the norm.
+    docs/theory/cells.md#limits-of-means: half of what is cut for numbers, all of it for vectors,
+    whose noise is for twice the norm.
 
     Args:
         counts: Records of each user.

@@ -77,7 +77,7 @@ def vectors_by_linear_program(counts: list[int], epsilon: float, dimension: int 
 @pytest.mark.oracle
 @given(counts=few_counts, epsilon=epsilons)
 def test_numbers_against_the_linear_program(counts: list[int], epsilon: float) -> None:
-    """docs/theory/limits.md#means, d = 1; `limits` says the same of many cells at once."""
+    """docs/theory/cells.md#limits-of-means, d = 1; `limits` says the same of many cells at once."""
     found = worst_case_errors.error(np.array(counts), epsilon)
     assert found == pytest.approx(vectors_by_linear_program(counts, epsilon), rel=1e-7)
     cells = limits.least_mean_error(np.zeros(len(counts), int), np.array(counts), 1, epsilon)

@@ -29,7 +29,7 @@ def spread(values: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def three_cases(k: int, n: int) -> Fraction:
-    """V(k, n) over U^2 as docs/theory/variance.md states it."""
+    """V(k, n) over U^2 as docs/theory/cells.md#variance states it."""
     if n > 2 * k:
         return Fraction(k * (n - k), n**2)
     return Fraction(1, 4) * (1 - Fraction(n % 2, n**2))

@@ -1,4 +1,4 @@
-"""The numbers of a plan, and the steps that a release costs every user (docs/theory/accounting.md).
+"""Numbers of a plan, and the steps that they cost every user (docs/theory/privacy.md#accounting).
 
 Numbers are ordered statistic by statistic, each in the order of the released cells. The statistics
 of a cell keep a fixed ratio of their noise scales: a planner sees one column a cell.
@@ -145,7 +145,7 @@ def _rate(mean_scale: Floats, square_scale: Floats, *, gaussian_noise: bool) -> 
 
 
 def _ratio(*, gaussian_noise: bool, least_sum: bool) -> tuple[float, float]:
-    """b2/b1 of a joint release over U^2 and U, and its loss at b1 = 1 (docs/theory/variance.md)."""
+    """Ratio b2/b1 of a joint release, and its loss at b1 = 1 (docs/theory/cells.md#two-moments)."""
     ratio = np.geomspace(0.02, 2.0, 400)
     one = np.ones_like(ratio)
     rate = _rate(one, ratio, gaussian_noise=gaussian_noise)
@@ -157,7 +157,7 @@ def _ratio(*, gaussian_noise: bool, least_sum: bool) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class Cost:
-    """What a release costs every user: selections, then numbers (docs/theory/accounting.md).
+    """What selections and then numbers cost every user (docs/theory/privacy.md#accounting).
 
     `selection_scale` has one scale a cell, one in all, or none; `delta` is 0 with Laplace noise.
     """

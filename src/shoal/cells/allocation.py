@@ -76,7 +76,7 @@ def uniform(problem: Problem) -> Allocation:
 
 
 def equalised(problem: Problem) -> Allocation:
-    """One error for all cells: B = max_l sum_g Delta_gl, exactly (docs/theory/equalised.md)."""
+    """One error for all: max_l sum_g Delta_gl, exactly (docs/theory/cells.md#equalised-plans)."""
     common = float(problem.loss(np.ones(problem.n_cells)).max())
     return Allocation(np.full(problem.n_cells, common))
 
@@ -101,7 +101,7 @@ def given_up(problem: Problem, most: float) -> Ints:
 
 
 def balanced(problem: Problem, gap: float = _GAP) -> Allocation:
-    """Maximises sum_g w_g ln(1/b_g) while no user loses more than 1 (docs/theory/balanced.md).
+    """Maximises sum_g w_g ln(1/b_g) at a loss of at most 1 (docs/theory/cells.md#balanced-plans).
 
     The step price_l <- price_l loss_l converges; dual variables whose loss stays on one side of 1
     take longer steps at first. `balanced_gap` certifies the result.
@@ -149,7 +149,7 @@ def _cover(problem: Problem, kept: Floats, dual: Floats) -> Floats:
 
 
 def balanced_gap(problem: Problem, noise_scale: Floats, duals: Floats, epsilon: float) -> float:
-    """Most that the weighted mean of ln b could fall at this loss (docs/theory/balanced.md).
+    """Most that the mean of ln b could fall at this loss (docs/theory/cells.md#balanced-plans).
 
     By weak duality, for any dual variables >= 0; infinite if a cell has none above 0.
     """

@@ -28,7 +28,7 @@ _LARGEST = 1e280
 class Normal:
     """Normal values, with parts of the variance between users and between cells.
 
-    Source: docs/theory/adaptive.md#the-cap, where users are exchangeable in the same way.
+    Source: docs/theory/cells.md#adaptive-mean, where users are exchangeable in the same way.
 
     Args:
         mean: Mean of all values, in the value's unit.

@@ -1,6 +1,6 @@
 """Every way to choose a cap on the records of a user, from public counts alone.
 
-With a cap m every user keeps min(m_l, m) records, K(m) in all (docs/theory/grouping.md#caps).
+With a cap m users keep min(m_l, m) records, K(m) in all (docs/theory/cells.md#arrays-and-caps).
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _smallest_minimiser(
 
 
 def exchangeable(cell: Ints, counts: Ints, n_cells: int, epsilon: Floats) -> Ints:
-    """Each cell's cap of least regret where users are alike (docs/theory/adaptive.md#the-cap).
+    """Each cell's cap of least regret where users are alike (docs/theory/cells.md#adaptive-mean).
 
     With w = min(m, c)/sum min(m, c) and s = between + (1 - between)/m the error is about max w SPAN
     sqrt(sum w s)/epsilon + sqrt(2/pi) sqrt(sum (w - v)^2 s).
@@ -154,7 +154,7 @@ def exchangeable(cell: Ints, counts: Ints, n_cells: int, epsilon: Floats) -> Int
 def of_vectors(
     cell: Ints, count: Ints, n_cells: int, loss: Floats, *, penalty: float, width: float
 ) -> Ints:
-    """Each cell's cap of least error for clipped vectors (docs/theory/user-clipped.md#weights).
+    """Each cell's cap of least error for clipped vectors (docs/theory/cells.md#weights-and-budget).
 
     It minimises sqrt((width max w/loss)^2 + 0.64 sum (w - v)^2) + penalty sum |w - v|/2 over 14
     geometric steps of the counts: `width` is the noise at a loss of 1, `penalty` how heavy users
@@ -190,7 +190,7 @@ def after_suppression(
     n_cells: int,
     error: Callable[[Ints, Ints, Ints], Floats],
 ) -> Ints:
-    """Each cell's smallest cap of least error (docs/theory/clip-user.md#the-capping-step).
+    """Each cell's smallest cap of least error (docs/theory/cells.md#clip-user).
 
     `error` takes m, K and n. A kept count is best (paper 000, section V-B3), unless the heaviest
     user has half of the records: then five more caps between the two largest counts are tried.

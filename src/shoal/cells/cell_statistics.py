@@ -59,7 +59,7 @@ VARIANCE = InCounts(
 def cell_errors(
     forms: Sequence[InCounts], epsilon_per_cell: float, ranges: Sequence[float] = ()
 ) -> Callable[[Ints, Ints, Ints], Floats]:
-    """A cell's error, given m*, K and n (docs/theory/clip-user.md#the-algorithm)."""
+    """A cell's error, given m*, K and n (docs/theory/cells.md#clip-user)."""
     share = epsilon_per_cell / len(forms)
     lengths = ranges or [1.0] * len(forms)
 
@@ -118,11 +118,11 @@ class Linear(Statistic):
     in_counts: ClassVar[InCounts] = MEAN
 
     def sensitivity(self, weights: Weights) -> Floats:
-        """The weight w (docs/theory/sensitivity.md)."""
+        """The weight w (docs/theory/privacy.md#sensitivity)."""
         return np.minimum(1.0, weights.part * OUTWARD)
 
     def bias(self, weights: Weights) -> Floats:
-        """As of any linear estimator (docs/theory/grouping.md#linear-estimators-and-their-bias)."""
+        """As of any linear estimator (docs/theory/cells.md#linear-estimators)."""
         return weights.bias
 
     def rounding(self, ticks: float, means: float) -> float:
@@ -157,7 +157,7 @@ class Variance(Statistic):
         return Fraction(0), bounds.width**2 / 4
 
     def sensitivity(self, weights: Weights) -> Floats:
-        """V of the member's mass (docs/theory/variance.md#weighted-users-and-missing-mass)."""
+        """V of the member's mass (docs/theory/cells.md#variance)."""
         return variance.mass_sensitivity(weights.part, weights.kept)
 
     def bias(self, weights: Weights) -> Floats:

@@ -1,4 +1,4 @@
-"""Clip-User: users leave cells until nobody is in many (paper 000, V; docs/theory/clip-user.md)."""
+"""Users leave cells until nobody is in many (paper 000, V; docs/theory/cells.md#clip-user)."""
 
 from collections.abc import Callable
 

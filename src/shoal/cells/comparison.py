@@ -164,7 +164,7 @@ class Comparison(Generic[P]):
         """Lower bounds where they are known: not where noise is Gaussian, which may do better.
 
         Of each cell as if it were alone, and of the worst of all where an optimal plan proves one
-        (docs/theory/limits.md; docs/theory/optimal.md#the-dual-bound).
+        (docs/theory/cells.md#limits-of-means; docs/theory/cells.md#the-dual-bound).
         """
         alone, joint = [], []
         for epsilon in self.epsilons:

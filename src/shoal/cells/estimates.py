@@ -134,7 +134,7 @@ class Estimates:
 
         The normal quantile of `_spread` and the noise's quantile share the chance of a miss; users
         who count in parts of a selected range are assumed to have their means in it
-        (docs/theory/adaptive.md#what-is-promised).
+        (docs/theory/cells.md#adaptive-mean).
         """
         low, high = self.intervals(confidence)
         plan, miss = self.plan, 1 - confidence
@@ -248,7 +248,7 @@ def _value(low: Fraction, length: Fraction, steps: int, scale: float, bits: int)
 
 
 def joint_variances(plan: PlanFacts, shares: Floats) -> Floats:
-    """Variances from noisy moments (docs/theory/variance.md#mean-and-second-moment-together)."""
+    """Variances from noisy moments (docs/theory/cells.md#two-moments)."""
     centre, second, scale = _moments(plan, shares)
     square = 1 if plan.gaussian else 2
     estimate = second - 4 * centre**2 + 4 * square * scale**2 + _middle(plan)

@@ -16,7 +16,7 @@ from shoal.theory.user_clipping import rounds, split
 # Users times epsilon in a single cell: where one interval is found more surely than two ranks.
 _FEW, _ENOUGH = 60, 150
 # So few cells of users who count about alike err hardly more with the whole bounds than with a
-# private radius (docs/theory/user-clipped.md#few-cells).
+# private radius (docs/theory/cells.md#few-cells).
 _FEW_CELLS, _ALIKE = 12, 0.75
 # Beyond so many memberships a linear program takes minutes.
 _MOST_OF_PROGRAM = 100_000
@@ -30,7 +30,7 @@ _CLEARLY = 0.95
 def choose(request: Request, counts: Counts) -> tuple[Method, str]:
     """Returns the method that was asked for, or serves the objective best, and why.
 
-    What shape values have must be said (docs/theory/user-clipped.md#tight-or-loose-bounds).
+    What shape values have must be said (docs/theory/cells.md#few-cells).
     """
     if request.method is not None:
         return method_of(request.method, request.settings), ""
@@ -85,7 +85,7 @@ def _certified(request: Request, counts: Counts) -> tuple[Method, str]:
 
 
 def gaussian_is_smaller(counts: Counts, epsilon: Fraction, delta: Fraction, numbers: int) -> bool:
-    """Whether a delta buys a smaller worst-case error than weights (docs/theory/gaussian.md).
+    """Whether a delta helps more than weights do (docs/theory/privacy.md#when-a-delta-helps).
 
     With `numbers` a cell, two plans decide that anybody can write down: Gaussian noise of full
     shares, and Laplace noise of users each held to one load.

@@ -40,8 +40,8 @@ _DROP = "drop such records beforehand if whether a value is present is public"
 class Estimate:
     """A private mean with its error bar; everything in the value's unit, and public.
 
-    Source: docs/theory/grouping.md#linear-estimators-and-their-bias;
-    docs/theory/adaptive.md#what-is-promised.
+    Source: docs/theory/cells.md#linear-estimators;
+    docs/theory/cells.md#adaptive-mean.
 
     Attributes:
         value: The estimate, within the bounds, in the value's unit.
@@ -122,7 +122,7 @@ def one_estimate(
     request = Request.of(uninformative="keep", **given)
     private = aggregate_of(values, users, request.lattice)
     if request.method is None:
-        # No bounding of one cell has a smaller worst-case error (docs/theory/worst-case.md).
+        # No bounding of one cell has a smaller error (docs/theory/cells.md#limits-of-means).
         name = "worst_case_optimal"
         if request.objective != "worst_case":
             name = choose(request, private.occupancy)[0].name

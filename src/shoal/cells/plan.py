@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 class Plan(PlanFacts, Planned):
     """A plan that can be carried out. Make one with `shoal.plan`; see `PlanFacts` for its facts.
 
-    Source: docs/theory/accounting.md; docs/theory/limits.md.
+    Source: docs/theory/privacy.md#accounting; docs/theory/cells.md#limits-of-means.
 
     Attributes:
         source: Public description of the records (columns and cell rules), if known.
@@ -168,7 +168,7 @@ class Plan(PlanFacts, Planned):
 
         Each is planned and released three times or more on made-up values with the counts of the
         plan, or with what they add up to by parent hexagons, by days, or without a key column, and
-        the rule of docs/theory/user-clipped.md#which-cells-are-told is applied. No value is read.
+        the rule of docs/theory/cells.md#which-cells-are-told is applied. No value is read.
 
         Args:
             progress: Wraps the choices, to show how far they are.
@@ -342,8 +342,8 @@ def plan(
     The total privacy loss is epsilon = max_l sum_i D_il/b_i: user l moves number i by at most D_il,
     and the noise of that number has the scale b_i. Private selections are part of it.
 
-    Source: docs/theory/user-clipped.md; docs/theory/accounting.md; docs/theory/balanced.md;
-    docs/theory/optimal.md.
+    Source: docs/theory/cells.md#user-clipped-mean, #balanced-plans and #optimal-plan;
+    docs/theory/privacy.md#accounting.
 
     Args:
         counts: The public counts, or records, of which only the counts are read: the plan holds

@@ -123,7 +123,7 @@ class PlanFacts(Stated):
 
     @cached_property
     def losses(self) -> Losses:
-        """The steps' privacy losses, added up for every user (docs/theory/accounting.md)."""
+        """Privacy losses of the steps, by user (docs/theory/privacy.md#accounting)."""
         return self.cost.losses(self.decision.scale)
 
     @property
@@ -281,8 +281,8 @@ class PlanFacts(Stated):
     def lower_bound(self) -> Floats:
         """Error that no plan of this loss beats: shape (numbers,), in the statistic's unit.
 
-        However it weighs users, with Laplace noise (docs/theory/limits.md). Each bound holds for
-        its number alone: no plan reaches all at once. Not a number with Gaussian noise.
+        However it weighs users, with Laplace noise (docs/theory/cells.md#limits-of-means). Each
+        holds for its number alone: no plan reaches all at once. NaN with Gaussian noise.
         """
         if self.gaussian:
             return np.full_like(self.statistic_range, np.nan)

@@ -10,7 +10,7 @@ from shoal.cells.told import planned
 from shoal.theory.user_clipping import MEASURED
 
 # Of the users, and of the records of released cells: equal, geometric and moderately skewed counts
-# stay below (docs/theory/user-clipped.md#few-users-with-much-of-the-records).
+# stay below (docs/theory/cells.md#few-cells).
 _FREQUENT = ((1 / 20, 3 / 10), (1 / 10, 9 / 20))
 # Users: of fewer a twentieth is nobody.
 _ENOUGH_USERS = 20

@@ -1,4 +1,4 @@
-"""The value of every cell, from released numbers alone: docs/theory/user-clipped.md#the-value."""
+"""The value of every cell, from released numbers alone: docs/theory/cells.md#values."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def pooled(numbers: Estimates, confidence: float) -> Values | None:
     """Returns values for the cells that are left out, or None if there is nothing they follow from.
 
     There is an interval where the spread of users and the cell's labels are known
-    (docs/theory/user-clipped.md#cells-that-are-left-out).
+    (docs/theory/cells.md#cells-that-are-left-out).
     """
     confidence = check_confidence(confidence)
     if not applies(numbers) or len(numbers.plan.released) == len(numbers.plan.status):

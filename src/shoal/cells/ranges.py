@@ -25,7 +25,7 @@ MOST_HALVINGS = 10
 # Of everyone's weight, what the narrowest candidate earns for its width: where selection noise is
 # large, and where it is small.
 _REWARD, _MOST_REWARD = 0.35, 0.8
-# Noise scales of the range that one halving may cost in weight: see docs/theory/adaptive.md.
+# Noise scales of the range that a halving may cost in weight: docs/theory/cells.md#adaptive-mean.
 _PATIENCE = 8.0
 _MOST, _FIND, _LEAST = 0.5, 0.28, 1e-6
 _LEAST_HALVINGS = 2
@@ -251,7 +251,7 @@ class SumThreshold(Range):
 
 @dataclass(frozen=True)
 class OneInterval(Range):
-    """One privately selected interval for all cells (docs/theory/adaptive.md#the-range).
+    """One privately selected interval for all cells (docs/theory/cells.md#adaptive-mean).
 
     Candidates are all widths U 2^(-k/2) at steps of a quarter of their width, and score the weight
     of users inside, at most 1 a user, plus a reward for halvings of the width.
@@ -292,7 +292,7 @@ class OneInterval(Range):
     def tune(
         self, weights: Weights, parameters: Parameters, epsilon: float, scale: Floats, part: float
     ) -> Parameters:
-        """The whole reward of every narrower width, in 1/USER of a user (docs/theory/adaptive.md).
+        """Reward of every narrower width, in 1/USER of a user (docs/theory/cells.md#adaptive-mean).
 
         Halvings earn what they save in noise, in all at most the weight that selection noise cannot
         hide.

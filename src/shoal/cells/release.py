@@ -45,7 +45,7 @@ _SHOWN = 12
 class Release(release.Release[PlanFacts, Estimates]):
     """A release: noisy numbers with their errors, and the manifest.
 
-    Source: docs/theory/lattice.md.
+    Source: docs/theory/privacy.md#lattice-noise.
 
     Guarantees: G-LOSS, G-COVERAGE.
 
@@ -144,10 +144,10 @@ class Release(release.Release[PlanFacts, Estimates]):
         """One row a cell: keys, status, counts, value and interval, noise and errors.
 
         `value` is the best estimate: of means in three cells or more the posterior median given
-        the other cells (docs/theory/user-clipped.md#the-value). `low` and `high` are around the
+        the other cells (docs/theory/cells.md#values). `low` and `high` are around the
         released number, which is `plain`. A cell that is too noisy to be told has the `source`
         pooled: its value is what the other cells say, and `reason` says why
-        (docs/theory/user-clipped.md#which-cells-are-told).
+        (docs/theory/cells.md#which-cells-are-told).
 
         Args:
             confidence: Of the intervals; changing it costs nothing.

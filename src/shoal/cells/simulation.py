@@ -55,7 +55,7 @@ def compare(
     over the Laplace noise is taken in closed form, so that few repetitions say much; values follow
     from one draw. No budget is spent.
 
-    Source: docs/theory/lattice.md; docs/theory/selection.md#scores.
+    Source: docs/theory/privacy.md#lattice-noise; docs/theory/privacy.md#selections.
 
     Args:
         occupancy: The public counts.

@@ -4,7 +4,7 @@ Post-processing of released numbers. Clipping moves users into the ball: two exc
 many noise scales in the average cell, and ends of intervals are further out by multiples of them.
 A cell whose own number errs more than a common one is too noisy to be told.
 
-Source: docs/theory/user-clipped.md#intervals and #which-cells-are-told.
+Source: docs/theory/cells.md#intervals and #which-cells-are-told.
 """
 
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Users' whole vectors, clipped to a private ball (docs/theory/user-clipped.md)."""
+"""Users' whole vectors, clipped to a private ball (docs/theory/cells.md#user-clipped-mean)."""
 
 import math
 from collections.abc import Mapping
@@ -115,7 +115,7 @@ def moved(centre: int, radius: int, top: int) -> tuple[int, int]:
 
 
 def balls(centre: int, first: int, end: int, top: int) -> list[tuple[int, int]]:
-    """Centre and radius of every candidate (docs/theory/user-clipped.md#balls-at-the-bounds).
+    """Centre and radius of every candidate (docs/theory/cells.md#centre-radius-and-noise).
 
     All are different, the largest radius first.
     """
@@ -149,7 +149,7 @@ def rank_scores(beyond: Ints, wanted: int, everyone: int) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class UserVectors:
-    """Users' deviations in lattice steps of the noise (docs/theory/user-clipped.md#the-estimator).
+    """Users' deviations in lattice steps of the noise (docs/theory/cells.md#user-clipped-mean).
 
     X_gl = round(w_gl (mu_gl - c)/(D step_g)) with centre c and radius D. Each number follows from
     one user's mean and public facts alone, so that neither rows nor engines nor threads change it.

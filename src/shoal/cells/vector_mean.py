@@ -33,7 +33,7 @@ _LEAST_NOISE = 2.0**-20
 class VectorEstimate:
     """A private mean of vectors; everything in the value's unit, and public.
 
-    Source: docs/theory/worst-case.md#vectors.
+    Source: docs/theory/cells.md#limits-of-vectors.
 
     Attributes:
         value: The estimate, one number a dimension, in the value's unit.
@@ -85,7 +85,7 @@ def vector(
 ) -> VectorEstimate:
     """The mean of vectors with the least worst-case l1 error.
 
-    Source: docs/theory/worst-case.md#vectors; errata 4, 5.
+    Source: docs/theory/cells.md#limits-of-vectors; errata 4, 5.
 
     In the `ball`, x >= 0 and |x|_1 <= U = hi with bounds (0, U); what lies outside is scaled to it.
     A user's sum is cut to the norm U T, T the ceil(2d/epsilon)-th largest count (0 if there are
@@ -209,7 +209,7 @@ def _box(points: Floats, users: Any, options: _Options) -> VectorEstimate:
 
 @dataclass(frozen=True, eq=False)
 class BallMean:
-    """Public facts of one release of a mean in the l1 ball (docs/theory/worst-case.md#vectors).
+    """Public facts of a release of a mean in the l1 ball (docs/theory/cells.md#limits-of-vectors).
 
     Attributes:
         threshold: T, most records' worth of norm that a user keeps.

@@ -2,7 +2,7 @@
 
 The estimator of a cell is, over the width and with Y in 0..1 for the mean of a user or a group,
 sum_p weight_p clip(Y_p, low_p, high_p) / total, all in whole numbers
-(docs/theory/grouping.md#linear-estimators-and-their-bias).
+(docs/theory/cells.md#linear-estimators).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Weights:
         reach: Most that a member moves its cell, as a part of the range times `total`.
         groups: Groups of records that are clipped as one; None if each user is.
         window: (near, whole): each mean is clipped to the range's middle -+ near/(2 whole) of it;
-            None if to all of it (docs/theory/limits.md#means).
+            None if to all of it (docs/theory/cells.md#limits-of-means).
         widened: Whether lighter users have wider ranges, so that all reach equally far.
         sums: Whether sums of users are clipped instead of means.
     """
@@ -166,12 +166,12 @@ def linear(counts: Counts, cells: Ints, weight: Ints, total: Ints | None = None)
 
 
 def every_record(counts: Counts, cells: Ints) -> Weights:
-    """Returns w = m/n, which has no bias (docs/theory/sensitivity.md; paper 002, section III-B)."""
+    """Returns w = m/n, without bias (docs/theory/privacy.md#sensitivity; paper 002, III-B)."""
     return linear(counts, cells, counts.count[members(counts, cells)[0]])
 
 
 def capped(counts: Counts, cells: Ints, cap: Ints, *, widened: bool = False) -> Weights:
-    """Returns w = min(m, cap) over their sum, perhaps widened (docs/theory/adaptive.md)."""
+    """Returns w = min(m, cap)/sum, perhaps widened (docs/theory/cells.md#adaptive-mean)."""
     member, cell = members(counts, cells)
     found = linear(counts, cells, np.minimum(counts.count[member], cap[cell]))
     return replace(found, widened=True, reach=found.heaviest[cell]) if widened else found
@@ -193,7 +193,7 @@ def truncated(counts: Counts, cells: Ints, threshold: Ints) -> Weights:
 
 
 def parts(counts: Counts, cells: Ints, part: Ints) -> Weights:
-    """Weights of which each user counts with a part in 2^-PART (docs/theory/optimal.md)."""
+    """Weights of users who count in parts of 2^-PART (docs/theory/cells.md#optimal-plan)."""
     count = counts.count[members(counts, cells)[0]]
     found = linear(counts, cells, count << PART)
     return replace(found, reach=count * part, window=(part, np.array([1 << PART])))
@@ -207,7 +207,7 @@ def user_sums(counts: Counts, cells: Ints) -> Weights:
 
 
 def arrays(counts: Counts, cells: Ints, cap: Ints, grouping: Grouping, *, clipped: bool) -> Weights:
-    """Weights of users in the mean of means of arrays (docs/theory/grouping.md#arrays).
+    """Weights of users in the mean of means of arrays (docs/theory/cells.md#arrays-and-caps).
 
     Clipped one by one, an array reaches the whole range for everybody in it (errata 7 and 8).
     """
@@ -231,7 +231,7 @@ def arrays(counts: Counts, cells: Ints, cap: Ints, grouping: Grouping, *, clippe
 
 
 def wrap_around(count: Ints, cap: int) -> tuple[Ints, Ints, Ints, int]:
-    """Fills arrays one after another by falling count (docs/theory/grouping.md#arrays).
+    """Fills arrays one after another by falling count (docs/theory/cells.md#arrays-and-caps).
 
     Returns user, array and records of each piece, and the number of full arrays, which are kept.
     """
@@ -251,7 +251,7 @@ def wrap_around(count: Ints, cap: int) -> tuple[Ints, Ints, Ints, int]:
 
 
 def best_fit(count: Ints, cap: int) -> tuple[Ints, Ints, Ints, int]:
-    """Puts each user whole into the fullest array that holds it (docs/theory/grouping.md#arrays).
+    """Puts users into the fullest array that holds them (docs/theory/cells.md#arrays-and-caps).
 
     Returns user, array and records of each piece, and the number of arrays, all of which count.
     """

@@ -1,6 +1,6 @@
 """The symmetric mean of the least certificate: how far guesses are off, how often there is none.
 
-Source: docs/theory/unbiased.md#the-certificate-of-the-symmetric-mean.
+Source: docs/theory/means.md#the-certificate-of-the-symmetric-mean.
 """
 
 import itertools

@@ -1,6 +1,6 @@
 """Guesses at the centre of unbounded values: a coarse one, private and symmetric, and a finer one.
 
-Proofs: docs/theory/unbiased.md#the-symmetric-mean and #the-threshold.
+Proofs: docs/theory/means.md#the-symmetric-mean and #the-threshold.
 """
 
 from __future__ import annotations

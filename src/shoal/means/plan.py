@@ -100,7 +100,7 @@ class UnbiasedPlan(Planned):
     Its privacy holds for any values; its certificates hold for independent users of one mean whose
     values keep the moments. No distribution depends on the order of users of equal weight.
 
-    Source: docs/theory/unbiased.md.
+    Source: docs/theory/means.md.
 
     Attributes:
         request: What was asked for.
@@ -386,7 +386,7 @@ def question_of(plan: UnbiasedPlan, records: documents.Document, unit: str, name
 class UnbiasedEstimate(Release[UnbiasedPlan, Drawn]):
     """A private mean with its error bars; all of it public, in the value's unit.
 
-    Source: docs/theory/unbiased.md.
+    Source: docs/theory/means.md.
 
     Attributes:
         confidence: Of the intervals.

@@ -39,7 +39,7 @@ def plan(
     Users are independent, their values have one mean mu and keep the moments. A user with several
     records counts with their mean. Neighbours differ in all values of one user; counts are public.
 
-    Source: docs/theory/unbiased.md.
+    Source: docs/theory/means.md.
 
     Args:
         method: `clipped_mean` or `symmetric_mean`.
@@ -108,7 +108,7 @@ def clipped_mean(
 ) -> UnbiasedEstimate:
     """Mean of values clipped to a margin beyond an interval, plus Laplace noise: (epsilon, 0)-DP.
 
-    Source: docs/theory/unbiased.md#clipping; paper 004, Proposition 3.0.1, with sharp constants.
+    Source: docs/theory/means.md#clipping; paper 004, Proposition 3.0.1, with sharp constants.
 
     Args:
         values: One number a record, shape (n,), in the value's unit. Private.
@@ -153,7 +153,7 @@ def symmetric_mean(
     Given that an estimate is released, it is unbiased for every symmetric distribution, without an
     interval. Where the coarse step fails there is none: with the plan's `failure_bound` at most.
 
-    Source: docs/theory/unbiased.md#the-symmetric-mean; paper 004, section 4, Algorithm 2.
+    Source: docs/theory/means.md#the-symmetric-mean; paper 004, section 4, Algorithm 2.
 
     Args:
         values: One number a record, shape (n,), in the value's unit. Private.

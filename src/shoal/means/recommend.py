@@ -60,7 +60,7 @@ class Candidate:
 class Recommendation:
     """The certificates of both estimators, side by side. Make one with `recommend`.
 
-    Source: docs/theory/trilemma.md#which-estimator.
+    Source: docs/theory/means.md#which-estimator.
 
     Attributes:
         users: The number of users of each release.
@@ -160,7 +160,7 @@ def recommend(
     bound is the larger of `shoal.bounds.trilemma` for all R n users, and for n users over sqrt(R),
     for the smallest size at the largest order, whose class keeps all moments (Lyapunov).
 
-    Source: docs/theory/trilemma.md#which-estimator; paper 004, section 1.
+    Source: docs/theory/means.md#which-estimator; paper 004, section 1.
 
     Args:
         n: Users of each release, or the number of records of each user, shape (users,).

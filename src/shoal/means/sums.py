@@ -1,6 +1,6 @@
 """One weighted sum of ticks with discrete Laplace noise, squares beside it, a normal interval.
 
-Source: docs/theory/unbiased.md#squares-beside-the-sum and #a-normal-interval.
+Source: docs/theory/means.md#squares-beside-the-sum and #a-normal-interval.
 """
 
 from __future__ import annotations

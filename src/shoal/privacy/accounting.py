@@ -1,8 +1,8 @@
 """The cost of any plan, from its steps: noisy vectors, selections, and losses proved elsewhere.
 
 Pure losses are added up user by user in whole numbers, exactly; rho of Gaussian noise as well, and
-turned into (epsilon, delta) with every rounding against us (`docs/theory/accounting.md`,
-`docs/theory/gaussian.md`).
+turned into (epsilon, delta) with every rounding against us (`docs/theory/privacy.md#accounting`,
+`docs/theory/privacy.md#gaussian-noise`).
 """
 
 import math

@@ -67,10 +67,10 @@ class OperatingSystem(Noise):
     `add_laplace` whose probabilities differ by a factor of at most exp(d / 2^lattice_bits). If they
     differ by at most d in the l2 norm, `add_gaussian` is zero-concentrated private (zCDP) with
     rho = d^2 / (2 4^lattice_bits) and (epsilon, delta) as `shoal.theory.gaussian` says
-    (`docs/theory/gaussian.md`); so for `add_pair` and its norm. Numbers are clamped to 0..2^61
-    before, which brings no two further apart, and sums to 64 bits after. Scores that differ by at
-    most d each give selections whose probabilities differ by a factor of at most exp(2 d / scale)
-    (McKenna and Sheldon 2020, Theorem 1). A word below w of 2^64 has probability w / 2^64.
+    (`docs/theory/privacy.md#gaussian-noise`); so for `add_pair` and its norm. Numbers are clamped
+    to 0..2^61 before, which brings no two further apart, and sums to 64 bits after. Scores that
+    differ by at most d each give selections whose probabilities differ by a factor of at most
+    exp(2 d / scale) (McKenna and Sheldon 2020, Theorem 1). A word below w of 2^64 has probability w / 2^64.
 
     Example:
         >>> noise = OperatingSystem()
@@ -116,7 +116,7 @@ class Simulated(Noise):
 
     A release drawn with it is marked as a simulation and touches no ledger.
 
-    Source: docs/theory/lattice.md.
+    Source: docs/theory/privacy.md#lattice-noise.
 
     Args:
         seed: Seed of NumPy's generator.

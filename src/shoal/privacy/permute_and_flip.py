@@ -25,7 +25,7 @@ def middle_scores(values: NDArray[np.int64], bins: int, top: int) -> NDArray[np.
     """- max(#below, #above) of each of `bins` equal bins, each value in its nearest midpoint's bin.
 
     One value that changes moves a score by at most 1 (paper 002, Algorithm 3;
-    docs/theory/selection.md#scores). Values are whole numbers in 0..top.
+    docs/theory/privacy.md#selections). Values are whole numbers in 0..top.
 
     Example:
         >>> middle_scores(np.array([1, 1, 9]), bins=5, top=10).tolist()

@@ -24,7 +24,7 @@ _LARGEST_LOG = 700.0
 class Moment:
     """A public bound on a central moment: E|X - mu|^order <= size^order.
 
-    Source: docs/theory/unbiased.md; paper 004, section 3.
+    Source: docs/theory/means.md; paper 004, section 3.
 
     Attributes:
         order: The power, from 2 to 1000.

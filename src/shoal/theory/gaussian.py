@@ -2,7 +2,8 @@
 
 A user who moves the numbers of a release, each over its noise scale, by a vector of l2 norm m has
 the zCDP loss rho = m^2 / 2; losses of independent noise add up. The discrete Gaussian with scale t
-steps has P[Z = z] proportional to exp(-z^2 / (2 t^2)). Source: docs/theory/gaussian.md.
+steps has P[Z = z] proportional to exp(-z^2 / (2 t^2)).
+Source: docs/theory/privacy.md#gaussian-noise.
 """
 
 import math
@@ -76,7 +77,8 @@ def lattice_correction(rho: float, numbers: int, bits: int) -> float:
     """What whole numbers add to delta, at most, with k numbers a user; rounded upwards, at most 1.
 
     With c = 4^-bits / 24 and h = 2 q / (1 - q), q = exp(-2 pi^2 4^bits), it is k c + ((1 + h) /
-    sqrt(1 - 2c))^k exp(2 rho c / (1 - 2c)) - 1, whatever epsilon (docs/theory/gaussian.md).
+    sqrt(1 - 2c))^k exp(2 rho c / (1 - 2c)) - 1, whatever epsilon
+    (docs/theory/privacy.md#delta-on-the-lattice).
     """
     check_rho(rho)
     _check_lattice(numbers, bits)
@@ -130,7 +132,7 @@ def tail_quantile(scale: float, beta: float) -> int:
 def cells_at_least(epsilon: float, delta: float) -> float:
     """In how many numbers a user must be before Gaussian noise can be less than Laplace noise.
 
-    k = epsilon^2 / (pi rho), rho what (epsilon, delta) pays for (docs/theory/gaussian.md).
+    k = epsilon^2 / (pi rho), rho of (epsilon, delta) (docs/theory/privacy.md#when-a-delta-helps).
     """
     return epsilon**2 / (math.pi * rho_of(epsilon, delta))
 
@@ -139,7 +141,8 @@ def joint_rate(mean_scale: Floats | float, square_scale: Floats | float) -> Floa
     """The factor R in rho = v^2 R / 2 of a user of share v, for mean and second moment together.
 
     R = max over D in [0, 1] of D^2/s1^2 + D^2 (1-D)^2/s2^2, at D = 1 or at D = (3 - sqrt(1 - 8
-    s2^2/s1^2))/4 (docs/theory/gaussian.md); rounded upwards. s1 is over U, s2 over U^2.
+    s2^2/s1^2))/4; rounded upwards. s1 is over U, s2 over U^2
+    (docs/theory/privacy.md#two-moments-with-gaussian-noise).
     """
     first = np.asarray(mean_scale, dtype=np.float64)
     second = np.asarray(square_scale, dtype=np.float64)

@@ -4,7 +4,7 @@
 
 with normal effects and residuals whose variances are fitted by expectation and maximisation. The
 fit of each cell leaves the cell's own estimate out.
-Source: docs/theory/user-clipped.md#the-value.
+Source: docs/theory/cells.md#values.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """The discrete Laplace distribution with scale t steps: P[Z = z] proportional to exp(-|z|/t).
 
-Source: docs/theory/lattice.md.
+Source: docs/theory/privacy.md#lattice-noise.
 """
 
 import math

@@ -16,7 +16,7 @@ def threshold(counts: NDArray[np.int64], epsilon: float, dimension: int = 1) -> 
     """T over U: no user moves the sum of the cell by more than T records' worth.
 
     T is the ceil(2d/epsilon)-th largest count, 0 if there are fewer users: the largest one for
-    epsilon >= 2d, 0 for epsilon < 2d/L (docs/theory/worst-case.md; errata 5 and 6).
+    epsilon >= 2d, 0 for epsilon < 2d/L (docs/theory/cells.md#limits-of-vectors; errata 5 and 6).
     """
     if not epsilon > 0:
         raise InputError(f"epsilon is {epsilon!r}", "give a number above 0")
@@ -34,7 +34,7 @@ def least_mean_error(cell: Ints, counts: Ints, n_cells: int, epsilon: float | Fl
     """E_OPT over U of every cell: no bounding of users with Laplace noise does better at epsilon.
 
     E_OPT = (1/n) [ sum_l max(0, (U m_l - T)/2) + T/epsilon ] with T as of `threshold`
-    (docs/theory/limits.md#means; paper 001, Theorem III.1); epsilon is one for all, or one a cell.
+    (docs/theory/cells.md#limits-of-means; paper 001, Theorem III.1). One epsilon, or one a cell.
     """
     # Cell and falling count in one integer: a plain sort is far faster than one by two keys.
     most = int(counts.max()) + 1
@@ -64,7 +64,7 @@ def least_variance_error(
 
     The missing mass is at most d_max, at which the bias alone is e, and weights move the variance
     by at least their slope at 1 - d_max: then it is least as for means
-    (docs/theory/limits.md#variances).
+    (docs/theory/cells.md#limits-of-variances).
     """
     most = np.minimum(error, 0.5)
     if epsilon <= 0:

@@ -3,7 +3,7 @@
 A sharper form of paper 004, Theorem 2.1.1. On two points X = v with probability p, else 0. On three
 X = v with probability b (1 + s)/2, -v with b (1 - s)/2, else 0, and s from -1 to 1: the mean moves
 by 2 v b while most users hold 0, twice as sharp for small epsilon. Units: the moment's size is 1.
-Proofs: docs/theory/trilemma.md.
+Proofs: docs/theory/means.md#the-trilemma.
 """
 
 import math

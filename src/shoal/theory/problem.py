@@ -2,7 +2,7 @@
 
 Everything is checked once and put in units of the moment's size.
 
-Source: docs/theory/trilemma.md.
+Source: docs/theory/means.md#the-trilemma.
 """
 
 import math
@@ -47,7 +47,7 @@ class Setting:
 
     The class of distributions: E|X - mean|^order <= size^order and a mean within an interval.
 
-    Source: docs/theory/trilemma.md; paper 004, section 2.
+    Source: docs/theory/means.md#the-trilemma; paper 004, section 2.
 
     Attributes:
         n: Users, one value each.

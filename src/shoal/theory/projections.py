@@ -2,7 +2,7 @@
 
 Two vectors of a ball of radius T are at most 2 T apart in its norm, wherever they point: that is
 all the accounting needs. l1 balls for Laplace noise, l2 balls for Gaussian noise. Source:
-docs/theory/user-clipped.md#projection and #gaussian-noise.
+docs/theory/cells.md#user-clipped-mean and #centre-radius-and-noise.
 """
 
 from collections.abc import Callable

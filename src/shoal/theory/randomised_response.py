@@ -2,7 +2,7 @@
 
 A unit with outcome y keeps it with probability k = 1 - lambda, else draws from a prior q whose
 least probability is gamma: every outcome is then given with at least lambda gamma.
-Source: docs/theory/trials.md#what-it-costs.
+Source: docs/theory/experiments.md#what-it-costs.
 """
 
 import math
@@ -20,8 +20,8 @@ def response_epsilon(keep: Fraction, least: Fraction, delta: Fraction = Fraction
 
     For any two outcomes the probabilities of a response differ by at most k, where the smaller one
     is at least lambda gamma: P - e^epsilon P' <= k + lambda gamma (1 - e^epsilon), which is at most
-    delta for this epsilon (paper 003, Theorem 3.1; docs/theory/trials.md#what-it-costs; erratum
-    12).
+    delta for this epsilon (paper 003, Theorem 3.1; erratum 12;
+    docs/theory/experiments.md#what-it-costs).
     """
     _check(keep, least, delta)
     if keep <= delta:
@@ -38,7 +38,7 @@ def ratio_epsilon(ratio: Fraction) -> Fraction:
     """The loss of a response whose probabilities differ by at most this ratio, rounded upwards.
 
     ln(ratio): the definition of pure differential privacy for a finite table
-    (docs/theory/best-table.md#in-whole-numbers).
+    (docs/theory/experiments.md#in-whole-numbers).
 
     Returns the privacy loss, never below the exact one.
     """

@@ -1,6 +1,6 @@
 """Which of three estimators has the least certified error: the regimes of paper 004, Theorem 1.2.2.
 
-Certificates are those of docs/theory/unbiased.md, with the sharp margin of paper 004, Lemma B.1.2.
+Certificates are those of docs/theory/means.md, with the sharp margin of paper 004, Lemma B.1.2.
 """
 
 import math
@@ -34,7 +34,7 @@ _LEAST_BIAS = 1e-200
 class Regime:
     """The estimator with the least certified error, and the errors of all three.
 
-    Source: docs/theory/trilemma.md#which-estimator; paper 004, Theorem 1.2.2.
+    Source: docs/theory/means.md#which-estimator; paper 004, Theorem 1.2.2.
 
     Attributes:
         name: "clipped_mean", "clipped_plus_residual", "sampled_mean", or "none".
@@ -75,7 +75,7 @@ def regime(
 
     Bias does not average out: with many releases the unbiased ones win.
 
-    Source: docs/theory/trilemma.md#which-estimator; paper 004, Theorem 1.2.2.
+    Source: docs/theory/means.md#which-estimator; paper 004, Theorem 1.2.2.
 
     Args:
         n: Users of each release.

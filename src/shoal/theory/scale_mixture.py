@@ -6,7 +6,7 @@ The noise is Laplace with the scale b_g, or normal with the deviation b_g.
 
 A few cells are always unlike the rest: a mixture lets them be, where a single normal would pull
 them in or let go of all.
-Source: docs/theory/user-clipped.md#the-value.
+Source: docs/theory/cells.md#values.
 """
 
 from dataclasses import dataclass

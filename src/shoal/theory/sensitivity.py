@@ -1,6 +1,6 @@
 """How far one user, or leaving records out, can move a mean, relative to the bounds' width.
 
-Source: docs/theory/sensitivity.md; docs/theory/lattice.md.
+Source: docs/theory/privacy.md#sensitivity; docs/theory/privacy.md#lattice-noise.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ OUTWARD = 1 + 2.0**-51
 # Whole numbers up to here are exact as doubles, and many of them fit a 64-bit sum.
 MOST_STEPS = 2**53
 # Means and mean squares of users are kept with 30 bits or more: what rounding them may add to the
-# loss of both together (docs/theory/variance.md).
+# loss of both together (docs/theory/cells.md#variance).
 ROUNDED_MEANS = 1 + 2.0**-27
 
 

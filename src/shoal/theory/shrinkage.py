@@ -2,7 +2,7 @@
 
 Post-processing of released numbers with known noise, so it costs no privacy. The prior is normal,
 theta_g ~ N(m, t^2); the noise of y_g is Laplace with scale b_g
-(docs/theory/shrinkage.md).
+(docs/theory/cells.md#cells-that-are-left-out).
 """
 
 from dataclasses import dataclass

@@ -20,7 +20,7 @@ _MOST_EPSILON = 30
 class Shuffled:
     """The privacy loss of blocks of users together, after shuffling.
 
-    Source: docs/theory/trilemma.md#shuffling.
+    Source: docs/theory/means.md#shuffling.
 
     Attributes:
         epsilon: At most that of each block, rounded upwards.
@@ -101,7 +101,7 @@ def amplified(blocks: int, epsilon: float, delta: float, added: float) -> tuple[
 class ShuffledBound:
     """A lower bound on the root mean squared error, proved by shuffling.
 
-    Source: docs/theory/trilemma.md#shuffling; paper 004, Theorem 2.2.3.
+    Source: docs/theory/means.md#shuffling; paper 004, Theorem 2.2.3.
 
     Attributes:
         rmse: Lower bound on the root mean squared error, in the value's unit.

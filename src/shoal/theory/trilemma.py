@@ -1,6 +1,6 @@
 """What no private estimator of a mean can beat, given its bias: the trilemma of paper 004.
 
-The best of several proven lower bounds; proofs: `docs/theory/trilemma.md`.
+The best of several proven lower bounds; proofs: `docs/theory/means.md#the-trilemma`.
 """
 
 import math
@@ -22,7 +22,7 @@ _MOST_EPSILON = 700
 class Term:
     """One lower bound on the root mean squared error, with its theorem and its conditions.
 
-    Source: docs/theory/trilemma.md; paper 004, section 2.
+    Source: docs/theory/means.md#the-trilemma; paper 004, section 2.
 
     Attributes:
         rmse: The bound in the value's unit; 0 where its conditions do not hold.
@@ -41,7 +41,7 @@ class Term:
 class Trilemma:
     """A lower bound on the root mean squared error, with its reasons.
 
-    Source: docs/theory/trilemma.md.
+    Source: docs/theory/means.md#the-trilemma.
 
     Attributes:
         rmse: No (epsilon, delta)-private estimator with this bias has a smaller RMSE over the whole
@@ -90,8 +90,8 @@ def trilemma(
     |E M - mean| <= bias for all distributions with E|X - mean|^order <= size^order and a mean in an
     interval of length `width`, then the RMSE of one of them is at least `rmse`, the largest of
 
-    - the path bound with and without the bias (`docs/theory/trilemma.md`; hundreds of times
-      the printed one),
+    - the path bound with and without the bias (`docs/theory/means.md#the-trilemma`; hundreds of
+      times the printed one),
     - paper 004, Theorem 2.1.1, and Theorem 2.1.4 for order 2, as printed,
     - the error of the best estimator without privacy.
 
@@ -149,7 +149,7 @@ def trilemma(
 def distance_to_bound(rmse: float, bound: Trilemma) -> float:
     """The ratio of a certified RMSE to a lower bound; below 1 only for smaller classes.
 
-    Source: docs/theory/trilemma.md.
+    Source: docs/theory/means.md#the-trilemma.
 
     Args:
         rmse: Certified root mean squared error, in the value's unit.

@@ -1,7 +1,6 @@
 """Public numbers of the user-clipped mean: how a budget is split, and how heavy users count.
 
-Source: docs/theory/user-clipped.md, whose sections #parts-of-the-budget, #one-round-or-two,
-#gaussian-noise, #intervals and #weights have the functions in this order.
+Source: docs/theory/cells.md#weights-and-budget, #two-rounds and #the-excess.
 """
 
 import math

@@ -1,7 +1,7 @@
 """How far one user can move a variance, and how far dropping records can, over the squared width.
 
 Both are V(k, n): what changing, or leaving out, k of n values does to Var = sum (x - f)^2 / n.
-Source: docs/theory/variance.md.
+Source: docs/theory/cells.md#variance.
 """
 
 import math
@@ -24,7 +24,7 @@ def sensitivity(counts: Ints, totals: Ints) -> Floats:
     """Sensitivity of a variance to k of its n values: V(k, n) over U^2, rounded upwards.
 
     j (n - j) / n^2 with j = min(k, floor(n/2)): the values split between the two bounds as evenly
-    as k of them can make it. Exact (docs/theory/variance.md#whole-records; erratum 3).
+    as k of them can make it. Exact (docs/theory/cells.md#variance; erratum 3).
     """
     moved = np.minimum(counts, totals // 2)
     split = moved / totals * ((totals - moved) / totals)
@@ -34,7 +34,7 @@ def sensitivity(counts: Ints, totals: Ints) -> Floats:
 def bias(dropped: Ints, totals: Ints) -> Floats:
     """Bias of the variance of the kept records: V(q, n) over U^2, rounded upwards, q those dropped.
 
-    Exact over all data sets (docs/theory/variance.md#whole-records; erratum 1).
+    Exact over all data sets (docs/theory/cells.md#variance; erratum 1).
     """
     return sensitivity(dropped, totals)
 
@@ -44,7 +44,7 @@ def mass_sensitivity(part: Floats, kept: Floats) -> Floats:
 
     Rounded upwards. The missing mass 1 - W lies in the middle of the bounds; a user moves sum w s2
     - (sum w s1)^2 by at most w (1 - 2w + W)^2/(4 (1 - w)) if W >= 2w, else w/4 + (W - w)^2/(4 (1 -
-    w)), or W/4 if it is alone (docs/theory/variance.md).
+    w)), or W/4 if it is alone (docs/theory/cells.md#variance).
     """
     rest = np.maximum(1 - part, 2.0**-60)
     others = np.maximum(kept - part, 0.0)
@@ -69,8 +69,8 @@ def mass_slope(part: Floats, kept: Floats) -> Floats:
 def mass_bias(missing: Floats, distance: Floats) -> Floats:
     """Bias, over U^2/4, of the variance of reweighted values, rounded upwards.
 
-    At most d (1 - d)/2 where mass d is missing, or 1/8 from d = 1/2 on; where weights differ from
-    the shares by a mass d, V(d) (docs/theory/variance.md#weighted-users-and-missing-mass).
+    At most 2 d (1 - d) where mass d is missing, or 1/2 from d = 1/2 on; where weights differ from
+    the shares by a mass d, 4 d (1 - d), or 1 (docs/theory/cells.md#variance).
     """
     moved = np.minimum(distance, 0.5)
     whole = 4 * moved * (1 - moved)
@@ -81,7 +81,7 @@ def joint_loss(mean_scale: Floats | float, square_scale: Floats | float) -> Floa
     """Privacy loss of a user who has all records of a cell; a share v loses v times it.
 
     J = 1/b1 if b2 >= b1, else (1 + b2/b1)^2 / (4 b2), rounded upwards, with b1 over U and b2 over
-    U^2 (docs/theory/variance.md#mean-and-second-moment-together).
+    U^2 (docs/theory/cells.md#two-moments).
     """
     first = np.asarray(mean_scale, dtype=np.float64)
     second = np.asarray(square_scale, dtype=np.float64)
@@ -95,7 +95,7 @@ def joint_error(mean_scale: Floats | float, square_scale: Floats | float) -> Flo
     """Bound on E|Var^ - Var| over U^2 of Var^ = S2^ - S1^^2 + 2 b1^2, over all data sets.
 
     E <= b2 + b1 + 4 (1 + sqrt 2) e^(-sqrt 2) b1^2
-    (docs/theory/variance.md#mean-and-second-moment-together).
+    (docs/theory/cells.md#two-moments).
     """
     first = np.asarray(mean_scale, dtype=np.float64)
     return np.asarray(square_scale + first + SQUARE_NOISE * first**2)

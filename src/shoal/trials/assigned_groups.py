@@ -1,7 +1,7 @@
 """Groups that were assigned to arms whole (classes, villages, shops), and CR2 by group.
 
 Source: Bell and McCaffrey (2002); Pustejovsky and Tipton (2018);
-docs/theory/inference.md#assigned-groups.
+docs/theory/experiments.md#assigned-groups.
 """
 
 from __future__ import annotations

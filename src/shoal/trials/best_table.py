@@ -2,7 +2,7 @@
 
 A column is an output, a mass, and the set of levels under which it is likelier by e^epsilon: such
 columns suffice. New ones are found where dual variables ask for them, without a grid of outputs.
-Levels are moved to -1/2 to 1/2. Source: docs/theory/best-table.md.
+Levels are moved to -1/2 to 1/2. Source: docs/theory/experiments.md#the-best-table.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Proof(Model):
 
     With h_y(o) = weight_y o^2 - slope_y o - total_y and R(o) = sum_y h_y(o) + (e^epsilon - 1) sum_y
     min(h_y(o), 0), R >= 0 everywhere proves that no unbiased response has a weighted mean variance
-    below sum total_y + sum slope_y y - sum weight_y y^2 (docs/theory/best-table.md#the-dual-bound).
+    below sum total_y + sum slope_y y - sum weight_y y^2
+    (docs/theory/experiments.md#the-dual-bound).
     `mean_of` are the weights whose mean variance was made least; None for the largest variance.
     """
 

@@ -1,6 +1,6 @@
 """Cluster-DP and cluster-free: priors from a noisy histogram, with the paper's own parameters.
 
-Source: paper 003, Algorithm 2; erratum 12; docs/theory/trials.md#what-it-costs.
+Source: paper 003, Algorithm 2; erratum 12; docs/theory/experiments.md#what-it-costs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ClusterPrior:
     The probability lambda is the least at this loss. The histogram, with Laplace noise of scale
     sigma on each count and no level below gamma, costs 2/sigma: a label moves two bins, not one as
     printed. A response costs ln(1 + (1 - lambda - delta)/(lambda gamma)). Without a delta no such
-    prior errs less than `uniform` (docs/theory/trials.md#choice-of-parameters).
+    prior errs less than `uniform` (docs/theory/experiments.md#choice-of-parameters).
 
     Source: paper 003, Algorithm 2; erratum 12.
 

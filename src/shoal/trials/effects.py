@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 class Inference:
     """A standard error and a confidence interval; NaN where the release does not determine them.
 
-    Source: docs/theory/inference.md#these-units; docs/theory/inference.md#degrees-of-freedom.
+    Source: docs/theory/experiments.md#these-units; docs/theory/experiments.md#degrees-of-freedom.
 
     Attributes:
         standard_error: Of the effect, in the outcome's unit.
@@ -93,7 +93,7 @@ class ClusterEffects:
 class Effect:
     """The effect of one arm against control, in the outcome's unit.
 
-    Source: docs/theory/inference.md.
+    Source: docs/theory/experiments.md#inference.
 
     Attributes:
         arm: The arm's name.

@@ -30,7 +30,7 @@ class Expected:
     which standard errors are predicted; it changes neither what is estimated nor the privacy loss.
     A wrong expectation costs precision only.
 
-    Source: docs/theory/trials.md#choice-of-parameters.
+    Source: docs/theory/experiments.md#choice-of-parameters.
 
     Attributes:
         mean: Mean of all outcomes, in the outcome's unit; without an sd it is the rate of the upper

@@ -212,7 +212,7 @@ class Experiment:
         an outcome or draws one of the levels; `trials.ClusterPrior` draws from a noisy histogram of
         cluster and arm (paper 003, Algorithm 2).
 
-        Source: docs/theory/trials.md; docs/theory/best-table.md.
+        Source: docs/theory/experiments.md#private-responses and #the-best-table.
 
         Args:
             space: Levels of the outcome.
@@ -270,7 +270,7 @@ class Experiment:
         A changed outcome moves two counts by one each: noise on shares has the scale 2/(n epsilon),
         twice what is printed (paper 003, Proposition A.3; erratum 15).
 
-        Source: docs/theory/trials.md#aggregates.
+        Source: docs/theory/experiments.md#choice-of-parameters.
 
         Args:
             space: Levels of the outcome.
@@ -296,7 +296,7 @@ class Experiment:
     def ask(self) -> Questions:
         """Begins a list of questions: effects, means of arms, regressions.
 
-        Source: docs/theory/questions.md.
+        Source: docs/theory/experiments.md#questions.
 
         Returns:
             An empty list; its methods return longer ones.

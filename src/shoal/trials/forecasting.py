@@ -80,7 +80,7 @@ class Row:
 class Forecast:
     """What each kind of release of one trial would tell: public, nothing is spent.
 
-    Source: docs/theory/trials.md#choice-of-parameters; docs/theory/inference.md.
+    Source: docs/theory/experiments.md#choice-of-parameters; docs/theory/experiments.md#inference.
 
     Attributes:
         sizes: Units of each cell, shape (clusters, arms), control first.
@@ -353,7 +353,7 @@ def forecast(
     Variances over assignment and mechanism are exact for the expected outcomes. Nothing private
     goes in.
 
-    Source: docs/theory/trials.md; errata 12, 14, 15.
+    Source: docs/theory/experiments.md#private-responses; errata 12, 14, 15.
 
     Args:
         sizes: Units of each cell, shape (clusters, arms), control first; or units in all.

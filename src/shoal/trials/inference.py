@@ -1,6 +1,6 @@
 """Effects of arms against control with valid intervals, from public statistics of cells.
 
-Source: Neyman (1923); docs/theory/inference.md.
+Source: Neyman (1923); docs/theory/experiments.md#inference.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def added(variances: Floats, degrees: Floats) -> tuple[float, float]:
 
     V = sum a_k with nu = V^2 / sum a_k^2/(f_k + 2) - 2, which is f for one estimate and never below
     the least f_k. a_k^2 is too large by 1 + 2/f_k on average; f_k + 2 in place of f_k takes that
-    back, which matters for many small groups (docs/theory/inference.md#degrees-of-freedom).
+    back, which matters for many small groups (docs/theory/experiments.md#degrees-of-freedom).
 
     Example:
         >>> added(np.array([2.0, 2.0]), np.array([9.0, 9.0])), added(np.ones(1), np.array([9.0]))

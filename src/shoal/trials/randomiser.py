@@ -1,7 +1,7 @@
 """The one randomiser of outcomes: a table of whole numbers.
 
 A level k gives response j with probability numbers[j, k]/2^62, and response j says a number whose
-mean under level k is that level. Source: docs/theory/trials.md#what-it-costs.
+mean under level k is that level. Source: docs/theory/experiments.md#what-it-costs.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def with_prior(levels: Floats, replaced: int, prior: Ints) -> ResponseTable:
 
     `replaced` and `prior` are in parts of 2^-31. A response says
     omega(y) = (y - lambda sum y q(y))/(1 - lambda): the row of the inverse of (1 - lambda) I +
-    lambda q 1' times the levels (docs/theory/trials.md#debiased-responses).
+    lambda q 1' times the levels (docs/theory/experiments.md#debiased-responses).
     """
     numbers = np.outer(prior * replaced, np.ones(len(levels), dtype=np.int64))
     numbers[np.diag_indices(len(levels))] += (PART - replaced) * PART

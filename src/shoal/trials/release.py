@@ -84,7 +84,7 @@ def results_of(plan: Plan, drawn: Any) -> documents.Document:
 class Release(release.Release[Plan, Any], Tabular):
     """A release of a trial, as delivered; everything in it is public.
 
-    Source: docs/theory/inference.md; docs/theory/questions.md.
+    Source: docs/theory/experiments.md#inference; docs/theory/experiments.md#questions.
 
     Guarantees: G-LOSS, G-UNBIASED, G-COVERAGE.
 
@@ -123,7 +123,7 @@ class Release(release.Release[Plan, Any], Tabular):
         table of units may be given after the release. Warns where most clusters were left out
         because an arm had nobody in them, unless `assigned` says how units were assigned.
 
-        Source: docs/theory/inference.md; docs/theory/questions.md#an-honest-interval.
+        Source: docs/theory/experiments.md#inference; docs/theory/experiments.md#an-honest-interval.
 
         Args:
             confidence: Of each interval on its own; of questions and histograms 0.8 to 0.995.
@@ -164,7 +164,7 @@ class Release(release.Release[Plan, Any], Tabular):
         Of questions: on some of the columns of one regression that was asked for. Where groups were
         assigned whole: on any columns, of which the means of each group count.
 
-        Source: docs/theory/questions.md#rows-of-weights.
+        Source: docs/theory/experiments.md#questions.
 
         Args:
             columns: Names of covariates, `arm` or `cluster`, or two of them with a colon between; a

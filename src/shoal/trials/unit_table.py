@@ -368,7 +368,7 @@ def uniform_table(
     """A uniform prior on the levels of which the largest predicted variance is nearest to the best.
 
     It is at most 2 % worse than a uniform prior on all levels under everything that may be expected
-    (docs/theory/trials.md#choice-of-parameters).
+    (docs/theory/experiments.md#choice-of-parameters).
     """
     numbers = [space.size if levels == "all" else levels]
     if levels == "auto":

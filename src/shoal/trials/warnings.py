@@ -14,7 +14,7 @@ from shoal.trials.design import Covariate, Design, Floats, Ints
 from shoal.trials.effects import Effect
 
 # Units of an arm, as far as they count: with fewer, a mean may be far from normal, and its variance
-# is often estimated as next to nothing (docs/theory/inference.md#few-units).
+# is often estimated as next to nothing (docs/theory/experiments.md#few-units).
 FEWEST = 20.0
 # Of noisy counts those below 0 are 0, and so may all of a cluster be.
 _NOBODY = 1e-90

@@ -195,7 +195,7 @@ class Cells:
         return float(allocation.balanced(allocation.Problem(*columns)).noise_scale.max()) / error
 
     def optimal(self, error: Floats) -> Optimal:
-        """The least loss at errors of the cells (docs/theory/optimal.md)."""
+        """The least loss at errors of the cells (docs/theory/cells.md#optimal-plan)."""
         if not (error < self.units.guess).any():
             return Optimal(0.0, 0.0)
         plan, proof = self._descend(error)

@@ -40,7 +40,7 @@ def test_whatever_time_leaves_is_certified() -> None:
 
 @pytest.mark.parametrize(("gamma", "most"), [(3, 0.45), (9, 0.17)])
 def test_the_papers_setting_costs_a_fraction(gamma: float, most: float) -> None:
-    """docs/theory/optimal.md: 12 by the paper's accounting at the same worst-case error."""
+    """docs/theory/cells.md#clip-user: 12 by the paper's accounting at the same error."""
     counts = synthetic(gamma, 1)
     share = counts.count / counts.totals[counts.cell]
     error = np.full(counts.n_cells, share.max())

@@ -30,7 +30,7 @@ def test_the_least_factor_is_proved_from_both_sides(
 
 @pytest.mark.parametrize("seed", range(3))
 def test_one_cell_is_the_closed_form(seed: int) -> None:
-    """E_OPT(epsilon) of a single cell (docs/theory/limits.md#means)."""
+    """E_OPT(epsilon) of a single cell (docs/theory/cells.md#limits-of-means)."""
     rng = np.random.default_rng(seed)
     counts = np.ceil(rng.lognormal(2, 1.5, 30)).astype(np.int64)
     one = programs.of_counts(np.arange(30), np.zeros(30, dtype=np.int64), counts, np.ones(1), 1.0)

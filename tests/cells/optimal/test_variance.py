@@ -18,7 +18,7 @@ CELLS = {
 
 
 def by_threshold(counts: list[int], epsilon: float) -> float:
-    """The least error over the range, weights min(v, t): docs/theory/optimal.md#variances."""
+    """The least error of weights min(v, t): docs/theory/cells.md#programs-with-a-variance."""
     share = np.array(counts) / sum(counts)
     w = np.minimum(share, np.geomspace(share.min() / 8, share.max(), 2000)[:, None])
     mass = w.sum(axis=1, keepdims=True)

@@ -2,7 +2,7 @@
 
 Primal variables are x = 1/b of each cell, y = w/b and z = v x - y of each membership, the slack r
 of each user and the loss t; dual ones alpha of each cell, lam of each user, mu and sigma of each
-membership (of z >= 0 and y >= 0); see docs/theory/optimal.md#the-linear-program.
+membership (of z >= 0 and y >= 0); see docs/theory/cells.md#the-linear-program.
 """
 
 from __future__ import annotations

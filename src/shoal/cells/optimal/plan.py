@@ -1,6 +1,6 @@
 """Optimal plans: weights of all users in all cells, the noise, and dual variables that prove them.
 
-Errors of the cells are s e_g with given targets (docs/theory/optimal.md#targets-and-the-factor-s).
+Errors of the cells are s e_g with given targets (docs/theory/cells.md#the-dual-bound).
 """
 
 from dataclasses import dataclass, replace

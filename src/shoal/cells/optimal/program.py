@@ -5,7 +5,7 @@ Everything is over the range. Cell g may have an error of E_g, and user l has th
     (1 - sum_l w_gl)/2 + b_g <= E_g,   0 <= w_gl <= v_gl,   the largest sum_g c_gl w_gl/b_g least.
 
 No solver is trusted: `certify` makes a plan of any weights and a bound of any dual variables, with
-every rounding against us (docs/theory/optimal.md).
+every rounding against us (docs/theory/cells.md#optimal-plan).
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def loss_of(program: Program, weight: Floats, noise: Floats) -> float:
 
 
 def dual_bound(program: Program, duals: Floats) -> float:
-    """A loss that no plan beats, (1/P) sum_g 2 tau_g (docs/theory/optimal.md#the-dual-bound).
+    """A loss that no plan beats, (1/P) sum_g 2 tau_g (docs/theory/cells.md#the-dual-bound).
 
     tau_g is the least, over prefixes of the cell's users by rising price, of sum p v/(2E - 1 + sum
     v); what proves it is then checked.

@@ -1,7 +1,7 @@
 """Programs above and below the errors of plans that release a variance, and what none can beat.
 
 A variance has a concave bias 2 d (1 - d): a chord below it and the least slope of its sensitivity
-bound every plan from below (docs/theory/optimal.md#variances).
+bound every plan from below (docs/theory/cells.md#programs-with-a-variance).
 """
 
 from __future__ import annotations

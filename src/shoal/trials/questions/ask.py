@@ -43,7 +43,7 @@ class Questions:
     nothing private is read. Every question is a sum of w_i y_i with public w, and noise is shared
     among them so that all intervals widen alike.
 
-    Source: docs/theory/questions.md.
+    Source: docs/theory/experiments.md#questions.
 
     Attributes:
         design: The public columns.
@@ -75,8 +75,8 @@ class Questions:
         `weights="precision"` by what makes noise and sampling together least, for the stated
         spread: then it is the effect of these weights, not the average over the units.
 
-        Source: docs/theory/questions.md#rows-of-weights;
-        docs/theory/questions.md#precision-weights.
+        Source: docs/theory/experiments.md#questions;
+        docs/theory/experiments.md#precision-weights.
 
         Args:
             by: A covariate, or `cluster`, whose values make subgroups: an effect in each.
@@ -98,7 +98,7 @@ class Questions:
     def means(self) -> Questions:
         """Asks for the plain mean of each arm.
 
-        Source: docs/theory/questions.md#rows-of-weights.
+        Source: docs/theory/experiments.md#questions.
 
         Returns:
             The list with these questions.
@@ -110,7 +110,7 @@ class Questions:
 
         Every regression on some of these columns is free afterwards (`Release.regression`).
 
-        Source: docs/theory/questions.md#rows-of-weights.
+        Source: docs/theory/experiments.md#questions.
 
         Args:
             columns: Names of covariates, `arm` or `cluster`; texts, arms and clusters stand for a
@@ -132,7 +132,7 @@ class Questions:
         Warns of questions that rest on few units, and where a covariate shows that units may not
         have been assigned one by one.
 
-        Source: docs/theory/questions.md#noise-for-many-questions.
+        Source: docs/theory/experiments.md#noise-for-many-questions.
 
         Args:
             space: Its lowest and highest levels are the ends of the outcome's range: outcomes

@@ -3,7 +3,7 @@
 What is released is z = T W y + Laplace(1/eps) in each coordinate, with |T v_i|_1 <= 1 for the
 sensitivity vectors v_i of all kinds of units, the columns of V, shape (questions, kinds); answers
 are their least squares estimates. No Laplace noise has less total variance than the least Gaussian
-noise of these vectors. Source: docs/theory/questions.md#noise-for-many-questions.
+noise of these vectors. Source: docs/theory/experiments.md#noise-for-many-questions.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def independent(vectors: Floats, names: Sequence[str]) -> tuple[Floats, Floats]:
     """Vectors in a basis of the space that they fill, where questions depend on one another.
 
     What depends on what is looked for with all questions at one size
-    (docs/theory/questions.md#laplace-noise).
+    (docs/theory/experiments.md#noise-for-many-questions).
     """
     even = vectors / np.abs(vectors).max(axis=1, keepdims=True)
     even /= np.linalg.norm(even, axis=1, keepdims=True)

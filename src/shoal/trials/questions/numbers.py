@@ -3,7 +3,7 @@
 Outcomes are whole ticks t_i from the middle of the range. Number k is sum a_ki t_i in steps of its
 own, plus discrete Laplace noise of scale 2^32 steps. Beside them second moments S_g = sum t_i^2
 over disjoint groups are free, up to a step a number. Floating point decides nothing about privacy.
-Source: docs/theory/questions.md#in-whole-numbers and #second-moments-in-whole-numbers.
+Source: docs/theory/experiments.md#questions-in-whole-numbers and #second-moments-are-free.
 """
 
 from __future__ import annotations

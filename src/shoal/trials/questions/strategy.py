@@ -1,6 +1,6 @@
 """Which sums of questions are released: those with the least noise in the answers.
 
-Source: docs/theory/questions.md#noise-for-many-questions.
+Source: docs/theory/experiments.md#noise-for-many-questions.
 """
 
 from __future__ import annotations

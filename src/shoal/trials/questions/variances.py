@@ -1,6 +1,6 @@
 """Sampling variances of questions from released second moments, and how noisy they are.
 
-Source: docs/theory/questions.md#variances-of-groups.
+Source: docs/theory/experiments.md#variances-of-groups.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Questions as rows of public weights: effects, means of arms, regressions.
 
 A question is theta = sum w_i y_i of the outcomes y_i of all units; a row has the weight of a unit
-of each kind, shape (questions, kinds). Source: docs/theory/questions.md#rows-of-weights.
+of each kind, shape (questions, kinds). Source: docs/theory/experiments.md#questions.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ def precision_shares(sizes: Ints, ratio: float) -> Floats:
     1/h_c = 1/n_{c,1} + 1/n_{c,0}, m_c = min(n_{c,1}, n_{c,0}) and r = U/(sigma eps): omega_c is
     proportional to min(h_c, t m_c), where t solves sum m_c (1 - t m_c/h_c)^+ = 2 r^2 t. The
     left side is linear between the sorted h_c/m_c, so that t is found exactly. `sizes` are those of
-    control and an arm, shape (clusters, 2) (docs/theory/questions.md#precision-weights).
+    control and an arm, shape (clusters, 2) (docs/theory/experiments.md#precision-weights).
     """
     harmonic = 1 / (1 / sizes[:, 0] + 1 / sizes[:, 1])
     least = sizes.min(axis=1).astype(np.float64)

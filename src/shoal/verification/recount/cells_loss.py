@@ -101,7 +101,7 @@ class Losses:
         """What the user who loses most loses beside `once`; rho with Gaussian noise."""
         cells, one = self.cells, 1 << self.cells.lattice_bits
         if cells.name == "user_clipped":
-            # Two vectors in a ball are a diameter apart (docs/theory/user-clipped.md#privacy).
+            # Vectors in a ball are a diameter apart (docs/theory/cells.md#centre-radius-and-noise).
             balls = [2 * int(cells.parameters.get(name, [0])[0]) for name in ("ball", "first_ball")]
             most = sum(ball**2 for ball in balls) if cells.gaussian else sum(balls)
         else:
@@ -145,7 +145,7 @@ class Losses:
         return sum(each**2 for each in steps) if cells.gaussian else sum(steps)
 
     def _sensitivity(self, name: str, at: int, part: Fraction) -> Fraction:
-        """Most that a share moves a statistic over its range (docs/theory/variance.md)."""
+        """Most that a share moves a statistic over its range (docs/theory/cells.md#variance)."""
         if name != "variance":
             return part
         others = self.mass[at] - part
@@ -218,7 +218,7 @@ def _joint_rate(mean: Fraction, square: Fraction, *, gaussian: bool) -> Fraction
 
 
 def _group(counts: list[int], cap: int, grouping: str) -> tuple[int, list[int], list[int]]:
-    """Number of arrays, and share and arrays of each user (docs/theory/grouping.md#arrays)."""
+    """Number of arrays; share and arrays of each user (docs/theory/cells.md#arrays-and-caps)."""
     pieces, free, end = [], list[tuple[int, int]](), 0
     for at in sorted(range(len(counts)), key=lambda at: -counts[at]):
         records = min(counts[at], cap)

@@ -46,7 +46,7 @@ class Values:
         return bias, bias + self._mean_noise(name, at)
 
     def _bounding_bias(self, name: str, at: int) -> tuple[Fraction, Fraction]:
-        """Bias by bounding over the range, and what is added (docs/theory/variance.md)."""
+        """Bias by bounding over the range, and what is added (docs/theory/cells.md#variance)."""
         moved, missing = self.losses.bias[at], 2 * self.losses.bias[at]
         if name != "variance":
             return moved, Fraction(0)
@@ -142,7 +142,7 @@ class Values:
             yield f"a gap of {cells.gap:.9g} to the best plan is not proved"
 
     def _least(self, name: str, at: int) -> float:
-        """Error of a number that no Laplace noise of this loss beats (docs/theory/limits.md)."""
+        """Error that no Laplace noise of this loss beats (docs/theory/cells.md#limits-of-means)."""
         cells, length = self.cells, float(self.cells.ranges[name][1])
         counts = np.sort(cells.count[cells.members[at]]).astype(np.float64)
         if name != "variance":
@@ -154,7 +154,7 @@ class Values:
         return length * min(_least_error(counts, 2 * kept, float(cells.epsilon) / move), most)
 
     def _balanced(self, dual: Array) -> float:
-        """How much the weighted mean of ln b could still fall (docs/theory/balanced.md)."""
+        """How far the mean of ln b could still fall (docs/theory/cells.md#balanced-plans)."""
         cells, power = self.cells, 2 if self.cells.gaussian else 1
         pairs, kind = self.losses.kinds
         moves = [self.losses.moves(at, moved) for at, moved in pairs]
@@ -166,7 +166,7 @@ class Values:
         return max(0.0, gap + math.log(float(spent) * dual.sum() / weight.sum())) / power
 
     def _optimal_holds(self, dual: Array, gap: float) -> bool:
-        """Whether plans whose errors are all less by 1 + gap lose more (docs/theory/optimal.md)."""
+        """Whether plans of errors over 1 + gap lose more (docs/theory/cells.md#optimal-plan)."""
         cells, targets, total = self.cells, np.array(self.cells.targets), 0.0
         names, errors = cells.statistics, np.zeros(cells.size)
         for at, name in itertools.product(range(cells.size), names):

@@ -1,4 +1,4 @@
-"""Means of values without bounds: loss, errors, value and intervals (docs/theory/unbiased.md)."""
+"""Means of values without bounds: loss, errors, value and intervals (docs/theory/means.md)."""
 
 import math
 from collections.abc import Iterator
@@ -122,7 +122,7 @@ class _Mean:
         return float((total - self.heavy * (moved**2 - 2)) / free), float(moved)
 
     def normal(self, variance: float, moved: float) -> float:
-        """Half a normal interval but for the bias (docs/theory/unbiased.md#a-normal-interval)."""
+        """Half a normal interval but for the bias (docs/theory/means.md#a-normal-interval)."""
         free, confidence = self.total**2 - self.heavy, self.mean.confidence
         part, step = self.heavy / free, self.squares["step"] * 2 ** self.squares["bits"]
         own = float(step * (self.unit / self.scale) ** 2 / free)

@@ -19,7 +19,7 @@ _RAISED = (0.03, 0.07, 0.18, 0.43, 0.65, 0.75, 0.78, 0.80)
 
 
 def gaussian_delta(epsilon: Fraction, rho: Fraction, numbers: int, bits: int) -> Fraction:
-    """Delta of discrete Gaussian noise, rounded upwards (docs/theory/gaussian.md)."""
+    """Delta of discrete Gaussian noise, upwards (docs/theory/privacy.md#delta-on-the-lattice)."""
     with mp.workdps(60):
         e, r = (mp.mpf(each.numerator) / each.denominator for each in (epsilon, rho))
         root, c = 2 * mp.sqrt(r), 1 / (24 * mp.mpf(4) ** bits)
@@ -73,7 +73,7 @@ def half_width(
 ) -> float:
     """Half a width for a variance that is known with noise of this spread, and Laplace variables.
 
-    A noisy variance is raised by a part of its noise (docs/theory/questions.md).
+    A noisy variance is raised by part of its noise (docs/theory/experiments.md#an-honest-interval).
     """
     raised = np.interp(math.log(max(2 * spread / laplace, 0.03)), _KNOTS, _RAISED) * spread
     few = student(degrees, confidence) / student(math.inf, confidence)

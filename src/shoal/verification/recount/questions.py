@@ -45,7 +45,7 @@ def _loss(asked: Release) -> Fraction | None:
         return None
     if not asked.moment_step:
         return Fraction(most, 2**_BITS)
-    # They are free if they move by no more than numbers do (docs/theory/questions.md).
+    # Free if they move no more than numbers (docs/theory/experiments.md#second-moments-are-free).
     free = most * asked.moment_step >= _TICKS * _TICKS
     return Fraction(most + (many or len(asked.steps)), 2**_BITS) if free else None
 
@@ -103,7 +103,7 @@ def _rows(asked: Release, question: Document) -> list[Array]:
 
 
 def _precision(pairs: Array, asked: Release) -> Array:
-    """min(h, t m), t a root of sum m (1 - t m/h)+ = 2 r^2 t (docs/theory/questions.md)."""
+    """min(h, t m), sum m (1 - t m/h)+ = 2 r^2 t (docs/theory/experiments.md#precision-weights)."""
     ratio: float = asked.width / asked.spread / asked.planned_epsilon
     least, harmonic = pairs.min(axis=1), 1 / (1 / pairs).sum(axis=1)
     top = float((harmonic / least).max())
@@ -178,7 +178,7 @@ def _of_groups(asked: Release, question: Document, rows: Array) -> list[float]:
 
 
 def _halves(asked: Release, question: Document, rows: Array, sums: Array) -> list[float]:
-    """Half an interval for each row of weights (docs/theory/questions.md)."""
+    """Half an interval for each row of weights (docs/theory/experiments.md#an-honest-interval)."""
     many, kinds, regression = asked.many, len(asked.many), question["kind"] == "regression"
     used = question["columns"] if regression else ["arm", "cluster", question["by"]]
     names = ["arm"] if question["kind"] == "means" else ["arm", *asked.by]

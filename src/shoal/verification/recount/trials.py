@@ -30,7 +30,7 @@ def differences(trial: Release) -> Iterator[str]:
 
 
 def _loss(trial: Release) -> Fraction:
-    """Epsilon of one outcome (docs/theory/trials.md#what-it-costs)."""
+    """Epsilon of one outcome (docs/theory/experiments.md#what-it-costs)."""
     if trial.kind == "table":
         return _of_table(trial.numbers.reshape(len(trial.above), -1), trial.delta)
     # An outcome moves two bins; a response keeps it, or draws from the prior.
@@ -75,7 +75,7 @@ def _table(trial: Release) -> Iterator[str]:
 
 
 def _table_bound(trial: Release, levels: Array) -> float:
-    """Least variance of unbiased responses of this loss (docs/theory/best-table.md)."""
+    """Least variance of unbiased responses (docs/theory/experiments.md#the-best-table)."""
     w, s, t = (np.array(trial.proof[name]) for name in ("weight", "slope", "total"))
     width = float(np.ptp(levels))
     y, square = (levels - levels[0]) / width - 0.5, s**2 + 4 * w * t
@@ -155,7 +155,7 @@ def _priors(trial: Release) -> Array:
 
 
 def _between(weight: Array, value: Array, scale: Array) -> tuple[float, float]:
-    """Variance of sum w D from how D differ, and its degrees (docs/theory/inference.md)."""
+    """Variance of sum w D and its degrees (docs/theory/experiments.md#inference)."""
     # It is sum b (D - sum p D)^2 with p = w/sum w, b = k w^2/(1 - 2p), 1/k = 1 + sum p^2/(1 - 2p);
     # where one p is above 1/2, the others are raised to its weight.
     top = int(np.argmax(weight))
