@@ -69,8 +69,8 @@ class OperatingSystem(Noise):
     rho = d^2 / (2 4^lattice_bits) and (epsilon, delta) as `shoal.theory.gaussian` says
     (`docs/theory/privacy.md#gaussian-noise`); so for `add_pair` and its norm. Numbers are clamped
     to 0..2^61 before, which brings no two further apart, and sums to 64 bits after. Scores that
-    differ by at most d each give selections whose probabilities differ by a factor of at most
-    exp(2 d / scale) (McKenna and Sheldon 2020, Theorem 1). A word below w of 2^64 has probability w / 2^64.
+    differ by at most d each give selections whose probabilities differ by a factor of at most exp(2
+    d / scale) (McKenna and Sheldon 2020, Theorem 1). A word below w of 2^64 has the chance w/2^64.
 
     Example:
         >>> noise = OperatingSystem()

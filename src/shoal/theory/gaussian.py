@@ -2,8 +2,7 @@
 
 A user who moves the numbers of a release, each over its noise scale, by a vector of l2 norm m has
 the zCDP loss rho = m^2 / 2; losses of independent noise add up. The discrete Gaussian with scale t
-steps has P[Z = z] proportional to exp(-z^2 / (2 t^2)).
-Source: docs/theory/privacy.md#gaussian-noise.
+steps has P[Z = z] proportional to exp(-z^2/(2t^2)). Source: docs/theory/privacy.md#gaussian-noise.
 """
 
 import math
@@ -74,11 +73,10 @@ def rho_of(epsilon: float, delta: float) -> float:
 
 
 def lattice_correction(rho: float, numbers: int, bits: int) -> float:
-    """What whole numbers add to delta, at most, with k numbers a user; rounded upwards, at most 1.
+    """What whole numbers add to delta, at most, with k numbers a user, at any epsilon; upwards.
 
     With c = 4^-bits / 24 and h = 2 q / (1 - q), q = exp(-2 pi^2 4^bits), it is k c + ((1 + h) /
-    sqrt(1 - 2c))^k exp(2 rho c / (1 - 2c)) - 1, whatever epsilon
-    (docs/theory/privacy.md#delta-on-the-lattice).
+    sqrt(1 - 2c))^k exp(2 rho c / (1 - 2c)) - 1 (docs/theory/privacy.md#delta-on-the-lattice).
     """
     check_rho(rho)
     _check_lattice(numbers, bits)
@@ -138,11 +136,10 @@ def cells_at_least(epsilon: float, delta: float) -> float:
 
 
 def joint_rate(mean_scale: Floats | float, square_scale: Floats | float) -> Floats:
-    """The factor R in rho = v^2 R / 2 of a user of share v, for mean and second moment together.
+    """R in rho = v^2 R / 2 of a share v, for mean and second moment: s1 is over U, s2 over U^2.
 
     R = max over D in [0, 1] of D^2/s1^2 + D^2 (1-D)^2/s2^2, at D = 1 or at D = (3 - sqrt(1 - 8
-    s2^2/s1^2))/4; rounded upwards. s1 is over U, s2 over U^2
-    (docs/theory/privacy.md#two-moments-with-gaussian-noise).
+    s2^2/s1^2))/4 (docs/theory/privacy.md#two-moments-with-gaussian-noise); rounded upwards.
     """
     first = np.asarray(mean_scale, dtype=np.float64)
     second = np.asarray(square_scale, dtype=np.float64)

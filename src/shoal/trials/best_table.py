@@ -39,8 +39,7 @@ class Proof(Model):
 
     With h_y(o) = weight_y o^2 - slope_y o - total_y and R(o) = sum_y h_y(o) + (e^epsilon - 1) sum_y
     min(h_y(o), 0), R >= 0 everywhere proves that no unbiased response has a weighted mean variance
-    below sum total_y + sum slope_y y - sum weight_y y^2
-    (docs/theory/experiments.md#the-dual-bound).
+    below sum (total_y + slope_y y - weight_y y^2) (docs/theory/experiments.md#the-dual-bound).
     `mean_of` are the weights whose mean variance was made least; None for the largest variance.
     """
 

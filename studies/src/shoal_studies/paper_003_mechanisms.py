@@ -285,8 +285,7 @@ def with_any_prior(levels: Floats, lam: float, floor: float) -> float:
 def prior_distance(sizes: Counts, levels: int, floor: float, sigma: float) -> Floats:
     """At least the expected total variation distance of a group's prior from its histogram.
 
-    In place of A(x), printed three times differently (erratum 16;
-    docs/theory/experiments.md#a-bound-from-public-numbers).
+    In place of A(x) (erratum 16): docs/theory/experiments.md#a-bound-from-public-numbers.
     """
     b = sigma / np.asarray(sizes, dtype=np.float64)
     low = floor + b / 2 * np.exp(-floor / b)
