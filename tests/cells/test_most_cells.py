@@ -129,7 +129,7 @@ def test_typical_errors_are_those_that_are_printed() -> None:
     assert 0 < len(plan.released) < occupancy.n_cells
     assert (plan.typical_error() * SPREAD * 60 <= 4 * (1 + 1e-6)).all()
     assert {*plan.status} == {"released", "error too large"}
-    assert "no released cell has a larger typical error than 4 (0.0667 of the range)" in str(plan)
+    assert "No released cell has a larger typical error than 4 (0.0667 of the range)" in str(plan)
 
 
 def test_the_order_knows_counts_alone() -> None:

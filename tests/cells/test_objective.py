@@ -158,7 +158,7 @@ def test_users_in_very_many_cells_have_two_rounds_with_a_delta(
     monkeypatch.setattr(user_clipping, "_SMALLER", 0.0)
     plan = shoal.plan(_counts(1000, 4), bounds=(0, 10), epsilon=1, delta="1e-9")
     assert (plan.rounds, plan.decision.method.settings) == (2, {"rounds": 2})
-    assert "two rounds" in str(plan)
+    assert "Two rounds" in str(plan)
     plan.save(tmp_path / "plan.json")
     assert shoal.Plan.load(tmp_path / "plan.json").rounds == 2
 

@@ -11,10 +11,9 @@ import pytest
 import shoal
 from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
-from shoal.cells.text import describe
 from shoal.errors import BudgetError, DataError, InputError, LedgerError
 from shoal.theory.laplace import mean_absolute
-from tests.support import draws, flights, methods
+from tests.support import draws, flights
 
 pytestmark = pytest.mark.statistics
 
@@ -179,16 +178,3 @@ def test_delta_of_gaussian_noise_is_charged(tmp_path: Path) -> None:
     assert rich.spent == plan.loss
     assert rich.spent.delta == Fraction(1, 10**6)
     assert poor.spent.epsilon == poor.spent.delta == 0
-
-
-@pytest.mark.parametrize("rows", [None, 0, -1, 1.5, "3", True, 10**20])
-def test_rows_to_show_are_whole_numbers_from_one(rows: int) -> None:
-    """A release and a plan say so in one line."""
-    records = methods.records(methods.tied(3, 60, 3))
-    plan = shoal.plan(records.counts(), bounds=methods.BOUNDS, epsilon=5)
-    release = plan.release(records, noise=shoal.Simulated(1))
-    with pytest.raises(InputError, match="rows is"):
-        release.to_text(rows=rows)
-    with pytest.raises(InputError, match="rows is"):
-        describe(plan, rows=rows)
-    assert "more rows" in release.to_text(rows=1)

@@ -87,7 +87,7 @@ def test_the_interval_to_expect_is_about_the_one_that_comes(method: str, within:
     assert 1 / within <= np.median(wide / typical) <= within
     assert bool((wide > plan.typical_error(10)).all())
     assert np.allclose(plan.table()["typical_half_width"].to_numpy(), wide, rtol=1e-12)
-    assert f"+-{wide[0]:.3g}" in str(plan)
+    assert (f"±{wide[0]:.3g}" in str(plan)) == (method == "user_clipped")
 
 
 def test_other_statistics_and_spreads_are_refused() -> None:
@@ -104,7 +104,7 @@ def test_counts_that_speak_against_a_plan_are_told() -> None:
     """Nothing where nothing is wrong; frequent users, and few users or cells."""
     plan = shoal.plan(_crowd(cells=30), bounds=(0, 60), epsilon=4)
     assert plan_warnings(plan) == []
-    assert "warning" not in str(plan)
+    assert "\n! " not in str(plan)
     [told] = plan_warnings(shoal.plan(_crowd(cells=9), bounds=(0, 60), epsilon=4))
     assert told.startswith("in fewer than 10 cells a private radius leaves out more users")
     [told] = shoal.mean.user_clipped(
@@ -121,7 +121,7 @@ def test_counts_that_speak_against_a_plan_are_told() -> None:
     )
     _, often = plan_warnings(shoal.plan(heavy, bounds=(0, 60), epsilon=4))
     assert often.startswith("the 20 most frequent of 400 users own 4")
-    assert "epsilon times users is 30" in str(
+    assert "Epsilon times users is 30" in str(
         shoal.plan(_crowd(users=30), bounds=(0, 60), epsilon=1)
     )
 
@@ -152,7 +152,7 @@ def test_few_users_with_much_of_the_records_are_warned_of(
     for sentence in found:
         assert sentence.startswith(f"the {told}")
         assert "intervals hardly cover" in sentence
-        assert f"warning: {sentence}" in str(plan)
+        assert sentence in str(plan).replace("\n  ", " ")
     certified = shoal.plan(
         plan.counts, bounds=(0, 120), epsilon=1, objective="worst_case", uninformative="keep"
     )
@@ -197,11 +197,11 @@ def test_intervals_cover_however_few_users_there_are(users: int) -> None:
 
 
 def test_what_nobody_can_certify_is_a_dash() -> None:
-    """Said once, below the table; a certified error is in the value's unit."""
+    """No column of it; a certified error is in the value's unit."""
     counts = _crowd(cells=30)
     typical = shoal.plan(counts, bounds=(0, 60), epsilon=4)
     assert typical.table()["certified_error"].null_count == 30
-    assert str(typical).count("certified error") == 2
+    assert "certified error" not in str(typical)
     certified = shoal.plan(
         counts, bounds=(0, 60), epsilon=4, objective="worst_case", uninformative="keep"
     )

@@ -51,7 +51,7 @@ def test_numbers_are_those_of_plans_and_bounds(releases: int) -> None:
     assert rows == document["options"]
     errors = [row["total_error"] for row in rows]
     assert errors == sorted(errors)
-    lines = str(found).split("\n")
+    lines = str(found).replace("\n  ", " ").split("\n")
     assert [line.split()[0] for line in lines[2:4]] == [row["method"] for row in rows]
     assert lines[-1] == document["reason"] == found.reason
     assert document["recommended"] == rows[0]["method"]

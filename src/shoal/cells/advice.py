@@ -21,7 +21,7 @@ from shoal.cells.told import ERROR
 from shoal.cells.typical_error import CELLS, often_told, typical_errors
 from shoal.data.occupancy import Counts
 from shoal.errors import InputError
-from shoal.files.text_table import TextTable
+from shoal.files.text_table import Shown, TextTable
 from shoal.privacy.budget import show
 
 _TIMES = (2, 4)
@@ -47,7 +47,7 @@ class Alternative:
 
 
 @dataclass(frozen=True)
-class Advice:
+class Advice(Shown):
     """What the plan tells, and what others would: see `Plan.advise`.
 
     Attributes:
@@ -85,14 +85,6 @@ class Advice:
         head = f"cells that can be told if cells differ as much as {CELLS:.0%} of the variance"
         columns = ("change", "epsilon", "cells", "can be told")
         return TextTable(head, columns, rows, notes or [nothing if some else "all cells are told"])
-
-    def __str__(self) -> str:
-        """A table, and the best two in a sentence each."""
-        return str(self._text())
-
-    def _repr_html_(self) -> str:
-        """The same for notebooks."""
-        return self._text().to_html()
 
 
 def advise(plan: PlanFacts, progress: Progress | None) -> Advice:

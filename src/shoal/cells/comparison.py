@@ -20,7 +20,7 @@ from shoal.cells.request import MIDPOINT_ERROR
 from shoal.cells.text import proof
 from shoal.cells.weights import Floats
 from shoal.errors import InputError
-from shoal.files.text_table import aligned
+from shoal.files.text_table import Shown, TextTable
 from shoal.privacy.budget import Amount, check_epsilon, round_up, show
 
 Settings: TypeAlias = Mapping[str, str | int | float]
@@ -109,7 +109,7 @@ class LeftOut(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(Generic[P]):
+class Comparison(Shown, Generic[P]):
     """Errors of several methods on the same cells: look at it with `print` and `table()`.
 
     Attributes:
@@ -216,8 +216,7 @@ class Comparison(Generic[P]):
         known = {"statistics": [*self.statistics], "rows": self.table().to_pylist()}
         return known | {"left_out": left_out, "notes": _notes(self)}
 
-    def __str__(self) -> str:
-        """Errors of every method at every loss, as an aligned table with notes."""
+    def _text(self) -> TextTable:
         return _describe(self)
 
     def __repr__(self) -> str:
@@ -304,7 +303,7 @@ def _bound_row(bound: Bound) -> dict[str, Any]:
     return known | {"cells": len(bound.error)} | _figures(bound.error)
 
 
-def _describe(found: Comparison[P]) -> str:
+def _describe(found: Comparison[P]) -> TextTable:
     """Returns a table a quantity with one column a loss, or a column a quantity at one loss."""
     table, blocks = found.table().to_pylist(), {}
     for title, column in (_CERTIFIED if found.assumed is None else _DRAWN).items():
@@ -328,7 +327,7 @@ def _describe(found: Comparison[P]) -> str:
             rows.append([title])
             for method in dict.fromkeys(name for name, _ in numbers):
                 rows.append([f"  {method}", *(numbers.get((method, at), "-") for at in losses)])
-    return "\n".join([_head(found), "", *aligned(rows), "", *_notes(found)])
+    return TextTable(_head(found), rows[0], rows[1:], _notes(found))
 
 
 def _head(found: Comparison[P]) -> str:

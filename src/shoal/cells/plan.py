@@ -29,6 +29,7 @@ from shoal.data.records import Records
 from shoal.data.value_lattice import Bounds
 from shoal.errors import InputError
 from shoal.files import tables
+from shoal.files.text_table import Shown, TextTable
 from shoal.privacy.budget import Amount
 from shoal.privacy.events import event_of
 from shoal.privacy.ledger import Ledger
@@ -40,9 +41,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from dp_accounting.dp_event import DpEvent
 
+_NAMES = (
+    "advise", "bounds", "compare", "counts", "delta", "epsilon", "frontier", "method", "release",
+    "save", "status", "table", "to_pandas", "typical_error", "worst_case_error",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan(PlanFacts, Planned):
+class Plan(Shown, PlanFacts, Planned):
     """A plan that can be carried out. Make one with `shoal.plan`; see `PlanFacts` for its facts.
 
     Source: docs/theory/privacy.md#accounting; docs/theory/cells.md#limits-of-means.
@@ -62,17 +68,16 @@ class Plan(PlanFacts, Planned):
 
     source: Mapping[str, Any] | None = None
 
-    def __str__(self) -> str:
-        """The plan in words and columns."""
-        return str(describe(self))
+    def _text(self) -> TextTable:
+        return describe(self)
 
     def __repr__(self) -> str:
         """One line."""
         return f"<Plan, {summary(self)}>"
 
-    def _repr_html_(self) -> str:
-        """The plan for notebooks."""
-        return describe(self).to_html()
+    def __dir__(self) -> list[str]:
+        """What a custodian needs; all else is in docs/architecture.md."""
+        return [*_NAMES]
 
     def table(self) -> pa.Table:
         """One row a cell and statistic: keys, status, counts, and both errors.

@@ -11,19 +11,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal import checks, documents
-from shoal.cells import table, told
+from shoal.cells import table
 from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.plan_file import KIND, Manifest, PlanDocument, question_of
 from shoal.cells.plan_warnings import frequent_user_warnings
 from shoal.cells.private_sums import Interval
+from shoal.cells.text import cell_title, labels, legend
 from shoal.cells.user_vectors import excess_of
 from shoal.data.occupancy import Counts
 from shoal.data.records import Records
 from shoal.errors import DataError, InputError
 from shoal.files import tables
-from shoal.files.text_table import TextTable
+from shoal.files.text_table import SHOWN, Shown, TextTable, counted, text_of
 from shoal.privacy.budget import Budget, show
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Noise, Simulated
@@ -38,11 +39,9 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-_SHOWN = 12
-
 
 @dataclass(frozen=True, eq=False)
-class Release(release.Release[PlanFacts, Estimates]):
+class Release(Shown, release.Release[PlanFacts, Estimates]):
     """A release: noisy numbers with their errors, and the manifest.
 
     Source: docs/theory/privacy.md#lattice-noise.
@@ -63,42 +62,47 @@ class Release(release.Release[PlanFacts, Estimates]):
 
     def __repr__(self) -> str:
         """One line."""
-        return f"<{self._head(origin=True)}>"
+        return f"<{self._head()}>"
 
-    def __str__(self) -> str:
-        """One line, the first rows of the table, and warnings."""
-        return str(self._text(self._head(origin=True)))
-
-    def to_text(self, confidence: float = CONFIDENCE, rows: int = _SHOWN) -> str:
-        """One line, the first rows of the table, and warnings.
+    def to_text(self, confidence: float = CONFIDENCE) -> str:
+        """What `print` shows, with intervals of another confidence.
 
         Args:
             confidence: Of the intervals.
-            rows: Most rows to show, from 1.
 
         Returns:
             Lines of text.
 
         Raises:
-            InputError: confidence is not strictly between 0 and 1, or rows is no such number.
+            InputError: confidence is not strictly between 0 and 1.
         """
-        rows = checks.whole(rows, "rows", least=1, example=_SHOWN)
-        return str(self._text(self._head(origin=False), confidence, rows))
+        return str(self._text(confidence))
 
-    def _repr_html_(self) -> str:
-        """The same for notebooks."""
-        return self._text(self._head(origin=True)).to_html()
+    def _head(self) -> str:
+        what = "simulated release, not private" if self.simulated else "release"
+        entry = f", {self.origin}" if self.origin else ""
+        return f"{what}, epsilon {show(self.epsilon)} per user{entry}"
 
-    def _head(self, *, origin: bool) -> str:
-        what = "simulated release" if self.simulated else "release"
-        entry = f", {self.origin}" if self.origin and origin else ""
-        cells, found = len(self.plan.released), told.statuses(self.numbers).count("released")
-        many = f"{cells} cells" if found == cells else f"{cells} cells, {found} of them told"
-        return f"{what} of {many}, epsilon {show(self.epsilon)}{entry}"
-
-    def _text(self, head: str, confidence: float = CONFIDENCE, rows: int = _SHOWN) -> TextTable:
-        warned = [f"warning: {sentence}" for sentence in frequent_user_warnings(self.plan)]
-        return table.text_of(head, self.table(confidence), warned, rows)
+    def _text(self, confidence: float = CONFIDENCE) -> TextTable:
+        """The verdict, warnings, the first rows, and why cells are not told."""
+        plan, table = self.plan, self.table(confidence)
+        status = table["status"].to_pylist()[: len(plan.status)]
+        verdict = f"{status.count('released'):,} of {counted(len(status), 'cell')} are told."
+        rows = []
+        names = labels(plan, table)
+        for name, row in zip(names, table.slice(0, SHOWN).to_pylist(), strict=False):
+            mark = "*" * (row["source"] == "pooled")
+            numbers = [text_of(row[each]) for each in ("low", "high")]
+            counts = [f"{row[each]:,}" for each in ("users", "records")]
+            rows.append([name, *counts, text_of(row["value"]) + mark, *numbers])
+        if len(names) > SHOWN:
+            rows.append([f"... {len(names) - SHOWN:,} more in to_pandas() and files"])
+        columns = [cell_title(plan), "users", "records", "value", "low", "high"]
+        notes = [*legend(table)]
+        if "pooled" in table["source"].to_pylist():
+            notes.insert(0, "* not the cell's own number, but what the other cells say")
+        head = f"{verdict}\n{self._head()}"
+        return TextTable(head, columns, rows, notes, [*frequent_user_warnings(plan)])
 
     def _plan_of(self, document: documents.Document) -> PlanFacts:
         """A plan, from its document; what is made of it replaces no records either."""

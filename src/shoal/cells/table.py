@@ -21,7 +21,6 @@ from shoal.cells.typical_error import (
     typical_half_widths,
 )
 from shoal.cells.weights import Floats, Ints
-from shoal.files.text_table import TextTable, first_rows
 
 
 def make_table(numbers: Estimates, confidence: float) -> pa.Table:
@@ -141,14 +140,3 @@ def _spread(values: Floats, cells: Ints, n_cells: int) -> pa.Array[Any]:
     whole, absent = np.zeros(n_cells), np.ones(n_cells, dtype=bool)
     whole[cells], absent[cells] = values, np.isnan(values)
     return pa.array(whole, mask=absent)
-
-
-def text_of(head: str, table: pa.Table, notes: list[str], rows: int) -> TextTable:
-    """The first rows of a table from `make_table`, without columns that say nothing."""
-    left_out = {"bias_bound", "plain"}
-    if set(table["status"].to_pylist()) == {"released"}:
-        left_out |= {"reason", "source"}
-    if len(set(table["statistic"].to_pylist())) == 1:
-        left_out |= {"statistic"}
-    names = [name for name in table.column_names if name not in left_out]
-    return first_rows(head, table.select(names), notes, rows)

@@ -1,11 +1,11 @@
 """A plan in words and columns: what `print(plan)`, notebooks and `shoal plan` show."""
 
-from collections import Counter
 from collections.abc import Iterator
+from itertools import cycle
 
 import numpy as np
+import pyarrow as pa
 
-from shoal import checks
 from shoal.cells.cell_statistics import Mean
 from shoal.cells.largest_error import part_of_range
 from shoal.cells.plan_facts import PlanFacts
@@ -15,11 +15,15 @@ from shoal.cells.table import plan_table
 from shoal.cells.told import decides
 from shoal.cells.typical_error import ALIKE, CELLS, SPREAD, often_told
 from shoal.errors import printable
-from shoal.files.text_table import TextTable, text_of
+from shoal.files.text_table import SHOWN, TextTable, counted, text_of
 from shoal.privacy.budget import show
 
-COLUMNS = ("cell", "users", "records", "typical error", "95% interval", "certified error", "status")
-_SHOWN, _DEAREST = 12, 3
+_LARGEST = 3
+_TITLES = {
+    "typical_error": "typical error",
+    "typical_half_width": "95% interval",
+    "certified_error": "certified error",
+}
 
 
 def summary(plan: PlanFacts) -> str:
@@ -33,12 +37,17 @@ def summary(plan: PlanFacts) -> str:
     )
 
 
-def describe(plan: PlanFacts, rows: int = _SHOWN) -> TextTable:
-    """Returns the plan in words and columns, with so many of the best and worst cells."""
-    rows = checks.whole(rows, "rows", least=2, example=_SHOWN)
-    why = f" ({plan.decision.reason})" if plan.decision.reason else ""
-    head = "\n".join(each for each in (forecast(plan), f"{summary(plan)}{why}") if each)
-    return TextTable(head, COLUMNS, _rows(plan, rows), list(_notes(plan)))
+def describe(plan: PlanFacts) -> TextTable:
+    """Returns the plan on one screen: verdict, warnings, the best and the worst cells, notes."""
+    why = f": {plan.decision.reason}" if plan.decision.reason else ""
+    released = f"{len(plan.released):,} of {counted(len(plan.status), 'cell')}"
+    delta = f", delta {plan.delta:g}" if plan.gaussian else ""
+    losses = f"epsilon {show(plan.exact_epsilon)}{delta}"
+    spent = f"{released} released with {losses} per user, by {plan.method}{why}."
+    head = "\n".join(each for each in (forecast(plan), spent) if each)
+    table = plan_table(plan)
+    columns, rows = _rows(plan, table)
+    return TextTable(head, columns, rows, [*_notes(plan, table)], plan_warnings(plan))
 
 
 def forecast(plan: PlanFacts) -> str:
@@ -49,103 +58,113 @@ def forecast(plan: PlanFacts) -> str:
         len(plan.released),
         (often_told(plan, each).sum() for each in (CELLS, ALIKE)),
     )
-    advice = "; plan.advise() (--advice) says what would tell more" if many < cells / 2 else ""
+    advice = " plan.advise() (--advice) says what would tell more." if many < cells / 2 else ""
     return (
-        f"about {many:,.0f} of {cells:,} cells can be told, if cells differ as much as "
-        f"{CELLS:.0%} of the variance; {few:,.0f} if {ALIKE:.0%}{advice}"
+        f"About {many:,.0f} of {cells:,} cells can be told if {CELLS:.0%} of the variance is "
+        f"between cells, {few:,.0f} if it is {ALIKE:.0%}.{advice}"
     )
 
 
-def _rows(plan: PlanFacts, most: int) -> list[list[str]]:
-    """Returns rows from the smallest error to the largest, then the cells that are left out."""
-    table = plan_table(plan)
-    found = (
-        "certified_error" if table["typical_error"].null_count == len(table) else "typical_error"
-    )
-    order = np.argsort(table[found].to_numpy(), kind="stable")
-    gap = len(order) - most
+def _rows(plan: PlanFacts, table: pa.Table) -> tuple[list[str], list[list[str]]]:
+    """Returns columns and rows, from the smallest error to the largest, then cells left out."""
+    errors = ["typical_error", "certified_error" if plan.certified else "typical_half_width"]
+    errors = [each for each in errors if table[each].null_count < len(table)]
+    by = "certified_error" if "certified_error" in errors else "typical_error"
+    order = np.argsort(table[by].to_numpy(), kind="stable")
+    gap = len(order) - SHOWN
     if gap > 0:
-        order = np.delete(order, np.s_[most // 2 : most // 2 + gap])
-    rows = []
-    for at, row in zip(order.tolist(), table.take(order).to_pylist(), strict=True):
-        wide = row["typical_half_width"]
-        rows.append(
-            [
-                printable(plan.counts.labels[at % len(plan.status)])
-                + (f" {row['statistic']}" if len(plan.statistics) > 1 else ""),
-                f"{row['users']:,}",
-                f"{row['records']:,}",
-                _short(row["typical_error"]),
-                _short(wide) if wide is None else f"+-{_short(wide)}",
-                _short(row["certified_error"]),
-                row["reason"] or row["status"],
-            ]
-        )
+        order = np.delete(order, np.s_[SHOWN // 2 : SHOWN // 2 + gap])
+    names = labels(plan, table)
+    columns = [cell_title(plan), "users", "records", *map(_TITLES.__getitem__, errors), "status"]
+    rows = [
+        [
+            names[at],
+            f"{row['users']:,}",
+            f"{row['records']:,}",
+            *("±" * (each == "typical_half_width") + _short(row[each]) for each in errors),
+            row["status"],
+        ]
+        for at, row in zip(order.tolist(), table.take(order).to_pylist(), strict=True)
+    ]
     if gap > 0:
-        rows.insert(most // 2, [f"... {gap:,} more"])
-    return rows
+        rows.insert(SHOWN // 2, [f"... {gap:,} more"])
+    return columns, rows
+
+
+def cell_title(plan: PlanFacts) -> str:
+    """Returns the names of the key columns."""
+    return printable(", ".join(plan.counts.cells.column_names))
+
+
+def labels(plan: PlanFacts, table: pa.Table) -> list[str]:
+    """Returns the cell of each row, with its statistic where there are several."""
+    names, cells = table["statistic"].to_pylist(), map(printable, plan.counts.labels)
+    several = len({*names}) > 1
+    return [
+        f"{cell} {name}" if several else cell
+        for name, cell in zip(names, cycle(cells), strict=False)
+    ]
 
 
 def _short(number: float | None) -> str:
     return text_of(number if number is None else float(f"{number:.3g}"))
 
 
-def _notes(plan: PlanFacts) -> Iterator[str]:
-    if plan.rounds > 1:
-        yield "two rounds: users are clipped around the noisy values of a first one"
+def _notes(plan: PlanFacts, table: pa.Table) -> Iterator[str]:
+    yield from legend(table)
     if plan.statistics == (Mean(),):
         yield (
-            "typical error, 95% interval: of a few simulated releases, so that single cells are "
-            f"uncertain, for values whose standard deviation is {plan.width * SPREAD:.3g} and "
-            "users about alike; no value is read; for others see plan.typical_error(spread=...)"
+            "Errors are of simulated releases on these counts, for values with a standard "
+            f"deviation of {plan.width * SPREAD:.3g} and users about alike: no value is read. "
+            "For other values see plan.typical_error(spread=...)."
         )
+    if plan.rounds > 1:
+        yield "Two rounds: users are clipped around the noisy values of a first one."
     if plan.decision.method.range.of_vectors:
         users = len(np.unique(plan.weights.user))
         if len(plan.decision.selection_scale):
             yield (
-                f"the private radius leaves out about {int(plan.parameters['clipped'][0]):,} of "
-                f"{users:,} users: intervals are wide as they allow for that; where users are not "
-                "alike (outliers, long tails, yes or no, amounts that are mostly 0, frequent users "
-                "unlike rare ones) errors and intervals are larger; a user further than about six "
-                "radii away counts as six, so intervals are too short where one in a hundred is"
+                f"About {int(plan.parameters['clipped'][0]):,} of {users:,} users are clipped, "
+                "and intervals allow for it. Outliers, long tails, or frequent users unlike the "
+                'others make errors larger; objective="worst_case" certifies errors for any '
+                "values."
             )
         else:
             yield (
-                f"epsilon times users is {plan.epsilon * users:.3g}: too few for a private range; "
-                'objective="worst_case" may have smaller errors'
+                f"Epsilon times users is {plan.epsilon * users:.3g}: too few for a private range; "
+                'objective="worst_case" may have smaller errors.'
             )
     yield from _certificate(plan)
     if plan.request.largest_error is not None:
         which = "certified" if plan.certified else "typical"
-        yield (
-            f"no released cell has a larger {which} error than "
-            f"{part_of_range(plan, plan.request.largest_error)}, as asked for"
-        )
-    left_out = Counter(each for each in plan.status if each != "released")
-    if left_out:
-        why = ", ".join(f"{number:,} {reason}" for reason, number in left_out.items())
-        pooled = ", and given the pooled mean of the others" if Mean() in plan.statistics else ""
-        yield f"cells left out{pooled}: {why}"
+        most = part_of_range(plan, plan.request.largest_error)
+        yield f"No released cell has a larger {which} error than {most}, as asked for."
     yield _largest_losses(plan)
-    yield from (f"warning: {sentence}" for sentence in plan_warnings(plan))
+
+
+def legend(table: pa.Table) -> Iterator[str]:
+    """Returns what each status other than released means, and how many cells have it."""
+    first = table["statistic"][0].as_py()
+    reasons: dict[str, list[str]] = {}
+    for row in table.select(["statistic", "status", "reason"]).to_pylist():
+        if row["statistic"] == first and row["status"] != "released":
+            reasons.setdefault(row["status"], []).append(row["reason"])
+    for status, found in reasons.items():
+        one = "" if len({*found}) == 1 else "such as "
+        yield f"{status} ({counted(len(found), 'cell')}): {one}{found[0]}"
 
 
 def _certificate(plan: PlanFacts) -> Iterator[str]:
     """What is proved of the errors, and of how far they are from the best."""
-    if not plan.certified:
-        yield (
-            "certified error: none below the bounds, as values are clipped to a private range; "
-            'objective="worst_case" (--objective worst_case) certifies errors for any values'
-        )
     if uninformative := int((plan.cell_error >= MIDPOINT_ERROR).sum()):
         better = "the midpoint errs no more" if plan.certified else "noise hides the range"
-        yield f"{uninformative:,} released cells are uninformative: {better}"
+        yield f"{counted(uninformative, 'released cell')} without information: {better}."
     if plan.gap is not None:
         yield proof(plan, plan.gap)
     if plan.method == "balanced" and plan.gaussian and plan.decision.reason:
         yield (
-            'method="optimal" without the delta (--method optimal) may err less where a few users '
-            "count far more than the others: compare its certified errors"
+            'method="optimal" without the delta may err less where a few users count far more '
+            "than the others: compare its certified errors."
         )
 
 
@@ -160,8 +179,8 @@ def proof(plan: PlanFacts, gap: float) -> str:
 
 
 def _largest_losses(plan: PlanFacts) -> str:
-    users = np.argsort(-plan.user_losses, kind="stable")[:_DEAREST]
+    users = np.argsort(-plan.user_losses, kind="stable")[:_LARGEST]
     kind = "rho" if plan.gaussian else "epsilon"
     cells = ", ".join(f"{each:,}" for each in plan.counts.cells_per_user[users].tolist())
     losses = ", ".join(f"{each:.4g}" for each in plan.user_losses[users].tolist())
-    return f"largest losses: the users with {kind} {losses} have records in {cells} cells"
+    return f"The users with the largest losses ({kind} {losses}) have records in {cells} cells."

@@ -108,7 +108,7 @@ def _table(entries: "list[Entry]", *, deltas: bool) -> list[str]:
                 entry.name or "without a name",
             ]
         )
-    return aligned(rows, left=len(rows[0]))
+    return aligned(rows)
 
 
 def _document(state: "State", entries: "list[Entry]") -> dict[str, Any]:

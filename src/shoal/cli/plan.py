@@ -155,7 +155,7 @@ def _show(plan: "Plan", rows: int, *, as_json: bool, advice: bool) -> None:
     from shoal.cells.text import describe
 
     if not as_json:
-        show(str(describe(plan, rows=rows)))
+        show(str(describe(plan)))
         if advice:
             show(f"\n{plan.advise(progress=bar('simulating'))}")
         return

@@ -75,4 +75,4 @@ def release(
     draw = partial(shoal.picture, done, confidence=confidence)
     files = (table, output), (done.write_manifest, manifest), (draw, picture)
     with delivering(done.entry, ledger, *files, force=force):
-        show_release(done, ledger, lambda: done.to_text(confidence, rows), as_json=as_json)
+        show_release(done, ledger, lambda: done.to_text(confidence), as_json=as_json)

@@ -17,6 +17,7 @@ from shoal import checks, documents, files
 from shoal.data import keys
 from shoal.documents.strict_json import strict
 from shoal.errors import DataError, DocumentError, InputError
+from shoal.files.text_table import Shown, TextTable, first_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +51,7 @@ class Summary:
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
+class Counts(Shown):
     """Contribution counts m_{g,l} of L users in G cells, as sorted sparse triples.
 
     Users are anonymous: their rows are ordered by what they contribute (most cells first, then
@@ -198,11 +199,15 @@ class Counts:
 
         return tables.to_pandas(self.table())
 
-    def _repr_html_(self) -> str:
-        """The table for notebooks."""
-        from shoal.files.text_table import first_rows
-
-        return first_rows(repr(self), self.table()).to_html()
+    def _text(self) -> TextTable:
+        """What is public at a glance, and the first cells."""
+        facts = self.summary()
+        head = (
+            f"{facts.records:,} records of {facts.users:,} users in {facts.cells:,} cells; a user "
+            f"is in {facts.cells_per_user:,} cells at most; a cell has {facts.users_per_cell[0]:,} "
+            f"to {facts.users_per_cell[-1]:,} users"
+        )
+        return first_rows(head, self.table())
 
     def summary(self) -> Summary:
         """Users, cells, records, the most cells of one user and quantiles of the counts."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from shoal.errors import printable
@@ -12,12 +14,14 @@ from shoal.errors import printable
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_SHOWN = 20
+# Rows of a table that is looked at, and characters of a line of text.
+SHOWN, _LINE = 12, 96
+_NUMBER = re.compile(r"[±+-]*[\d.,]*(e[+-]?\d+)?[%*]?|nan|inf")
 
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table of texts with a line above and notes below.
+    """A table of texts: sentences above it, warnings next, and notes below.
 
     Example:
         >>> print(TextTable("two cells", ["cell", "users"], [["Bern", "1,200"], ["Uri", "7"]]))
@@ -33,18 +37,43 @@ class TextTable:
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     notes: Sequence[str] = ()
+    warnings: Sequence[str] = ()
 
     def __str__(self) -> str:
-        """The whole with aligned columns, the first to the left and all others to the right."""
-        return "\n".join([self.head, *aligned([self.columns, *self.rows]), *self.notes])
+        """The whole with aligned columns."""
+        above = _lines([*self.head.split("\n"), *(f"! {each}" for each in self.warnings)])
+        table = aligned([self.columns, *self.rows]) if self.columns else []
+        return "\n".join([*above, *table, *_lines(self.notes)])
 
     def to_html(self) -> str:
-        """The same for notebooks."""
+        """The same for notebooks and pages."""
         titles = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
         lines = ["".join(f"<td>{escape(text)}</td>" for text in row) for row in self.rows]
-        body = "".join(f"<tr>{line}</tr>" for line in [titles, *lines])
+        body = "".join(f"<tr>{line}</tr>" for line in [titles, *lines] if line)
+        above = "".join(f"<p>{escape(each)}</p>" for each in self.head.split("\n"))
+        warned = "".join(f"<p><b>Warning:</b> {escape(each)}</p>" for each in self.warnings)
         below = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return f"<p>{escape(self.head)}</p><table>{body}</table>{below}"
+        return f"{above}{warned}<table>{body}</table>{below}"
+
+
+class Shown:
+    """What prints as a `TextTable`, on terminals and in notebooks."""
+
+    def _text(self) -> TextTable:
+        """What is shown."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        """Sentences and columns of aligned text."""
+        return str(self._text())
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks."""
+        return self._text().to_html()
+
+
+def _lines(paragraphs: Sequence[str]) -> list[str]:
+    return [line for each in paragraphs for line in wrap(each, _LINE, subsequent_indent="  ")]
 
 
 def counted(number: int, word: str) -> str:
@@ -52,26 +81,28 @@ def counted(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
-def aligned(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
-    """Lines of columns, the first of them to the left; a row of one text is a heading.
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of columns, below their titles: numbers to the right; a row of one text is a heading.
 
     Example:
-        >>> aligned([["a", "bb"], ["ccc", "d"]])
-        ['a    bb', 'ccc   d']
+        >>> aligned([["name", "users"], ["ccc", "1,200"], ["d", "7"]])
+        ['name  users', 'ccc   1,200', 'd         7']
     """
     whole = [row for row in rows if len(row) > 1]
-    widths = [max(map(len, column)) for column in zip(*whole, strict=True)]
+    columns = [*zip(*whole, strict=True)]
+    widths = [max(map(len, column)) for column in columns]
+    numeric = [all(map(_NUMBER.fullmatch, column[1:])) for column in columns]
     return [
         "  ".join(
-            text.ljust(width) if at < left else text.rjust(width)
-            for at, (text, width) in enumerate(zip(row, widths, strict=False))
+            text.rjust(width) if right else text.ljust(width)
+            for text, width, right in zip(row, widths, numeric, strict=False)
         ).rstrip()
         for row in rows
     ]
 
 
 def first_rows(
-    head: str, table: pa.Table, notes: Sequence[str] = (), rows: int = _SHOWN
+    head: str, table: pa.Table, notes: Sequence[str] = (), rows: int = SHOWN
 ) -> TextTable:
     """The first rows of a table."""
     shown = [[text_of(value) for value in row.values()] for row in table.slice(0, rows).to_pylist()]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from shoal import checks, documents
 from shoal.errors import InputError
-from shoal.files.text_table import counted, first_rows
+from shoal.files.text_table import Shown, TextTable, counted, first_rows
 from shoal.means.plan import UnbiasedPlan
 from shoal.means.planner import plan
 from shoal.means.request import CLIPPED, SYMMETRIC, Request, check_interval
@@ -57,7 +57,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Recommendation:
+class Recommendation(Shown):
     """The certificates of both estimators, side by side. Make one with `recommend`.
 
     Source: docs/theory/means.md#which-estimator.
@@ -133,12 +133,12 @@ class Recommendation:
             "options": [option.row() for option in self.options],
         }
 
-    def __str__(self) -> str:
+    def _text(self) -> TextTable:
         """Both estimators in a table, what each needs, and the reason."""
         head = f"mean of {counted(self.users, 'user')}, {self.budget.show(up=True)}"
         table = self.table().select(["method", *_NUMBERS])
         notes = [f"{x.method}: {x.reason or 'needs ' + _NEEDS[x.method]}" for x in self.options]
-        return str(first_rows(head, table, [*notes, self.reason]))
+        return first_rows(head, table, [*notes, self.reason])
 
 
 def recommend(

@@ -27,6 +27,7 @@ from typing import Any
 from shoal import checks
 from shoal.documents import LEDGER_ENDING as ENDING
 from shoal.errors import BudgetError, InputError, LedgerError, ShoalError
+from shoal.files.text_table import Shown, TextTable, counted
 from shoal.privacy.budget import Amount, Budget, from_text
 from shoal.privacy.unit import EACH_ROW, checked_name, checked_unit, words
 
@@ -127,7 +128,7 @@ class State:
         return spent
 
 
-class Ledger:
+class Ledger(Shown):
     """A handle on one ledger file, which exists: `Ledger.create` makes one.
 
     The handle holds no connection, so threads and processes may share it.
@@ -319,6 +320,21 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"<ledger {str(self.path)!r}, budget {self.budget.show(up=False)}>"
+
+    def _text(self) -> TextTable:
+        """What is spent and left, and one row an entry."""
+        state, entries = self.state(), self.entries()
+        left, spent = state.left.show(up=False), state.spent.show(up=True)
+        head = (
+            f"{counted(len(entries), 'release')}, {left} left of {state.budget.show(up=False)}, "
+            f"{spent} spent; protects {words(state.unit)}"
+        )
+        rows = [
+            [str(each.number), each.kind, each.charge.show(up=True), each.recorded_at, each.name]
+            for each in entries
+        ]
+        columns = ("entry", "kind", "charge", "recorded at", "name")
+        return TextTable(head, columns, rows, [f"head {state.head}"])
 
     def _found(self, connection: sqlite3.Connection, question: str, name: str) -> Entry | None:
         query = f"SELECT {_FACTS}, document FROM entry WHERE question = ? AND name = ?"

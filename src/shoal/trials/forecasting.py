@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from shoal import checks, documents, intervals
 from shoal.errors import InputError
-from shoal.files.text_table import TextTable, counted
+from shoal.files.text_table import Shown, TextTable, counted
 from shoal.privacy.budget import Amount, round_up, show
 from shoal.trials.design import Floats, Ints
 from shoal.trials.expected import Expected, check_expected, effect_weights, kinds_of
@@ -77,7 +77,7 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
-class Forecast:
+class Forecast(Shown):
     """What each kind of release of one trial would tell: public, nothing is spent.
 
     Source: docs/theory/experiments.md#choice-of-parameters; docs/theory/experiments.md#inference.
@@ -280,13 +280,6 @@ class Forecast:
             "mechanisms": self.table().drop_columns(["n", "clusters", "epsilon"]).to_pylist(),
             "recommended_for": {each: self.recommend(each).mechanism for each in self.purposes},
         }
-
-    def __str__(self) -> str:
-        """Head, one row a mechanism, and what is recommended."""
-        return str(self._text())
-
-    def _repr_html_(self) -> str:
-        return self._text().to_html()
 
     def _text(self) -> TextTable:
         clusters, arms = self.sizes.shape

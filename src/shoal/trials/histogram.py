@@ -137,7 +137,7 @@ class HistogramPlan(Plan):
             }
         )
 
-    def text(self) -> TextTable:
+    def _text(self) -> TextTable:
         """The plan in words: loss, and the noise of a share in each cell."""
         error, fewest = math.sqrt(self.chosen.count_variance), self.design.sizes.min(axis=0)
         pairs = zip(self.design.arm_names, fewest.tolist(), strict=True)

@@ -20,7 +20,7 @@ from pydantic import Field, ValidationError
 from shoal import documents
 from shoal.documents.model import Model
 from shoal.errors import DocumentError, InputError, ShoalError
-from shoal.files.text_table import TextTable
+from shoal.files.text_table import Shown
 from shoal.privacy.budget import Amount, Budget, show
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Noise, Simulated
@@ -117,7 +117,7 @@ class Manifest(Envelope):
 
 
 @dataclass(frozen=True, eq=False)
-class Plan(Planned):
+class Plan(Shown, Planned):
     """A plan of a trial that can be carried out. Make one with a method of `trials.Experiment`.
 
     Attributes:
@@ -172,10 +172,6 @@ class Plan(Planned):
         """What was drawn as a table."""
 
     @abstractmethod
-    def text(self) -> TextTable:
-        """The plan in words and columns."""
-
-    @abstractmethod
     def check_drawn(self, drawn: Any) -> None:
         """Refuse drawn numbers that are not as many as the plan draws, by a ValueError."""
 
@@ -197,13 +193,6 @@ class Plan(Planned):
         """Levels of the outcome."""
         found: Space = self.request.space
         return found
-
-    def __str__(self) -> str:
-        """The plan in words and columns."""
-        return str(self.text())
-
-    def _repr_html_(self) -> str:
-        return self.text().to_html()
 
     def __repr__(self) -> str:
         return f"<plan of {self.mechanism}, {self.design.n} units, epsilon {show(self.epsilon)}>"

@@ -244,7 +244,7 @@ class TablePlan(Plan):
             f"{self.variance:.4g}, at least {self.bound:.4g} for any at this loss"
         )
 
-    def text(self) -> TextTable:
+    def _text(self) -> TextTable:
         """The plan in words: loss, and what each level's response varies by."""
         pairs = zip(self.levels, self._variances(), strict=True)
         rows = [[f"{level:g}", f"{variance:.4g}"] for level, variance in pairs]

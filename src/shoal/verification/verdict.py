@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from shoal.errors import printable
+from shoal.files.text_table import Shown, TextTable
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Shown):
     """All checks of one manifest, and what a manifest cannot prove.
 
     Attributes:
@@ -41,14 +42,15 @@ class Verdict:
         """The same: `if shoal.verify(manifest):` accepts no lie."""
         return self.holds
 
-    def __str__(self) -> str:
-        """One line a check, one for what cannot be checked, and the verdict."""
-        lines = [
-            f"{'ok ' if c.holds else 'NO '} {c.claim}: {printable(c.found)}" for c in self.checks
+    def _text(self) -> TextTable:
+        """The verdict, one row a check, and what cannot be checked."""
+        verdict = "yes: every claim that can be recomputed holds" if self.holds else "NO"
+        rows = [
+            [each.claim, "ok" if each.holds else "NO", printable(each.found)]
+            for each in self.checks
         ]
-        lines += [f"?   not verifiable: {each}" for each in self.unverified]
-        verdict = "yes, every claim that can be recomputed holds" if self.holds else "NO"
-        return "\n".join([*lines, verdict])
+        notes = ["A manifest cannot prove:", *(f"- {each}" for each in self.unverified)]
+        return TextTable(verdict, ["check", "", "found"], rows, notes)
 
 
 # What no manifest of any kind can prove.

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from shoal import documents
 from shoal.errors import printable
-from shoal.files.text_table import TextTable
+from shoal.files.text_table import Shown, TextTable
 from shoal.trials.effects import Listed
 
 
@@ -44,7 +44,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Answers(Listed[Answer]):
+class Answers(Shown, Listed[Answer]):
     """Answers to several questions, in the order in which they were asked.
 
     Attributes:
@@ -77,13 +77,6 @@ class Answers(Listed[Answer]):
             }
         )
 
-    def __str__(self) -> str:
-        """One aligned row a question."""
-        return str(self._text())
-
-    def _repr_html_(self) -> str:
-        return self._text().to_html()
-
     def _text(self) -> TextTable:
         rows = []
         for each in self.every:
@@ -94,5 +87,4 @@ class Answers(Listed[Answer]):
         level = f"{100 * self.every[0].confidence:.4g}%"
         columns = "question", "value", "estimated SE", "predicted SE", f"{level} low", "high"
         notes = ["estimated SE: half of the 95% interval over 1.96"]
-        notes += [f"warning: {each}" for each in self.warnings]
-        return TextTable(self.head, columns, rows, notes)
+        return TextTable(self.head, columns, rows, notes, self.warnings)

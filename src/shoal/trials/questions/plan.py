@@ -355,7 +355,7 @@ class QuestionsPlan(Plan):
         rows = [each._asdict() | {"widening": each.widening} for each in self.predicted]
         return pa.Table.from_pylist(rows)
 
-    def text(self) -> TextTable:
+    def _text(self) -> TextTable:
         """Head, one row a question, and what the columns mean."""
         rows = []
         for each in self.predicted:
