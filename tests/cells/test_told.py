@@ -125,7 +125,7 @@ def test_the_excess_is_measured_from_ten_cells_on() -> None:
 
 
 def test_intervals_by_hand() -> None:
-    """Four times the bias of a side, and more on the outer side of cells far from the centre."""
+    """Times the bias of a side, by how users crowd; more on the outer side of far cells."""
     plan = shoal.plan(counts(900, 20), bounds=BOUNDS, epsilon=1, method="user_clipped")
     numbers = drawn(plan, sums_of(plan, np.full(len(plan.counts.user), 0.5)), 3)
     assert numbers.chosen is not None
@@ -138,17 +138,27 @@ def test_intervals_by_hand() -> None:
     parts, bits = excess_of(plan.parameters)
     numbers = replace(numbers, steps=steps, excess=(-5, 2 * parts))
     number, most = numbers.unclamped, largest_excess(plan.parameters, half, top, 20)
-    biases = np.array([0.3 * 2**bits, 2 * parts + 0.3 * 2**bits]) * most / parts
+    biases = np.array([0.45 * 2**bits, 2 * parts + 0.45 * 2**bits]) * most / parts
     biases /= 20 * 2.0**plan.decision.bits
     assert told.biases(numbers) == pytest.approx(biases)
-    assert told.biases(numbers, careful=False) == pytest.approx((0, biases[1] - biases[0]))
     low, high = told.intervals(numbers, 0.95)
     far = np.maximum(np.abs(number - centre) / scale - 2, 0)
     assert far[0] > 3
-    load = np.maximum(1 / plan.decision.scale / (1 / plan.decision.scale).mean(), 1)
+    reach = np.zeros((900, 20))
+    reach[plan.weights.user, plan.weights.cell] = plan.weights.weight / plan.weights.total[0]
+    lead, reach = reach.max(axis=0), reach / plan.decision.scale
+    spread = (
+        reach.sum() / (reach.sum(axis=1) * ((reach.T / reach.sum(axis=1)) ** 2).sum(axis=0)).sum()
+    )
+    times = 3.5 * (1 + 2 / (plan.parameters["clipped"][0] * spread / 20) ** 2)
+    assert 3.5 < times < 10.5
+    load = 1 / plan.decision.scale
+    lead = np.minimum(lead * load / (lead * load).mean(), 2)
+    load = np.maximum(np.maximum(load / load.mean(), lead), 1)
     for at in range(20):
-        half = math.log(20) * scale[at] + 2 * radius * told.moved(plan)[at]
-        ends = half + 4 * biases * load[at] * scale[at]
+        quantile = math.log((1 + math.exp(-times * biases.sum())) / 0.1)
+        half = quantile * scale[at] + 2 * radius * told.moved(plan)[at]
+        ends = half + times * biases * load[at] * scale[at]
         beyond = 16 * biases * scale[at] * far[at] / far.mean()
         above = int(number[at] > centre)
         ends[above] += min(1.5 * abs(number[at] - centre), beyond[above])

@@ -67,11 +67,7 @@ def test_from_csv_to_estimate_in_two_commands(trial: Shell) -> None:
     document = json.loads(trial.good("trial", "estimate", "trial.json", "--json"))
     assert document["effects"][0]["arm"] == "new"
     assert pcsv.read_csv("units.csv").column_names == ["cluster", "arm", "response", "debiased"]
-    assert (
-        trial.good("verify", "trial.json", "--ledger", "visits.ledger")
-        .strip()
-        .endswith("every claim that can be recomputed holds")
-    )
+    assert trial.good("verify", "trial.json", "--ledger", "visits.ledger").startswith("yes: ")
 
 
 def test_effects_of_classes_that_were_assigned_whole(trial: Shell) -> None:

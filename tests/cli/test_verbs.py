@@ -34,8 +34,8 @@ def test_the_whole_way(shell: Shell) -> None:
         one, two = (shell.folder / f"{n}.{name}" for n in ("one", "two"))
         assert one.read_bytes() == two.read_bytes()
     said = shell.good("verify", "one.json", "--ledger", "flights.ledger")
-    assert said.endswith("yes, every claim that can be recomputed holds\n")
-    assert "ok  recorded in the ledger" in said
+    assert said.startswith("yes: every claim that can be recomputed holds\n")
+    assert "recorded in the ledger         ok" in said
     assert "spent 1, left 0.5; 1 releases" in shell.good("ledger", "show", "flights.ledger")
     assert shell.good("ledger", "verify", "flights.ledger").startswith("yes, 1 releases")
     assert "0.5" in shell.bad(*RELEASE, "--name", "another")
@@ -78,9 +78,9 @@ def test_verify_says_no(shell: Shell) -> None:
     path.write_bytes(documents.canonical_bytes(document))
     status, out, err = shell.run("verify", "m.json", "--ledger", "flights.ledger")
     assert (status, err) == (1, "")
-    assert "NO  loss, claims and values follow: value of mean of cell 0" in out
-    assert "NO  recorded in the ledger" in out
-    assert out.endswith("NO\n")
+    assert "claims and values follow  NO  value of mean of cell 0" in " ".join(out.split(" "))
+    assert "recorded in the ledger          NO" in out
+    assert out.startswith("NO\n")
 
 
 def test_plan_options_reach_the_plan(shell: Shell) -> None:
@@ -106,13 +106,12 @@ def test_cells_above_a_largest_error_are_left_out_in_words(shell: Shell) -> None
             "plan", "flights.parquet", *PLAN, "--epsilon", "1", "--max-error", most,
             "--output", "plan.json", "--force",
         )  # fmt: skip
-        assert "cells left out, and given the pooled mean of the others: 1 error too large" in said
-        assert "times the budget\n" in said or "slightly more than the budget\n" in said
+        assert "error too large (1 cell): needs " in said
     shell.good(*RELEASE, "--output", "one.csv", "--manifest", "one.json")
     text = (shell.folder / "one.csv").read_text()
     assert "error too large" in text
     assert "needs " in text
-    assert shell.good("verify", "one.json").endswith("holds\n")
+    assert shell.good("verify", "one.json").startswith("yes: ")
     assert "0%" in shell.bad(
         "plan", "flights.parquet", *PLAN, "--epsilon", "1", "--max-error", "0%"
     )
@@ -215,13 +214,6 @@ def test_a_bad_loss_is_refused_before_the_records_are_read(
 ) -> None:
     """Of a file that is not there, so that it cannot have been read."""
     assert told in shell.bad("plan", "no.parquet", *PLAN, *loss)
-
-
-def test_a_release_prints_as_many_rows_as_wanted(shell: Shell) -> None:
-    """Two of four cells."""
-    said = shell.good(*RELEASE, "--rows", "2")
-    assert "more rows" in said
-    assert "more rows" not in shell.good(*RELEASE)
 
 
 def test_a_ledger_shows_its_unit_names_and_sums(shell: Shell) -> None:

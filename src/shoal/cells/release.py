@@ -76,14 +76,14 @@ class Release(Shown, release.Release[PlanFacts, Estimates]):
         Raises:
             InputError: confidence is not strictly between 0 and 1.
         """
-        return str(self._text(confidence))
+        return str(self._text(confidence, origin=False))
 
-    def _head(self) -> str:
+    def _head(self, *, origin: bool = True) -> str:
         what = "simulated release, not private" if self.simulated else "release"
-        entry = f", {self.origin}" if self.origin else ""
+        entry = f", {self.origin}" if self.origin and origin else ""
         return f"{what}, epsilon {show(self.epsilon)} per user{entry}"
 
-    def _text(self, confidence: float = CONFIDENCE) -> TextTable:
+    def _text(self, confidence: float = CONFIDENCE, *, origin: bool = True) -> TextTable:
         """The verdict, warnings, the first rows, and why cells are not told."""
         plan, table = self.plan, self.table(confidence)
         status = table["status"].to_pylist()[: len(plan.status)]
@@ -101,7 +101,7 @@ class Release(Shown, release.Release[PlanFacts, Estimates]):
         notes = [*legend(table)]
         if "pooled" in table["source"].to_pylist():
             notes.insert(0, "* not the cell's own number, but what the other cells say")
-        head = f"{verdict}\n{self._head()}"
+        head = f"{verdict}\n{self._head(origin=origin)}"
         return TextTable(head, columns, rows, notes, [*frequent_user_warnings(plan)])
 
     def _plan_of(self, document: documents.Document) -> PlanFacts:

@@ -29,7 +29,9 @@ WHY: dict[str, str | None] = {
     "heavy users": "a quarter or more of its weight is taken from heavy users",
 }
 # Of the average bias: how much a cell may have, and how much more those that are far have.
-_HIDDEN, _FARTHER = 4.0, 16.0
+_HIDDEN, _FARTHER = 3.5, 16.0
+# How many times that is where few clipped users meet in a cell, and where one user leads in it.
+_FEW_MEET, _MOST_MEET, _LEADS = 2.0, 3.0, 2.0
 # Noise scales from the centre from where on a cell is far, and from its number to its value.
 _NEAR, VALUE = 2.0, 2.0
 # With so many cells beside it, one of few may hide twice as much as the average.
@@ -44,7 +46,7 @@ _MOVED, ERROR = 0.25, 0.8
 # at the bounds, with which cells are told.
 _EXPECTED, _FAR_USERS = 1.5, 30.0
 # Of an excess, part of its noise scale that is added against a low draw: in few cells more.
-_CAREFUL, _CAREFUL_CELLS = 0.125, 6
+_CAREFUL, _CAREFUL_CELLS = 0.4, 9
 _STEPS, _STEP, _LIKELY, _ROBUST = 24, 1.5, 0.5, 1.5
 
 
@@ -55,12 +57,12 @@ class Ends(NamedTuple):
     high: Floats
 
 
-def biases(numbers: Estimates, *, careful: bool = True) -> tuple[float, float]:
+def biases(numbers: Estimates) -> tuple[float, float]:
     """Returns by how many noise scales the average cell's truth may be below and above its number.
 
     R = (max(Q, 0) + a q)/(2^j G) of G cells, with a noisy excess Q, the scale q of its noise, in
-    lattice steps, and a = max(1/8, 6/G) against a low draw, or 0 if not careful; where it is not
-    measured, Q = f k T as if all k users who should be clipped hid f radii.
+    lattice steps, and a = max(0.4, 9/G) against a low draw; where it is not measured, Q = f k T as
+    if all k users who should be clipped hid f radii.
     """
     plan, cells = numbers.plan, len(numbers.plan.released)
     if numbers.chosen is None or not len(plan.decision.selection_scale):
@@ -72,7 +74,7 @@ def biases(numbers: Estimates, *, careful: bool = True) -> tuple[float, float]:
         return (steps / 2.0**plan.decision.bits / cells,) * 2
     parts, bits = excess_of(plan.parameters)
     part = largest_excess(plan.parameters, radius, top, cells) / parts / cells
-    noise = max(_CAREFUL, _CAREFUL_CELLS / cells) * 2.0**bits if careful else 0.0
+    noise = max(_CAREFUL, _CAREFUL_CELLS / cells) * 2.0**bits
     below, above = (part * (max(x, 0) + noise) / 2.0**plan.decision.bits for x in numbers.excess)
     return below, above
 
@@ -87,26 +89,48 @@ def moved(plan: PlanFacts) -> Floats:
 def intervals(numbers: Estimates, confidence: float) -> Ends:
     """Returns intervals around the noisy numbers, widened by what clipping may hide.
 
-    h = quantile b + 2 D M for noise and moved weights; on each side 4 R noise scales of its own R,
-    in proportion to the cell's weight; a cell far from the centre hides more on its outer side.
+    h = q b + 2 D M for noise and moved weights; on each side a multiple of R noise scales of its
+    own R, in proportion to the cell's weight; a far cell hides more on its outer side. A bias is on
+    one side alone: q is the quantile at 2 (1 - confidence)/(1 + e^-t), t what both sides have for
+    it, or half its square if noise is Gaussian.
     """
     plan, scale, number = numbers.plan, numbers.noise_scale, numbers.unclamped
     below, above = biases(numbers)
     radius = numbers.radius if len(plan.decision.selection_scale) else plan.width / 4
-    half = numbers.quantile(1 - confidence) * scale + _UNLIKE * (radius or 0.0) * moved(plan)
+    miss, hides = 1 - confidence, _UNLIKE * (radius or 0.0) * moved(plan)
     if len(scale) < MEASURED:
+        half = numbers.quantile(miss) * scale + hides
         scale = scale * (1 + (len(scale) - 1) / _SEVERAL)
         return _within(plan, number - half - below * scale, number + half + above * scale)
+    most = _HIDDEN * _crowding(plan)
+    both = most * (below + above)
+    outside = 2 * miss / (1 + np.exp(-(both**2) / 2 if plan.gaussian else -both))
+    half = numbers.quantile(min(outside, 1.0)) * scale + hides
     away, load = number - centres(numbers), 1 / plan.decision.scale
-    share = np.maximum(load / load.mean(), 1.0)
+    leads = load * plan.weights.largest
+    share = np.maximum(load / load.mean(), np.clip(leads / leads.mean(), 1.0, _LEADS))
     far = np.maximum(np.abs(away) / scale - _NEAR, 0.0)
     farther = _FARTHER * far / max(float(far.mean()), 1e-9)
 
     def side(outer: NDArray[np.bool_], hidden: float) -> Floats:
         beyond = np.where(outer, np.minimum(_FAR * np.abs(away), farther * hidden * scale), 0.0)
-        return np.asarray(half + _HIDDEN * hidden * share * scale + beyond)
+        return np.asarray(half + most * hidden * share * scale + beyond)
 
     return _within(plan, number - side(away < 0, below), number + side(away > 0, above))
+
+
+def _crowding(plan: PlanFacts) -> float:
+    """Returns how much more than in a crowd one cell may hide: 1 + 2/m^2, at most 3.
+
+    The m clipped users who meet in a cell are k d/G on average: a user's vector with the parts p
+    is spread over 1/sum(p^2) cells, whose harmonic mean, by the vectors' lengths, is d.
+    """
+    user = plan.weights.user
+    reach = plan.weights.part / plan.decision.scale[plan.weights.cell]
+    length = np.bincount(user, reach)
+    squares = np.bincount(user, reach**2) / np.where(length > 0, length, 1)
+    meet = int(plan.parameters["clipped"][0]) * length.sum() / squares.sum() / len(plan.released)
+    return float(min(1 + _FEW_MEET / meet**2, _MOST_MEET)) if meet else 1.0
 
 
 def planned(plan: PlanFacts) -> list[str]:
@@ -133,7 +157,7 @@ def statuses(numbers: Estimates) -> list[str]:
         return found
     scale, parameters = numbers.noise_scale, plan.parameters
     most = int(parameters["clipped"][0]) * ball_of(parameters) / 2.0**plan.decision.bits
-    average = sum(biases(numbers, careful=False))
+    average = sum(biases(numbers))
     clipped = min(average, most / len(scale), _EXPECTED)
     off = clipped + (numbers.radius or 0.0) * moved(plan) / (2 * scale)
     noisy = _mean_error(scale, off, gaussian=plan.gaussian) > ERROR * spread(numbers)
