@@ -5,8 +5,8 @@ from it and can be judged before any value is read, `Plan.release` carries it ou
 `Ledger`, and `verify` recomputes every claim of the manifest.
 
 **What comes in**: `Records`, `timeslot`, `hour_of_day`, `hexagon`, `Counts`, `Bounds`.
-**What is released**: `plan`, `Plan`, `Release`, `Simulated`; of one cell at once, `mean`; of
-experiments, `trials`; without bias, `unbiased`.
+**What is released**: `plan`, `Plan`, `Release`, `Simulated`; in one call, `mean_by`; of one cell in
+memory, `mean`; of experiments, `trials`; without bias, `unbiased`.
 **Its error**: `compare`, `simulate`, `Normal`; whatever one does, `bounds`.
 **What it costs**: `Ledger`.
 **Whether it is true**: `verify`.
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from shoal import bounds, mean, trials, unbiased
     from shoal.cells.assumptions import Normal
+    from shoal.cells.mean_by import mean_by
     from shoal.cells.plan import Plan, plan
     from shoal.cells.release import Release
     from shoal.cells.simulation import compare, simulate
@@ -50,6 +51,7 @@ _HOME = {
     "date": "shoal.data.cell_rules",
     "hexagon": "shoal.data.cell_rules",
     "hour_of_day": "shoal.data.cell_rules",
+    "mean_by": "shoal.cells.mean_by",
     "month": "shoal.data.cell_rules",
     "picture": "shoal.pictures",
     "plan": "shoal.cells.plan",
@@ -77,6 +79,7 @@ __all__ = [
     "hexagon",
     "hour_of_day",
     "mean",
+    "mean_by",
     "month",
     "picture",
     "plan",

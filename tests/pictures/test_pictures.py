@@ -96,10 +96,13 @@ def test_many_released_cells_are_drawn_by_their_values() -> None:
     release = _released(list(range(90)), 60)
     [axis] = of_cells.draw_release(release, 0.5).axes
     table = release.table()
-    assert np.array_equal(axis.lines[0].get_ydata(), np.sort(table["value"].to_numpy()))
+    drawn = np.append(*(line.get_ydata() for line in axis.lines))
+    assert np.array_equal(np.sort(drawn), np.sort(table["value"].to_numpy()))
     grey = len(axis.lines[1].get_ydata())
     assert 1 < grey == table["source"].to_pylist().count("pooled")
-    assert axis.get_ylabel() == "mean (50%)"
+    assert axis.get_ylabel() == "mean of v with 50% intervals"
+    order = np.argsort(table["value"].to_numpy(), kind="stable")
+    assert axis.get_xlabel().endswith(" ".join(map(str, order[-1:])))
 
 
 def test_hexagons_are_drawn_as_a_map() -> None:
@@ -114,7 +117,7 @@ def test_hexagons_are_drawn_as_a_map() -> None:
     release = plan.release(records, noise=shoal.Simulated(1))
     axis, bar = of_cells.draw_release(release, 0.95).axes
     filled, empty, _ = [each for each in axis.collections if isinstance(each, PolyCollection)]
-    assert bar.get_ylabel() == "mean"
+    assert bar.get_ylabel() == "mean of v"
     values = release.table()["value"].to_numpy()[np.array(release.plan.released)]
     assert np.allclose(filled.get_array(), values)
     assert (len(filled.get_paths()), len(empty.get_paths())) == (3, 1)
@@ -128,7 +131,7 @@ def test_every_statistic_has_a_panel() -> None:
     release = _released(list("abc"), statistics=["mean", "variance"])
     panels = of_cells.draw_release(release, 0.95).axes
     assert [each.get_xlabel() for each in panels] == [
-        f"{name} (95%)" for name in ("mean", "variance", "std")
+        f"{name} of v with 95% intervals" for name in ("mean", "variance", "std")
     ]
 
 

@@ -24,6 +24,20 @@ from shoal.theory.sensitivity import OUTWARD
 Fractions: TypeAlias = "list[tuple[int, int]]"
 NAMES = ("mean", "variance", "share_above(60)")
 _MOST = 8
+_SHARES = "ask for several share_above(...), the shares above public thresholds"
+_ELSEWHERE = "OpenDP, Tumult Analytics or PipelineDP release it"
+# What to do who asks for something else.
+_INSTEAD = {
+    "count": "counts are public: take records.counts().to_pandas()",
+    "sum": "ask for the mean: times the public number of records it is the sum",
+    "std": "ask for the variance: the table has its square root as std",
+    "median": f"{_SHARES}; {_ELSEWHERE}",
+    "quantile": f"{_SHARES}; {_ELSEWHERE}",
+    "histogram": _SHARES,
+    "presence": f"who is in which cell is public here; where that is secret, {_ELSEWHERE}",
+    "min": f"bounds are public, and say as much; {_ELSEWHERE}",
+    "max": f"bounds are public, and say as much; {_ELSEWHERE}",
+}
 _SHARE_ABOVE = re.compile(r"share_above\((?P<threshold>[-+.0-9eE]{1,30})\)")
 
 
@@ -222,7 +236,7 @@ def statistic(name: str) -> Statistic:
         pass
     raise InputError(
         f"a statistic {checks.shown(text)}",
-        f"choose one of {', '.join(NAMES)}, or another threshold",
+        _INSTEAD.get(text, f"choose one of {', '.join(NAMES)}, or another threshold"),
     )
 
 

@@ -39,7 +39,8 @@ def draw_release(release: Release, confidence: float) -> Figure:
     told = table["status"].to_pylist()[: len(labels)].count("released")
     left = f" of {len(labels):,}" if told < len(labels) else ""
     kind = "simulated, not private: " if release.simulated else ""
-    title = f"{kind}{told:,}{left} cells told, epsilon {show(release.plan.exact_epsilon)}"
+    of = release.manifest["records"]["value"]
+    title = f"{kind}{of}, {told:,}{left} cells told, epsilon {show(release.plan.exact_epsilon)}"
     height = 1.8 + 0.19 * len(labels) if named else 6.0 if places else 3.8
     figure, axes = shapes.new(title, (8.5, height * len(statistics)), (len(statistics), 1))
     for axis, statistic in zip(axes, map(str, statistics), strict=True):
@@ -48,16 +49,18 @@ def draw_release(release: Release, confidence: float) -> Figure:
             rows[name].to_numpy().astype(float) for name in ("value", "low", "high")
         )
         pooled = np.array([each == "pooled" for each in rows["source"].to_pylist()])
-        text = f"{statistic} ({100 * confidence:.4g}%)"
+        text = f"{statistic} of {of} with {100 * confidence:.4g}% intervals"
         if places is not None:
-            _draw_map(axis, places, np.where(pooled, np.nan, value), high - low, statistic)
+            own = np.where(pooled, np.nan, value)
+            _draw_map(axis, places, own, high - low, f"{statistic} of {of}")
         elif named:
             shapes.intervals(axis, labels, value, (low, high), pooled)
             axis.set_xlabel(text)
         else:
             own = ~np.isnan(value)
-            shapes.ranked(axis, value[own], "told", (low[own], high[own]), pooled[own])
-            axis.set(xlabel="cells, smallest value first", ylabel=text)
+            order = shapes.ranked(axis, value[own], "told", (low[own], high[own]), pooled[own])
+            ends = shapes.both_ends([labels[at] for at in np.flatnonzero(own)[order].tolist()])
+            axis.set(xlabel=f"cells, smallest value first: {ends}", ylabel=text)
     if places is not None or left:
         shapes.legend(figure, axes[0])
     return figure
@@ -145,10 +148,11 @@ def draw_plan(plan: PlanFacts) -> Figure:
             label = "no plan does better in this cell"
             axis.plot(place, plan.lower_bound[rows][order], "_", color=GREY, label=label)
         axis.axhline(guess[rows][0], color=ORANGE, label=rival)
+        names = [plan.counts.labels[each] for each in plan.released[order].tolist()]
         if len(place) <= _NAMED:
-            names = [plan.counts.labels[each] for each in plan.released[order].tolist()]
             axis.set_xticks(place, map(shapes.plain_name, names), rotation=60, ha="right")
-        axis.set(xlabel="cells, best first", ylabel=f"{what} of the {statistic.name}\n{unit}")
+        text = f"cells, best first: {shapes.both_ends(names)}"
+        axis.set(xlabel=text, ylabel=f"{what} of the {statistic.name}\n{unit}")
         shapes.logarithmic(axis, "y")
     shapes.legend(figure, axes[0])
     return figure

@@ -94,13 +94,22 @@ def ranked(
     """Draws a dot each, from the smallest value to the largest; returns their order."""
     order = np.argsort(value, kind="stable")
     place = np.arange(1, len(order) + 1)
-    if ends is not None:
-        axis.vlines(place, ends[0][order], ends[1][order], color=BLUE, linewidth=0.8, alpha=0.5)
-    axis.plot(place, value[order], "o", color=BLUE, markersize=2.5, label=label)
-    if hollow is not None:
-        grey = hollow[order]
-        axis.plot(place[grey], value[order][grey], "o", color=GREY, ms=2.5, label="not told")
+    grey = np.zeros(len(order), bool) if hollow is None else hollow[order]
+    for rows, colour, name in ((~grey, BLUE, label), (grey, GREY, "not told")):
+        at = order[rows]
+        if ends is not None:
+            axis.vlines(place[rows], ends[0][at], ends[1][at], color=colour, lw=0.8, alpha=0.5)
+        if len(at):
+            axis.plot(place[rows], value[at], "o", color=colour, markersize=2.5, label=name)
     return order
+
+
+def both_ends(names: Sequence[str]) -> str:
+    """Returns the first and the last three names."""
+    short = [plain_name(each, 20) for each in names]
+    return (
+        ", ".join(short) if len(short) <= 6 else f"{', '.join(short[:3])} … {', '.join(short[-3:])}"
+    )
 
 
 def curve(

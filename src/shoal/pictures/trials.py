@@ -79,7 +79,8 @@ def _answers(release: Release, confidence: float) -> Figure:
     found = list(release.estimate(confidence))
     kind = "simulated, not private: " if release.simulated else ""
     title = f"{kind}{release.plan.design.n:,} units, epsilon {show(release.epsilon)}"
-    label = f"answer, in the outcome's unit ({100 * confidence:.4g}%)"
+    control = shapes.plain_name(str(release.plan.design.arm_names[0]))
+    label = f"answer, in the outcome's unit ({100 * confidence:.4g}%); control arm: {control}"
     low, high = np.array([each.interval for each in found], float).T
     value = np.array([each.value for each in found])
     figure, axis = shapes.rows(title, [each.question for each in found], value, (low, high), label)
