@@ -10,7 +10,7 @@ memory, `mean`; of experiments, `trials`; without bias, `unbiased`.
 **Its error**: `compare`, `simulate`, `Normal`; whatever one does, `bounds`.
 **What it costs**: `Ledger`.
 **Whether it is true**: `verify`.
-**What it looks like**: `picture`.
+**What it looks like**: `picture`, `report`.
 """
 
 from importlib import import_module
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from shoal.data.value_lattice import Bounds
     from shoal.errors import ShoalError
     from shoal.pictures import picture
+    from shoal.pictures.report import report
     from shoal.privacy.ledger import Ledger
     from shoal.privacy.noise import Simulated
     from shoal.verification.verify import verify
@@ -55,6 +56,7 @@ _HOME = {
     "month": "shoal.data.cell_rules",
     "picture": "shoal.pictures",
     "plan": "shoal.cells.plan",
+    "report": "shoal.pictures.report",
     "simulate": "shoal.cells.simulation",
     "timeslot": "shoal.data.cell_rules",
     "verify": "shoal.verification.verify",
@@ -83,6 +85,7 @@ __all__ = [
     "month",
     "picture",
     "plan",
+    "report",
     "simulate",
     "timeslot",
     "trials",

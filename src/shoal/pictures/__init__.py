@@ -42,6 +42,12 @@ def picture(
         ...     picture(counts, f"{folder}/counts.svg")
     """
     place = check_picture(path)
+    drawn = image(subject, Path(place).suffix[1:].lower(), confidence)
+    files.write_bytes(place, drawn, overwrite=overwrite)
+
+
+def image(subject: object, form: str, confidence: float | None = None) -> bytes:
+    """Returns the picture's bytes, as `png`, `svg` or `pdf`."""
     from matplotlib import rc_context
 
     from shoal.pictures import cells, trials
@@ -58,15 +64,15 @@ def picture(
             f"a confidence with a subject of type {type(subject).__name__}",
             "leave it out: only pictures of what was released have intervals",
         )
-    image = io.BytesIO()
+    drawn = io.BytesIO()
     # With the fonts of a user's own settings, but never by LaTeX.
     with rc_context({"text.usetex": False, "text.parse_math": True}):
         if kind in released:
             figure = released[kind](subject, CONFIDENCE if confidence is None else confidence)
         else:
             figure = planned[kind](subject)
-        figure.savefig(image, dpi=150, format=Path(place).suffix[1:].lower())
-    files.write_bytes(place, image.getvalue(), overwrite=overwrite)
+        figure.savefig(drawn, dpi=150, format=form)
+    return drawn.getvalue()
 
 
 def check_picture(path: str | os.PathLike[str]) -> str:

@@ -1,0 +1,173 @@
+"""A page about one release, for those who read what a custodian publishes."""
+
+from __future__ import annotations
+
+import base64
+import math
+import os
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import pyarrow as pa
+
+from shoal import checks, documents, files
+from shoal.documents.strict_json import strict
+from shoal.errors import InputError
+from shoal.files.text_table import TextTable, text_of
+from shoal.pictures import check_picture, image
+from shoal.privacy.ledger import Ledger
+from shoal.privacy.unit import words
+from shoal.release.envelope import MANIFEST
+from shoal.verification.rederive import FAMILIES
+from shoal.verification.verify import verify
+
+# Columns of a table of cells that readers need, beside the keys of its cells.
+_INNER = {"reason", "source", "plain", "noise_scale", "bias_bound", "worst_case_error"}
+_PAGE = Template("""<!doctype html>
+<html lang="en"><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>$title</title>
+<style>
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
+body { max-width: 60rem; margin: 0 auto; padding: 1rem }
+.wide { overflow-x: auto } img { max-width: 100%; background: white }
+table { border-collapse: collapse } td, th { padding: .2rem .6rem; text-align: left }
+th { cursor: pointer } tr { border-bottom: 1px solid #8885 }
+code { overflow-wrap: anywhere }
+</style>
+<h1>$title</h1>
+$about
+<h2>Results</h2><p>Click on a title to sort.</p><div class="wide">$table</div>
+$picture
+<h2>What is protected</h2>$protected
+<h2>How to verify it</h2>$verdict
+<script>
+for (const th of document.querySelectorAll(".wide th")) th.onclick = () => {
+  const at = th.cellIndex, rows = [...th.closest("table").rows].slice(1);
+  const up = th.dataset.up = th.dataset.up === "1" ? "0" : "1";
+  const key = row => row.cells[at].textContent.replace(/[,*]/g, "");
+  const by = (a, b) => (isNaN(key(a)) || isNaN(key(b))
+    ? key(a).localeCompare(key(b)) : key(a) - key(b)) * (up === "1" ? 1 : -1);
+  rows.sort(by).forEach(row => th.closest("tbody").append(row));
+};
+</script></html>
+""")
+
+
+def report(
+    manifest: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    ledger: str | os.PathLike[str] | Ledger | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write a page about a release that can be published beside its table: one file, no links.
+
+    It has the results, a picture, what epsilon means in words, who is protected against what, what
+    is public, and how to verify it; with a ledger when it was recorded and what is left. Nothing in
+    it is about single users. A likelihood ratio of at most e^epsilon bounds by e^epsilon/(1 +
+    e^epsilon) how often a guess between two equally likely values is right.
+
+    Source: docs/theory/privacy.md#accounting.
+
+    Args:
+        manifest: Written by `shoal release` or `write_manifest`.
+        output: Where to; ends in .html.
+        ledger: The data set's ledger, or its path.
+        overwrite: Replace a file that is there.
+
+    Raises:
+        InputError: Another ending.
+        DocumentError: Not a manifest, or there is a file already.
+        LedgerError: The ledger cannot be read.
+
+    Guarantees: G-REFUSE.
+
+    Example:
+        >>> import tempfile, pyarrow as pa, shoal
+        >>> trips = pa.table({"bus": [*range(400)], "line": [1, 2] * 200, "speed": [30.0] * 400})
+        >>> records = shoal.Records(trips, user="bus", value="speed", bounds=(0, 65), by="line")
+        >>> release = shoal.plan(records, epsilon=5).release(records, noise=shoal.Simulated(1))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     release.write_manifest(f"{folder}/last.json")
+        ...     shoal.report(f"{folder}/last.json", f"{folder}/last.html")
+    """
+    place = Path(checks.path(output, "the output"))
+    if place.suffix.lower() != ".html":
+        raise InputError(f"a report named {place.name!r}", "give a name that ends in .html")
+    data = documents.read_bytes(manifest, "manifest")
+    document = documents.expect(strict(data, "manifest"), MANIFEST, "manifest")
+    verdict = verify(manifest, ledger=ledger)
+    release = FAMILIES[document["kind"]].release(data, loaded=True)
+    page = _PAGE.substitute(
+        title=escape(_title(document)),
+        about=_about(document, ledger),
+        table=_table(release),
+        picture=_picture(release),
+        protected=_protected(document["guarantee"], document["records"]),
+        verdict=f"<p>Anybody can run <code>shoal verify {escape(Path(manifest).name)}</code>, "
+        f"which found:</p><div class='wide'>{verdict._repr_html_()}</div>",
+    )
+    book = ledger.path if isinstance(ledger, Ledger) else ledger
+    inputs: dict[str, str | os.PathLike[str] | None] = {"manifest": manifest, "ledger": book}
+    files.write_bytes(output, page.encode(), inputs, overwrite=overwrite)
+
+
+def _title(document: documents.Document) -> str:
+    records = document["records"]
+    what = records.get("value") or records.get("outcome") or records.get("values") or "Release"
+    by = f" by {', '.join(records['cell'])}" if records.get("cell") else ""
+    return f"{what}{by}{', ' if document['name'] else ''}{document['name']}"
+
+
+def _about(document: documents.Document, ledger: str | os.PathLike[str] | Ledger | None) -> str:
+    lines = []
+    if document["simulation"]:
+        lines.append("This is a simulation: nobody is protected. Do not publish it.")
+    if ledger is not None:
+        book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+        sha = documents.digest(document)
+        when = [each.recorded_at for each in book.entries() if each.document_sha256 == sha]
+        left, budget = (each.show(up=False) for each in (book.state().left, book.budget))
+        recorded = f"Recorded {when[0][:10]}." if when else "Not recorded in this ledger."
+        lines.append(f"{recorded} Of the budget of {budget}, {left} is left.")
+    return _paragraphs(lines)
+
+
+def _table(release: Any) -> str:
+    found = release.estimate() if hasattr(release, "estimate") else release
+    table: pa.Table = found.table()
+    names = [name for name in table.column_names if name not in _INNER]
+    rows = [[text_of(value) for value in row.values()] for row in table.select(names).to_pylist()]
+    return TextTable("", names, rows).to_html()
+
+
+def _picture(release: Any) -> str:
+    check_picture("report.png")
+    try:
+        drawn = base64.b64encode(image(release, "png")).decode()
+    except InputError:
+        # Nothing is drawn of a single mean.
+        return ""
+    return f'<p><img alt="results with intervals" src="data:image/png;base64,{drawn}"></p>'
+
+
+def _protected(guarantee: documents.Document, records: documents.Document) -> str:
+    epsilon, delta = guarantee["epsilon_at_most"], guarantee["delta_at_most"]
+    right = 1 / (1 + math.exp(-min(epsilon, 700)))
+    but = f", but for a chance of {delta:g}" if delta else ""
+    return _paragraphs([
+        f"Protected are {words(guarantee['unit']['name'])}: epsilon {epsilon:.3g}{but}. Somebody "
+        "who knows all other records and hesitates between two versions of these values, each as "
+        f"likely as the other, guesses right with a chance of at most {right:.0%} after seeing "
+        "everything published here; without it the chance is 50%.",
+        "Public are the rules of the release, its bounds, and who has how many records in which "
+        "cell; this page shows only totals of it." if records.get("cell") else
+        "Public are the rules of the release and all columns but the one that is released.",
+    ])  # fmt: skip
+
+
+def _paragraphs(lines: list[str]) -> str:
+    return "".join(f"<p>{escape(each)}</p>" for each in lines)
