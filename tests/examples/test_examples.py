@@ -9,7 +9,7 @@ pytestmark = pytest.mark.unit
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SAID = {
-    "cells.py": "spent epsilon 4, delta 0 of epsilon 4",
+    "cells.py": "spent epsilon 4 of epsilon 4",
     "trial.py": "mean outcomes by arm",
     "questions.py": "checked by the second opinion: True",
     "mean.py": "symmetric_mean",

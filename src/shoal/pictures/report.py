@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from shoal import checks, documents, files
+from shoal.cells.text import legend
 from shoal.documents.strict_json import strict
 from shoal.errors import InputError
 from shoal.files.text_table import TextTable, text_of
@@ -23,8 +24,8 @@ from shoal.release.envelope import MANIFEST
 from shoal.verification.rederive import FAMILIES
 from shoal.verification.verify import verify
 
-# Columns of a table of cells that readers need, beside the keys of its cells.
-_INNER = {"reason", "source", "plain", "noise_scale", "bias_bound", "worst_case_error"}
+# Columns of a table of cells that readers need, after the keys.
+_NUMBERS = ("value", "low", "high", "users", "records", "status")
 _PAGE = Template("""<!doctype html>
 <html lang="en"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -32,15 +33,16 @@ _PAGE = Template("""<!doctype html>
 <style>
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
 body { max-width: 60rem; margin: 0 auto; padding: 1rem }
-.wide { overflow-x: auto } img { max-width: 100%; background: white }
+.wide { overflow: auto; max-height: 70vh } img { max-width: 100%; background: white }
 table { border-collapse: collapse } td, th { padding: .2rem .6rem; text-align: left }
-th { cursor: pointer } tr { border-bottom: 1px solid #8885 }
+th { cursor: pointer; position: sticky; top: 0; background: Canvas }
+tr { border-bottom: 1px solid #8885 }
 code { overflow-wrap: anywhere }
 </style>
 <h1>$title</h1>
 $about
-<h2>Results</h2><p>Click on a title to sort.</p><div class="wide">$table</div>
 $picture
+<h2>Results</h2><p>Click on a title to sort.</p><div class="wide">$table</div>$legend
 <h2>What is protected</h2>$protected
 <h2>How to verify it</h2>$verdict
 <script>
@@ -101,10 +103,12 @@ def report(
     document = documents.expect(strict(data, "manifest"), MANIFEST, "manifest")
     verdict = verify(manifest, ledger=ledger)
     release = FAMILIES[document["kind"]].release(data, loaded=True)
+    table, meaning = _table(release)
     page = _PAGE.substitute(
         title=escape(_title(document)),
         about=_about(document, ledger),
-        table=_table(release),
+        table=table,
+        legend=meaning,
         picture=_picture(release),
         protected=_protected(document["guarantee"], document["records"]),
         verdict=f"<p>Anybody can run <code>shoal verify {escape(Path(manifest).name)}</code>, "
@@ -123,7 +127,11 @@ def _title(document: documents.Document) -> str:
 
 
 def _about(document: documents.Document, ledger: str | os.PathLike[str] | Ledger | None) -> str:
-    lines = []
+    confidence, epsilon = document["confidence"], document["guarantee"]["epsilon_at_most"]
+    lines = [
+        f"Released with differential privacy, epsilon {epsilon:.3g}, by shoal "
+        f"{document['versions']['shoal']}; intervals of {confidence:.0%}."
+    ]
     if document["simulation"]:
         lines.append("This is a simulation: nobody is protected. Do not publish it.")
     if ledger is not None:
@@ -132,16 +140,24 @@ def _about(document: documents.Document, ledger: str | os.PathLike[str] | Ledger
         when = [each.recorded_at for each in book.entries() if each.document_sha256 == sha]
         left, budget = (each.show(up=False) for each in (book.state().left, book.budget))
         recorded = f"Recorded {when[0][:10]}." if when else "Not recorded in this ledger."
-        lines.append(f"{recorded} Of the budget of {budget}, {left} is left.")
+        lines.append(f"{recorded} Of the data set's budget, {budget}, {left} is left.")
     return _paragraphs(lines)
 
 
-def _table(release: Any) -> str:
+def _table(release: Any) -> tuple[str, str]:
+    """Results with the numbers first, and what the words in them mean."""
     found = release.estimate() if hasattr(release, "estimate") else release
     table: pa.Table = found.table()
-    names = [name for name in table.column_names if name not in _INNER]
+    if "reason" not in table.column_names:
+        rows = [[text_of(value) for value in row.values()] for row in table.to_pylist()]
+        return TextTable("", table.column_names, rows).to_html(), ""
+    one = len(set(table["statistic"].to_pylist())) == 1
+    keys = table.column_names[: table.column_names.index("statistic") + (not one)]
+    names = [*keys, *_NUMBERS]
     rows = [[text_of(value) for value in row.values()] for row in table.select(names).to_pylist()]
-    return TextTable("", names, rows).to_html()
+    pooled = "Cells that are not released show what the other cells say."
+    meaning = [pooled, *legend(table)] if {*table["status"].to_pylist()} - {"released"} else []
+    return TextTable("", names, rows).to_html(), _paragraphs(meaning)
 
 
 def _picture(release: Any) -> str:

@@ -96,8 +96,9 @@ class Budget:
         )
 
     def show(self, *, up: bool) -> str:
-        """Both parts with six digits: a charge is rounded up, what is left is rounded down."""
-        return f"epsilon {show(self.epsilon, up=up)}, delta {show(self.delta, up=up)}"
+        """With six digits, without a delta of 0: a charge is rounded up, what is left down."""
+        delta = f", delta {show(self.delta, up=up)}" if self.delta else ""
+        return f"epsilon {show(self.epsilon, up=up)}{delta}"
 
     def to_document(self) -> dict[str, str | float]:
         """Both parts exactly as texts, and as numbers that are rounded upwards."""

@@ -326,8 +326,8 @@ class Ledger(Shown):
         state, entries = self.state(), self.entries()
         left, spent = state.left.show(up=False), state.spent.show(up=True)
         head = (
-            f"{counted(len(entries), 'release')}, {left} left of {state.budget.show(up=False)}, "
-            f"{spent} spent; protects {words(state.unit)}"
+            f"{counted(len(entries), 'release')}: {spent} spent of {state.budget.show(up=False)}, "
+            f"{left} left; protects {words(state.unit)}"
         )
         rows = [
             [str(each.number), each.kind, each.charge.show(up=True), each.recorded_at, each.name]
