@@ -1,6 +1,7 @@
 """Every verb does its work, and says it."""
 
 import json
+import re
 import subprocess
 import sys
 from importlib.metadata import version
@@ -35,7 +36,7 @@ def test_the_whole_way(shell: Shell) -> None:
         assert one.read_bytes() == two.read_bytes()
     said = shell.good("verify", "one.json", "--ledger", "flights.ledger")
     assert said.startswith("yes: every claim that can be recomputed holds\n")
-    assert "recorded in the ledger         ok" in said
+    assert re.search(r"recorded in the ledger +ok", said)
     assert "spent 1, left 0.5; 1 releases" in shell.good("ledger", "show", "flights.ledger")
     assert shell.good("ledger", "verify", "flights.ledger").startswith("yes, 1 releases")
     assert "0.5" in shell.bad(*RELEASE, "--name", "another")
@@ -79,7 +80,7 @@ def test_verify_says_no(shell: Shell) -> None:
     status, out, err = shell.run("verify", "m.json", "--ledger", "flights.ledger")
     assert (status, err) == (1, "")
     assert "claims and values follow  NO  value of mean of cell 0" in " ".join(out.split(" "))
-    assert "recorded in the ledger          NO" in out
+    assert re.search(r"recorded in the ledger +NO", out)
     assert out.startswith("NO\n")
 
 
@@ -247,7 +248,7 @@ def test_a_renamed_column_is_still_the_ledgers_unit(shell: Shell) -> None:
     june = ("release", "june.parquet", "june.json", "--ledger", "flights.ledger", "--name", "June")
     assert "--privacy-unit 'aircraft'" in shell.bad(*june)
     said = shell.good(*june, "--privacy-unit", "aircraft", "--manifest", "june-m.json")
-    assert said.startswith("recorded: entry 2 of flights.ledger, named 'June', epsilon 0.25,")
+    assert said.startswith("recorded: entry 2 of flights.ledger, named 'June', epsilon 0.25")
     shell.good("verify", "june-m.json", "--ledger", "flights.ledger")
     shown = json.loads(shell.good("ledger", "show", "flights.ledger", "--json"))
     assert (shown["unit"], len(shown["entries"])) == ("aircraft", 2)
