@@ -7,10 +7,8 @@ from it and can be judged before any value is read, `Plan.release` carries it ou
 **What comes in**: `Records`, `timeslot`, `hour_of_day`, `hexagon`, `Counts`, `Bounds`.
 **What is released**: `plan`, `Plan`, `Release`, `Simulated`; in one call, `mean_by`; of one cell in
 memory, `mean`; of experiments, `trials`; without bias, `unbiased`.
-**Its error**: `compare`, `simulate`, `Normal`; whatever one does, `bounds`.
-**What it costs**: `Ledger`.
-**Whether it is true**: `verify`.
-**What it looks like**: `picture`, `report`.
+**Its error**: `compare`, `simulate`, `Normal`; whatever one does, `bounds`. **What it costs**:
+`Ledger`. **Whether it is true**: `verify`. **What it looks like**: `picture`, `report`.
 """
 
 from importlib import import_module
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
 
     from shoal import bounds, mean, trials, unbiased
     from shoal.cells.assumptions import Normal
-    from shoal.cells.mean_by import mean_by
     from shoal.cells.plan import Plan, plan
     from shoal.cells.release import Release
     from shoal.cells.simulation import compare, simulate
@@ -30,10 +27,11 @@ if TYPE_CHECKING:
     from shoal.data.records import Records
     from shoal.data.value_lattice import Bounds
     from shoal.errors import ShoalError
+    from shoal.one_call import mean_by
     from shoal.pictures import picture
-    from shoal.pictures.report import report
     from shoal.privacy.ledger import Ledger
     from shoal.privacy.noise import Simulated
+    from shoal.report_page import report
     from shoal.verification.verify import verify
 
 # Names are loaded when first used, so that `import shoal` and the command line start at once.
@@ -52,11 +50,11 @@ _HOME = {
     "date": "shoal.data.cell_rules",
     "hexagon": "shoal.data.cell_rules",
     "hour_of_day": "shoal.data.cell_rules",
-    "mean_by": "shoal.cells.mean_by",
+    "mean_by": "shoal.one_call",
     "month": "shoal.data.cell_rules",
     "picture": "shoal.pictures",
     "plan": "shoal.cells.plan",
-    "report": "shoal.pictures.report",
+    "report": "shoal.report_page",
     "simulate": "shoal.cells.simulation",
     "timeslot": "shoal.data.cell_rules",
     "verify": "shoal.verification.verify",

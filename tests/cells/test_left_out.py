@@ -23,9 +23,9 @@ def test_counts_below_a_rule_are_told() -> None:
         apart(), bounds=(0, 10), epsilon=8, method="balanced", min_users=5, min_records=20
     )
     assert reasons(plan) == [
-        "", "10 records, at least 20 asked for", "4 users, at least 5 asked for"
+        "", "fewer than 20", "fewer than 5"
     ]  # fmt: skip
-    assert "4 users, at least 5 asked for" in str(plan)
+    assert "too few users (1 cell): fewer than 5" in str(plan)
 
 
 @pytest.mark.parametrize("delta", ["0", "1e-6"])

@@ -153,7 +153,7 @@ def test_two_cells_say_nothing_of_a_third() -> None:
     plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=4, min_users=2)
     last = rows(plan)[-1]
     assert (last["value"], last["source"], last["reason"]) == (
-        None, None, "1 user, at least 2 asked for"
+        None, None, "fewer than 2"
     )  # fmt: skip
 
 

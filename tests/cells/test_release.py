@@ -151,7 +151,7 @@ def test_left_out_cells_are_in_the_table_without_numbers(tmp_path: Path) -> None
     left_out = next(row for row in rows if row["place"] == "ZZZ")
     assert left_out["status"] == "too few users"
     assert left_out["plain"] is None
-    assert (left_out["source"], left_out["reason"]) == ("pooled", "1 user, at least 2 asked for")
+    assert (left_out["source"], left_out["reason"]) == ("pooled", "fewer than 2")
     assert all(row["value"] is not None for row in rows if row["place"] != "ZZZ")
 
 

@@ -26,6 +26,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
     ),
     "cli": (("src/shoal/cli", "src/shoal/__main__.py"), 2683, 1400),
     "pictures": (("src/shoal/pictures",), 530, 500),
+    "one call and report": (("src/shoal/one_call.py", "src/shoal/report_page.py"), 260, 260),
     "verification": (("src/shoal/verification",), 1786, 1600),
     "other modules": (
         tuple(

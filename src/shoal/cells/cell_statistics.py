@@ -35,8 +35,6 @@ _INSTEAD = {
     "quantile": f"{_SHARES}; {_ELSEWHERE}",
     "histogram": _SHARES,
     "presence": f"who is in which cell is public here; where that is secret, {_ELSEWHERE}",
-    "min": f"bounds are public, and say as much; {_ELSEWHERE}",
-    "max": f"bounds are public, and say as much; {_ELSEWHERE}",
 }
 _SHARE_ABOVE = re.compile(r"share_above\((?P<threshold>[-+.0-9eE]{1,30})\)")
 

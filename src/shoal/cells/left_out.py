@@ -1,7 +1,5 @@
 """Why cells are left out, in words: counts below a public rule, or the budget that they need."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from shoal.cells.accounting import ReleasedStatistics
@@ -17,15 +15,13 @@ _SLIGHTLY, _MOST = 1.15, 1e4
 
 def reasons(plan: PlanFacts) -> list[str]:
     """Returns why each cell is left out, in a few words; empty for the released ones."""
-    request, counts = plan.request, plan.counts
-    times = dict(zip(*_left_out_for_error(plan), strict=True))
-    say: dict[str, Callable[[int], str]] = {
-        "too few users": lambda at: _few(int(counts.users_per_cell[at]), "user", request.min_users),
-        "too few records": lambda at: _few(int(counts.totals[at]), "record", request.min_records),
-        **dict.fromkeys(_FOR_ERRORS, lambda at: _times(times[at])),
-        "released": lambda _: "",
+    request, times = plan.request, dict(zip(*_left_out_for_error(plan), strict=True))
+    known = {
+        "released": "",
+        "too few users": f"fewer than {request.min_users:,}",
+        "too few records": f"fewer than {request.min_records:,}",
     }
-    return [say[each](at) for at, each in enumerate(plan.status)]
+    return [_times(times[at]) if at in times else known[s] for at, s in enumerate(plan.status)]
 
 
 def _left_out_for_error(plan: PlanFacts) -> tuple[list[int], list[float]]:
@@ -80,18 +76,9 @@ def _allowed(plan: PlanFacts, largest: Floats) -> Floats:
     return np.asarray(allowed / largest)
 
 
-def _few(got: int, what: str, asked: int) -> str:
-    return f"{got:,} {what}{'s' if got != 1 else ''}, at least {asked:,} asked for"
-
-
 def _times(factor: float) -> str:
     if factor < _SLIGHTLY:
         return "needs slightly more than the budget"
     if factor > _MOST:
         return f"needs more than {_MOST:,.0f} times the budget"
-    return f"needs about {_rounded(factor)} times the budget"
-
-
-def _rounded(factor: float) -> str:
-    """Two digits, without an exponent."""
-    return f"{float(f'{factor:.2g}'):,.10g}"
+    return f"needs about {float(f'{factor:.2g}'):,.10g} times the budget"

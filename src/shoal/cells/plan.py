@@ -76,7 +76,7 @@ class Plan(Shown, PlanFacts, Planned):
         return f"<Plan, {summary(self)}>"
 
     def __dir__(self) -> list[str]:
-        """What a custodian needs; all else is in docs/architecture.md."""
+        """What a custodian needs."""
         return [*_NAMES]
 
     def table(self) -> pa.Table:

@@ -65,17 +65,7 @@ class Release(Shown, release.Release[PlanFacts, Estimates]):
         return f"<{self._head()}>"
 
     def to_text(self, confidence: float = CONFIDENCE) -> str:
-        """What `print` shows, with intervals of another confidence.
-
-        Args:
-            confidence: Of the intervals.
-
-        Returns:
-            Lines of text.
-
-        Raises:
-            InputError: confidence is not strictly between 0 and 1.
-        """
+        """What `print` shows, with intervals of another confidence and without the ledger."""
         return str(self._text(confidence, origin=False))
 
     def _head(self, *, origin: bool = True) -> str:
@@ -88,8 +78,7 @@ class Release(Shown, release.Release[PlanFacts, Estimates]):
         plan, table = self.plan, self.table(confidence)
         status = table["status"].to_pylist()[: len(plan.status)]
         verdict = f"{status.count('released'):,} of {counted(len(status), 'cell')} are told."
-        rows = []
-        names = labels(plan, table)
+        names, rows = labels(plan, table), []
         for name, row in zip(names, table.slice(0, SHOWN).to_pylist(), strict=False):
             mark = "*" * (row["source"] == "pooled")
             numbers = [text_of(row[each]) for each in ("low", "high")]

@@ -27,24 +27,17 @@ _TITLES = {
 
 
 def summary(plan: PlanFacts) -> str:
-    """Returns loss, objective, method and cells in one line."""
+    """Returns cells, loss and method in one line."""
+    released = f"{len(plan.released):,} of {counted(len(plan.status), 'cell')}"
     delta = f", delta {plan.delta:g}" if plan.gaussian else ""
-    goal = "the worst case" if plan.certified else "the typical error"
-    aim = f"for {goal}, by {plan.method}" if plan.decision.reason else f"by {plan.method}"
-    return (
-        f"epsilon {show(plan.exact_epsilon)}{delta} per user, {aim}: "
-        f"{len(plan.released):,} of {len(plan.status):,} cells"
-    )
+    spent = f"epsilon {show(plan.exact_epsilon)}{delta}"
+    return f"{released} released with {spent} per user, by {plan.method}"
 
 
 def describe(plan: PlanFacts) -> TextTable:
     """Returns the plan on one screen: verdict, warnings, the best and the worst cells, notes."""
     why = f": {plan.decision.reason}" if plan.decision.reason else ""
-    released = f"{len(plan.released):,} of {counted(len(plan.status), 'cell')}"
-    delta = f", delta {plan.delta:g}" if plan.gaussian else ""
-    losses = f"epsilon {show(plan.exact_epsilon)}{delta}"
-    spent = f"{released} released with {losses} per user, by {plan.method}{why}."
-    head = "\n".join(each for each in (forecast(plan), spent) if each)
+    head = "\n".join(each for each in (forecast(plan), f"{summary(plan)}{why}.") if each)
     table = plan_table(plan)
     columns, rows = _rows(plan, table)
     return TextTable(head, columns, rows, [*_notes(plan, table)], plan_warnings(plan))

@@ -200,13 +200,7 @@ class Counts(Shown):
         return tables.to_pandas(self.table())
 
     def _text(self) -> TextTable:
-        """What is public at a glance, and the first cells."""
-        facts = self.summary()
-        head = (
-            f"{facts.records:,} records of {facts.users:,} users in {facts.cells:,} cells; a user "
-            f"is in {facts.cells_per_user:,} cells at most; a cell has {facts.users_per_cell[0]:,} "
-            f"to {facts.users_per_cell[-1]:,} users"
-        )
+        head = f"{self.totals.sum():,} records of {self.n_users:,} users in {self.n_cells:,} cells"
         return first_rows(head, self.table())
 
     def summary(self) -> Summary:

@@ -127,13 +127,9 @@ class Records:
         return self.source if isinstance(self.source, str) else None
 
     def __repr__(self) -> str:
-        """One line: what is private, whose it is, and the cells."""
-        by = ", ".join(map(str, self.rules)) or "all records as one cell"
+        by = ", ".join(map(str, self.rules)) or "nothing"
         bounds = f"[{self.bounds.lo:g}, {self.bounds.hi:g}]"
-        return (
-            f"<Records of {described(self.source)}: {self.value} in {bounds} of each "
-            f"{self.user}, by {by}; no value is read before a release>"
-        )
+        return f"<Records: {self.value} in {bounds} of each {self.user}, by {by}>"
 
     def describe(self) -> dict[str, Any]:
         """Public facts, kept in plans and manifests: columns, cell rules, the missing rule."""

@@ -65,10 +65,6 @@ class Lattice:
 
     A tick count t in 0..2^bits stands for the value lo + U t / 2^bits. One record moves a sum of
     ticks by at most 2^bits, so rounding is inside every sensitivity that uses the width U.
-
-    Example:
-        >>> Lattice(Bounds(0, 8), bits=4).ticks(np.array([-1.0, 0.2, 0.3, 8.0])).tolist()
-        [0, 0, 1, 16]
     """
 
     bounds: Bounds

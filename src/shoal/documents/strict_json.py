@@ -45,15 +45,10 @@ def canonical_bytes(document: Document) -> bytes:
 
 
 def strict(text: bytes, what: str) -> object:
-    """The content of canonical JSON.
+    """The content of canonical JSON, or a DocumentError about `what` it is called.
 
-    Args:
-        text: As read from a file.
-        what: What it is called in an error.
-
-    Raises:
-        DocumentError: Not JSON; or JSON that shoal does not write, such as a key twice, NaN, an
-            overflowing or very long number, more than 32 levels, or spaces.
+    Refused is JSON that shoal does not write: a key twice, NaN, an overflowing or very long number,
+    more than 32 levels, or spaces.
 
     Example:
         >>> strict(b'{"a":1}', "a plan")

@@ -1,6 +1,6 @@
 """The shapes of all pictures: intervals by name, curves, and ranked dots."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,17 +43,11 @@ def intervals(
     ends: tuple[Floats, Floats],
     hollow: NDArray[np.bool_] | None = None,
 ) -> None:
-    """Draws a row a name, downwards: its value as a dot with its interval, hollow if pooled."""
+    """Draws a row a name, downwards: its value as a dot with its interval, grey if not told."""
     place = np.arange(len(names))
-    pooled = np.zeros(len(names), bool) if hollow is None else hollow
-    for rows, line, face, label in (
-        (~pooled, BLUE, BLUE, "released"),
-        (pooled, GREY, "white", "not told: pooled from other cells"),
-    ):
-        if rows.any():
-            axis.hlines(place[rows], ends[0][rows], ends[1][rows], color=line, linewidth=1.6)
-            look: dict[str, Any] = {"color": line, "markerfacecolor": face, "markersize": 5}
-            axis.plot(value[rows], place[rows], "o", label=label, **look)
+    for rows, look in _told(hollow, len(names), "told"):
+        axis.hlines(place[rows], ends[0][rows], ends[1][rows], color=look["color"], lw=1.6)
+        axis.plot(value[rows], place[rows], "o", markersize=5, **look)
     if len(names) <= MOST_NAMED:
         axis.set_yticks(place, [plain_name(each, 40) for each in names], fontsize=8)
     axis.set_ylim(len(names) - 0.5, -0.5)
@@ -94,22 +88,30 @@ def ranked(
     """Draws a dot each, from the smallest value to the largest; returns their order."""
     order = np.argsort(value, kind="stable")
     place = np.arange(1, len(order) + 1)
-    grey = np.zeros(len(order), bool) if hollow is None else hollow[order]
-    for rows, colour, name in ((~grey, BLUE, label), (grey, GREY, "not told")):
+    grey = None if hollow is None else hollow[order]
+    for rows, look in _told(grey, len(order), label):
         at = order[rows]
         if ends is not None:
-            axis.vlines(place[rows], ends[0][at], ends[1][at], color=colour, lw=0.8, alpha=0.5)
-        if len(at):
-            axis.plot(place[rows], value[at], "o", color=colour, markersize=2.5, label=name)
+            lines = place[rows], ends[0][at], ends[1][at]
+            axis.vlines(*lines, color=look["color"], lw=0.8, alpha=0.5)
+        axis.plot(place[rows], value[at], "o", markersize=2.5, **look)
     return order
+
+
+def _told(
+    hollow: NDArray[np.bool_] | None, size: int, label: str
+) -> Iterator[tuple[NDArray[np.bool_], dict[str, Any]]]:
+    """Rows that are told, and those that are not, with their looks, if there are any."""
+    grey = np.zeros(size, bool) if hollow is None else hollow
+    for rows, colour, name in ((~grey, BLUE, label), (grey, GREY, "not told")):
+        if rows.any():
+            yield rows, {"color": colour, "label": name}
 
 
 def both_ends(names: Sequence[str]) -> str:
     """Returns the first and the last three names."""
     short = [plain_name(each, 20) for each in names]
-    return (
-        ", ".join(short) if len(short) <= 6 else f"{', '.join(short[:3])} … {', '.join(short[-3:])}"
-    )
+    return ", ".join(short if len(short) <= 6 else [*short[:3], "…", *short[-3:]])
 
 
 def curve(
@@ -138,10 +140,5 @@ def legend(figure: Figure, axis: Axes, columns: int = 2) -> None:
 
 
 def plain_name(name: str, most: int = 60) -> str:
-    r"""Returns a name as Matplotlib's text: cut, printable, and never read as a formula.
-
-    Example:
-        >>> print(plain_name("$10 to $99"))
-        \$10 to \$99
-    """
+    r"""Returns a name as Matplotlib's text: cut, printable, and never read as a formula."""
     return printable(name)[:most].replace("$", r"\$")

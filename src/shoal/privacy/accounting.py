@@ -127,12 +127,6 @@ def account(steps: Sequence[Step], delta: Fraction = Fraction(0)) -> Losses:
     Raises:
         InputError: An unknown step or noise, a loss below 0, arrays of different users, Gaussian
             noise without the numbers that a user moves, or no delta left for it.
-
-    Example:
-        >>> steps = [NoisyVector("laplace", 2, np.array([3, 1])), Selections(2, np.array([1, 0]))]
-        >>> found = account(steps)
-        >>> found.epsilon, found.of_users.tolist()
-        (Fraction(1, 1), [1.0, 0.25])
     """
     nothing: Sums = (np.zeros(1, dtype=object), 1)
     pure, squares, wide, left = [nothing], [nothing], list[NoisyVector](), Fraction(delta)

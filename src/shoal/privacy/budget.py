@@ -30,12 +30,7 @@ _STORED = re.compile(r"-?[0-9]+(?:/0*[1-9][0-9]*)?", re.ASCII)
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be, or has been, spent: a loss and the probability of a larger one, exact.
-
-    Example:
-        >>> print(Budget.of("0.1") + Budget.of("1/3", 1e-9))
-        epsilon 0.433333333334, delta 1e-9
-    """
+    """What may be, or has been, spent: a loss and the probability of a larger one, exact."""
 
     epsilon: Fraction
     delta: Fraction = Fraction(0)
@@ -65,12 +60,6 @@ class Budget:
 
         Each part is the exact one rounded up to twelve significant digits, or what was asked for
         where that is between the two.
-
-        Example:
-            >>> Budget.stated(Budget(Fraction(2, 7)), epsilon=Fraction(2, 7)).epsilon
-            Fraction(2, 7)
-            >>> print(Budget.stated(Budget(Fraction(2, 7))))
-            epsilon 0.285714285715, delta 0
         """
         return cls(_stated(exact.epsilon, epsilon), _stated(exact.delta, delta))
 

@@ -25,12 +25,7 @@ def printed_text(value: object, what: str = "a name") -> str:
 
 
 def checked_name(value: object, what: str = "a release name") -> str:
-    """A printed text without blanks around it or two in a row; InputError if not.
-
-    Example:
-        >>> checked_name("2013-05"), checked_name("")
-        ('2013-05', '')
-    """
+    """A printed text without blanks around it or two in a row; InputError if not."""
     name, plain = printed_text(value, what), " ".join(str(value).split())
     if name != plain:
         raise InputError(

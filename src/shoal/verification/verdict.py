@@ -55,35 +55,18 @@ class Verdict(Shown):
 
 # What no manifest of any kind can prove.
 ALWAYS = (
-    "that the noise was drawn from the operating system, once, and by an unchanged shoal",
-    "the drawn numbers themselves: others that fit are others' word (a ledger binds them)",
-    (
-        "that counts, groups and names of columns are those of the data, and that a privacy unit"
-        " is what its name says"
-    ),
-    (
-        "that the request, its bounds and its name are those that were asked for, and were chosen"
-        " without looking at private values (a ledger binds them)"
-    ),
-    (
-        "that noise and selections had the stated scales, on the stated lattice: others that agree"
-        " with one another, with the request and with epsilon are others' word, and epsilon and"
-        " intervals rest on them (a ledger binds them)"
-    ),
-    "the versions of shoal, OpenDP and Python",
+    "whether the noise came from the operating system, once, and from an unchanged shoal",
+    "whether these numbers were drawn with these scales: others that are consistent pass, too; the"
+    " ledger has those that were",
+    "whether counts, groups and columns are those of the data, and what a privacy unit is",
+    "whether request, bounds and name were chosen without a look at private values",
+    "which versions of shoal, OpenDP and Python were used",
 )
 # Nor one of cells without a new plan, of any mean, of a symmetric one, of one with squares.
-DECISION = "that the decision is the best for its request: another one costs error, never privacy"
+DECISION = "whether the decision is the best one: a bad one increases the error, not the loss"
 MEAN = (
-    "that users are independent and their values keep the moments: the certificates rest on it, the"
-    " loss does not",
-    "that no other choice of this loss has a smaller error",
+    "whether users are independent and values have these moments: errors rest on it, not the loss",
+    "whether another choice with this loss has a smaller error",
 )
-SYMMETRY = (
-    "that values are as likely above their mean as below, at every distance: the bias is 0 and the"
-    " interval holds only then"
-)
-NEARLY_NORMAL = (
-    "that the mean of so many users is nearly normal: a normal interval rests on it, a certified"
-    " one on the moments alone"
-)
+SYMMETRY = "whether values are symmetric about their mean: the interval rests on it"
+NEARLY_NORMAL = "whether the mean of so many users is nearly normal: a normal interval rests on it"
