@@ -172,7 +172,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 def test_the_text_of_a_plan_says_what_matters() -> None:
     """Loss, cells, errors, users with the largest losses, the gap, what is left out."""
     text = str(plan())
-    for part in ("epsilon 3 per user, by balanced", "with a standard", "at least ",
+    for part in ("epsilon 3 per user, by balanced", "with a standard", "fewer than ",
                  "losses (epsilon 3, ", "certified gap", "too few users"):  # fmt: skip
         assert part in text
     assert "\n" not in repr(plan())
