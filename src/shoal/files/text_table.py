@@ -78,7 +78,7 @@ def _lines(paragraphs: Sequence[str]) -> list[str]:
 
 def counted(number: int, word: str) -> str:
     """A number of things in words: 1 cluster, 2 clusters."""
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

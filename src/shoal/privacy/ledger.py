@@ -58,7 +58,11 @@ _DAMAGED = (
 _REASONS = {
     sqlite3.SQLITE_FULL: ("the disk is full", "free space", "make room and ask again"),
     sqlite3.SQLITE_READONLY: ("it cannot be written", _WRITABLE, "change permissions, ask again"),
-    sqlite3.SQLITE_CANTOPEN: ("it is missing or cannot be opened", _WRITABLE, "check the path"),
+    sqlite3.SQLITE_CANTOPEN: (
+        "it is missing or cannot be opened",
+        _WRITABLE,
+        "check the path, or make one with `shoal ledger create`",
+    ),
     sqlite3.SQLITE_BUSY: ("it stayed locked", "one writer at a time", "end whoever holds it"),
     sqlite3.SQLITE_NOTADB: ("it is no ledger", "a file of `shoal ledger create`", "check the path"),
     sqlite3.SQLITE_IOERR: ("reading or writing failed", "a healthy disk", "check it and ask again"),

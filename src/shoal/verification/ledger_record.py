@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from shoal import documents
 from shoal.errors import LedgerError
+from shoal.files.text_table import counted
 from shoal.privacy.ledger import Entry, Ledger
 from shoal.verification.verdict import Check
 
@@ -20,7 +21,7 @@ def record_checks(manifest: documents.Document, ledger: Ledger) -> list[Check]:
         return [Check("chain of the ledger", holds=False, found=error.got)]
     sha256 = hashlib.sha256(documents.canonical_bytes(manifest)).hexdigest()
     own = [each for each in entries if each.document_sha256 == sha256]
-    chain = Check("chain of the ledger", holds=True, found=f"{len(entries)} entries")
+    chain = Check("chain of the ledger", holds=True, found=counted(len(entries), "release"))
     if not own:
         return [chain, Check(RECORDED, holds=False, found="not these bytes")]
     # The same bytes under several questions: one of them must fit, the best is shown.
