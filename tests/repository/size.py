@@ -14,17 +14,21 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
     "cells": (("src/shoal/cells",), 8778, 7200),
     "theory": (("src/shoal/theory",), 2237, 2900),
     "trials": (("src/shoal/trials",), 6122, 4300),
-    "means": (("src/shoal/means",), 2175, 1900),
+    "means": (("src/shoal/means",), 2171, 1900),
     "data": (("src/shoal/data",), 2056, 1500),
     "privacy": (("src/shoal/privacy",), 1291, 1300),
     "release, documents, files, checks, errors": (
         tuple(
             f"src/shoal/{each}" for each in ("release", "documents", "files", "checks", "errors.py")
         ),
-        1402,
+        1400,
         1300,
     ),
-    "cli": (("src/shoal/cli", "src/shoal/__main__.py"), 2683, 1400),
+    "cli": (
+        ("src/shoal/cli", "src/shoal/publishing.py", "src/shoal/__main__.py"),
+        2192,
+        1400,
+    ),
     "pictures": (("src/shoal/pictures",), 530, 500),
     "verification": (("src/shoal/verification",), 1786, 1600),
     "other modules": (
@@ -35,8 +39,8 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
         618,
         600,
     ),
-    "studies": (("studies",), 5394, 4200),
-    "tests": (("tests", "conftest.py"), 26720, 20000),
+    "studies": (("studies",), 5392, 4200),
+    "tests": (("tests", "conftest.py"), 25665, 20000),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 6123, 2600),
 }
 

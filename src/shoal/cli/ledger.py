@@ -1,32 +1,17 @@
 """`shoal ledger`: create, show and verify the ledger of a data set."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
-import typer
-
-from shoal.cli.options import Json, show, show_json
+from shoal.cli import options as o
+from shoal.cli.output import show, show_json
 
 if TYPE_CHECKING:
     from shoal.privacy.budget import Budget
     from shoal.privacy.ledger import Entry, State
 
-app = typer.Typer(
-    help="Create, show and verify the ledger of a data set.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-Book = Annotated[Path, typer.Argument(help="The ledger's file, whose name ends in .ledger.")]
 
-
-@app.command()
 def create(
-    path: Book,
-    epsilon: Annotated[str, typer.Option(help="Total privacy loss the data set may ever have.")],
-    unit: Annotated[
-        str, typer.Option(help="What is protected: the user column's name, or 'each row'.")
-    ],
-    delta: Annotated[str, typer.Option(help="Total delta.")] = "0",
+    path: o.LedgerFile, epsilon: o.Epsilon, unit: o.LedgerUnit, delta: o.Delta = "0"
 ) -> None:
     """Create a ledger with a budget and a privacy unit that never change.
 
@@ -39,9 +24,8 @@ def create(
     show(f"created {path} with epsilon {epsilon} and delta {delta}, for {words(unit)}")
 
 
-@app.command("show")
-def show_ledger(path: Book, as_json: Json = False) -> None:
-    """Show the unit, the budget, what is spent, and each release's kind, charge, sum and name.
+def show_ledger(path: o.LedgerFile, as_json: o.Json = False) -> None:
+    """Show the unit, the budget, what is spent, and every release.
 
     Example: shoal ledger show flights.ledger
     """
@@ -51,19 +35,24 @@ def show_ledger(path: Book, as_json: Json = False) -> None:
     state = book.state()
     # Another process may record meanwhile.
     entries = book.entries()[: state.entries]
-    if as_json:
-        show_json(_document(state, entries))
-    else:
-        show("\n".join(_lines(state, entries)))
+    if not as_json:
+        show(_text(state, entries))
+        return
+    listed = [
+        {
+            **{name: getattr(each, name) for name in ("number", "kind", "name", "question")},
+            **_pair(each.charge),
+            "spent": _pair(each.spent),
+            "recorded_at": each.recorded_at,
+            "hash": each.hash,
+        }
+        for each in entries
+    ]
+    budgets = {"budget": _pair(state.budget), "spent": _pair(state.spent)}
+    show_json({"unit": state.unit, **budgets, "head": state.head, "entries": listed})
 
 
-@app.command()
-def verify(
-    path: Book,
-    head: Annotated[
-        str, typer.Option(help="A head noted elsewhere, which must be in the chain.")
-    ] = "",
-) -> None:
+def verify(path: o.LedgerFile, head: o.Head = "") -> None:
     """Recompute the chain of hashes and the sum of charges.
 
     Example: shoal ledger verify flights.ledger
@@ -74,7 +63,9 @@ def verify(
     show(f"yes, {state.entries} releases hold together; head {state.head}")
 
 
-def _lines(state: "State", entries: "list[Entry]") -> list[str]:
+def _text(state: "State", entries: "list[Entry]") -> str:
+    """Budget, and one row an entry; the name comes last, as it may be long."""
+    from shoal.files.text_table import aligned
     from shoal.privacy.budget import show as shown
     from shoal.privacy.unit import words
 
@@ -86,51 +77,17 @@ def _lines(state: "State", entries: "list[Entry]") -> list[str]:
     ]
     if budget.delta:
         lines.append(f"budget delta {shown(budget.delta)}, spent {shown(spent.delta)}")
-    if entries:
-        lines += _table(entries, deltas=bool(budget.delta))
-    return [*lines, f"head {state.head}"]
-
-
-def _table(entries: "list[Entry]", *, deltas: bool) -> list[str]:
-    """One row an entry, below the columns' names; the name comes last, as it may be long."""
-    from shoal.files.text_table import aligned
-    from shoal.privacy.budget import show as shown
-
+    deltas = bool(budget.delta)
     heads = ["entry", "kind", "epsilon", "sum", *["delta", "sum of delta"] * deltas]
     rows = [[*heads, "recorded at (UTC)", "question", "name"]]
-    for entry in entries:
-        both = [shown(entry.charge.delta), shown(entry.spent.delta)] * deltas
-        rows.append(
-            [
-                *(str(entry.number), entry.kind or "other"),
-                *(shown(entry.charge.epsilon), shown(entry.spent.epsilon), *both),
-                *(entry.recorded_at.removesuffix("+00:00"), entry.question[:12]),
-                entry.name or "without a name",
-            ]
-        )
-    return aligned(rows, left=len(rows[0]))
-
-
-def _document(state: "State", entries: "list[Entry]") -> dict[str, Any]:
-    return {
-        "unit": state.unit,
-        "budget": _pair(state.budget),
-        "spent": _pair(state.spent),
-        "head": state.head,
-        "entries": [
-            {
-                "number": entry.number,
-                "kind": entry.kind,
-                "name": entry.name,
-                "question": entry.question,
-                **_pair(entry.charge),
-                "spent": _pair(entry.spent),
-                "recorded_at": entry.recorded_at,
-                "hash": entry.hash,
-            }
-            for entry in entries
-        ],
-    }
+    for each in entries:
+        both = [shown(each.charge.delta), shown(each.spent.delta)] * deltas
+        loss = [shown(each.charge.epsilon), shown(each.spent.epsilon), *both]
+        at, name = each.recorded_at.removesuffix("+00:00"), each.name or "without a name"
+        rows.append([str(each.number), each.kind or "other", *loss, at, each.question[:12], name])
+    if entries:
+        lines += aligned(rows, left=len(rows[0]))
+    return "\n".join([*lines, f"head {state.head}"])
 
 
 def _pair(budget: "Budget") -> dict[str, str]:

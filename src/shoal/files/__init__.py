@@ -23,21 +23,9 @@ ENDINGS = (".json", ".csv", ".parquet", ".html", ".png", ".svg", ".pdf", ".md")
 def check_outputs(outputs: Places, inputs: Places, *, overwrite: bool) -> None:
     """Refuse outputs before anything is counted, drawn or charged for them.
 
-    Links are followed, so that two spellings of one file are one file.
-
-    Args:
-        outputs: What each output is called, and where to; None if it is not wanted.
-        inputs: The same of everything that is read or recorded in.
-        overwrite: Whether files that are there may be replaced; an input never is.
-
-    Raises:
-        DocumentError: Another ending, an output that is an input or lies in one, two outputs that
-            are one file, a file that is there already, or a place that cannot be written.
+    Links are followed, so that two spellings of one file are one file. An input is never replaced.
 
     Guarantees: G-REFUSE.
-
-    Example:
-        >>> check_outputs({"--output": None}, {"DATA": "flights.parquet"}, overwrite=False)
     """
     written: dict[str, str] = {}
     targets = []
@@ -64,23 +52,7 @@ def write_bytes(
 ) -> None:
     """Make a file in one step: readers see nothing or all of it, never a part.
 
-    Args:
-        path: Where to.
-        data: The contents.
-        inputs: What the contents were made from, and where it is; None if it is no file.
-        overwrite: Whether a file that is there may be replaced; an input never is.
-
-    Raises:
-        DocumentError: Another ending, an input, a file already, or a place that cannot be written.
-
     Guarantees: G-REFUSE.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_bytes(folder + "/a.json", b"{}")
-        ...     Path(folder, "a.json").read_bytes()
-        b'{}'
     """
     target = _target("an output", path, inputs or {})
     _check_free(target, overwrite=overwrite)

@@ -29,7 +29,7 @@ from shoal.privacy.unit import printed_text, unit_of_values
 from shoal.release.draw import release
 from shoal.release.envelope import Envelope, Exact, Text
 from shoal.release.manifest import CONFIDENCE
-from shoal.release.planned import Planned
+from shoal.release.planned import Planned, Source
 from shoal.release.question import Question
 from shoal.release.release import Release, damaged
 from shoal.theory import clipping
@@ -64,6 +64,7 @@ class PlanDocument(Model):
     request: Request
     counts: Integers
     choice: ClippedChoice | SymmetricChoice
+    source: Source | None = None
     claims: Claims
 
 
@@ -106,6 +107,7 @@ class UnbiasedPlan(Planned):
         request: What was asked for.
         counts: Public number of records of each user, ascending, shape (users,).
         choice: Whole numbers that were chosen.
+        source: Columns of the file that it is for, if there is one.
 
     Guarantees: G-LOSS, G-BOUND.
 
@@ -121,6 +123,7 @@ class UnbiasedPlan(Planned):
     request: Request
     counts: NDArray[np.int64]
     choice: ClippedChoice | SymmetricChoice
+    source: Source | None = None
 
     def __post_init__(self) -> None:
         """Refuse what costs or errs more than was asked, or whose results might be no numbers."""
@@ -319,6 +322,7 @@ class UnbiasedPlan(Planned):
             request=self.request,
             counts=self.counts,
             choice=self.choice,
+            source=self.source,
             claims=Claims(**claims),
         ).to_document()
 
@@ -345,7 +349,7 @@ class UnbiasedPlan(Planned):
         found = PlanDocument.from_bytes(data, "plan")
         with suppress(InputError, ArithmeticError, AttributeError):
             if np.array_equal(found.counts, counts_of(found.counts)):
-                return UnbiasedPlan(found.request, found.counts, found.choice)
+                return UnbiasedPlan(found.request, found.counts, found.choice, found.source)
         raise DocumentError("the plan is damaged or was changed by hand", "make the plan again")
 
     def __str__(self) -> str:

@@ -1,13 +1,39 @@
-"""What plans of all families share: the loss that they state, and how they are saved."""
+"""What plans of all families share: a stated loss, columns of a file, and how they are saved."""
 
 from __future__ import annotations
 
 import os
 from abc import abstractmethod
 from collections.abc import Mapping
+from copy import copy
+from typing import Literal, TypeVar
 
 from shoal import documents, files
+from shoal.documents.model import Model
 from shoal.privacy.budget import Budget, round_up
+from shoal.release.envelope import Text
+
+P = TypeVar("P", bound="Planned")
+
+
+class Source(Model):
+    """Columns of the file that a plan of a mean or a trial is for: their names, all public."""
+
+    value: Text
+    missing: Literal["refuse", "public"] = "refuse"
+    single_arm: Literal["refuse", "drop"] = "refuse"
+    user: Text | None = None
+    arm: Text | None = None
+    cluster: Text | None = None
+    unit: Text | None = None
+    assigned: Text | None = None
+
+
+def with_source(plan: P, source: Source) -> P:
+    """The same plan, which says for which columns of a file it is."""
+    found = copy(plan)
+    object.__setattr__(found, "source", source)
+    return found
 
 
 class Stated:

@@ -27,7 +27,7 @@ from shoal.privacy.noise import Noise, Simulated
 from shoal.privacy.unit import printed_text, unit_of_values
 from shoal.release.draw import release as deliver
 from shoal.release.envelope import Envelope, Exact, Text
-from shoal.release.planned import Planned
+from shoal.release.planned import Planned, Source
 from shoal.release.question import Question
 from shoal.trials.design import Design, Floats
 from shoal.trials.space import Space
@@ -90,6 +90,7 @@ class PlanDocument(Model):
     request: dict[str, Any]
     design: Design
     chosen: dict[str, Any]
+    source: Source | None = None
     claims: Claims
 
 
@@ -124,6 +125,7 @@ class Plan(Planned):
         request: What was asked.
         design: The public columns: kinds of units, clusters, arms.
         chosen: The whole numbers that planning found.
+        source: Columns of the file that it is for, if there is one.
 
     Guarantees: G-LOSS.
 
@@ -137,6 +139,7 @@ class Plan(Planned):
     request: Any
     design: Design
     chosen: Any
+    source: Source | None = None
 
     # Of each kind of plan, filled as the kinds are defined.
     kinds: ClassVar[dict[str, type[Plan]]] = {}
@@ -278,6 +281,7 @@ class Plan(Planned):
             request=self.request.to_document(),
             design=self.design,
             chosen=self.chosen.to_document(),
+            source=self.source,
             claims=self.claims(),
         ).to_document()
 
@@ -320,6 +324,7 @@ def plan_of(document: documents.Document) -> Plan:
                 read_model(home.request_model, found.request),
                 found.design,
                 read_model(home.chosen_model, found.chosen),
+                found.source,
             )
             if made.exact_epsilon <= made.request.charge.epsilon:
                 return made
