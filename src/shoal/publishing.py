@@ -80,8 +80,9 @@ def publish(
     }  # fmt: skip
     with delivering(done.entry, ledger):
         write_all([(writers[kind], place) for kind, place in places.items()], overwrite=overwrite)
+        verdict = verify(places["manifest"], ledger=ledger)
     same = made.counts.fingerprint == old.counts.fingerprint
-    return Published(done, verify(places["manifest"], ledger=ledger), same, places)
+    return Published(done, verdict, same, places)
 
 
 def records_of(data: Path_, request: Request, source: Mapping[str, Any] | None) -> Records:
@@ -109,36 +110,30 @@ def delivering(entry: Entry | None, ledger: object) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if entry is None:
-            raise
-        got, allowed = f"unexpected {type(error).__name__} after the charge", "no failure"
         # The text of another error could hold anything: only its kind is shown.
+        got = f"unexpected {type(error).__name__} after the charge"
         if isinstance(error, ShoalError):
-            got, allowed = error.got, error.allowed
+            got = error.got
         elif isinstance(error, OSError):
             got = f"the output cannot be written ({error.strerror or type(error).__name__})"
-            allowed = "a place with free space"
-    else:
-        return
-    raise DocumentError(
-        got,
-        allowed,
-        f"the release is recorded as entry {entry.number} of {ledger}: choose another place "
-        "and ask for it again under the same name, which costs nothing",
-    ) from None
+        raise DocumentError(
+            got,
+            f"the release is recorded as entry {entry and entry.number} of {ledger}: free space or "
+            "choose another place, and ask again under the same name, which costs nothing",
+        ) from None
 
 
 def write_all(writers: list[tuple[Callable[..., None], Path | None]], *, overwrite: bool) -> None:
     """Writes all files that can be written, and only then fails."""
-    failure: Exception | None = None
+    failures = []
     for write, place in writers:
         try:
             if place is not None:
                 write(place, overwrite=overwrite)
         except Exception as error:
-            failure = error
-    if failure is not None:
-        raise failure
+            failures.append(error)
+    if failures:
+        raise failures[0]
 
 
 def _asked(like: Path_) -> tuple[Any, Mapping[str, Any] | None, str]:

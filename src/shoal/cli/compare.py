@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.cli import options as o
-from shoal.cli.output import check_places, nothing_left, settings_of, show, show_json, taken
+from shoal.cli.output import check_places, finish, nothing_left, settings_of, taken
 from shoal.cli.progress import bar, working
 from shoal.errors import InputError
 
@@ -12,22 +12,12 @@ _ASSUMED = {"deviation": "deviation", "between": "between", "apart": "cells"}
 
 
 def compare(
-    data: o.Data,
-    bounds: o.Bounds,
-    user: o.User = "",
-    value: o.Value = "",
-    by: o.By = None,
-    epsilon: o.Epsilons = None,
-    method: o.Methods = None,
-    statistic: o.Statistic = None,
-    delta: o.Delta = "0",
-    missing: o.Missing = "refuse",
-    min_users: o.MinUsers = 1,
-    setting: o.Setting = None,
-    picture: o.Picture = None,
-    force: o.Force = False,
+    data: o.Data, bounds: o.Bounds, user: o.User = "", value: o.Value = "", by: o.By = None,
+    epsilon: o.Epsilons = None, method: o.Methods = None, statistic: o.Statistic = None,
+    delta: o.Delta = "0", missing: o.Missing = "refuse", min_users: o.MinUsers = 1,
+    setting: o.Setting = None, picture: o.Picture = None, force: o.Force = False,
     as_json: o.Json = False,
-) -> None:
+) -> None:  # fmt: skip
     """Compare all methods by their errors for these counts; it is free.
 
     Records are counted, or an occupancy saved as JSON is read; no value decides anything. With one
@@ -43,11 +33,12 @@ def compare(
     """
     import shoal
 
-    check_places({"DATA": data}, force=force, pictures={"--picture": picture})
+    check_places({"DATA": data}, force=force, picture=picture)
     settings = settings_of(setting)
     counts = _counts(data, user, value, bounds, by, missing)
     losses = epsilon or ["1"]
     found: Any
+    document = None
     if len(losses) == 1:
         if statistic or delta != "0" or min_users > 1:
             raise InputError(
@@ -61,7 +52,8 @@ def compare(
             found = shoal.compare(
                 counts, bounds=bounds, epsilon=losses[0], assumed=_assumed(bounds, assumed), **drawn
             )
-        document = {"assumed": str(found.assumed), "methods": found.table().to_pylist()}
+        rows = {"assumed": str(found.assumed), "methods": found.table().to_pylist()}
+        document = rows.copy
     else:
         rules = taken(settings, "min_records")
         nothing_left(settings, "min_records")
@@ -70,13 +62,7 @@ def compare(
             statistics=statistic or ["mean"], uninformative="keep", **rules,
         )  # fmt: skip
         found = base.frontier(method, losses, progress=bar("planning"))
-        document = found.to_document()
-    if picture is not None:
-        shoal.picture(found, picture, overwrite=force)
-    if as_json:
-        show_json(document)
-    else:
-        show(found)
+    finish(found, None, document, picture=picture, force=force, as_json=as_json)
 
 
 def _assumed(bounds: tuple[float, float], given: dict[str, Any]) -> Any:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.cli import options as o
-from shoal.cli.output import check_places, show, show_json
+from shoal.cli.output import check_places, finish, show, show_json
 from shoal.cli.progress import working
 from shoal.errors import DataError, InputError
 
@@ -16,26 +16,13 @@ if TYPE_CHECKING:
 
 
 def plan(
-    size: o.Size,
-    epsilon: o.Epsilon,
-    data: o.PublicData = None,
-    user: o.User = "",
-    users: o.Users = None,
-    value: o.Value = "",
-    missing: o.Missing = "refuse",
-    delta: o.Delta = "0",
-    order: o.Order = None,
-    interval: o.Interval = None,
-    bias: o.Bias = None,
-    releases: o.Releases = 1,
-    weights: o.Weights = "equal",
-    cap: o.Cap = None,
-    interval_by: o.IntervalBy = None,
-    method: o.Method = None,
-    output: o.Output = None,
-    force: o.Force = False,
-    as_json: o.Json = False,
-) -> None:
+    size: o.Size, epsilon: o.Epsilon, data: o.PublicData = None, user: o.User = "",
+    users: o.Users = None, value: o.Value = "", missing: o.Missing = "refuse",
+    delta: o.Delta = "0", order: o.Order = None, interval: o.Interval = None, bias: o.Bias = None,
+    releases: o.Releases = 1, weights: o.Weights = "equal", cap: o.Cap = None,
+    interval_by: o.IntervalBy = None, method: o.Method = None, output: o.Output = None,
+    force: o.Force = False, as_json: o.Json = False,
+) -> None:  # fmt: skip
     """Plan a mean: compare both estimators by certified errors.
 
     The recommended plan is shown and saved, or that of --method clipped_mean or symmetric_mean. A
@@ -47,7 +34,7 @@ def plan(
     from shoal import unbiased
     from shoal.release.planned import Source, with_source
 
-    check_places({"DATA": data}, force=force, documents={"--output": output})
+    check_places({"DATA": data}, force=force, output=output)
     if output is not None and not value:
         raise InputError("a plan to be saved without its values", "give --value, such as minutes")
     source = Source.of(value=value, user=user or None, missing=missing)
@@ -74,24 +61,16 @@ def plan(
                 best.method, counts, moment=moments, epsilon=epsilon, interval_by=interval_by,
                 **chosen, **own,
             )  # fmt: skip
-    if made is not None and output is not None:
-        with_source(made, source).save(output, overwrite=force)
-    if as_json:
-        show_json(found.to_document())
-    else:
-        show(found if made is None else f"{found}\n\n{made}")
+    finish(
+        made and with_source(made, source), found if made is None else f"{found}\n\n{made}",
+        found.to_document, output=output, force=force, as_json=as_json,
+    )  # fmt: skip
 
 
 def bound(
-    users: o.Users,
-    size: o.Size,
-    epsilon: o.Epsilon,
-    delta: o.Delta = "0",
-    order: o.Order = None,
-    bias: o.Bias = 0.0,
-    interval: o.Interval = None,
-    as_json: o.Json = False,
-) -> None:
+    users: o.Users, size: o.Size, epsilon: o.Epsilon, delta: o.Delta = "0", order: o.Order = None,
+    bias: o.Bias = 0.0, interval: o.Interval = None, as_json: o.Json = False,
+) -> None:  # fmt: skip
     """Show what no private estimator of a mean can beat.
 
     Example: shoal mean bound --users 10000 --epsilon 0.1 --bias 0.01 --size 1

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,42 +14,46 @@ from shoal.errors import InputError, printable
 if TYPE_CHECKING:
     from shoal.privacy.ledger import Entry
 
-Places = Mapping[str, Path | None]
-
 
 def check_places(
-    inputs: Places,
-    *,
-    force: bool,
-    tables: Places | None = None,
-    documents: Places | None = None,
-    pictures: Places | None = None,
-) -> None:
-    """Refuse what could otherwise destroy a file, or fail only after the charge.
+    inputs: Mapping[str, Path | None], *, force: bool, table: Path | None = None,
+    output: Path | None = None, manifest: Path | None = None, picture: Path | None = None,
+) -> None:  # fmt: skip
+    """Refuse, before any work, what could destroy a file or fail only after the charge.
 
-    Args:
-        inputs: What is read, by the name that the command line gives it.
-        force: Whether files that are there may be replaced.
-        tables: Outputs of rows.
-        documents: Outputs of JSON.
-        pictures: Outputs of drawings.
+    Inputs have the names that the command line gives them; a table is what --output says, too.
     """
     from shoal.files import check_outputs
     from shoal.files.tables import check_ending
 
-    outputs = {**(tables or {}), **(documents or {}), **(pictures or {})}
-    for name, place in outputs.items():
-        if place is None:
-            continue
-        if name in (pictures or {}):
-            from shoal.pictures import check_picture
+    if table is not None:
+        check_ending(table)
+    if picture is not None:
+        from shoal.pictures import check_picture
 
-            check_picture(place)
-        elif name in (tables or {}):
-            check_ending(place)
-        elif place.suffix.lower() != ".json":
-            raise InputError(f"{name} {str(place)!r}", "a name that ends in .json", "choose one")
+        check_picture(picture)
+    for name, place in {"--output": output, "--manifest": manifest}.items():
+        if place is not None and place.suffix.lower() != ".json":
+            raise InputError(f"{name} {str(place)!r}", "choose a name that ends in .json")
+    outputs = {"--output": table or output, "--manifest": manifest, "--picture": picture}
     check_outputs(outputs, inputs, overwrite=force)
+
+
+def finish(
+    subject: Any, text: object = None, document: Callable[[], Mapping[str, Any]] | None = None, *,
+    output: Path | None = None, picture: Path | None = None, force: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Save, draw and print a plan or a comparison."""
+    if output is not None:
+        subject.save(output, overwrite=force)
+    if picture is not None:
+        import shoal
+
+        shoal.picture(subject, picture, overwrite=force)
+    if as_json:
+        show_json((document or subject.to_document)())
+    else:
+        show(text or subject)
 
 
 def show(text: object) -> None:

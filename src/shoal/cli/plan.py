@@ -3,31 +3,18 @@
 from typing import Any
 
 from shoal.cli import options as o
-from shoal.cli.output import check_places, settings_of, show, show_json, taken
+from shoal.cli.output import check_places, finish, settings_of, taken
 from shoal.cli.progress import bar, working
 
 
 def plan(
-    data: o.Data,
-    user: o.User,
-    value: o.Value,
-    bounds: o.Bounds,
-    by: o.By = None,
-    epsilon: o.Epsilon = "",
-    objective: o.Objective = None,
-    max_error: o.MaxError = None,
-    output: o.Output = None,
-    statistic: o.Statistic = None,
-    delta: o.Delta = "0",
-    method: o.Method = None,
-    missing: o.Missing = "refuse",
-    min_users: o.MinUsers = 1,
-    setting: o.Setting = None,
-    advice: o.Advice = False,
-    picture: o.Picture = None,
-    force: o.Force = False,
-    as_json: o.Json = False,
-) -> None:
+    data: o.Data, user: o.User, value: o.Value, bounds: o.Bounds, by: o.By = None,
+    epsilon: o.Epsilon = "", objective: o.Objective = None, max_error: o.MaxError = None,
+    output: o.Output = None, statistic: o.Statistic = None, delta: o.Delta = "0",
+    method: o.Method = None, missing: o.Missing = "refuse", min_users: o.MinUsers = 1,
+    setting: o.Setting = None, advice: o.Advice = False, picture: o.Picture = None,
+    force: o.Force = False, as_json: o.Json = False,
+) -> None:  # fmt: skip
     """Plan a release from public counts: see the error of every cell.
 
     Example: shoal plan flights.parquet --user tailnum --value speed --bounds 0 700 --by dest
@@ -52,23 +39,20 @@ def plan(
     }  # fmt: skip
     # Before a large file is read for nothing.
     Request.of(bounds=bounds, **lattice, **asked)
-    places: dict[str, Any] = {
-        "documents": {"--output": output}, "pictures": {"--picture": picture}
-    }  # fmt: skip
-    check_places({"DATA": data}, force=force, **places)
+    check_places({"DATA": data}, force=force, output=output, picture=picture)
     records = shoal.Records(
         data, user=user, value=value, bounds=bounds, by=by, missing=missing, **lattice
     )
     with working("counting records and planning"):
         made = shoal.plan(records, **asked)
-    if output is not None:
-        made.save(output, overwrite=force)
-    if picture is not None:
-        shoal.picture(made, picture, overwrite=force)
     found = made.advise(progress=bar("simulating")) if advice else None
-    if not as_json:
-        show(f"{made}\n\n{found}" if found else made)
-        return
-    document = made.to_document() | {"labels": made.counts.labels}
-    document["counts"] = {"fingerprint": made.counts.fingerprint}
-    show_json(document | ({"advice": found.table().to_pylist()} if found else {}))
+    text = made if found is None else f"{made}\n\n{found}"
+    more: dict[str, Any] = {
+        "counts": {"fingerprint": made.counts.fingerprint},
+        "labels": made.counts.labels,
+    }
+    more |= {} if found is None else {"advice": found.table().to_pylist()}
+    finish(
+        made, text, lambda: made.to_document() | more, output=output, picture=picture, force=force,
+        as_json=as_json,
+    )  # fmt: skip

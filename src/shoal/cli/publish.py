@@ -8,15 +8,9 @@ from shoal.cli.progress import working
 
 
 def publish(
-    data: o.Data,
-    like: o.Like,
-    ledger: o.Ledger,
-    name: o.Name,
-    output: o.Stem = o.HERE,
-    privacy_unit: o.PrivacyUnit = "",
-    force: o.Force = False,
-    as_json: o.Json = False,
-) -> None:
+    data: o.Data, like: o.Like, ledger: o.Ledger, name: o.Name, output: o.Stem = o.HERE,
+    privacy_unit: o.PrivacyUnit = "", force: o.Force = False, as_json: o.Json = False,
+) -> None:  # fmt: skip
     """Release new records as last time: table, picture, manifest.
 
     Plans again with the same request on these records, charges the ledger, writes the files beside

@@ -14,18 +14,10 @@ _PARTS = {"trial": "design", "mean": "choice"}
 
 
 def release(
-    data: o.Data,
-    plan: o.PlanFile,
-    ledger: o.Ledger,
-    name: o.Name = "",
-    output: o.Output = None,
-    manifest: o.ManifestOutput = None,
-    picture: o.Picture = None,
-    confidence: o.Confidence = 0.95,
-    privacy_unit: o.PrivacyUnit = "",
-    force: o.Force = False,
-    as_json: o.Json = False,
-) -> None:
+    data: o.Data, plan: o.PlanFile, ledger: o.Ledger, name: o.Name = "", output: o.Output = None,
+    manifest: o.ManifestOutput = None, picture: o.Picture = None, confidence: o.Confidence = 0.95,
+    privacy_unit: o.PrivacyUnit = "", force: o.Force = False, as_json: o.Json = False,
+) -> None:  # fmt: skip
     """Carry out a plan: read the values once, charge, deliver.
 
     The plan may be of cells, a trial's table, questions or a mean: it says which columns it is for.
@@ -37,11 +29,8 @@ def release(
     import shoal
     from shoal.publishing import delivering, write_all
 
-    places: dict[str, Any] = {
-        "tables": {"--output": output}, "documents": {"--manifest": manifest},
-        "pictures": {"--picture": picture},
-    }  # fmt: skip
-    check_places({"DATA": data, "PLAN": plan, "--ledger": ledger}, force=force, **places)
+    read = {"DATA": data, "PLAN": plan, "--ledger": ledger}
+    check_places(read, force=force, table=output, manifest=manifest, picture=picture)
     made = _load(plan)
     check_shown(made, confidence, output, picture)
     with working("reading values, drawing noise, recording"):

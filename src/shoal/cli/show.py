@@ -16,21 +16,12 @@ _ASSIGNED = (
 
 
 def show_release(
-    manifest: o.OptionalManifest = None,
-    ledger: o.KnownLedger = None,
-    name: o.Name = "",
-    entry: o.Entry = 0,
-    confidence: o.Confidence = 0.95,
-    output: o.Output = None,
-    picture: o.Picture = None,
-    assigned: o.Assigned = None,
-    groups: o.Groups = None,
-    unit: o.Unit = None,
-    by_cluster: o.ByCluster = False,
-    ols: o.Ols = None,
-    force: o.Force = False,
-    as_json: o.Json = False,
-) -> None:
+    manifest: o.OptionalManifest = None, ledger: o.KnownLedger = None, name: o.Name = "",
+    entry: o.Entry = 0, confidence: o.Confidence = 0.95, output: o.Output = None,
+    picture: o.Picture = None, assigned: o.Assigned = None, groups: o.Groups = None,
+    unit: o.Unit = None, by_cluster: o.ByCluster = False, ols: o.Ols = None,
+    force: o.Force = False, as_json: o.Json = False,
+) -> None:  # fmt: skip
     """Show a release again: other intervals, effects, pictures.
 
     It is read from its manifest, or from the ledger that recorded it; nothing is charged.
@@ -39,9 +30,8 @@ def show_release(
     """
     import shoal
 
-    places: dict[str, Any] = {"tables": {"--output": output}, "pictures": {"--picture": picture}}
     read = {"MANIFEST": manifest, "--ledger": ledger, "--groups": groups}
-    check_places(read, force=force, **places)
+    check_places(read, force=force, table=output, picture=picture)
     done = _found(manifest, ledger, name, entry)
     check_shown(done.plan, confidence, output, picture)
     kind, of_trials = family(done.plan), [assigned, groups, unit, by_cluster, ols]
@@ -51,7 +41,7 @@ def show_release(
             "leave out --assigned, --groups, --unit, --by-cluster and --ols",
         )
     lines = [] if done.entry is None else [recorded(done.entry, ledger, again=True)]
-    document: dict[str, Any] = done.manifest["results"] if kind == "mean" else {}
+    document: dict[str, Any] = {}
     if kind == "trial":
         found = _effects(done, confidence, assigned, groups, unit, picture, ols)
         lines += [str(each) for each in found]
@@ -63,8 +53,11 @@ def show_release(
         document = {what: [one.to_document() for each in found for one in each]}
     else:
         lines.append(in_words(done, confidence))
-        if kind == "cells":
-            document = {"table": done.table(confidence).to_pylist()}
+        document = (
+            {"mean": done.value, "interval": done.plan.interval(done.released, confidence)}
+            if kind == "mean"
+            else {"table": done.table(confidence).to_pylist()}
+        )
     if output is not None:
         level = {"confidence": confidence} if kind == "cells" else {}
         done.write(output, **level, overwrite=force)
@@ -111,23 +104,15 @@ def _found(manifest: Path | None, ledger: Path | None, name: str, number: int) -
 
 
 def _effects(
-    done: Any,
-    confidence: float,
-    assigned: str | None,
-    groups: Path | None,
-    unit: str | None,
-    picture: Path | None,
-    ols: list[str] | None,
-) -> list[Any]:
+    done: Any, confidence: float, assigned: str | None, groups: Path | None, unit: str | None,
+    picture: Path | None, ols: list[str] | None,
+) -> list[Any]:  # fmt: skip
     """Effects or answers of a trial, or one table a regression."""
-    if groups is None and (unit is not None or assigned not in (None, UNITS)):
+    if (groups is None) != (assigned in (None, UNITS)) or (groups is None and unit is not None):
         raise InputError(
-            "assigned groups, or names of units, without a file",
-            "--groups FILE --unit NAME --assigned COLUMN, or --assigned units",
-            "give the public file that has the group of each unit",
+            "--groups, --unit and --assigned that do not go together",
+            "give --groups FILE --unit NAME --assigned COLUMN, or --assigned units alone",
         )
-    if groups is not None and assigned is None:
-        raise InputError("a file of groups without a column", "give --assigned COLUMN")
     if groups is not None and picture is not None:
         raise InputError(
             "a picture of effects of assigned groups",

@@ -1,11 +1,10 @@
 """`shoal trial`: forecasts of experiments with private outcomes, and plans of their releases."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.cli import options as o
 from shoal.cli.experiment import column_name, formula, read
-from shoal.cli.output import check_places, nothing_left, settings_of, show, show_json, taken
+from shoal.cli.output import check_places, finish, nothing_left, settings_of, taken
 from shoal.cli.progress import working
 from shoal.errors import InputError
 
@@ -22,35 +21,16 @@ _EACH_ROW = (
 
 
 def plan(
-    data: o.PublicData = None,
-    arm: o.Arm = "",
-    cluster: o.Cluster = None,
-    unit: o.Unit = None,
-    outcome: o.Outcome = "",
-    control: o.Control = None,
-    units: o.Units = None,
-    clusters: o.Clusters = None,
-    space: o.Space = "binary",
-    epsilon: o.Epsilons = None,
-    effect: o.EffectSize = None,
-    mechanism: o.Mechanism = None,
-    output: o.Output = None,
-    delta: o.Delta = "0",
-    shares: o.Shares = None,
-    mean: o.Mean = None,
-    sd: o.Deviation = None,
-    between: o.Between = 0.0,
-    power: o.Power = 0.8,
-    confidence: o.Confidence = 0.95,
-    against_units: o.OtherUnits = None,
-    against_clusters: o.OtherClusters = None,
-    single_arm: o.SingleArm = "refuse",
-    missing: o.Missing = "refuse",
-    setting: o.Setting = None,
-    picture: o.Picture = None,
-    force: o.Force = False,
-    as_json: o.Json = False,
-) -> None:
+    data: o.PublicData = None, arm: o.Arm = "", cluster: o.Cluster = None, unit: o.Unit = None,
+    outcome: o.Outcome = "", control: o.Control = None, units: o.Units = None,
+    clusters: o.Clusters = None, space: o.Space = "binary", epsilon: o.Epsilons = None,
+    effect: o.EffectSize = None, mechanism: o.Mechanism = None, output: o.Output = None,
+    delta: o.Delta = "0", shares: o.Shares = None, mean: o.Mean = None, sd: o.Deviation = None,
+    between: o.Between = 0.0, power: o.Power = 0.8, confidence: o.Confidence = 0.95,
+    against_units: o.OtherUnits = None, against_clusters: o.OtherClusters = None,
+    single_arm: o.SingleArm = "refuse", missing: o.Missing = "refuse", setting: o.Setting = None,
+    picture: o.Picture = None, force: o.Force = False, as_json: o.Json = False,
+) -> None:  # fmt: skip
     """Forecast errors and power of every mechanism, or plan one table.
 
     Example: shoal trial plan --units 6000 --clusters 30 --space binary --epsilon 1 --effect 0.05
@@ -61,12 +41,10 @@ def plan(
     Settings of a table: levels=all or a number, rounding=nearest, floor=0.1 and noise=10 (of
     cluster_dp and cluster_free), clustering_epsilon=0.5 (what private clusters cost).
     """
-    import shoal
     from shoal import trials
     from shoal.trials.space import space_of
 
-    pictures, documents = {"--picture": picture}, {"--output": output}
-    check_places({"DATA": data}, force=force, pictures=pictures, documents=documents)
+    check_places({"DATA": data}, force=force, output=output, picture=picture)
     losses, settings = epsilon or ["1"], settings_of(setting)
     outcomes = space_of(space, **taken(settings, "rounding"))
     source = _source(
@@ -83,7 +61,7 @@ def plan(
         with working("reading public columns, planning"):
             study = read(data, source, outcomes, control=control, **private)[0]
             made = _table(study, outcomes, mechanism, losses[0], delta, settings)
-        _planned(made, source, output, force=force, as_json=as_json)
+        _finish(made, source, output=output, force=force, as_json=as_json)
         return
     nothing_left(settings, *_SETTINGS)
     if output is not None:
@@ -101,44 +79,28 @@ def plan(
         sizes, outcomes, losses[0], delta=delta, clusters=clusters, shares=_shares(shares),
         expected=_expected(mean, sd, between), effect=effect, confidence=confidence, power=power,
     )  # fmt: skip
-    if picture is not None:
-        shoal.picture(found, picture, overwrite=force)
-    grid = None
+    text, more = str(found), {}
     if len(losses) > 1 or against_units or against_clusters:
-        grid = found.against(n=against_units, epsilon=losses, clusters=against_clusters)
-    if as_json:
-        more = {} if grid is None else {"against": grid.to_pylist()}
-        show_json(found.to_document() | more)
-        return
-    show(found)
-    if grid is not None:
         from shoal.files.text_table import first_rows
 
-        show(first_rows("", grid.drop_columns(["releases"]), rows=grid.num_rows))
+        grid = found.against(n=against_units, epsilon=losses, clusters=against_clusters)
+        more = {"against": grid.to_pylist()}
+        text += f"\n{first_rows('', grid.drop_columns(['releases']), rows=grid.num_rows)}"
+    finish(
+        found, text, lambda: found.to_document() | more, picture=picture, force=force,
+        as_json=as_json,
+    )  # fmt: skip
 
 
 def ask(
-    data: o.Data,
-    arm: o.Arm,
-    epsilon: o.Epsilon,
-    outcome: o.Outcome = "",
-    cluster: o.Cluster = None,
-    unit: o.Unit = None,
-    assigned: o.Assigned = None,
-    control: o.Control = None,
-    space: o.Space = "binary",
-    effect: o.Effect = False,
-    precision: o.Precision = False,
-    effect_by: o.EffectBy = None,
-    means: o.Means = False,
-    ols: o.Ols = None,
-    output: o.Output = None,
-    spread: o.Spread = None,
-    single_arm: o.SingleArm = "refuse",
-    picture: o.Picture = None,
-    force: o.Force = False,
+    data: o.Data, arm: o.Arm, epsilon: o.Epsilon, outcome: o.Outcome = "",
+    cluster: o.Cluster = None, unit: o.Unit = None, assigned: o.Assigned = None,
+    control: o.Control = None, space: o.Space = "binary", effect: o.Effect = False,
+    precision: o.Precision = False, effect_by: o.EffectBy = None, means: o.Means = False,
+    ols: o.Ols = None, output: o.Output = None, spread: o.Spread = None,
+    single_arm: o.SingleArm = "refuse", picture: o.Picture = None, force: o.Force = False,
     as_json: o.Json = False,
-) -> None:
+) -> None:  # fmt: skip
     """Plan answers to questions of an experiment, with their errors.
 
     No outcome is read. Arms, clusters and all columns that are named are public, and are published
@@ -148,13 +110,9 @@ def ask(
     Example: shoal trial ask visits.csv --arm arm --cluster city --outcome bought --epsilon 1
     --effect --effect-by sex --ols "arm + age + sex" --output asked.json
     """
-    import shoal
     from shoal.trials.space import space_of
 
-    places: dict[str, Any] = {
-        "documents": {"--output": output}, "pictures": {"--picture": picture}
-    }  # fmt: skip
-    check_places({"DATA": data}, force=force, **places)
+    check_places({"DATA": data}, force=force, output=output, picture=picture)
     outcomes = space_of(space)
     if not (effect or precision or effect_by or means or ols):
         raise InputError("no questions", "give --effect, --effect-by, --means or --ols")
@@ -176,26 +134,20 @@ def ask(
         for columns in formulas:
             asked = asked.regression(columns)
         made = asked.plan(outcomes, epsilon, spread=spread)
-    if picture is not None:
-        shoal.picture(made, picture, overwrite=force)
-    _planned(made, source, output, force=force, as_json=as_json)
+    _finish(made, source, output=output, picture=picture, force=force, as_json=as_json)
 
 
-def _planned(
-    made: "Plan", source: "Source", output: Path | None, *, force: bool, as_json: bool
-) -> None:
-    """Save and show a plan."""
+def _finish(made: "Plan", source: "Source", **places: Any) -> None:
+    """Save, draw and show a plan, which says for which columns it is."""
     from shoal.release.planned import with_source
 
-    if output is not None:
-        with_source(made, source).save(output, overwrite=force)
-    if not as_json:
-        show(made if source.unit else f"{made}\n{_EACH_ROW}")
-    elif made.kind == "questions":
-        predicted: Any = made
-        show_json({"epsilon": made.epsilon, "questions": predicted.predictions().to_pylist()})
-    else:
-        show_json(made.to_document())
+    predicted: Any = getattr(made, "predictions", None)
+
+    def document() -> dict[str, Any]:
+        return {"epsilon": made.epsilon, "questions": predicted().to_pylist()}
+
+    text = made if source.unit else f"{made}\n{_EACH_ROW}"
+    finish(with_source(made, source), text, predicted and document, **places)
 
 
 def _source(outcome: str, **columns: str | None) -> "Source":
