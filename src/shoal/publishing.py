@@ -21,8 +21,6 @@ from shoal.privacy.ledger import Entry
 from shoal.verification.verdict import Verdict
 from shoal.verification.verify import verify
 
-Path_ = str | os.PathLike[str]
-
 
 class Published(NamedTuple):
     """A release, whether its manifest holds, whether counts are as before, and files by kind."""
@@ -34,33 +32,21 @@ class Published(NamedTuple):
 
 
 def publish(
-    data: Path_,
-    like: Path_,
+    data: files.Place,
+    like: files.Place,
     *,
-    ledger: Path_,
+    ledger: files.Place,
     name: str,
-    output: Path_ = ".",
+    output: files.Place = ".",
     privacy_unit: str = "",
     overwrite: bool = False,
 ) -> Published:
     """Asks new records what an earlier release or plan of cells asked, releases, writes, verifies.
 
-    The plan is made anew from the counts of these records, by the same request. Budget and names
-    are as in `Plan.release`: the same records and name again deliver what is recorded, and cost
-    nothing.
-
-    Args:
-        data: Records with the same columns: a file, a pattern or a folder.
-        like: The manifest of an earlier release of cells, or a plan of cells that was made of a
-            file.
-        ledger: The data set's ledger, which is charged.
-        name: What the release is of, such as 2025-02: another name draws, and costs, again.
-        output: A folder that is there, or how the names of the files begin.
-        privacy_unit: What a user is, in the ledger's word; as in the manifest unless given.
-        overwrite: Replace files that are there.
-
-    Returns:
-        The release, the verdict on its manifest beside the ledger, and where the files are.
+    `like` is its manifest, or a plan that was made of a file; the plan is made anew from the counts
+    of these records. Budget and names are as in `Plan.release`: the same records and name again
+    deliver what is recorded, and cost nothing. Files go into a folder that is there, or their names
+    begin with `output`. The privacy unit is that of the manifest unless given.
 
     Raises:
         ShoalError: As `shoal.plan`, `Plan.release` and `shoal.verify`, or files that are there.
@@ -85,7 +71,7 @@ def publish(
     return Published(done, verdict, same, places)
 
 
-def records_of(data: Path_, request: Request, source: Mapping[str, Any] | None) -> Records:
+def records_of(data: files.Place, request: Request, source: Mapping[str, Any] | None) -> Records:
     """The records in a file that a plan of cells is for."""
     if source is None or set(source) != {"user", "value", "cell", "missing"}:
         raise no_source()
@@ -136,7 +122,7 @@ def write_all(writers: list[tuple[Callable[..., None], Path | None]], *, overwri
         raise failures[0]
 
 
-def _asked(like: Path_) -> tuple[Any, Mapping[str, Any] | None, str]:
+def _asked(like: files.Place) -> tuple[Any, Mapping[str, Any] | None, str]:
     """The plan in a manifest or a plan's file, its columns, and the privacy unit."""
     found = strict(documents.read_bytes(like, "manifest"), f"the file {str(like)!r}")
     if not str(isinstance(found, dict) and found.get("schema")).startswith("shoal.manifest/"):

@@ -20,9 +20,26 @@ _PLANS: dict[str, dict[str, Any]] = {
     "balanced": {"method": "balanced", "uninformative": "keep"},
     "uniform": {"method": "uniform", "uninformative": "keep"},
 }
-_BUDGET, _NAME, _UNIT = "2", "2013", "tailnum"
+_BUDGET, _NAME, _UNIT, _LEDGER = "2", "2013", "tailnum", "shoal-demo.ledger"
 # No page tells anyone to make files of these names.
-_LEDGER = "shoal-demo.ledger"
+_ENDS = {"table": "csv", "manifest": "manifest.json", "plan": "plan.json", "picture": "png"}
+_HEAD = """\
+Mean speed of the flights out of New York in 2013. One aircraft flew up to hundreds of
+times; all its speeds are protected together. Public: bounds 0 to 700 mph, and which
+aircraft flew how often where. Every plan below costs epsilon 1 in total.
+"""
+_ERRORS = """
+Errors of the median cell, before any speed is read. Typical: what is to be expected
+if aircraft are about alike, in standard deviations of all speeds. Certified: in mph
+for every possible data set. Paper charges: the epsilon of the same noise by the
+accounting of Rameshwar and Tandon (arXiv:2405.06261)."""
+_NEXT = """
+Ledger {ledger}: spent epsilon {spent} of {budget}. Run it again: same numbers, nothing spent.
+Tables, pictures, plans and manifests are in {folder}. Look next at
+  {folder}/demo-destination.csv: the table, also of cells that are not told
+  shoal show {folder}/demo-destination.manifest.json --confidence 0.8
+  shoal ledger show {ledger}
+  shoal plan --help: the same for records of your own"""
 DEMO = Path("shoal-demo")
 
 
@@ -37,8 +54,10 @@ def demo(folder: o.Folder = DEMO, force: o.Force = False) -> None:
     from shoal.files import check_outputs
     from shoal.privacy.budget import show as shown
 
-    drawing = find_spec("matplotlib") is not None
-    if drawing:  # one that cannot be imported is refused before any work
+    ends = dict(_ENDS)
+    if find_spec("matplotlib") is None:
+        del ends["picture"]
+    else:  # one that cannot be imported is refused before any work
         from shoal.pictures import check_picture
 
         check_picture("demo.png")
@@ -47,23 +66,14 @@ def demo(folder: o.Folder = DEMO, force: o.Force = False) -> None:
     # Beside its ledger the files are those of an earlier run.
     force = force or place.exists()
     with as_file(files("shoal") / "datasets" / "flights_2013.parquet") as data:
-        jobs = jobs_of(data)
-        places = {slug: _places(folder, slug, drawing=drawing) for slug in jobs}
-        every = {each.name: each for own in places.values() for each in own.values()}
-        check_outputs(every, {"the ledger": place}, overwrite=force)
-        show(
-            "Mean speed of the flights out of New York in 2013. One aircraft flew up to hundreds of"
-            "\ntimes; all its speeds are protected together. Public: bounds 0 to 700 mph, and which"
-            "\naircraft flew how often where. Every plan below costs epsilon 1 in total.\n"
-        )
+        jobs, plans = jobs_of(data), {}
+        names = [f"{slug}.{end}" for slug in jobs for end in ends.values()]
+        check_outputs({name: folder / name for name in names}, {}, overwrite=force)
+        show(_HEAD)
         show(_line("cells", "plan", "typical error", "certified", "paper charges"))
-        plans = {slug: _compare(*job) for slug, job in jobs.items()}
-        show(
-            "\nErrors of the median cell, before any speed is read. Typical: what is to be expected"
-            "\nif aircraft are about alike, in standard deviations of all speeds. Certified: in mph"
-            "\nfor every possible data set. Paper charges: the epsilon of the same noise by the"
-            "\naccounting of Rameshwar and Tandon (arXiv:2405.06261)."
-        )
+        for slug, job in jobs.items():
+            plans[slug] = _compare(*job)
+        show(_ERRORS)
         for slug, plan in plans.items():
             _about(plan, jobs[slug][0])
         show("")
@@ -72,20 +82,18 @@ def demo(folder: o.Folder = DEMO, force: o.Force = False) -> None:
         for slug, (title, records, _) in jobs.items():
             with working(f"releasing {title}"):
                 release = plans[slug].release(records, ledger=place, name=_NAME)
-                _write(release, plans[slug], places[slug], force=force)
-                holds = shoal.verify(places[slug]["manifest"]).holds
+                places = {kind: folder / f"{slug}.{end}" for kind, end in ends.items()}
+                release.write(places["table"], overwrite=force)
+                release.write_manifest(places["manifest"], overwrite=force)
+                plans[slug].save(places["plan"], overwrite=force)
+                # A picture takes its time, and is the same again.
+                if "picture" in places and not (force and places["picture"].exists()):
+                    shoal.picture(release, places["picture"])
+                holds = shoal.verify(places["manifest"]).holds
             _report(release, title, holds=holds)
     book = shoal.Ledger(place)
-    manifest = places["demo-destination"]["manifest"]
-    show(
-        f"\nLedger {place}: spent epsilon {shown(book.spent.epsilon)} of "
-        f"{shown(book.budget.epsilon)}. Run it again: same numbers, nothing spent.\n"
-        f"Tables, pictures, plans and manifests are in {folder}. Look next at\n"
-        f"  {next(iter(every.values()))}: the table, also of cells that are not told\n"
-        f"  shoal show {manifest} --confidence 0.8\n"
-        f"  shoal ledger show {place}\n"
-        "  shoal plan --help: the same for records of your own"
-    )
+    spent, budget = (shown(each.epsilon) for each in (book.spent, book.budget))
+    show(_NEXT.format(ledger=place, folder=folder, spent=spent, budget=budget))
 
 
 def jobs_of(data: Path) -> dict[str, tuple[str, "Records", dict[str, Any]]]:
@@ -133,30 +141,12 @@ def _about(plan: "Plan", title: str) -> None:
         show(fill(text, 96, initial_indent="  ", subsequent_indent="    "))
 
 
-def _places(folder: Path, slug: str, *, drawing: bool) -> dict[str, Path]:
-    ends = {"table": "csv", "manifest": "manifest.json", "plan": "plan.json", "picture": "png"}
-    ends = ends if drawing else {kind: end for kind, end in ends.items() if kind != "picture"}
-    return {kind: folder / f"{slug}.{end}" for kind, end in ends.items()}
-
-
-def _write(release: "Release", plan: "Plan", places: dict[str, Path], *, force: bool) -> None:
-    import shoal
-
-    release.write(places["table"], overwrite=force)
-    release.write_manifest(places["manifest"], overwrite=force)
-    plan.save(places["plan"], overwrite=force)
-    drawn = places.get("picture")
-    # A picture takes its time, and is the same again.
-    if drawn is not None and not (release.from_ledger and drawn.exists()):
-        shoal.picture(release, drawn, overwrite=force)
-
-
 def _report(release: "Release", title: str, *, holds: bool) -> None:
     how = "from the ledger, at no cost" if release.from_ledger else "drawn now and recorded"
     rows = release.table().to_pylist()
     status = Counter(row["status"] for row in rows)
     others = [f"{number} {name}" for name, number in status.items() if name != "released"]
-    told = [
+    best = [
         (
             row["noise_scale"],
             f"{label} {row['value']:.0f} mph [{row['low']:.0f}, {row['high']:.0f}]",
@@ -164,10 +154,9 @@ def _report(release: "Release", title: str, *, holds: bool) -> None:
         for label, row in zip(release.plan.counts.labels, rows, strict=True)
         if row["status"] == "released"
     ]
-    verified = "verified" if holds else "NOT verified"
-    show(f"Released {title}: {how}; manifest {verified}")
+    show(f"Released {title}: {how}; manifest {'verified' if holds else 'NOT verified'}")
     show(f"  {status['released']} cells told; not told: {', '.join(others) or 'none'}")
-    show("  " + "   ".join(text for _, text in sorted(told)[:3]))
+    show("  " + "   ".join(text for _, text in sorted(best)[:3]))
 
 
 def _line(*parts: str) -> str:

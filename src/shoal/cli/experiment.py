@@ -85,11 +85,8 @@ def _like(control: Any, arms: Any) -> Any:
 
     values = as_array(arms, "arm").unique().to_pylist()
     # Booleans may be written as in JSON and SQL, too.
-    known: dict[str, Any] = {
-        str(value).lower(): value for value in values if value in (True, False)
-    }
-    known.update({str(value): value for value in values})
-    return known.get(control, control)
+    known = {str(each).lower(): each for each in values if isinstance(each, bool)}
+    return (known | {str(each): each for each in values}).get(control, control)
 
 
 def _column(name: str) -> str:

@@ -1,12 +1,12 @@
 """`shoal ledger`: create, show and verify the ledger of a data set."""
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from shoal.cli import options as o
 from shoal.cli.output import show, show_json
 
 if TYPE_CHECKING:
-    from shoal.privacy.budget import Budget
     from shoal.privacy.ledger import Entry, State
 
 
@@ -38,18 +38,10 @@ def show_ledger(path: o.LedgerFile, as_json: o.Json = False) -> None:
     if not as_json:
         show(_text(state, entries))
         return
-    listed = [
-        {
-            **{name: getattr(each, name) for name in ("number", "kind", "name", "question")},
-            **_pair(each.charge),
-            "spent": _pair(each.spent),
-            "recorded_at": each.recorded_at,
-            "hash": each.hash,
-        }
-        for each in entries
-    ]
-    budgets = {"budget": _pair(state.budget), "spent": _pair(state.spent)}
-    show_json({"unit": state.unit, **budgets, "head": state.head, "entries": listed})
+    rows = [asdict(each) for each in entries]
+    for row in rows:
+        del row["document"]
+    show_json(asdict(state) | {"entries": rows})
 
 
 def verify(path: o.LedgerFile, head: o.Head = "") -> None:
@@ -88,7 +80,3 @@ def _text(state: "State", entries: "list[Entry]") -> str:
     if entries:
         lines += aligned(rows, left=len(rows[0]))
     return "\n".join([*lines, f"head {state.head}"])
-
-
-def _pair(budget: "Budget") -> dict[str, str]:
-    return {"epsilon": str(budget.epsilon), "delta": str(budget.delta)}

@@ -13,6 +13,7 @@ from typer.exceptions import TyperException
 
 from shoal.cli import compare, demo, ledger, mean, plan, publish, release, report, trial, verify
 from shoal.cli import show as show_verb
+from shoal.cli.options import first
 from shoal.cli.output import show
 from shoal.errors import InputError, MissingPartError, ShoalError, ShoalWarning, one_line
 
@@ -22,6 +23,7 @@ _LONGEST = 2000
 # Verbs of a distribution of their own in the same repository.
 _ELSEWHERE = dict.fromkeys(("bench", "study"), "shoal-studies")
 _AGAIN = "ask again: what a ledger recorded costs nothing"
+_PAIRS = ("--bounds", "--interval")
 _QUOTES = "Several files are one pattern, in quotes, such as 'trips/*.csv'."
 _GROUPS = {
     "ledger": "Create, show or verify the ledger of a data set.",
@@ -94,15 +96,13 @@ def _show_version(value: bool) -> None:
         raise typer.Exit
 
 
+_Version = Annotated[
+    bool, first("Show the version and exit.", "--version", callback=_show_version, is_eager=True)
+]
+
+
 @app.callback()
-def _shoal(
-    _version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
-        ),
-    ] = False,
-) -> None:
+def _shoal(_version: _Version = False) -> None:
     """User-level differentially private statistics: see the error before you spend."""
 
 
@@ -176,16 +176,9 @@ def _misused(error: TyperException) -> list[str]:
     if context is not None and text == context.get_help():
         show(text)
         return []
-    for option in ("--bounds", "--interval"):
-        if f"'{option}'" in text:
-            return [
-                str(
-                    InputError(
-                        f"{option} without two numbers",
-                        f"give the lower and the upper end, with a space between: {option} 0 700",
-                    )
-                )
-            ]
+    if pair := next((each for each in _PAIRS if f"'{each}'" in text), None):
+        ends = f"give the lower and the upper end with a space between: {pair} 0 700"
+        return [str(InputError(f"{pair} without two numbers", ends))]
     more = f" {_QUOTES}" if "unexpected extra argument" in text else ""
     path = "shoal" if context is None else context.command_path
     return [f"{one_line(text, _LONGEST)}{more} Try `{path} --help`."]

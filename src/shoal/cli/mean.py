@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.cli import options as o
 from shoal.cli.output import check_places, finish, show, show_json
 from shoal.cli.progress import working
-from shoal.errors import DataError, InputError
+from shoal.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -104,21 +104,6 @@ def read(data: Path, source: "Source") -> "pa.Table":
     for name in table.column_names if source.missing == "public" else ():
         table = table.filter(pc.invert(pc.is_null(table.column(name), nan_is_null=True)))
     return table
-
-
-def numbers(table: "pa.Table", value: str) -> Any:
-    """A column of numbers; a null becomes NaN, which is refused with the others."""
-    import pyarrow as pa
-
-    from shoal.checks import floats
-
-    column, kinds = table.column(value), pa.types
-    kind = column.type
-    if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)):
-        raise DataError(
-            f"a value column {value!r} of {kind}", "numbers", "convert the column to numbers"
-        )
-    return floats(column)
 
 
 def _counts(data: Path | None, users: int | None, source: "Source") -> Any:

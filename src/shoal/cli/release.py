@@ -118,7 +118,7 @@ def _load(path: Path) -> Any:
 def _carry_out(plan: Any, data: Path, *, privacy_unit: str, **options: Any) -> Any:
     """A release of the records in a file, of a plan of any family."""
     from shoal.cli import experiment
-    from shoal.cli.mean import numbers, read
+    from shoal.cli.mean import read
     from shoal.publishing import no_source, records_of
 
     source = plan.source
@@ -129,7 +129,7 @@ def _carry_out(plan: Any, data: Path, *, privacy_unit: str, **options: Any) -> A
         who = None if source.user is None else table.column(source.user)
         unit = privacy_unit or source.user or ""
         options |= {"values_name": source.value, "privacy_unit": unit}
-        return plan.release(numbers(table, source.value), who, **options)
+        return plan.release(table.column(source.value), who, **options)
     if family(plan) == "cells":
         records = records_of(data, plan.request, source)
         return plan.release(records, privacy_unit=privacy_unit, **options)
