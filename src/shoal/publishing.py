@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal import documents, files
 from shoal.cells.plan import Plan, plan
@@ -16,17 +16,17 @@ from shoal.cells.request import Request
 from shoal.data.records import Records
 from shoal.documents.strict_json import strict
 from shoal.errors import DocumentError, InputError, ShoalError
-from shoal.pictures import picture
 from shoal.privacy.ledger import Entry
-from shoal.verification.verdict import Verdict
-from shoal.verification.verify import verify
+
+if TYPE_CHECKING:
+    from shoal.verification.verdict import Verdict
 
 
 class Published(NamedTuple):
     """A release, whether its manifest holds, whether counts are as before, and files by kind."""
 
     release: Release
-    verdict: Verdict
+    verdict: "Verdict"
     same_counts: bool
     files: dict[str, Path]
 
@@ -53,6 +53,9 @@ def publish(
 
     Guarantees: G-LOSS, G-LEDGER, G-REFUSE.
     """
+    from shoal.pictures import picture
+    from shoal.verification.verify import verify
+
     old, source, unit = _asked(like)
     places = _places(Path(output), name)
     read = {"DATA": data, "--like": like, "--ledger": ledger}

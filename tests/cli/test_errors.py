@@ -49,13 +49,11 @@ def put(words: list[str], option: str, value: str) -> list[str]:
         (["plan", "gone.parquet", *PLAN[:-2]], "neither epsilon nor error"),
         ([*PLANNED, "--setting", "error=5"], "both epsilon and error"),
         (put(["plan", "gone.parquet", *PLAN], "--epsilon", "much"), "epsilon is 'much'"),
-        (put(PLANNED, "--epsilon", "1e999999999"), "epsilon is"),
         ([*put(PLANNED, "--epsilon", "0.0001"), "--method", "balanced"], "without a single cell"),
         (put(PLANNED, "--by", "dest"), "no column 'dest'"),
         ([*PLANNED, "--setting", "cap"], "a setting 'cap'"),
         ([*PLANNED, "--setting", "cap=1"], "settings without a method"),
         ([*PLANNED, "--setting", "tick_bits=999"], "tick bits"),
-        ([*PLANNED, "--method", "x"], "method is 'x'"),
         ([*PLANNED, "--nope"], "No such option"),
         ([*PLANNED, "--max-error", "0%"], "0%"),
         (["plan", "plan.json", *PLAN], "a file that ends in"),
@@ -73,13 +71,11 @@ def put(words: list[str], option: str, value: str) -> list[str]:
         ([*RELEASE[:2], "gone.json", *RELEASE[3:]], "gone.json"),
         ([*RELEASE[:2], "counts.json", *RELEASE[3:]], "not of the schema"),
         (put(RELEASE, "--ledger", "gone.ledger"), "gone.ledger"),
-        (put(RELEASE, "--ledger", "plan.json"), "plan.json"),
         ([*RELEASE, "--name", "\udcff"], "release name"),
         ([*RELEASE, "--name", " may"], "' may'"),
         ([*RELEASE, "--output", "speeds.xlsx"], "speeds.xlsx"),
         ([*RELEASE, "--output", "nowhere/speeds.json"], "cannot be written"),
         ([*RELEASE, "--manifest", "/dev/null/x.json"], "cannot be written"),
-        ([*RELEASE, "--confidence", "1e-17"], "confidence is 1e-17"),
         ([*RELEASES["table"], "--confidence", "1"], "above 0 and below 1"),
         ([*ANSWER, "--confidence", "0.5"], "confidence is 0.5"),
         ([*ANSWER, "--output", "answers.txt"], "answers.txt"),
@@ -89,7 +85,6 @@ def put(words: list[str], option: str, value: str) -> list[str]:
         (["show", "visits.csv"], "is not JSON"),
         (["show", "--ledger", "flights.ledger"], "0 entries"),
         (["publish", "flights.parquet", "--like", "table.json", *RELEASE[3:], "--name", "a"], "a"),
-        (["verify", "gone.json"], "gone.json"),
         (["verify", "plan.json"], "shoal.manifest/6: it is a plan; "),
         (["verify", "flights.ledger"], "`shoal ledger show LEDGER`"),
         (["ledger", "create", "flights.ledger", "--epsilon", "1", "--unit", "a"], "flights.ledger"),
@@ -112,7 +107,6 @@ def put(words: list[str], option: str, value: str) -> list[str]:
         (put(TABLE, "--unit", "city"), "named twice"),
         (put(TABLE, "--epsilon", "8.5"), "from 0.01 to 8"),
         ([*TABLE, "--space", "fog"], "a space 'fog'"),
-        ([*TABLE, "--space", "counts:3:1"], "levels"),
         ([*TABLE, "--delta", "0.1"], "a delta for the best table"),
         ([*TABLE, "--control", "gone"], "a control arm 'gone'"),
         ([*TABLE, "--single-arm", "ignore"], "single_arm"),
@@ -131,7 +125,6 @@ def put(words: list[str], option: str, value: str) -> list[str]:
         ([*ASK, "--ols", "bought ~ arm"], "without the outcome"),
         ([*ASK, "--ols", "zone + C(zone)"], "depends on the other columns"),
         ([*ASK, "--effect-by", "far"], "all of which have one arm"),
-        (["mean", "plan"], "Missing option"),
         ([*USERS, "--user", "person"], "not one of a file"),
         ([*USERS, "--order", "2", "--order", "4"], "2 orders and 1 sizes"),
         ([*USERS, "--delta", "1"], "delta is 1"),
@@ -253,16 +246,13 @@ def test_records_that_changed_since_the_plan(shell: Shell) -> None:
         assert "null, NaN or infinite in the column 'speed'" in shell.bad(*RELEASE)
 
 
-@pytest.mark.parametrize("bad", [None, "431.56789 min"])
-def test_values_that_are_no_numbers_cost_nothing(shell: Shell, bad: object) -> None:
-    """Refused before anything is drawn, and not shown."""
+def test_values_that_are_no_numbers_cost_nothing(shell: Shell) -> None:
+    """Texts, also of numbers, are refused before anything is drawn, and not shown."""
     table = pcsv.read_csv("visits.csv")
-    minutes = table.column("minutes").to_pylist()
-    minutes = [str(value) for value in minutes] if isinstance(bad, str) else minutes
-    at = table.column_names.index("minutes")
-    column = pa.array([bad, *minutes[1:]])
-    pq.write_table(table.set_column(at, "minutes", column), "visits.parquet")
-    shell.bad("release", "visits.parquet", *RELEASES["mean"][2:])
+    at, minutes = table.column_names.index("minutes"), table.column("minutes").to_pylist()
+    for column in ([None, *minutes[1:]], [str(each) for each in minutes]):
+        pq.write_table(table.set_column(at, "minutes", pa.array(column)), "visits.parquet")
+        shell.bad("release", "visits.parquet", *RELEASES["mean"][2:])
 
 
 @pytest.mark.parametrize(

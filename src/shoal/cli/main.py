@@ -23,7 +23,6 @@ _LONGEST = 2000
 # Verbs of a distribution of their own in the same repository.
 _ELSEWHERE = dict.fromkeys(("bench", "study"), "shoal-studies")
 _AGAIN = "ask again: what a ledger recorded costs nothing"
-_PAIRS = ("--bounds", "--interval")
 _QUOTES = "Several files are one pattern, in quotes, such as 'trips/*.csv'."
 _GROUPS = {
     "ledger": "Create, show or verify the ledger of a data set.",
@@ -176,7 +175,7 @@ def _misused(error: TyperException) -> list[str]:
     if context is not None and text == context.get_help():
         show(text)
         return []
-    if pair := next((each for each in _PAIRS if f"'{each}'" in text), None):
+    if pair := next((each for each in ("--bounds", "--interval") if f"'{each}'" in text), None):
         ends = f"give the lower and the upper end with a space between: {pair} 0 700"
         return [str(InputError(f"{pair} without two numbers", ends))]
     more = f" {_QUOTES}" if "unexpected extra argument" in text else ""

@@ -128,8 +128,7 @@ def _carry_out(plan: Any, data: Path, *, privacy_unit: str, **options: Any) -> A
         table = read(data, source)
         who = None if source.user is None else table.column(source.user)
         unit = privacy_unit or source.user or ""
-        options |= {"values_name": source.value, "privacy_unit": unit}
-        return plan.release(table.column(source.value), who, **options)
+        return plan.release(table.column(source.value), who, privacy_unit=unit, **options)
     if family(plan) == "cells":
         records = records_of(data, plan.request, source)
         return plan.release(records, privacy_unit=privacy_unit, **options)
@@ -138,5 +137,4 @@ def _carry_out(plan: Any, data: Path, *, privacy_unit: str, **options: Any) -> A
         data, source, plan.space, [each.name for each in design.covariates],
         control=design.arms[0].as_py(), clustering_epsilon=design.clustering_epsilon, outcomes=True,
     )  # fmt: skip
-    options |= {"outcome_name": source.value, "privacy_unit": privacy_unit or source.unit or ""}
-    return plan.release(outcomes, study, **options)
+    return plan.release(outcomes, study, privacy_unit=privacy_unit or source.unit or "", **options)

@@ -27,9 +27,6 @@ _LONG = re.compile(rb"[0-9]{%d}" % (_DIGITS + 1))
 def canonical_bytes(document: Document) -> bytes:
     """The one byte string of a document: sorted keys, no spaces, no NaN, UTF-8.
 
-    Raises:
-        DocumentError: Contents that JSON cannot hold.
-
     Example:
         >>> canonical_bytes({"b": 1, "a": [True, None]})
         b'{"a":[true,null],"b":1}'
@@ -46,10 +43,6 @@ def canonical_bytes(document: Document) -> bytes:
 
 def strict(text: bytes, what: str) -> object:
     """The content of canonical JSON.
-
-    Args:
-        text: As read from a file.
-        what: What it is called in an error.
 
     Raises:
         DocumentError: Not JSON; or JSON that shoal does not write, such as a key twice, NaN, an

@@ -29,7 +29,7 @@ from shoal.privacy.unit import printed_text, unit_of_values
 from shoal.release.draw import release
 from shoal.release.envelope import Envelope, Exact, Text
 from shoal.release.manifest import CONFIDENCE
-from shoal.release.planned import Planned, Source
+from shoal.release.planned import Planned, Source, called
 from shoal.release.question import Question
 from shoal.release.release import Release, damaged
 from shoal.theory import clipping
@@ -269,8 +269,8 @@ class UnbiasedPlan(Planned):
             name: What the release is of, such as a period: another name draws, and costs, again.
             noise: `shoal.Simulated(seed)` for studies; the estimate is marked and not private.
             confidence: Of the returned interval; of a normal one from 0.8 to 0.995.
-            values_name: What the values are called, needed with a ledger: two kinds of values of
-                the same users are two questions.
+            values_name: What the values are called, needed with a ledger unless the plan says it:
+                two kinds of values of the same users are two questions.
             privacy_unit: What a user is, in a word such as "person"; needed with a ledger and
                 `users`. Without both each row is protected by itself.
 
@@ -288,12 +288,11 @@ class UnbiasedPlan(Planned):
         """
         check = checks.check_confidence if self.choice.squares is None else check_level
         confidence = check(confidence)
+        values_name = called(self.source, values_name)
         unit = unit_of_values(
-            privacy_unit,
-            several=users is not None,
-            recorded=ledger is not None,
+            privacy_unit, several=users is not None, recorded=ledger is not None,
             unnamed="" if values_name else "values_name",
-        )
+        )  # fmt: skip
         question = question_of(self, {"value": printed_text(values_name)}, unit, name)
         draw = _MeanDraw(self, UserValues.of(values, users))
         draw.check()

@@ -10,6 +10,7 @@ from typing import Literal, TypeVar
 
 from shoal import documents, files
 from shoal.documents.model import Model
+from shoal.errors import InputError
 from shoal.privacy.budget import Budget, round_up
 from shoal.release.envelope import Text
 
@@ -27,6 +28,16 @@ class Source(Model):
     cluster: Text | None = None
     unit: Text | None = None
     assigned: Text | None = None
+
+
+def called(source: Source | None, name: str) -> str:
+    """The private column's name: that of the plan's file, or what the caller says without one."""
+    if source is None or name in ("", source.value):
+        return name or (source.value if source else "")
+    raise InputError(
+        f"values called {name!r} with a plan for {source.value!r}",
+        "give the column that the plan is for, or plan again",
+    )
 
 
 def with_source(plan: P, source: Source) -> P:

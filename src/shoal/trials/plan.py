@@ -27,7 +27,7 @@ from shoal.privacy.noise import Noise, Simulated
 from shoal.privacy.unit import printed_text, unit_of_values
 from shoal.release.draw import release as deliver
 from shoal.release.envelope import Envelope, Exact, Text
-from shoal.release.planned import Planned, Source
+from shoal.release.planned import Planned, Source, called
 from shoal.release.question import Question
 from shoal.trials.design import Design, Floats
 from shoal.trials.space import Space
@@ -233,8 +233,8 @@ class Plan(Planned):
                 order of rows.
             ledger: The data set's ledger, or its path.
             name: What the release is of, such as a period: another name draws, and costs, again.
-            outcome_name: What the outcome is called, needed with a ledger: two outcomes of the same
-                units are two questions.
+            outcome_name: What the outcome is called, needed with a ledger unless the plan says it:
+                two outcomes of the same units are two questions.
             privacy_unit: What a unit is, in a word such as "person"; needed with a ledger where
                 units have names. Without both each row is protected by itself.
             noise: `shoal.Simulated(seed)` for studies: marked and not private.
@@ -253,16 +253,12 @@ class Plan(Planned):
         """
         from shoal.trials.release import Release, TrialDraw
 
+        outcome_name = called(self.source, outcome_name)
         unit = unit_of_values(
-            privacy_unit,
-            several=self.design.units is not None,
-            recorded=ledger is not None,
+            privacy_unit, several=self.design.units is not None, recorded=ledger is not None,
             unnamed="" if outcome_name else "outcome_name",
-        )
-        records = {
-            "outcome": printed_text(outcome_name),
-            "clusters_left_out": study.left_out,
-        }
+        )  # fmt: skip
+        records = {"outcome": printed_text(outcome_name), "clusters_left_out": study.left_out}
         draw, question = TrialDraw(self, study, outcomes), question_of(self, records, unit, name)
         done = deliver(question, draw, ledger=ledger, noise=noise)
         book = ledger.path if isinstance(ledger, Ledger) else ledger
