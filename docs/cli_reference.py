@@ -42,8 +42,8 @@ def reference() -> str:
         parts.append(f"```text\n{' '.join(example.split())}\n```\n")
         parts.append("| option | meaning | default |\n| --- | --- | --- |")
         for option in verb.params:
-            flag = option.opts[0] if option.opts[0].startswith("-") else option.opts[0].upper()
-            flag += f" {option.metavar}" if option.metavar else ""
+            flag = f"{option.opts[0]} {option.metavar or ''}".strip()
+            flag = flag if flag.startswith("-") else option.opts[0].upper()
             default = (
                 "" if option.required or option.default in (None, "") else f"`{option.default}`"
             )

@@ -98,6 +98,9 @@ def test_effects_are_shown_again(shell: Shell) -> None:
     assert "(95%)" in Path("t.svg").read_text(encoding="utf-8")
     assert "one by one" in out
     assert "one by one" not in shell.good("show", "m.json", "--assigned", "units")
+    for wrong in (["--assigned", "class"], GROUPS[:4], [*GROUPS[:2], "--assigned", "units"]):
+        assert "that do not go together" in shell.bad("show", "m.json", *wrong)
+    assert "a picture of effects" in shell.bad("show", "m.json", *GROUPS, "--picture", "q.svg")
     shell.good(*without(TRIAL, "--cluster"), "--mechanism", "best_table", "--output", "whole.json")
     shell.good("release", "visits.csv", "whole.json", *TABLE[3:], "--manifest", "whole-m.json")
     out = shell.good("show", "whole-m.json", *GROUPS)

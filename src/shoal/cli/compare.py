@@ -1,5 +1,6 @@
 """`shoal compare`: the error of every method before any value is read."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ def compare(
     users), repetitions=20 (data sets to draw). With several: min_records=10.
     """
     import shoal
+    from shoal.cells.assumptions import usual
 
     check_places({"DATA": data}, force=force, picture=picture)
     settings = settings_of(setting)
@@ -45,12 +47,13 @@ def compare(
                 "--statistic, --delta or --min-users with one epsilon",
                 "leave them out, or give several, for example --epsilon 1 --epsilon 2",
             )
-        assumed = taken(settings, *_ASSUMED)
+        given = {_ASSUMED[each]: number for each, number in taken(settings, *_ASSUMED).items()}
+        assumed = replace(usual(shoal.Bounds.of(bounds)), **given)
         drawn = taken(settings, "repetitions") | ({"methods": method} if method else {})
         nothing_left(settings, *_ASSUMED, "repetitions")
         with working("comparing"):
             found = shoal.compare(
-                counts, bounds=bounds, epsilon=losses[0], assumed=_assumed(bounds, assumed), **drawn
+                counts, bounds=bounds, epsilon=losses[0], assumed=assumed, **drawn
             )
         rows = {"assumed": str(found.assumed), "methods": found.table().to_pylist()}
         document = rows.copy
@@ -63,15 +66,6 @@ def compare(
         )  # fmt: skip
         found = base.frontier(method, losses, progress=bar("planning"))
     finish(found, None, document, picture=picture, force=force, as_json=as_json)
-
-
-def _assumed(bounds: tuple[float, float], given: dict[str, Any]) -> Any:
-    from dataclasses import replace
-
-    import shoal
-    from shoal.cells.assumptions import usual
-
-    return replace(usual(shoal.Bounds.of(bounds)), **{_ASSUMED[x]: y for x, y in given.items()})
 
 
 def _counts(

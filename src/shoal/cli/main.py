@@ -55,7 +55,7 @@ class Verb(TyperCommand):
             usual = "Options" if each.param_type_name == "option" else "Arguments"
             if record := each.get_help_record(ctx):
                 parts[getattr(each, "rich_help_panel", None) or usual].append(record)
-        for title in sorted(parts, key=["Arguments", "Options"].__contains__, reverse=True):
+        for title in sorted(parts, key=["Arguments", "Options", "More options"].index):
             with formatter.section(title):
                 formatter.write_dl(parts[title])
 

@@ -4,13 +4,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.cli import options as o
+from shoal.cli.columns import read
 from shoal.cli.output import check_places, finish, show, show_json
 from shoal.cli.progress import working
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from shoal.release.planned import Source
     from shoal.theory.clipping import Moments
 
@@ -93,37 +92,26 @@ def bound(
     show_json({"rmse": _finite(found.rmse), "terms": terms, **regime})
 
 
-def read(data: Path, source: "Source") -> "pa.Table":
-    """Columns of a file; without rows that lack one, if whether they are there is public."""
-    import pyarrow.compute as pc
-
-    from shoal.data.sources import read_columns
-
-    private, public = {"value": source.value or None}, {"user": source.user}
-    table = read_columns(data, private=private, public=public)
-    for name in table.column_names if source.missing == "public" else ():
-        table = table.filter(pc.invert(pc.is_null(table.column(name), nan_is_null=True)))
-    return table
-
-
 def _counts(data: Path | None, users: int | None, source: "Source") -> Any:
     """Public numbers of records of users, or how many users there are."""
     import numpy as np
 
     from shoal.data import keys
 
-    if (data is None) == (users is None) or (users is not None and source.user):
+    nameless = data is not None and not (source.user or source.value)
+    if (data is None) == (users is None) or (users is not None and source.user) or nameless:
         raise InputError(
             "not one of a file and a number of users",
-            "DATA, with --user unless each row is a user, or --users",
+            "DATA, with --user, or with --value if each row is a user; or --users",
             "give for example --users 2000",
         )
     if data is None:
         return users
-    table = read(data, source)
+    # Without users' names any column says how many rows there are.
+    found = read(data, source, "value", {"user": source.user}, look=source.user is None)
     if source.user is None:
-        return table.num_rows
-    return np.bincount(keys.encode(table.column(source.user), "user"))
+        return len(found["value"])
+    return np.bincount(keys.encode(found["user"], "user"))
 
 
 def _finite(number: float) -> float | None:

@@ -16,7 +16,7 @@ def later(text: str, *names: str, **more: Any) -> Any:
     return Option(*names, help=text, rich_help_panel="More options", **more)
 
 
-def read(text: str, name: str | None = None) -> Any:
+def read(text: str, name: str) -> Any:
     """An argument: a file that is read."""
     return Argument(help=text, metavar=name)
 
@@ -30,12 +30,12 @@ FILES = (
 )
 
 # What is read.
-Data = Annotated[Path, read(f"Records: {FILES}.")]
-PublicData = Annotated[Path | None, read(f"Records: {FILES}; no value is read.")]
+Data = Annotated[Path, read(f"Records: {FILES}.", "DATA")]
+PublicData = Annotated[Path | None, read(f"Records: {FILES}; no value is read.", "DATA")]
 PlanFile = Annotated[Path, read("A plan, saved with --output.", "PLAN")]
-Manifest = Annotated[Path, read("A manifest, written by `shoal release --manifest`.")]
+Manifest = Annotated[Path, read("A manifest, written by `shoal release --manifest`.", "MANIFEST")]
 OptionalManifest = Annotated[Path | None, read("A manifest of `shoal release`.", "MANIFEST")]
-LedgerFile = Annotated[Path, read("The ledger's file; its name ends in .ledger.")]
+LedgerFile = Annotated[Path, read("The ledger's file; its name ends in .ledger.", "LEDGER")]
 Ledger = Annotated[Path, first("The ledger of the data set, such as flights.ledger.")]
 KnownLedger = Annotated[Path | None, first("The ledger that recorded it.", "--ledger")]
 Groups = Annotated[Path | None, first("A file with the public groups of units.")]
@@ -101,7 +101,7 @@ Folder = Annotated[Path, first("A new folder for plans, tables, pictures and the
 Name = Annotated[
     str, first("What the release is of, such as 2013-05; another name draws and costs anew.")
 ]
-Entry = Annotated[int, first("The number of the ledger's entry, where names are not unique.")]
+Entry = Annotated[int | None, first("The entry's number, where names are not unique.")]
 PrivacyUnit = Annotated[
     str,
     later(
@@ -147,8 +147,8 @@ Mechanism = Annotated[
     ),
 ]
 Units = Annotated[int | None, first("Instead of a file: units, such as 6000.")]
-Clusters = Annotated[int | None, first("Of equal size, with --units.")]
-Shares = Annotated[OptionalText, later("Of the arms, control first, such as 0.5,0.5.")]
+Clusters = Annotated[int | None, first("How many clusters of equal size, with --units.")]
+Shares = Annotated[OptionalText, later("Shares of the arms, control first, such as 0.5,0.5.")]
 Mean = Annotated[float | None, later("Expected mean (rate, if binary), such as 0.3.")]
 Deviation = Annotated[float | None, later("Expected standard deviation, such as 2.", "--sd")]
 Between = Annotated[float, later("Expected share of the variance between clusters.")]
@@ -180,15 +180,19 @@ ByCluster = Annotated[bool, first("Show the effects in each cluster too.", "--by
 
 # Means of values without bounds.
 Users = Annotated[int | None, first("Instead of a file: how many users, such as 2000.")]
-Order = Annotated[list[float] | None, first("Of a central moment; repeat. [default: 2]")]
-Size = Annotated[list[float], first("E|x - mean|^order <= size^order, one for each order; repeat.")]
+Order = Annotated[
+    list[float] | None, first("Order of a known central moment, such as 4; repeat. [default: 2]")
+]
+Size = Annotated[
+    list[float], first("Its size, such as 15: E|x - mean|^order <= size^order; repeat.")
+]
 Interval = Annotated[
     tuple[float, float] | None,
     first("Public interval that holds the mean, such as 0 100.", metavar="LO HI"),
 ]
 Bias = Annotated[float | None, first("Most bias that is accepted, such as 0.1; any if not given.")]
 Releases = Annotated[int, later("So many releases, each of other users, will be averaged.")]
-Weights = Annotated[str, later("Of users: equal, or by their records (counts).")]
+Weights = Annotated[str, later("Weights of users: equal, or by their records (counts).")]
 Cap = Annotated[int | None, later("Largest weight, with --weights counts.")]
 IntervalBy = Annotated[
     OptionalText,

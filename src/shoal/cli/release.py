@@ -92,7 +92,7 @@ def _text(done: Any, confidence: float) -> str:
     reason = getattr(plan, "reason", "histograms of cells, with noise")
     if plan.kind == "questions":
         moved, reason = "outcomes outside the range are moved to its ends", ""
-        if plan.design.group is None:
+        if plan.design.group is None and not (plan.source and plan.source.assigned):
             reason = (
                 "intervals are for units that were assigned one by one: where whole classes or "
                 "villages were, they are far too short (--assigned)"
@@ -117,24 +117,22 @@ def _load(path: Path) -> Any:
 
 def _carry_out(plan: Any, data: Path, *, privacy_unit: str, **options: Any) -> Any:
     """A release of the records in a file, of a plan of any family."""
-    from shoal.cli import experiment
-    from shoal.cli.mean import read
+    from shoal.cli.columns import read, read_trial
     from shoal.publishing import no_source, records_of
 
     source = plan.source
     if source is None:
         raise no_source()
     if family(plan) == "mean":
-        table = read(data, source)
-        who = None if source.user is None else table.column(source.user)
+        found = read(data, source, "value", {"user": source.user}, look=True)
         unit = privacy_unit or source.user or ""
-        return plan.release(table.column(source.value), who, privacy_unit=unit, **options)
+        return plan.release(found["value"], found["user"], privacy_unit=unit, **options)
     if family(plan) == "cells":
         records = records_of(data, plan.request, source)
         return plan.release(records, privacy_unit=privacy_unit, **options)
     design = plan.design
-    study, outcomes = experiment.read(
+    study, outcomes = read_trial(
         data, source, plan.space, [each.name for each in design.covariates],
-        control=design.arms[0].as_py(), clustering_epsilon=design.clustering_epsilon, outcomes=True,
+        control=design.arms[0].as_py(), clustering_epsilon=design.clustering_epsilon, look=True,
     )  # fmt: skip
     return plan.release(outcomes, study, privacy_unit=privacy_unit or source.unit or "", **options)

@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from shoal.cli import options as o
-from shoal.cli.experiment import UNITS, formula
+from shoal.cli.columns import UNITS, formula
 from shoal.cli.output import check_places, recorded, show, show_json
+from shoal.cli.progress import working
 from shoal.cli.release import check_shown, family, in_words
 from shoal.errors import InputError
 
@@ -17,7 +18,7 @@ _ASSIGNED = (
 
 def show_release(
     manifest: o.OptionalManifest = None, ledger: o.KnownLedger = None, name: o.Name = "",
-    entry: o.Entry = 0, confidence: o.Confidence = 0.95, output: o.Output = None,
+    entry: o.Entry = None, confidence: o.Confidence = 0.95, output: o.Output = None,
     picture: o.Picture = None, assigned: o.Assigned = None, groups: o.Groups = None,
     unit: o.Unit = None, by_cluster: o.ByCluster = False, ols: o.Ols = None,
     force: o.Force = False, as_json: o.Json = False,
@@ -32,34 +33,36 @@ def show_release(
 
     read = {"MANIFEST": manifest, "--ledger": ledger, "--groups": groups}
     check_places(read, force=force, table=output, picture=picture)
-    done = _found(manifest, ledger, name, entry)
+    with working("reading what was released"):
+        done = _found(manifest, ledger, name, entry)
     check_shown(done.plan, confidence, output, picture)
-    kind, of_trials = family(done.plan), [assigned, groups, unit, by_cluster, ols]
-    if any(of_trials) and kind != "trial":
+    kind, level = family(done.plan), {"confidence": confidence}
+    if any([assigned, groups, unit, by_cluster, ols]) and kind != "trial":
         raise InputError(
             "options of trials with another release",
             "leave out --assigned, --groups, --unit, --by-cluster and --ols",
         )
     lines = [] if done.entry is None else [recorded(done.entry, ledger, again=True)]
-    document: dict[str, Any] = {}
     if kind == "trial":
-        found = _effects(done, confidence, assigned, groups, unit, picture, ols)
-        lines += [str(each) for each in found]
-        if by_cluster:
-            lines += [str(each.clusters) for each in found[0] if hasattr(each, "clusters")]
-        if done.plan.kind != "questions" and assigned is None:
-            lines.append(_ASSIGNED)
-        what = "answers" if done.plan.kind == "questions" else "effects"
-        document = {what: [one.to_document() for each in found for one in each]}
+        _check_groups(assigned, groups, unit, picture)
+        with working("estimating"):
+            found = _effects(done, confidence, assigned, groups, unit, ols)
+        lines += map(str, found)
+        lines += [
+            str(each.clusters) for each in found[0] if by_cluster and hasattr(each, "clusters")
+        ]
+        asked = done.plan.kind == "questions"
+        lines += [] if asked or assigned else [_ASSIGNED]
+        effects = [one.to_document() for each in found for one in each]
+        level, document = {}, {"answers" if asked else "effects": effects}
     else:
         lines.append(in_words(done, confidence))
-        document = (
-            {"mean": done.value, "interval": done.plan.interval(done.released, confidence)}
-            if kind == "mean"
-            else {"table": done.table(confidence).to_pylist()}
-        )
+        if kind == "mean":
+            ends = done.plan.interval(done.released, confidence)
+            document = {"mean": done.value, "interval": ends}
+        else:
+            document = {"table": done.table(confidence).to_pylist()}
     if output is not None:
-        level = {"confidence": confidence} if kind == "cells" else {}
         done.write(output, **level, overwrite=force)
     if picture is not None:
         shoal.picture(done, picture, confidence=confidence, overwrite=force)
@@ -69,7 +72,7 @@ def show_release(
         show("\n".join(lines))
 
 
-def _found(manifest: Path | None, ledger: Path | None, name: str, number: int) -> Any:
+def _found(manifest: Path | None, ledger: Path | None, name: str, number: int | None) -> Any:
     """A release of any family, from its manifest or its ledger."""
     from shoal import documents
     from shoal.documents.strict_json import strict
@@ -87,7 +90,9 @@ def _found(manifest: Path | None, ledger: Path | None, name: str, number: int) -
         return FAMILIES.get(str(kind), FAMILIES["cells"]).release.load(manifest)
     book = Ledger(str(ledger))
     every = book.entries()
-    fits = [each for each in every if each.number == number or (not number and each.name == name)]
+    fits = [
+        each for each in every if each.number == number or (number is None and each.name == name)
+    ]
     if len(fits) != 1:
         listed = ", ".join(f"{each.number} ({each.name or 'without a name'})" for each in every)
         raise InputError(
@@ -103,11 +108,9 @@ def _found(manifest: Path | None, ledger: Path | None, name: str, number: int) -
     return family.release(known.document, known, from_ledger=True, inputs=inputs)
 
 
-def _effects(
-    done: Any, confidence: float, assigned: str | None, groups: Path | None, unit: str | None,
-    picture: Path | None, ols: list[str] | None,
-) -> list[Any]:  # fmt: skip
-    """Effects or answers of a trial, or one table a regression."""
+def _check_groups(
+    assigned: str | None, groups: Path | None, unit: str | None, picture: Path | None
+) -> None:
     if (groups is None) != (assigned in (None, UNITS)) or (groups is None and unit is not None):
         raise InputError(
             "--groups, --unit and --assigned that do not go together",
@@ -118,13 +121,18 @@ def _effects(
             "a picture of effects of assigned groups",
             "leave --picture out: it would draw intervals that do not know the groups",
         )
+
+
+def _effects(
+    done: Any, confidence: float, assigned: Any, groups: Path | None, unit: Any, ols: Any
+) -> list[Any]:
+    """Effects or answers of a trial, or one table a regression."""
+    from shoal.data.sources import read_columns
+
     if ols:
         source = done.plan.source
         return [done.regression(formula(source, each), confidence) for each in ols]
-    if groups is None:
-        return [done.estimate(confidence, assigned=assigned)]
-    from shoal.data.sources import read_columns
-
-    table = read_columns(groups, private={}, public={"assigned": assigned, "unit": unit})
-    names = None if unit is None else table.column(unit)
-    return [done.estimate(confidence, assigned=table.column(str(assigned)), unit=names)]
+    if groups is not None:
+        table = read_columns(groups, private={}, public={"assigned": assigned, "unit": unit})
+        assigned, unit = table.column(assigned), unit and table.column(unit)
+    return [done.estimate(confidence, assigned=assigned, unit=unit)]

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from shoal.cli import options as o
-from shoal.cli.experiment import column_name, formula, read
+from shoal.cli.columns import column_name, formula, read_trial
 from shoal.cli.output import check_places, finish, nothing_left, settings_of, taken
 from shoal.cli.progress import working
 from shoal.errors import InputError
@@ -54,12 +54,11 @@ def plan(
         if data is None or not arm or not outcome or len(losses) != 1 or picture is not None:
             raise InputError(
                 "a table without a file, its --arm and --outcome, or with losses or a picture",
-                "a file and one --epsilon",
-                "leave --mechanism out for a forecast",
+                "give all of these and one --epsilon, or leave --mechanism out for a forecast",
             )
         private = taken(settings, "clustering_epsilon")
         with working("reading public columns, planning"):
-            study = read(data, source, outcomes, control=control, **private)[0]
+            study = read_trial(data, source, outcomes, control=control, **private)[0]
             made = _table(study, outcomes, mechanism, losses[0], delta, settings)
         _finish(made, source, output=output, force=force, as_json=as_json)
         return
@@ -72,18 +71,21 @@ def plan(
             "DATA with --arm, or --units",
             "give for example --units 6000 --clusters 30",
         )
-    sizes: Any = units
-    if data is not None:
-        sizes = read(data, source, outcomes, control=control)[0].design.sizes
-    found = trials.forecast(
-        sizes, outcomes, losses[0], delta=delta, clusters=clusters, shares=_shares(shares),
-        expected=_expected(mean, sd, between), effect=effect, confidence=confidence, power=power,
-    )  # fmt: skip
-    text, more = str(found), {}
-    if len(losses) > 1 or against_units or against_clusters:
+    with working("forecasting"):
+        sizes: Any = units
+        if data is not None:
+            sizes = read_trial(data, source, outcomes, control=control)[0].design.sizes
+        found = trials.forecast(
+            sizes, outcomes, losses[0], delta=delta, clusters=clusters, shares=_shares(shares),
+            expected=_expected(mean, sd, between), effect=effect, confidence=confidence,
+            power=power,
+        )  # fmt: skip
+        grid, text, more = None, str(found), {}
+        if len(losses) > 1 or against_units or against_clusters:
+            grid = found.against(n=against_units, epsilon=losses, clusters=against_clusters)
+    if grid is not None:
         from shoal.files.text_table import first_rows
 
-        grid = found.against(n=against_units, epsilon=losses, clusters=against_clusters)
         more = {"against": grid.to_pylist()}
         text += f"\n{first_rows('', grid.drop_columns(['releases']), rows=grid.num_rows)}"
     finish(
@@ -125,7 +127,7 @@ def ask(
     groups = [column_name(source, each) for each in effect_by or []]
     names = [part for each in formulas for name in each for part in name.split(":")] + groups
     with working("reading public columns, sharing the noise"):
-        asked = read(data, source, outcomes, names, control=control)[0].ask()
+        asked = read_trial(data, source, outcomes, names, control=control)[0].ask()
         asked = asked.effect() if effect else asked
         asked = asked.effect(weights="precision") if precision else asked
         for each in groups:

@@ -1,6 +1,6 @@
-"""What verbs read of the file of a trial: public columns, and outcomes where they are asked."""
+"""Columns of a file by what they are for: of means and of trials, as a plan's source says."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,37 +14,40 @@ _CATEGORY, UNITS = "C(", "units"
 
 
 def read(
-    data: Path,
-    source: "Source",
-    space: "Space",
-    names: Iterable[str] = (),
-    *,
-    control: Any = None,
-    clustering_epsilon: Any = 0,
-    outcomes: bool = False,
-) -> tuple["Experiment", Any]:
-    """The experiment that public columns of a file make, and its outcomes if they are asked for.
+    data: Path, source: "Source", role: str, public: Mapping[str, str | None], *, look: bool,
+    texts: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """Columns by their roles, the private one if it is looked at.
 
-    Where it is public which outcomes are missing, they are looked at for that.
+    Where it is public which rows lack something, these are left out, and it is looked at for that.
     """
-    import numpy as np
+    import pyarrow.compute as pc
 
     from shoal import checks
     from shoal.data.sources import read_columns
+
+    private = {role: source.value or None}
+    checks.roles(private, public)
+    private = private if look or source.missing == "public" else {}
+    table = read_columns(data, private=private, public=public, texts=texts)
+    for name in table.column_names if source.missing == "public" else ():
+        table = table.filter(pc.invert(pc.is_null(table.column(name), nan_is_null=True)))
+    named = {**public, **private}.items()
+    return {each: None if name is None else table.column(name) for each, name in named}
+
+
+def read_trial(
+    data: Path, source: "Source", space: "Space", names: Iterable[str] = (), *,
+    control: Any = None, clustering_epsilon: Any = 0, look: bool = False,
+) -> tuple["Experiment", Any]:  # fmt: skip
+    """The experiment that public columns of a file make, and its outcomes if they are looked at."""
     from shoal.trials import Experiment
 
     own = {name: _column(name) for name in names if name not in ("arm", "cluster")}
     groups = None if source.assigned == UNITS else source.assigned
     public = {"arm": source.arm, "cluster": source.cluster, "unit": source.unit}
     public |= {"assigned": groups} | {f"covariate {name}": each for name, each in own.items()}
-    private = {"outcome": source.value or None}
-    checks.roles(private, public)
-    looks = outcomes or source.missing == "public"
-    table = read_columns(
-        data, private=private if looks else {}, public=public, texts=space.labels is not None
-    )
-    found = {role: None if name is None else table.column(name) for role, name in public.items()}
-    answers = table.column(source.value) if looks else None
+    found = read(data, source, "outcome", public, look=look, texts=space.labels is not None)
     study = Experiment(
         found["arm"],
         found["cluster"],
@@ -53,10 +56,9 @@ def read(
         control=_like(control, found["arm"]),
         assigned=found["assigned"] if groups else source.assigned,
         single_arm=source.single_arm,
-        keep=~np.isnan(space.numbers(answers)) if source.missing == "public" else None,
         clustering_epsilon=clustering_epsilon,
     )
-    return study, answers
+    return study, found.get("outcome")
 
 
 def column_name(source: "Source | None", column: str) -> str:
