@@ -25,7 +25,7 @@ def _kind(option: object) -> object:
 
 def reference() -> str:
     """The page as Markdown."""
-    extend([])
+    extend(["study"])
     parts = ["# Command line\n\nMade from the commands' own help.\n"]
     queue = [("shoal", typer.main.get_command(app))]
     while queue:

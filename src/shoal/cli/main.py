@@ -18,6 +18,8 @@ from shoal.cli.output import show
 from shoal.errors import InputError, MissingPartError, ShoalError, ShoalWarning, one_line
 
 FAILED = 2
+# What Typer makes of Ctrl-C.
+_INTERRUPTED = 130
 # Typer repeats whatever was typed.
 _LONGEST = 2000
 # Verbs of a distribution of their own in the same repository.
@@ -109,9 +111,6 @@ def extend(arguments: list[str]) -> None:
     """Add the verbs of other distributions, by the entry points of the group `shoal.verbs`.
 
     They are looked for only if none of this one's is asked for: that takes its time.
-
-    Raises:
-        MissingPartError: A verb of the repository's other distribution, which is not installed.
     """
     asked = arguments[0] if arguments else "--help"
     if asked.startswith("-") or asked in VERBS:
@@ -142,11 +141,10 @@ def main(arguments: list[str]) -> int:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ShoalWarning)
         status, lines = _run(arguments)
-    questions = [each for each in caught if issubclass(each.category, ShoalWarning)]
+    asked = [each.message for each in caught if issubclass(each.category, ShoalWarning)]
     # What fails says one line: why.
-    lines += [str(each.message) for each in questions if status == 0]
-    for each in lines:
-        sys.stderr.write(f"shoal: {one_line(each, 2 * _LONGEST)}\n")
+    for each in [*lines, *(asked if status == 0 else [])]:
+        sys.stderr.write(f"shoal: {one_line(str(each), 2 * _LONGEST)}\n")
     return status
 
 
@@ -155,6 +153,8 @@ def _run(arguments: list[str]) -> tuple[int, list[str]]:
     try:
         extend(arguments)
         status = app(arguments, prog_name="shoal", standalone_mode=False)
+        if status == _INTERRUPTED:
+            raise KeyboardInterrupt
     except TyperException as error:
         return FAILED, _misused(error)
     except ShoalError as error:
