@@ -91,8 +91,8 @@ def put(words: list[str], option: str, value: str) -> list[str]:
         (["demo", "--folder", "plan.json"], "exists"),
         (["trial", "plan", "--bogus"], "Try `shoal trial plan --help`."),
         (["trial", "plan"], "not one of a file and a number of units"),
-        (["trial", "plan", "--units", "10", "--shares", "a,b"], "shares 'a,b'"),
-        (["trial", "plan", "--units", "10", "--sd", "1"], "without a mean"),
+        (["trial", "plan", "--units", "10", "--share", "a"], "'--share'"),
+        (["trial", "plan", "--units", "10", "--sd", "1"], "mean is None"),
         (["trial", "plan", "--units", "10", "--mean", "7"], "which is a rate, is 7"),
         (["trial", "plan", "--units", "10", "--output", "p.json"], "a forecast to be saved"),
         ([*TRIAL, "--missing", "ignore"], "missing is not usable"),
@@ -347,7 +347,7 @@ def test_absurd_numbers_of_trials_never_give_a_traceback(shell: Shell, data: st.
     """Forecasts and tables, of numbers and names of all kinds."""
     start = data.draw(st.sampled_from([["trial", "plan", "--units", "60"], TABLE, PRIOR]))
     odd, columns = dict.fromkeys(_NUMERIC, NUMBERS), dict.fromkeys(_NAMED, ("holes", "minutes"))
-    choices: dict[str, Any] = {**odd, **columns, "--space": SPACES, "--shares": ("nan,1", ",")}
+    choices: dict[str, Any] = {**odd, **columns, "--space": SPACES, "--share": NUMBERS}
     names = ("levels", "floor", "noise")
     choices["--setting"] = [f"{name}={each}" for name in names for each in NUMBERS]
     names = data.draw(st.lists(st.sampled_from(sorted(choices)), unique=True, max_size=3))

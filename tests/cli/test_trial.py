@@ -76,7 +76,7 @@ def test_forecasts_need_no_outcomes(shell: Shell) -> None:
     out = shell.good(
         *("trial", "plan", "--units", "6000", "--clusters", "30", "--space", "counts:0:5"),
         *("--epsilon", "1", "--epsilon", "4", "--effect", "0.2", "--against-units", "12000"),
-        *("--mean", "2", "--sd", "1", "--between", "0.2", "--shares", "0.5,0.5"),
+        *("--mean", "2", "--sd", "1", "--between", "0.2", "--share", "0.5", "--share", "0.5"),
     )
     assert "trial of 6000 units in 30 clusters" in out
     assert out.count("noisy_histogram") >= 3

@@ -148,7 +148,9 @@ Mechanism = Annotated[
 ]
 Units = Annotated[int | None, first("Instead of a file: units, such as 6000.")]
 Clusters = Annotated[int | None, first("How many clusters of equal size, with --units.")]
-Shares = Annotated[OptionalText, later("Shares of the arms, control first, such as 0.5,0.5.")]
+Share = Annotated[
+    list[float] | None, later("Share of each arm, control first, such as 0.5; repeat.")
+]
 Mean = Annotated[float | None, later("Expected mean (rate, if binary), such as 0.3.")]
 Deviation = Annotated[float | None, later("Expected standard deviation, such as 2.", "--sd")]
 Between = Annotated[float, later("Expected share of the variance between clusters.")]

@@ -25,7 +25,7 @@ def plan(
     outcome: o.Outcome = "", control: o.Control = None, units: o.Units = None,
     clusters: o.Clusters = None, space: o.Space = "binary", epsilon: o.Epsilons = None,
     effect: o.EffectSize = None, mechanism: o.Mechanism = None, output: o.Output = None,
-    delta: o.Delta = "0", shares: o.Shares = None, mean: o.Mean = None, sd: o.Deviation = None,
+    delta: o.Delta = "0", share: o.Share = None, mean: o.Mean = None, sd: o.Deviation = None,
     between: o.Between = 0.0, power: o.Power = 0.8, confidence: o.Confidence = 0.95,
     against_units: o.OtherUnits = None, against_clusters: o.OtherClusters = None,
     single_arm: o.SingleArm = "refuse", missing: o.Missing = "refuse", setting: o.Setting = None,
@@ -75,10 +75,11 @@ def plan(
         sizes: Any = units
         if data is not None:
             sizes = read_trial(data, source, outcomes, control=control)[0].design.sizes
+        hoped: Any = (mean, sd, between)
         found = trials.forecast(
-            sizes, outcomes, losses[0], delta=delta, clusters=clusters, shares=_shares(shares),
-            expected=_expected(mean, sd, between), effect=effect, confidence=confidence,
-            power=power,
+            sizes, outcomes, losses[0], delta=delta, clusters=clusters, shares=share,
+            expected=None if hoped == (None, None, 0) else trials.Expected(*hoped), effect=effect,
+            confidence=confidence, power=power,
         )  # fmt: skip
         grid, text, more = None, str(found), {}
         if len(losses) > 1 or against_units or against_clusters:
@@ -158,25 +159,6 @@ def _source(outcome: str, **columns: str | None) -> "Source":
     if columns.get("missing") == "public" and not outcome:
         raise InputError("--missing public without --outcome", "give --outcome, such as bought")
     return Source.of(value=outcome, **{name: each or None for name, each in columns.items()})
-
-
-def _shares(text: str | None) -> list[float] | None:
-    try:
-        return None if text is None else [float(part) for part in text.split(",")]
-    except ValueError:
-        raise InputError(
-            f"shares {str(text)[:40]!r}", "numbers with commas between", "give for example 0.5,0.5"
-        ) from None
-
-
-def _expected(mean: float | None, sd: float | None, between: float) -> Any:
-    from shoal.trials import Expected
-
-    if mean is not None:
-        return Expected(mean, sd, between)
-    if sd is not None or between:
-        raise InputError("an expected spread without a mean", "give --mean too")
-    return None
 
 
 def _table(
