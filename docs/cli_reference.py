@@ -25,7 +25,7 @@ def _kind(option: object) -> object:
 
 def reference() -> str:
     """The page as Markdown."""
-    extend([])
+    extend(["study"])
     parts = ["# Command line\n\nMade from the commands' own help.\n"]
     queue = [("shoal", typer.main.get_command(app))]
     while queue:
@@ -35,14 +35,18 @@ def reference() -> str:
         if commands:
             continue
         text = (verb.help or "").replace("\n\n", "\n\n").strip()
-        claim, _, example = text.partition("Example:")
-        parts.append(f"## {name}\n\n{' '.join(claim.split())}\n")
+        claim, _, rest = text.partition("Example:")
+        example, _, more = rest.partition("\n\n")
+        said = "\n\n".join(" ".join(each.split()) for each in f"{claim}\n\n{more}".split("\n\n"))
+        parts.append(f"## {name}\n\n{said.strip()}\n")
         parts.append(f"```text\n{' '.join(example.split())}\n```\n")
         parts.append("| option | meaning | default |\n| --- | --- | --- |")
         for option in verb.params:
-            flag = option.opts[0] if option.opts[0].startswith("-") else option.opts[0].upper()
-            flag += f" {option.metavar}" if option.metavar else ""
-            default = "" if option.required or option.default is None else f"`{option.default}`"
+            flag = f"{option.opts[0]} {option.metavar or ''}".strip()
+            flag = flag if flag.startswith("-") else option.opts[0].upper()
+            default = (
+                "" if option.required or option.default in (None, "") else f"`{option.default}`"
+            )
             if option.required:
                 default = "required"
             meaning = (getattr(option, "help", "") or "").replace("|", "\\|")

@@ -1,6 +1,6 @@
 """`python -m shoal` is the command line."""
 
-from shoal.cli.entry import run
+from shoal.cli.main import run
 
 if __name__ == "__main__":
     run()

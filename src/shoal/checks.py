@@ -356,11 +356,7 @@ def is_object_column(column: object) -> bool:
 def roles(
     private: Mapping[str, str | None], public: Mapping[str, str | Sequence[str] | None]
 ) -> None:
-    """Refuse a private column that is named in a public role, whatever the case of its letters.
-
-    Example:
-        >>> roles({"outcome": "bought"}, {"unit": "person", "cluster": None})
-    """
+    """Refuse a private column that is named in a public role, whatever the case of its letters."""
     for role, name in private.items():
         for other, given in public.items():
             names = [given] if isinstance(given, str) else given or ()
@@ -369,11 +365,7 @@ def roles(
 
 
 def different(private: Mapping[str, object], public: Mapping[str, object]) -> None:
-    """Refuse one column as a private and as a public one: one object, or one memory.
-
-    Example:
-        >>> different({"outcome": [0, 1]}, {"unit": ["ann", "bob"], "cluster": None})
-    """
+    """Refuse one column as a private and as a public one: one object, or one memory."""
     for role, column in private.items():
         for other, given in public.items():
             if column is not None and given is not None and _shared(column, given):

@@ -14,20 +14,29 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
     "cells": (("src/shoal/cells",), 8790, 7200),
     "theory": (("src/shoal/theory",), 2236, 2900),
     "trials": (("src/shoal/trials",), 6096, 4300),
-    "means": (("src/shoal/means",), 2175, 1900),
+    "means": (("src/shoal/means",), 2170, 1900),
     "data": (("src/shoal/data",), 2056, 1500),
-    "privacy": (("src/shoal/privacy",), 1286, 1300),
+    "privacy": (("src/shoal/privacy",), 1290, 1300),
     "release, documents, files, checks, errors": (
         tuple(
             f"src/shoal/{each}" for each in ("release", "documents", "files", "checks", "errors.py")
         ),
-        1399,
+        1432,
         1300,
     ),
-    "cli": (("src/shoal/cli", "src/shoal/__main__.py"), 2683, 1400),
+    "cli": (
+        (
+            "src/shoal/cli",
+            "src/shoal/columns.py",
+            "src/shoal/publishing.py",
+            "src/shoal/__main__.py",
+        ),
+        1913,
+        1400,
+    ),
     "pictures": (("src/shoal/pictures",), 547, 500),
     "one call and report": (("src/shoal/one_call.py", "src/shoal/report_page.py"), 260, 260),
-    "verification": (("src/shoal/verification",), 1771, 1600),
+    "verification": (("src/shoal/verification",), 1772, 1600),
     "other modules": (
         tuple(
             f"src/shoal/{each}.py"
@@ -36,8 +45,8 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
         622,
         600,
     ),
-    "studies": (("studies",), 5394, 4200),
-    "tests": (("tests", "conftest.py"), 26710, 20000),
+    "studies": (("studies",), 5392, 4200),
+    "tests": (("tests", "conftest.py"), 25668, 20000),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 4657, 2600),
 }
 

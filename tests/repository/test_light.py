@@ -51,13 +51,16 @@ for file in ("r.csv", "r.parquet"):
         f"--manifest {end}-m.json",
         f"verify {end}-m.json --ledger {end}.ledger",
         f"compare {file} --user who --value speed --bounds 0 60 --by place --epsilon 1 "
-        "--repetitions 2",
+        "--setting repetitions=2",
         f"ledger create {end}-trial.ledger --epsilon 9 --unit row",
-        f"trial release {file} --outcome bought --treatment arm --unit row --space binary "
-        f"--epsilon 1 --mechanism uniform_prior --ledger {end}-trial.ledger "
-        f"--output {end}-u.parquet",
-        f"unbiased release {file} --user who --value speed --epsilon 1 --size 9 --interval 0 60 "
-        f"--bias 0.1 --method clipped_mean --ledger {end}.ledger",
+        f"trial plan {file} --outcome bought --arm arm --unit row --epsilon 1 "
+        f"--mechanism uniform_prior --output {end}-t.json",
+        f"release {file} {end}-t.json --ledger {end}-trial.ledger --output {end}-u.parquet",
+        f"trial ask {file} --outcome bought --arm arm --unit row --epsilon 1 --effect",
+        f"mean plan {file} --user who --value speed --epsilon 1 --size 9 --interval 0 60 "
+        f"--bias 0.1 --output {end}-mean.json",
+        f"release {file} {end}-mean.json --ledger {end}.ledger",
+        f"show {end}-m.json --json",
     ):
         assert main(line.split()) == 0, line
 print("done")

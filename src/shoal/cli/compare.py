@@ -1,112 +1,81 @@
-"""`shoal compare`: the error of every mechanism before any value is read."""
+"""`shoal compare`: the error of every method before any value is read."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Any
 
-import typer
+from shoal.cli import options as o
+from shoal.cli.output import check_places, finish, nothing_left, settings_of, taken
+from shoal.cli.progress import bar, working
+from shoal.errors import InputError
 
-from shoal.cli.options import Bounds, Data, Force, Json, show, show_json, working
-from shoal.cli.outputs import check_places
-
-if TYPE_CHECKING:
-    from shoal import Counts, Normal
+_ASSUMED = {"deviation": "deviation", "between": "between", "apart": "cells"}
 
 
 def compare(
-    data: Data,
-    bounds: Bounds,
-    user: Annotated[str | None, typer.Option(help="Column that says whose record it is.")] = None,
-    value: Annotated[str | None, typer.Option(help="Column to be averaged; not looked at.")] = None,
-    by: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Column, or timeslot(column,1h), hour_of_day(column), weekday(column), "
-            "date(column), month(column), each with a time zone if wanted, bins(column,10), or "
-            "hexagon(lat,lon,7); repeat."
-        ),
-    ] = None,
-    epsilon: Annotated[str, typer.Option(help="Total privacy loss of any user.")] = "1",
-    deviation: Annotated[
-        float | None,
-        typer.Option(help="Assumed deviation of values in a cell; about width/7 if not given."),
-    ] = None,
-    between: Annotated[
-        float | None,
-        typer.Option(help="Assumed part of that variance between users, 0 to 1. [default: 4/7]"),
-    ] = None,
-    apart: Annotated[
-        float | None,
-        typer.Option(help="Assumed deviation of the cells' means; about width/11 if not given."),
-    ] = None,
-    missing: Annotated[
-        str, typer.Option(help="Rows without user, cell or value: refuse, or public (drop them).")
-    ] = "refuse",
-    repetitions: Annotated[
-        int | None, typer.Option(help="Data sets to draw; by default a few million records.", min=2)
-    ] = None,
-    picture: Annotated[Path | None, typer.Option(help="Draw the errors (png, svg or pdf).")] = None,
-    force: Force = False,
-    as_json: Json = False,
-) -> None:
-    """Rank all methods by their typical errors for these counts; nothing is spent.
+    data: o.Data, bounds: o.Bounds, user: o.User = "", value: o.Value = "", by: o.By = None,
+    epsilon: o.Epsilons = None, method: o.Methods = None, statistic: o.Statistic = None,
+    delta: o.Delta = "0", missing: o.Missing = "refuse", min_users: o.MinUsers = 1,
+    setting: o.Setting = None, picture: o.Picture = None, force: o.Force = False,
+    as_json: o.Json = False,
+) -> None:  # fmt: skip
+    """Compare all methods by their errors for these counts; it is free.
 
-    Records are counted, or an occupancy saved as JSON is read; no value decides anything. Typical
-    errors are for normal values around 0.4 of the width, an assumption, never fitted to the data.
-    Guessing and what anybody writes by hand are among the methods.
+    Records are counted, or an occupancy saved as JSON is read; no value decides anything. With one
+    epsilon methods are ranked by their typical errors for normal values around 0.4 of the width,
+    an assumption that is never fitted to the data. With several, worst-case errors are compared.
 
     Example: shoal compare flights.parquet --user tailnum --value speed --bounds 0 700 --by origin
     --missing public --epsilon 1
+
+    Settings with one epsilon: deviation=90 and apart=60 (assumed deviations of values in a cell and
+    of the cells' means, in the value's unit), between=0.5 (assumed part of the variance between
+    users), repetitions=20 (data sets to draw). With several: min_records=10.
     """
-    import shoal
-
-    check_places({"DATA": data}, force=force, pictures={"--picture": picture})
-    occupancy = _occupancy(data, user, value, bounds, by, missing)
-    with working("comparing"):
-        found = shoal.compare(
-            occupancy,
-            bounds=bounds,
-            epsilon=epsilon,
-            assumed=_assumed(bounds, deviation, between, apart),
-            repetitions=repetitions,
-        )
-    if picture is not None:
-        shoal.picture(found, picture, overwrite=force)
-    if as_json:
-        show_json({"assumed": str(found.assumed), "methods": found.table().to_pylist()})
-    else:
-        show(str(found))
-
-
-def _assumed(
-    bounds: tuple[float, float],
-    deviation: float | None,
-    between: float | None,
-    apart: float | None,
-) -> "Normal":
-    from dataclasses import replace
-
     import shoal
     from shoal.cells.assumptions import usual
 
-    said = {"deviation": deviation, "between": between, "cells": apart}
-    given = {name: each for name, each in said.items() if each is not None}
-    return replace(usual(shoal.Bounds.of(bounds)), **given)
+    check_places({"DATA": data}, force=force, picture=picture)
+    settings = settings_of(setting)
+    counts = _counts(data, user, value, bounds, by, missing)
+    losses = epsilon or ["1"]
+    found: Any
+    document = None
+    if len(losses) == 1:
+        if statistic or delta != "0" or min_users > 1:
+            raise InputError(
+                "--statistic, --delta or --min-users with one epsilon",
+                "leave them out, or give several, for example --epsilon 1 --epsilon 2",
+            )
+        given = {_ASSUMED[each]: number for each, number in taken(settings, *_ASSUMED).items()}
+        assumed = replace(usual(shoal.Bounds.of(bounds)), **given)
+        drawn = taken(settings, "repetitions") | ({"methods": method} if method else {})
+        nothing_left(settings, *_ASSUMED, "repetitions")
+        with working("comparing"):
+            found = shoal.compare(
+                counts, bounds=bounds, epsilon=losses[0], assumed=assumed, **drawn
+            )
+        rows = {"assumed": str(found.assumed), "methods": found.table().to_pylist()}
+        document = rows.copy
+    else:
+        rules = taken(settings, "min_records")
+        nothing_left(settings, "min_records")
+        base = shoal.plan(
+            counts, bounds=bounds, epsilon=losses[0], delta=delta, min_users=min_users,
+            statistics=statistic or ["mean"], uninformative="keep", **rules,
+        )  # fmt: skip
+        found = base.frontier(method, losses, progress=bar("planning"))
+    finish(found, None, document, picture=picture, force=force, as_json=as_json)
 
 
-def _occupancy(
-    data: Path,
-    user: str | None,
-    value: str | None,
-    bounds: tuple[float, float],
-    by: list[str] | None,
-    missing: str,
-) -> "Counts":
+def _counts(
+    data: Path, user: str, value: str, bounds: Any, by: list[str] | None, missing: str
+) -> Any:
     import shoal
-    from shoal.errors import InputError
 
     if data.suffix == ".json":
         return shoal.Counts.load(data)
-    if user is None or value is None or not by:
+    if not (user and value and by):
         raise InputError(
             "records without --user, --value or --by",
             "all three, or an occupancy saved as .json",

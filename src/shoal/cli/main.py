@@ -1,28 +1,21 @@
-"""The command line: one verb a file, one line for every error."""
+"""The command line: every verb, and one line for every error."""
 
+import sys
 import warnings
-from collections.abc import Callable
+from collections import defaultdict
 from importlib.metadata import entry_points, version
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
-from shoal.cli import (
-    compare,
-    demo,
-    ledger,
-    plan,
-    release,
-    streams,
-    trial,
-    trial_questions,
-    unbiased,
-    verify,
-)
-from shoal.cli.options import show
-from shoal.cli.pairs import misspelt
-from shoal.errors import MissingPartError, ShoalError, ShoalWarning, one_line
+from shoal.cli import compare, demo, ledger, mean, plan, publish, release, report, trial, verify
+from shoal.cli import show as show_verb
+from shoal.cli.options import first
+from shoal.cli.output import show
+from shoal.errors import InputError, MissingPartError, ShoalError, ShoalWarning, one_line
 
 FAILED = 2
 # What Typer makes of Ctrl-C.
@@ -31,18 +24,71 @@ _INTERRUPTED = 130
 _LONGEST = 2000
 # Verbs of a distribution of their own in the same repository.
 _ELSEWHERE = dict.fromkeys(("bench", "study"), "shoal-studies")
-_HELP = {"-h", "--help"}
-_QUOTES = " Several files are one pattern, in quotes, such as 'trips/*.csv'."
+_AGAIN = "ask again: what a ledger recorded costs nothing"
+_QUOTES = "Several files are one pattern, in quotes, such as 'trips/*.csv'."
+_GROUPS = {
+    "ledger": "Create, show or verify the ledger of a data set.",
+    "trial": "Plan releases of an experiment with private outcomes.",
+    "mean": "Plan a mean of values without bounds, or see its lower bounds.",
+}
+# As the help lists them.
+VERBS: dict[str, Any] = {
+    "plan": plan.plan,
+    "compare": compare.compare,
+    "release": release.release,
+    "show": show_verb.show_release,
+    "publish": publish.publish,
+    "verify": verify.verify,
+    "ledger": {"create": ledger.create, "show": ledger.show_ledger, "verify": ledger.verify},
+    "trial": {"plan": trial.plan, "ask": trial.ask},
+    "mean": {"plan": mean.plan, "bound": mean.bound},
+    "report": report.report,
+    "demo": demo.demo,
+}
 
-app = typer.Typer(
-    name="shoal",
-    help="User-level differentially private statistics: see the error before you spend.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": sorted(_HELP)},
-)
+
+class Verb(TyperCommand):
+    """A verb whose help has the options of most use first, and others below them."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments and options under their headings."""
+        parts = defaultdict(list)
+        for each in self.get_params(ctx):
+            usual = "Options" if each.param_type_name == "option" else "Arguments"
+            if record := each.get_help_record(ctx):
+                parts[getattr(each, "rich_help_panel", None) or usual].append(record)
+        for title in sorted(parts, key=["Arguments", "Options", "More options"].index):
+            with formatter.section(title):
+                formatter.write_dl(parts[title])
+
+
+class Group(TyperGroup):
+    """Verbs in the order in which they are used."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names of the verbs."""
+        return sorted(self.commands, key=[*VERBS, *self.commands].index)
+
+
+def _built(verbs: dict[str, Any], **about: Any) -> typer.Typer:
+    built = typer.Typer(
+        cls=Group,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        **about,
+    )
+    for name, verb in verbs.items():
+        if isinstance(verb, dict):
+            built.add_typer(_built(verb, help=_GROUPS[name]), name=name)
+        else:
+            built.command(name, cls=Verb)(verb)
+    return built
+
+
+app = _built(VERBS, name="shoal")
 
 
 def _show_version(value: bool) -> None:
@@ -51,48 +97,30 @@ def _show_version(value: bool) -> None:
         raise typer.Exit
 
 
+_Version = Annotated[
+    bool, first("Show the version and exit.", "--version", callback=_show_version, is_eager=True)
+]
+
+
 @app.callback()
-def _shoal(
-    _version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
-        ),
-    ] = False,
-) -> None:
+def _shoal(_version: _Version = False) -> None:
     """User-level differentially private statistics: see the error before you spend."""
-
-
-app.command("demo")(demo.demo)
-app.command("plan")(plan.plan)
-app.command("compare")(compare.compare)
-app.command("release")(release.release)
-app.command("verify")(verify.verify)
-app.add_typer(ledger.app, name="ledger")
-trial.app.command("ask")(trial_questions.ask)
-trial.app.command("answer")(trial_questions.answer)
-trial.app.command("regress")(trial_questions.regress)
-app.add_typer(trial.app, name="trial")
-app.add_typer(unbiased.app, name="unbiased")
 
 
 def extend(arguments: list[str]) -> None:
     """Add the verbs of other distributions, by the entry points of the group `shoal.verbs`.
 
     They are looked for only if none of this one's is asked for: that takes its time.
-
-    Raises:
-        MissingPartError: A verb of the repository's other distribution, which is not installed.
     """
-    asked = arguments[0] if arguments else ""
-    groups = {each.name for each in app.registered_groups}
-    if asked in groups or asked in {each.name for each in app.registered_commands}:
+    asked = arguments[0] if arguments else "--help"
+    if asked.startswith("-") or asked in VERBS:
         return
+    known = {each.name for each in app.registered_groups}
     for each in entry_points(group="shoal.verbs"):
-        if each.name not in groups:
+        if each.name not in known:
             app.add_typer(each.load(), name=each.name)
-            groups.add(each.name)
-    if asked in _ELSEWHERE and asked not in groups:
+            known.add(each.name)
+    if asked in _ELSEWHERE and asked not in known:
         raise MissingPartError(
             f"shoal {asked}, which is not installed",
             f"verbs of the distribution {_ELSEWHERE[asked]}",
@@ -100,91 +128,56 @@ def extend(arguments: list[str]) -> None:
         )
 
 
+def run() -> None:
+    """Run the command line and leave with its status; what no terminal can show is escaped."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(main(sys.argv[1:]))
+
+
 def main(arguments: list[str]) -> int:
-    """Run the command line and return its status."""
-    asked: list[str] = []
-    with warnings.catch_warnings():
+    """Run one command; status 1 is said by a verb of what does not hold, 2 of what goes wrong."""
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ShoalWarning)
-        warnings.showwarning = _asking(warnings.showwarning, asked)
-        status = _run(arguments)
+        status, lines = _run(arguments)
+    asked = [each.message for each in caught if issubclass(each.category, ShoalWarning)]
     # What fails says one line: why.
-    for each in asked if status == 0 else ():
-        streams.complain(each)
+    for each in [*lines, *(asked if status == 0 else [])]:
+        sys.stderr.write(f"shoal: {one_line(str(each), 2 * _LONGEST)}\n")
     return status
 
 
-def _run(arguments: list[str]) -> int:
+def _run(arguments: list[str]) -> tuple[int, list[str]]:
+    """The status, and lines that say what went wrong."""
     try:
         extend(arguments)
-        status = app(arguments, standalone_mode=False)
+        status = app(arguments, prog_name="shoal", standalone_mode=False)
+        if status == _INTERRUPTED:
+            raise KeyboardInterrupt
     except TyperException as error:
-        if told := misspelt(typer.main.get_command(app), arguments):
-            return _fail(told)
-        text = error.format_message() if hasattr(error, "format_message") else str(error)
-        context = getattr(error, "ctx", None)
-        if context is not None and text == context.get_help():
-            # Nothing was asked for: the help, as it is laid out.
-            show(text)
-            return FAILED
-        told = one_line(text, _LONGEST) + (_QUOTES if _is_expanded(text, arguments) else "")
-        return _fail(f"{told} Try `{_verb(error)} --help`." if text else "")
+        return FAILED, _misused(error)
     except ShoalError as error:
-        return _fail(str(error))
+        return FAILED, [str(error)]
     except (KeyboardInterrupt, typer.Abort):
-        status = _INTERRUPTED
-    except (BrokenPipeError, SystemExit):
-        # Typer leaves like this when the reader has gone; verbs print what ends in nothing then.
-        streams.mute()
-        return 0 if _HELP & {*arguments} else FAILED
+        return FAILED, [f"interrupted; {_AGAIN}."]
     except OSError as error:
-        return _fail(f"{error.strerror or type(error).__name__}; free space or check the path.")
+        return FAILED, [f"{error.strerror or type(error).__name__}; free space or check the path."]
     except Exception as error:
         # The text of an unforeseen error could hold a private value: only its kind is shown.
-        what = f"unexpected {type(error).__name__}; please report it"
-        return _fail(f"{what}; ask again: what a ledger recorded costs nothing.")
-    if status == _INTERRUPTED:
-        return _fail("interrupted; ask again: what a ledger recorded costs nothing.")
-    return status if isinstance(status, int) else 0
+        return FAILED, [f"unexpected {type(error).__name__}; please report it; {_AGAIN}."]
+    return status if isinstance(status, int) else 0, []
 
 
-def _is_expanded(text: str, arguments: list[str]) -> bool:
-    """Whether a message is about files too many, as where the shell has replaced a pattern."""
-    _, extra, names = text.partition("unexpected extra argument")
-    if not extra:
-        return False
-    from shoal.data.sources import ENDINGS  # it loads NumPy, and most command lines are sound
-
-    found = (each for each in arguments if each.casefold().endswith(ENDINGS))
-    return any(each in names for each in found)
-
-
-def _asking(show_other: Callable[..., None], asked: list[str]) -> Callable[..., None]:
-    """What keeps a question of shoal's as one line, as errors are, and shows others as they were.
-
-    Args:
-        show_other: How others are shown.
-        asked: Where the lines are kept.
-    """
-
-    def ask(message: Warning | str, *given: Any, **named: Any) -> None:
-        if isinstance(message, ShoalWarning):
-            asked.append(one_line(str(message), _LONGEST))
-        else:
-            show_other(message, *given, **named)
-
-    return ask
-
-
-def _verb(error: TyperException) -> str:
-    """The command that a message is about, however the program itself was called."""
-    context, names = getattr(error, "ctx", None), []
-    while context is not None and context.parent is not None:
-        names.append(str(context.info_name))
-        context = context.parent
-    return " ".join(["shoal", *reversed(names)])
-
-
-def _fail(text: str) -> int:
-    if text:
-        streams.complain(text)
-    return FAILED
+def _misused(error: TyperException) -> list[str]:
+    """What is wrong with what was typed; of nothing typed the help, on standard output."""
+    text, context = error.format_message(), getattr(error, "ctx", None)
+    if context is not None and text == context.get_help():
+        show(text)
+        return []
+    if pair := next((each for each in ("--bounds", "--interval") if f"'{each}'" in text), None):
+        ends = f"give the lower and the upper end with a space between: {pair} 0 700"
+        return [str(InputError(f"{pair} without two numbers", ends))]
+    more = f" {_QUOTES}" if "unexpected extra argument" in text else ""
+    path = "shoal" if context is None else context.command_path
+    return [f"{one_line(text, _LONGEST)}{more} Try `{path} --help`."]

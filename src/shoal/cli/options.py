@@ -1,156 +1,205 @@
-"""Options that several verbs share; their names are those of the Python arguments."""
+"""Every argument and option of the command line, once: its type, its name and its help."""
 
-import json
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
-from shoal.cli import streams
-from shoal.errors import printable
 
-if TYPE_CHECKING:
-    from shoal.privacy.ledger import Entry
+def first(text: str, *names: str, **more: Any) -> Any:
+    """An option of most use, with its help."""
+    return Option(*names, help=text, **more)
 
+
+def later(text: str, *names: str, **more: Any) -> Any:
+    """An option that the help lists below the others."""
+    return Option(*names, help=text, rich_help_panel="More options", **more)
+
+
+def read(text: str, name: str) -> Any:
+    """An argument: a file that is read."""
+    return Argument(help=text, metavar=name)
+
+
+OptionalText = str | None
+Texts = list[str] | None
+HERE = Path()
 FILES = (
     "a Parquet or CSV file (also .csv.gz, .csv.zst), a pattern of files in quotes, or a folder of "
     "Parquet files"
 )
-Data = Annotated[Path, typer.Argument(help=f"Records: {FILES}.")]
-Bounds = Annotated[
-    tuple[float, float],
-    typer.Option(metavar="LO HI", help="Public range of the value: two numbers."),
+
+# What is read.
+Data = Annotated[Path, read(f"Records: {FILES}.", "DATA")]
+PublicData = Annotated[Path | None, read(f"Records: {FILES}; no value is read.", "DATA")]
+PlanFile = Annotated[Path, read("A plan, saved with --output.", "PLAN")]
+Manifest = Annotated[Path, read("A manifest, written by `shoal release --manifest`.", "MANIFEST")]
+OptionalManifest = Annotated[Path | None, read("A manifest of `shoal release`.", "MANIFEST")]
+LedgerFile = Annotated[Path, read("The ledger's file; its name ends in .ledger.", "LEDGER")]
+Ledger = Annotated[Path, first("The ledger of the data set, such as flights.ledger.")]
+KnownLedger = Annotated[Path | None, first("The ledger that recorded it.", "--ledger")]
+Groups = Annotated[Path | None, first("A file with the public groups of units.")]
+Like = Annotated[Path, first("The last manifest, or a plan of cells, whose request is repeated.")]
+
+# Columns of records.
+User = Annotated[str, first("Column that says whose record it is, such as tailnum.")]
+Value = Annotated[str, first("Column of the private values, such as speed.")]
+By = Annotated[
+    Texts,
+    first(
+        "Column whose values are the cells, or timeslot(column,1h), hour_of_day(column), "
+        "weekday(column), date(column), month(column), each with a time zone if wanted, "
+        "bins(column,10), or hexagon(lat,lon,7); repeat. Without it all records are one cell."
+    ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print sorted JSON instead of text.")]
-Force = Annotated[
-    bool,
-    typer.Option("--force", help="Replace files that are there; never an input or a ledger."),
+Bounds = Annotated[
+    tuple[float, float], first("Public range of the value, such as 0 700.", metavar="LO HI")
+]
+Missing = Annotated[
+    str, later("Rows with something missing: refuse them, or drop them if that is public.")
 ]
 
-Book = Annotated[Path, typer.Option("--ledger", help="The data set's ledger.")]
-Manifest = Annotated[Path | None, typer.Option(help="Write the manifest here (JSON).")]
+# What is asked for.
+Epsilon = Annotated[str, first("Total privacy loss of a user or unit, such as 1.")]
+Epsilons = Annotated[Texts, first("Privacy loss; repeat to compare. [default: 1]", "--epsilon")]
+Delta = Annotated[str, later("The delta of (epsilon, delta)-DP, such as 1e-9.")]
+Objective = Annotated[
+    OptionalText, first("What should be small: the typical error (default), or worst_case.")
+]
+MaxError = Annotated[
+    OptionalText, first("Leave out cells that err more, in the value's unit or as 5% of its range.")
+]
+Statistic = Annotated[
+    Texts, later("mean, variance, or such as 'share_above(60)'; repeat. [default: mean]")
+]
+Method = Annotated[
+    OptionalText, later("Take this method, such as balanced, and not the one that is chosen.")
+]
+Methods = Annotated[Texts, first("A method to compare, such as balanced; repeat.", "--method")]
+MinUsers = Annotated[int, later("Fewest users of a released cell, such as 10.")]
+Setting = Annotated[
+    Texts, later("One of the settings that are listed above; repeat.", metavar="NAME=VALUE")
+]
+Advice = Annotated[bool, later("Say, too, what would let more cells be told.", "--advice")]
+
+# What is written and shown.
+Output = Annotated[Path | None, first("Write the result here: a plan .json, a table .csv.")]
+Stem = Annotated[Path, first("Folder of the files, or how their names begin.", "--output")]
+ManifestOutput = Annotated[
+    Path | None, first("Write the manifest here, such as 2013-05.json.", "--manifest")
+]
+Report = Annotated[Path, first("Write the report here, such as report.html.", "--output")]
+Picture = Annotated[Path | None, later("Draw it here: a name that ends in .png, .svg or .pdf.")]
+Confidence = Annotated[float, later("Confidence of the intervals, such as 0.9.")]
+Force = Annotated[
+    bool, later("Replace any file that is there and is no input and no ledger.", "--force")
+]
+Json = Annotated[bool, later("Print sorted JSON instead of text.", "--json")]
+Folder = Annotated[Path, first("A new folder for plans, tables, pictures and the ledger.")]
+
+# Releases and ledgers.
+Name = Annotated[
+    str, first("What the release is of, such as 2013-05; another name draws and costs anew.")
+]
+Entry = Annotated[int | None, first("The entry's number, where names are not unique.")]
+PrivacyUnit = Annotated[
+    str,
+    later(
+        "What the ledger calls a unit, such as person, if the column of users or units has another "
+        "name or there is none; 'each row' if rows are units."
+    ),
+]
+Replan = Annotated[bool, first("Of cells: plan again, too, and compare.", "--replan")]
+LedgerUnit = Annotated[
+    str, first("What is protected: the user column's name, or 'each row'.", "--unit")
+]
+Head = Annotated[str, first("A head noted elsewhere, which must be in the chain.")]
+
+# Trials.
+Outcome = Annotated[str, first("Column of the private outcome, such as bought.")]
+Arm = Annotated[str, first("Column of the treatment, such as arm. Public.")]
 # docs/explanation/trials.md#whole-clusters-in-one-arm
 Cluster = Annotated[
-    str | None,
-    typer.Option(
-        help="Column of the cluster, public, within which units or groups of units were "
-        "assigned; not for groups that have one arm each: give these to shoal trial estimate."
+    OptionalText,
+    first(
+        "Column of the cluster, such as city, within which units or groups were assigned; not for "
+        "groups that have one arm each: these are --assigned. Public."
     ),
 ]
-MOST_SHOWN = 1_000_000
-Confidence = Annotated[float, typer.Option(help="Of the intervals.")]
-Name = Annotated[
-    str,
-    typer.Option(
-        help="What the release is of, such as 2013-05; another name draws, and costs, anew."
+Assigned = Annotated[
+    OptionalText,
+    first(
+        "Column of the group (class, village) that was assigned to an arm whole, or 'units': units "
+        "were assigned one by one. Public."
     ),
 ]
-PrivacyUnitName = Annotated[
-    str,
-    typer.Option(
-        "--privacy-unit",
-        help="What the ledger calls a unit; by default the name of the column that tells units "
-        "apart. Without such a column say 'each row', or what each row is.",
+Unit = Annotated[OptionalText, first("Column with a name for each unit, such as person. Public.")]
+Control = Annotated[OptionalText, first("The arm that others are compared with, such as old.")]
+SingleArm = Annotated[str, later("Clusters where an arm has nobody: refuse or drop.")]
+Space = Annotated[
+    str, first("Outcomes: binary, counts:0:10, bins:0:100:16, levels:1,2,5, or ordinal:a,b.")
+]
+Mechanism = Annotated[
+    OptionalText,
+    first(
+        "Plan this table, for `shoal release`: best_table, uniform_prior, cluster_dp, cluster_free "
+        "or noisy_histogram."
     ),
 ]
+Units = Annotated[int | None, first("Instead of a file: units, such as 6000.")]
+Clusters = Annotated[int | None, first("How many clusters of equal size, with --units.")]
+Share = Annotated[
+    list[float] | None, later("Share of each arm, control first, such as 0.5; repeat.")
+]
+Mean = Annotated[float | None, later("Expected mean (rate, if binary), such as 0.3.")]
+Deviation = Annotated[float | None, later("Expected standard deviation, such as 2.", "--sd")]
+Between = Annotated[float, later("Expected share of the variance between clusters.")]
+EffectSize = Annotated[
+    float | None, first("Effect whose power is computed, such as 0.05.", "--effect")
+]
+Power = Annotated[float, later("Power of the least detectable effect.")]
+OtherUnits = Annotated[list[int] | None, later("Compare with so many; repeat.", "--against-units")]
+OtherClusters = Annotated[
+    list[int] | None, later("Compare with so many; repeat.", "--against-clusters")
+]
+Effect = Annotated[bool, first("Ask for the effect of each arm, units alike.", "--effect")]
+Precision = Annotated[
+    bool, first("Ask for it with the weights of clusters that err least.", "--precision")
+]
+EffectBy = Annotated[
+    Texts, first("Ask for the effect where a column, such as sex, has each of its values; repeat.")
+]
+Means = Annotated[bool, first("Ask for the mean of each arm.", "--means")]
+Ols = Annotated[
+    Texts,
+    first(
+        "Regression on columns, such as 'arm + age + arm:age + C(school)': C() takes numbers as "
+        "names. Each on some of its columns is free later; repeat. With --assigned of group means."
+    ),
+]
+Spread = Annotated[float | None, later("Expected deviation of outcomes; a quarter of the range.")]
+ByCluster = Annotated[bool, first("Show the effects in each cluster too.", "--by-cluster")]
 
-
-@contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show what long work is going on, on a terminal only."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(f"{what} ..."):
-        yield
-
-
-def show(text: str) -> None:
-    """Print to standard output; a reader that has gone does not stop the work."""
-    try:
-        # Names may be of any kind, also where a text was not made for reading.
-        typer.echo("\n".join(map(printable, text.split("\n"))))
-    except BrokenPipeError:
-        streams.mute()
-
-
-def show_json(document: dict[str, Any]) -> None:
-    """Print sorted JSON to standard output."""
-    show(json.dumps(document, sort_keys=True, indent=1, allow_nan=False))
-
-
-class Delivered(Protocol):
-    """A release of any family, as the command line shows it."""
-
-    @property
-    def manifest(self) -> dict[str, Any]:
-        """Everything public about it."""
-
-    @property
-    def entry(self) -> "Entry | None":
-        """The ledger's entry."""
-
-    @property
-    def from_ledger(self) -> bool:
-        """Whether it had been recorded before."""
-
-
-def show_release(done: Delivered, ledger: Path, text: Callable[[], str], *, as_json: bool) -> None:
-    """Print which entry holds a release, what it cost, and what it says; or all that as JSON."""
-    if as_json:
-        show_json({**done.manifest, "delivery": _delivery(done.entry, again=done.from_ledger)})
-        return
-    if done.entry is not None:
-        show(_entry(done.entry, ledger, again=done.from_ledger))
-    show(text())
-
-
-def _entry(entry: "Entry", ledger: Path, *, again: bool) -> str:
-    """Which entry holds a release, and what it cost, rounded upwards."""
-    from shoal.release.release import origin_of
-
-    origin = origin_of(entry, ledger, again=again)
-    return origin if again else f"recorded: {origin}, {entry.charge.show(up=True)}"
-
-
-def _delivery(entry: "Entry | None", *, again: bool) -> dict[str, Any] | None:
-    """How a release was delivered, beside its manifest."""
-    if entry is None:
-        return None
-    return {
-        "entry": entry.number,
-        "recorded_at": entry.recorded_at,
-        "from_ledger": again,
-        "charged": not again,
-    }
-
-
-def settings_of(texts: list[str]) -> dict[str, str | int | float]:
-    """Settings of a mechanism from texts such as `cap=minimax`.
-
-    Raises:
-        InputError: A text without a name or a value.
-    """
-    from shoal.errors import InputError
-
-    settings: dict[str, str | int | float] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not (name and equals and value):
-            raise InputError(f"a setting {text!r}", "name=value", "give for example cap=minimax")
-        settings[name] = _number(value)
-    return settings
-
-
-def _number(text: str) -> str | int | float:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+# Means of values without bounds.
+Users = Annotated[int | None, first("Instead of a file: how many users, such as 2000.")]
+Order = Annotated[
+    list[float] | None, first("Order of a known central moment, such as 4; repeat. [default: 2]")
+]
+Size = Annotated[
+    list[float], first("Its size, such as 15: E|x - mean|^order <= size^order; repeat.")
+]
+Interval = Annotated[
+    tuple[float, float] | None,
+    first("Public interval that holds the mean, such as 0 100.", metavar="LO HI"),
+]
+Bias = Annotated[float | None, first("Most bias that is accepted, such as 0.1; any if not given.")]
+Releases = Annotated[int, later("So many releases, each of other users, will be averaged.")]
+Weights = Annotated[str, later("Weights of users: equal, or by their records (counts).")]
+Cap = Annotated[int | None, later("Largest weight, with --weights counts.")]
+IntervalBy = Annotated[
+    OptionalText,
+    later(
+        "normal: squares are released beside the sum; certified: by Chebyshev, 2.2 to 2.5 times as "
+        "wide. [default: normal where it can be had]"
+    ),
+]

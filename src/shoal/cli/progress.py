@@ -1,10 +1,14 @@
-"""How far long work is, on a terminal only."""
+"""What long work is going on: a moving line on a terminal, one plain line elsewhere."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from threading import Timer
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
+# Seconds after which work is long.
+_LONG = 2.0
 
 
 class Progress(Protocol):
@@ -14,19 +18,44 @@ class Progress(Protocol):
         """The items again, one after the other, of so many."""
 
 
-def bar(what: str) -> Progress:
-    """A progress bar on standard error that goes away when the work is done.
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Say on standard error what is going on, once it is long."""
+    ends: list[Callable[[], None]] = []
 
-    Args:
-        what: Shown before the bar.
-    """
+    def begin() -> None:
+        if sys.stderr.isatty():
+            from rich.console import Console
+
+            status = Console(stderr=True).status(f"{what} ...")
+            status.start()
+            ends.append(status.stop)
+        else:
+            sys.stderr.write(f"shoal: {what} ...\n")
+
+    timer = Timer(_LONG, begin)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        for end in ends:
+            end()
+
+
+def bar(what: str) -> Progress:
+    """A progress bar on a terminal, which goes away when the work is done."""
 
     def shown(items: Iterable[T], total: int) -> Iterable[T]:
         if not sys.stderr.isatty():
-            return items
+            with working(what):
+                yield from items
+            return
         from rich.console import Console
         from rich.progress import track
 
-        return track(items, what, total=total, console=Console(stderr=True), transient=True)
+        yield from track(items, what, total=total, console=Console(stderr=True), transient=True)
 
     return shown

@@ -1,78 +1,138 @@
-"""`shoal release`: carry a plan out against a ledger."""
+"""`shoal release`: carry a plan of any family out against a ledger."""
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-import typer
+from shoal.cli import options as o
+from shoal.cli.output import check_places, delivery, recorded, show, show_json
+from shoal.cli.progress import working
+from shoal.errors import InputError
 
-from shoal.cli.options import (
-    MOST_SHOWN,
-    Book,
-    Confidence,
-    Data,
-    Force,
-    Json,
-    Manifest,
-    Name,
-    PrivacyUnitName,
-    show_release,
-    working,
-)
-from shoal.cli.outputs import check_places, delivering
+# What plans of a family have, and no others.
+_PARTS = {"trial": "design", "mean": "choice"}
 
 
 def release(
-    data: Data,
-    plan: Annotated[Path, typer.Argument(help="A plan saved by `shoal plan --output`.")],
-    ledger: Book,
-    name: Name = "",
-    privacy_unit: PrivacyUnitName = "",
-    output: Annotated[
-        Path | None, typer.Option(help="Write the table here (.csv, .parquet or .json).")
-    ] = None,
-    manifest: Manifest = None,
-    picture: Annotated[
-        Path | None, typer.Option(help="Draw values and intervals (png, svg or pdf).")
-    ] = None,
-    confidence: Confidence = 0.95,
-    rows: Annotated[
-        int, typer.Option(help="Most rows of the table to print.", min=1, max=MOST_SHOWN)
-    ] = 12,
-    force: Force = False,
-    as_json: Json = False,
-) -> None:
-    """Read the values once, add exact noise, record result and charge together, then deliver.
+    data: o.Data, plan: o.PlanFile, ledger: o.Ledger, name: o.Name = "", output: o.Output = None,
+    manifest: o.ManifestOutput = None, picture: o.Picture = None, confidence: o.Confidence = 0.95,
+    privacy_unit: o.PrivacyUnit = "", force: o.Force = False, as_json: o.Json = False,
+) -> None:  # fmt: skip
+    """Carry out a plan: read the values once, charge, deliver.
+
+    The plan may be of cells, a trial's table, questions or a mean: it says which columns it is for.
+    The same plan and name again deliver what is recorded, and cost nothing.
 
     Example: shoal release flights.parquet plan.json --ledger flights.ledger --output speeds.csv
     --manifest manifest.json
     """
     import shoal
-    from shoal.checks import check_confidence
-    from shoal.errors import DocumentError
+    from shoal.publishing import delivering, write_all
 
-    check_confidence(confidence)
-    check_places(
-        {"DATA": data, "PLAN": plan, "--ledger": ledger},
-        force=force,
-        tables={"--output": output},
-        documents={"--manifest": manifest},
-        pictures={"--picture": picture},
-    )
-    loaded = shoal.Plan.load(plan)
-    source = dict(loaded.source or {})
-    if set(source) != {"user", "value", "cell", "missing"}:
-        raise DocumentError(
-            "a plan that does not say which columns it is about",
-            "a plan saved by `shoal plan`",
-            "make the plan on the command line, or use plan.release(records) in Python",
-        )
-    source["by"] = source.pop("cell")
-    records = shoal.Records(data, bounds=loaded.bounds, tick_bits=loaded.lattice.bits, **source)
+    read = {"DATA": data, "PLAN": plan, "--ledger": ledger}
+    check_places(read, force=force, table=output, manifest=manifest, picture=picture)
+    made = _load(plan)
+    check_shown(made, confidence, output, picture)
     with working("reading values, drawing noise, recording"):
-        done = loaded.release(records, ledger=ledger, name=name, privacy_unit=privacy_unit)
-    table = partial(done.write, confidence=confidence)
-    draw = partial(shoal.picture, done, confidence=confidence)
-    files = (table, output), (done.write_manifest, manifest), (draw, picture)
-    with delivering(done.entry, ledger, *files, force=force):
-        show_release(done, ledger, lambda: done.to_text(confidence), as_json=as_json)
+        done = _carry_out(made, data, ledger=ledger, name=name, privacy_unit=privacy_unit)
+    level = {"confidence": confidence} if family(made) == "cells" else {}
+    writers: list[Any] = [
+        (partial(done.write, **level) if output else None, output),
+        (done.write_manifest, manifest),
+        (partial(shoal.picture, done, confidence=confidence), picture),
+    ]
+    with delivering(done.entry, ledger):
+        write_all(writers, overwrite=force)
+        again = done.from_ledger
+        if as_json:
+            show_json({**done.manifest, "delivery": delivery(done.entry, again=again)})
+        else:
+            show(f"{recorded(done.entry, ledger, again=again)}\n{_text(done, confidence)}")
+
+
+def family(plan: Any) -> str:
+    """What a plan is of: cells, a trial or a mean."""
+    return next((kind for kind, part in _PARTS.items() if hasattr(plan, part)), "cells")
+
+
+def check_shown(plan: Any, confidence: float, output: Path | None, picture: Path | None) -> None:
+    """Refuse, before any charge, what a release of a plan cannot be shown with."""
+    from shoal.checks import check_confidence
+    from shoal.intervals import check_level
+
+    if family(plan) == "mean" and (output or picture):
+        raise InputError(
+            "--output or --picture with a mean, which is one number",
+            "leave them out, and give --manifest",
+        )
+    by_level = getattr(plan, "kind", "") in ("histogram", "questions")
+    by_level = by_level or getattr(plan, "interval_by", "") == "normal"
+    (check_level if by_level else check_confidence)(confidence)
+
+
+def in_words(done: Any, confidence: float) -> str:
+    """What a release of any family says."""
+    from dataclasses import replace
+
+    if family(done.plan) == "mean":
+        return str(replace(done, confidence=confidence).sentence)
+    if family(done.plan) == "trial":
+        return str(done.estimate(confidence))
+    return str(done.to_text(confidence))
+
+
+def _text(done: Any, confidence: float) -> str:
+    """The same, with what a trial says of every outcome, whether there are such or not."""
+    plan = done.plan
+    if family(plan) != "trial":
+        return in_words(done, confidence)
+    moved = "outcomes outside the space are moved to its nearest level"
+    if plan.space.labels:
+        moved = "texts that are no label count as the first level"
+    reason = getattr(plan, "reason", "histograms of cells, with noise")
+    if plan.kind == "questions":
+        moved, reason = "outcomes outside the range are moved to its ends", ""
+        if plan.design.group is None and not (plan.source and plan.source.assigned):
+            reason = (
+                "intervals are for units that were assigned one by one: where whole classes or "
+                "villages were, they are far too short (--assigned)"
+            )
+    return "\n".join(filter(None, [moved, reason, in_words(done, confidence)]))
+
+
+def _load(path: Path) -> Any:
+    """A plan of any family."""
+    import shoal
+    from shoal import documents
+    from shoal.documents.strict_json import strict
+
+    found = strict(documents.read_bytes(path, "plan"), f"plan {str(path)!r}")
+    schema = str(found.get("schema")) if isinstance(found, dict) else ""
+    if schema.startswith("shoal.trial-plan/"):
+        return shoal.trials.Plan.load(path)
+    if schema.startswith("shoal.mean-plan/"):
+        return shoal.unbiased.UnbiasedPlan.load(path)
+    return shoal.Plan.load(path)
+
+
+def _carry_out(plan: Any, data: Path, *, privacy_unit: str, **options: Any) -> Any:
+    """A release of the records in a file, of a plan of any family."""
+    from shoal.columns import read, read_trial
+    from shoal.publishing import no_source, records_of
+
+    source = plan.source
+    if source is None:
+        raise no_source()
+    if family(plan) == "mean":
+        found = read(data, source, "value", {"user": source.user}, look=True)
+        unit = privacy_unit or source.user or ""
+        return plan.release(found["value"], found["user"], privacy_unit=unit, **options)
+    if family(plan) == "cells":
+        records = records_of(data, plan.request, source)
+        return plan.release(records, privacy_unit=privacy_unit, **options)
+    design = plan.design
+    study, outcomes = read_trial(
+        data, source, plan.space, [each.name for each in design.covariates],
+        control=design.arms[0].as_py(), clustering_epsilon=design.clustering_epsilon, look=True,
+    )  # fmt: skip
+    return plan.release(outcomes, study, privacy_unit=privacy_unit or source.unit or "", **options)

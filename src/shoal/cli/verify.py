@@ -1,41 +1,35 @@
 """`shoal verify`: does a manifest tell the truth?"""
 
 from dataclasses import asdict
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from shoal.cli.options import Json, show, show_json
+from shoal.cli import options as o
+from shoal.cli.output import show, show_json
+from shoal.cli.progress import working
 
 
 def verify(
-    manifest: Annotated[Path, typer.Argument(help="A manifest written by `shoal release`.")],
-    ledger: Annotated[
-        Path | None,
-        typer.Option(help="Also check that this ledger recorded and charged it."),
-    ] = None,
-    replan: Annotated[
-        bool, typer.Option("--replan", help="Of cells: plan again, too, and compare.")
-    ] = False,
-    as_json: Json = False,
+    manifest: o.Manifest,
+    ledger: o.KnownLedger = None,
+    replan: o.Replan = False,
+    as_json: o.Json = False,
 ) -> None:
-    """Recompute the privacy loss and every certificate from the manifest alone; say yes or no.
+    """Check every claim of a manifest, alone or beside its ledger.
+
+    The privacy loss and every certificate are computed again. Status 0 is yes, 1 is no.
 
     Example: shoal verify manifest.json --ledger flights.ledger
     """
     import shoal
 
-    verdict = shoal.verify(manifest, ledger=ledger, replan=replan)
+    with working("computing every claim again"):
+        verdict = shoal.verify(manifest, ledger=ledger, replan=replan)
     if as_json:
-        show_json(
-            {
-                "holds": verdict.holds,
-                "checks": [asdict(check) for check in verdict.checks],
-                "unverified": list(verdict.unverified),
-            }
-        )
+        checks = [asdict(check) for check in verdict.checks]
+        unverified = list(verdict.unverified)
+        show_json({"holds": verdict.holds, "checks": checks, "unverified": unverified})
     else:
-        show(str(verdict))
+        show(verdict)
     if not verdict.holds:
         raise typer.Exit(1)

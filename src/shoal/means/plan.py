@@ -29,7 +29,7 @@ from shoal.privacy.unit import printed_text, unit_of_values
 from shoal.release.draw import release
 from shoal.release.envelope import Envelope, Exact, Text
 from shoal.release.manifest import CONFIDENCE
-from shoal.release.planned import Planned
+from shoal.release.planned import Planned, Source, called
 from shoal.release.question import Question
 from shoal.release.release import Release, damaged
 from shoal.theory import clipping
@@ -64,6 +64,7 @@ class PlanDocument(Model):
     request: Request
     counts: Integers
     choice: ClippedChoice | SymmetricChoice
+    source: Source | None = None
     claims: Claims
 
 
@@ -106,6 +107,7 @@ class UnbiasedPlan(Planned):
         request: What was asked for.
         counts: Public number of records of each user, ascending, shape (users,).
         choice: Whole numbers that were chosen.
+        source: Columns of the file that it is for, if there is one.
 
     Guarantees: G-LOSS, G-BOUND.
 
@@ -121,6 +123,7 @@ class UnbiasedPlan(Planned):
     request: Request
     counts: NDArray[np.int64]
     choice: ClippedChoice | SymmetricChoice
+    source: Source | None = None
 
     def __post_init__(self) -> None:
         """Refuse what costs or errs more than was asked, or whose results might be no numbers."""
@@ -266,8 +269,8 @@ class UnbiasedPlan(Planned):
             name: What the release is of, such as a period: another name draws, and costs, again.
             noise: `shoal.Simulated(seed)` for studies; the estimate is marked and not private.
             confidence: Of the returned interval; of a normal one from 0.8 to 0.995.
-            values_name: What the values are called, needed with a ledger: two kinds of values of
-                the same users are two questions.
+            values_name: What the values are called, needed with a ledger unless the plan says it:
+                two kinds of values of the same users are two questions.
             privacy_unit: What a user is, in a word such as "person"; needed with a ledger and
                 `users`. Without both each row is protected by itself.
 
@@ -285,12 +288,11 @@ class UnbiasedPlan(Planned):
         """
         check = checks.check_confidence if self.choice.squares is None else check_level
         confidence = check(confidence)
+        values_name = called(self.source, values_name)
         unit = unit_of_values(
-            privacy_unit,
-            several=users is not None,
-            recorded=ledger is not None,
+            privacy_unit, several=users is not None, recorded=ledger is not None,
             unnamed="" if values_name else "values_name",
-        )
+        )  # fmt: skip
         question = question_of(self, {"value": printed_text(values_name)}, unit, name)
         draw = _MeanDraw(self, UserValues.of(values, users))
         draw.check()
@@ -319,6 +321,7 @@ class UnbiasedPlan(Planned):
             request=self.request,
             counts=self.counts,
             choice=self.choice,
+            source=self.source,
             claims=Claims(**claims),
         ).to_document()
 
@@ -345,7 +348,7 @@ class UnbiasedPlan(Planned):
         found = PlanDocument.from_bytes(data, "plan")
         with suppress(InputError, ArithmeticError, AttributeError):
             if np.array_equal(found.counts, counts_of(found.counts)):
-                return UnbiasedPlan(found.request, found.counts, found.choice)
+                return UnbiasedPlan(found.request, found.counts, found.choice, found.source)
         raise DocumentError("the plan is damaged or was changed by hand", "make the plan again")
 
     def __str__(self) -> str:

@@ -77,16 +77,9 @@ def plan(
     """
     known = counts_of(counts)
     request = Request.of(
-        method=method,
-        moments=moments_of(moment),
-        epsilon=epsilon,
-        delta=delta,
-        interval=interval,
-        bias=bias,
-        weights=weights,
-        cap=cap,
-        interval_by=interval_by,
-    )
+        method=method, moments=moments_of(moment), epsilon=epsilon, delta=delta, interval=interval,
+        bias=bias, weights=weights, cap=cap, interval_by=interval_by,
+    )  # fmt: skip
     users = request.weights_of(known)
     choice = CHOICES[method].best(request, users)
     last = choice.facts(request, users).last_sum

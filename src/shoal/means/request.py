@@ -72,8 +72,7 @@ class Request(Model):
         if clipped and self.bias is None:
             raise InputError(
                 "a clipped mean without a bias budget",
-                "give the most bias that is accepted, in the value's unit, bias=0.1 (--bias 0.1), "
-                "or ask recommend (`shoal unbiased plan`)",
+                "give the most bias that is accepted, bias=0.1, or ask `shoal mean plan`",
             )
         if clipped:
             check_interval(self.interval)

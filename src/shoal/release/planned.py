@@ -1,13 +1,50 @@
-"""What plans of all families share: the loss that they state, and how they are saved."""
+"""What plans of all families share: a stated loss, columns of a file, and how they are saved."""
 
 from __future__ import annotations
 
 import os
 from abc import abstractmethod
 from collections.abc import Mapping
+from copy import copy
+from typing import Literal, TypeVar
 
 from shoal import documents, files
+from shoal.documents.model import Model
+from shoal.errors import InputError
 from shoal.privacy.budget import Budget, round_up
+from shoal.release.envelope import Text
+
+P = TypeVar("P", bound="Planned")
+
+
+class Source(Model):
+    """Columns of the file that a plan of a mean or a trial is for: their names, all public."""
+
+    value: Text
+    missing: Literal["refuse", "public"] = "refuse"
+    single_arm: Literal["refuse", "drop"] = "refuse"
+    user: Text | None = None
+    arm: Text | None = None
+    cluster: Text | None = None
+    unit: Text | None = None
+    assigned: Text | None = None
+
+
+def called(source: Source | None, name: str) -> str:
+    """The private column's name: that of the plan's file, or what the caller says without one."""
+    if source is None or name in ("", source.value):
+        return name or (source.value if source else "")
+    raise InputError(
+        f"values called {name!r} with a plan for {source.value!r}",
+        "give the column that the plan is for, or plan again",
+    )
+
+
+def with_source(plan: P, source: Source) -> P:
+    """The same plan, which says for which columns of a file it is."""
+    found = copy(plan)
+    object.__setattr__(found, "source", source)
+    return found
 
 
 class Stated:

@@ -159,7 +159,12 @@ class Release(Generic[PlanT, Drawn]):
         """Where it is recorded, and whether it was drawn just now; nothing of a loaded one."""
         if self.entry is None:
             return "" if self.loaded else "not recorded in a ledger"
-        return origin_of(self.entry, again=self.from_ledger)
+        named = f", named {self.entry.name!r}" if self.entry.name else ", without a name"
+        place = f"entry {self.entry.number} of the ledger{named}"
+        if not self.from_ledger:
+            return place
+        when = f"recorded {self.entry.recorded_at}, nothing was charged"
+        return f"delivered again from {place}, {when}"
 
     def write_manifest(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the manifest, byte for byte as recorded.
@@ -185,15 +190,6 @@ class Release(Generic[PlanT, Drawn]):
             raise
         except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError):
             raise damaged() from None
-
-
-def origin_of(entry: Entry, ledger: object = "the ledger", *, again: bool) -> str:
-    """Where a release is recorded, and whether it was delivered again or drawn just now."""
-    named = f", named {entry.name!r}" if entry.name else ", without a name"
-    if again:
-        when = f"recorded {entry.recorded_at}, nothing was charged"
-        return f"delivered again from entry {entry.number} of {ledger}{named}, {when}"
-    return f"entry {entry.number} of {ledger}{named}"
 
 
 def damaged() -> DocumentError:

@@ -187,14 +187,9 @@ class Experiment:
                 "ask(): its plan predicts errors of assigned groups, and costs nothing",
             )
         return forecast(
-            self.design.sizes,
-            space,
-            epsilon,
-            expected=expected,
-            effect=effect,
-            confidence=confidence,
-            power=power,
-        )
+            self.design.sizes, space, epsilon, expected=expected, effect=effect,
+            confidence=confidence, power=power,
+        )  # fmt: skip
 
     def table(
         self,

@@ -27,7 +27,7 @@ from shoal.privacy.noise import Noise, Simulated
 from shoal.privacy.unit import printed_text, unit_of_values
 from shoal.release.draw import release as deliver
 from shoal.release.envelope import Envelope, Exact, Text
-from shoal.release.planned import Planned
+from shoal.release.planned import Planned, Source, called
 from shoal.release.question import Question
 from shoal.trials.design import Design, Floats
 from shoal.trials.space import Space
@@ -90,6 +90,7 @@ class PlanDocument(Model):
     request: dict[str, Any]
     design: Design
     chosen: dict[str, Any]
+    source: Source | None = None
     claims: Claims
 
 
@@ -124,6 +125,7 @@ class Plan(Shown, Planned):
         request: What was asked.
         design: The public columns: kinds of units, clusters, arms.
         chosen: The whole numbers that planning found.
+        source: Columns of the file that it is for, if there is one.
 
     Guarantees: G-LOSS.
 
@@ -137,6 +139,7 @@ class Plan(Shown, Planned):
     request: Any
     design: Design
     chosen: Any
+    source: Source | None = None
 
     # Of each kind of plan, filled as the kinds are defined.
     kinds: ClassVar[dict[str, type[Plan]]] = {}
@@ -219,8 +222,8 @@ class Plan(Shown, Planned):
                 order of rows.
             ledger: The data set's ledger, or its path.
             name: What the release is of, such as a period: another name draws, and costs, again.
-            outcome_name: What the outcome is called, needed with a ledger: two outcomes of the same
-                units are two questions.
+            outcome_name: What the outcome is called, needed with a ledger unless the plan says it:
+                two outcomes of the same units are two questions.
             privacy_unit: What a unit is, in a word such as "person"; needed with a ledger where
                 units have names. Without both each row is protected by itself.
             noise: `shoal.Simulated(seed)` for studies: marked and not private.
@@ -239,16 +242,12 @@ class Plan(Shown, Planned):
         """
         from shoal.trials.release import Release, TrialDraw
 
+        outcome_name = called(self.source, outcome_name)
         unit = unit_of_values(
-            privacy_unit,
-            several=self.design.units is not None,
-            recorded=ledger is not None,
+            privacy_unit, several=self.design.units is not None, recorded=ledger is not None,
             unnamed="" if outcome_name else "outcome_name",
-        )
-        records = {
-            "outcome": printed_text(outcome_name),
-            "clusters_left_out": study.left_out,
-        }
+        )  # fmt: skip
+        records = {"outcome": printed_text(outcome_name), "clusters_left_out": study.left_out}
         draw, question = TrialDraw(self, study, outcomes), question_of(self, records, unit, name)
         done = deliver(question, draw, ledger=ledger, noise=noise)
         book = ledger.path if isinstance(ledger, Ledger) else ledger
@@ -267,6 +266,7 @@ class Plan(Shown, Planned):
             request=self.request.to_document(),
             design=self.design,
             chosen=self.chosen.to_document(),
+            source=self.source,
             claims=self.claims(),
         ).to_document()
 
@@ -309,6 +309,7 @@ def plan_of(document: documents.Document) -> Plan:
                 read_model(home.request_model, found.request),
                 found.design,
                 read_model(home.chosen_model, found.chosen),
+                found.source,
             )
             if made.exact_epsilon <= made.request.charge.epsilon:
                 return made

@@ -12,7 +12,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from shoal.cli.options import show
+from shoal.cli.output import show
 from shoal.errors import InputError
 from shoal_studies.chart import Chart, Row
 from shoal_studies.simulate import Effort

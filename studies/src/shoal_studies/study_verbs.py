@@ -12,7 +12,8 @@ from typing import Annotated
 import typer
 
 from shoal import files, pictures
-from shoal.cli.options import Force, show
+from shoal.cli.options import Force
+from shoal.cli.output import show
 from shoal.cli.progress import bar
 from shoal.errors import InputError
 from shoal_studies.chart import draw
@@ -61,11 +62,8 @@ def run(
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(
-            f"a folder {os.fspath(folder)!r} that cannot be made ({error.strerror})",
-            "a writable folder",
-            "choose another folder",
-        ) from error
+        what = f"a folder {os.fspath(folder)!r} that cannot be made ({error.strerror})"
+        raise InputError(what, "choose a folder that can be written") from error
     places = [folder / f"{each.name}.{end}" for each in chosen for end in ("csv", "png", "md")]
     files.check_outputs({each.name: each for each in places}, {}, overwrite=force)
     for each in chosen:

@@ -199,12 +199,12 @@ def test_releases_of_the_demo_agree() -> None:
     """Flights by destination, and by origin and hour: the default with a private radius."""
     from importlib.resources import files
 
-    from shoal.cli.demo import _jobs
+    from shoal.cli.demo import jobs_of
 
-    for job in _jobs(Path(str(files("shoal") / "datasets" / "flights_2013.parquet"))):
-        occupancy = job.records.counts()
-        plan = shoal.plan(occupancy, bounds=(0, 700), epsilon=1, **job.rules)
-        release = plan.release(job.records, noise=specimens.NOISE)
+    place = Path(str(files("shoal") / "datasets" / "flights_2013.parquet"))
+    for _, records, rules in jobs_of(place).values():
+        plan = shoal.plan(records, epsilon=1, **rules)
+        release = plan.release(records, noise=specimens.NOISE)
         assert plan.method == "user_clipped"
         assert_recounted(release)
         assert_recounted(release.document)

@@ -1,0 +1,133 @@
+"""`shoal mean`: means of values without bounds, unbiased or with a bias you choose."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.cli import options as o
+from shoal.cli.output import check_places, finish, show, show_json
+from shoal.cli.progress import working
+from shoal.columns import read
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from shoal.release.planned import Source
+    from shoal.theory.clipping import Moments
+
+
+def plan(
+    size: o.Size, epsilon: o.Epsilon, data: o.PublicData = None, user: o.User = "",
+    users: o.Users = None, value: o.Value = "", missing: o.Missing = "refuse",
+    delta: o.Delta = "0", order: o.Order = None, interval: o.Interval = None, bias: o.Bias = None,
+    releases: o.Releases = 1, weights: o.Weights = "equal", cap: o.Cap = None,
+    interval_by: o.IntervalBy = None, method: o.Method = None, output: o.Output = None,
+    force: o.Force = False, as_json: o.Json = False,
+) -> None:  # fmt: skip
+    """Plan a mean: compare both estimators by certified errors.
+
+    The recommended plan is shown and saved, or that of --method clipped_mean or symmetric_mean. A
+    plan to be saved needs --value; without --user each row is a user.
+
+    Example: shoal mean plan visits.csv --user person --value minutes --epsilon 1 --delta 1e-6
+    --order 4 --size 15 --interval 0 100 --output plan.json
+    """
+    from shoal import unbiased
+    from shoal.release.planned import Source, with_source
+
+    check_places({"DATA": data}, force=force, output=output)
+    if output is not None and not value:
+        raise InputError("a plan to be saved without its values", "give --value, such as minutes")
+    source = Source.of(value=value, user=user or None, missing=missing)
+    moments = _moments(order, size)
+    chosen: dict[str, Any] = {"weights": weights, "cap": cap}
+    with working("counting records and planning"):
+        counts = _counts(data, users, source)
+        found = unbiased.recommend(
+            counts, epsilon=epsilon, delta=delta, moment=moments, interval=interval, bias=bias,
+            releases=releases, **chosen,
+        )  # fmt: skip
+        best = found.recommended if method is None else found[method]
+        made = None
+        if best is None and output is not None:
+            raise InputError(
+                "no estimator is possible", "allow some bias with an interval, or some delta"
+            )
+        if best is not None and (method or output):
+            own: dict[str, Any] = {"delta": delta}
+            if best.method == "clipped_mean":
+                least = bias if best.plan is None else best.plan.request.bias
+                own = {"interval": interval, "bias": least}
+            made = unbiased.plan(
+                best.method, counts, moment=moments, epsilon=epsilon, interval_by=interval_by,
+                **chosen, **own,
+            )  # fmt: skip
+    finish(
+        made and with_source(made, source), found if made is None else f"{found}\n\n{made}",
+        found.to_document, output=output, force=force, as_json=as_json,
+    )  # fmt: skip
+
+
+def bound(
+    users: o.Users, size: o.Size, epsilon: o.Epsilon, delta: o.Delta = "0", order: o.Order = None,
+    bias: o.Bias = 0.0, interval: o.Interval = None, as_json: o.Json = False,
+) -> None:  # fmt: skip
+    """Show what no private estimator of a mean can beat.
+
+    Example: shoal mean bound --users 10000 --epsilon 0.1 --bias 0.01 --size 1
+    """
+    from shoal.means.recommend import worst_moment
+    from shoal.theory.trilemma import trilemma
+
+    if interval is not None and not interval[0] < interval[1]:
+        raise InputError("an empty interval", "the lower end first", "give for example 0 10")
+    width, moment = None if interval is None else interval[1] - interval[0], _moments(order, size)
+    found = trilemma(users or 0, epsilon, delta, bias or 0.0, worst_moment(moment), width=width)
+    if not as_json:
+        show(found)
+        return
+    terms = [
+        {"rmse": _finite(each.rmse), "source": each.source, "holds": each.holds}
+        for each in found.terms
+    ]
+    regime = {"regime": found.regime.name, "sentence": found.regime.sentence}
+    show_json({"rmse": _finite(found.rmse), "terms": terms, **regime})
+
+
+def _counts(data: Path | None, users: int | None, source: "Source") -> Any:
+    """Public numbers of records of users, or how many users there are."""
+    import numpy as np
+
+    from shoal.data import keys
+
+    nameless = data is not None and not (source.user or source.value)
+    if (data is None) == (users is None) or (users is not None and source.user) or nameless:
+        raise InputError(
+            "not one of a file and a number of users",
+            "DATA, with --user, or with --value if each row is a user; or --users",
+            "give for example --users 2000",
+        )
+    if data is None:
+        return users
+    # Without users' names any column says how many rows there are.
+    found = read(data, source, "value", {"user": source.user}, look=source.user is None)
+    if source.user is None:
+        return len(found["value"])
+    return np.bincount(keys.encode(found["user"], "user"))
+
+
+def _finite(number: float) -> float | None:
+    """JSON knows no infinity: a bound that is infinite is null."""
+    return number if abs(number) < float("inf") else None
+
+
+def _moments(orders: list[float] | None, sizes: list[float]) -> "Moments":
+    from shoal.theory.clipping import Moment, moments_of
+
+    given = orders or [2.0]
+    if len(given) != len(sizes):
+        raise InputError(
+            f"{len(given)} orders and {len(sizes)} sizes of moments",
+            "a size for each order",
+            "give for example --order 4 --size 1.5",
+        )
+    pairs = zip(given, sizes, strict=True)
+    return moments_of(tuple(Moment(order, size) for order, size in pairs))

@@ -1,0 +1,116 @@
+"""What verbs print and write: places checked before any work, text or JSON, and plain words."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from shoal.errors import InputError, printable
+
+if TYPE_CHECKING:
+    from shoal.privacy.ledger import Entry
+
+
+def check_places(
+    inputs: Mapping[str, Path | None], *, force: bool, table: Path | None = None,
+    output: Path | None = None, manifest: Path | None = None, picture: Path | None = None,
+) -> None:  # fmt: skip
+    """Refuse, before any work, what could destroy a file or fail only after the charge.
+
+    Inputs have the names that the command line gives them; a table is what --output says, too.
+    """
+    from shoal.files import check_outputs
+    from shoal.files.tables import check_ending
+
+    if table is not None:
+        check_ending(table)
+    if picture is not None:
+        from shoal.pictures import check_picture
+
+        check_picture(picture)
+    for name, place in {"--output": output, "--manifest": manifest}.items():
+        if place is not None and place.suffix.lower() != ".json":
+            raise InputError(f"{name} {str(place)!r}", "choose a name that ends in .json")
+    outputs = {"--output": table or output, "--manifest": manifest, "--picture": picture}
+    check_outputs(outputs, inputs, overwrite=force)
+
+
+def finish(
+    subject: Any, text: object = None, document: Callable[[], Mapping[str, Any]] | None = None, *,
+    output: Path | None = None, picture: Path | None = None, force: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Save, draw and print a plan or a comparison."""
+    if output is not None:
+        subject.save(output, overwrite=force)
+    if picture is not None:
+        import shoal
+
+        shoal.picture(subject, picture, overwrite=force)
+    if as_json:
+        show_json((document or subject.to_document)())
+    else:
+        show(text or subject)
+
+
+def show(text: object) -> None:
+    """Print to standard output; a reader that has gone does not stop the work."""
+    try:
+        # Names may be of any kind, also where a text was not made for reading.
+        typer.echo("\n".join(map(printable, str(text).split("\n"))))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def show_json(document: Mapping[str, Any]) -> None:
+    """Print sorted JSON to standard output."""
+    show(json.dumps(document, sort_keys=True, indent=1, allow_nan=False, default=str))
+
+
+def recorded(entry: "Entry", ledger: object, *, again: bool) -> str:
+    """Which entry of a ledger holds a release, and what it cost, rounded upwards."""
+    named = f", named {entry.name!r}" if entry.name else ", without a name"
+    where = f"entry {entry.number} of {ledger}{named}"
+    if again:
+        return f"recorded on {entry.recorded_at[:10]}, nothing charged: {where}"
+    return f"recorded: {where}, {entry.charge.show(up=True)}"
+
+
+def delivery(entry: "Entry", *, again: bool) -> dict[str, Any]:
+    """How a release was delivered, beside its manifest."""
+    facts = {"entry": entry.number, "recorded_at": entry.recorded_at}
+    return {**facts, "from_ledger": again, "charged": not again}
+
+
+def settings_of(texts: list[str] | None) -> dict[str, str | int | float]:
+    """Settings from texts such as `cap=minimax`."""
+    settings: dict[str, str | int | float] = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if not (name and equals and value) or name in settings:
+            raise InputError(f"a setting {text!r}", "give each once, for example cap=minimax")
+        settings[name] = _number(value)
+    return settings
+
+
+def taken(settings: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Those of the settings that have these names, which are no longer among the others."""
+    return {name: settings.pop(name) for name in names if name in settings}
+
+
+def nothing_left(settings: Mapping[str, Any], *names: str) -> None:
+    """Refuse settings that nothing takes."""
+    if settings:
+        raise InputError(f"a setting {next(iter(settings))!r}", f"give one of {', '.join(names)}")
+
+
+def _number(text: str) -> str | int | float:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,45 @@
+"""`shoal publish`: what was released last time, of new records."""
+
+import typer
+
+from shoal.cli import options as o
+from shoal.cli.output import delivery, recorded, show, show_json
+from shoal.cli.progress import working
+
+
+def publish(
+    data: o.Data, like: o.Like, ledger: o.Ledger, name: o.Name, output: o.Stem = o.HERE,
+    privacy_unit: o.PrivacyUnit = "", force: o.Force = False, as_json: o.Json = False,
+) -> None:  # fmt: skip
+    """Release new records as last time: table, picture, manifest.
+
+    Plans again with the same request on these records, charges the ledger, writes the files beside
+    each other, and verifies the manifest.
+
+    Example: shoal publish 2025-02.csv --like 2025-01-manifest.json --ledger rides.ledger
+    --name 2025-02
+    """
+    from shoal import publishing
+
+    with working("counting, planning, releasing, verifying"):
+        done = publishing.publish(
+            data, like, ledger=ledger, name=name, output=output, privacy_unit=privacy_unit,
+            overwrite=force,
+        )  # fmt: skip
+    entry, again, verdict = done.release.entry, done.release.from_ledger, done.verdict
+    with publishing.delivering(entry, ledger):
+        if as_json:
+            told = {kind: str(place) for kind, place in done.files.items()}
+            own = {"delivery": entry and delivery(entry, again=again), "files": told}
+            show_json({**done.release.manifest, **own, "holds": verdict.holds})
+        else:
+            planned = "as last time" if done.same_counts else "anew: its counts are other ones"
+            show("\n".join([
+                *([recorded(entry, ledger, again=again)] if entry else []),
+                f"planned with the request of {like}, {planned}",
+                done.release.to_text(),
+                *(f"{kind}: {place}" for kind, place in done.files.items()),
+                str(verdict).splitlines()[0],
+            ]))  # fmt: skip
+    if not verdict.holds:
+        raise typer.Exit(1)

@@ -1,0 +1,138 @@
+"""`shoal show`: what a release says, again."""
+
+from pathlib import Path
+from typing import Any
+
+from shoal.cli import options as o
+from shoal.cli.output import check_places, recorded, show, show_json
+from shoal.cli.progress import working
+from shoal.cli.release import check_shown, family, in_words
+from shoal.columns import UNITS, formula
+from shoal.errors import InputError
+
+_ASSIGNED = (
+    "intervals are for units assigned one by one, within clusters; if whole classes or villages "
+    "were assigned, give them: --groups FILE --unit NAME --assigned COLUMN"
+)
+
+
+def show_release(
+    manifest: o.OptionalManifest = None, ledger: o.KnownLedger = None, name: o.Name = "",
+    entry: o.Entry = None, confidence: o.Confidence = 0.95, output: o.Output = None,
+    picture: o.Picture = None, assigned: o.Assigned = None, groups: o.Groups = None,
+    unit: o.Unit = None, by_cluster: o.ByCluster = False, ols: o.Ols = None,
+    force: o.Force = False, as_json: o.Json = False,
+) -> None:  # fmt: skip
+    """Show a release again: other intervals, effects, pictures.
+
+    It is read from its manifest, or from the ledger that recorded it; nothing is charged.
+
+    Example: shoal show trial.json --groups classes.csv --unit pupil --assigned class
+    """
+    import shoal
+
+    read = {"MANIFEST": manifest, "--ledger": ledger, "--groups": groups}
+    check_places(read, force=force, table=output, picture=picture)
+    with working("reading what was released"):
+        done = _found(manifest, ledger, name, entry)
+    check_shown(done.plan, confidence, output, picture)
+    kind, level = family(done.plan), {"confidence": confidence}
+    if any([assigned, groups, unit, by_cluster, ols]) and kind != "trial":
+        raise InputError(
+            "options of trials with another release",
+            "leave out --assigned, --groups, --unit, --by-cluster and --ols",
+        )
+    lines = [] if done.entry is None else [recorded(done.entry, ledger, again=True)]
+    if kind == "trial":
+        _check_groups(assigned, groups, unit, picture)
+        with working("estimating"):
+            found = _effects(done, confidence, assigned, groups, unit, ols)
+        lines += map(str, found)
+        lines += [
+            str(each.clusters) for each in found[0] if by_cluster and hasattr(each, "clusters")
+        ]
+        asked = done.plan.kind == "questions"
+        lines += [] if asked or assigned else [_ASSIGNED]
+        effects = [one.to_document() for each in found for one in each]
+        level, document = {}, {"answers" if asked else "effects": effects}
+    else:
+        lines.append(in_words(done, confidence))
+        if kind == "mean":
+            ends = done.plan.interval(done.released, confidence)
+            document = {"mean": done.value, "interval": ends}
+        else:
+            document = {"table": done.table(confidence).to_pylist()}
+    if output is not None:
+        done.write(output, **level, overwrite=force)
+    if picture is not None:
+        shoal.picture(done, picture, confidence=confidence, overwrite=force)
+    if as_json:
+        show_json(document)
+    else:
+        show("\n".join(lines))
+
+
+def _found(manifest: Path | None, ledger: Path | None, name: str, number: int | None) -> Any:
+    """A release of any family, from its manifest or its ledger."""
+    from shoal import documents
+    from shoal.documents.strict_json import strict
+    from shoal.privacy.ledger import Ledger
+    from shoal.verification.rederive import FAMILIES
+
+    if (manifest is None) == (ledger is None):
+        raise InputError(
+            "not one of a manifest and a ledger",
+            "give for example manifest.json, or --ledger flights.ledger --name 2013-05",
+        )
+    if manifest is not None:
+        document: Any = strict(documents.read_bytes(manifest, "manifest"), f"{str(manifest)!r}")
+        kind = document.get("kind") if isinstance(document, dict) else None
+        return FAMILIES.get(str(kind), FAMILIES["cells"]).release.load(manifest)
+    book = Ledger(str(ledger))
+    every = book.entries()
+    fits = [
+        each for each in every if each.number == number or (number is None and each.name == name)
+    ]
+    if len(fits) != 1:
+        listed = ", ".join(f"{each.number} ({each.name or 'without a name'})" for each in every)
+        raise InputError(
+            f"{len(fits)} entries of {ledger} that are asked for",
+            f"one of {listed or 'none, as nothing is recorded'}",
+            "give --name, or --entry with a number",
+        )
+    known = book.find(fits[0].question, fits[0].name)
+    family = None if known is None else FAMILIES.get(known.kind)
+    if known is None or family is None:
+        raise InputError("an entry that no verb of shoal recorded", "give another one")
+    inputs = {"ledger": str(book.path)}
+    return family.release(known.document, known, from_ledger=True, inputs=inputs)
+
+
+def _check_groups(
+    assigned: str | None, groups: Path | None, unit: str | None, picture: Path | None
+) -> None:
+    if (groups is None) != (assigned in (None, UNITS)) or (groups is None and unit is not None):
+        raise InputError(
+            "--groups, --unit and --assigned that do not go together",
+            "give --groups FILE --unit NAME --assigned COLUMN, or --assigned units alone",
+        )
+    if groups is not None and picture is not None:
+        raise InputError(
+            "a picture of effects of assigned groups",
+            "leave --picture out: it would draw intervals that do not know the groups",
+        )
+
+
+def _effects(
+    done: Any, confidence: float, assigned: Any, groups: Path | None, unit: Any, ols: Any
+) -> list[Any]:
+    """Effects or answers of a trial, or one table a regression."""
+    from shoal.data.sources import read_columns
+
+    if ols:
+        source = done.plan.source
+        return [done.regression(formula(source, each), confidence) for each in ols]
+    if groups is not None:
+        table = read_columns(groups, private={}, public={"assigned": assigned, "unit": unit})
+        assigned, unit = table.column(assigned), unit and table.column(unit)
+    return [done.estimate(confidence, assigned=assigned, unit=unit)]

@@ -1,0 +1,145 @@
+"""Plans as files: the records that one is for, what fails after a charge, and the monthly job."""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from shoal import documents, files
+from shoal.cells.plan import Plan, plan
+from shoal.cells.release import Release
+from shoal.cells.request import Request
+from shoal.data.records import Records
+from shoal.documents.strict_json import strict
+from shoal.errors import DocumentError, InputError, ShoalError
+from shoal.privacy.ledger import Entry
+
+if TYPE_CHECKING:
+    from shoal.verification.verdict import Verdict
+
+
+class Published(NamedTuple):
+    """A release, whether its manifest holds, whether counts are as before, and files by kind."""
+
+    release: Release
+    verdict: "Verdict"
+    same_counts: bool
+    files: dict[str, Path]
+
+
+def publish(
+    data: files.Place,
+    like: files.Place,
+    *,
+    ledger: files.Place,
+    name: str,
+    output: files.Place = ".",
+    privacy_unit: str = "",
+    overwrite: bool = False,
+) -> Published:
+    """Asks new records what an earlier release or plan of cells asked, releases, writes, verifies.
+
+    `like` is its manifest, or a plan that was made of a file; the plan is made anew from the counts
+    of these records. Budget and names are as in `Plan.release`: the same records and name again
+    deliver what is recorded, and cost nothing. Files go into a folder that is there, or their names
+    begin with `output`. The privacy unit is that of the manifest unless given.
+
+    Raises:
+        ShoalError: As `shoal.plan`, `Plan.release` and `shoal.verify`, or files that are there.
+
+    Guarantees: G-LOSS, G-LEDGER, G-REFUSE.
+    """
+    from shoal.pictures import picture
+    from shoal.verification.verify import verify
+
+    old, source, unit = _asked(like)
+    places = _places(Path(output), name)
+    read = {"DATA": data, "--like": like, "--ledger": ledger}
+    files.check_outputs(places, read, overwrite=overwrite)
+    records = records_of(data, old.request, source)
+    made = plan(records, **old.request.model_dump(exclude={"bounds", "tick_bits"}))
+    unit = privacy_unit or unit
+    done = made.release(records, ledger=os.fspath(ledger), name=name, privacy_unit=unit)
+    writers: dict[str, Callable[..., None]] = {
+        "table": done.write, "manifest": done.write_manifest, "picture": partial(picture, done)
+    }  # fmt: skip
+    with delivering(done.entry, ledger):
+        write_all([(writers[kind], place) for kind, place in places.items()], overwrite=overwrite)
+        verdict = verify(places["manifest"], ledger=ledger)
+    same = made.counts.fingerprint == old.counts.fingerprint
+    return Published(done, verdict, same, places)
+
+
+def records_of(data: files.Place, request: Request, source: Mapping[str, Any] | None) -> Records:
+    """The records in a file that a plan of cells is for."""
+    if source is None or set(source) != {"user", "value", "cell", "missing"}:
+        raise no_source()
+    own = {name: source[name] for name in ("user", "value", "missing")}
+    return Records(
+        data, bounds=request.bounds, tick_bits=request.tick_bits, by=source["cell"], **own
+    )
+
+
+def no_source() -> InputError:
+    """The error of a plan that does not say for which columns it is."""
+    return InputError(
+        "a plan that does not say for which columns of a file it is",
+        "a plan that `shoal plan`, `shoal trial` or `shoal mean plan` made of a file",
+        "make it on the command line, or call its release in Python",
+    )
+
+
+@contextmanager
+def delivering(entry: Entry | None, ledger: object) -> Iterator[None]:
+    """Whatever fails in the block says that the release is recorded, and how to have it again."""
+    try:
+        yield
+    except Exception as error:
+        # The text of another error could hold anything: only its kind is shown.
+        got = f"unexpected {type(error).__name__} after the charge"
+        if isinstance(error, ShoalError):
+            got = error.got
+        elif isinstance(error, OSError):
+            got = f"the output cannot be written ({error.strerror or type(error).__name__})"
+        raise DocumentError(
+            got,
+            f"the release is recorded as entry {entry and entry.number} of {ledger}: free space or "
+            "choose another place, and ask again under the same name, which costs nothing",
+        ) from None
+
+
+def write_all(writers: list[tuple[Callable[..., None], Path | None]], *, overwrite: bool) -> None:
+    """Writes all files that can be written, and only then fails."""
+    failures = []
+    for write, place in writers:
+        try:
+            if place is not None:
+                write(place, overwrite=overwrite)
+        except Exception as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
+
+
+def _asked(like: files.Place) -> tuple[Any, Mapping[str, Any] | None, str]:
+    """The plan in a manifest or a plan's file, its columns, and the privacy unit."""
+    found = strict(documents.read_bytes(like, "manifest"), f"the file {str(like)!r}")
+    if not str(isinstance(found, dict) and found.get("schema")).startswith("shoal.manifest/"):
+        made = Plan.load(like)
+        return made, made.source, ""
+    old = Release.load(like)
+    return old.plan, old.manifest["records"], old.manifest["guarantee"]["unit"]["name"]
+
+
+def _places(output: Path, name: str) -> dict[str, Path]:
+    """Where table, manifest and picture go; pictures where they can be drawn."""
+    called = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "release"
+    stem = output / called if output.is_dir() else output
+    ends = {"table": "table.csv", "manifest": "manifest.json", "picture": "picture.png"}
+    if find_spec("matplotlib") is None:
+        del ends["picture"]
+    return {kind: stem.with_name(f"{stem.name}-{end}") for kind, end in ends.items()}

@@ -1,0 +1,421 @@
+"""Whatever is wrong is one line, status 2: nothing spent, nothing written, no value shown."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pcsv
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal import documents
+from shoal.errors import MissingPartError
+from tests.cli.conftest import ASK, MEAN, PLAN, RELEASES, TRIAL, Shell
+from tests.support import flights
+from tests.support.changed import change
+from tests.support.loop import loop_over
+
+pytestmark = pytest.mark.audit
+
+RELEASE, ANSWER = RELEASES["cells"], RELEASES["questions"]
+PLANNED = ["plan", "flights.parquet", *PLAN]
+COMPARE = ["compare", "flights.parquet", *PLAN]
+TABLE = [*TRIAL, "--mechanism", "best_table"]
+PRIOR = [*TRIAL, "--mechanism", "cluster_free"]
+USERS = ["mean", "plan", "--users", "9", "--epsilon", "1", "--size", "1"]
+FEW = settings(
+    deadline=None, max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def put(words: list[str], option: str, value: str) -> list[str]:
+    """The words with another value of an option."""
+    return [*words[: words.index(option) + 1], value, *words[words.index(option) + 2 :]]
+
+
+@loop_over(
+    ("arguments", "message"),
+    [
+        (["plan"], "Missing argument"),
+        (["plan", "flights.parquet"], "Missing option"),
+        (["plan", "gone.parquet", *PLAN[:-2]], "neither epsilon nor error"),
+        ([*PLANNED, "--setting", "error=5"], "both epsilon and error"),
+        (put(["plan", "gone.parquet", *PLAN], "--epsilon", "much"), "epsilon is 'much'"),
+        ([*put(PLANNED, "--epsilon", "0.0001"), "--method", "balanced"], "without a single cell"),
+        (put(PLANNED, "--by", "dest"), "no column 'dest'"),
+        ([*PLANNED, "--setting", "cap"], "a setting 'cap'"),
+        ([*PLANNED, "--setting", "cap=1"], "settings without a method"),
+        ([*PLANNED, "--setting", "tick_bits=999"], "tick bits"),
+        ([*PLANNED, "--max-error", "0%"], "0%"),
+        (["plan", "plan.json", *PLAN], "a file that ends in"),
+        (["plan", "a.csv", "b.csv", *PLAN], "one pattern, in quotes, such as 'trips/*.csv'"),
+        ([*PLANNED, "--output", "no/p.json"], "cannot be written"),
+        ([*PLANNED, "--picture", "p.txt"], "a picture named 'p.txt'"),
+        (put(PLANNED, "--bounds", "0,700"), "without two numbers; give the lower and the upper"),
+        (["mean", "plan", "--interval", "0"], "--interval without two numbers"),
+        (["compare", "flights.parquet", "--bounds", "0", "7"], "records without --user"),
+        ([*COMPARE, "--delta", "1e-9"], "with one epsilon"),
+        ([*COMPARE, "--setting", "spread=9"], "give one of deviation"),
+        ([*COMPARE, "--epsilon", "2", "--method", "best"], "method is 'best'"),
+        ([*COMPARE, "--epsilon", "2", "--picture", "f.gif"], "ends in .png"),
+        (["release", "flights.parquet", "plan.json"], "Missing option '--ledger'"),
+        ([*RELEASE[:2], "gone.json", *RELEASE[3:]], "gone.json"),
+        ([*RELEASE[:2], "counts.json", *RELEASE[3:]], "not of the schema"),
+        (put(RELEASE, "--ledger", "gone.ledger"), "gone.ledger"),
+        ([*RELEASE, "--name", "\udcff"], "release name"),
+        ([*RELEASE, "--name", " may"], "' may'"),
+        ([*RELEASE, "--output", "speeds.xlsx"], "speeds.xlsx"),
+        ([*RELEASE, "--output", "nowhere/speeds.json"], "cannot be written"),
+        ([*RELEASE, "--manifest", "/dev/null/x.json"], "cannot be written"),
+        ([*RELEASES["table"], "--confidence", "1"], "above 0 and below 1"),
+        ([*ANSWER, "--confidence", "0.5"], "confidence is 0.5"),
+        ([*ANSWER, "--output", "answers.txt"], "answers.txt"),
+        ([*RELEASES["mean"], "--picture", "m.png"], "with a mean"),
+        ([*RELEASES["mean"], "--confidence", "0.5"], "confidence is 0.5"),
+        (["show"], "not one of a manifest and a ledger"),
+        (["show", "visits.csv"], "is not JSON"),
+        (["show", "--ledger", "flights.ledger"], "0 entries"),
+        (["publish", "flights.parquet", "--like", "table.json", *RELEASE[3:], "--name", "a"], "a"),
+        (["verify", "plan.json"], "shoal.manifest/6: it is a plan; "),
+        (["verify", "flights.ledger"], "`shoal ledger show LEDGER`"),
+        (["ledger", "create", "flights.ledger", "--epsilon", "1", "--unit", "a"], "flights.ledger"),
+        (["ledger", "create", "new.ledger", "--epsilon", "0", "--unit", "a"], "epsilon is"),
+        (["ledger", "show", "plan.json"], "plan.json"),
+        (["demo", "--folder", "plan.json"], "exists"),
+        (["trial", "plan", "--bogus"], "Try `shoal trial plan --help`."),
+        (["trial", "plan"], "not one of a file and a number of units"),
+        (["trial", "plan", "--units", "10", "--share", "a"], "'--share'"),
+        (["trial", "plan", "--units", "10", "--sd", "1"], "mean is None"),
+        (["trial", "plan", "--units", "10", "--mean", "7"], "which is a rate, is 7"),
+        (["trial", "plan", "--units", "10", "--output", "p.json"], "a forecast to be saved"),
+        ([*TRIAL, "--missing", "ignore"], "missing is not usable"),
+        (put(TABLE, "--outcome", ""), "a table without a file"),
+        (put(TABLE, "--arm", "gone"), "no column 'gone'"),
+        (put(TABLE, "--arm", "person"), "400 arms"),
+        (put(TABLE, "--cluster", "person"), "clusters, each of which has one arm"),
+        (put(TABLE, "--unit", "city"), "named twice"),
+        (put(TABLE, "--epsilon", "8.5"), "from 0.01 to 8"),
+        ([*TABLE, "--space", "fog"], "a space 'fog'"),
+        ([*TABLE, "--control", "gone"], "a control arm 'gone'"),
+        ([*TABLE, "--single-arm", "ignore"], "single_arm"),
+        ([*TABLE, "--setting", "clustering_epsilon=-1"], "epsilon is"),
+        ([*TABLE, "--setting", "magic=1"], "a setting 'magic'"),
+        ([*TABLE, "--setting", "floor=0.1"], "a floor or noise with"),
+        (PRIOR, "a floor or noise missing for cluster_free"),
+        ([*PRIOR, "--setting", "floor=0.1", "--setting", "noise=x"], "noise"),
+        ([*TRIAL, "--mechanism", "magic"], "magic"),
+        ([*TRIAL, "--mechanism", "noisy_histogram", "--delta", "0.1"], "levels or delta"),
+        (ASK, "no questions"),
+        ([*put(ASK, "--outcome", ""), "--means", "--output", "a.json"], "without its outcome"),
+        ([*ASK, "--ols", "arm + gone"], "no column 'gone'"),
+        ([*ASK, "--ols", "arm + "], "a regression 'arm + '"),
+        ([*ASK, "--ols", "bought ~ arm"], "without the outcome"),
+        ([*ASK, "--ols", "zone + C(zone)"], "depends on the other columns"),
+        ([*ASK, "--effect-by", "far"], "all of which have one arm"),
+        ([*USERS, "--user", "person"], "not one of a file"),
+        ([*USERS, "--order", "2", "--order", "4"], "2 orders and 1 sizes"),
+        ([*USERS, "--method", "mean"], "method is 'mean'"),
+        ([*USERS, "--output", "p.json"], "without its values"),
+        ([*USERS, "--value", "x", "--output", "p.json"], "no estimator is possible"),
+        ([*MEAN, "--missing", "drop"], "missing is not usable"),
+        (["mean", "bound", *USERS[2:], "--interval", "1", "1"], "empty interval"),
+        (["bench", "noise", "--numbers", "9" * 30], "'--numbers'"),
+        (["study", "run", "all", "--workers", "9" * 30], "'--workers'"),
+    ],
+)
+def test_one_line_and_nothing_spent(shell: Shell, arguments: list[str], message: str) -> None:
+    """What is wrong and what to do; files and ledgers as before."""
+    assert message in shell.bad(*arguments)
+
+
+@loop_over("word", ["x" * 300_000, "\u202eabc", "\x1b[31m", "9" * 5000])
+def test_what_was_typed_is_said_shortly(shell: Shell, word: str) -> None:
+    """A message repeats no more of an odd word than anyone reads, and no controls."""
+    for arguments in ([word], ["ledger", "show", "flights.ledger", word], ["verify", f"--{word}"]):
+        line = shell.bad(*arguments)
+        assert len(line) < 2200
+        assert line.removesuffix("\n").isprintable()
+        assert line.endswith(" --help`.\n")
+
+
+@loop_over("spelling", ["minutes", "MINUTES"])
+@loop_over("option", ["--arm", "--cluster", "--unit"])
+def test_no_private_column_in_a_public_role(shell: Shell, option: str, spelling: str) -> None:
+    """By any spelling of its name: it would be published as it is."""
+    trial = put(TRIAL, "--outcome", "minutes")
+    role = option.removeprefix("--")
+    for words in (
+        [*trial, "--mechanism", "best_table"],
+        [*put(ASK, "--outcome", "minutes"), "--means"],
+    ):
+        assert f"the outcome column 'minutes' as {role}" in shell.bad(*put(words, option, spelling))
+    assert "as assigned" in shell.bad(
+        *put(ASK, "--outcome", "class"), "--means", "--assigned", "class"
+    )
+    assert "as covariate" in shell.bad(*ASK, "--ols", "bought")
+    assert "the value column 'minutes' as user" in shell.bad(*put(MEAN, "--user", spelling))
+    for verb in ("plan", "compare"):
+        words = [verb, "flights.parquet", *PLAN]
+        told = "the value column 'speed' as "
+        assert f"{told}user" in shell.bad(*put(words, "--user", "SPEED"))
+        for rule in ("speed", "hour_of_day(SPEED)", "hexagon(place,speed,7)"):
+            assert f"{told}cell" in shell.bad(*put(words, "--by", rule))
+
+
+@pytest.mark.parametrize(
+    ("plan", "part", "name", "given", "said"),
+    [
+        ("plan", "records", "user", "speed", "the value column 'speed' as user"),
+        ("plan", "records", "cell", ["place", "SPEED"], "the value column 'speed' as cell"),
+        ("table", "source", "value", "ARM", "the outcome column 'ARM' as arm"),
+        ("table", "source", "cluster", "zone", "other than the plan's"),
+        ("asked", "source", "value", "far", "as covariate far"),
+        ("asked", "source", "value", "liked", "holds text"),
+        ("mean", "source", "value", "person", "the value column 'person' as user"),
+        ("mean", "source", "user", "city", "other numbers of records"),
+        ("mean", "source", "more", "city", "damaged, was changed by hand"),
+        ("plan", "decision", "bits", 9, "damaged or was changed by hand"),
+        ("table", "", "source", None, "does not say for which columns"),
+        ("mean", "", "source", None, "does not say for which columns"),
+    ],
+)  # fmt: skip
+def test_plans_changed_by_hand(
+    shell: Shell, plan: str, part: str, name: str, given: Any, said: str
+) -> None:
+    """Another column in a role, or less noise: nothing is carried out."""
+    document = json.loads(Path(f"{plan}.json").read_text())
+    (document[part] if part else document)[name] = given
+    Path(f"{plan}.json").write_bytes(documents.canonical_bytes(document))
+    data, ledger = (
+        ("flights.parquet", "flights.ledger") if plan == "plan" else ("visits.csv", "visits.ledger")
+    )
+    assert said in shell.bad("release", data, f"{plan}.json", "--ledger", ledger)
+
+
+@pytest.mark.parametrize("family", RELEASES)
+def test_a_wrong_name_is_asked_about(shell: Shell, family: str) -> None:
+    """A column of another name, with the nearest one, and a file that is not there."""
+    release, name = RELEASES[family], {"cells": "speed", "mean": "minutes"}.get(family, "bought")
+    table = flights.table() if family == "cells" else pcsv.read_csv("visits.csv")
+    others = [f"{each}s" if each == name else each for each in table.column_names]
+    pq.write_table(table.rename_columns(others), "odd.parquet")
+    line = shell.bad("release", "odd.parquet", *release[2:])
+    assert f"no column '{name}' in 'odd.parquet' (did you mean '{name}s'?)" in line
+    assert "no file of records at 'gone/*.csv'" in shell.bad("release", "gone/*.csv", *release[2:])
+
+
+@pytest.mark.parametrize("kind", ["pattern", "folder"])
+def test_several_files_are_planned_and_released(shell: Shell, kind: str) -> None:
+    """The plan of one file is that of its parts, and is carried out on them."""
+    table = flights.table()
+    Path("trips").mkdir()
+    half = table.num_rows // 2
+    for name, part in (("b", table.slice(0, half)), ("a", table.slice(half))):
+        pq.write_table(part, f"trips/{name}.parquet")
+    data = {"pattern": "trips/*.parquet", "folder": "trips"}[kind]
+    shell.good("plan", data, *PLAN, "--method", "balanced", "--output", "parts.json")
+    assert Path("parts.json").read_bytes() == Path("plan.json").read_bytes()
+    inside = ["--output", f"trips/c.{'csv' if kind == 'folder' else 'parquet'}", "--force"]
+    assert "read as DATA" in shell.bad("release", data, *RELEASE[2:], *inside)
+    shell.good("release", data, *RELEASE[2:], "--output", "speeds.csv")
+
+
+def test_records_that_changed_since_the_plan(shell: Shell) -> None:
+    """Other counts are refused, and values that are missing."""
+    table = flights.neighbour(flights.table(), "N003", 431.56789)
+    pq.write_table(table.slice(1), "flights.parquet")
+    assert "records whose public counts are not the plan's" in shell.bad(*RELEASE)
+    for bad in (None, float("nan"), float("inf")):
+        speeds = [bad, *table.column("speed").to_pylist()[1:]]
+        other = table.set_column(2, "speed", pa.array(speeds, pa.float64()))
+        pq.write_table(other, "flights.parquet")
+        assert "null, NaN or infinite in the column 'speed'" in shell.bad(*RELEASE)
+
+
+def test_values_that_are_no_numbers_cost_nothing(shell: Shell) -> None:
+    """Texts, also of numbers, are refused before anything is drawn, and not shown."""
+    table = pcsv.read_csv("visits.csv")
+    at, minutes = table.column_names.index("minutes"), table.column("minutes").to_pylist()
+    for column in ([None, *minutes[1:]], [str(each) for each in minutes]):
+        pq.write_table(table.set_column(at, "minutes", pa.array(column)), "visits.parquet")
+        shell.bad("release", "visits.parquet", *RELEASES["mean"][2:])
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "no columns in the first line of 'f.csv', which is empty; give a CSV file"),
+        ("aircraft,place,speed\n", "no records in 'f.csv'"),
+        ("aircraft;place;speed\nann;5;a\n", "seems to be separated by semicolons"),
+    ],
+)
+def test_odd_csv_files_are_one_line(shell: Shell, text: str, told: str) -> None:
+    """Without a line or a record, or with another mark between columns."""
+    Path("f.csv").write_text(text)
+    line = shell.bad("plan", "f.csv", *PLAN)
+    assert told in line
+    assert "ann" not in line
+
+
+def test_an_edited_manifest_is_said_to_be_changed(shell: Shell) -> None:
+    """Saved again by an editor, or with a part of another type."""
+    shell.good(*RELEASE, "--manifest", "true.json")
+    true = json.loads(Path("true.json").read_text())
+    Path("edited.json").write_text(json.dumps(true, indent=2))
+    text = documents.canonical_bytes({**true, "confidence": "95%"})
+    Path("text.json").write_bytes(text)
+    for verb in ("verify", "show"):
+        assert "may have been changed" in shell.bad(verb, "edited.json")
+    assert "changed" in shell.bad("verify", "text.json")
+
+
+@given(
+    junk=st.binary(max_size=300),
+    name=st.sampled_from(["plan.json", "m.json", "r.csv", "r.parquet", "x.ledger"]),
+)
+@FEW
+def test_junk_files_never_give_a_traceback(shell: Shell, junk: bytes, name: str) -> None:
+    """Random bytes as plan, manifest, records or ledger."""
+    path = shell.folder / f"junk-{name}"
+    path.write_bytes(junk)
+    shell.bad(*{
+        "plan.json": ["release", "flights.parquet", path, "--ledger", "flights.ledger"],
+        "m.json": ["show", path],
+        "r.csv": ["plan", path, *PLAN],
+        "r.parquet": ["plan", path, *PLAN],
+        "x.ledger": ["ledger", "show", path],
+    }[name])  # fmt: skip
+
+
+@pytest.mark.parametrize("family", RELEASES)
+@given(data=st.data())
+@settings(FEW, max_examples=12)
+def test_changed_documents_never_give_a_traceback(
+    shell: Shell, family: str, data: st.DataObject
+) -> None:
+    """Any one part of a plan or manifest replaced by something else."""
+    release = RELEASES[family]
+    if not Path("m.json").exists():
+        shell.good(*release, "--manifest", "m.json")
+    name, verb = data.draw(st.sampled_from([(release[2], "release"), ("m.json", "show"),
+                                            ("m.json", "verify")]))  # fmt: skip
+    document = json.loads(Path(name).read_text())
+    old = change(document, data)[1]
+    Path("changed.json").write_bytes(documents.canonical_bytes(document))
+    words = (
+        [*release[:2], "changed.json", *release[3:]]
+        if verb == "release"
+        else [verb, "changed.json"]
+    )
+    status, _, err = shell.run(*words)
+    assert status in (0, 1, 2), old
+    assert "please report" not in err, (old, err)
+    assert err.count("\n") <= 1 or status == 0
+
+
+@given(words=st.lists(st.sampled_from(
+    ["plan", "release", "show", "ledger", "trial", "ask", "--epsilon", "--bounds", "1", "-1", "",
+     "flights.parquet", "plan.json", "--by", "place", "--json", "--arm", "\x00", "é", "--", "-",
+     "--space", "counts:0:" + "9" * 5000, "9" * 5000, "nan", "--setting", "noise=nan"]
+), max_size=9))  # fmt: skip
+@FEW
+def test_random_options_never_give_a_traceback(shell: Shell, words: list[str]) -> None:
+    """Words in any order."""
+    status, _, err = shell.run(*words)
+    assert status in (0, 1, 2)
+    assert "please report" not in err
+
+
+_NUMERIC = ("--epsilon", "--delta", "--mean", "--sd", "--between", "--effect", "--power",
+            "--confidence", "--clusters", "--against-units")  # fmt: skip
+_NAMED = ("--arm", "--cluster", "--unit", "--outcome")
+NUMBERS = ("0", "-1", "1e-310", "1e310", "nan", "inf", "x", "1/3", "9" * 5000)
+SPACES = ("counts:0:99999999999", "bins:0:inf:4", "bins:-1e308:1e308:3", "levels:0,1e-300",
+          "ordinal:,", ":")  # fmt: skip
+
+
+@given(data=st.data())
+@settings(FEW, max_examples=40)
+def test_absurd_numbers_of_trials_never_give_a_traceback(shell: Shell, data: st.DataObject) -> None:
+    """Forecasts and tables, of numbers and names of all kinds."""
+    start = data.draw(st.sampled_from([["trial", "plan", "--units", "60"], TABLE, PRIOR]))
+    odd, columns = dict.fromkeys(_NUMERIC, NUMBERS), dict.fromkeys(_NAMED, ("holes", "minutes"))
+    choices: dict[str, Any] = {**odd, **columns, "--space": SPACES, "--share": NUMBERS}
+    names = ("levels", "floor", "noise")
+    choices["--setting"] = [f"{name}={each}" for name in names for each in NUMBERS]
+    names = data.draw(st.lists(st.sampled_from(sorted(choices)), unique=True, max_size=3))
+    words = [each for name in names for each in (name, data.draw(st.sampled_from(choices[name])))]
+    status, _, err = shell.run(*start, *words)
+    assert status in (0, 2)
+    assert "please report" not in err, (words, err)
+
+
+def test_an_unforeseen_end_shows_only_its_kind(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The text of an exception could hold a value, and by then a verb may have charged."""
+    ends = {RuntimeError: "unexpected RuntimeError; please report it", KeyboardInterrupt: "interr"}
+    for kind, said in ends.items():
+
+        def fail(*_: object, **__: object) -> None:
+            raise kind("431.56789")  # noqa: B023
+
+        monkeypatch.setattr("shoal.cells.plan.Plan.release", fail)
+        status, _, err = shell.run(*RELEASE)
+        assert (status, "431" in err, err.count("\n")) == (2, False, 1)
+        assert said in err
+        assert "ask again: what a ledger recorded costs nothing." in err
+
+
+@pytest.mark.usefixtures("shell")
+def test_a_full_disk_is_one_line() -> None:
+    """No room for the ledger's journal or the output: status 2, the ledger still holds."""
+    code = (
+        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "from shoal.cli.main import main; import shoal.cells.plan, opendp.prelude, ibis, duckdb;"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); sys.exit(main(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *RELEASE], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count("\n") == 1
+    book = shoal.Ledger("flights.ledger")
+    book.verify()
+    assert book.entries() == []
+
+
+def test_the_verdict_is_the_status_whoever_reads(shell: Shell) -> None:
+    """A reader that goes away is no error, and changes no verdict; odd names are escaped."""
+    shell.good(*RELEASE, "--manifest", "bad.json", "--name", "é")
+    bad = json.loads(Path("bad.json").read_text())
+    bad["plan"]["claims"]["worst_case_error"][0] /= 2
+    Path("bad.json").write_bytes(documents.canonical_bytes(bad))
+    for words, wanted in ((["verify", "bad.json"], 1), ([*RELEASE, "--name", "é"], 0)):
+        read, write = os.pipe()
+        os.close(read)
+        done = subprocess.run(
+            [sys.executable, "-m", "shoal", *words], stdout=write, stderr=subprocess.PIPE,
+            check=False, env={**os.environ, "PYTHONIOENCODING": "ascii:strict"},
+        )  # fmt: skip
+        os.close(write)
+        # On a busy machine all work is long, which is said.
+        assert (done.returncode, done.stderr.replace(b" ...\n", b"").count(b"\n")) == (wanted, 0)
+
+
+def test_a_matplotlib_that_cannot_draw_is_refused_before_the_charge(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In Python, by the verbs with pictures, and by the demo."""
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingPartError, match="no pictures without matplotlib"):
+        shoal.picture(shoal.Plan.load("plan.json"), "p.png")
+    assert "no pictures without" in shell.bad(*RELEASE, "--picture", "p.png")
+    assert "no pictures without" in shell.bad("demo", "--folder", "new")

@@ -1,0 +1,240 @@
+"""`shoal trial` and `shoal mean`: from a CSV file to effects, regressions and means."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pcsv
+import pytest
+
+import shoal
+from shoal.errors import InputError
+from shoal.release.planned import Source, with_source
+from shoal.trials import Experiment, Plan, Release, Space
+from shoal.unbiased import UnbiasedPlan
+from tests.cli.conftest import ASK, MEAN, RELEASES, TRIAL, UNITS, Shell, visits
+
+pytestmark = pytest.mark.unit
+
+TABLE, ANSWER = RELEASES["table"], RELEASES["questions"]
+GROUPS = ["--groups", "visits.csv", "--unit", "person", "--assigned", "class"]
+PRIOR = ["--setting", "floor=0.05", "--setting", "noise=9"]
+
+
+def without(words: list[str], option: str) -> list[str]:
+    """The words without an option and its value."""
+    at = words.index(option)
+    return words[:at] + words[at + 2 :]
+
+
+@pytest.mark.parametrize(
+    "mechanism", ["best_table", "uniform_prior", "cluster_dp", "cluster_free", "noisy_histogram"]
+)
+def test_every_mechanism_is_planned_and_released(shell: Shell, mechanism: str) -> None:
+    """With continuous outcomes, another control, and a table in Parquet."""
+    prior = PRIOR if mechanism.startswith("cluster") else []
+    words = ["minutes" if each == "bought" else each for each in TRIAL]
+    said = shell.good(*words, "--mechanism", mechanism, "--space", "bins:0:80:9", *prior,
+                      "--control", "new", "--output", "t.json")  # fmt: skip
+    assert said.splitlines()[0].startswith(("table of 400", "histogram", "counts"))
+    out = shell.good("release", "visits.csv", "t.json", *TABLE[3:], "--output", "t.parquet")
+    assert "outcomes outside the space are moved to its nearest level" in out
+    assert "control against new" in out
+    assert "431.5" not in out
+    assert Path("t.parquet").stat().st_size > 0
+
+
+def test_settings_of_a_table(shell: Shell) -> None:
+    """Floor and noise as given, within delta; nearest levels; what clusters cost is charged."""
+    shell.good(*TRIAL, "--mechanism", "cluster_dp", "--delta", "1e-4", "--setting", "levels=2",
+               *PRIOR[:1], "floor=0.1", *PRIOR[2:], "--setting", "clustering_epsilon=0.5",
+               "--setting", "rounding=nearest", "--output", "t.json")  # fmt: skip
+    plan = Plan.load("t.json")
+    assert plan.chosen.floor == int(0.1 * 2**31)
+    assert plan.space.rounding == "nearest"
+    out = shell.good("release", "visits.csv", "t.json", *TABLE[3:], "--json")
+    found = json.loads(out)
+    assert found["guarantee"]["epsilon_at_most"] <= 2.5
+    assert found["plan"]["source"]["value"] == "bought"
+
+
+def test_outcomes_that_are_missing_in_public(shell: Shell) -> None:
+    """Planned and released for the rows that have one."""
+    words = ["holes" if each == "bought" else each for each in TRIAL]
+    shell.good(*words, "--mechanism", "best_table", "--missing", "public", "--output", "h.json")
+    assert Plan.load("h.json").design.n == UNITS - 8
+    shell.good("release", "visits.csv", "h.json", *TABLE[3:])
+    shell.good(*words, "--mechanism", "best_table", "--output", "all.json")
+    assert "missing or infinite outcomes" in shell.bad(
+        "release", "visits.csv", "all.json", *TABLE[3:]
+    )
+
+
+def test_forecasts_need_no_outcomes(shell: Shell) -> None:
+    """From numbers or from the public columns of a file; comparisons, JSON, a picture."""
+    out = shell.good(
+        *("trial", "plan", "--units", "6000", "--clusters", "30", "--space", "counts:0:5"),
+        *("--epsilon", "1", "--epsilon", "4", "--effect", "0.2", "--against-units", "12000"),
+        *("--mean", "2", "--sd", "1", "--between", "0.2", "--share", "0.5", "--share", "0.5"),
+    )
+    assert "trial of 6000 units in 30 clusters" in out
+    assert out.count("noisy_histogram") >= 3
+    file = ["trial", "plan", "visits.csv", "--arm", "arm", "--cluster", "city"]
+    document = json.loads(shell.good(*file, "--epsilon", "1", "--epsilon", "2", "--json"))
+    assert (document["units"], document["clusters"]) == (UNITS, 4)
+    assert len(document["against"]) == 2 * len(document["mechanisms"])
+    shell.good(*file, "--picture", "plan.png")
+    assert Path("plan.png").stat().st_size > 10_000
+
+
+def test_effects_are_shown_again(shell: Shell) -> None:
+    """By cluster, drawn, of classes that were assigned whole: groups come from a public file."""
+    shell.good(*TABLE, "--manifest", "m.json", "--picture", "t.svg")
+    out = shell.good("show", "m.json", "--by-cluster", "--confidence", "0.9", "--picture", "p.svg")
+    assert "90% [" in out
+    assert out.count("of the units") == 4
+    assert "(90%)" in Path("p.svg").read_text(encoding="utf-8")
+    assert "(95%)" in Path("t.svg").read_text(encoding="utf-8")
+    assert "one by one" in out
+    assert "one by one" not in shell.good("show", "m.json", "--assigned", "units")
+    for wrong in (["--assigned", "class"], GROUPS[:4], [*GROUPS[:2], "--assigned", "units"]):
+        assert "that do not go together" in shell.bad("show", "m.json", *wrong)
+    assert "a picture of effects" in shell.bad("show", "m.json", *GROUPS, "--picture", "q.svg")
+    shell.good(*without(TRIAL, "--cluster"), "--mechanism", "best_table", "--output", "whole.json")
+    shell.good("release", "visits.csv", "whole.json", *TABLE[3:], "--manifest", "whole-m.json")
+    out = shell.good("show", "whole-m.json", *GROUPS)
+    assert "10 and 10 groups assigned whole" in out
+    assert "one by one" not in out
+    document = json.loads(shell.good("show", "whole-m.json", *GROUPS, "--json"))
+    assert document["effects"][0]["groups"] == [10, 10]
+
+
+def test_the_unit_is_the_column_of_names(shell: Shell) -> None:
+    """Said where it is missing; then each row is one, or what the ledger calls it."""
+    said = shell.good(*without(ASK, "--unit"), "--effect", "--output", "rows.json")
+    assert "give --unit COLUMN if the ledger counts persons" in said
+    assert "give --unit" not in shell.good(*ASK, "--effect")
+    rows = ["release", "visits.csv", "rows.json", "--ledger", "visits.ledger"]
+    assert "a charge that protects the values of one row" in shell.bad(*rows)
+    shell.good(*rows, "--privacy-unit", "person")
+
+
+def test_questions_are_those_of_python(shell: Shell) -> None:
+    """The same of the same columns, whatever read them; the file says more: its columns."""
+    shell.good(*ASK, "--precision", "--means", "--ols", "arm + far", "--output", "own.json")
+    table = pcsv.read_csv("visits.csv").to_pydict()
+    study = Experiment(table["arm"], table["city"], {"far": table["far"]}, unit=table["person"])
+    asked = study.ask().effect(weights="precision").means().regression(["arm", "far"])
+    wanted = asked.plan(Space.binary(), 2).to_document()
+    found = Plan.load("own.json").to_document()
+    assert found.pop("source") == {
+        **dict.fromkeys(("user", "assigned")), "value": "bought", "missing": "refuse",
+        "single_arm": "refuse", "arm": "arm", "cluster": "city", "unit": "person",
+    }  # fmt: skip
+    assert wanted.pop("source") is None
+    assert found == wanted
+
+
+def test_plans_of_files_say_what_is_private(tmp_path: Path) -> None:
+    """In Python the outcome needs no name again, and cannot have another one."""
+    book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=1, unit="each row")
+    study = Experiment([0, 1] * 200)
+    plan = with_source(study.table(Space.binary(), 1), Source(value="bought", arm="arm"))
+    done, again = (plan.release([0, 1, 1, 1] * 100, study, ledger=book) for _ in range(2))
+    assert done.origin == "entry 1 of the ledger, without a name"
+    assert again.origin.startswith(f"delivered again from {done.origin}, recorded 20")
+    assert done.manifest["records"]["outcome"] == "bought"
+    with pytest.raises(InputError, match="values called 'liked' with a plan for 'bought'"):
+        plan.release([0, 1, 1, 1] * 100, study, outcome_name="liked")
+
+
+def test_regressions_are_free_afterwards(shell: Shell) -> None:
+    """On some of the columns, by the names of the file or of Python."""
+    table = visits().rename_columns(
+        ["treatment" if name == "arm" else name for name in visits().column_names]
+    )
+    pcsv.write_csv(table, "other.csv")
+    ask = [{"visits.csv": "other.csv", "arm": "treatment"}.get(each, each) for each in ASK]
+    shell.good(*ask, "--ols", "treatment + far + treatment:sex", "--effect-by", "sex",
+               "--output", "other.json")  # fmt: skip
+    shell.good("release", "other.csv", "other.json", *ANSWER[3:], "--manifest", "m.json",
+               "--output", "a.csv", "--picture", "a.png")  # fmt: skip
+    shown = shell.good("show", "m.json", "--ols", "treatment + far", "--ols", "arm")
+    assert "far in arm + far" in shown
+    assert "arm in arm\n" not in shown
+    assert shown.count("estimated SE") >= 2
+    many = len(json.loads(shell.good("show", "m.json", "--json"))["answers"])
+    assert pcsv.read_csv("a.csv").num_rows == many
+    assert "90% low" in shell.good("show", "m.json", "--confidence", "0.9")
+
+
+def test_groups_that_were_assigned_whole_are_asked_with(shell: Shell) -> None:
+    """The plan knows their column; `units` says that there are none."""
+    ask = [*without(ASK, "--cluster"), "--effect"]
+    shell.good(*ask, "--assigned", "class", "--output", "g.json")
+    shell.good("release", "visits.csv", "g.json", *ANSWER[3:], "--manifest", "m.json")
+    assert shell.good("verify", "m.json").startswith("yes: every claim")
+    assert "several" in shell.bad(*ask, "--assigned", "city")
+    assert "individual" in shell.good(*ask, "--assigned", "units")
+
+
+def test_labels_are_numbers_of_levels(shell: Shell) -> None:
+    """Texts of an ordinal outcome."""
+    ask = ["liked" if each == "bought" else each for each in ASK]
+    shell.good(*ask, "--space", "ordinal:no,some,much", "--effect", "--output", "l.json")
+    shell.good("release", "visits.csv", "l.json", *ANSWER[3:], "--manifest", "m.json")
+    assert abs(Release.load("m.json").estimate()["effect"].value) < 1
+
+
+def test_means_are_planned_and_compared(shell: Shell) -> None:
+    """Both estimators, in text and JSON; the recommended plan, or another, is saved."""
+    both = [*MEAN, "--delta", "1e-6"]
+    text = shell.good(*both, "--output", "best.json")
+    assert "clipped_mean has the least certified error, " in text
+    assert UnbiasedPlan.load("best.json").method == "clipped_mean"
+    shell.good(*both, "--method", "symmetric_mean", "--output", "other.json")
+    out = shell.good("release", "visits.csv", "other.json", *RELEASES["mean"][3:])
+    assert "symmetric_mean: " in out
+    users = [*without(without(both, "--user")[:2] + both[3:], "--user"), "--users", 2000]
+    found = json.loads(shell.good(*users, "--releases", 10**6, "--json"))
+    assert found["recommended"] == "symmetric_mean"
+    rows = [
+        "mean",
+        "plan",
+        "visits.csv",
+        *without(both[3:], "--user"),
+        "--interval-by",
+        "certified",
+    ]
+    shell.good(*rows, "--weights", "counts", "--cap", 2, "--output", "rows.json")
+    said = shell.good("release", "visits.csv", "rows.json", *RELEASES["mean"][3:],
+                      "--privacy-unit", "person", "--confidence", "0.6")  # fmt: skip
+    assert "(60%, certified)" in said
+    assert shell.good("mean", "plan", "--users", 2000, "--epsilon", 1, "--size", 1).endswith(
+        "No estimator is possible: allow some bias with an interval, or some delta.\n"
+    )
+
+
+def test_rows_without_a_value_are_dropped_if_that_is_public(shell: Shell) -> None:
+    """Plan and release count the same rows; the release says nothing of the others."""
+    minutes = [None, float("nan"), *visits().column("minutes").to_pylist()[2:]]
+    at = visits().column_names.index("minutes")
+    table = visits().set_column(at, "minutes", pa.array(minutes))
+    shoal.files.tables.write(table, "v.parquet")
+    mean = ["v.parquet" if each == "visits.csv" else each for each in MEAN]
+    shell.good(*mean, "--missing", "public", "--output", "v.json")
+    release = ("release", "v.parquet", "v.json", "--ledger", "visits.ledger", "--json")
+    found = json.loads(shell.good(*release))
+    assert found["plan"]["counts"]["length"] == UNITS - 2
+    assert np.isfinite(found["results"]["value"])
+    assert json.loads(Path("v.json").read_text())["source"]["missing"] == "public"
+
+
+def test_bounds_of_means(shell: Shell) -> None:
+    """The trilemma for the user's numbers; JSON has null where nothing is known."""
+    wanted = ("mean", "bound", "--users", 10_000, "--epsilon", "0.1", "--size", 1)
+    assert shell.good(*wanted, "--bias", "0.01").startswith("no RMSE below 0.04")
+    found = json.loads(shell.good(*wanted, "--bias", "0.01", "--interval", 0, 100, "--json"))
+    assert 0.04 < found["rmse"] < 0.06
+    assert json.loads(shell.good(*wanted, "--json"))["rmse"] is None
