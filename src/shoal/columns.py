@@ -1,7 +1,6 @@
 """Columns of a file by what they are for: of means and of trials, as a plan's source says."""
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InputError
@@ -14,7 +13,7 @@ _CATEGORY, UNITS = "C(", "units"
 
 
 def read(
-    data: Path, source: "Source", role: str, public: Mapping[str, str | None], *, look: bool,
+    data: object, source: "Source", role: str, public: Mapping[str, str | None], *, look: bool,
     texts: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """Columns by their roles, the private one if it is looked at.
@@ -37,7 +36,7 @@ def read(
 
 
 def read_trial(
-    data: Path, source: "Source", space: "Space", names: Iterable[str] = (), *,
+    data: object, source: "Source", space: "Space", names: Iterable[str] = (), *,
     control: Any = None, clustering_epsilon: Any = 0, look: bool = False,
 ) -> tuple["Experiment", Any]:  # fmt: skip
     """The experiment that public columns of a file make, and its outcomes if they are looked at."""

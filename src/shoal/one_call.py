@@ -1,4 +1,4 @@
-"""One call from records to a release, for analysts who need no plan of their own."""
+"""One call from a table to a release, for analysts who need no plan of their own."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from typing import Any
 
 from shoal.cells.plan import plan
 from shoal.cells.release import Release
+from shoal.columns import column_name, read_trial
 from shoal.data.cell_rules import Rule
 from shoal.data.records import Records
 from shoal.data.value_lattice import Bounds
 from shoal.privacy.budget import Amount
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Simulated
+from shoal.release.planned import Source, with_source
+from shoal.trials.release import Release as TrialRelease
+from shoal.trials.space import space_of
 
 
 def mean_by(
@@ -68,3 +72,74 @@ def mean_by(
     planned = plan(records, epsilon=epsilon, **more)
     print(planned)
     return planned.release(records, ledger=ledger, name=name, noise=noise)
+
+
+def effects(
+    data: object,
+    *,
+    outcome: str,
+    arm: str,
+    epsilon: Amount,
+    space: str = "binary",
+    by: Sequence[str] = (),
+    cluster: str | None = None,
+    unit: str | None = None,
+    assigned: str | None = None,
+    control: Any = None,
+    missing: str = "refuse",
+    ledger: str | os.PathLike[str] | Ledger | None = None,
+    name: str = "",
+    noise: Simulated | None = None,
+) -> TrialRelease:
+    """Plan the effects of a randomised experiment, print the plan, and release them.
+
+    The mean over clusters of each arm's mean less the control's, and the same in subgroups:
+    `trials.Experiment`, `ask().effect()`, `plan` and its `release`.
+
+    Args:
+        data: A path, a pattern of files, or a table, with a row a unit.
+        outcome: Column of the outcome: private.
+        arm: Column of the arm; public, as are all that follow.
+        epsilon: Privacy loss of one unit's outcome.
+        space: Range of the outcome: `binary`, `counts:0:10` or `bins:0:100`.
+        by: Columns whose values make subgroups: an effect in each.
+        cluster: Column of the cluster within which units were assigned.
+        unit: Column of names of units.
+        assigned: Column of the group (class, village) that was assigned to an arm whole.
+        control: The arm that others are compared with; the first when sorted unless given.
+        missing: Rows that lack a value: `refuse` them, or drop them as `public`.
+        ledger: The data set's ledger, or its path; without one only simulated noise is allowed.
+        name: What the release is of; another name draws, and costs, again.
+        noise: `shoal.Simulated(seed)` to try it out: marked and not private.
+
+    Returns:
+        The release: print it, or take `estimate()`.
+
+    Raises:
+        ShoalError: As `trials.Experiment`, plans and their `release`; nothing was charged then.
+
+    Guarantees: G-LOSS, G-LEDGER, G-UNBIASED.
+
+    Example:
+        >>> import pyarrow as pa, shoal
+        >>> visits = pa.table({"arm": [0, 1] * 500, "bought": [0, 1, 1, 1] * 250})
+        >>> found = shoal.effects(
+        ...     visits, outcome="bought", arm="arm", epsilon=2, noise=shoal.Simulated(1)
+        ... )  # doctest: +ELLIPSIS
+        1 question of 1,000 units ...
+        >>> abs(found.estimate()["effect"].value - 0.5) < 0.02
+        True
+    """
+    source = Source.of(
+        value=outcome, arm=arm, cluster=cluster, unit=unit, assigned=assigned, missing=missing
+    )
+    levels, columns = space_of(space), [by] if isinstance(by, str) else [*by]
+    study, outcomes = read_trial(data, source, levels, columns, control=control, look=True)
+    asked = study.ask().effect()
+    for each in columns:
+        asked = asked.effect(by=column_name(source, each))
+    planned = with_source(asked.plan(levels, epsilon), source)
+    print(planned)
+    return planned.release(
+        outcomes, study, ledger=ledger, name=name, noise=noise, privacy_unit=unit or ""
+    )

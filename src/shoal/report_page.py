@@ -18,6 +18,7 @@ from shoal.documents.strict_json import strict
 from shoal.errors import InputError
 from shoal.files.text_table import TextTable, text_of
 from shoal.pictures import check_picture, image
+from shoal.privacy.budget import show
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.unit import words
 from shoal.release.envelope import MANIFEST
@@ -129,7 +130,7 @@ def _title(document: documents.Document) -> str:
 def _about(document: documents.Document, ledger: str | os.PathLike[str] | Ledger | None) -> str:
     confidence, epsilon = document["confidence"], document["guarantee"]["epsilon_at_most"]
     lines = [
-        f"Released with differential privacy, epsilon {epsilon:.3g}, by shoal "
+        f"Released with differential privacy, epsilon {show(epsilon)}, by shoal "
         f"{document['versions']['shoal']}; intervals of {confidence:.0%}."
     ]
     if document["simulation"]:
@@ -173,12 +174,12 @@ def _picture(release: Any) -> str:
 def _protected(guarantee: documents.Document, records: documents.Document) -> str:
     epsilon, delta = guarantee["epsilon_at_most"], guarantee["delta_at_most"]
     right = 1 / (1 + math.exp(-min(epsilon, 700)))
-    but = f", but for a chance of {delta:g}" if delta else ""
+    but = f", but for a chance of {show(delta)}" if delta else ""
     return _paragraphs([
-        f"Protected are {words(guarantee['unit']['name'])}: epsilon {epsilon:.3g}{but}. Somebody "
+        f"Protected are {words(guarantee['unit']['name'])}: epsilon {show(epsilon)}{but}. Somebody "
         "who knows all other records and hesitates between two versions of these values, each as "
-        f"likely as the other, guesses right with a chance of at most {right:.0%} after seeing "
-        "everything published here; without it the chance is 50%.",
+        f"likely as the other, guesses right with a chance of at most {math.ceil(100 * right)}% "
+        "after seeing everything published here; without it the chance is 50%.",
         "Public are the rules of the release, its bounds, and who has how many records in which "
         "cell; this page shows only totals of it." if records.get("cell") else
         "Public are the rules of the release and all columns but the one that is released.",

@@ -35,18 +35,18 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
         1400,
     ),
     "pictures": (("src/shoal/pictures",), 547, 500),
-    "one call and report": (("src/shoal/one_call.py", "src/shoal/report_page.py"), 260, 260),
+    "one call and report": (("src/shoal/one_call.py", "src/shoal/report_page.py"), 335, 335),
     "verification": (("src/shoal/verification",), 1772, 1600),
     "other modules": (
         tuple(
             f"src/shoal/{each}.py"
             for each in ("__init__", "mean", "bounds", "unbiased", "intervals")
         ),
-        622,
+        624,
         600,
     ),
     "studies": (("studies",), 5392, 4200),
-    "tests": (("tests", "conftest.py"), 25668, 20000),
+    "tests": (("tests", "conftest.py"), 25795, 20000),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 4657, 2600),
 }
 

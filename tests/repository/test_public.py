@@ -25,8 +25,8 @@ def test_public_names_resolve_and_are_pinned() -> None:
     """The public face, literally."""
     assert shoal.__all__ == [
         "Bounds", "Counts", "Ledger", "Normal", "Plan", "Records", "Release", "ShoalError",
-        "Simulated", "bins", "bounds", "compare", "date", "hexagon", "hour_of_day", "mean",
-        "mean_by", "month", "picture", "plan", "report", "simulate",
+        "Simulated", "bins", "bounds", "compare", "date", "effects", "hexagon", "hour_of_day",
+        "mean", "mean_by", "month", "picture", "plan", "report", "simulate",
         "timeslot", "trials", "unbiased", "verify", "weekday",
     ]  # fmt: skip
     for name in shoal.__all__:

@@ -1,0 +1,59 @@
+"""A page about a release: all that is public, no script but the sorting, no file replaced."""
+
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.errors import DocumentError, InputError
+
+pytestmark = pytest.mark.unit
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+def _release(folder: Path, *, ledger: bool) -> Path:
+    table = pa.table({
+        "who": list(range(400)), "at": [HOSTILE, "b"] * 200, "speed": [30.0, 50.0] * 200
+    })  # fmt: skip
+    records = shoal.Records(table, user="who", value="speed", bounds=(0, 65), by="at")
+    book = shoal.Ledger.create(folder / "a.ledger", epsilon=3, unit="who")
+    how = {"ledger": book} if ledger else {"noise": shoal.Simulated(1)}
+    shoal.plan(records, epsilon="1/3").release(records, **how).write_manifest(folder / "m.json")
+    return folder / "m.json"
+
+
+@pytest.mark.parametrize("ledger", [True, False])
+def test_a_page_says_what_was_released(tmp_path: Path, ledger: bool) -> None:
+    """Values, epsilon in words and rounded upwards, budget, verdict; names are texts alone."""
+    manifest, page = _release(tmp_path, ledger=ledger), tmp_path / "page.html"
+    shoal.report(manifest, page, ledger=tmp_path / "a.ledger" if ledger else None)
+    text = page.read_text()
+    assert text.count("<script>") == text.count("</script>") == 1
+    assert "&lt;script&gt;" in text
+    assert "speed by at" in text
+    for row in shoal.Release.load(manifest).table().to_pylist():
+        assert f"<td>{row['value']:.4g}</td>" in text
+    # 1/(1 + exp(-1/3)) is 0.5826, and both figures are rounded upwards.
+    assert "at most 59%" in text
+    assert "epsilon 0.333334" in text
+    assert ("epsilon 2.66666 is left" in text) == ledger
+    assert ("nobody is protected" in text) == (not ledger)
+    assert "all values of one who" in text
+    assert not re.search(r'(src|href)="(?!data:)', text)
+
+
+def test_no_page_replaces_what_it_is_made_of(tmp_path: Path) -> None:
+    """Another ending, a file that is there, and something else than a manifest."""
+    manifest = _release(tmp_path, ledger=False)
+    with pytest.raises(InputError, match=r"\.html"):
+        shoal.report(manifest, tmp_path / "m.json", overwrite=True)
+    (tmp_path / "page.html").write_text("mine")
+    with pytest.raises(DocumentError, match="already"):
+        shoal.report(manifest, tmp_path / "page.html")
+    (tmp_path / "x.json").write_text('{"schema":"another"}')
+    with pytest.raises(DocumentError, match="schema"):
+        shoal.report(tmp_path / "x.json", tmp_path / "new.html")
+    assert not (tmp_path / "new.html").exists()
