@@ -78,7 +78,7 @@ def test_forecasts_need_no_outcomes(shell: Shell) -> None:
         *("--epsilon", "1", "--epsilon", "4", "--effect", "0.2", "--against-units", "12000"),
         *("--mean", "2", "--sd", "1", "--between", "0.2", "--share", "0.5", "--share", "0.5"),
     )
-    assert "trial of 6000 units in 30 clusters" in out
+    assert "trial of 6,000 units in 30 clusters" in out
     assert out.count("noisy_histogram") >= 3
     file = ["trial", "plan", "visits.csv", "--arm", "arm", "--cluster", "city"]
     document = json.loads(shell.good(*file, "--epsilon", "1", "--epsilon", "2", "--json"))

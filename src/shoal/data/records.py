@@ -19,6 +19,7 @@ from shoal.data.occupancy import Counts
 from shoal.data.sources import Columns, Use, described, located, opened
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import DataError, InputError
+from shoal.files.text_table import Shown, TextTable
 
 Missing = Literal["refuse", "public"]
 
@@ -52,11 +53,11 @@ class Measure(Protocol):
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class Records:
+class Records(Shown):
     """A private table: one row a record, with a user, a value in public bounds, and cells.
 
-    Nothing is read before `counts` or `aggregate`, and no value ever leaves but through a
-    mechanism. Which user has how many records in which cell is public.
+    Nothing is read before `counts`, and no value leaves but through a mechanism. Which user has how
+    many records in which cell is public.
 
     Args:
         source: A path (.parquet, .csv, .csv.gz, .csv.zst), a pattern of such files, a folder of
@@ -123,13 +124,16 @@ class Records:
 
     @property
     def place(self) -> str | None:
-        """Where the file is, which no output may replace; None for tables."""
+        """The file, which no output may replace; None for tables."""
         return self.source if isinstance(self.source, str) else None
 
     def __repr__(self) -> str:
+        return f"<Records: {self._text().head}>"
+
+    def _text(self) -> TextTable:
         by = ", ".join(map(str, self.rules)) or "nothing"
         bounds = f"[{self.bounds.lo:g}, {self.bounds.hi:g}]"
-        return f"<Records: {self.value} in {bounds} of each {self.user}, by {by}>"
+        return TextTable(f"{self.value} in {bounds} of each {self.user}, by {by}", (), ())
 
     def describe(self) -> dict[str, Any]:
         """Public facts, kept in plans and manifests: columns, cell rules, the missing rule."""

@@ -364,7 +364,7 @@ class UnbiasedPlan(Planned):
             f"{float(weights.share):.3g} of the weight, as good as "
             f"{float(1 / weights.squares):.6g} equal ones\n"
             f"{self.interval_by} {CONFIDENCE:.0%} interval of about "
-            f"+-{self.half_width:.4g} if values vary as widely as that"
+            f"±{self.half_width:.4g} if values vary as widely as that"
         )
 
 

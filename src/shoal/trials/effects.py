@@ -253,7 +253,7 @@ class Effects(Listed[Effect]):
         """Each effect with its intervals, and the half width without privacy."""
         planned = []
         if not math.isnan(self.planned_half_width):
-            most = f"+-{self.planned_half_width:.3g} (95%)"
+            most = f"±{self.planned_half_width:.3g} (95%)"
             planned = [f"without privacy the plan predicts at most {most}"]
         return "\n".join([*map(str, self.every), *planned])
 

@@ -284,7 +284,7 @@ class Forecast(Shown):
     def _text(self) -> TextTable:
         clusters, arms = self.sizes.shape
         head = (
-            f"trial of {self.n} units in {counted(clusters, 'cluster')}, {arms} arms, epsilon "
+            f"trial of {self.n:,} units in {counted(clusters, 'cluster')}, {arms} arms, epsilon "
             f"{show(self.exact_epsilon)} for one outcome"
         )
         rows = [

@@ -158,7 +158,7 @@ class Release(release.Release[Plan, Any], Tabular):
             )
         return plan.read(drawn, wanted)
 
-    def regression(self, columns: Sequence[str], confidence: float = CONFIDENCE) -> Answers:
+    def regression(self, columns: str | Sequence[str], confidence: float = CONFIDENCE) -> Answers:
         """A least squares regression on columns of the experiment, from what was released: free.
 
         Of questions: on some of the columns of one regression that was asked for. Where groups were
@@ -167,8 +167,7 @@ class Release(release.Release[Plan, Any], Tabular):
         Source: docs/theory/experiments.md#questions.
 
         Args:
-            columns: Names of covariates, `arm` or `cluster`, or two of them with a colon between; a
-                constant is always there.
+            columns: As in `Questions.regression`; a constant is always there.
             confidence: Of each interval on its own, from 0.8 to 0.995.
 
         Returns:

@@ -47,7 +47,7 @@ def test_a_plan_says_what_noise_does_to_each_interval() -> None:
     text = str(plan)
     assert "1 question of 240 units in 1 cluster, 2 arms, epsilon 1" in text
     assert plan.predictions().column("question").to_pylist() == ["effect"]
-    many = asked().effect().means().regression(["arm", "age", "sex"]).plan(BINARY, 1)
+    many = asked().effect().means().regression("arm + age + sex").plan(BINARY, 1)
     assert all(each.alone <= each.half_width * (1 + 1e-9) for each in many.predicted)
     assert many.lower_bound_ratio >= 1
 

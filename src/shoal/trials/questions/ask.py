@@ -105,7 +105,7 @@ class Questions:
         """
         return self._with(Entry.of(kind=MEANS))
 
-    def regression(self, columns: Sequence[str]) -> Questions:
+    def regression(self, columns: str | Sequence[str]) -> Questions:
         """Asks for all coefficients of a least squares regression with a constant.
 
         Every regression on some of these columns is free afterwards (`Release.regression`).
@@ -113,8 +113,8 @@ class Questions:
         Source: docs/theory/experiments.md#questions.
 
         Args:
-            columns: Names of covariates, `arm` or `cluster`; texts, arms and clusters stand for a
-                column a value but the first. `arm:age` stands for the products of both.
+            columns: Names of covariates, `arm` or `cluster`, or a text as "arm + age". Texts, arms
+                and clusters stand for a column a value but the first; `arm:age` for products.
 
         Returns:
             The list with these questions.

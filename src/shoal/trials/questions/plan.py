@@ -360,7 +360,7 @@ class QuestionsPlan(Plan):
         rows = []
         for each in self.predicted:
             errors = f"{each.standard_error:.3g}", f"{each.plain_error:.3g}"
-            widths = f"+-{each.half_width:.3g}", f"+-{each.alone:.3g}", f"{each.widening:.3g}"
+            widths = f"±{each.half_width:.3g}", f"±{each.alone:.3g}", f"{each.widening:.3g}"
             ratio = f"{each.max_weight_ratio:.3g}"
             rows.append([printable(each.question), *errors, *widths, ratio])
         columns = (

@@ -170,8 +170,9 @@ def group_means(codes: Ints, many: Ints) -> Floats:
     return np.asarray((codes == np.arange(len(sizes))[:, None]) / sizes[:, None])
 
 
-def regressor_names(design: Design, names: Sequence[str]) -> tuple[str, ...]:
-    """Names of regressors, each once and each a column, or two with a colon between."""
+def regressor_names(design: Design, names: str | Sequence[str]) -> tuple[str, ...]:
+    """Names of regressors, each once: a column, or two with a colon; also as `arm + age`."""
+    names = [each.strip() for each in names.split("+")] if isinstance(names, str) else names
     found = tuple(checks.text(each, "a regressor") for each in checks.items(names, "regressors"))
     for name in found:
         for each in name.split(":"):
