@@ -32,7 +32,7 @@ Force = Annotated[
 
 Book = Annotated[Path, typer.Option("--ledger", help="The data set's ledger.")]
 Manifest = Annotated[Path | None, typer.Option(help="Write the manifest here (JSON).")]
-# docs/explanation/trials.md#whole-clusters-in-one-arm
+# docs/experiments.md#groups-that-were-assigned-whole
 Cluster = Annotated[
     str | None,
     typer.Option(
