@@ -26,8 +26,8 @@ def test_public_names_resolve_and_are_pinned() -> None:
     assert shoal.__all__ == [
         "Bounds", "Counts", "Ledger", "Normal", "Plan", "Records", "Release", "ShoalError",
         "Simulated", "bins", "bounds", "compare", "date", "hexagon", "hour_of_day", "mean",
-        "month", "picture", "plan", "simulate", "timeslot", "trials", "unbiased", "verify",
-        "weekday",
+        "mean_by", "month", "picture", "plan", "report", "simulate", "timeslot", "trials",
+        "unbiased", "verify", "weekday",
     ]  # fmt: skip
     for name in shoal.__all__:
         assert getattr(shoal, name).__doc__, name
