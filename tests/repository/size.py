@@ -37,7 +37,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
     ),
     "studies": (("studies",), 5394, 4200),
     "tests": (("tests", "conftest.py"), 26720, 20000),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 2546, 2546),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 2564, 2564),
 }
 
 
