@@ -55,7 +55,9 @@ faults: $(VENV)/.dev
 	$(BIN)/python -m tests.attacks.faults $(if $(TEXT),"$(TEXT)")
 
 docs: $(VENV)/.dev
+	mkdir -p docs/reference
 	$(BIN)/python docs/cli_reference.py docs/reference/cli.md
+	$(BIN)/python docs/api_reference.py docs/reference/api.md
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: $(VENV)/.studies

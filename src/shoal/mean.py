@@ -2,7 +2,7 @@
 
 Each function reads the values once, selects and draws with the operating system's randomness, and
 returns an `Estimate`. It keeps no books: losses of several calls on the same users add up, and
-`shoal.plan` with a ledger is the way to publish. How to choose: docs/how-to/mechanisms.md.
+`shoal.plan` with a ledger is the way to publish. How to choose: docs/plans.md.
 
 All take the same arguments besides their own:
 

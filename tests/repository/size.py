@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 # Made when the site is built, and not committed.
-MADE = {ROOT / "docs/reference/cli.md"}
+MADE = {ROOT / f"docs/reference/{page}.md" for page in ("api", "cli")}
 # Of each part its folders and files, today's ceiling, and the goal of the redesign.
 PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
     "cells": (("src/shoal/cells",), 8790, 7200),
@@ -47,7 +47,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
     ),
     "studies": (("studies",), 5392, 4200),
     "tests": (("tests", "conftest.py"), 25795, 20000),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 4657, 2600),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 2564, 2600),
 }
 
 

@@ -52,7 +52,7 @@ def random(seed: int, users: int = 40, cells: int = 9, *, degenerate: bool = Fal
 
 
 def by_highs(program: Program) -> tuple[float, Floats]:
-    """The least loss and its dual variables: min t over x = 1/b, y = w/b, as in optimal.md."""
+    """The least loss and its dual variables: min t over x = 1/b, y = w/b, docs/theory/cells.md."""
     needing = program.needing()
     at, cell, cells = np.arange(len(needing.share)), needing.cell, len(needing.target)
     entries, columns = len(at), cells + len(at) + 1

@@ -1,6 +1,6 @@
 """The largest error that a released cell may have: as many cells as keep it, in a public order.
 
-The worst-case error where it is certified, else the typical one (docs/how-to/which-cells.md).
+The worst-case error where it is certified, else the typical one (docs/plans.md).
 """
 
 from collections.abc import Callable

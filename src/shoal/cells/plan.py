@@ -361,7 +361,7 @@ def plan(
         max_error: Leave out cells with a larger error under the plan that is carried out: in the
             statistic's unit, or such as "5%" of its range. It is the typical error as `print(plan)`
             shows it; where errors are certified, the worst-case error. What is left out gets a
-            pooled estimate (docs/how-to/which-cells.md).
+            pooled estimate (docs/plans.md#which-cells-are-told).
         objective: What should be small: the `typical` error, which people make (the default), or
             the `worst_case` error, which is certified in every data set.
         range: What you know of the bounds before any value is read: `tight` if values may fill a

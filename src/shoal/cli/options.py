@@ -118,7 +118,7 @@ Head = Annotated[str, first("A head noted elsewhere, which must be in the chain.
 # Trials.
 Outcome = Annotated[str, first("Column of the private outcome, such as bought.")]
 Arm = Annotated[str, first("Column of the treatment, such as arm. Public.")]
-# docs/explanation/trials.md#whole-clusters-in-one-arm
+# docs/experiments.md#groups-that-were-assigned-whole
 Cluster = Annotated[
     OptionalText,
     first(

@@ -3,7 +3,7 @@
 `Experiment` holds the public columns. `Experiment.forecast` says before the experiment what each
 kind of release would tell; `table` plans a private response for every unit, `histogram` noisy
 counts, and `ask` answers to questions that are known beforehand, whose noise is the least. A plan's
-`release` reads the outcomes once. See `docs/explanation/trials.md`.
+`release` reads the outcomes once. See `docs/experiments.md`.
 """
 
 from shoal.intervals import detectable, power

@@ -46,7 +46,7 @@ _WHOLE_CLUSTERS = (
 class Experiment:
     """A randomised experiment: the public columns of its units. No outcome is here.
 
-    Source: docs/explanation/trials.md.
+    Source: docs/experiments.md.
 
     Args:
         arm: The arm of each unit, shape (rows,): whole numbers, booleans or texts.

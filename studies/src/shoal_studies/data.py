@@ -52,7 +52,7 @@ def one_cell(counts: NDArray[np.int64]) -> Counts:
 def synthetic(gamma: float, seed: int, cells: int = 12, q: float = 0.01) -> Counts:
     """The synthetic occupancy of paper 000, section VI-A2.
 
-    See docs/explanation/studies.md#000-many-cells.
+    See docs/papers.md#figures.
 
     2^G - 1 users; users 2^j ... 2^(j+1) - 1 are in exactly G - j cells, drawn uniformly without
     replacement, with Geo(q) records on {1, 2, ...} in each; then one heaviest user of each cell

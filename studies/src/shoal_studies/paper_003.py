@@ -1,6 +1,6 @@
 """The experiments of paper 003 (Cluster-DP), with the guarantee it prints and the one that holds.
 
-Source: docs/explanation/studies-trials.md. As printed, a histogram costs 1/sigma; it costs 2/sigma
+Source: docs/papers.md#figures. As printed, a histogram costs 1/sigma; it costs 2/sigma
 (erratum 12).
 """
 

@@ -408,7 +408,7 @@ class QuestionsPlan(Plan):
                 f"all units of one value of the covariate {printable(whole[0])!r} have the same "
                 "arm: if arms were assigned by it and not unit by unit, the intervals are too "
                 "short (such ones have covered 31% to 63% instead of 95%); give it as assigned= "
-                'then, or say assigned="units" (docs/explanation/trials.md)'
+                'then, or say assigned="units" (docs/experiments.md)'
             )
         return found
 
