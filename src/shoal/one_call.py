@@ -89,6 +89,7 @@ def effects(
     missing: str = "refuse",
     ledger: str | os.PathLike[str] | Ledger | None = None,
     name: str = "",
+    privacy_unit: str = "",
     noise: Simulated | None = None,
 ) -> TrialRelease:
     """Plan the effects of a randomised experiment, print the plan, and release them.
@@ -110,6 +111,7 @@ def effects(
         missing: Rows that lack a value: `refuse` them, or drop them as `public`.
         ledger: The data set's ledger, or its path; without one only simulated noise is allowed.
         name: What the release is of; another name draws, and costs, again.
+        privacy_unit: What a unit is, in a word; the column of names unless given.
         noise: `shoal.Simulated(seed)` to try it out: marked and not private.
 
     Returns:
@@ -140,6 +142,7 @@ def effects(
         asked = asked.effect(by=column_name(source, each))
     planned = with_source(asked.plan(levels, epsilon), source)
     print(planned)
+    privacy_unit = privacy_unit or unit or ""
     return planned.release(
-        outcomes, study, ledger=ledger, name=name, noise=noise, privacy_unit=unit or ""
+        outcomes, study, ledger=ledger, name=name, noise=noise, privacy_unit=privacy_unit
     )

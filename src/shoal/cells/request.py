@@ -120,7 +120,9 @@ class Request(Model):
             return {name: each for name, each in given.items() if name != "settings"}
         if given.get("method") is None:
             if checks.mapping(settings, "settings"):
-                raise InputError("settings without a method", "name the method")
+                raise InputError(
+                    "settings without a method", 'give method="user_clipped" or another'
+                )
             return given
         return {**given, "settings": checked_settings(given["method"], settings)}
 

@@ -18,7 +18,6 @@ from shoal.errors import printable
 from shoal.files.text_table import SHOWN, TextTable, counted, text_of
 from shoal.privacy.budget import show
 
-_LARGEST = 3
 _TITLES = {
     "typical_error": "typical error",
     "typical_half_width": "95% interval",
@@ -45,16 +44,15 @@ def describe(plan: PlanFacts) -> TextTable:
 
 def forecast(plan: PlanFacts) -> str:
     """Returns how many cells can be told, in a sentence; nothing if all are."""
+    cells = len(plan.status)
     if not decides(plan):
         return ""
-    cells, (many, few) = (
-        len(plan.released),
-        (often_told(plan, each).sum() for each in (CELLS, ALIKE)),
-    )
-    advice = " plan.advise() (--advice) says what would tell more." if many < cells / 2 else ""
+    many, *fewer = (round(float(often_told(plan, each).sum())) for each in (CELLS, *ALIKE))
+    others = ", ".join(f"{n:,} if {each:.0%}" for n, each in zip(fewer, ALIKE, strict=True))
+    advice = " plan.advise() (--advice) says what would tell more." if 2 * many < cells else ""
     return (
-        f"About {many:,.0f} of {cells:,} cells can be told if {CELLS:.0%} of the variance is "
-        f"between cells, {few:,.0f} if it is {ALIKE:.0%}.{advice}"
+        f"About {many:,} of {counted(cells, 'cell')} can be told if {CELLS:.0%} of the variance is "
+        f"between cells, {others}.{advice}"
     )
 
 
@@ -74,7 +72,7 @@ def _rows(plan: PlanFacts, table: pa.Table) -> tuple[list[str], list[list[str]]]
             names[at],
             f"{row['users']:,}",
             f"{row['records']:,}",
-            *("±" * (each == "typical_half_width") + _short(row[each]) for each in errors),
+            *(_short(row[each], "±" * (each == "typical_half_width")) for each in errors),
             row["status"],
         ]
         for at, row in zip(order.tolist(), table.take(order).to_pylist(), strict=True)
@@ -99,8 +97,8 @@ def labels(plan: PlanFacts, table: pa.Table) -> list[str]:
     ]
 
 
-def _short(number: float | None) -> str:
-    return text_of(number if number is None else float(f"{number:.3g}"))
+def _short(number: float | None, sign: str) -> str:
+    return "-" if number is None else sign + text_of(float(f"{number:.3g}"))
 
 
 def _notes(plan: PlanFacts, table: pa.Table) -> Iterator[str]:
@@ -172,7 +170,7 @@ def proof(plan: PlanFacts, gap: float) -> str:
 
 
 def _largest_losses(plan: PlanFacts) -> str:
-    users = np.argsort(-plan.user_losses, kind="stable")[:_LARGEST]
+    users = np.argsort(-plan.user_losses, kind="stable")[:3]
     kind = "rho" if plan.gaussian else "epsilon"
     cells = ", ".join(f"{each:,}" for each in plan.counts.cells_per_user[users].tolist())
     losses = ", ".join(f"{each:.4g}" for each in plan.user_losses[users].tolist())

@@ -19,8 +19,8 @@ from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
 from shoal.release.manifest import CONFIDENCE
 
-# Parts of the variance between cells, between cells that are nearly alike, and between users.
-CELLS, ALIKE, USERS = 0.3, 0.1, 0.4
+# Parts of the variance between cells, the same of cells that are ever more alike, between users.
+CELLS, ALIKE, USERS = 0.3, (0.1, 0.03), 0.4
 # The population's standard deviation and place, as parts of the width.
 SPREAD, PLACE = 1 / 6, 0.4
 # Releases are simulated until so many counts, or cells, were drawn.

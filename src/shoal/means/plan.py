@@ -18,6 +18,7 @@ from pydantic import Field
 from shoal import checks, documents
 from shoal.documents.model import Integers, Model
 from shoal.errors import DataError, DocumentError, InputError
+from shoal.files.text_table import Shown, TextTable
 from shoal.intervals import check_level
 from shoal.means.estimators import CHOICES, OUTWARD, ClippedChoice, Facts, SymmetricChoice
 from shoal.means.request import INTERVALS, Drawn, Interval, Request
@@ -95,7 +96,7 @@ class Manifest(Envelope):
 
 
 @dataclass(frozen=True, eq=False)
-class UnbiasedPlan(Planned):
+class UnbiasedPlan(Shown, Planned):
     """A plan of one unbiased mean: all of it public. Make one with `shoal.unbiased.plan`.
 
     Its privacy holds for any values; its certificates hold for independent users of one mean whose
@@ -351,13 +352,12 @@ class UnbiasedPlan(Planned):
                 return UnbiasedPlan(found.request, found.counts, found.choice, found.source)
         raise DocumentError("the plan is damaged or was changed by hand", "make the plan again")
 
-    def __str__(self) -> str:
-        """A few lines."""
+    def _text(self) -> TextTable:
         weights, choice, losses = self.weights, self.choice, self.facts.loss.show(up=True)
         fails = f"; no estimate with probability {self.failure_bound:.1g} at most"
         bounds = ", ".join(f"({m.order:g}, {m.size:g})" for m in self.request.moments)
-        return (
-            f"{self.method} of {self.n} users: {losses}{fails if self.failure_bound else ''}\n"
+        lines = (
+            f"{self.method} of {self.n:,} users: {losses}{fails if self.failure_bound else ''}\n"
             f"bias at most {self.bias_bound:.4g}{choice.supposes}, root mean squared error at most "
             f"{self.rmse_bound:.4g}, noise scale {self.noise_scale:.4g}\n"
             f"for central moments (order, size) {bounds}; heaviest user "
@@ -366,6 +366,7 @@ class UnbiasedPlan(Planned):
             f"{self.interval_by} {CONFIDENCE:.0%} interval of about "
             f"±{self.half_width:.4g} if values vary as widely as that"
         )
+        return TextTable(lines, (), ())
 
 
 def question_of(plan: UnbiasedPlan, records: documents.Document, unit: str, name: str) -> Question:

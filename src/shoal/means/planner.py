@@ -70,9 +70,9 @@ def plan(
         ...     "clipped_mean", 10**4, moment=Moment(2, 1), epsilon=1, interval=(0, 1), bias=0.01
         ... )
         >>> print(found)
-        clipped_mean of 10000 users: epsilon 1
+        clipped_mean of 10,000 users: epsilon 1
         bias at most 0.01, root mean squared error at most 0.01587, noise scale 0.005098
-        for central moments (order, size) (2, 1); heaviest user 0.0001 of the weight, as good ...
+        for central moments (order, size) (2, 1); heaviest user 0.0001 of the weight, ...
         normal 95% interval of about ±0.03518 if values vary as widely as that
     """
     known = counts_of(counts)

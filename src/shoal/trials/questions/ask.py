@@ -29,8 +29,8 @@ from shoal.trials.questions.weights import (
 )
 from shoal.trials.space import Space, check_space
 
-# Outcomes of a stated standard deviation: a part of the range unless said; and the least part.
-USUAL, _LEAST_SPREAD = 0.25, 1e-6
+# Parts of the range: the usual standard deviation, the largest (of two levels), and the least.
+USUAL, _LARGEST, _LEAST_SPREAD = 0.25, 0.5, 1e-6
 # Of epsilon, what whole numbers spend at least.
 _SPENT = Fraction(999, 1000)
 
@@ -139,8 +139,8 @@ class Questions:
                 beyond are moved to them, others stay where they are.
             epsilon: The privacy loss of one outcome.
             spread: Expected standard deviation of outcomes within arms, in their unit: public, and
-                only predictions and precision weights follow it. A quarter of the range unless
-                given.
+                only predictions and precision weights follow it. Unless given a quarter of the
+                range, or half of it where there are two levels.
 
         Returns:
             The plan; nothing is spent.
@@ -154,7 +154,8 @@ class Questions:
         width, design = check_space(space).width, self.design
         if not self.entries:
             raise InputError("no questions", "ask with effect, means or regression")
-        given = USUAL * width if spread is None else spread
+        usual = (_LARGEST if len(space.levels) == 2 else USUAL) * width
+        given = usual if spread is None else spread
         least = _LEAST_SPREAD * width
         spread = checks.number(given, "spread", least=least, most=width, example=width / 4)
         loss = charge_of(epsilon).epsilon
