@@ -45,6 +45,8 @@ _MOVED, ERROR = 0.25, 0.8
 # Noise scales: the largest bias expected of a cell; the largest average one, were all who are cut
 # at the bounds, with which cells are told.
 _EXPECTED, _FAR_USERS = 1.5, 30.0
+# The same on one side where users are in fewer cells than so many, mostly in one.
+_LARGEST_ALONE, _ALONE = 1.0, 1.5
 # Of an excess, part of its noise scale that is added against a low draw: in few cells more.
 _CAREFUL, _CAREFUL_CELLS = 0.4, 9
 _STEPS, _STEP, _LIKELY, _ROBUST = 24, 1.5, 0.5, 1.5
@@ -122,15 +124,22 @@ def intervals(numbers: Estimates, confidence: float) -> Ends:
 def _crowding(plan: PlanFacts) -> float:
     """Returns how much more than in a crowd one cell may hide: 1 + 2/m^2, at most 3.
 
-    The m clipped users who meet in a cell are k d/G on average: a user's vector with the parts p
-    is spread over 1/sum(p^2) cells, whose harmonic mean, by the vectors' lengths, is d.
+    The m clipped users who meet in a cell are k d/G on average, d the cells of a user.
+    """
+    meet = int(plan.parameters["clipped"][0]) * _cells_of_users(plan) / len(plan.released)
+    return min(1 + _FEW_MEET / meet**2, _MOST_MEET) if meet else 1.0
+
+
+def _cells_of_users(plan: PlanFacts) -> float:
+    """Returns over how many cells users spread: a vector with the parts p over 1/sum(p^2) cells.
+
+    It is the harmonic mean by the vectors' lengths.
     """
     user = plan.weights.user
     reach = plan.weights.part / plan.decision.scale[plan.weights.cell]
     length = np.bincount(user, reach)
     squares = np.bincount(user, reach**2) / np.where(length > 0, length, 1)
-    meet = int(plan.parameters["clipped"][0]) * length.sum() / squares.sum() / len(plan.released)
-    return float(min(1 + _FEW_MEET / meet**2, _MOST_MEET)) if meet else 1.0
+    return float(length.sum() / squares.sum())
 
 
 def planned(plan: PlanFacts) -> list[str]:
@@ -150,18 +159,21 @@ def statuses(numbers: Estimates) -> list[str]:
     """Returns what each released cell's number is good for: to be told, or not and why.
 
     Told is what errs at most 0.8 of the spread between cells, by noise and expected bias, never the
-    cell's own number alone; nothing, if the average bias might be above 30 noise scales.
+    cell's own number alone; nothing, if the average bias might be above 30 noise scales, or if it
+    is above one where users are in one cell each, so that few cells may have all of it.
     """
     plan, found = numbers.plan, planned(numbers.plan)
     if not decides(plan):
         return found
     scale, parameters = numbers.noise_scale, plan.parameters
     most = int(parameters["clipped"][0]) * ball_of(parameters) / 2.0**plan.decision.bits
-    average = sum(biases(numbers))
+    sides = biases(numbers)
+    average = sum(sides)
     clipped = min(average, most / len(scale), _EXPECTED)
     off = clipped + (numbers.radius or 0.0) * moved(plan) / (2 * scale)
     noisy = _mean_error(scale, off, gaussian=plan.gaussian) > ERROR * spread(numbers)
-    own = "far users" if average * _reach(numbers) > _FAR_USERS else "released"
+    alone = max(sides) > _LARGEST_ALONE and _cells_of_users(plan) < _ALONE
+    own = "far users" if alone or average * _reach(numbers) > _FAR_USERS else "released"
     return [
         each if each != "released" else "too noisy" if too else own
         for each, too in zip(found, noisy.tolist(), strict=True)
