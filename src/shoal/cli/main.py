@@ -56,7 +56,9 @@ class Verb(TyperCommand):
         for each in self.get_params(ctx):
             usual = "Options" if each.param_type_name == "option" else "Arguments"
             if record := each.get_help_record(ctx):
-                parts[getattr(each, "rich_help_panel", None) or usual].append(record)
+                more = " It can be given several times." if getattr(each, "multiple", False) else ""
+                title = getattr(each, "rich_help_panel", None) or usual
+                parts[title].append((record[0], record[1] + more))
         for title in sorted(parts, key=["Arguments", "Options", "More options"].index):
             with formatter.section(title):
                 formatter.write_dl(parts[title])

@@ -39,7 +39,7 @@ LedgerFile = Annotated[Path, read("The ledger's file; its name ends in .ledger."
 Ledger = Annotated[Path, first("The ledger of the data set, such as flights.ledger.")]
 KnownLedger = Annotated[Path | None, first("The ledger that recorded it.", "--ledger")]
 Groups = Annotated[Path | None, first("A file with the public groups of units.")]
-Like = Annotated[Path, first("The last manifest, or a plan of cells, whose request is repeated.")]
+Like = Annotated[Path, first("The manifest of the last release, or its plan.")]
 
 # Columns of records.
 User = Annotated[str, first("Column that says whose record it is, such as tailnum.")]
@@ -49,19 +49,17 @@ By = Annotated[
     first(
         "Column whose values are the cells, or timeslot(column,1h), hour_of_day(column), "
         "weekday(column), date(column), month(column), each with a time zone if wanted, "
-        "bins(column,10), or hexagon(lat,lon,7); repeat. Without it all records are one cell."
+        "bins(column,10), or hexagon(lat,lon,7). Without it all records are one cell."
     ),
 ]
 Bounds = Annotated[
     tuple[float, float], first("Public range of the value, such as 0 700.", metavar="LO HI")
 ]
-Missing = Annotated[
-    str, later("Rows with something missing: refuse them, or drop them if that is public.")
-]
+Missing = Annotated[str, later("Rows with missing values: refuse them, or drop them as public.")]
 
 # What is asked for.
 Epsilon = Annotated[str, first("Total privacy loss of a user or unit, such as 1.")]
-Epsilons = Annotated[Texts, first("Privacy loss; repeat to compare. [default: 1]", "--epsilon")]
+Epsilons = Annotated[Texts, first("Privacy loss. Several are compared. [default: 1]", "--epsilon")]
 Delta = Annotated[str, later("The delta of (epsilon, delta)-DP, such as 1e-9.")]
 Objective = Annotated[
     OptionalText, first("What should be small: the typical error (default), or worst_case.")
@@ -69,18 +67,17 @@ Objective = Annotated[
 MaxError = Annotated[
     OptionalText, first("Leave out cells that err more, in the value's unit or as 5% of its range.")
 ]
-Statistic = Annotated[
-    Texts, later("mean, variance, or such as 'share_above(60)'; repeat. [default: mean]")
-]
+Statistic = Annotated[Texts, later("mean, variance, or such as 'share_above(60)'. [default: mean]")]
 Method = Annotated[
-    OptionalText, later("Take this method, such as balanced, and not the one that is chosen.")
+    OptionalText, later("The method, such as balanced, in place of the one that is chosen.")
 ]
-Methods = Annotated[Texts, first("A method to compare, such as balanced; repeat.", "--method")]
+Methods = Annotated[Texts, first("A method to compare, such as balanced.", "--method")]
 MinUsers = Annotated[int, later("Fewest users of a released cell, such as 10.")]
 Setting = Annotated[
-    Texts, later("One of the settings that are listed above; repeat.", metavar="NAME=VALUE")
+    Texts,
+    later("One of the settings listed above.", metavar="NAME=VALUE"),
 ]
-Advice = Annotated[bool, later("Say, too, what would let more cells be told.", "--advice")]
+Advice = Annotated[bool, later("Say what would let more cells be told.", "--advice")]
 
 # What is written and shown.
 Output = Annotated[Path | None, first("Write the result here: a plan .json, a table .csv.")]
@@ -92,14 +89,14 @@ Report = Annotated[Path, first("Write the report here, such as report.html.", "-
 Picture = Annotated[Path | None, later("Draw it here: a name that ends in .png, .svg or .pdf.")]
 Confidence = Annotated[float, later("Confidence of the intervals, such as 0.9.")]
 Force = Annotated[
-    bool, later("Replace any file that is there and is no input and no ledger.", "--force")
+    bool, later("Replace files that exist; inputs and ledgers are never replaced.", "--force")
 ]
 Json = Annotated[bool, later("Print sorted JSON instead of text.", "--json")]
 Folder = Annotated[Path, first("A new folder for plans, tables, pictures and the ledger.")]
 
 # Releases and ledgers.
 Name = Annotated[
-    str, first("What the release is of, such as 2013-05; another name draws and costs anew.")
+    str, first("What the release is of, such as 2013-05. Another name costs budget again.")
 ]
 Entry = Annotated[int | None, first("The entry's number, where names are not unique.")]
 PrivacyUnit = Annotated[
@@ -109,11 +106,11 @@ PrivacyUnit = Annotated[
         "name or there is none; 'each row' if rows are units."
     ),
 ]
-Replan = Annotated[bool, first("Of cells: plan again, too, and compare.", "--replan")]
+Replan = Annotated[bool, first("Plan again and compare the decision (cells only).", "--replan")]
 LedgerUnit = Annotated[
     str, first("What is protected: the user column's name, or 'each row'.", "--unit")
 ]
-Head = Annotated[str, first("A head noted elsewhere, which must be in the chain.")]
+Head = Annotated[str, first("A head that you noted earlier; the ledger must contain it.")]
 
 # Trials.
 Outcome = Annotated[str, first("Column of the private outcome, such as bought.")]
@@ -148,9 +145,7 @@ Mechanism = Annotated[
 ]
 Units = Annotated[int | None, first("Instead of a file: units, such as 6000.")]
 Clusters = Annotated[int | None, first("How many clusters of equal size, with --units.")]
-Share = Annotated[
-    list[float] | None, later("Share of each arm, control first, such as 0.5; repeat.")
-]
+Share = Annotated[list[float] | None, later("Share of each arm, the control first, such as 0.5.")]
 Mean = Annotated[float | None, later("Expected mean (rate, if binary), such as 0.3.")]
 Deviation = Annotated[float | None, later("Expected standard deviation, such as 2.", "--sd")]
 Between = Annotated[float, later("Expected share of the variance between clusters.")]
@@ -158,42 +153,42 @@ EffectSize = Annotated[
     float | None, first("Effect whose power is computed, such as 0.05.", "--effect")
 ]
 Power = Annotated[float, later("Power of the least detectable effect.")]
-OtherUnits = Annotated[list[int] | None, later("Compare with so many; repeat.", "--against-units")]
+OtherUnits = Annotated[list[int] | None, later("Compare with so many units.", "--against-units")]
 OtherClusters = Annotated[
-    list[int] | None, later("Compare with so many; repeat.", "--against-clusters")
+    list[int] | None, later("Compare with so many clusters.", "--against-clusters")
 ]
-Effect = Annotated[bool, first("Ask for the effect of each arm, units alike.", "--effect")]
+Effect = Annotated[bool, first("Ask for the effect of each arm.", "--effect")]
 Precision = Annotated[
-    bool, first("Ask for it with the weights of clusters that err least.", "--precision")
+    bool,
+    first("Ask for the effect, weighted for the least error.", "--precision"),
 ]
-EffectBy = Annotated[
-    Texts, first("Ask for the effect where a column, such as sex, has each of its values; repeat.")
-]
+EffectBy = Annotated[Texts, first("Ask for the effect in each group of a column, such as sex.")]
 Means = Annotated[bool, first("Ask for the mean of each arm.", "--means")]
 Ols = Annotated[
     Texts,
     first(
-        "Regression on columns, such as 'arm + age + arm:age + C(school)': C() takes numbers as "
-        "names. Each on some of its columns is free later; repeat. With --assigned of group means."
+        "Ask for a regression, such as 'arm + age + arm:age + C(school)', where C() takes numbers "
+        "as names. Regressions on some of its columns are free later."
     ),
 ]
-Spread = Annotated[float | None, later("Expected deviation of outcomes; a quarter of the range.")]
+Spread = Annotated[float | None, later("Expected standard deviation of outcomes.")]
 ByCluster = Annotated[bool, first("Show the effects in each cluster too.", "--by-cluster")]
 
 # Means of values without bounds.
 Users = Annotated[int | None, first("Instead of a file: how many users, such as 2000.")]
 Order = Annotated[
-    list[float] | None, first("Order of a known central moment, such as 4; repeat. [default: 2]")
+    list[float] | None, first("Order of a known central moment, such as 4. [default: 2]")
 ]
 Size = Annotated[
-    list[float], first("Its size, such as 15: E|x - mean|^order <= size^order; repeat.")
+    list[float],
+    first("Size of each moment, such as 15: E|x - mean|^order <= size^order."),
 ]
 Interval = Annotated[
     tuple[float, float] | None,
     first("Public interval that holds the mean, such as 0 100.", metavar="LO HI"),
 ]
-Bias = Annotated[float | None, first("Most bias that is accepted, such as 0.1; any if not given.")]
-Releases = Annotated[int, later("So many releases, each of other users, will be averaged.")]
+Bias = Annotated[float | None, first("Largest bias that is accepted, such as 0.1; else any.")]
+Releases = Annotated[int, later("How many releases of different users will be averaged.")]
 Weights = Annotated[str, later("Weights of users: equal, or by their records (counts).")]
 Cap = Annotated[int | None, later("Largest weight, with --weights counts.")]
 IntervalBy = Annotated[

@@ -15,7 +15,7 @@ def verify(
     replan: o.Replan = False,
     as_json: o.Json = False,
 ) -> None:
-    """Check every claim of a manifest, alone or beside its ledger.
+    """Check every claim of a manifest, and of its ledger if given.
 
     The privacy loss and every certificate are computed again. Status 0 is yes, 1 is no.
 
