@@ -51,7 +51,7 @@ def test_means_are_those_of_a_plan_and_its_release(
 def test_effects_are_those_of_questions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In all and in subgroups, of a table in memory; with names of units the ledger is theirs."""
     found = shoal.effects(
-        VISITS, outcome="bought", arm="arm", cluster="city", by=["sex"], epsilon=2,
+        VISITS, outcome="bought", arm="arm", cluster="city", by=["sex"], space="binary", epsilon=2,
         noise=shoal.Simulated(3),
     )  # fmt: skip
     study = trials.Experiment(VISITS["arm"], VISITS["city"], {"sex": VISITS["sex"]})
@@ -61,5 +61,8 @@ def test_effects_are_those_of_questions(tmp_path: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().out == f"{plan}\n"
     named = VISITS.append_column("who", pa.array(np.arange(600)))
     ledger = shoal.Ledger.create(tmp_path / "b.ledger", epsilon=3, unit="who")
-    shoal.effects(named, outcome="bought", arm="arm", unit="who", epsilon=1, ledger=ledger)
+    asked = {"outcome": "bought", "arm": "arm", "unit": "who", "space": trials.Space.binary()}
+    shoal.effects(named, **asked, epsilon=1, ledger=ledger)
+    with pytest.raises(InputError, match="without a ledger"):
+        shoal.effects(named, **asked, epsilon=1)
     assert ledger.entries()[0].charge.epsilon == pytest.approx(1)

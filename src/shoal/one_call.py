@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shoal.cells.plan import plan
-from shoal.cells.release import Release
+from shoal.cells.release import Release, no_ledger
 from shoal.columns import column_name, read_trial
 from shoal.data.cell_rules import Rule
 from shoal.data.records import Records
@@ -17,7 +17,7 @@ from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Simulated
 from shoal.release.planned import Source, with_source
 from shoal.trials.release import Release as TrialRelease
-from shoal.trials.space import space_of
+from shoal.trials.space import Space, space_of
 
 
 def mean_by(
@@ -69,6 +69,8 @@ def mean_by(
         [30.0, 30.0]
     """
     records = Records(data, user=user, value=value, bounds=bounds, by=by, missing=missing)
+    if ledger is None and noise is None:
+        raise no_ledger()
     planned = plan(records, epsilon=epsilon, **more)
     print(planned)
     return planned.release(records, ledger=ledger, name=name, noise=noise)
@@ -79,14 +81,15 @@ def effects(
     *,
     outcome: str,
     arm: str,
+    space: str | Space,
     epsilon: Amount,
-    space: str = "binary",
     by: Sequence[str] = (),
     cluster: str | None = None,
     unit: str | None = None,
     assigned: str | None = None,
     control: Any = None,
     missing: str = "refuse",
+    spread: float | None = None,
     ledger: str | os.PathLike[str] | Ledger | None = None,
     name: str = "",
     privacy_unit: str = "",
@@ -101,14 +104,15 @@ def effects(
         data: A path, a pattern of files, or a table, with a row a unit.
         outcome: Column of the outcome: private.
         arm: Column of the arm; public, as are all that follow.
+        space: Range of the outcome: `binary`, `counts:0:10`, `bins:0:100`, or a `trials.Space`.
         epsilon: Privacy loss of one unit's outcome.
-        space: Range of the outcome: `binary`, `counts:0:10` or `bins:0:100`.
         by: Columns whose values make subgroups: an effect in each.
         cluster: Column of the cluster within which units were assigned.
         unit: Column of names of units.
         assigned: Column of the group (class, village) that was assigned to an arm whole.
         control: The arm that others are compared with; the first when sorted unless given.
         missing: Rows that lack a value: `refuse` them, or drop them as `public`.
+        spread: Expected standard deviation of outcomes; only predictions rest on it.
         ledger: The data set's ledger, or its path; without one only simulated noise is allowed.
         name: What the release is of; another name draws, and costs, again.
         privacy_unit: What a unit is, in a word; the column of names unless given.
@@ -126,7 +130,8 @@ def effects(
         >>> import pyarrow as pa, shoal
         >>> visits = pa.table({"arm": [0, 1] * 500, "bought": [0, 1, 1, 1] * 250})
         >>> found = shoal.effects(
-        ...     visits, outcome="bought", arm="arm", epsilon=2, noise=shoal.Simulated(1)
+        ...     visits, outcome="bought", arm="arm", space="binary", epsilon=2,
+        ...     noise=shoal.Simulated(1),
         ... )  # doctest: +ELLIPSIS
         1 question of 1,000 units ...
         >>> abs(found.estimate()["effect"].value - 0.5) < 0.02
@@ -135,12 +140,15 @@ def effects(
     source = Source.of(
         value=outcome, arm=arm, cluster=cluster, unit=unit, assigned=assigned, missing=missing
     )
-    levels, columns = space_of(space), [by] if isinstance(by, str) else [*by]
+    if ledger is None and noise is None:
+        raise no_ledger()
+    levels = space_of(space) if isinstance(space, str) else space
+    columns = [by] if isinstance(by, str) else [*by]
     study, outcomes = read_trial(data, source, levels, columns, control=control, look=True)
     asked = study.ask().effect()
     for each in columns:
         asked = asked.effect(by=column_name(source, each))
-    planned = with_source(asked.plan(levels, epsilon), source)
+    planned = with_source(asked.plan(levels, epsilon, spread=spread), source)
     print(planned)
     privacy_unit = privacy_unit or unit or ""
     return planned.release(

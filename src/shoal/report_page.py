@@ -148,6 +148,8 @@ def _about(document: documents.Document, ledger: str | os.PathLike[str] | Ledger
 def _table(release: Any) -> tuple[str, str]:
     """Results with the numbers first, and what the words in them mean."""
     found = release.estimate() if hasattr(release, "estimate") else release
+    if not hasattr(found, "table"):
+        return f"<p>{escape(release.sentence)}</p>", ""
     table: pa.Table = found.table()
     if "reason" not in table.column_names:
         rows = [[text_of(value) for value in row.values()] for row in table.to_pylist()]
@@ -156,7 +158,7 @@ def _table(release: Any) -> tuple[str, str]:
     keys = table.column_names[: table.column_names.index("statistic") + (not one)]
     names = [*keys, *_NUMBERS]
     rows = [[text_of(value) for value in row.values()] for row in table.select(names).to_pylist()]
-    pooled = "Cells that are not released show what the other cells say."
+    pooled = "Values of cells that are not released are drawn towards the other cells."
     meaning = [pooled, *legend(table)] if {*table["status"].to_pylist()} - {"released"} else []
     return TextTable("", names, rows).to_html(), _paragraphs(meaning)
 

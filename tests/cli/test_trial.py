@@ -176,7 +176,7 @@ def test_groups_that_were_assigned_whole_are_asked_with(shell: Shell) -> None:
     shell.good("release", "visits.csv", "g.json", *ANSWER[3:], "--manifest", "m.json")
     assert shell.good("verify", "m.json").startswith("yes: every claim")
     assert "several" in shell.bad(*ask, "--assigned", "city")
-    assert "individual" in shell.good(*ask, "--assigned", "units")
+    assert "assigned one by one" in shell.good(*ask, "--assigned", "units").replace("\n  ", " ")
 
 
 def test_labels_are_numbers_of_levels(shell: Shell) -> None:

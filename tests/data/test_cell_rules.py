@@ -166,7 +166,7 @@ def test_places_outside_the_globe_are_refused_with_a_question() -> None:
     for lat, lon in (([-118.2, 34.0], [34.1, -118.0]), ([40.0, 95.0], [1.0, 2.0])):
         with pytest.raises(DataError, match="coordinates outside the globe in lat or lon") as found:
             places(lat, lon).counts()
-        assert "did you mean hexagon(lon,lat,5)?" in str(found.value)
+        assert "did you mean hexagon(lon,lat,5)" in str(found.value)
 
 
 def test_places_near_a_pole_are_asked_about_where_exchanged_they_are_none() -> None:

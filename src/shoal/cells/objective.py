@@ -40,9 +40,7 @@ def choose(request: Request, counts: Counts) -> tuple[Method, str]:
     if request.statistics != ("mean",):
         why = "its error holds in every data set: private ranges are found for means alone"
     elif _count_alike(counts) and request.range == "tight":
-        why = (
-            "users who count about alike, whose values may fill the bounds, gain by no other range"
-        )
+        why = "users count about alike, and values may fill the bounds"
     epsilon, known = float(request.epsilon), request.range
     selects = split(epsilon, counts.n_users, counts.n_cells) is not None
     few = selects and counts.n_cells <= _FEW_CELLS and not known
@@ -60,7 +58,7 @@ def choose(request: Request, counts: Counts) -> tuple[Method, str]:
     if rounds(epsilon, float(request.delta), *sizes) > 1:
         why = "users in so many cells that noise is normal, where a second round costs little"
         return method_of("user_clipped", {"rounds": 2}), why
-    return method_of("user_clipped"), "the smallest error where no user is unlike all others"
+    return method_of("user_clipped"), "the smallest typical error, if users are about alike"
 
 
 def _count_alike(counts: Counts) -> bool:

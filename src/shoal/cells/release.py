@@ -77,7 +77,7 @@ class Release(Shown, release.Release[PlanFacts, Estimates]):
         """The verdict, warnings, the first rows, and why cells are not told."""
         plan, table = self.plan, self.table(confidence)
         status = table["status"].to_pylist()[: len(plan.status)]
-        verdict = f"{status.count('released'):,} of {counted(len(status), 'cell')} are told."
+        verdict = f"{status.count('released'):,} of {counted(len(status), 'cell')} told."
         names, rows = labels(plan, table), []
         for name, row in zip(names, table.slice(0, SHOWN).to_pylist(), strict=False):
             mark = "*" * (row["source"] == "pooled")
@@ -89,7 +89,7 @@ class Release(Shown, release.Release[PlanFacts, Estimates]):
         columns = [cell_title(plan), "users", "records", "value", "low", "high"]
         notes = [*legend(table)]
         if "pooled" in table["source"].to_pylist():
-            notes.insert(0, "* not the cell's own number, but what the other cells say")
+            notes.insert(0, "* not told: drawn towards what the other cells say")
         head = f"{verdict}\n{self._head(origin=origin)}"
         return TextTable(head, columns, rows, notes, [*frequent_user_warnings(plan)])
 
@@ -220,10 +220,7 @@ def release_cells(
 ) -> Release:
     """See `Plan.release`; `source` describes the records that the plan is about, if it is known."""
     if ledger is None and noise is None:
-        raise InputError(
-            "a release without a ledger",
-            "make one with Ledger.create(path, epsilon=..., unit=...) and give ledger=path",
-        )
+        raise no_ledger()
     checks.instance(records, Records, "records", "give the shoal.Records that were counted")
     described = records.describe()
     if source is not None and dict(source) != described:
@@ -242,6 +239,14 @@ def release_cells(
         book = ledger.path if isinstance(ledger, Ledger) else ledger
         inputs["ledger"] = os.path.abspath(book)
     return Release.delivered(done, plan, inputs=inputs)
+
+
+def no_ledger() -> InputError:
+    """The error of a release that nothing would record."""
+    return InputError(
+        "a release without a ledger",
+        "make one with Ledger.create(path, epsilon=..., unit=...) and give ledger=path",
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -116,9 +116,9 @@ def _notes(plan: PlanFacts, table: pa.Table) -> Iterator[str]:
         if len(plan.decision.selection_scale):
             yield (
                 f"About {int(plan.parameters['clipped'][0]):,} of {users:,} users are clipped, "
-                "and intervals allow for it. Outliers, long tails, or frequent users unlike the "
-                'others make errors larger; objective="worst_case" certifies errors for any '
-                "values."
+                "and intervals allow for it. With outliers, long tails, or frequent users unlike "
+                'the others, errors are larger and fewer cells are told; objective="worst_case" '
+                "certifies errors for any values."
             )
         else:
             yield (
@@ -141,7 +141,7 @@ def legend(table: pa.Table) -> Iterator[str]:
         if row["statistic"] == first and row["status"] != "released":
             reasons.setdefault(row["status"], []).append(row["reason"])
     for status, found in reasons.items():
-        one = "" if len({*found}) == 1 else "such as "
+        one = "" if len({*found}) == 1 else "for example one "
         yield f"{status} ({counted(len(found), 'cell')}): {one}{found[0]}"
 
 

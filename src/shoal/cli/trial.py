@@ -96,9 +96,9 @@ def plan(
 
 
 def ask(
-    data: o.Data, arm: o.Arm, epsilon: o.Epsilon, outcome: o.Outcome = "",
+    data: o.Data, arm: o.Arm, epsilon: o.Epsilon, space: o.Space, outcome: o.Outcome = "",
     cluster: o.Cluster = None, unit: o.Unit = None, assigned: o.Assigned = None,
-    control: o.Control = None, space: o.Space = "binary", effect: o.Effect = False,
+    control: o.Control = None, missing: o.Missing = "refuse", effect: o.Effect = False,
     precision: o.Precision = False, effect_by: o.EffectBy = None, means: o.Means = False,
     ols: o.Ols = None, output: o.Output = None, spread: o.Spread = None,
     single_arm: o.SingleArm = "refuse", picture: o.Picture = None, force: o.Force = False,
@@ -111,7 +111,7 @@ def ask(
     villages were assigned to an arm whole, give them as --assigned.
 
     Example: shoal trial ask visits.csv --arm arm --cluster city --outcome bought --epsilon 1
-    --effect --effect-by sex --ols "arm + age + sex" --output asked.json
+    --space binary --effect --effect-by sex --ols "arm + age + sex" --output asked.json
     """
     from shoal.trials.space import space_of
 
@@ -122,8 +122,9 @@ def ask(
     if output is not None and not outcome:
         raise InputError("a plan to be saved without its outcome", "give --outcome, such as bought")
     source = _source(
-        outcome, single_arm=single_arm, arm=arm, cluster=cluster, unit=unit, assigned=assigned
-    )
+        outcome, single_arm=single_arm, arm=arm, cluster=cluster, unit=unit, assigned=assigned,
+        missing=missing,
+    )  # fmt: skip
     formulas = [formula(source, text) for text in ols or []]
     groups = [column_name(source, each) for each in effect_by or []]
     names = [part for each in formulas for name in each for part in name.split(":")] + groups

@@ -323,7 +323,7 @@ def _check_places(cells: Any, lat: str, lon: str, resolution: int) -> None:
     if (cells == _NOWHERE).any():
         raise DataError(
             f"coordinates outside the globe in {lat} or {lon}",
-            f"give latitudes of -90 to 90 degrees, then longitudes of -180 to 180: {meant}",
+            f"drop such rows, or exchange the columns, as latitudes come first: {meant[:-1]}",
         )
     from h3ronpy.vector import cells_to_coordinates
 

@@ -226,8 +226,8 @@ class Release(release.Release[Plan, Any], Tabular):
         )
 
     def __str__(self) -> str:
-        """The estimates in words and columns."""
-        return str(self.estimate())
+        """The estimates in words and columns, and where they are recorded."""
+        return "\n".join(filter(None, [str(self.estimate()), self.origin]))
 
     def _repr_html_(self) -> str:
         text: str = self.estimate()._repr_html_()

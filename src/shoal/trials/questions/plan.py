@@ -309,6 +309,7 @@ class QuestionsPlan(Plan):
     def _group_widths(self, block: Block) -> Iterator[tuple[float, float, float, float]]:
         """The same where groups were assigned whole."""
         noise, _ = self.numbers.noise_parts(block.rows, self.space.width)
+        parts, many = self.numbers.sums, self.design.many
         for at, added in enumerate(noise.tolist()):
             regressors, sizes, row, _ = self._group_design(block, at, self._no_sums)
             degrees = cr2(regressors, sizes, row, sizes).degrees
@@ -317,8 +318,13 @@ class QuestionsPlan(Plan):
                 (1 - CORRELATION) * squares[0] + CORRELATION * squares[1]
             )
             wide = student(degrees, _USUAL) if degrees > 0 else math.nan
-            half = wide * math.sqrt(plain + added)
-            yield plain, half, half, wide * math.sqrt(plain)
+            # Alone it needs one sum of a group for all units of one weight.
+            own = np.bincount(parts, block.rows[at] * many) / np.bincount(parts, many)
+            size = np.abs(own).max()
+            pairs = np.unique([self.design.group, np.round(block.rows[at] / size, 9)], axis=1)
+            fewer = min(float((pairs[1] ** 2).sum() / ((own / size) ** 2).sum()), 1.0)
+            half, alone = (wide * math.sqrt(plain + added * each) for each in (1.0, fewer))
+            yield plain, half, alone, wide * math.sqrt(plain)
 
     @property
     def _no_sums(self) -> Floats:
@@ -373,25 +379,30 @@ class QuestionsPlan(Plan):
 
     def _meanings(self) -> list[str]:
         groups = printable(" x ".join([ARM, *self.chosen.by]))
-        alike = f"outcomes differ alike within {groups}; individual randomisation"
+        alike = (
+            f"outcomes differ alike within {groups}, and units were assigned one by one: where "
+            "whole classes or villages were, intervals are far too short without assigned="
+        )
         if any(each.entry.kind == REGRESSION for each in self.blocks):
             alike += "; errors of a regression do not grow with a column"
         if self.design.group is not None:
             many = int(self.design.group.max()) + 1
             alike = (
-                f"one noisy sum for each of {many} groups assigned whole, from which any later "
-                f"regression is free; predicted for a correlation of {CORRELATION} within groups"
+                f"one noisy sum for each of {many} groups assigned whole, from which later "
+                "regressions on the columns named here are free; predicted for a correlation of "
+                f"{CORRELATION} within groups"
                 f"{_BETWEEN if any(each.entry.kind == REGRESSION for each in self.blocks) else ''}"
             )
-        bound = self.lower_bound_ratio
-        least = f"; noise has at most {bound:.3g} times the least variance of Laplace noise"
+        low, high = self.space.levels[0], self.space.levels[-1]
         return [
+            f"outcomes are from {low:g} to {high:g}; others are moved to the nearer end",
             (
                 f"SE: standard error for outcomes of standard deviation {self.request.spread:.4g} "
-                f"(spread); only predictions rest on it{'' if math.isnan(bound) else least}"
+                "(spread); only predictions rest on it"
             ),
+            "an effect of 2.8 standard errors is found with a probability of 80%",
             f"times: how many times as wide as without noise; {alike}",
-            "max weight ratio: largest weight over the root mean square; 1 is best",
+            "max weight ratio: largest weight over the root mean square; with 1 all units count",
             "arms, clusters and covariates are public and are published with the release",
         ]
 
