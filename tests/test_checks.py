@@ -100,7 +100,7 @@ def test_the_private_column_has_no_public_role() -> None:
         lambda: mean.vector(values, values, bounds=(0, 9), epsilon=1),
         lambda: unbiased.clipped_mean(values, values, **clipped),
     ):
-        with pytest.raises(InputError, match="column as "):
+        with pytest.raises(InputError, match="column is also given as "):
             call()
     frame = pd.DataFrame({"bought": values % 2, "arm": values % 2})
     matrix = np.arange(4.0 * N).reshape(N, 4)

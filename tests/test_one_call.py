@@ -36,7 +36,7 @@ def test_means_are_those_of_a_plan_and_its_release(
         assert found.document == plan.release(records, noise=shoal.Simulated(1)).document
         assert capsys.readouterr().out == f"{plan}\n"
     ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=3, unit="bus")
-    with pytest.raises(InputError, match="without a ledger"):
+    with pytest.raises(InputError, match="has no ledger"):
         shoal.mean_by(TRIPS, **ROLES, epsilon=2)
     with pytest.raises(ShoalError):
         shoal.mean_by(TRIPS, **ROLES, epsilon=2, ledger=ledger, objective="best")
