@@ -85,7 +85,7 @@ def test_amounts_are_exact() -> None:
 def test_the_private_column_has_no_public_role() -> None:
     """By its name whatever the case of its letters, and as the object itself."""
     for public in ({"cell": ["dest", "SPEED"]}, {"user": "Speed", "cell": None}):
-        with pytest.raises(InputError, match="the value column 'speed' as"):
+        with pytest.raises(InputError, match="the value column 'speed' is also given as"):
             checks.roles({"value": "speed", "other": None}, public)
     checks.roles({"value": "speed"}, {"user": "tail", "cell": ["dest"]})
     values = np.arange(N)
@@ -100,7 +100,7 @@ def test_the_private_column_has_no_public_role() -> None:
         lambda: mean.vector(values, values, bounds=(0, 9), epsilon=1),
         lambda: unbiased.clipped_mean(values, values, **clipped),
     ):
-        with pytest.raises(InputError, match="column as "):
+        with pytest.raises(InputError, match="column is also given as "):
             call()
     frame = pd.DataFrame({"bought": values % 2, "arm": values % 2})
     matrix = np.arange(4.0 * N).reshape(N, 4)
@@ -119,7 +119,7 @@ def test_the_private_column_has_no_public_role() -> None:
 
 def test_an_unknown_option_is_named() -> None:
     """Of a function that passes its options on."""
-    with pytest.raises(InputError, match="an option 'seed' of"):
+    with pytest.raises(InputError, match="has no option 'seed'"):
         mean.auto([1.0], [1], bounds=(0, 1), epsilon=1, seed=1)
 
 

@@ -36,7 +36,7 @@ def test_means_are_those_of_a_plan_and_its_release(
         assert found.document == plan.release(records, noise=shoal.Simulated(1)).document
         assert capsys.readouterr().out == f"{plan}\n"
     ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=3, unit="bus")
-    with pytest.raises(InputError, match="without a ledger"):
+    with pytest.raises(InputError, match="has no ledger"):
         shoal.mean_by(TRIPS, **ROLES, epsilon=2)
     with pytest.raises(ShoalError):
         shoal.mean_by(TRIPS, **ROLES, epsilon=2, ledger=ledger, objective="best")
@@ -63,6 +63,6 @@ def test_effects_are_those_of_questions(tmp_path: Path, capsys: pytest.CaptureFi
     ledger = shoal.Ledger.create(tmp_path / "b.ledger", epsilon=3, unit="who")
     asked = {"outcome": "bought", "arm": "arm", "unit": "who", "space": trials.Space.binary()}
     shoal.effects(named, **asked, epsilon=1, ledger=ledger)
-    with pytest.raises(InputError, match="without a ledger"):
+    with pytest.raises(InputError, match="no ledger"):
         shoal.effects(named, **asked, epsilon=1)
     assert ledger.entries()[0].charge.epsilon == pytest.approx(1)

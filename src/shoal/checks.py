@@ -156,7 +156,7 @@ def instance(value: object, kind: type[Kind], name: str, todo: str) -> Kind:
     """
     if isinstance(value, kind):
         return value
-    raise InputError(f"{name} of type {type(value).__name__[:_CLIP]}", f"{kind.__name__}", todo)
+    raise InputError(f"{name} has the type {type(value).__name__[:_CLIP]}", kind.__name__, todo)
 
 
 def optional(value: object, check: Callable[..., Kind], *args: object, **named: Any) -> Kind | None:
@@ -185,7 +185,7 @@ def items(value: object, name: str, *, least: int = 1, most: int = _MOST_ITEMS) 
         return found
     got = shown(value) if found is None else f"a list of {len(found)}"
     allowed = f"a list of {least}" if least == most else f"a list of {least} to {most}"
-    raise InputError(f"{name} is {got}", allowed, "put them in a list")
+    raise InputError(f"{name} is {got}", f"give {allowed}")
 
 
 def mapping(value: object, name: str) -> dict[str, Any]:
@@ -197,7 +197,9 @@ def mapping(value: object, name: str) -> dict[str, Any]:
     """
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return dict(value)
-    raise InputError(f"{name} is {shown(value)}", "a mapping by name", f"leave {name} out")
+    raise InputError(
+        f"{name} is {shown(value)}", "a dictionary with texts as keys", f"leave {name} out"
+    )
 
 
 def check_confidence(confidence: object) -> float:
@@ -224,7 +226,7 @@ def text(value: object, name: str, *, most: int = 1000) -> str:
         if isinstance(value, str) and 0 < len(value) <= most and b"\0" not in value.encode():
             return str(value)
     raise InputError(
-        f"{name} is {shown(value)}", f"a text of 1 to {most} characters", "give the name of one"
+        f"{name} is {shown(value)}", f"a text of 1 to {most} characters", "give for example 'dest'"
     )
 
 
@@ -248,12 +250,12 @@ def keywords(given: Iterable[str], known: Iterable[str], where: str, todo: str =
     Example:
         >>> keywords(["seed"], ["noise"], "mean.auto")
         Traceback (most recent call last):
-        shoal.errors.InputError: an option 'seed' of mean.auto; allowed: noise; check the spelling.
+        shoal.errors.InputError: mean.auto has no option 'seed'; allowed: noise; check the spelling.
     """
     names = list(known)
     unknown = [name for name in given if name not in names]
     if unknown:
-        got = f"an option {shown(min(unknown))} of {where}"
+        got = f"{where} has no option {shown(min(unknown))}"
         raise InputError(got, ", ".join(names), todo or "check the spelling")
 
 
@@ -361,7 +363,7 @@ def roles(
         for other, given in public.items():
             names = [given] if isinstance(given, str) else given or ()
             if name is not None and any(name.casefold() == each.casefold() for each in names):
-                raise _both(f"the {role} column {name!r} as {other}", role, other)
+                raise _both(f"the {role} column {name!r} is also given as {other}", role, other)
 
 
 def different(private: Mapping[str, object], public: Mapping[str, object]) -> None:
@@ -369,7 +371,7 @@ def different(private: Mapping[str, object], public: Mapping[str, object]) -> No
     for role, column in private.items():
         for other, given in public.items():
             if column is not None and given is not None and _shared(column, given):
-                raise _both(f"the {role} column as {other}", role, other)
+                raise _both(f"the {role} column is also given as {other}", role, other)
 
 
 def _shared(one: Any, other: Any) -> bool:
@@ -384,8 +386,7 @@ def _shared(one: Any, other: Any) -> bool:
 def _both(got: str, role: str, other: str) -> InputError:
     return InputError(
         got,
-        f"a {other} column that does not hold the {role}",
-        f"the {other} is public and leaves as it is: give another column",
+        f"give another column as {other}: the {other} is public, the {role} private",
     )
 
 

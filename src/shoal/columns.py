@@ -71,9 +71,8 @@ def formula(source: "Source | None", text: str) -> list[str]:
     names = [each.strip() for each in text.split("+")]
     if not all(names) or "~" in text:
         raise InputError(
-            f"a regression {text[:60]!r}",
-            "names of columns with + between, without the outcome",
-            "give for example --ols 'arm + age'",
+            f"the regression {text[:60]!r} is not a list of columns with + between",
+            "give the names of columns without the outcome, for example --ols 'arm + age'",
         )
     return [column_name(source, each) for each in names]
 

@@ -186,9 +186,8 @@ def detectable(
     limit = student(degrees, confidence)
     if wanted <= alone:
         raise InputError(
-            f"a power of {wanted:.6g}",
-            f"above {alone:.6g}, which an effect of 0 has",
-            "give for example 0.8",
+            f"a power of {wanted:.6g} is reached even by an effect of 0",
+            f"give more than {alone:.6g}, for example 0.8",
         )
     high = limit
     while _power(high, limit, degrees) < wanted:

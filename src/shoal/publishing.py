@@ -87,9 +87,9 @@ def records_of(data: files.Place, request: Request, source: Mapping[str, Any] | 
 def no_source() -> InputError:
     """The error of a plan that does not say for which columns it is."""
     return InputError(
-        "a plan that does not say for which columns of a file it is",
-        "a plan that `shoal plan`, `shoal trial` or `shoal mean plan` made of a file",
-        "make it on the command line, or call its release in Python",
+        "the plan does not say for which columns of a file it is",
+        "make it of a file with `shoal plan`, `shoal trial` or `shoal mean plan`, or call its "
+        "release in Python",
     )
 
 
@@ -100,7 +100,7 @@ def delivering(entry: Entry | None, ledger: object) -> Iterator[None]:
         yield
     except Exception as error:
         # The text of another error could hold anything: only its kind is shown.
-        got = f"unexpected {type(error).__name__} after the charge"
+        got = f"an unexpected {type(error).__name__} was raised after the charge"
         if isinstance(error, ShoalError):
             got = error.got
         elif isinstance(error, OSError):

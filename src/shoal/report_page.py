@@ -99,7 +99,7 @@ def report(
     """
     place = Path(checks.path(output, "the output"))
     if place.suffix.lower() != ".html":
-        raise InputError(f"a report named {place.name!r}", "give a name that ends in .html")
+        raise InputError(f"a report is named {place.name!r}", "choose a name that ends in .html")
     data = documents.read_bytes(manifest, "manifest")
     document = documents.expect(strict(data, "manifest"), MANIFEST, "manifest")
     verdict = verify(manifest, ledger=ledger)

@@ -149,10 +149,10 @@ def test_methods_without_a_plan_are_left_out_with_the_reason() -> None:
     plan = base(weights={"0": 3})
     found = plan.frontier([*FAST, "worst_case_optimal"], [1, 2])
     assert found.methods == ("balanced", "worst_case_optimal")
-    assert "left out: uniform at epsilon 1, 2: weights with the method uniform" in str(found)
+    assert "left out: uniform at epsilon 1, 2: the method uniform takes no weights" in str(found)
     assert len(found.to_document()["left_out"]) == 4  # type: ignore[arg-type]
     assert found.plan("balanced", 1).request.weights == {"0": 3.0}
-    with pytest.raises(InputError, match=r"no method with a plan \(uniform at epsilon 1: weights"):
+    with pytest.raises(InputError, match=r"no method has a plan \(uniform at epsilon 1: the me"):
         plan.frontier(["uniform"], [1])
 
 
@@ -201,7 +201,7 @@ def test_progress_sees_every_plan() -> None:
     [
         (["best"], [1], "method is 'best'; allowed: one of balanced"),
         (["midpoint"], [1], "method is 'midpoint'; allowed: one of balanced"),
-        ("balanced", [1], "methods is 'balanced'; allowed: a list"),
+        ("balanced", [1], "methods is 'balanced'; give a list"),
         ([], [1], "methods is a list of 0"),
         ([("levy",)], [1], "a method is a list of 1"),
         (FAST, [], "epsilons is a list of 0"),

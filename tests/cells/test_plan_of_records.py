@@ -39,9 +39,9 @@ def test_it_is_the_plan_of_their_counts() -> None:
         {"source": described},
     )
     for more in options:
-        with pytest.raises(InputError, match="beside records"):
+        with pytest.raises(InputError, match="together with records"):
             shoal.plan(made, epsilon=1, **more)
-    with pytest.raises(InputError, match="counts without bounds"):
+    with pytest.raises(InputError, match="counts have no bounds"):
         shoal.plan(made.counts(), epsilon=1)
 
 

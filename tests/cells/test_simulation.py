@@ -93,7 +93,7 @@ def test_a_plan_is_compared_with_all_others() -> None:
     assert found.methods == ("levy (cap=minimax)", *COMPARED)
     assert found.plan("levy (cap=minimax)", 2).decision.scale == plan.decision.scale
     other = shoal.plan(occupancy(), method="balanced", statistics=["variance"], **asked)
-    with pytest.raises(InputError, match="the mean alone"):
+    with pytest.raises(InputError, match="only plans of the mean"):
         other.compare()
 
 

@@ -208,7 +208,7 @@ def test_ranks_that_nobody_has_are_refused() -> None:
     plan = plan_of(CASES["three cells"], 60)
     for clipped in (2**40 + 1, 2**47 + 1, 2**61):
         wanted = {**plan.parameters, "clipped": np.array([clipped])}
-        with pytest.raises(InputError, match="a decision"):
+        with pytest.raises(InputError, match="impossible decisions"):
             replace(plan, decision=replace(plan.decision, parameters=wanted))
     beyond = np.array([0, 1, 5])
     for wanted_rank in (2**40, 2**50):
@@ -220,7 +220,7 @@ def test_noise_that_no_vector_fits_is_refused() -> None:
     """Sums of a user's steps could overflow, and the error would tell of its values."""
     plan = plan_of(CASES["three cells"], 60)
     for scale in (0.99, 2.0**-30):
-        with pytest.raises(InputError, match="a decision"):
+        with pytest.raises(InputError, match="impossible decisions"):
             replace(plan, decision=replace(plan.decision, scale=plan.decision.scale * scale))
 
 

@@ -131,8 +131,8 @@ def test_a_cap_is_at_least_one(cap: int) -> None:
 
 
 def test_wrap_around_needs_a_full_array() -> None:
-    """Three records fill no array of four."""
-    with pytest.raises(InputError, match="fill no array"):
+    """Three records do not fill one array of four."""
+    with pytest.raises(InputError, match="do not fill one array"):
         weights.wrap_around(np.array([1, 2]), 4)
     assert weights.best_fit(np.array([1, 2]), 4)[-1] == 1
 

@@ -45,24 +45,24 @@ def put(words: list[str], option: str, value: str) -> list[str]:
     [
         (["plan"], "Missing argument"),
         (["plan", "flights.parquet"], "Missing option"),
-        (["plan", "gone.parquet", *PLAN[:-2]], "neither epsilon nor error"),
-        ([*PLANNED, "--setting", "error=5"], "both epsilon and error"),
+        (["plan", "gone.parquet", *PLAN[:-2]], "epsilon and error are both missing"),
+        ([*PLANNED, "--setting", "error=5"], "epsilon and error are both given"),
         (put(["plan", "gone.parquet", *PLAN], "--epsilon", "much"), "epsilon is 'much'"),
-        ([*put(PLANNED, "--epsilon", "0.0001"), "--method", "balanced"], "without a single cell"),
+        ([*put(PLANNED, "--epsilon", "0.0001"), "--method", "balanced"], "would have no cell"),
         (put(PLANNED, "--by", "dest"), "no column 'dest'"),
-        ([*PLANNED, "--setting", "cap"], "a setting 'cap'"),
-        ([*PLANNED, "--setting", "cap=1"], "settings without a method"),
+        ([*PLANNED, "--setting", "cap"], "the setting 'cap'"),
+        ([*PLANNED, "--setting", "cap=1"], "settings have no method"),
         ([*PLANNED, "--setting", "tick_bits=999"], "tick bits"),
         ([*PLANNED, "--max-error", "0%"], "0%"),
         (["plan", "plan.json", *PLAN], "a file that ends in"),
         (["plan", "a.csv", "b.csv", *PLAN], "one pattern, in quotes, such as 'trips/*.csv'"),
         ([*PLANNED, "--output", "no/p.json"], "cannot be written"),
-        ([*PLANNED, "--picture", "p.txt"], "a picture named 'p.txt'"),
-        (put(PLANNED, "--bounds", "0,700"), "without two numbers; give the lower and the upper"),
-        (["mean", "plan", "--interval", "0"], "--interval without two numbers"),
-        (["compare", "flights.parquet", "--bounds", "0", "7"], "records without --user"),
-        ([*COMPARE, "--delta", "1e-9"], "with one epsilon"),
-        ([*COMPARE, "--setting", "spread=9"], "give one of deviation"),
+        ([*PLANNED, "--picture", "p.txt"], "a picture is named 'p.txt'"),
+        (put(PLANNED, "--bounds", "0,700"), "needs two numbers; give the lower and the upper"),
+        (["mean", "plan", "--interval", "0"], "--interval needs two numbers"),
+        (["compare", "flights.parquet", "--bounds", "0", "7"], "--value or --by is missing"),
+        ([*COMPARE, "--delta", "1e-9"], "need several values of epsilon"),
+        ([*COMPARE, "--setting", "spread=9"], "choose one of deviation"),
         ([*COMPARE, "--epsilon", "2", "--method", "best"], "method is 'best'"),
         ([*COMPARE, "--epsilon", "2", "--picture", "f.gif"], "ends in .png"),
         (["release", "flights.parquet", "plan.json"], "Missing option '--ledger'"),
@@ -77,9 +77,9 @@ def put(words: list[str], option: str, value: str) -> list[str]:
         ([*RELEASES["table"], "--confidence", "1"], "above 0 and below 1"),
         ([*ANSWER, "--confidence", "0.5"], "confidence is 0.5"),
         ([*ANSWER, "--output", "answers.txt"], "answers.txt"),
-        ([*RELEASES["mean"], "--picture", "m.png"], "with a mean"),
+        ([*RELEASES["mean"], "--picture", "m.png"], "do not work with a mean"),
         ([*RELEASES["mean"], "--confidence", "0.5"], "confidence is 0.5"),
-        (["show"], "not one of a manifest and a ledger"),
+        (["show"], "a manifest or a ledger is needed"),
         (["show", "visits.csv"], "is not JSON"),
         (["show", "--ledger", "flights.ledger"], "0 entries"),
         (["publish", "flights.parquet", "--like", "table.json", *RELEASE[3:], "--name", "a"], "a"),
@@ -90,42 +90,42 @@ def put(words: list[str], option: str, value: str) -> list[str]:
         (["ledger", "show", "plan.json"], "plan.json"),
         (["demo", "--folder", "plan.json"], "exists"),
         (["trial", "plan", "--bogus"], "Try `shoal trial plan --help`."),
-        (["trial", "plan"], "not one of a file and a number of units"),
+        (["trial", "plan"], "a file or a number of units is needed"),
         (["trial", "plan", "--units", "10", "--share", "a"], "'--share'"),
         (["trial", "plan", "--units", "10", "--sd", "1"], "mean is None"),
         (["trial", "plan", "--units", "10", "--mean", "7"], "which is a rate, is 7"),
-        (["trial", "plan", "--units", "10", "--output", "p.json"], "a forecast to be saved"),
+        (["trial", "plan", "--units", "10", "--output", "p.json"], "a forecast cannot be saved"),
         ([*TRIAL, "--missing", "ignore"], "missing is not usable"),
-        (put(TABLE, "--outcome", ""), "a table without a file"),
+        (put(TABLE, "--outcome", ""), "a table needs a file"),
         (put(TABLE, "--arm", "gone"), "no column 'gone'"),
         (put(TABLE, "--arm", "person"), "400 arms"),
-        (put(TABLE, "--cluster", "person"), "clusters, each of which has one arm"),
+        (put(TABLE, "--cluster", "person"), "clusters has units of only one arm"),
         (put(TABLE, "--unit", "city"), "named twice"),
         (put(TABLE, "--epsilon", "8.5"), "from 0.01 to 8"),
-        ([*TABLE, "--space", "fog"], "a space 'fog'"),
-        ([*TABLE, "--control", "gone"], "a control arm 'gone'"),
+        ([*TABLE, "--space", "fog"], "no space 'fog'"),
+        ([*TABLE, "--control", "gone"], "no arm 'gone' to be the control"),
         ([*TABLE, "--single-arm", "ignore"], "single_arm"),
         ([*TABLE, "--setting", "clustering_epsilon=-1"], "epsilon is"),
-        ([*TABLE, "--setting", "magic=1"], "a setting 'magic'"),
-        ([*TABLE, "--setting", "floor=0.1"], "a floor or noise with"),
-        (PRIOR, "a floor or noise missing for cluster_free"),
+        ([*TABLE, "--setting", "magic=1"], "no setting 'magic'"),
+        ([*TABLE, "--setting", "floor=0.1"], "floor and noise do not belong to"),
+        (PRIOR, "floor and noise are missing for cluster_free"),
         ([*PRIOR, "--setting", "floor=0.1", "--setting", "noise=x"], "noise"),
         ([*TRIAL, "--mechanism", "magic"], "magic"),
-        ([*TRIAL, "--mechanism", "noisy_histogram", "--delta", "0.1"], "levels or delta"),
-        (ASK, "no questions"),
-        ([*put(ASK, "--outcome", ""), "--means", "--output", "a.json"], "without its outcome"),
+        ([*TRIAL, "--mechanism", "noisy_histogram", "--delta", "0.1"], "takes no levels and no"),
+        (ASK, "no question is asked"),
+        ([*put(ASK, "--outcome", ""), "--means", "--output", "a.json"], "needs --outcome"),
         ([*ASK, "--ols", "arm + gone"], "no column 'gone'"),
-        ([*ASK, "--ols", "arm + "], "a regression 'arm + '"),
-        ([*ASK, "--ols", "bought ~ arm"], "without the outcome"),
-        ([*ASK, "--ols", "zone + C(zone)"], "depends on the other columns"),
-        ([*ASK, "--effect-by", "far"], "all of which have one arm"),
-        ([*USERS, "--user", "person"], "not one of a file"),
+        ([*ASK, "--ols", "arm + "], "the regression 'arm + '"),
+        ([*ASK, "--ols", "bought ~ arm"], "columns without the outcome"),
+        ([*ASK, "--ols", "zone + C(zone)"], "depends, or nearly depends, on"),
+        ([*ASK, "--effect-by", "far"], "have the same arm"),
+        ([*USERS, "--user", "person"], "a number of users is needed"),
         ([*USERS, "--order", "2", "--order", "4"], "2 orders and 1 sizes"),
         ([*USERS, "--method", "mean"], "method is 'mean'"),
-        ([*USERS, "--output", "p.json"], "without its values"),
+        ([*USERS, "--output", "p.json"], "needs --value"),
         ([*USERS, "--value", "x", "--output", "p.json"], "no estimator is possible"),
         ([*MEAN, "--missing", "drop"], "missing is not usable"),
-        (["mean", "bound", *USERS[2:], "--interval", "1", "1"], "empty interval"),
+        (["mean", "bound", *USERS[2:], "--interval", "1", "1"], "interval is empty"),
         (["bench", "noise", "--numbers", "9" * 30], "'--numbers'"),
         (["study", "run", "all", "--workers", "9" * 30], "'--workers'"),
     ],
@@ -155,15 +155,19 @@ def test_no_private_column_in_a_public_role(shell: Shell, option: str, spelling:
         [*trial, "--mechanism", "best_table"],
         [*put(ASK, "--outcome", "minutes"), "--means"],
     ):
-        assert f"the outcome column 'minutes' as {role}" in shell.bad(*put(words, option, spelling))
+        assert f"the outcome column 'minutes' is also given as {role}" in shell.bad(
+            *put(words, option, spelling)
+        )
     assert "as assigned" in shell.bad(
         *put(ASK, "--outcome", "class"), "--means", "--assigned", "class"
     )
     assert "as covariate" in shell.bad(*ASK, "--ols", "bought")
-    assert "the value column 'minutes' as user" in shell.bad(*put(MEAN, "--user", spelling))
+    assert "the value column 'minutes' is also given as user" in shell.bad(
+        *put(MEAN, "--user", spelling)
+    )
     for verb in ("plan", "compare"):
         words = [verb, "flights.parquet", *PLAN]
-        told = "the value column 'speed' as "
+        told = "the value column 'speed' is also given as "
         assert f"{told}user" in shell.bad(*put(words, "--user", "SPEED"))
         for rule in ("speed", "hour_of_day(SPEED)", "hexagon(place,speed,7)"):
             assert f"{told}cell" in shell.bad(*put(words, "--by", rule))
@@ -172,14 +176,14 @@ def test_no_private_column_in_a_public_role(shell: Shell, option: str, spelling:
 @pytest.mark.parametrize(
     ("plan", "part", "name", "given", "said"),
     [
-        ("plan", "records", "user", "speed", "the value column 'speed' as user"),
-        ("plan", "records", "cell", ["place", "SPEED"], "the value column 'speed' as cell"),
-        ("table", "source", "value", "ARM", "the outcome column 'ARM' as arm"),
-        ("table", "source", "cluster", "zone", "other than the plan's"),
+        ("plan", "records", "user", "speed", "the value column 'speed' is also given as user"),
+        ("plan", "records", "cell", ["place", "SPEED"], "'speed' is also given as cell"),
+        ("table", "source", "value", "ARM", "the outcome column 'ARM' is also given as arm"),
+        ("table", "source", "cluster", "zone", "differ from the plan"),
         ("asked", "source", "value", "far", "as covariate far"),
         ("asked", "source", "value", "liked", "holds text"),
-        ("mean", "source", "value", "person", "the value column 'person' as user"),
-        ("mean", "source", "user", "city", "other numbers of records"),
+        ("mean", "source", "value", "person", "the value column 'person' is also given as user"),
+        ("mean", "source", "user", "city", "numbers of records of"),
         ("mean", "source", "more", "city", "damaged, was changed by hand"),
         ("plan", "decision", "bits", 9, "damaged or was changed by hand"),
         ("table", "", "source", None, "does not say for which columns"),
@@ -231,12 +235,12 @@ def test_records_that_changed_since_the_plan(shell: Shell) -> None:
     """Other counts are refused, and values that are missing."""
     table = flights.neighbour(flights.table(), "N003", 431.56789)
     pq.write_table(table.slice(1), "flights.parquet")
-    assert "records whose public counts are not the plan's" in shell.bad(*RELEASE)
+    assert "counts of the records differ from those of the plan" in shell.bad(*RELEASE)
     for bad in (None, float("nan"), float("inf")):
         speeds = [bad, *table.column("speed").to_pylist()[1:]]
         other = table.set_column(2, "speed", pa.array(speeds, pa.float64()))
         pq.write_table(other, "flights.parquet")
-        assert "null, NaN or infinite in the column 'speed'" in shell.bad(*RELEASE)
+        assert "column 'speed' has null, NaN or infinite" in shell.bad(*RELEASE)
 
 
 def test_values_that_are_no_numbers_cost_nothing(shell: Shell) -> None:
@@ -251,7 +255,7 @@ def test_values_that_are_no_numbers_cost_nothing(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "no columns in the first line of 'f.csv', which is empty; give a CSV file"),
+        ("", "first line of 'f.csv' names no columns, as it is empty; give a CSV file"),
         ("aircraft,place,speed\n", "no records in 'f.csv'"),
         ("aircraft;place;speed\nann;5;a\n", "seems to be separated by semicolons"),
     ],
@@ -415,7 +419,7 @@ def test_a_matplotlib_that_cannot_draw_is_refused_before_the_charge(
 ) -> None:
     """In Python, by the verbs with pictures, and by the demo."""
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingPartError, match="no pictures without matplotlib"):
+    with pytest.raises(MissingPartError, match="pictures need matplotlib"):
         shoal.picture(shoal.Plan.load("plan.json"), "p.png")
-    assert "no pictures without" in shell.bad(*RELEASE, "--picture", "p.png")
-    assert "no pictures without" in shell.bad("demo", "--folder", "new")
+    assert "pictures need matplotlib" in shell.bad(*RELEASE, "--picture", "p.png")
+    assert "pictures need matplotlib" in shell.bad("demo", "--folder", "new")

@@ -97,10 +97,10 @@ def test_what_is_there_is_replaced_by_force_alone(
     assert "--force" in place.bad(*line)
     target.unlink()
     target.mkdir()
-    assert "is no regular file" in place.bad(*line, "--force")
+    assert "is not a regular file" in place.bad(*line, "--force")
     target.rmdir()
     target.symlink_to("/dev/null")
-    assert "is no regular file" in place.run(*line, "--force")[2]
+    assert "is not a regular file" in place.run(*line, "--force")[2]
     target.unlink()
     target.write_bytes(b"somebody's work")
     place.good(*line, "--force")
@@ -119,7 +119,7 @@ def test_the_files_of_a_publication_replace_nothing(place: Shell) -> None:
     Path("feb-picture.png").write_text("notes")
     publish = ["publish", "flights.parquet", "--like", "m.json", "--name", "feb"]
     line = [*publish, "--ledger", "flights.ledger"]
-    assert "there is a file" in place.bad(*line)
+    assert "exists already" in place.bad(*line)
     Path("feb-picture.png").unlink()
     Path("feb-manifest.json").symlink_to("m.json")
     assert "is what is read as --like" in place.bad(*line, "--force")
@@ -128,14 +128,14 @@ def test_the_files_of_a_publication_replace_nothing(place: Shell) -> None:
 def test_the_demo_replaces_nothing_but_its_own(place: Shell) -> None:
     """A file of one of its names in a folder without its ledger is kept."""
     Path("demo-destination.csv").write_text("notes", encoding="utf-8")
-    assert "there is a file" in place.bad("demo", "--folder", ".")
+    assert "exists already" in place.bad("demo", "--folder", ".")
 
 
 def test_a_study_replaces_nothing_unless_forced(place: Shell) -> None:
     """Refused before hours of work, not after them."""
     Path("figures").mkdir()
     Path("figures/002-figure-5.md").write_text("notes", encoding="utf-8")
-    assert "there is a file" in place.bad("study", "run", "002-figure-5")
+    assert "exists already" in place.bad("study", "run", "002-figure-5")
 
 
 def _entry(place: Shell, line: list[str]) -> Any:

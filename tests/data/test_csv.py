@@ -153,7 +153,7 @@ def test_rows_that_the_engine_leaves_out_are_missed(
     path = tmp_path / "a.csv"
     path.write_text("\n".join([HEAD, *lines()]))
     monkeypatch.setattr(reading, "count_records", lambda *_, **__: MANY + 1)
-    refused(path, "a malformed CSV file")
+    refused(path, "the CSV file is malformed")
 
 
 def test_quoted_lines_that_look_like_rows_are_none(tmp_path: Path) -> None:

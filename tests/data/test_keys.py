@@ -19,7 +19,7 @@ def test_missing_keys_are_said_to_be() -> None:
     import pandas as pd
 
     for column in (["a", None], [1, None], pd.Series(["a", float("nan")], dtype=object)):
-        with pytest.raises(DataError, match="a null in the user column"):
+        with pytest.raises(DataError, match="the user column has a null"):
             keys.as_array(column, "user")
 
 

@@ -53,7 +53,7 @@ def test_a_text_of_arrow_that_is_none_is_not_told_of() -> None:
 )
 def test_texts_are_no_numbers(column: Any) -> None:
     """One that spells no number would decide whether all are read."""
-    with pytest.raises(DataError, match="outcomes of another kind"):
+    with pytest.raises(DataError, match="the outcomes do not fit the space"):
         Space.binary().numbers(column)
 
 
@@ -76,14 +76,14 @@ def test_texts_are_no_numbers(column: Any) -> None:
 )
 def test_what_is_not_one_column_of_labels_is_refused(column: Any) -> None:
     """Units would all count as the first level, and nobody would be told."""
-    with pytest.raises(DataError, match="outcomes of another kind"):
+    with pytest.raises(DataError, match="the outcomes do not fit the space"):
         SPACE.numbers(column)
 
 
 @pytest.mark.parametrize("column", [{1, 0}, frozenset({1.0}), {1: 0}], ids=str)
 def test_numbers_without_an_order_are_refused(column: Any) -> None:
     """Nobody knows which cell of a set is whose."""
-    with pytest.raises(DataError, match="outcomes of another kind"):
+    with pytest.raises(DataError, match="the outcomes do not fit the space"):
         Space.binary().numbers(column)
 
 
@@ -92,5 +92,5 @@ def test_the_type_of_a_column_decides() -> None:
     whole = Space.ordinal(["1", "2", "3"])
     assert whole.numbers(np.array([3, 1, 9])).tolist() == [2, 0, 0]
     for space, column in ((SPACE, np.array([1, 2])), (whole, np.array([1.0, 2.0]))):
-        with pytest.raises(DataError, match="outcomes of another kind"):
+        with pytest.raises(DataError, match="the outcomes do not fit the space"):
             space.numbers(column)

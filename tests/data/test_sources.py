@@ -80,12 +80,12 @@ def test_names_that_differ_in_case_alone_are_refused(tmp_path: Path) -> None:
         kinds.csv(table, tmp_path)
         for source in (table, tmp_path / "a.parquet", tmp_path / "r.csv"):
             given: dict[str, Any] = {"user": "who", "value": "v", "by": "c"}
-            assert "called 'v' but for case" in said(source, **given)
-    assert "not unique" in said(tmp_path / "a.parquet", user="who", value="c", by=None)
+            assert "called 'v' if case is ignored" in said(source, **given)
+    assert "or share a name" in said(tmp_path / "a.parquet", user="who", value="c", by=None)
     for option, role in (("user", "user"), ("by", "cell")):
-        with pytest.raises(InputError, match=f"the value column 'speed' as {role}"):
+        with pytest.raises(InputError, match=f"the value column 'speed' is also given as {role}"):
             records(TABLE, **{option: "SPEED"})
-    with pytest.raises(InputError, match="'speed' as cell"):
+    with pytest.raises(InputError, match="'speed' is also given as cell"):
         records(TABLE, by=["Origin", "bins(Speed,10)"])
 
 
@@ -123,13 +123,13 @@ def test_several_files_are_one_table(tmp_path: Path) -> None:
         assert records(source).aggregate().cell_sums() == records(TABLE).aggregate().cell_sums()
     changed = TABLE.set_column(2, "speed", pa.array([1, 2]))
     pq.write_table(changed, tmp_path / "c.parquet")
-    assert "not alike" in said(tmp_path)
+    assert "beside it differ" in said(tmp_path)
     (tmp_path / "c.parquet").unlink()
     kinds.csv(TABLE, tmp_path)
     assert records(tmp_path).counts().n_users == 2
-    assert "files of several kinds" in said(f"{tmp_path}/*")
+    assert "several kinds of files" in said(f"{tmp_path}/*")
     (tmp_path / "s.csv").write_text("tailnum,Origin,speed\n")
-    assert "another first line" in said(f"{tmp_path}/?.csv")
+    assert "the first lines of" in said(f"{tmp_path}/?.csv")
 
 
 def test_names_of_folders_are_public_columns(tmp_path: Path) -> None:
@@ -139,9 +139,9 @@ def test_names_of_folders_are_public_columns(tmp_path: Path) -> None:
     found = records(tmp_path / "a", by="month").counts()
     assert found.cells.column("month").to_pylist() == [5, 11]
     for name in ("pay", "PAY"):
-        assert "folders are named for" in said(tmp_path / "a", value=name) or name == "PAY"
+        assert "folders hold a private" in said(tmp_path / "a", value=name) or name == "PAY"
     pq.write_to_dataset(table, tmp_path / "speed=1", partition_cols=["month"])
-    assert "not unique" in said(tmp_path / "speed=1", by="month")
+    assert "or share a name" in said(tmp_path / "speed=1", by="month")
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_names_of_folders_are_public_columns(tmp_path: Path) -> None:
     [
         *(("gone.parquet", "no file of records"), ("folder.csv", "no file of records")),
         *(("notes.txt", "a file that ends in"), ("corrupt.parquet", r"could not read .* \(Arrow")),
-        *(("none*.csv", "put a pattern in quotes"), ("text.csv", "holds text; give a number")),
+        *(("none*.csv", "in quotes"), ("text.csv", "holds text; give a number")),
     ],
 )
 def test_bad_files(tmp_path: Path, name: str, message: str) -> None:
@@ -274,7 +274,7 @@ def test_what_does_not_fit_into_memory_is_private_and_does_not_stay(
 @pytest.mark.parametrize("source", [None, 3, [1, 2], {"who": []}, pa.array([1])])
 def test_other_sources_are_refused_by_their_type(source: object) -> None:
     """In our own words."""
-    assert "records of type" in said(source)
+    assert "the records have the type" in said(source)
 
 
 @pytest.mark.parametrize("kind", ["duckdb's", "python's", "behind", "plain"])
@@ -339,7 +339,7 @@ def test_numbers_with_fractions_are_no_keys(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="'at' holds numbers with fractions"):
         shoal.Records(path, by="at", **options).counts()
     assert shoal.Records(path, by="code", **options).counts().labels == ("01234", "98765")
-    with pytest.raises(InputError, match="the user column 'who' as cell"):
+    with pytest.raises(InputError, match="the user column 'who' is also given as cell"):
         shoal.Records(path, by=["at", "Who"], **options)
 
 

@@ -23,7 +23,7 @@ def test_a_file_is_replaced_only_if_that_is_asked_for(tmp_path: Path) -> None:
     """And no draft stays behind."""
     place = tmp_path / "a.json"
     files.write_bytes(place, b"one")
-    with pytest.raises(DocumentError, match=r"there is a file .* --force"):
+    with pytest.raises(DocumentError, match=r"the file .* exists already.* --force"):
         files.write_bytes(place, b"two")
     assert place.read_bytes() == b"one"
     files.write_bytes(str(place), b"two", overwrite=True)
@@ -37,14 +37,14 @@ def test_a_file_that_appears_meanwhile_is_kept(
     """Between the check and the last step somebody may take the name."""
     monkeypatch.setattr(files, "_check_free", lambda *_, **__: None)
     (tmp_path / "a.json").write_bytes(b"theirs")
-    with pytest.raises(DocumentError, match="there is a file"):
+    with pytest.raises(DocumentError, match="exists already"):
         files.write_bytes(tmp_path / "a.json", b"ours")
 
     def no_links(*_: Any) -> None:
         raise OSError(errno.EPERM, "no links here")
 
     monkeypatch.setattr(os, "link", no_links)
-    with pytest.raises(DocumentError, match="there is a file"):
+    with pytest.raises(DocumentError, match="exists already"):
         files.write_bytes(tmp_path / "a.json", b"ours")
     assert [each.read_bytes() for each in tmp_path.iterdir()] == [b"theirs"]
     files.write_bytes(tmp_path / "b.json", b"ours")
@@ -124,8 +124,8 @@ def test_outputs_are_checked_before_any_work(tmp_path: Path) -> None:
     one = {"--output": tmp_path / "a.csv"}
     for more, words in (
         ({"--manifest": tmp_path / "x" / ".." / "A.csv"}, "the place of --output"),
-        ({"--manifest": tmp_path / "folder.json"}, "no regular file"),
-        ({"--manifest": tmp_path / "pipe.json"}, "no regular file"),
+        ({"--manifest": tmp_path / "folder.json"}, "not a regular file"),
+        ({"--manifest": tmp_path / "pipe.json"}, "not a regular file"),
         ({"--manifest": tmp_path / "none" / "a.json"}, "cannot be written"),
     ):
         with pytest.raises(DocumentError, match=words):

@@ -204,8 +204,8 @@ def test_names_are_drawn_as_they_are(tmp_path: Path) -> None:
 def test_bad_pictures_are_refused(tmp_path: Path) -> None:
     """Another subject, another ending, a confidence where there are no intervals."""
     for subject, name, options, words in (
-        (3, "p.png", {}, "a subject of type int"),
-        (OCCUPANCY, "p.png", {"confidence": 0.9}, "a confidence with a subject of type Counts"),
+        (3, "p.png", {}, "of the type int cannot be drawn"),
+        (OCCUPANCY, "p.png", {"confidence": 0.9}, "a picture of Counts takes no confidence"),
         (OCCUPANCY, "p.gif", {}, r"choose a name that ends in \.png"),
     ):
         with pytest.raises(InputError, match=words):

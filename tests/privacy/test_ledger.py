@@ -57,7 +57,7 @@ def test_the_budget_is_never_exceeded_and_may_be_spent_to_the_end(tmp_path: Path
         book.record("q", name=name, unit="person", epsilon="1/3", document=b"")
     assert book.spent.epsilon == 1
     for charge in ({"epsilon": "1e-300"}, {"epsilon": 0, "delta": "2e-6"}):
-        with pytest.raises(BudgetError, match="what is left of the budget, epsilon 0, delta 1e-6"):
+        with pytest.raises(BudgetError, match="exceeds what is left, epsilon 0, delta 1e-6"):
             book.record("q", unit="person", document=b"", **charge)  # type: ignore[arg-type]
     book.record("q", unit="person", epsilon=0, delta="1e-6", document=b"")
     assert book.state().entries == 4
@@ -67,14 +67,14 @@ def test_a_charge_is_checked_before_anything_is_drawn(tmp_path: Path) -> None:
     """As recording decides it; the state never changes by it."""
     book = book_of(tmp_path)
     assert book.state().check(Budget.of("1/3"), "person") == Budget.of("1/3")
-    with pytest.raises(BudgetError, match="a charge of epsilon 1"):
+    with pytest.raises(BudgetError, match="the charge of epsilon 1"):
         book.state().check(Budget.of("1.00000000001"), "person")
-    with pytest.raises(BudgetError, match="made without delta"):
+    with pytest.raises(BudgetError, match="ledger allows no delta"):
         book.state().check(Budget.of(0, "1e-9"), "person")
     for unit in ("Person", "persons", "each row"):
-        with pytest.raises(InputError, match="what this ledger protects: all values of one person"):
+        with pytest.raises(InputError, match="the ledger protects all values of one person"):
             book.state().check(Budget.of(0), unit)
-        with pytest.raises(InputError, match="what this ledger protects: all values of one person"):
+        with pytest.raises(InputError, match="the ledger protects all values of one person"):
             book.record("q", unit=unit, epsilon=0, document=b"")
     assert book.state().entries == 0
 
@@ -106,11 +106,11 @@ def test_long_sums_stay_short_in_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("create", "match"),
     [
-        ({"name": "a.db"}, "a ledger named 'a.db'; end its name in .ledger"),
+        ({"name": "a.db"}, "the ledger is named 'a.db'; end its name in .ledger"),
         ({"name": "a\0.ledger"}, "a path"),
         ({"name": "no/a.ledger"}, "cannot be created"),
-        ({"unit": ""}, "a privacy unit without a name"),
-        ({"unit": " person"}, "with blanks around it"),
+        ({"unit": ""}, "the privacy unit has no name"),
+        ({"unit": " person"}, "has blanks around it"),
         ({"unit": "per\0son"}, "printable"),
         ({"unit": None}, "printable"),
         ({"epsilon": 0}, "epsilon is 0"),
@@ -183,8 +183,8 @@ def _cut(path: Path) -> None:
     ("make", "match"),
     [
         (_empty, "is empty: its creation was interrupted"),
-        (_text, "it is no ledger"),
-        (_database, "is no ledger"),
+        (_text, "it is not a ledger"),
+        (_database, "is not a ledger"),
         (_older, "is of another version of shoal"),
         (_cut, "damaged pages"),
         (os.mkdir, "cannot be opened"),
@@ -206,7 +206,7 @@ def test_a_ledger_that_was_replaced_is_refused(tmp_path: Path) -> None:
     other = book_of(tmp_path, epsilon=9, name="b.ledger")
     other.path.replace(book.path)
     for use in (book.state, lambda: book.record("q", **ASK)):
-        with pytest.raises(LedgerError, match="another ledger than the one that was opened"):
+        with pytest.raises(LedgerError, match="another ledger after it was opened"):
             use()
 
 
@@ -219,7 +219,7 @@ def test_a_locked_ledger_says_so_and_a_reader_waits_for_no_writer(
     with closing(sqlite3.connect(book.path, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         assert book.state().entries == 0
-        with pytest.raises(LedgerError, match="it stayed locked"):
+        with pytest.raises(LedgerError, match="another process holds it"):
             book.record("q", **ASK)
     assert book.record("q", **ASK).number == 1
 
@@ -298,7 +298,7 @@ def test_an_older_copy_lacks_the_head_that_was_noted(tmp_path: Path) -> None:
     head = book.record("q", name="b", **ASK).hash
     old = Ledger(tmp_path / "old.ledger")
     old.verify()
-    with pytest.raises(LedgerError, match="does not contain the head given"):
+    with pytest.raises(LedgerError, match="does not contain the given head"):
         old.verify(head)
     assert book.verify(old.state().head).head == head
 

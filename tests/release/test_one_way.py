@@ -56,7 +56,7 @@ def test_a_manifest_is_loaded_by_the_class_of_its_kind(family: str, tmp_path: Pa
     made.write_manifest(path)
     for other, kind in KINDS.items():
         if other != family:
-            with pytest.raises(DocumentError, match="a manifest of the kind"):
+            with pytest.raises(DocumentError, match="manifest is of the kind"):
                 kind.load(path)
 
 

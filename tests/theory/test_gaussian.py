@@ -269,7 +269,7 @@ def test_tail_quantile_at_a_fine_scale() -> None:
 @pytest.mark.parametrize("beta", [0.0, 1.0, -1.0, float("nan")])
 def test_tail_quantile_refuses_what_is_no_probability(beta: float) -> None:
     """An interval at confidence 0 or 1 does not exist."""
-    with pytest.raises(InputError, match="an error probability of"):
+    with pytest.raises(InputError, match="the error probability is"):
         gaussian.tail_quantile(1.0, beta)
 
 

@@ -204,14 +204,14 @@ UNITS = np.arange(len(GROUP))
         ({"assigned": GROUP[:-1]}, "groups of [0-9]+ rows for [0-9]+ units"),
         ({"assigned": GROUP[:-1], "unit": UNITS}, "names of"),
         ({"assigned": GROUP[1:], "unit": UNITS[1:]}, "1 of [0-9]+ units of the release"),
-        ({"assigned": GROUP, "unit": UNITS.astype(str)}, "names of units of type"),
-        ({"assigned": GROUP, "unit": np.r_[UNITS[:1], UNITS[:-1]]}, "a name twice"),
-        ({"assigned": GROUP // 24, "unit": UNITS}, "'0' with units of several arms"),
-        ({"assigned": ARM, "unit": UNITS}, "'0' with units of several clusters"),
+        ({"assigned": GROUP, "unit": UNITS.astype(str)}, "names of units have the type"),
+        ({"assigned": GROUP, "unit": np.r_[UNITS[:1], UNITS[:-1]]}, "a name occurs twice"),
+        ({"assigned": GROUP // 24, "unit": UNITS}, "'0' has units of several arms"),
+        ({"assigned": ARM, "unit": UNITS}, "'0' has units of several clusters"),
         ({"assigned": GROUP / 2, "unit": UNITS}, "assigned holds double"),
-        ({"assigned": "class"}, "assigned='class'"),
-        ({"assigned": "units", "unit": UNITS}, "names of units without groups"),
-        ({"unit": UNITS}, "names of units without groups"),
+        ({"assigned": "class"}, "assigned is 'class'"),
+        ({"assigned": "units", "unit": UNITS}, "names of units need their groups"),
+        ({"unit": UNITS}, "names of units need their groups"),
     ],
 )
 def test_unusable_groups_are_refused(given: dict[str, Any], words: str) -> None:
@@ -224,9 +224,9 @@ def test_units_without_names_are_in_groups_that_are_cells() -> None:
     """Else it is refused: no order of rows says who is in which group."""
     study = Experiment(ARM, CLUSTER)
     release = study.table(SPACE, 4).release(ARM * 3, study, noise=Simulated(2))
-    with pytest.raises(DataError, match="several assigned groups among units of one cluster"):
+    with pytest.raises(DataError, match="one cluster and arm are in several assigned groups"):
         release.estimate(assigned=UNITS)
-    with pytest.raises(InputError, match="names of units for a release whose units have none"):
+    with pytest.raises(InputError, match="units of the release have no names"):
         release.estimate(assigned=UNITS, unit=UNITS)
     cluster, arm, _, y = columns(12, 2, 1)
     study = Experiment(arm, cluster)
@@ -238,5 +238,5 @@ def test_units_without_names_are_in_groups_that_are_cells() -> None:
     _, variance, _ = of_effect(home, arms, cell, says)
     assert effect.finite_population.standard_error**2 == pytest.approx(variance, rel=1e-9)
     histogram = study.histogram(SPACE, 1).release(y, study, noise=Simulated(2))
-    with pytest.raises(InputError, match="assigned groups with noisy_histogram"):
+    with pytest.raises(InputError, match="noisy_histogram takes no assigned groups"):
         histogram.estimate(assigned=cell)

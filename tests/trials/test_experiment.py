@@ -91,24 +91,24 @@ AGE = np.arange(N) // 2 + 10.0
         ({"arm": [0] * N}, "1 arms"),
         ({"arm": np.arange(N) / 2}, "arm holds double"),
         ({"arm": [*ARM[:-1], None]}, "null"),
-        ({"arm": ARM[:-1], "cluster": ["a"] * N}, "columns of 11 and 12 rows"),
-        ({"cluster": ARM}, "2 clusters, each of which has one arm"),
-        ({"cluster": [0] * 11 + [1]}, "1 of 2 clusters where an arm has nobody"),
+        ({"arm": ARM[:-1], "cluster": ["a"] * N}, "columns have 11 and 12 rows"),
+        ({"cluster": ARM}, "2 clusters has units of only one arm"),
+        ({"cluster": [0] * 11 + [1]}, "1 of 2 clusters lack units of an arm"),
         ({"unit": ["x"] * N}, "named twice"),
-        ({"control": 5}, "control arm 5"),
+        ({"control": 5}, "no arm 5 to be the control"),
         ({"single_arm": "keep"}, "single_arm"),
-        ({"assigned": "classes"}, "assigned='classes'"),
+        ({"assigned": "classes"}, "assigned is 'classes'"),
         ({"assigned": np.arange(N) // 2}, "units of several arms"),
-        ({"assigned": ARM}, "one assigned group in the arm '0'"),
+        ({"assigned": ARM}, "arm '0' has only one assigned group"),
         ({"assigned": ARM + np.arange(N) // 6 * 2, "cluster": np.arange(N) // 2 % 2}, "several cl"),
-        ({"keep": [1] * N}, "no booleans"),
+        ({"keep": [1] * N}, "not booleans"),
         ({"clustering_epsilon": -1}, "epsilon"),
-        ({"covariates": {"arm": AGE}}, "another name"),
-        ({"covariates": {"a + b": AGE}}, "another name"),
+        ({"covariates": {"arm": AGE}}, "rename it"),
+        ({"covariates": {"a + b": AGE}}, "rename it"),
         ({"covariates": {"a": AGE * 0}}, "same for all"),
         ({"covariates": {"a": [None] * N}}, "missing"),
         ({"covariates": {"a": AGE[:-1]}}, "rows"),
-        ({"covariates": {"a": pd.date_range("2020", periods=N)}}, "type timestamp"),
+        ({"covariates": {"a": pd.date_range("2020", periods=N)}}, "the type timestamp"),
         ({"covariates": {"a": AGE * 1e-80}}, "below 1e-50"),
         ({"covariates": {"a": AGE * 1e60}}, "huge"),
         ({"covariates": [AGE]}, "covariates"),
@@ -125,7 +125,7 @@ def test_whole_clusters_in_one_arm_are_sent_to_assigned(rule: str) -> None:
     """No advice leads to intervals that take units as assigned one by one."""
     with pytest.raises(DataError) as caught:
         Experiment([0, 0, 1, 1], ["a", "a", "b", "b"], single_arm=rule)
-    assert "give assigned= (--assigned)" in str(caught.value)
+    assert "give them as assigned= (--assigned)" in str(caught.value)
     assert "single_arm" not in str(caught.value)
 
 

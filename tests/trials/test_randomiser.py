@@ -92,7 +92,7 @@ def test_with_a_delta_the_loss_is_that_of_every_set(delta: Fraction) -> None:
         for a, b in itertools.permutations(range(4), 2)
     ]
     assert max(sticks) == pytest.approx(float(delta), rel=1e-6)
-    with pytest.raises(InputError, match="a delta for this table"):
+    with pytest.raises(InputError, match="table of responses takes no delta"):
         table("best: five levels").epsilon(delta)
 
 

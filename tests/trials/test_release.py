@@ -144,17 +144,17 @@ def test_outcomes_of_every_type_are_the_same() -> None:
 
 
 BAD: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
-    "too short": (lambda: {"outcomes": OUTCOME[:-1]}, "different length"),
+    "too short": (lambda: {"outcomes": OUTCOME[:-1]}, "differ in length"),
     "missing": (lambda: {"outcomes": [*OUTCOME[:-1], None]}, "missing or infinite"),
     "infinite": (lambda: {"outcomes": np.append(OUTCOME[:-1], np.inf)}, "missing or infinite"),
     "texts": (lambda: {"outcomes": ["secret"] * N}, "outcomes"),
     "objects": (lambda: {"outcomes": np.array([object()] * N)}, "Python objects"),
     "a public column": (lambda: {"outcomes": AGE, "study": _own()}, "outcome"),
-    "other columns": (lambda: {"study": Experiment(1 - ARM, HOME)}, "other than the plan's"),
-    "other names": (lambda: {"study": experiment(named=False)}, "other than the plan's"),
+    "other columns": (lambda: {"study": Experiment(1 - ARM, HOME)}, "differ from the plan"),
+    "other names": (lambda: {"study": experiment(named=False)}, "differ from the plan"),
     "no unit": (lambda: {"privacy_unit": ""}, "privacy_unit"),
     "no outcome name": (lambda: {"outcome_name": ""}, "outcome_name"),
-    "each row": (lambda: {"privacy_unit": "each row"}, "users that a column tells apart"),
+    "each row": (lambda: {"privacy_unit": "each row"}, "unit of a column of users"),
     "no ledger": (lambda: {"ledger": "nowhere/there"}, "ledger"),
 }
 
@@ -283,7 +283,7 @@ def test_public_columns_stay_public() -> None:
     release = study.table(SPACE, 2).release(OUTCOME, study, noise=Simulated(1))
     assert release.table().column_names == ["cluster", "arm", "unit", "response", "debiased"]
     assert "simulated trial of 120 units, best_table, epsilon 2" in repr(release)
-    with pytest.raises(InputError, match="regression of best_table"):
+    with pytest.raises(InputError, match="best_table gives no regression"):
         release.regression(["arm"])
     with pytest.raises(DataError):
         Experiment(ARM, OUTCOME)

@@ -120,8 +120,8 @@ def test_other_kinds_are_refused_without_showing_them(outcomes: list[object]) ->
     ],
 )
 def test_unusable_spaces_are_refused(make: object) -> None:
-    """Each with the three parts of a message."""
-    with pytest.raises(InputError, match="allowed:"):
+    """Each message says what to give."""
+    with pytest.raises(InputError, match=r"; (allowed: .*; )?give "):
         make()
 
 
@@ -134,7 +134,7 @@ def test_spaces_from_texts() -> None:
     assert space_of("levels:1,2,5", "nearest") == Space((1.0, 2.0, 5.0), "nearest")
     assert space_of("ordinal:low, high").labels == ("low", "high")
     for text in ("", "binary:1", "counts:1", "counts:a:b", "bins:0", "levels:", "levels:1", "x:1"):
-        with pytest.raises(InputError, match="allowed:"):
+        with pytest.raises(InputError, match=r"; (allowed: .*; )?give "):
             space_of(text)
 
 
@@ -149,7 +149,7 @@ def test_a_space_survives_its_document(levels: tuple[float, ...]) -> None:
 @pytest.mark.parametrize("levels", [(0, 1, 1 + 2.0**-52, 2), (2000 - 1e-10, 2000, 8000, 1e5, 1e6)])
 def test_levels_that_rounding_makes_one_are_refused(levels: tuple[float, ...]) -> None:
     """Differences of neighbours keep digits, or shares of them would be no shares."""
-    with pytest.raises(InputError, match="between neighbours"):
+    with pytest.raises(InputError, match="two neighbours"):
         Space(levels)
 
 

@@ -254,6 +254,6 @@ class Cost:
 
 def _too_large() -> InputError:
     return InputError(
-        "a privacy loss too large for exact accounting",
+        "the privacy loss is too large for exact accounting",
         "ask for a smaller epsilon: sums have to stay below 2^61 lattice steps",
     )

@@ -29,7 +29,7 @@ _ELSEWHERE = "OpenDP, Tumult Analytics or PipelineDP release it"
 # What to do who asks for something else.
 _INSTEAD = {
     "count": "counts are public: take records.counts().to_pandas()",
-    "sum": "ask for the mean: times the public number of records it is the sum",
+    "sum": "ask for the mean, and multiply it by the public number of records",
     "std": "ask for the variance: the table has its square root as std",
     "median": f"{_SHARES}; {_ELSEWHERE}",
     "quantile": f"{_SHARES}; {_ELSEWHERE}",
@@ -233,7 +233,7 @@ def statistic(name: str) -> Statistic:
     except ValueError:
         pass
     raise InputError(
-        f"a statistic {checks.shown(text)}",
+        f"there is no statistic {checks.shown(text)}",
         _INSTEAD.get(text, f"choose one of {', '.join(NAMES)}, or another threshold"),
     )
 
@@ -242,5 +242,5 @@ def statistics(names: Sequence[str]) -> tuple[Statistic, ...]:
     """Returns several statistics, none twice."""
     found = tuple(statistic(each) for each in checks.items(names, "statistics", most=_MOST))
     if len({each.name for each in found}) < len(found):
-        raise InputError("a statistic twice", "name each once")
+        raise InputError("a statistic is named twice", "name each statistic once")
     return found

@@ -155,7 +155,7 @@ class Comparison(Shown, Generic[P]):
             if (each.method, each.epsilon) == (method, exact) and each.plan is not None:
                 return each.plan
         raise InputError(
-            f"no plan {checks.shown(method)} at epsilon {checks.shown(epsilon)}",
+            f"there is no plan {checks.shown(method)} at epsilon {checks.shown(epsilon)}",
             f"choose one of {', '.join(self.methods)} at {', '.join(map(show, self.epsilons))}",
         )
 
@@ -240,7 +240,7 @@ def checked_choice(method: object, names: Sequence[str]) -> Choice:
     if name in METHODS:
         return name, checked_settings(name, settings)
     if settings:
-        raise InputError(f"settings of {name}, which has none", "leave them out")
+        raise InputError(f"the method {name} has no settings", "leave its settings out")
     return name, {}
 
 

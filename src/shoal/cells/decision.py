@@ -109,26 +109,26 @@ def check_counts(counts: Counts, request: Request, method: Method) -> None:
     most, bits = int(counts.count.max()), 62 - request.tick_bits - FINE
     if most >= 1 << bits or (most + 1) * counts.n_cells >= 2**62:
         raise InputError(
-            f"{most:,} records of one user in one cell",
-            f"use smaller cells or fewer tick bits: at {request.tick_bits} less than 2^{bits} fit",
+            f"a user has {most:,} records in one cell, too many for {request.tick_bits} tick bits",
+            f"use smaller cells or fewer tick bits: fewer than 2^{bits} records fit",
         )
     bits = 62 - request.tick_bits - PART
     all_records = int(counts.totals.max())
     if method.planner == "optimal" and (most >= 1 << bits or all_records >= 1 << (62 - PART)):
         raise InputError(
-            f"{most:,} records of one user, or {all_records:,}, in one cell",
+            f"a user has {most:,} records in one cell, or a cell has {all_records:,}: too many",
             f"use smaller cells, fewer tick bits or another method: 2^{bits} and 2^{62 - PART} fit",
         )
     weighs = method.planner in ("optimal", "clip user") and "variance" in request.statistics
     if weighs and request.tick_bits < _FEWEST_BITS:
         # Rounding would pass the margins of a variance.
         raise InputError(
-            f"a variance with the method {method.name} and {request.tick_bits} tick bits",
+            f"{request.tick_bits} tick bits are too few for a variance with {method.name}",
             f"give tick_bits={_FEWEST_BITS} or more",
         )
     unknown = set(request.weights) - set(counts.labels) if request.weights else set()
     if unknown:
         raise InputError(
-            f"a weight for the unknown cell {min(unknown)!r}",
+            f"a weight is given for the cell {min(unknown)!r}, which does not exist",
             f"give labels of the {counts.n_cells} cells, such as {counts.labels[0]!r}",
         )

@@ -56,8 +56,8 @@ def frontier(
     if not rows:
         method, epsilon, reason = left_out[0]
         raise InputError(
-            f"no method with a plan ({method} at epsilon {show(epsilon)}: {reason.rstrip('.')})",
-            "compare other methods or losses",
+            f"no method has a plan ({method} at epsilon {show(epsilon)}: {reason.rstrip('.')})",
+            "compare other methods or other values of epsilon",
         )
     return Comparison(tuple(rows), tuple(left_out))
 

@@ -90,9 +90,9 @@ def _none_keeps(tried: PlanFacts) -> InputError:
     best = int(error.argmin())
     label = printable(tried.counts.labels[int(tried.released[best])])
     return InputError(
-        f"no cell with an error of at most {part_of_range(tried, most)}",
-        f"raise epsilon or max_error, or use larger cells: that of {label} is "
-        f"{part_of_range(tried, float(error[best]))}",
+        f"no cell has an error of at most {part_of_range(tried, most)}",
+        "raise epsilon or max_error, or use larger cells: the smallest error, in the cell "
+        f"{label}, is {part_of_range(tried, float(error[best]))}",
     )
 
 

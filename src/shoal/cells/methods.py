@@ -288,10 +288,10 @@ def checked_settings(method: str, settings: object) -> dict[str, Setting]:
     for name in given:
         if name not in allowed:
             raise InputError(
-                f"the setting {checks.shown(name)} of {method}",
-                f"take one of {', '.join(allowed)}"
+                f"the method {method} has no setting {checks.shown(name)}",
+                f"choose one of {', '.join(allowed)}"
                 if allowed
-                else "leave it out: it has no settings",
+                else "leave it out: the method has no settings",
             )
     return {name: _checked_setting(name, given[name]) for name in sorted(given)}
 

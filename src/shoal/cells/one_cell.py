@@ -33,7 +33,7 @@ from shoal.privacy.budget import Amount, show
 from shoal.privacy.noise import Simulated, source_of
 
 Users: TypeAlias = "Sequence[Any] | NDArray[Any] | pa.Array[Any]"
-_DROP = "drop such records beforehand if whether a value is present is public"
+_DROP = "give finite numbers; if it is public which records have a value, drop the others first"
 
 
 @dataclass(frozen=True)
@@ -158,14 +158,14 @@ def numbers_of(values: ArrayLike) -> Floats:
     """Returns values as finite floating-point numbers; refuses all others."""
     if np.ma.is_masked(values):
         # NumPy would read what is behind the mask.
-        raise DataError("masked values", _DROP)
+        raise DataError("some values are masked", _DROP)
     numbers = private_numbers(values)
     if numbers is None:
         raise DataError(
-            "values that are no real numbers", "convert them first, for example with astype(float)"
+            "the values are not real numbers", "convert them first, for example with astype(float)"
         )
     if not np.isfinite(numbers).all():
-        raise DataError("missing or infinite values", _DROP)
+        raise DataError("there are missing or infinite values", _DROP)
     return numbers
 
 
@@ -174,11 +174,11 @@ def aggregate_of(values: ArrayLike, users: Users, lattice: Lattice) -> Aggregate
     different({"value": values}, {"user": users})
     numbers = numbers_of(values)
     if numbers.size == 0:
-        raise DataError("no records", "give a value and a user for each")
+        raise DataError("there are no records", "give values and their users")
     who = keys.encode(keys.as_array(users, "user"), "user")
     if numbers.ndim != 1 or len(numbers) != len(who):
         raise DataError(
-            f"values of shape {numbers.shape} for {len(who)} users' keys",
+            f"the values have the shape {numbers.shape}, and there are {len(who)} keys of users",
             "give one value and one user for each record",
         )
     order, counts = np.argsort(who, kind="stable"), np.bincount(who)

@@ -131,8 +131,8 @@ class Plan(Shown, PlanFacts, Planned):
             return typical_errors(self)
         if wide > self.width / 2:
             raise InputError(
-                f"a spread of {wide:g}, and bounds that are {self.width:g} apart",
-                f"give the values' standard deviation, at most half of that, {self.width / 2:g}",
+                f"a spread of {wide:g} is too large for bounds that are {self.width:g} apart",
+                f"give the standard deviation of the values, at most {self.width / 2:g}",
             )
         return typical_errors(self, wide / self.width) * wide
 
@@ -404,8 +404,8 @@ def plan(
     if isinstance(counts, Records):
         if any(each is not None for each in (bounds, tick_bits, source)):
             raise InputError(
-                "bounds, tick_bits or source beside records",
-                "leave them out, as records say these themselves, or give records.counts()",
+                "bounds, tick_bits or source are given together with records",
+                "leave them out, as the records hold them, or give records.counts() instead",
             )
         records = counts
         counts, bounds, source = records.counts(), records.bounds, records.describe()
@@ -414,7 +414,7 @@ def plan(
     checks.instance(counts, Counts, "counts", todo)
     if bounds is None:
         raise InputError(
-            "counts without bounds", "give bounds of the values, for example bounds=(0, 700)"
+            "the counts have no bounds of the values", "give bounds, for example bounds=(0, 700)"
         )
     if source is not None:
         described(source)

@@ -347,13 +347,13 @@ def _check_decision(plan: PlanFacts) -> None:
         and (not method.range.of_vectors or _in_the_ball(plan))
     )
     if not sound:
-        raise InputError("a decision that no plan has", "make the plan again with shoal.plan")
+        raise InputError("the plan has impossible decisions", "make the plan again with shoal.plan")
     top = 1 << (plan.lattice.bits + FINE)
     finest = float(chosen.scale.min()) / method.range.largest_zoom(chosen.parameters, top)
     # Without room on the lattice the noise would have to look at the number it hides.
     if 2.0**chosen.bits > LARGEST_STEPS * finest:
         raise InputError(
-            f"noise on a lattice of {chosen.bits} bits that does not fit 61",
+            f"the noise, which needs a lattice of {chosen.bits} bits, does not fit 61 bits",
             "ask for a smaller epsilon: numbers and noise have to stay below 2^61 steps",
         )
 

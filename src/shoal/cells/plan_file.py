@@ -167,7 +167,7 @@ def met(plan: PlanFacts) -> PlanFacts:
         request.error is not None and float(plan.worst_case_error.max()) > request.error
     ):
         raise InputError(
-            "a request that no noise on a lattice of 61 bits meets",
+            "no noise on a lattice of 61 bits meets the request",
             "ask for a larger error or a smaller epsilon, or give more tick_bits",
         )
     return plan
@@ -210,8 +210,7 @@ def described(records: Mapping[str, Any]) -> Records:
         return Records(**{**given, "cell": tuple(given["cell"])})
     except (ValueError, TypeError, LookupError):
         raise InputError(
-            "a source that is no description of records",
-            "give records.describe(), or leave source out",
+            "the source does not describe records", "give records.describe(), or leave source out"
         ) from None
 
 

@@ -125,16 +125,16 @@ def _to_leave_out(plan: PlanFacts) -> Ints:
 def _nothing_left(task: Task) -> InputError:
     request = task.request
     return InputError(
-        "a plan without a single cell",
-        "raise epsilon, use larger cells, or lower "
-        f"min_users={request.min_users} and min_records={request.min_records}; "
-        'uninformative="keep" also plans cells that are no better than guessing',
+        "the plan would have no cell",
+        f"raise epsilon, use larger cells, or lower min_users={request.min_users} and "
+        f'min_records={request.min_records}; uninformative="keep" also plans cells that are no '
+        "better than guessing",
     )
 
 
 def _uninformative(plan: PlanFacts, useless: np.ndarray) -> InputError:
     first = plan.counts.labels[plan.released[np.flatnonzero(useless)[0]]]
     return InputError(
-        f"{int(useless.sum())} uninformative cells, such as {first!r}",
-        'raise epsilon, use larger cells, or let uninformative="drop" leave them out',
+        f"{int(useless.sum())} cells are uninformative, such as {first!r}",
+        'raise epsilon, use larger cells, or leave them out with uninformative="drop"',
     )

@@ -225,8 +225,8 @@ def release_cells(
     described = records.describe()
     if source is not None and dict(source) != described:
         raise DataError(
-            "records with other columns, cell rules or missing rule than the plan's",
-            "give the records that the plan is about, or make a new plan from these",
+            "the records have other columns, cell rules or rule for missing values than the plan",
+            "give the records that the plan was made for, or make a new plan from these",
         )
     unit = unit_of_column(privacy_unit, records.user)
     question = question_of(plan, described, unit, name)
@@ -244,7 +244,7 @@ def release_cells(
 def no_ledger() -> InputError:
     """The error of a release that nothing would record."""
     return InputError(
-        "a release without a ledger",
+        "the release has no ledger",
         "make one with Ledger.create(path, epsilon=..., unit=...) and give ledger=path",
     )
 
@@ -278,16 +278,16 @@ class CellDraw:
         own, plan = self.records.lattice, self.plan.lattice
         if own != plan:
             raise DataError(
-                f"records with bounds ({own.bounds.lo:g}, {own.bounds.hi:g}) and {own.bits} tick "
-                "bits",
-                f"make the plan again, or give bounds ({plan.bounds.lo:g}, {plan.bounds.hi:g}) and "
-                f"{plan.bits} tick bits",
+                f"the records have other bounds or tick bits than the plan: ({own.bounds.lo:g}, "
+                f"{own.bounds.hi:g}) and {own.bits} tick bits",
+                f"make the plan again, or give bounds ({plan.bounds.lo:g}, {plan.bounds.hi:g}) "
+                f"and {plan.bits} tick bits",
             )
 
     def _check_counts(self, counts: Counts) -> None:
         if counts.fingerprint != self.plan.counts.fingerprint:
             raise DataError(
-                "records whose public counts are not the plan's",
+                "the public counts of the records differ from those of the plan",
                 "check the file, or make a new plan from these records",
             )
 

@@ -33,8 +33,8 @@ def _delta(delta: Any) -> Fraction:
     if exact and not Fraction(1, 10**100) <= exact <= _MOST_DELTA:
         raise InputError(
             f"delta is {checks.shown(delta)}",
-            f"give 0, or 1e-100 to {float(_MOST_DELTA):g}: far less than one over the number of "
-            "users, such as 1e-9",
+            f"give 0, or a number from 1e-100 to {float(_MOST_DELTA):g}, far below one over the "
+            "number of users, such as 1e-9",
         )
     return exact
 
@@ -55,7 +55,7 @@ def _largest_error(given: Any) -> float | str:
     if isinstance(given, str) and _NUMBER.fullmatch(given) is None:
         raise InputError(
             f"max_error is {checks.shown(given)}",
-            'give a number in the value\'s unit, max_error=5, or of the range, max_error="5%"',
+            'give max_error=5, in the unit of the values, or max_error="5%" of the range',
         )
     number = float(given) if isinstance(given, str) else given
     return checks.number(number, "max_error", above=0, example=5)
@@ -120,9 +120,7 @@ class Request(Model):
             return {name: each for name, each in given.items() if name != "settings"}
         if given.get("method") is None:
             if checks.mapping(settings, "settings"):
-                raise InputError(
-                    "settings without a method", 'give method="user_clipped" or another'
-                )
+                raise InputError("settings have no method", 'give method="user_clipped" or another')
             return given
         return {**given, "settings": checked_settings(given["method"], settings)}
 
@@ -131,16 +129,16 @@ class Request(Model):
         """Refuses what does not go together."""
         _ = self.lattice
         if (self.epsilon is None) == (self.error is None):
-            got = "neither epsilon nor error" if self.epsilon is None else "both epsilon and error"
+            got = f"epsilon and error are both {'missing' if self.epsilon is None else 'given'}"
             raise InputError(got, "give exactly one of them, for example epsilon=1.0")
         if self.method is not None and (self.objective or self.range):
             raise InputError(
-                f"{'an objective' if self.objective else 'a range'} and a method",
+                f"{'an objective' if self.objective else 'a range'} and a method are both given",
                 "leave method out: it is chosen for the objective and the range",
             )
         if self.range is not None and (self.objective == "worst_case" or self.epsilon is None):
             raise InputError(
-                "a range with an error, or with the objective worst_case",
+                "a range is given together with an error, or with the objective worst_case",
                 "leave range out: certified errors hold in any range",
             )
         # Every plan can be asked for with noise alone, so that this refuses what no plan could.
@@ -152,31 +150,31 @@ class Request(Model):
         many = ", ".join(self.statistics)
         if self.weights and not way.takes_weights:
             raise InputError(
-                f"weights with the method {way.name}",
-                "leave weights out, or take the method balanced",
+                f"the method {way.name} takes no weights",
+                "leave weights out, or choose the method balanced",
             )
         if many != "mean" and way.planner == "by cell":
             raise InputError(
-                f"statistics {many} with the method {way.name}",
-                f"choose {_those(lambda each: each.planner != 'by cell')}, or plan the mean alone",
+                f"the method {way.name} cannot release the statistics {many}",
+                f"choose {_those(lambda each: each.planner != 'by cell')}, or plan only the mean",
             )
         if many != "mean" and way.means_alone:
             raise InputError(
-                f"a selected range with {many}", "leave the range whole, or plan the mean alone"
+                f"a selected range does not work with {many}", "leave range out, or plan the mean"
             )
         several = len(self.statistics) > 1
         if self.error is not None and (not way.takes_error or several or self.delta):
             raise InputError(
-                f"an error with the method {way.name}, {len(self.statistics)} statistics and delta "
-                f"{float(self.delta):g}",
-                "give epsilon instead, and look at the errors it leads to; an error goes with "
+                f"an error cannot be given with the method {way.name}, {len(self.statistics)} "
+                f"statistics and delta {float(self.delta):g}",
+                "give epsilon instead and look at the errors of the plan; or give an error with "
                 f"{_those(lambda each: each.takes_error)}, one statistic and no delta",
             )
         if self.delta and not way.takes_delta:
             raise InputError(
-                f"delta with the method {way.name}",
-                "leave delta out, as other methods than "
-                f"{_those(lambda each: each.takes_delta)} need Laplace noise",
+                f"the method {way.name} takes no delta",
+                f"leave delta out, or choose one of {_those(lambda each: each.takes_delta)}, "
+                "which have Gaussian noise",
             )
 
     def _check_largest_error(self) -> None:
@@ -184,19 +182,19 @@ class Request(Model):
             return
         if self.error is not None or self.uninformative != "drop":
             raise InputError(
-                "max_error with an error, or with what happens to uninformative cells",
-                "leave the others out: cells above max_error are left out, and no others",
+                "max_error is given together with an error or with uninformative",
+                "leave the others out: max_error itself decides which cells are left out",
             )
         if len(self.statistics) > 1 and isinstance(self.max_error, float):
             raise InputError(
-                f"a max_error of {self.max_error:g} with {len(self.statistics)} statistics",
-                'give a percentage, for example max_error="5%", as each has a unit of its own',
+                f"max_error {self.max_error:g} has no unit for {len(self.statistics)} statistics",
+                'give a percentage of the range, for example max_error="5%"',
             )
         part = self.largest_error
         if part is None or not 0 < part < MIDPOINT_ERROR:
             raise InputError(
-                f"a max_error of {part or 0:.3%} of the range",
-                'give one above 0 and below half of the range, which needs no data: such as "5%"',
+                f"a max_error of {part or 0:.3%} of the range is not possible",
+                'give a part above 0% and below 50%, for example "5%": 50% needs no data',
             )
 
 

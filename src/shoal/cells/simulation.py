@@ -77,7 +77,7 @@ def compare(
         plans.
 
     Raises:
-        InputError: An unusable argument, or a distribution that does not draw one finite number
+        InputError: An unusable argument, or the distribution does not draw one finite number
             for each record.
 
     Example:
@@ -164,9 +164,7 @@ def compare_methods(
 ) -> Comparison[PlanFacts]:
     """Returns typical errors of a plan's method and of all others; see `Plan.compare`."""
     if plan.request.statistics != ("mean",):
-        raise InputError(
-            "a comparison of other statistics than the mean alone", "use plan.frontier(...)"
-        )
+        raise InputError("only plans of the mean can be compared", "use plan.frontier(...)")
     own: Choice = (plan.method, plan.decision.method.settings)
     others = [each for each in COMPARED if (each, {}) != own]
     return compare(
@@ -182,8 +180,8 @@ def made_up(occupancy: Counts, lattice: Lattice, values: Floats) -> Aggregate:
     drawn = checks.private_numbers(values)
     if drawn is None or drawn.shape != (records,) or not np.isfinite(drawn).all():
         raise InputError(
-            f"a distribution that does not draw {records:,} finite numbers, one a record",
-            "draw one for each entry of `user`",
+            f"the distribution does not draw {records:,} finite numbers, one for each record",
+            "draw one number for each entry of `user`",
         )
     start = np.cumsum(occupancy.count) - occupancy.count
     ticks = lattice.ticks(drawn) - (1 << (lattice.bits - 1))

@@ -82,7 +82,8 @@ def _typical(plan: PlanFacts, spread: float) -> tuple[Floats, Floats]:
 def _simulations(plan: PlanFacts, spread: float, between: float) -> list[Simulation]:
     if plan.request.statistics != ("mean",):
         raise InputError(
-            "typical errors of other statistics than the mean alone", "plan means by themselves"
+            "typical errors are known only for plans of the mean",
+            'make a plan with statistics=["mean"]',
         )
     known: dict[tuple[float, float], list[Simulation]] = vars(plan).setdefault("simulated", {})
     if (spread, between) not in known:

@@ -124,7 +124,8 @@ def vector(
     points = numbers_of(values)
     if points.ndim != 2 or points.shape[1] < 2 or len(points) == 0:
         raise DataError(
-            f"values of shape {points.shape}", "give a matrix, records by at least 2 dimensions"
+            f"the values have the shape {points.shape}",
+            "give one row for each record, and 2 or more columns",
         )
     source_of(noise)
     box = checks.choice(domain, ("ball", "box"), "domain") == "box"
@@ -145,11 +146,14 @@ def _ball(points: Floats, users: Any, options: _Options) -> VectorEstimate:
     bounds, source = options.lattice.bounds, source_of(options.noise)
     if bounds.lo != 0:
         raise InputError(
-            f"a ball with the lower bound {bounds.lo:g}", "shift the values, and give bounds (0, U)"
+            f"the ball starts at {bounds.lo:g}, not 0", "shift the values, and give bounds (0, U)"
         )
     who = keys.encode(keys.as_array(users, "user"), "user")
     if len(who) != len(points):
-        raise DataError(f"{len(points)} records and {len(who)} keys", "give one user a record")
+        raise DataError(
+            f"there are {len(points)} records and {len(who)} keys of users",
+            "give one user for each record",
+        )
     size = points.shape[1]
     sums = np.zeros((int(who.max()) + 1, size), dtype=np.int64)
     np.add.at(sums, who, ticks(points, bounds.hi, options.lattice.bits))
@@ -230,7 +234,7 @@ class BallMean:
         """T is the ceil(2d/epsilon)-th largest count, 0 if there are fewer users."""
         if int(counts.max()) << tick_bits >= LARGEST_STEPS:
             raise InputError(
-                f"{int(counts.max()):,} records of one user, whose ticks add up to 2^61 or more",
+                f"a user has {int(counts.max()):,} records, too many for {tick_bits} tick bits",
                 "lower tick_bits",
             )
         threshold = limits.threshold(counts, float(epsilon), dimension)
@@ -242,8 +246,8 @@ class BallMean:
         exact = Fraction(2 * min(threshold, int(counts.max())) * 2**bits, allowed)
         if 2**bits > LARGEST_STEPS * exact:
             raise InputError(
-                f"an epsilon of {float(epsilon):g} for vectors, whose noise is finer than a "
-                "lattice of 61 bits",
+                f"at epsilon {float(epsilon):g} the noise of vectors is too fine for a lattice of "
+                "61 bits",
                 "ask for a smaller epsilon",
             )
         mantissa, exponent = math.frexp(float(exact))

@@ -240,7 +240,7 @@ def wrap_around(count: Ints, cap: int) -> tuple[Ints, Ints, Ints, int]:
     start, number = stop - size, int(stop[-1]) // cap
     if not number:
         raise InputError(
-            f"a cap of {cap} for {int(stop[-1])} records, which fill no array",
+            f"at a cap of {cap} the {int(stop[-1])} records do not fill one array",
             f"choose a smaller cap, at most the largest count, {int(count.max())}",
         )
     first = np.minimum(size, cap - start % cap)
@@ -270,7 +270,7 @@ def best_fit(count: Ints, cap: int) -> tuple[Ints, Ints, Ints, int]:
 def _by_falling_size(count: Ints, cap: int) -> tuple[Ints, Ints]:
     """Users by falling count, ties by position, and what each of them keeps."""
     if cap < 1:
-        raise InputError(f"a cap of {cap}", "give a whole number from 1, for example cap=1")
+        raise InputError(f"a cap of {cap} is below 1", "give a whole number, for example cap=1")
     order = np.argsort(-count, kind="stable")
     return order, np.minimum(count[order], cap)
 

@@ -44,7 +44,7 @@ def compare(
     if len(losses) == 1:
         if statistic or delta != "0" or min_users > 1:
             raise InputError(
-                "--statistic, --delta or --min-users with one epsilon",
+                "--statistic, --delta and --min-users need several values of epsilon",
                 "leave them out, or give several, for example --epsilon 1 --epsilon 2",
             )
         given = {_ASSUMED[each]: number for each, number in taken(settings, *_ASSUMED).items()}
@@ -77,9 +77,8 @@ def _counts(
         return shoal.Counts.load(data)
     if not (user and value and by):
         raise InputError(
-            "records without --user, --value or --by",
-            "all three, or an occupancy saved as .json",
-            "name the columns",
+            "--user, --value or --by is missing",
+            "name the columns with all three options, or give an occupancy saved as .json",
         )
     records = shoal.Records(data, user=user, value=value, bounds=bounds, by=by, missing=missing)
     with working("counting records"):

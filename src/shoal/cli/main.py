@@ -124,8 +124,7 @@ def extend(arguments: list[str]) -> None:
             known.add(each.name)
     if asked in _ELSEWHERE and asked not in known:
         raise MissingPartError(
-            f"shoal {asked}, which is not installed",
-            f"verbs of the distribution {_ELSEWHERE[asked]}",
+            f"shoal {asked} is not installed: it belongs to the distribution {_ELSEWHERE[asked]}",
             "run pip install ./studies in a clone of the repository",
         )
 
@@ -179,7 +178,7 @@ def _misused(error: TyperException) -> list[str]:
         return []
     if pair := next((each for each in ("--bounds", "--interval") if f"'{each}'" in text), None):
         ends = f"give the lower and the upper end with a space between: {pair} 0 700"
-        return [str(InputError(f"{pair} without two numbers", ends))]
+        return [str(InputError(f"{pair} needs two numbers", ends))]
     more = f" {_QUOTES}" if "unexpected extra argument" in text else ""
     path = "shoal" if context is None else context.command_path
     return [f"{one_line(text, _LONGEST)}{more} Try `{path} --help`."]

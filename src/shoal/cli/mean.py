@@ -35,7 +35,7 @@ def plan(
 
     check_places({"DATA": data}, force=force, output=output)
     if output is not None and not value:
-        raise InputError("a plan to be saved without its values", "give --value, such as minutes")
+        raise InputError("a plan to be saved needs --value", "give for example --value minutes")
     source = Source.of(value=value, user=user or None, missing=missing)
     moments = _moments(order, size)
     chosen: dict[str, Any] = {"weights": weights, "cap": cap}
@@ -49,7 +49,7 @@ def plan(
         made = None
         if best is None and output is not None:
             raise InputError(
-                "no estimator is possible", "allow some bias with an interval, or some delta"
+                "no estimator is possible", "allow some bias and an interval, or some delta"
             )
         if best is not None and (method or output):
             own: dict[str, Any] = {"delta": delta}
@@ -78,7 +78,7 @@ def bound(
     from shoal.theory.trilemma import trilemma
 
     if interval is not None and not interval[0] < interval[1]:
-        raise InputError("an empty interval", "the lower end first", "give for example 0 10")
+        raise InputError("the interval is empty", "give the lower end first, for example 0 10")
     width, moment = None if interval is None else interval[1] - interval[0], _moments(order, size)
     found = trilemma(users or 0, epsilon, delta, bias or 0.0, worst_moment(moment), width=width)
     if not as_json:
@@ -101,9 +101,9 @@ def _counts(data: Path | None, users: int | None, source: "Source") -> Any:
     nameless = data is not None and not (source.user or source.value)
     if (data is None) == (users is None) or (users is not None and source.user) or nameless:
         raise InputError(
-            "not one of a file and a number of users",
-            "DATA, with --user, or with --value if each row is a user; or --users",
-            "give for example --users 2000",
+            "a file or a number of users is needed, and not both",
+            "give DATA with --user, or with --value if each row is a user; or for example --users "
+            "2000",
         )
     if data is None:
         return users
@@ -125,9 +125,8 @@ def _moments(orders: list[float] | None, sizes: list[float]) -> "Moments":
     given = orders or [2.0]
     if len(given) != len(sizes):
         raise InputError(
-            f"{len(given)} orders and {len(sizes)} sizes of moments",
-            "a size for each order",
-            "give for example --order 4 --size 1.5",
+            f"there are {len(given)} orders and {len(sizes)} sizes of moments",
+            "give a size for each order, for example --order 4 --size 1.5",
         )
     pairs = zip(given, sizes, strict=True)
     return moments_of(tuple(Moment(order, size) for order, size in pairs))

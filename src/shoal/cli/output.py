@@ -34,7 +34,9 @@ def check_places(
         check_picture(picture)
     for name, place in {"--output": output, "--manifest": manifest}.items():
         if place is not None and place.suffix.lower() != ".json":
-            raise InputError(f"{name} {str(place)!r}", "choose a name that ends in .json")
+            raise InputError(
+                f"{name} {str(place)!r} does not end in .json", "choose a name that ends in .json"
+            )
     outputs = {"--output": table or output, "--manifest": manifest, "--picture": picture}
     check_outputs(outputs, inputs, overwrite=force)
 
@@ -91,7 +93,9 @@ def settings_of(texts: list[str] | None) -> dict[str, str | int | float]:
     for text in texts or ():
         name, equals, value = text.partition("=")
         if not (name and equals and value) or name in settings:
-            raise InputError(f"a setting {text!r}", "give each once, for example cap=minimax")
+            raise InputError(
+                f"the setting {text!r} is repeated or unclear", "give each once, like cap=minimax"
+            )
         settings[name] = _number(value)
     return settings
 
@@ -104,7 +108,9 @@ def taken(settings: dict[str, Any], *names: str) -> dict[str, Any]:
 def nothing_left(settings: Mapping[str, Any], *names: str) -> None:
     """Refuse settings that nothing takes."""
     if settings:
-        raise InputError(f"a setting {next(iter(settings))!r}", f"give one of {', '.join(names)}")
+        raise InputError(
+            f"there is no setting {next(iter(settings))!r}", f"choose one of {', '.join(names)}"
+        )
 
 
 def _number(text: str) -> str | int | float:

@@ -62,7 +62,7 @@ def check_shown(plan: Any, confidence: float, output: Path | None, picture: Path
 
     if family(plan) == "mean" and (output or picture):
         raise InputError(
-            "--output or --picture with a mean, which is one number",
+            "--output and --picture do not work with a mean, which is one number",
             "leave them out, and give --manifest",
         )
     by_level = getattr(plan, "kind", "") in ("histogram", "questions")

@@ -39,7 +39,7 @@ def show_release(
     kind, level = family(done.plan), {"confidence": confidence}
     if any([assigned, groups, unit, by_cluster, ols]) and kind != "trial":
         raise InputError(
-            "options of trials with another release",
+            "these options work only with the release of a trial",
             "leave out --assigned, --groups, --unit, --by-cluster and --ols",
         )
     lines = [] if done.entry is None else [recorded(done.entry, ledger, again=True)]
@@ -81,7 +81,7 @@ def _found(manifest: Path | None, ledger: Path | None, name: str, number: int | 
 
     if (manifest is None) == (ledger is None):
         raise InputError(
-            "not one of a manifest and a ledger",
+            "a manifest or a ledger is needed, and not both",
             "give for example manifest.json, or --ledger flights.ledger --name 2013-05",
         )
     if manifest is not None:
@@ -96,14 +96,14 @@ def _found(manifest: Path | None, ledger: Path | None, name: str, number: int | 
     if len(fits) != 1:
         listed = ", ".join(f"{each.number} ({each.name or 'without a name'})" for each in every)
         raise InputError(
-            f"{len(fits)} entries of {ledger} that are asked for",
-            f"one of {listed or 'none, as nothing is recorded'}",
-            "give --name, or --entry with a number",
+            f"{len(fits)} entries of {ledger} match, where one is needed; recorded are "
+            f"{listed or 'none'}",
+            "choose one entry with --name, or with --entry and its number",
         )
     known = book.find(fits[0].question, fits[0].name)
     family = None if known is None else FAMILIES.get(known.kind)
     if known is None or family is None:
-        raise InputError("an entry that no verb of shoal recorded", "give another one")
+        raise InputError("the entry was not recorded by a command of shoal", "choose another entry")
     inputs = {"ledger": str(book.path)}
     return family.release(known.document, known, from_ledger=True, inputs=inputs)
 
@@ -113,13 +113,13 @@ def _check_groups(
 ) -> None:
     if (groups is None) != (assigned in (None, UNITS)) or (groups is None and unit is not None):
         raise InputError(
-            "--groups, --unit and --assigned that do not go together",
-            "give --groups FILE --unit NAME --assigned COLUMN, or --assigned units alone",
+            "--groups, --unit and --assigned do not go together",
+            "give --groups FILE --unit NAME --assigned COLUMN, or only --assigned units",
         )
     if groups is not None and picture is not None:
         raise InputError(
-            "a picture of effects of assigned groups",
-            "leave --picture out: it would draw intervals that do not know the groups",
+            "--picture does not work with effects of assigned groups",
+            "leave --picture out: its intervals would not take the groups into account",
         )
 
 

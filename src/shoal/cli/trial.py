@@ -53,8 +53,8 @@ def plan(
     if mechanism is not None:
         if data is None or not arm or not outcome or len(losses) != 1 or picture is not None:
             raise InputError(
-                "a table without a file, its --arm and --outcome, or with losses or a picture",
-                "give all of these and one --epsilon, or leave --mechanism out for a forecast",
+                "a table needs a file, --arm, --outcome and one --epsilon, and has no picture",
+                "give all of these, or leave --mechanism out for a forecast",
             )
         private = taken(settings, "clustering_epsilon")
         with working("reading public columns, planning"):
@@ -64,12 +64,11 @@ def plan(
         return
     nothing_left(settings, *_SETTINGS)
     if output is not None:
-        raise InputError("a forecast to be saved", "give --mechanism, or leave --output out")
+        raise InputError("a forecast cannot be saved", "give --mechanism, or leave out --output")
     if (data is None) == (units is None) or (data is None) == bool(arm):
         raise InputError(
-            "not one of a file and a number of units",
-            "DATA with --arm, or --units",
-            "give for example --units 6000 --clusters 30",
+            "a file or a number of units is needed, and not both",
+            "give DATA with --arm, or for example --units 6000 --clusters 30",
         )
     with working("forecasting"):
         sizes: Any = units
@@ -118,9 +117,9 @@ def ask(
     check_places({"DATA": data}, force=force, output=output, picture=picture)
     outcomes = space_of(space)
     if not (effect or precision or effect_by or means or ols):
-        raise InputError("no questions", "give --effect, --effect-by, --means or --ols")
+        raise InputError("no question is asked", "give --effect, --effect-by, --means or --ols")
     if output is not None and not outcome:
-        raise InputError("a plan to be saved without its outcome", "give --outcome, such as bought")
+        raise InputError("a plan to be saved needs --outcome", "give for example --outcome bought")
     source = _source(
         outcome, single_arm=single_arm, arm=arm, cluster=cluster, unit=unit, assigned=assigned,
         missing=missing,
@@ -158,7 +157,7 @@ def _source(outcome: str, **columns: str | None) -> "Source":
     from shoal.release.planned import Source
 
     if columns.get("missing") == "public" and not outcome:
-        raise InputError("--missing public without --outcome", "give --outcome, such as bought")
+        raise InputError("--missing public needs --outcome", "give for example --outcome bought")
     return Source.of(value=outcome, **{name: each or None for name, each in columns.items()})
 
 
@@ -173,15 +172,15 @@ def _table(
     prior, of_cluster = taken(settings, "floor", "noise"), kind.startswith("cluster_")
     if len(prior) != 2 * of_cluster:
         raise InputError(
-            f"a floor or noise {'missing for' if of_cluster else 'with'} {kind}",
-            "both of them with cluster_dp or cluster_free, and with no other mechanism",
-            "give --setting floor=0.1 --setting noise=10, or use uniform_prior",
+            f"floor and noise {'are missing for' if of_cluster else 'do not belong to'} {kind}",
+            "give both with cluster_dp and cluster_free, for example --setting floor=0.1 "
+            "--setting noise=10; leave both out with any other mechanism, such as uniform_prior",
         )
     chosen = taken(settings, "levels")
     nothing_left(settings, *_SETTINGS)
     if kind == "noisy_histogram":
         if chosen or delta != "0":
-            raise InputError(f"levels or delta with {kind}", "leave them out")
+            raise InputError(f"the mechanism {kind} takes no levels and no delta", "leave them out")
         return study.histogram(space, epsilon)
     mechanism: Any = {"best_table": "best", "uniform_prior": "uniform"}.get(kind)
     if of_cluster:

@@ -164,7 +164,7 @@ def timeslot(column: str, width: str, tz: str | None = None) -> Rule:
     slot = _WIDTH.fullmatch(checks.text(width, "width"))
     if not slot:
         raise InputError(
-            f"a timeslot of {checks.shown(width)}",
+            f"a timeslot has the width {checks.shown(width)}",
             "give a whole number of s, min, h or d, such as timeslot(column, '15min')",
         )
 
@@ -248,7 +248,7 @@ def parse(text: str) -> Rule:
     except (KeyError, TypeError):
         pass
     raise InputError(
-        f"the cell rule {text!r}",
+        f"there is no cell rule {text!r}",
         "give a column, timeslot(column,1h), hour_of_day(column), weekday(column), date(column), "
         "month(column), each with a time zone or without, bins(column,10) or hexagon(lat,lon,7)",
     )
@@ -261,14 +261,14 @@ def rules_of(by: object) -> tuple[Rule, ...]:
     for each in listed:
         if not isinstance(each, str | Rule) or not each:
             raise InputError(
-                f"a cell rule of type {type(each).__name__}",
+                f"a cell rule has the type {type(each).__name__}",
                 f"give a column, {', '.join(_MAKERS)}, or the text of one, for example "
                 'by=["dest", shoal.hour_of_day("time_hour")]',
             )
         if isinstance(each, Rule) and parse(str(each)) != each:
             raise InputError(
-                f"a cell rule that is written {str(each)!r}, which is another rule",
-                "rename the column: its name is no call of a rule, and has no comma in a call",
+                f"the cell rule {str(each)!r} would be read back as another rule",
+                "rename the column: its name must not look like a rule, nor have a comma in one",
             )
     return tuple(parse(each) if isinstance(each, str) else each for each in listed)
 
@@ -286,9 +286,9 @@ def _time(
     zone = checks.optional(tz, checks.text, "tz")
     if zone is not None and zone not in _zones():
         raise InputError(
-            f"the time zone {zone!r}",
-            "give a name of the time zone database that is one zone on every machine, such as "
-            "Europe/Berlin; where the system has no such database, install the package tzdata",
+            f"the time zone {zone!r} is unknown, or differs between machines",
+            "give a name of the time zone database, such as Europe/Berlin; where the system has "
+            "no such database, install the package tzdata",
         )
 
     def base(columns: Columns) -> str:
@@ -322,7 +322,7 @@ def _check_places(cells: Any, lat: str, lon: str, resolution: int) -> None:
     meant = f"did you mean hexagon({lon},{lat},{resolution})?"
     if (cells == _NOWHERE).any():
         raise DataError(
-            f"coordinates outside the globe in {lat} or {lon}",
+            f"there are coordinates outside the globe in {lat} or {lon}",
             f"drop such rows, or exchange the columns, as latitudes come first: {meant[:-1]}",
         )
     from h3ronpy.vector import cells_to_coordinates
@@ -330,7 +330,7 @@ def _check_places(cells: Any, lat: str, lon: str, resolution: int) -> None:
     places: Any = pa.record_batch(cells_to_coordinates(cells.astype(np.uint64)))
     y, x = (np.abs(places.column(name).to_numpy()) for name in ("lat", "lng"))
     if np.mean((y > _CIRCLE) & (x <= _CIRCLE)) > 1 / 2:
-        text = f"most cells lie beyond a polar circle, and exchanged they do not: {meant}"
+        text = f"most cells lie beyond a polar circle, and would not if exchanged: {meant}"
         warnings.warn(text, ShoalWarning, stacklevel=2)
 
 

@@ -29,7 +29,7 @@ _TIME = (
 _ALLOWED = {
     "number": "a number or nothing in every row",
     "answer": "a number, true, false or nothing in every row",
-    "time": "a date or time as in ISO 8601 or nothing in every row",
+    "time": "a date or time in ISO 8601, or nothing, in every row",
 }
 
 
@@ -51,9 +51,9 @@ def header(path: str) -> list[str]:
     whole = len(start) < _MOST_HEADER - len(_MARK) or lines.tell() < len(lines.getvalue())
     if not names or not whole or "\ufffd" in "".join(names):
         raise DataError(
-            f"no columns in the first line of {called(path)}" + ", which is empty" * (not start),
-            "give a CSV file in UTF-8 whose first line names the columns, with commas between; one "
-            "in Latin-1, as Windows or Excel may write it, becomes one by iconv -f latin1 -t utf-8",
+            f"the first line of {called(path)} names no columns" + ", as it is empty" * (not start),
+            "give a CSV file in UTF-8 whose first line names the columns, with commas between; "
+            "convert one in Latin-1, as Windows or Excel may write it: iconv -f latin1 -t utf-8",
         )
     return names
 
@@ -148,7 +148,7 @@ def _stream(path: str) -> Any:
 
 def _malformed(files: Sequence[str]) -> DataError:
     return DataError(
-        f"a malformed CSV file: {', '.join(map(called, files[:3]))}",
-        "write it again with a CSV writer: double quotes around whole cells alone, each closed, "
-        "and doubled inside of a cell; lines that all end alike",
+        f"the CSV file is malformed: {', '.join(map(called, files[:3]))}",
+        "write it again with a CSV writer: double quotes only around whole cells, each closed, "
+        "and doubled inside of a cell; all lines with the same ending",
     )

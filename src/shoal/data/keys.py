@@ -44,7 +44,7 @@ def as_array(values: Any, name: str) -> pa.Array[Any]:
         array = array.cast(pa.string())
     if array is not None and array.null_count:
         raise DataError(
-            f"a null in the {name} column",
+            f"the {name} column has a null",
             'leave such rows out, or declare missing="public" to drop them',
         )
     if array is None or not any(test(array.type) for test in _IS_KEY):
@@ -57,7 +57,7 @@ def as_array(values: Any, name: str) -> pa.Array[Any]:
         array = array.cast(pa.int64())  # the same keys whatever the width of their type
     if not _has_a_text(array):
         raise DataError(
-            f"dates or times in the column {name} that have no text of their own",
+            f"the column {name} has dates or times that are too early, late or fine",
             "give days of the years 1 to 9999 and times in whole microseconds",
         )
     column: pa.Array[Any] = array
@@ -78,13 +78,13 @@ def as_table(cells: Any) -> pa.Table:
     names = [str(name) for name, _ in columns]
     if not 0 < len(set(names)) == len(names) <= MOST_COLUMNS or not all(map(is_name, names)):
         raise DataError(
-            f"{len(names)} cell columns, or names that a manifest cannot hold",
+            f"there are {len(names)} cell columns, or names that a manifest cannot hold",
             f"give 1 to {MOST_COLUMNS} columns of different printable names of up to "
             f"{LONGEST_NAME} characters",
         )
     arrays = [as_array(column, name) for name, (_, column) in zip(names, columns, strict=True)]
     if len(set(map(len, arrays))) != 1:
-        raise DataError("cell columns of different length", "give one row a count")
+        raise DataError("cell columns differ in length", "give one row for each count")
     return pa.Table.from_arrays(arrays, names=names)
 
 

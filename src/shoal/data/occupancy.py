@@ -85,8 +85,8 @@ class Counts(Shown):
     def __post_init__(self) -> None:
         if not self._is_sorted():
             raise InputError(
-                "memberships that are not in the order of users and cells, or no such numbers",
-                "make it with Counts.from_counts",
+                "the users and cells are not sorted, or are not whole numbers from 0",
+                "make the counts with Counts.from_counts",
             )
 
     def _is_sorted(self) -> bool:
@@ -122,21 +122,21 @@ class Counts(Shown):
         """
         number = checks.array(counts)
         if number is not None and number.size == 0:
-            raise DataError("no records", "check the source and its filters")
+            raise DataError("there are no records", "check the source and its filters")
         table = keys.as_table(cells)
         if number is None or number.ndim != 1 or number.dtype.kind not in "iu":
             kind = "mixed type" if number is None else f"type {number.dtype}"
             raise DataError(f"counts are of {kind}", "give one integer per row")
         if float(number.sum(dtype=np.float64)) > _MOST_RECORDS or int(number.min()) < 1:
             raise DataError(
-                "a count below 1, or counts of more records than any table holds",
+                "a count is below 1, or the counts are of more records than any table holds",
                 f"leave empty rows out, and give at most {_MOST_RECORDS:,} records in all",
             )
         who = keys.as_array(users, "user")
         if not len(who) == table.num_rows == len(number):
             raise DataError(
-                f"{len(who)} users, {table.num_rows} cells and {len(number)} counts",
-                "give three columns of one length, one row per user and cell",
+                f"there are {len(who)} users, {table.num_rows} cells and {len(number)} counts",
+                "give three columns of one length, one row for each user and cell",
             )
         return build(who, table, number.astype(np.int64))[0]
 

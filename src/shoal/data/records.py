@@ -172,7 +172,7 @@ class Records(Shown):
         listed = checks.items(measures, "measures", least=0, most=len(_MEASURES))
         names = [each.name for each in listed]
         if len(set(names)) < len(names):
-            raise InputError(f"measures named {', '.join(names)}", "give each of them once")
+            raise InputError("a measure is given twice", f"give each of {', '.join(names)} once")
         occupancy, (centred, squares, *others) = self._group(listed)
         return Aggregate(
             occupancy, self.lattice, centred, squares, dict(zip(names, others, strict=True))
@@ -201,8 +201,8 @@ class Records(Shown):
         counts = keys.numbers(table.column("count"))
         if len(counts) == 0:
             raise DataError(
-                f"no records in {described(self.source)}",
-                "check the source, its filters and the missing rule",
+                f"there are no records in {described(self.source)}",
+                "check the source, its filters and the rule for missing values",
             )
         names = [rule.name for rule in self.rules]
         columns = [table.column(at).combine_chunks() for at in range(len(names) + 1)]
@@ -239,7 +239,7 @@ def check_size(largest: int, lattice: Lattice) -> None:
     most = 2 ** (63 - 2 * (lattice.bits - 1)) - 1
     if largest > most:
         raise DataError(
-            "a user with too many records in one cell for exact 64-bit sums",
+            "a user has too many records in one cell for exact 64-bit sums",
             f"use smaller cells or fewer tick bits: {most:,} fit with {lattice.bits} tick bits",
         )
 
@@ -312,7 +312,7 @@ def _check_names(user: str, value: str, rules: tuple[Rule, ...]) -> None:
     sound = all(map(keys.is_name, (user, value, *names))) and len(rules) <= _MOST_RULES
     if not sound or any(len(str(rule)) > _LONGEST_RULE for rule in rules):
         raise InputError(
-            "a user, value or cell that is no column",
+            "the name of a user, value or cell column is not usable, or there are too many rules",
             f"give printable names of up to {keys.LONGEST_NAME} characters, and at most "
             f"{_MOST_RULES} cell rules of up to {_LONGEST_RULE} characters each",
         )
@@ -320,20 +320,20 @@ def _check_names(user: str, value: str, rules: tuple[Rule, ...]) -> None:
     checks.roles({"value": value}, {"user": user, "cell": read})
     if user.casefold() in {str(rule).casefold() for rule in rules}:
         raise InputError(
-            f"the user column {user!r} as cell, which would publish who is who",
-            "leave it out of by: cells hold several users",
+            f"the user column {user!r} is also given as cell, which would publish who is who",
+            "leave it out of by: a cell holds several users",
         )
     if len(set(names)) != len(names) or set(names) & RESERVED:
         raise InputError(
-            f"cell columns named {', '.join(names)}",
-            f"rename a column of the source: names differ and are none of "
+            f"the cell columns are named {', '.join(names)}",
+            "rename columns of the source so that no two names are equal and none is "
             f"{', '.join(sorted(RESERVED))}; hexagons may have another resolution",
         )
 
 
 def _missing(name: str, what: str) -> DataError:
     return DataError(
-        f"{what} in the column {name!r}",
-        'clean the records, or declare missing="public" to drop rows without a user, a cell or a '
-        "finite value, if it is public which they are",
+        f"the column {name!r} has {what} values",
+        "clean the records; or, if it is public which rows lack a user, a cell or a finite value, "
+        'declare missing="public" to drop these rows',
     )

@@ -71,7 +71,7 @@ def read_columns(
         chosen = ", ".join(f"{columns.sql[name]} AS c{at}" for at, name in enumerate(uses))
         table = columns.engine.run(f"SELECT {chosen} FROM {columns.engine.relation}")
     if table.num_rows == 0:
-        raise DataError(f"no rows in {described(place)}", "check the source and its filters")
+        raise DataError(f"{described(place)} has no rows", "check the source and its filters")
     return table.rename_columns(list(uses))
 
 
@@ -107,7 +107,7 @@ def opened(
         if _states(source) != before:
             raise DataError(
                 f"the file {called(source)} changed while it was read",
-                "ask again once the file is complete",
+                "try again once the file is complete",
             )
 
 
@@ -129,8 +129,8 @@ def files_of(path: str) -> list[str]:
         found = [path] if os.path.exists(path) else found
     if len(set(map(codec_of, found))) != 1 or not all(_is_like(each, ENDINGS) for each in found):
         raise DataError(
-            f"{'files of several kinds' if found else 'no file of records'} at {called(path)}",
-            f"give a file that ends in {', '.join(ENDINGS)}, a pattern of such (put a pattern in "
+            f"{'several kinds of files' if found else 'no file of records'} at {called(path)}",
+            f"give a file that ends in {', '.join(ENDINGS)}, a pattern for such files (in "
             "quotes), or a folder of Parquet files",
         )
     return sorted(set(found), key=os.fsencode)
@@ -156,8 +156,8 @@ def _read_files(
     for each in files[1:]:
         if header(each) != names:
             raise DataError(
-                f"another first line in {called(each)} than in {called(files[0])}",
-                "name files with the same columns in the same order",
+                f"the first lines of {called(each)} and {called(files[0])} differ",
+                "give files with the same columns in the same order",
             )
     read_texts(connection, files, names, uses)
     return [name for name, use in uses.items() if use == "key"]
@@ -176,8 +176,8 @@ def _read_parquet(
     hive = [name for name in uses if name not in names]
     if {*private} & {*hive}:
         raise InputError(
-            f"a private column that folders are named for: {', '.join(private)}",
-            "name a column of the files: names of folders are public",
+            f"names of folders hold a private column, but are public: {', '.join(private)}",
+            "name a column that the files themselves hold",
         )
     for schema in schemas:
         _check_digits(schema, private)
@@ -192,8 +192,8 @@ def _read_parquet(
     }
     if len(shapes) > 1 or len(set(folded)) < len(folded):
         raise DataError(
-            f"columns of {called(files[0])} and files beside it that are not alike, or not unique",
-            "name files whose columns have the same types, and names that differ in more than case",
+            f"columns of {called(files[0])} and files beside it differ, or share a name",
+            "give files whose columns have the same types, and names that differ in more than case",
         )
     connection.execute(f"CREATE TEMP VIEW records AS {select(chosen, ', '.join(places), options)}")
     return hive
@@ -207,7 +207,7 @@ def _read_table(
     lazy = hasattr(source, "collect_schema")
     if kind not in {"ibis", "pandas", "polars", "pyarrow"} or not hasattr(type(source), "columns"):
         raise InputError(
-            f"records of type {type(source).__name__}",
+            f"the records have the type {type(source).__name__}",
             "give a path, a PyArrow, Polars or pandas table, a Spark frame, or an Ibis table",
         )
     known = source.collect_schema().names() if lazy else source.columns
@@ -298,8 +298,8 @@ def _check_names(
     for name in needed:
         if folded.count(name.casefold()) > 1:
             raise DataError(
-                f"columns of {source} that are called {name!r} but for case",
-                "rename one of them: names differ in more than case",
+                f"several columns of {source} are called {name!r} if case is ignored",
+                "rename all but one of them",
             )
         if name not in texts:
             near = "" if is_csv and not {*needed} & {*texts} else _suggestions(name, texts)
@@ -308,7 +308,7 @@ def _check_names(
                 if is_csv and len(texts) == 1 and mark in texts[0]:
                     columns += f"; it seems to be separated by {plural}: write it with commas"
             raise DataError(
-                f"no column {name!r} in {source}{near}",
+                f"there is no column {name!r} in {source}{near}",
                 f"give {columns if is_csv else 'one of ' + ', '.join(sorted(texts))}",
             )
 

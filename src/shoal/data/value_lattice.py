@@ -76,8 +76,8 @@ class Lattice:
         spacing = math.ulp(max(abs(self.bounds.lo), abs(self.bounds.hi), _SMALLEST))
         if self.bounds.width / 2**self.bits < _SPACINGS * spacing:
             raise InputError(
-                f"{self.bits} tick bits for bounds ({self.bounds.lo:g}, {self.bounds.hi:g}), finer "
-                "than the numbers near the bounds allow",
+                f"{self.bits} tick bits are too fine for floating-point numbers near the bounds "
+                f"({self.bounds.lo:g}, {self.bounds.hi:g})",
                 "widen the bounds or subtract a public constant from the values",
             )
 

@@ -62,7 +62,6 @@ def expect(document: object, schema: str, what: str) -> Document:
     known = kind in KINDS and kind != schema.partition("/")[0]
     raise DocumentError(
         f"{what} is not of the schema {schema}{f': it is {KINDS[kind]}' if known else ''}",
-        f"a JSON object whose schema is {schema}",
         "check that this is the right file and the right version of shoal",
     )
 
@@ -73,23 +72,22 @@ def read_bytes(path: str | os.PathLike[str], what: str) -> bytes:
     Raises:
         DocumentError: Missing, unreadable, no regular file, or too large.
     """
-    why, name = "no usable path", checks.shown(path, _LONGEST)
+    why, name = "its path is not usable", checks.shown(path, _LONGEST)
     with suppress(InputError):
         place = checks.path(path)
         name = checks.shown(place, _LONGEST)
         if place.endswith(LEDGER_ENDING):
             raise DocumentError(
                 f"{what} {name} is a ledger",
-                f"a {what} written by shoal",
-                "look at a ledger with `shoal ledger show LEDGER`, and check a manifest against it "
-                "with `shoal verify MANIFEST --ledger LEDGER`",
+                "look at it with `shoal ledger show LEDGER`; check a manifest against it with "
+                "`shoal verify MANIFEST --ledger LEDGER`",
             )
         try:
             return _contents(place)
         except OSError as error:
             why = str(error.strerror)
     raise DocumentError(
-        f"{what} {name} cannot be read ({why})", "a readable regular file", "check the path"
+        f"{what} {name} cannot be read ({why})", "give the path of a readable regular file"
     )
 
 
@@ -98,7 +96,7 @@ def _contents(path: str) -> bytes:
     with open(path, "rb", opener=_at_once) as stream:
         found = os.fstat(stream.fileno())
         if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
-            raise OSError(0, "no regular file" if found.st_size <= MOST_BYTES else "too large")
+            raise OSError(0, "not a regular file" if found.st_size <= MOST_BYTES else "too large")
         data: bytes | None = stream.read(MOST_BYTES + 1)
     if data is None or len(data) > MOST_BYTES:
         # Some files of the system wait, or never end, and say that they are regular ones.

@@ -77,8 +77,7 @@ class Model(BaseModel):
         except (ValidationError, ValueError, TypeError, ArithmeticError, LookupError):
             raise DocumentError(
                 f"the {what} is damaged, was changed by hand, or is of another version of shoal",
-                "a document as this version writes it",
-                "make or fetch it again",
+                "make it or fetch it again",
             ) from None
 
 

@@ -46,9 +46,7 @@ def unpack_integers(packed: object, what: str) -> NDArray[np.int64]:
         values = None
     if values is None:
         raise DocumentError(
-            f"the packed integers of {what} are damaged",
-            "an array written by shoal",
-            "write the file again",
+            f"the packed integers of {what} are damaged", "write the file again with shoal"
         )
     return values
 

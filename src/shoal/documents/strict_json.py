@@ -38,9 +38,8 @@ def canonical_bytes(document: Document) -> bytes:
         return _written(document)
     except (TypeError, ValueError, RecursionError):
         raise DocumentError(
-            "contents that JSON cannot hold",
-            "text, finite numbers, true, false, null, and lists and objects of these",
-            "leave other contents out",
+            "the document has contents that JSON cannot hold",
+            "give only text, finite numbers, true, false, null, and lists and objects of these",
         ) from None
 
 

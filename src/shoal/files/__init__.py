@@ -89,9 +89,8 @@ def _target(name: str, path: Place, inputs: Places) -> Path:
     target = Path(checks.path(path, name))
     if target.suffix.lower() not in ENDINGS:
         raise DocumentError(
-            f"{name} named {os.fspath(target)!r}",
-            f"a name that ends in {', '.join(ENDINGS[:-1])}",
-            "choose another name",
+            f"{name} is named {os.fspath(target)!r}",
+            f"choose a name that ends in {', '.join(ENDINGS[:-1])}",
         )
     for other, place in inputs.items():
         if place is not None and _touches(target, Path(place)):
@@ -127,7 +126,7 @@ def _check_free(target: Path, *, overwrite: bool) -> None:
         return
     if not target.is_file():
         raise DocumentError(
-            f"{os.fspath(target)!r} is no regular file", "a file or a new name", "choose another"
+            f"{os.fspath(target)!r} is not a regular file", "choose another file or a new name"
         )
     if not overwrite:
         raise _there(target)
@@ -140,22 +139,20 @@ def _draft(target: Path) -> Path:
 def _taken(name: str, target: Path, what: str) -> DocumentError:
     return DocumentError(
         f"{name} {os.fspath(target)!r} is {what}",
-        "a place of its own: what is read is never replaced, forced or not",
-        "choose another name",
+        "choose another name: outputs have places of their own, and no file that is read is "
+        "replaced",
     )
 
 
 def _there(target: Path) -> DocumentError:
     return DocumentError(
-        f"there is a file {os.fspath(target)!r} already",
-        "a new name, or --force (overwrite=True in Python) to replace it",
-        "choose another name",
+        f"the file {os.fspath(target)!r} exists already",
+        "choose another name, or replace it with --force (overwrite=True in Python)",
     )
 
 
 def _unwritable(target: Path, error: OSError) -> DocumentError:
     return DocumentError(
         f"{os.fspath(target)!r} cannot be written ({error.strerror or type(error).__name__})",
-        "a file in a writable folder with free space",
-        "choose another path or make room",
+        "choose a path in a writable folder, or free some space",
     )

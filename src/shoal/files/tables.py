@@ -45,9 +45,8 @@ def check_ending(path: str | os.PathLike[str]) -> str:
     ending = Path(place).suffix.lower()
     if ending not in _ENCODE:
         raise InputError(
-            f"an output named {checks.shown(place, 300)}",
-            "a name that ends in .csv, .parquet or .json",
-            "choose one of these",
+            f"an output is named {checks.shown(place, 300)}",
+            "choose a name that ends in .csv, .parquet or .json",
         )
     return ending
 
@@ -70,11 +69,7 @@ def to_polars(table: pa.Table) -> pl.DataFrame:
 
 
 def _missing(part: str) -> MissingPartError:
-    return MissingPartError(
-        f"{part} is not installed",
-        f"an installation with {part}",
-        f'run pip install "shoal[{part}]"',
-    )
+    return MissingPartError(f"{part} is not installed", f'run pip install "shoal[{part}]"')
 
 
 def _csv(table: pa.Table) -> bytes:

@@ -224,7 +224,7 @@ def best_steps(request: Request, weights: Weights) -> tuple[Certificate, float]:
             found, least = each, error
     if found is None:
         raise InputError(
-            "a symmetric mean that cannot be planned: its coarse step would fail too often",
+            "the symmetric mean cannot be planned: its coarse step would fail too often",
             "ask for a larger epsilon or delta, for more users, or use clipped_mean",
         )
     beyond = clipping.least(found.error, 2.0**-6 * size, 2.0**12 * size)

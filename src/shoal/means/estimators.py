@@ -79,7 +79,7 @@ class ClippedChoice(Model):
         """Squares are of halves of ticks: the middle of the grid may lie between two ticks."""
         grid, noise, margin = self.grid, self.noise, self.margin(request)
         if margin < 0:
-            raise InputError("a mean outside of where values are clipped", "plan anew")
+            raise InputError("the mean may lie outside of the clipped range", "plan again")
         noise.check(weights.total * grid.most)
         tick, moments = 2.0**grid.exponent, request.moments
         one = clipping.deviation(moments) ** 2 + tick**2 / 4
@@ -135,7 +135,7 @@ class SymmetricChoice(Model):
         """The larger loss of each part; the variance given that there is an estimate."""
         coarse, middle, last = self.coarse, self.middle, self.last
         if not coarse.users < len(weights.number):
-            raise InputError("a symmetric mean without users in its last step", "plan anew")
+            raise InputError("the last step of the symmetric mean has no users", "plan again")
         others, first = Weights(weights.number[coarse.users :]), coarse.loss
         last.noise.check(last.half * others.total)
         if middle is not None:

@@ -136,10 +136,10 @@ class UnbiasedPlan(Shown, Planned):
             or (asked.bias is not None and facts.bias > asked.bias)
             or asked.interval_by not in (None, self.interval_by)
         ):
-            raise InputError("a mean that does not do what was asked for", "plan anew")
+            raise InputError("the plan does not do what was asked for", "plan again")
         if not self.half(CONFIDENCE) <= _WIDEST:
             raise InputError(
-                "a plan whose intervals are wider than numbers reach",
+                "the intervals of the plan are too wide for floating-point numbers",
                 "give the values in another unit, so that moments and interval are moderate",
             )
 
@@ -494,7 +494,7 @@ class _MeanDraw(NamedTuple):
     def check(self) -> None:
         if not np.array_equal(self.user_values.count, self.plan.counts):
             raise DataError(
-                f"{len(self.user_values.count)} users with other numbers of records than the "
-                f"plan's {self.plan.n} users",
+                f"the numbers of records of {len(self.user_values.count)} users differ from the "
+                f"plan for {self.plan.n} users",
                 "plan with the counts of these records",
             )

@@ -32,7 +32,7 @@ def check_interval(interval: object) -> Interval:
         if all(map(checks.is_number, (low, high))) and -_MOST <= low <= high <= _MOST:
             return float(low) + 0.0, float(high) + 0.0
     raise InputError(
-        "an interval for the mean that is not usable",
+        "the interval for the mean is not usable",
         "give two numbers within +-2^300, the lower first: for example interval=(0, 100)",
     )
 
@@ -67,20 +67,20 @@ class Request(Model):
         ):
             if value is not None and not allowed:
                 raise InputError(
-                    f"{name} where it means nothing", f"leave it out, or give it with {where}"
+                    f"{name} has no meaning here", f"leave it out, or give it with {where}"
                 )
         if clipped and self.bias is None:
             raise InputError(
-                "a clipped mean without a bias budget",
-                "give the most bias that is accepted, bias=0.1, or ask `shoal mean plan`",
+                "a clipped mean needs a bias budget",
+                "give the most bias that you accept, bias=0.1, or ask `shoal mean plan`",
             )
         if clipped:
             check_interval(self.interval)
         elif not 0 < self.delta < 1:
             raise InputError(
-                f"symmetric_mean with delta {float(self.delta):g}: no (epsilon, 0)-private "
-                "estimator is unbiased for Gaussians, or any exponential family of unbounded "
-                "parameters, and no concentrated-private one (paper 004, section 5)",
+                f"symmetric_mean does not work with delta {float(self.delta):g}: no estimator "
+                "with pure or concentrated differential privacy is unbiased for Gaussians or any "
+                "exponential family of unbounded parameters (paper 004, section 5)",
                 "give a delta above 0 and below 1, for example delta=1e-6, or use clipped_mean "
                 "with a bias budget",
             )

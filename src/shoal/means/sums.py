@@ -149,14 +149,14 @@ def add_steps(steps: list[int], bits: int, source: Noise, draw: int) -> list[int
 def unfit() -> InputError:
     """The error for noise that does not fit the lattice."""
     return InputError(
-        "noise that does not fit the lattice of 2^61 steps, or squares that would cost something",
+        "the noise does not fit the lattice of 2^61 steps, or squares would cost privacy loss",
         "ask for a larger epsilon or certified intervals, or give fewer or more even weights",
     )
 
 
 def _bad_interval() -> InputError:
     return InputError(
-        "an interval that cannot be cut into ticks",
+        "the interval cannot be cut into ticks",
         "give moderate numbers, the width above 2^-30 of the larger edge: interval=(0, 100)",
     )
 
@@ -191,7 +191,7 @@ class SumAboutCentre:
             return
         if not self.weights.count_as_two:
             raise InputError(
-                "a normal interval of users that count as fewer than two equal ones",
+                "the users weigh less than two equal ones, too little for a normal interval",
                 'ask for interval_by="certified", or give more users',
             )
         price = self.parts * ((2 * self.reach - 1) * self.weights.largest + squares.step)

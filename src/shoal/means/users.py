@@ -47,7 +47,7 @@ class UserValues:
         who = keys.encode(keys.as_array(users, "user"), "user")
         if len(numbers) != len(who):
             raise DataError(
-                f"{len(numbers)} values for {len(who)} users' keys",
+                f"there are {len(numbers)} values and {len(who)} keys of users",
                 "give two columns of the same length",
             )
         count = np.bincount(who).astype(np.int64)
@@ -71,7 +71,7 @@ class Weights:
     def __post_init__(self) -> None:
         if self.total > MOST_WEIGHT:
             raise InputError(
-                f"weights of users that sum to more than {MOST_WEIGHT}",
+                f"the weights of the users sum to more than {MOST_WEIGHT}",
                 'give equal weights, or a smaller cap with weights="counts"',
             )
 
@@ -123,8 +123,8 @@ def counts_of(counts: object) -> NDArray[np.int64]:
         or (found.min() < 1 or found.max() > MOST_WEIGHT)
     ):
         raise InputError(
-            "counts that are not usable",
-            "give the number of users, or whole numbers from 1, one a user: for example 1000",
+            "the counts are not usable",
+            "give the number of users, or a whole number from 1 for each user: for example 1000",
         )
     return np.sort(found.astype(np.int64))
 
@@ -134,13 +134,13 @@ def _numbers(values: ArrayLike) -> NDArray[np.float64]:
     numbers = None if masked else checks.private_numbers(values)
     if masked or (numbers is not None and not np.isfinite(numbers).all()):
         raise DataError(
-            "missing or infinite values",
-            "give finite numbers: drop such records beforehand if whether a value is present is "
-            "public",
+            "there are missing or infinite values",
+            "give finite numbers; if it is public which records have a value, drop the others "
+            "first",
         )
     if numbers is None or numbers.ndim != 1 or numbers.size == 0:
         raise DataError(
-            "values that are no column of real numbers",
-            "give one number a record, at least one, for example by astype(float)",
+            "the values are not one column of real numbers, or are empty",
+            "give one number for each record, for example with astype(float)",
         )
     return np.clip(numbers, -LARGEST, LARGEST)

@@ -56,12 +56,12 @@ def image(subject: object, form: str, confidence: float | None = None) -> bytes:
     kind = next((each for each in (*released, *planned) if isinstance(subject, each)), None)
     if kind is None:
         raise InputError(
-            f"a subject of type {type(subject).__name__}",
+            f"an object of the type {type(subject).__name__} cannot be drawn",
             "give counts, a plan, a release, a comparison, a frontier, a trial, or questions",
         )
     if confidence is not None and kind not in released:
         raise InputError(
-            f"a confidence with a subject of type {type(subject).__name__}",
+            f"a picture of {type(subject).__name__} takes no confidence",
             "leave it out: only pictures of what was released have intervals",
         )
     drawn = io.BytesIO()
@@ -80,14 +80,14 @@ def check_picture(path: str | os.PathLike[str]) -> str:
     place = checks.path(path)
     if Path(place).suffix.lower() not in _ENDINGS:
         raise InputError(
-            f"a picture named {checks.shown(place, 300)}",
+            f"a picture is named {checks.shown(place, 300)}",
             f"choose a name that ends in {', '.join(_ENDINGS)}",
         )
     try:
         import matplotlib.figure  # noqa: F401
     except Exception as error:
         raise MissingPartError(
-            f"no pictures without matplotlib ({type(error).__name__} when it is imported)",
+            f"pictures need matplotlib, which cannot be imported ({type(error).__name__})",
             'run pip install "shoal[pictures]", or look at its settings',
         ) from None
     return place

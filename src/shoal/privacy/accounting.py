@@ -142,11 +142,11 @@ def account(steps: Sequence[Step], delta: Fraction = Fraction(0)) -> Losses:
             pure.append((np.array([step.epsilon.numerator], object), step.epsilon.denominator))
             left -= step.delta
         else:
-            raise _bad("a step or a noise that nobody has proved the loss of")
+            raise _bad("no privacy loss is proved for a step or its noise")
     if left < 0 or (wide and left == 0):
-        raise _bad("steps that take more delta than there is")
+        raise _bad("the steps take more delta than there is")
     if wide and min(step.touched for step in wide) < 1:
-        raise _bad("Gaussian noise without the numbers that a user moves")
+        raise _bad("Gaussian noise lacks how many numbers a user moves")
     # On the coarsest lattice of all: what whole numbers add to delta is largest there.
     numbers, bits = sum(step.touched for step in wide), min((step.bits for step in wide), default=0)
     gaussian = (left, numbers, bits) if wide else None
@@ -159,17 +159,17 @@ def _moves(values: NDArray[Any], *, floats: bool = False) -> NDArray[Any]:
     kind = found.dtype.kind
     whole = kind in "bi" or (kind == "O" and set(map(type, found.tolist())) <= {int})
     if found.ndim != 1 or not len(found) or not (whole or (floats and kind == "f")):
-        raise _bad("moves that are not one whole number of each user")
+        raise _bad("the moves are not one whole number for each user")
     if not whole and not np.isfinite(found).all():
-        raise _bad("moves that are no numbers")
+        raise _bad("the moves are not finite")
     return found.astype(np.int64) if kind in "bi" else found
 
 
 def _sum(parts: list[Sums]) -> Sums:
     if len({len(each) for each, _ in parts} - {1}) > 1:
-        raise _bad("steps of different users")
+        raise _bad("the steps have different users")
     if min(each.min() for each, _ in parts) < 0:
-        raise _bad("a step that costs less than nothing")
+        raise _bad("a step has a negative privacy loss")
     whole = math.lcm(*(each for _, each in parts))
     largest = sum(_exact(each.max(), 1) * (whole // denominator) for each, denominator in parts)
     small = max(largest, whole) < _MOST_WHOLE
@@ -191,4 +191,4 @@ def _exact(number: Any, whole: int) -> Fraction:
 
 
 def _bad(got: str) -> InputError:
-    return InputError(got, "steps with a proof", "this is an error of the plan: please report it")
+    return InputError(got, "this is an error of the plan: please report it")

@@ -133,8 +133,8 @@ def check_epsilon(epsilon: Amount) -> Fraction:
     if not LEAST_EPSILON <= exact <= MOST_EPSILON:
         raise InputError(
             f"epsilon is {checks.shown(epsilon)}",
-            f"take {float(LEAST_EPSILON):g} to {float(MOST_EPSILON):g}; 1 is a common choice, far "
-            "larger ones protect nobody, far smaller ones say nothing",
+            f"give {float(LEAST_EPSILON):g} to {float(MOST_EPSILON):g}, commonly 1; far larger "
+            "ones protect nobody, far smaller ones say nothing",
         )
     return exact
 

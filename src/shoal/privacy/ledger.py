@@ -63,8 +63,8 @@ _REASONS = {
         _WRITABLE,
         "check the path, or make one with `shoal ledger create`",
     ),
-    sqlite3.SQLITE_BUSY: ("it stayed locked", "one writer at a time", "end whoever holds it"),
-    sqlite3.SQLITE_NOTADB: ("it is no ledger", "a file of `shoal ledger create`", "check the path"),
+    sqlite3.SQLITE_BUSY: ("another process holds it", "one writer at a time", "end that process"),
+    sqlite3.SQLITE_NOTADB: ("it is not a ledger", "one of `shoal ledger create`", "check the path"),
     sqlite3.SQLITE_IOERR: ("reading or writing failed", "a healthy disk", "check it and ask again"),
     sqlite3.SQLITE_CORRUPT: ("it has damaged pages", *_DAMAGED),
     sqlite3.SQLITE_ERROR: ("it has other tables than a ledger", *_DAMAGED),
@@ -112,21 +112,21 @@ class State:
         if unit != self.unit:
             same = "user" if unit == EACH_ROW else unit
             raise InputError(
-                f"a charge that protects {words(unit)}",
-                f"what this ledger protects: {words(self.unit)}",
-                f"if each {same} is one {self.unit.removeprefix('each ')}, say privacy_unit="
-                f"{self.unit!r} (--privacy-unit {self.unit!r}); else take a ledger of that unit",
+                f"the charge protects {words(unit)}, the ledger protects {words(self.unit)}",
+                f"if each {same} is one {self.unit.removeprefix('each ')}, give "
+                f"privacy_unit={self.unit!r} (--privacy-unit {self.unit!r}); else use another "
+                "ledger",
             )
         if charge.delta and not self.budget.delta:
             raise BudgetError(
-                f"a charge with delta, {charge.show(up=True)}, to a ledger made without delta",
+                f"the charge of {charge.show(up=True)} has a delta, the ledger allows no delta",
                 "make the release with delta=0; a budget never changes",
             )
         spent = self.spent.plus(charge)
         if not spent.within(self.budget):
             raise BudgetError(
-                f"a charge of {charge.show(up=True)}",
-                f"what is left of the budget, {self.left.show(up=False)}",
+                f"the charge of {charge.show(up=True)} exceeds what is left, "
+                f"{self.left.show(up=False)}",
                 "ask for less, or ask again for a recorded release, which costs nothing",
             )
         return spent
@@ -317,7 +317,7 @@ class Ledger(Shown):
             raise self._damaged("charges beyond its budget")
         if head and head not in seen:
             raise LedgerError(
-                f"the ledger {str(self.path)!r} does not contain the head given",
+                f"the ledger {str(self.path)!r} does not contain the given head",
                 "look for a newer copy: entries are missing, or this is another ledger",
             )
         return state
@@ -367,7 +367,7 @@ class Ledger(Shown):
             connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names
         )
         if (kind, version) != (APPLICATION_ID, SCHEMA_VERSION):
-            what = "is of another version of shoal" if kind == APPLICATION_ID else "is no ledger"
+            what = "is of another version of shoal" if kind == APPLICATION_ID else "is not a ledger"
             raise LedgerError(
                 f"{str(self.path)!r} {what if pages else 'is empty: its creation was interrupted'}",
                 "check the path, or create a new ledger under another name",
@@ -381,8 +381,8 @@ class Ledger(Shown):
         _, epsilon, delta, unit, _, first = rows[0]
         if self._first not in ("", first):
             raise LedgerError(
-                f"{str(self.path)!r} is another ledger than the one that was opened",
-                "open it anew, and look why it was replaced",
+                f"{str(self.path)!r} was replaced by another ledger after it was opened",
+                "open it again, and find out why it was replaced",
             )
         budget = Budget(from_text(epsilon), from_text(delta))
         return State(unit, budget, Budget(Fraction(0)), 0, first)
@@ -406,8 +406,8 @@ def _path(path: str | os.PathLike[str]) -> Path:
     place = Path(checks.path(path, "the ledger path")).absolute()
     if place.suffix != ENDING:
         raise InputError(
-            f"a ledger named {place.name!r}",
-            f"end its name in {ENDING}, as no output does: {place.stem + ENDING!r}",
+            f"the ledger is named {place.name!r}",
+            f"end its name in {ENDING}: {place.stem + ENDING!r}",
         )
     return place
 

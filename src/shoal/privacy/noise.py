@@ -165,7 +165,7 @@ def source_of(noise: Simulated | None, *, recorded: bool = False) -> Noise:
     if isinstance(noise, Simulated) and not recorded:
         return noise
     known = isinstance(noise, Simulated)
-    got = "a ledger with simulated noise" if known else f"noise of type {type(noise).__name__}"
+    got = "a ledger takes no simulation" if known else f"noise has the type {type(noise).__name__}"
     todo = "give a ledger for a real release, or noise=shoal.Simulated(seed) for a study"
     raise InputError(got, todo)
 

@@ -61,6 +61,6 @@ def fit(
 
 def _unfit(bits: int) -> InputError:
     return InputError(
-        f"noise that does not fit a lattice of {bits} bits",
+        f"the noise does not fit a lattice of {bits} bits",
         "ask for a larger epsilon, or fewer cells",
     )

@@ -19,7 +19,7 @@ def printed_text(value: object, what: str = "a name") -> str:
     if isinstance(value, str) and value.isprintable() and len(value) <= _LONGEST:
         return value
     raise InputError(
-        f"{what} that is not short printable text",
+        f"{what} is not short printable text",
         f'give up to {_LONGEST} printable characters, for example "2013-05"',
     )
 
@@ -29,8 +29,8 @@ def checked_name(value: object, what: str = "a release name") -> str:
     name, plain = printed_text(value, what), " ".join(str(value).split())
     if name != plain:
         raise InputError(
-            f"{what} {name!r}, with blanks around it or two in a row",
-            f"give a name that no other one looks like, for example {plain!r}",
+            f"{what} {name!r} has blanks around it or two in a row",
+            f"give a name that cannot be mistaken for another, for example {plain!r}",
         )
     return name
 
@@ -40,7 +40,7 @@ def checked_unit(value: object) -> str:
     unit = checked_name(value, "a privacy unit")
     if not unit:
         raise InputError(
-            "a privacy unit without a name",
+            "the privacy unit has no name",
             f'name the column that tells users apart, for example "person", or {EACH_ROW!r}',
         )
     return unit
@@ -51,7 +51,7 @@ def unit_of_column(privacy_unit: str, column: str) -> str:
     unit = checked_unit(privacy_unit or column)
     if EACH_ROW in (unit, " ".join(column.split())):
         raise InputError(
-            f"users that a column tells apart, named {EACH_ROW!r}",
+            f"the unit of a column of users cannot be named {EACH_ROW!r}",
             "name what one user is, or leave the column of users out, so that each row is a user",
         )
     return unit
@@ -67,7 +67,7 @@ def unit_of_values(privacy_unit: str, *, several: bool, recorded: bool, unnamed:
     missing = [each for each in needed if each]
     if recorded and missing:
         raise InputError(
-            f"a ledger without {' and '.join(missing)}",
+            f"a charge to a ledger needs {' and '.join(missing)}",
             "give for example " + ", ".join(f'{name}="{_EXAMPLES[name]}"' for name in missing),
         )
     if several:

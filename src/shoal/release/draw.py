@@ -96,7 +96,6 @@ def _written(manifest: documents.Document, question: Question) -> bytes:
         question.read(found)
         return found
     raise InputError(
-        "public facts that a manifest cannot hold",
-        "names, keys and amounts that can be written and read back; nothing was charged",
+        "a manifest cannot hold some public facts; nothing was charged",
         "shorten names and keys, round times and give amounts with fewer digits",
     )

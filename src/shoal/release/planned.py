@@ -35,7 +35,7 @@ def called(source: Source | None, name: str) -> str:
     if source is None or name in ("", source.value):
         return name or (source.value if source else "")
     raise InputError(
-        f"values called {name!r} with a plan for {source.value!r}",
+        f"the values are called {name!r}, and the plan is for {source.value!r}",
         "give the column that the plan is for, or plan again",
     )
 

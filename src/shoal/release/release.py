@@ -69,8 +69,7 @@ class Release(Generic[PlanT, Drawn]):
         kind = found.get("kind") if isinstance(found, dict) else None
         if isinstance(kind, str) and kind not in cls.kinds:
             raise DocumentError(
-                f"a manifest of the kind {checks.shown(kind)}",
-                f"one of the kind {' or '.join(cls.kinds)}",
+                f"the manifest is of the kind {checks.shown(kind)}, not {' or '.join(cls.kinds)}",
                 "give another file, or load it with the class of its kind",
             )
         cls.read(data, what)
@@ -196,6 +195,5 @@ def damaged() -> DocumentError:
     """The error of a manifest whose parts do not fit each other."""
     return DocumentError(
         "the manifest is damaged, or may have been changed",
-        "a document written by shoal",
         "fetch it again, or have it delivered from the ledger",
     )

@@ -58,10 +58,10 @@ def moments_of(moment: Moment | Sequence[Moment]) -> Moments:
     found = (moment,) if isinstance(moment, Moment) else moment
     if not isinstance(found, tuple | list) or not all(isinstance(m, Moment) for m in found):
         raise InputError(
-            f"a moment of type {type(moment).__name__}", "give for example moment=Moment(2, 1.5)"
+            f"a moment is a {type(moment).__name__}", "give for example moment=Moment(2, 1.5)"
         )
     if not 0 < len(found) <= _MOST_PAIRS:
-        raise InputError(f"{len(found)} moments", f"give 1 to {_MOST_PAIRS}")
+        raise InputError(f"there are {len(found)} moments", f"give 1 to {_MOST_PAIRS}")
     return tuple(found)
 
 
@@ -111,7 +111,7 @@ def margin(moments: Moments, bias: float) -> float:
     E(a - t - X)+ at the other, and the bias is their difference, so at most the larger.
     """
     if isinstance(bias, bool) or not isinstance(bias, int | float) or not 0 < bias < math.inf:
-        raise InputError(f"a bias budget of {str(bias)[:40]}", "give a finite number above 0")
+        raise InputError(f"the bias budget is {str(bias)[:40]}", "give a finite number above 0")
     # Scarf's bound is at most sd^2/(4t), so this margin is enough; all bounds fall with t.
     short, enough = 0.0, deviation(moments) * (deviation(moments) / (4 * bias))
     if one_sided(moments, short) <= bias:

@@ -121,7 +121,7 @@ def tail_quantile(scale: float, beta: float) -> int:
     """
     _check_scale(scale)
     if not LEAST_DELTA <= beta < 1:
-        raise InputError(f"an error probability of {beta!r}", "give for example confidence=0.95")
+        raise InputError(f"the error probability is {beta!r}", "give for example confidence=0.95")
     exact = scale * -float(special.ndtri(beta * (1 - 1 / (24 * scale * scale)) / 2)) - 0.5
     # The margin covers the rounding of the quantile, so the tail is never above beta.
     return max(0, math.ceil(exact + 1e-12 * scale))
@@ -220,7 +220,7 @@ def _left(delta: float, rho: float, numbers: int, bits: int) -> float:
     left = delta * (1 - _OUTWARD) - lattice_correction(rho, numbers, bits)
     if left < LEAST_DELTA:
         raise InputError(
-            f"a lattice of {bits} bits, too coarse for a delta of {delta!r}",
+            f"a lattice of {bits} bits is too coarse for a delta of {delta!r}",
             "use more bits or a larger delta",
         )
     return left
@@ -229,11 +229,11 @@ def _left(delta: float, rho: float, numbers: int, bits: int) -> float:
 def _check_lattice(numbers: int, bits: int) -> None:
     if numbers < 1 or not 0 <= bits <= _MOST_BITS:
         raise InputError(
-            f"{numbers} numbers of a user on a lattice of {bits} bits",
+            f"a user has {numbers} numbers on a lattice of {bits} bits",
             "give at least one number, and from 0 to 61 bits",
         )
 
 
 def _check_scale(scale: float) -> None:
     if not (scale >= 1 and float(scale).is_integer()):
-        raise InputError(f"Gaussian noise of {scale!r} steps", "give a whole number from 1")
+        raise InputError(f"Gaussian noise has {scale!r} steps", "give a whole number from 1")

@@ -24,7 +24,7 @@ def tail_quantile(scale: float, beta: float) -> int:
     P[|Z| > z] = 2 q^(z+1) / (1 + q) with q = exp(-1/t).
     """
     if not 0 < beta < 1:
-        raise InputError(f"an error probability of {beta!r}", "give for example confidence=0.95")
+        raise InputError(f"the error probability is {beta!r}", "give for example confidence=0.95")
     exact = scale * (math.log(2 / beta) - math.log1p(math.exp(-1 / scale))) - 1
     # The margin covers the rounding of the logarithms, so the tail is never above beta.
     return max(0, math.ceil(exact + 1e-12 * scale))

@@ -21,7 +21,7 @@ def threshold(counts: NDArray[np.int64], epsilon: float, dimension: int = 1) -> 
     if not epsilon > 0:
         raise InputError(f"epsilon is {epsilon!r}", "give a number above 0")
     if dimension < 1:
-        raise InputError(f"a dimension of {dimension!r}", "give dimension=1 for a number")
+        raise InputError(f"the dimension is {dimension!r}", "give dimension=1 for a number")
     # One unit of the last place downwards keeps ceil(2d/epsilon) from rising above the exact one.
     wanted = 2 * dimension / epsilon * (1 - 2.0**-52)
     if wanted > len(counts):

@@ -104,9 +104,9 @@ class Setting:
         bias = checks.number(bias, "bias", least=0, infinite=True, example=0)
         loss, chance = _upwards(epsilon, "epsilon"), _upwards(delta, "delta")
         if chance >= 1:
-            raise InputError(f"delta {chance}", "give a delta from 0 to below 1")
+            raise InputError(f"delta is {chance}", "give a delta from 0 to below 1")
         if loss + chance == 0:
-            raise InputError("no budget at all", "give an epsilon or a delta above 0")
+            raise InputError("epsilon and delta are both 0", "give one of them above 0")
         # The bias is promised: a larger one makes every bound weaker, so it is rounded upwards.
         share = math.nextafter(bias / size, math.inf) if bias > 0 else 0.0
         share = share if share <= _MOST_SHARE else math.inf

@@ -51,7 +51,7 @@ def norms_l1(size: Ints, owner: Ints) -> Ints:
     """Sum of each owner's absolute values, exact."""
     about = np.bincount(owner, size.astype(np.float64))
     if about.max(initial=0.0) > MOST_L1:
-        raise OverflowError("a vector whose absolute values sum to more than 2^61")
+        raise OverflowError("the absolute values of a vector sum to more than 2^61")
     exact = np.zeros(len(about), dtype=np.int64)
     np.add.at(exact, owner, size)
     return exact
@@ -64,7 +64,7 @@ def project_l2(vector: Ints, owner: Ints, radius: int) -> Ints:
     the radius, in exact arithmetic. A vector with n <= radius is not moved.
     """
     if not 0 <= radius <= MOST_RADIUS:
-        raise OverflowError("a radius beyond 2^46")
+        raise OverflowError("a radius is beyond 2^46")
     size = np.abs(vector)
     norm = norms_l2(size, owner)[owner]
     beyond = norm > radius
@@ -82,7 +82,7 @@ def norms_l2(size: Ints, owner: Ints) -> Ints:
     square = np.bincount(owner, size.astype(np.float64) ** 2)
     root = np.ceil(np.sqrt(square) * _OUTWARD)
     if root.max(initial=0.0) > MOST_L2:
-        raise OverflowError("a vector with a norm of more than 2^60")
+        raise OverflowError("the norm of a vector is more than 2^60")
     return np.asarray(root.astype(np.int64))
 
 

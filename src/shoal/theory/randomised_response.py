@@ -28,7 +28,7 @@ def response_epsilon(keep: Fraction, least: Fraction, delta: Fraction = Fraction
         return Fraction(0)
     if least == 0:
         raise InputError(
-            "responses that may be told from another outcome's for certain",
+            "a response may reveal for certain which outcome it is not",
             "raise the floor or replace more outcomes",
         )
     return _log1p_up((keep - delta) / least)
@@ -43,14 +43,14 @@ def ratio_epsilon(ratio: Fraction) -> Fraction:
     Returns the privacy loss, never below the exact one.
     """
     if ratio < 1:
-        raise InputError(f"a ratio of {float(ratio):.6g}", "give the larger over the smaller")
+        raise InputError(f"the ratio is {float(ratio):.6g}", "divide the larger by the smaller")
     return _log1p_up(ratio - 1)
 
 
 def ratio_for(epsilon: Fraction) -> Fraction:
     """A rational ratio, hardly below e^epsilon, that costs at most epsilon by `ratio_epsilon`."""
     if epsilon <= 0:
-        raise InputError(f"epsilon {float(epsilon):.6g}", "give a number above 0")
+        raise InputError(f"epsilon is {float(epsilon):.6g}", "give a number above 0")
     more = _expm1_down(epsilon)
     while _log1p_up(more) > epsilon:
         more *= 1 - _SAFETY
@@ -64,7 +64,7 @@ def replacement_for(epsilon: Fraction, delta: Fraction, floor: Fraction, bits: i
     """
     if epsilon < 0 or not 0 < floor <= 1 or not 0 <= delta < 1:
         raise InputError(
-            f"epsilon {float(epsilon):.6g}, delta {float(delta):.6g}, floor {float(floor):.6g}",
+            f"epsilon is {float(epsilon):g}, delta {float(delta):g} and floor {float(floor):g}",
             "give an epsilon from 0, a delta from 0 to below 1, and a floor above 0",
         )
     number: int = math.ceil(2**bits * (1 - delta) / (1 + floor * _expm1_down(epsilon)))
@@ -78,7 +78,7 @@ def replacement_for(epsilon: Fraction, delta: Fraction, floor: Fraction, bits: i
 def _check(keep: Fraction, least: Fraction, delta: Fraction) -> None:
     if not (0 <= keep <= 1 and 0 <= least <= 1 and 0 <= delta < 1):
         raise InputError(
-            f"probabilities {float(keep):.6g}, {float(least):.6g} and {float(delta):.6g}",
+            f"the probabilities are {float(keep):.6g}, {float(least):.6g} and {float(delta):.6g}",
             "give numbers from 0 to 1",
         )
 

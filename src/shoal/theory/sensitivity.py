@@ -34,5 +34,5 @@ def whole_steps(sensitivity: Floats, noise_scale: Floats, lattice_bits: int) -> 
     # Outward rounding: an exact whole number becomes the next one, which only costs us.
     whole = np.ceil(sensitivity / noise_scale * 2.0**lattice_bits * OUTWARD)
     if not (whole <= MOST_STEPS).all():
-        raise InputError("noise too small for exact accounting", "ask for a smaller epsilon")
+        raise InputError("the noise is too small for exact accounting", "ask for a smaller epsilon")
     return whole.astype(np.int64)

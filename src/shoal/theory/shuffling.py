@@ -69,13 +69,13 @@ def shuffled(blocks: int, epsilon: Amount, delta: Amount, added: float) -> Shuff
     checked = Setting.of(blocks, epsilon, delta, 0.0, (2, 1.0))
     loss, chance = checked.epsilon, checked.delta
     if loss == 0:
-        raise InputError("epsilon is 0", "give an epsilon above 0: nothing is lost at 0")
+        raise InputError("epsilon is 0, at which nothing is lost", "give an epsilon above 0")
     least = least_added(checked.n, loss)
     share = checks.number(added, "added", least=0, most=1)
     if share < least:
         raise InputError(
-            f"added={share} for {checked.n} blocks at epsilon {loss}, which needs {least:.3g}",
-            "take more blocks, a smaller epsilon, or a larger added",
+            f"added={share} is below {least:.3g}, the least for {checked.n} blocks and epsilon",
+            "use more blocks, a smaller epsilon, or a larger added",
         )
     total, chance_of_all = amplified(checked.n, loss, chance, share)
     return Shuffled(total, chance_of_all)

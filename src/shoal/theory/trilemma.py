@@ -170,7 +170,7 @@ def distance_to_bound(rmse: float, bound: Trilemma) -> float:
     error = checks.number(rmse, "rmse", above=0)
     if bound.rmse == math.inf:
         raise InputError(
-            "an infinite bound: without bias and delta every private estimator has it here",
+            "the bound is infinite, as every private estimator without bias and delta errs here",
             "allow some bias or delta",
         )
     return error / bound.rmse

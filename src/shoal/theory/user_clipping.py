@@ -56,7 +56,7 @@ def split(epsilon: float, users: int, cells: int) -> Split | None:
     """How much of epsilon finds centre and radius; None where too few users would have to say."""
     if not epsilon > 0 or users < 1 or cells < 1:
         raise InputError(
-            f"epsilon {epsilon:g}, {users} users and {cells} cells", "give numbers above 0"
+            f"epsilon is {epsilon:g}, for {users} users and {cells} cells", "give numbers above 0"
         )
     everyone = epsilon * users
     if everyone < (60 if cells == 1 else 75):

@@ -174,17 +174,16 @@ def grouped(design: Design, assigned: Any, unit: Any = None) -> tuple[Design, In
         column = _by_name(design, column, unit)
     elif len(column) != design.n:
         raise DataError(
-            f"groups of {len(column)} rows for {design.n} units",
-            "one group for each unit of the release, in the order of its table",
-            "give unit= with the names of the units of these rows",
+            f"there are groups of {len(column)} rows for {design.n} units",
+            "give one group for each unit, in the order of the table of the release, or give "
+            "unit= with the names of the units of these rows",
         )
     code = keys.ranked(column, "assigned")[1]
     pairs = np.unique(np.stack([design.cell_of_unit, code]), axis=1)
     if design.units is None and pairs.shape[1] > design.sizes.size:
         raise DataError(
-            "several assigned groups among units of one cluster and arm that have no names",
-            "names of units, or one group for each cluster and arm",
-            "release with unit=, public names of the units, by which groups are joined",
+            "units of one cluster and arm are in several assigned groups and have no names",
+            "release with unit=, a public column of names, so that each unit finds its group",
         )
     check_groups(design, code, column)
     first = np.unique(code, return_index=True)[1]
@@ -196,23 +195,23 @@ def grouped(design: Design, assigned: Any, unit: Any = None) -> tuple[Design, In
 def _by_name(design: Design, column: Any, unit: Any) -> Any:
     """The groups of the design's units, in its order."""
     if design.units is None:
-        raise InputError("names of units for a release whose units have none", "leave unit= out")
+        raise InputError("the units of the release have no names", "leave unit= out")
     names = keys.as_array(unit, "unit")
     if len(names) != len(column) or pc.count_distinct(names).as_py() != len(names):
         raise DataError(
-            f"groups of {len(column)} rows and names of {len(names)}, or a name twice",
+            f"there are {len(column)} groups and {len(names)} names of units, or a name occurs "
+            "twice",
             "give one group and one name for each unit",
         )
     if design.units.type != names.type:
         raise DataError(
-            f"names of units of type {names.type}",
-            f"{design.units.type}, as in the release",
-            "convert them",
+            f"the names of units have the type {names.type}",
+            f"convert them to {design.units.type}, as in the release",
         )
     place = pc.index_in(design.units, value_set=names)
     if place.null_count:
         raise DataError(
-            f"{place.null_count} of {design.n} units of the release without a group",
+            f"{place.null_count} of {design.n} units of the release have no group",
             "give the names and groups of all units",
         )
     return column.take(place)
@@ -230,15 +229,14 @@ def check_groups(design: Design, code: Ints, labels: Any) -> None:
     ):  # fmt: skip
         if len(at):
             name = checks.shown(str(labels[int(at[0])].as_py()))
-            raise DataError(f"an assigned group {name} with units of several {what}", todo)
+            raise DataError(f"the assigned group {name} has units of several {what}", todo)
     many = np.bincount(cell % arms, minlength=arms)
     if int(many.min()) < FEWEST_GROUPS:
         lone = checks.shown(str(design.arms[int(many.argmin())].as_py()))
         raise InputError(
-            f"one assigned group in the arm {lone}",
-            f"at least {FEWEST_GROUPS} groups in each arm: one tells nothing of how groups differ",
-            "there is no standard error for such an experiment; if units were assigned one by one, "
-            'give assigned="units"',
+            f"the arm {lone} has only one assigned group, which tells nothing of how groups differ",
+            f"take at least {FEWEST_GROUPS} groups in each arm, as there is no standard error "
+            'with one; if units were assigned one by one, give assigned="units"',
         )
 
 
@@ -246,9 +244,9 @@ def check_one_by_one(assigned: Any, unit: Any) -> None:
     """Refuse other texts than `units`, and names of units without groups."""
     if assigned not in (None, UNITS):
         raise InputError(
-            f"assigned={checks.shown(assigned)}",
-            f"{UNITS!r}, or a column with the assigned group of each unit",
-            "give the column itself, not its name",
+            f"assigned is {checks.shown(assigned)}",
+            f"give {UNITS!r}, or the column itself (not its name) with the assigned group of each "
+            "unit",
         )
     if unit is not None:
-        raise InputError("names of units without groups", "give assigned= as well")
+        raise InputError("names of units need their groups", "give assigned= as well")

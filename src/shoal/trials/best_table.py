@@ -116,13 +116,13 @@ def best_table(
     """
     if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
         raise InputError(
-            f"epsilon {float(epsilon):.6g} for a table",
-            "a number from 0.01 to 8",
-            'give mechanism="uniform" beyond',
+            f"epsilon {float(epsilon):.6g} is outside of what the best table takes",
+            'give a number from 0.01 to 8, or mechanism="uniform"',
         )
     if len(levels) > MOST_LEVELS:
         raise InputError(
-            f"a table for {len(levels)} levels", f"at most {MOST_LEVELS}", 'give levels="auto"'
+            f"{len(levels)} levels are too many for a table",
+            f'give at most {MOST_LEVELS}, or levels="auto"',
         )
     ratio = float(ratio_for(epsilon))
     program = _Program((levels - levels[0]) / (levels[-1] - levels[0]) - 1 / 2, weights, ratio)
@@ -170,8 +170,8 @@ class _Program:
             pool = self._with(self._kept(last, dual), asked)
         if last is None or best is None:
             raise InputError(
-                f"a ratio of {self.ratio:.3g} on {len(self.levels)} levels, where the linear "
-                "program is not solved",
+                f"the linear program is not solved for a ratio of {self.ratio:.3g} on "
+                f"{len(self.levels)} levels",
                 'use fewer levels, or mechanism="uniform"',
             )
         return self._joined(last), best
@@ -268,7 +268,7 @@ def whole(levels: Floats, columns: Columns, epsilon: Fraction) -> ResponseTable:
         rows.append([most if each else least for each in likely])
     rows.append([ONE - sum(column) for column in zip(*rows, strict=True)])
     if min(map(min, rows)) < 1:
-        raise InputError("levels that whole numbers cannot tell apart", "use fewer levels")
+        raise InputError("the levels are too close for whole numbers", "use fewer levels")
     numbers, value = np.array(rows, dtype=np.int64), np.append(columns.output, 0.0)
     width = levels[-1] - levels[0]
     y, chance = (levels - levels[0]) / width - 1 / 2, numbers.T / ONE
@@ -277,5 +277,5 @@ def whole(levels: Floats, columns: Columns, epsilon: Fraction) -> ResponseTable:
     order = np.argsort(value, kind="stable")
     table = ResponseTable(levels, (value[order] + 1 / 2) * width, numbers[order])
     if table.epsilon(Fraction(0)) > epsilon:
-        raise InputError("a table that whole numbers cannot hold", 'use mechanism="uniform"')
+        raise InputError("whole numbers cannot hold the table", 'use mechanism="uniform"')
     return table

@@ -98,16 +98,16 @@ def choice_of(
     floor = math.floor(asked.floor * PART)
     if not 1 <= floor <= PART // levels + 1:
         raise InputError(
-            f"a floor of {asked.floor:g}",
-            f"a share above 2^-{PART_BITS} and at most 1/{levels}, the number of levels in use",
-            "lower it, or use fewer levels",
+            f"the floor is {asked.floor:g}",
+            f"give a share above 2^-{PART_BITS} and at most 1/{levels}, one over the number of "
+            "levels in use, or use fewer levels",
         )
     weight = math.floor(2**LATTICE_BITS / asked.noise)
     left = epsilon - Fraction(SIDES * weight, 2**LATTICE_BITS)
     if left < 0 or (left == 0 and delta == 0):
         raise InputError(
-            f"histogram noise of {asked.noise:.6g}, which costs {SIDES / asked.noise:.6g}",
-            f"a cost below epsilon {float(epsilon):.6g}",
+            f"histogram noise of {asked.noise:.6g} costs {SIDES / asked.noise:.6g}, all of "
+            f"epsilon {float(epsilon):.6g} or more",
             "raise the noise or epsilon",
         )
     floor = min(floor, PART // levels)

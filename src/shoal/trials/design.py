@@ -126,9 +126,9 @@ class Design(Model):
             if each.name == name:
                 return each
         raise InputError(
-            f"a column {checks.shown(name)}",
-            f"one of {', '.join([CLUSTER, *(each.name for each in self.covariates)])}",
-            "give it among the covariates, which are public; in regressions the treatment is arm",
+            f"there is no public column {checks.shown(name)}",
+            f"choose one of {', '.join([CLUSTER, *(each.name for each in self.covariates)])}, or "
+            "give it as a covariate, if it is public; in regressions the treatment is called arm",
         )
 
     def codes(self, names: Sequence[str]) -> Ints:
@@ -162,7 +162,7 @@ class Design(Model):
             and (self.units is None or len(self.units) == self.n)
         )
         if not fits:
-            raise DocumentError("columns that do not fit the units", "fetch the file again")
+            raise DocumentError("the columns do not fit the units", "fetch the file again")
 
 
 def key_text(value: Any) -> Any:

@@ -207,9 +207,8 @@ class Listed(Tabular, Generic[Result]):
         if isinstance(name, int) and not isinstance(name, bool) and -len(self) <= name < len(self):
             return self.every[name]
         raise InputError(
-            f"no {self._name} {checks.shown(name)}",
-            f"one of {', '.join(repr(each) for each in known[:10])}",
-            "take a name of the table",
+            f"there is no {self._name} {checks.shown(name)}",
+            f"choose one of {', '.join(repr(each) for each in known[:10])}",
         )
 
 

@@ -111,13 +111,14 @@ def kinds_of(expected: Expected | None, space: Space) -> Kinds:
     mean, between = np.array([expected.mean]), np.array([expected.between])
     if expected.sd is None:
         if space.size != _TWO:
-            raise InputError(f"an expected rate for {space.size} levels", "give an sd as well")
+            raise InputError(
+                f"an expectation for {space.size} levels has no sd", "give an sd as well"
+            )
         return _binary(mean, between)
     if not low <= expected.mean <= space.levels[-1]:
         raise InputError(
-            f"an expected mean of {expected.mean:g}",
-            f"a number from {low:g} to {space.levels[-1]:g}, as the space has it",
-            "give another mean or another space",
+            f"the expected mean {expected.mean:g} is outside of the space",
+            f"give a mean from {low:g} to {space.levels[-1]:g}, or another space",
         )
     return _normal(levels, mean, np.array([expected.sd]), between)
 

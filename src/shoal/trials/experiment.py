@@ -37,9 +37,9 @@ _MOST_CLUSTERING = 10**6
 # Sums of squares of regressors must be numbers.
 _SMALLEST, _LARGEST = 1e-50, 1e50
 _WHOLE_CLUSTERS = (
-    "if whole clusters were assigned to arms, they are no clusters but assigned groups: leave them "
-    "out as clusters and give assigned= (--assigned); of a table of units with names also when "
-    "estimating: release.estimate(assigned=, unit=)"
+    "if whole clusters were assigned to arms, give them as assigned= (--assigned) and leave them "
+    "out as clusters; for a table of units with names give them also when estimating: "
+    "release.estimate(assigned=, unit=)"
 )
 
 
@@ -100,7 +100,9 @@ class Experiment:
         given = {} if covariates is None else checks.mapping(covariates, "covariates")
         named = {name: given[name] for name in sorted(map(_name, given))}
         if len(named) > _MOST_COVARIATES:
-            raise InputError(f"{len(named)} covariates", f"give at most {_MOST_COVARIATES}")
+            raise InputError(
+                f"there are {len(named)} covariates", f"give at most {_MOST_COVARIATES}"
+            )
         groups = None if isinstance(assigned, str) else assigned
         check_one_by_one(assigned if groups is None else None, None)
         self.one_by_one = assigned is not None and groups is None
@@ -182,9 +184,8 @@ class Experiment:
         """
         if self.design.group is not None:
             raise InputError(
-                "a forecast of an experiment whose groups were assigned whole",
-                "an experiment of units that were assigned one by one",
-                "ask(): its plan predicts errors of assigned groups, and costs nothing",
+                "a forecast does not know assigned groups, which this experiment has",
+                "use ask(): its plan predicts errors of assigned groups, and costs nothing",
             )
         return forecast(
             self.design.sizes, space, epsilon, expected=expected, effect=effect,
@@ -253,7 +254,7 @@ class Experiment:
             return PriorPlan(TableRequest(**asked), self.design, prior)
         if checks.choice(mechanism, ("best", "uniform"), "mechanism") == "best":
             if charge.delta:
-                raise InputError("a delta for the best table", 'leave it out, or give "uniform"')
+                raise InputError("the best table takes no delta", 'leave it out, or give "uniform"')
             chosen = least_table(space, charge.epsilon, levels, expected)
             return TablePlan(TableRequest(**asked, mechanism="best_table"), self.design, chosen)
         chosen = uniform_table(space, charge.epsilon, charge.delta, levels, expected)
@@ -309,8 +310,7 @@ class Experiment:
         if int(sizes.min()) < _FEWEST:
             lone = checks.shown(self.design.arm_names[int(sizes.argmin())])
             raise InputError(
-                f"one unit in the arm {lone}",
-                "at least two units in each arm: one tells nothing of how outcomes differ",
+                f"the arm {lone} has only one unit, which tells nothing of how outcomes differ",
                 "leave this arm out",
             )
         return Questions(self.design, one_by_one=self.one_by_one)
@@ -324,12 +324,11 @@ def _rows(given: Mapping[str, Any]) -> int:
             try:
                 lengths[len(column)] = name
             except TypeError:
-                raise DataError(f"no column as {name}", "give a column of the units") from None
+                raise DataError(f"{name} is not a column", "give a column of the units") from None
     if len(lengths) != 1 or 0 in lengths:
         raise DataError(
-            f"columns of {' and '.join(map(str, sorted(lengths)))} rows",
-            "the same number of rows in each, at least one",
-            "give columns of the same length",
+            f"the columns have {' and '.join(map(str, sorted(lengths)))} rows",
+            "give columns of the same length, with at least one row",
         )
     return next(iter(lengths))
 
@@ -337,14 +336,14 @@ def _rows(given: Mapping[str, Any]) -> int:
 def _kept(keep: Any, rows: int) -> Ints:
     found = np.asarray(keep)
     if found.dtype != np.bool_ or found.shape != (rows,):
-        raise DataError("rows to keep that are no booleans", "give one true or false for each row")
+        raise DataError("the rows to keep are not booleans", "give one true or false for each row")
     return np.flatnonzero(found)
 
 
 def _clustering(epsilon: Amount) -> str:
     found = Budget.of(epsilon).epsilon
     if found > _MOST_CLUSTERING:
-        raise InputError("a clustering_epsilon above 1e6", "give what the clusters cost")
+        raise InputError("clustering_epsilon is above 1e6", "give the privacy loss of the clusters")
     return str(found)
 
 
@@ -354,9 +353,7 @@ def _names(unit: Any, rows: Ints) -> tuple[pa.Array[Any], Ints]:
     distinct, place = keys.ranked(names, "unit")
     if len(distinct) != len(names):
         raise DataError(
-            "a unit that is named twice",
-            "one row and one name for each unit",
-            "give each unit one outcome, or leave the names out",
+            "a unit is named twice", "give each unit one row and one name, or leave the names out"
         )
     return names, place
 
@@ -364,16 +361,16 @@ def _names(unit: Any, rows: Ints) -> tuple[pa.Array[Any], Ints]:
 def _control_first(found: pa.Array[Any], arm: Ints, control: Any) -> tuple[pa.Array[Any], Ints]:
     if not _FEWEST <= len(found) <= _MOST_ARMS:
         raise DataError(
-            f"{len(found)} arms", f"{_FEWEST} to {_MOST_ARMS}", "name the column of the treatment"
+            f"there are {len(found)} arms",
+            f"name the column of the treatment, which has {_FEWEST} to {_MOST_ARMS} arms",
         )
     values = found.to_pylist()
     if control is None:
         return found, arm
     if isinstance(control, list | dict | set) or control not in values:
         raise InputError(
-            f"a control arm {checks.shown(control)}",
-            f"one of {', '.join(str(value) for value in values[:10])}",
-            "name an arm of the treatment column",
+            f"there is no arm {checks.shown(control)} to be the control",
+            f"choose one of {', '.join(str(value) for value in values[:10])}",
         )
     at = values.index(control)
     order = np.r_[at, np.delete(np.arange(len(values)), at)]
@@ -389,14 +386,13 @@ def _whole(
     lacking = int((~whole).sum())
     if len(sizes) > 1 and ((sizes > 0).sum(axis=1) == 1).all():
         raise DataError(
-            f"{len(sizes)} clusters, each of which has one arm",
-            "units of every arm in a cluster, within which units or groups were assigned",
-            _WHOLE_CLUSTERS,
+            f"each of {len(sizes)} clusters has units of only one arm",
+            "give clusters within which units or groups were assigned, with units of every arm; "
+            f"{_WHOLE_CLUSTERS}",
         )
     if not whole.any() or (lacking and single_arm == "refuse"):
         raise DataError(
-            f"{lacking} of {len(whole)} clusters where an arm has nobody",
-            "units of every arm in every cluster",
+            f"{lacking} of {len(whole)} clusters lack units of an arm",
             'if units were assigned one by one, give single_arm="drop" (--single-arm drop) to '
             f"leave such clusters out, or merge them; {_WHOLE_CLUSTERS}",
         )
@@ -408,10 +404,9 @@ def _name(name: Any) -> str:
     if usable and not any(each in name for each in _BETWEEN):
         return str(name)
     raise InputError(
-        f"a covariate named {checks.shown(name)}",
-        f"another name than {', '.join(_RESERVED)}: printable, of up to {_LONGEST} characters, "
+        f"the name {checks.shown(name)} of a covariate is not usable",
+        f"rename it: not {', '.join(_RESERVED)}, but printable, of up to {_LONGEST} characters, "
         "without ' + ' and ':'",
-        "rename it",
     )
 
 
@@ -422,9 +417,8 @@ def _covariate(name: str, values: Any, rows: Ints) -> Covariate:
         texts = keys.as_array(values, name)
         if not pa.types.is_string(texts.type):
             raise DataError(
-                f"a covariate {name!r} of type {texts.type}",
-                "numbers, booleans or texts",
-                "convert it, for example dates to days",
+                f"the covariate {name!r} has the type {texts.type}",
+                "convert it to numbers, booleans or texts, for example dates to days",
             )
         distinct, codes = keys.ranked(texts.take(rows), name)
         found = Covariate(name=name, values=tuple(map(str, distinct.to_pylist())), codes=codes)
@@ -432,17 +426,18 @@ def _covariate(name: str, values: Any, rows: Ints) -> Covariate:
         numbers = numbers[rows]
         if not (np.isfinite(numbers) & (np.abs(numbers) <= _LARGEST)).all():
             raise DataError(
-                f"a covariate {name!r} with missing, infinite or huge numbers",
-                f"a number of up to {_LARGEST:g} for each unit",
-                "covariates are public: fill what is missing with a public value",
+                f"the covariate {name!r} has missing, infinite or huge numbers",
+                f"give a number of up to {_LARGEST:g} for each unit; fill what is missing with a "
+                "public value",
             )
         if 0 < np.abs(numbers).max(initial=0.0) < _SMALLEST:
             raise DataError(
-                f"a covariate {name!r} of numbers below {_SMALLEST:g}", "give it in another unit"
+                f"the covariate {name!r} has only numbers below {_SMALLEST:g}",
+                "give it in another unit",
             )
         # Zero has one sign: the same column is the same question.
         levels, place = np.unique(numbers + 0.0, return_inverse=True)
         found = Covariate(name=name, values=tuple(levels.tolist()), codes=place)
     if len(found.values) < _FEWEST:
-        raise InputError(f"a covariate {name!r} that is the same for all units", "leave it out")
+        raise InputError(f"the covariate {name!r} is the same for all units", "leave it out")
     return found

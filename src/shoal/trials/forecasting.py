@@ -382,7 +382,7 @@ def forecast(
         table = even(sizes, 1 if clusters is None else clusters, parts)
     elif clusters is not None or shares is not None:
         raise InputError(
-            "clusters or shares beside sizes of cells",
+            "clusters or shares are given together with sizes of cells",
             "give either a table of sizes, or units, clusters and shares",
         )
     else:
@@ -441,9 +441,9 @@ def _checked(sizes: object) -> Ints:
         or float(found.astype(float).sum()) > _MOST_UNITS
     ):
         raise InputError(
-            "sizes of another kind",
-            "whole numbers above 0, clusters x arms, control first, at least two arms",
-            "give for example [[500, 500], [80, 120]]",
+            "the sizes are not a table of whole numbers above 0",
+            "give clusters x arms, control first, at least two arms, for example [[500, 500], "
+            "[80, 120]]",
         )
     return found.astype(np.int64)
 
@@ -461,9 +461,9 @@ def even(n: Any, clusters: Any, shares: Sequence[float]) -> Ints:
         if sizes.min() > 0:
             return np.asarray(sizes)
     raise InputError(
-        f"{n!r} units in {clusters!r} clusters and {part.size} arms",
-        "whole numbers, two arms or more, at least one unit in every cell",
-        "give for example forecast(6000, space, clusters=3, epsilon=1)",
+        f"{n!r} units do not fill {clusters!r} clusters with {part.size} arms",
+        "give two arms or more and at least one unit in every cell, for example forecast(6000, "
+        "space, clusters=3, epsilon=1)",
     )
 
 

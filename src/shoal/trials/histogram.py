@@ -154,7 +154,7 @@ def fitted(units: int, epsilon: Fraction) -> HistogramChoice:
     steps = math.floor(epsilon * 2**bits)
     if bits >= MOST_BITS - 1 or 2 * steps * (units + 1) > LARGEST_STEPS:
         raise InputError(
-            f"epsilon {float(epsilon):.3g} for {units} units, whose numbers do not fit 64 bits",
+            f"the numbers for epsilon {float(epsilon):.3g} and {units} units do not fit 64 bits",
             "ask for a more moderate epsilon",
         )
     return HistogramChoice(weight=steps // _SIDES, lattice_bits=bits)

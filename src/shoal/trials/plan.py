@@ -55,7 +55,7 @@ def charge_of(epsilon: Amount, delta: Amount = 0) -> Budget:
             f"epsilon is {show(found.epsilon)}", "give a number from 1e-9 to 1e6, such as epsilon=1"
         )
     if 0 < found.delta < _LEAST_DELTA:
-        raise InputError("a delta below 1e-100", "give 0 or for example 1e-9")
+        raise InputError("delta is above 0 and below 1e-100", "give 0 or for example 1e-9")
     return found
 
 
@@ -320,7 +320,7 @@ def plan_of(document: documents.Document) -> Plan:
 
 def _damaged() -> DocumentError:
     return DocumentError(
-        "the plan is damaged, was changed by hand, or is of another version of shoal", "plan anew"
+        "the plan is damaged, was changed by hand, or is of another version of shoal", "plan again"
     )
 
 

@@ -49,11 +49,11 @@ class ResponseTable:
         shape = len(self.above), len(self.levels)
         sums = {sum(column) for column in self.numbers.T.tolist()}
         if self.numbers.shape != shape or int(self.numbers.min()) < 1 or sums != {ONE}:
-            raise InputError("a table of responses that is none", "have it made by shoal")
+            raise InputError("the table of responses is not valid", "have it made by shoal")
         width, away = self.levels[-1] - self.levels[0], self.levels - self.levels[0]
         off = (self.numbers / ONE).T @ (self.above / width) - away / width
         if not float(np.abs(off).max()) <= _BIAS * (1 + float(np.abs(self.above).max()) / width):
-            raise InputError("responses with a bias", "have the table made by shoal")
+            raise InputError("the responses have a bias", "have the table made by shoal")
 
     @classmethod
     def uniform(cls, levels: Floats, epsilon: Fraction, delta: Fraction) -> ResponseTable:
@@ -77,7 +77,7 @@ class ResponseTable:
         for k, own in enumerate(self.numbers.T):
             more = own[:, None] > self.numbers
             if int(more.sum(axis=0).max()) > 1:
-                raise InputError("a delta for this table of responses", "leave delta out")
+                raise InputError("this table of responses takes no delta", "leave delta out")
             for row, other in np.argwhere(more).tolist():
                 least = Fraction(int(self.numbers[row, other]), ONE)
                 kept = Fraction(int(self.numbers[row, k]), ONE) - least
@@ -138,8 +138,7 @@ def replaced_for(epsilon: Fraction, delta: Fraction, floor: int) -> int:
     found = replacement_for(min(epsilon, _ENOUGH), delta, Fraction(floor, PART), PART_BITS)
     if found >= PART:
         raise InputError(
-            f"epsilon {float(epsilon):.3g} and a floor of {floor / PART:.3g}, at which no outcome "
-            "is kept",
+            f"no outcome is kept at epsilon {float(epsilon):.3g} and a floor of {floor / PART:.3g}",
             "raise epsilon or the floor",
         )
     return max(found, 1)

@@ -42,9 +42,9 @@ class TrialDraw:
         different({"outcome": self.outcomes}, study.given)
         if study.design.fingerprint != self.plan.design.fingerprint:
             raise DataError(
-                "arms, clusters, covariates, assigned groups or names other than the plan's",
-                f"the public columns of the plan's {self.plan.design.n} units",
-                "give the experiment that was planned for, or plan with this one",
+                "arms, clusters, covariates, assigned groups or names differ from the plan",
+                f"give the experiment of {self.plan.design.n} units that was planned for, or plan "
+                "with this one",
             )
 
     def draw(self, noise: Noise) -> Any:
@@ -53,15 +53,13 @@ class TrialDraw:
         numbers = self.plan.space.numbers(self.outcomes)
         if len(numbers) != self.study.all_rows:
             raise DataError(
-                "outcomes and arms of different length",
-                "one outcome for each row of the experiment",
-                "give columns of the same length",
+                "outcomes and arms differ in length",
+                "give columns of the same length, with one outcome for each row of the experiment",
             )
         own = numbers[self.study.rows]
         if not np.isfinite(own).all():
             raise DataError(
-                "missing or infinite outcomes",
-                "a finite outcome in every row",
+                "there are missing or infinite outcomes",
                 "clean the data, or leave units out with keep= (--missing public) if it is public "
                 "which outcomes are missing",
             )
@@ -152,9 +150,9 @@ class Release(release.Release[Plan, Any], Tabular):
             return plan.read(drawn, wanted, assigned=assigned, unit=unit)
         if assigned is not None or unit is not None:
             raise InputError(
-                f"assigned groups with {plan.mechanism}",
-                "a table of units, or an experiment with assigned= from the start",
-                "release a table with names of units",
+                f"the mechanism {plan.mechanism} takes no assigned groups afterwards",
+                "release a table with names of units, or plan an experiment with assigned= from "
+                "the start",
             )
         return plan.read(drawn, wanted)
 
@@ -182,9 +180,9 @@ class Release(release.Release[Plan, Any], Tabular):
         plan: Any = self.plan
         if plan.kind != "questions":
             raise InputError(
-                f"a regression of {plan.mechanism}",
-                "an answer to questions",
-                "regress the column debiased of table() on whatever is public",
+                f"the mechanism {plan.mechanism} gives no regression",
+                "regress the column debiased of table() on public columns, or ask for a "
+                "regression in the plan",
             )
         found: Answers = plan.regression(self.released, columns, confidence)
         return found

@@ -71,7 +71,7 @@ class Space:
         levels = tuple(checks.number(each, "levels") + 0.0 for each in given)
         rising = all(a < b for a, b in itertools.pairwise(levels))
         if not all(map(math.isfinite, levels)) or not rising:
-            raise _bad_levels("levels that do not rise")
+            raise _bad_levels("the levels do not rise")
         _check_width(levels)
         checks.choice(self.rounding, ("random", "nearest"), "rounding")
         object.__setattr__(self, "levels", levels)
@@ -81,9 +81,9 @@ class Space:
             object.__setattr__(self, "labels", labels)
             if not len(set(labels)) == len(labels) == len(levels):
                 raise InputError(
-                    "labels that are not one text for each level",
-                    "different, non-empty texts, as many as levels",
-                    'give for example Space.ordinal(["no", "yes"])',
+                    "there is not one label for each level",
+                    'give different, non-empty texts, as many as levels: Space.ordinal(["no", '
+                    '"yes"])',
                 )
 
     @classmethod
@@ -112,7 +112,7 @@ class Space:
         ends = {"least": -_MOST_COUNT, "most": _MOST_COUNT}
         low, high = (checks.whole(each, "levels end", **ends) for each in (least, most))
         if not FEWEST_LEVELS <= high - low + 1 <= MOST_LEVELS:
-            raise _bad_levels("another number of levels")
+            raise _bad_levels("the number of levels is not possible")
         return cls(tuple(float(level) for level in range(low, high + 1)))
 
     @classmethod
@@ -190,9 +190,8 @@ class Space:
         """
         if is_object_column(outcomes) and self.labels is None:
             raise DataError(
-                "outcomes that are Python objects",
-                "a column of one type for all its cells, such as float64",
-                "convert them first, for example with astype(float)",
+                "the outcomes are Python objects",
+                "convert them to one type, for example with astype(float)",
             )
         try:
             if self.labels is not None:
@@ -207,8 +206,8 @@ class Space:
         if numbers is None or numbers.ndim != 1:
             labels = "a text in every row, or a whole number if all labels are"
             raise DataError(
-                "outcomes of another kind",
-                labels if self.labels else "one number in every row",
+                "the outcomes do not fit the space, which takes "
+                f"{labels if self.labels else 'one number in every row'}",
                 "convert the outcomes, or give another space",
             )
         return numbers
@@ -292,29 +291,27 @@ def space_of(text: str, rounding: str = "random") -> Space:
     except InputError:
         raise
     except (ValueError, TypeError):
-        raise InputError(
-            f"a space {text[:60]!r}", _ALLOWED, "give for example --space binary"
-        ) from None
+        raise InputError(f"there is no space {text[:60]!r}", f"give one as in {_ALLOWED}") from None
     return Space(found.levels, rounding, found.labels)
 
 
 def _check_width(levels: tuple[float, ...]) -> None:
     largest, width = max(map(abs, levels)), levels[-1] - levels[0]
     if largest > _LARGEST:
-        raise _bad_levels(f"levels beyond {_LARGEST:g}")
+        raise _bad_levels(f"some levels are beyond {_LARGEST:g}")
     closest = min(b - a for a, b in itertools.pairwise(levels))
     if width < max(_SMALLEST, _NARROWEST * largest) or closest < _CLOSEST * largest:
         raise InputError(
-            "levels that are all but the same number",
-            f"a width of at least {_SMALLEST:g}, and {_NARROWEST:g} of the largest level; "
-            f"{_CLOSEST:g} of it between neighbours",
-            "take a public number off all outcomes, or give them in another unit",
+            "the levels are nearly the same number, or two neighbours are",
+            "subtract a public number from all outcomes, or change their unit: levels need a "
+            f"width of at least {_SMALLEST:g} and {_NARROWEST:g} of the largest, neighbours "
+            f"{_CLOSEST:g} of it",
         )
 
 
 def _bad_levels(got: str) -> InputError:
     return InputError(
         got,
-        f"{FEWEST_LEVELS} to {MOST_LEVELS} finite numbers, rising",
-        "give for example Space.binary() or Space.bins(0, 100, 11)",
+        f"give {FEWEST_LEVELS} to {MOST_LEVELS} finite numbers, rising, for example "
+        "Space.binary() or Space.bins(0, 100, 11)",
     )

@@ -347,7 +347,7 @@ def least_table(
     """The best table on at most 32 levels, or as many as said, with its proof."""
     most = AUTO_LEVELS if levels == "auto" else MOST_LEVELS
     if levels == "all" and space.size > most:
-        raise InputError(f"a table for {space.size} levels", 'give levels="auto"')
+        raise InputError(f"{space.size} levels are too many", 'give levels="auto"')
     kept = space.coarse(min(space.size, most) if isinstance(levels, str) else levels)
     weights = None
     if expected is not None:
@@ -385,7 +385,7 @@ def uniform_table(
         tried.append((kept, table, plain + kinds.added_variance(space, kept, table.variances)))
     if not tried:
         raise InputError(
-            f"epsilon {float(epsilon):.3g}, at which no outcome is kept",
+            f"no outcome is kept at epsilon {float(epsilon):.3g}",
             "raise epsilon, or use fewer levels",
         )
     found = np.array([each[2] for each in tried])

@@ -118,7 +118,7 @@ def test_an_error_is_kept_whatever_the_ticks(bits: int, statistic: str) -> None:
 @pytest.mark.parametrize("error", [9 * 2.0**-22, 1e-9, 4.5])
 def test_errors_that_no_plan_can_have_are_refused(error: float) -> None:
     """Below half a tick, or half the range."""
-    with pytest.raises(InputError, match="above a tick"):
+    with pytest.raises(InputError, match="more than a tick"):
         plan(0, epsilon=None, error=error)
 
 
@@ -138,7 +138,7 @@ def test_uninformative_cells_are_left_out_first() -> None:
     quick = plan(2, epsilon=0.4, uninformative="drop", method="equalised")
     assert len(quick.released) < len(made.released) < len(made.status)
     assert (made.cell_error < 1 / 2).all()
-    with pytest.raises(InputError, match="without a single cell"):
+    with pytest.raises(InputError, match="the plan would have no cell"):
         plan(2, epsilon=0.01, uninformative="drop")
 
 
@@ -149,7 +149,7 @@ def test_selected_ranges_and_optimal_weights_go_together() -> None:
     assert made.cost.selecting > 0
     assert made.exact_epsilon <= Fraction(2)
     assert made.epsilon > 1.99
-    with pytest.raises(InputError, match="the mean alone"):
+    with pytest.raises(InputError, match="or plan the mean"):
         plan(5, ["variance"], settings={"range": "selected"})
 
 

@@ -148,7 +148,7 @@ def test_noise_is_what_it_says() -> None:
 BAD: dict[str, Callable[[], Any]] = {
     "too small a loss": lambda: plan_for("several", Fraction(1, 10**8)),
     "too large a loss": lambda: plan_for("effect", 700_000),
-    "beyond 60 bits": lambda: (
+    "do not fit 60 bits": lambda: (
         Numbers(
             np.ones(2, int),
             Choice(

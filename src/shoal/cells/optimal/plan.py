@@ -46,9 +46,9 @@ def optimal(task: Task) -> PlanFacts:
     user = task.counts.user[member]
     if not is_small(user, len(task.cells)):
         raise InputError(
-            f'method="optimal" for {len(task.cells):,} cells',
-            'use method="balanced", or larger cells: it takes 2,000, and 100 million pairs '
-            "of cells that share a user",
+            f'method="optimal" cannot take {len(task.cells):,} cells, or their shared users',
+            'use method="balanced" or larger cells: optimal takes up to 2,000 cells and 100 '
+            "million pairs of cells that share a user",
         )
     share = task.counts.count[member] / task.counts.totals[task.cells][cell]
     program = Program(user, cell, share, np.ones(len(share)), _targets(task), task.counts.n_users)

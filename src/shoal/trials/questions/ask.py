@@ -92,7 +92,7 @@ class Questions:
         if by is not None:
             self.design.covariate(checks.text(by, "by"))
             if weights == PRECISION:
-                raise InputError("precision weights of subgroups", "leave by= or weights= out")
+                raise InputError("subgroups take no precision weights", "leave by= or weights= out")
         return self._with(Entry.of(kind=EFFECT, by=by or "", weights=weights))
 
     def means(self) -> Questions:
@@ -153,7 +153,7 @@ class Questions:
         """
         width, design = check_space(space).width, self.design
         if not self.entries:
-            raise InputError("no questions", "ask with effect, means or regression")
+            raise InputError("there are no questions", "ask with effect, means or regression")
         usual = (_LARGEST if len(space.levels) == 2 else USUAL) * width
         given = usual if spread is None else spread
         least = _LEAST_SPREAD * width
@@ -172,15 +172,13 @@ class Questions:
             spent = found.exact_epsilon
         except LookupError:
             raise InputError(
-                "a regression on columns that are far from 0 beside how they differ, or nearly "
-                "depend on others",
-                "columns whose coefficients floating-point numbers tell",
+                "the regression has columns that nearly depend on others, or are far from 0 "
+                "compared with how they differ",
                 "subtract a public number, such as a round mean, or leave a column out",
             ) from None
         if spent < _SPENT * loss:
             raise InputError(
-                f"epsilon {float(loss):.3g} for {design.n} units, of which whole numbers spend "
-                "less",
+                f"whole numbers cannot spend epsilon {float(loss):.3g} for {design.n} units",
                 "ask for a more moderate epsilon",
             )
         # Questions that rest on one assigned group are refused here, before anything is spent.

@@ -173,9 +173,9 @@ def independent(vectors: Floats, names: Sequence[str]) -> tuple[Floats, Floats]:
         near = np.argsort(-np.abs(own[:, kept - 1]), kind="stable")[:2].tolist()
         named = " and ".join(checks.shown(names[at]) for at in near)
         raise InputError(
-            f"questions that nearly depend on others, most of all {named}: apart by "
+            f"some questions nearly depend on others, most of all {named}: they differ by "
             f"{lengths[kept - 1] / lengths[0]:.1g} of their size",
-            "leave one of them out, or ask for what they differ by",
+            "leave one of them out, or ask for their difference",
         )
     axes, values, rest = np.linalg.svd(vectors, full_matrices=False)
     return axes[:, :kept], values[:kept, None] * rest[:kept]

@@ -89,7 +89,7 @@ class Numbers:
             return int(-((-_ROW * TICKS) // int(self.steps.min())))
         moved = -((-np.abs(self.rows) * TICKS) // self.steps[:, None])
         if float(moved.sum(axis=0, dtype=np.float64).max()) > _MOST_STEP:
-            raise InputError("steps beyond 60 bits", "ask for a smaller epsilon")
+            raise InputError("steps do not fit 60 bits", "ask for a smaller epsilon")
         return int(moved.sum(axis=0).max())
 
     @cached_property
@@ -125,7 +125,7 @@ class Numbers:
         within = max(int(self.steps.max()), self.moment_step) <= LARGEST_STEPS
         if not within or int(self.steps.min()) < 1 or max(most) >= LARGEST_STEPS:
             raise InputError(
-                f"numbers of {int(self.many.sum())} units that do not fit 60 bits",
+                f"the numbers of {int(self.many.sum())} units do not fit 60 bits",
                 "ask for a more moderate epsilon",
             )
 
@@ -227,9 +227,8 @@ def fitted_rows(rows: Floats, many: Ints, epsilon: Fraction, by: tuple[str, ...]
     rounding = Fraction(len(rows), 2**BITS)
     if epsilon < _ROUNDING * rounding:
         raise InputError(
-            f"epsilon {float(epsilon):.3g} for {len(rows)} numbers",
-            f"at least {float(_ROUNDING * rounding):.3g}",
-            "ask for a larger epsilon, or fewer questions",
+            f"epsilon {float(epsilon):.3g} is too small for {len(rows)} numbers",
+            f"ask for at least {float(_ROUNDING * rounding):.3g}, or for fewer questions",
         )
     most = np.abs(rows).max(axis=1)
     whole = np.rint(rows / most[:, None] * _ROW).astype(np.int64) + _ROW
@@ -264,7 +263,7 @@ def _fitted(
             return found
         wanted = np.maximum(wanted * float(own.loss / epsilon), steps * (1 + 2.0**-40))
     raise InputError(
-        f"noise that does not fit a lattice of {BITS} bits",
+        f"the noise does not fit a lattice of {BITS} bits",
         "ask for a larger epsilon, or fewer questions",
     )
 

@@ -147,10 +147,10 @@ class QuestionsPlan(Plan):
         block = blocks_of(self.design, [entry], 1.0)[0]
         if not self.numbers.answer(block.rows):
             raise InputError(
-                f"a regression on {checks.shown(' + '.join(names))} that does not follow from what "
+                f"the regression on {checks.shown(' + '.join(names))} does not follow from what "
                 "was released",
-                "columns of one regression of the plan",
-                "it would need a second release, which is a second charge",
+                "choose columns of one regression of the plan: others need a second release and "
+                "charge",
             )
         return self.answers(drawn, [block], confidence)
 
@@ -233,11 +233,10 @@ class QuestionsPlan(Plan):
             found = cr2(*self._group_design(block, at, self._no_sums if sums is None else sums))
             if math.isnan(found.variance):
                 raise InputError(
-                    f"the question {printable(block.names[at])!r}, where one assigned group stands "
-                    "alone",
-                    "two assigned groups or more in every part of it: one tells nothing of how "
-                    "groups differ",
-                    "ask without these clusters, subgroups or columns",
+                    f"a part of the question {printable(block.names[at])!r} has only one assigned "
+                    "group, which tells nothing of how groups differ",
+                    "ask without these clusters, subgroups or columns, so that every part has two "
+                    "groups or more",
                 )
             yield found
 
@@ -418,8 +417,8 @@ class QuestionsPlan(Plan):
             found.append(
                 f"all units of one value of the covariate {printable(whole[0])!r} have the same "
                 "arm: if arms were assigned by it and not unit by unit, the intervals are too "
-                "short (such ones have covered 31% to 63% instead of 95%); give it as assigned= "
-                'then, or say assigned="units" (docs/experiments.md)'
+                "short (such intervals have covered 31% to 63% instead of 95%); give it as "
+                'assigned= then, or say assigned="units" (docs/experiments.md)'
             )
         return found
 
@@ -447,7 +446,7 @@ class QuestionsPlan(Plan):
             yield (
                 f"effects where {printable(by)} differs share one variance, as an arm of a "
                 f"subgroup has {least} units (with {FEWEST_UNITS} each has its own): where "
-                "outcomes of subgroups differ unlike, such intervals have covered 77% to 88% "
+                "some subgroups vary more than others, such intervals have covered 77% to 88% "
                 "instead of 95%; merge small subgroups"
             )
 

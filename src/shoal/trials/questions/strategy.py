@@ -35,7 +35,9 @@ def choices(
     """
     entries = [each.entry for each in blocks]
     if design.n > MOST_UNITS:
-        raise InputError(f"{design.n} units", f"give at most {MOST_UNITS}, or take a table")
+        raise InputError(
+            f"there are {design.n} units", f"give at most {MOST_UNITS}, or take a table"
+        )
     subgroups = [each.by for each in entries if each.by]
     if design.group is not None:
         codes = design.codes(subgroups)
@@ -62,7 +64,8 @@ def choices(
     if best is None:
         if any(each.kind == REGRESSION for each in entries):
             raise InputError(
-                f"{len(rows)} questions with regressions", f"at most {_MOST_SEARCHED}", "ask fewer"
+                f"{len(rows)} questions are too many with regressions",
+                f"ask at most {_MOST_SEARCHED}",
             )
         sums = design.codes(list(dict.fromkeys([CLUSTER, ARM, *subgroups])))
         return [fitted_sums(_few(sums), design.many, epsilon, by)]
@@ -117,6 +120,7 @@ def _follow(rows: Floats, main: Floats, inverse: Floats, root: Floats) -> bool:
 def _few(sums: Ints) -> Ints:
     if int(sums.max()) >= _MOST_SUMS:
         raise InputError(
-            f"{int(sums.max()) + 1} sums of disjoint cells", f"at most {_MOST_SUMS}", "merge cells"
+            f"{int(sums.max()) + 1} sums of disjoint cells are too many",
+            f"merge cells: at most {_MOST_SUMS} fit",
         )
     return sums

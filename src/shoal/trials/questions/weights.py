@@ -49,11 +49,12 @@ def blocks_of(design: Design, entries: Sequence[Entry], ratio: float) -> tuple[B
         own, rows = _ROWS[each.kind](design, each, ratio)
         twice = names & set(own)
         if twice:
-            raise InputError(f"the question {min(twice)!r} twice", "leave one out")
+            raise InputError(f"the question {min(twice)!r} is asked twice", "leave one out")
         names |= set(own)
         if len(names) * len(design.many) > _MOST_WEIGHTS:
             raise InputError(
-                f"{len(names)} questions of {len(design.many)} kinds of units", "ask fewer"
+                f"{len(names)} questions are too many for {len(design.many)} kinds of units",
+                "ask fewer",
             )
         found.append(Block(each, tuple(own), np.atleast_2d(rows)))
     return tuple(found)
@@ -89,10 +90,10 @@ def _lacking(design: Design, arm: int, group: Covariate) -> InputError:
     home, at = lacking[0].tolist()
     where = f" of the cluster {design.clusters[home].as_py()}" if shape[0] > 1 else ""
     return InputError(
-        f"units where {group.name} is {_text(group.values[at])}{where}, all of which have one arm "
+        f"all units where {group.name} is {_text(group.values[at])}{where} have the same arm "
         f"({len(lacking)} such cells)",
-        "units of both arms in each subgroup of each cluster",
-        "merge subgroups or clusters, or ask for a regression on the covariate",
+        "merge subgroups or clusters until each has units of both arms, or ask for a regression "
+        "on the covariate",
     )
 
 
@@ -109,9 +110,8 @@ def _regression(design: Design, entry: Entry, _: float) -> tuple[list[str], Floa
     labels, regressors = regressors_of(design, entry.columns)
     if len(labels) >= design.n:
         raise InputError(
-            f"a regression on {len(labels)} columns of {design.n} units",
-            "fewer columns than units: else nothing tells how outcomes differ",
-            "leave columns out",
+            f"a regression on {len(labels)} columns needs more than {design.n} units",
+            "leave columns out: with as many columns as units nothing shows how outcomes differ",
         )
     if design.group is not None:
         # Sums of whole groups are released, so that the means of their units count.
@@ -125,9 +125,8 @@ def _regression(design: Design, entry: Entry, _: float) -> tuple[list[str], Floa
     if few or sizes[0] > _FARTHEST * sizes[-1]:
         worst = labels[int(np.abs(axes[-1][1:]).argmax()) + 1]
         raise InputError(
-            f"a regression in which {checks.shown(worst)} depends on the other columns, nearly "
-            "does, or is far from 0 beside how it differs",
-            "columns whose coefficients floating-point numbers tell",
+            f"in the regression {checks.shown(worst)} depends, or nearly depends, on the other "
+            "columns, or is far from 0 compared with how it differs",
             "leave it out, or subtract a public number from it, such as a round mean",
         )
     basis, triangle, order = qr(scaled / length, mode="economic", pivoting=True)
@@ -179,7 +178,7 @@ def regressor_names(design: Design, names: str | Sequence[str]) -> tuple[str, ..
             if each != ARM:
                 design.covariate(each)
         if found.count(name) > 1:
-            raise InputError(f"the regressor {name!r} twice", "leave one out")
+            raise InputError(f"the regressor {name!r} is named twice", "leave one out")
     return found
 
 

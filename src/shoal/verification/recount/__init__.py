@@ -30,9 +30,8 @@ def recount(document: Document) -> list[str]:
             return [*_guarantee(release), *_KINDS[release.kind](release)]
     except _DAMAGED as error:
         raise DocumentError(
-            f"a manifest that cannot be recounted ({type(error).__name__})",
-            "a manifest as shoal writes it",
-            "fetch it again",
+            f"the manifest cannot be recounted ({type(error).__name__})",
+            "fetch it again: it is not as shoal writes it",
         ) from None
 
 
