@@ -135,7 +135,7 @@ def test_settings_that_do_not_exist_are_refused(method: str, options: dict[str, 
 
 def test_an_error_goes_with_sharing_only() -> None:
     """A mechanism's parameters depend on epsilon: it has to be given."""
-    with pytest.raises(InputError, match="error with the method levy"):
+    with pytest.raises(InputError, match="given with the method levy"):
         flights.plan(method="levy", epsilon=None, error=3.0)
 
 
