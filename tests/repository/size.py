@@ -19,9 +19,10 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
     "privacy": (("src/shoal/privacy",), 1290, 1300),
     "release, documents, files, checks, errors": (
         tuple(
-            f"src/shoal/{each}" for each in ("release", "documents", "files", "checks", "errors.py")
+            f"src/shoal/{each}"
+            for each in ("release", "documents", "files", "checks.py", "errors.py")
         ),
-        1415,
+        1826,
         1300,
     ),
     "cli": (
@@ -31,7 +32,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
             "src/shoal/publishing.py",
             "src/shoal/__main__.py",
         ),
-        1893,
+        1881,
         1400,
     ),
     "pictures": (("src/shoal/pictures",), 547, 500),
@@ -46,7 +47,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
         600,
     ),
     "studies": (("studies",), 5392, 4200),
-    "tests": (("tests", "conftest.py"), 25830, 20000),
+    "tests": (("tests", "conftest.py"), 25819, 20000),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 2572, 2600),
 }
 
@@ -63,7 +64,7 @@ def main() -> int:
     print(f"{'part':44}{'lines':>8}{'ceiling':>9}{'goal':>8}")
     for name, (places, ceiling, goal) in PARTS.items():
         kind = ".md" if name == "pages" else ".py"
-        found = sum(lines(ROOT / each, kind) for each in places if (ROOT / each).exists())
+        found = sum(lines(ROOT / each, kind) for each in places)
         over += found > ceiling
         mark = "  above" if found > ceiling else ""
         print(f"{name:44}{found:>8,}{ceiling:>9,}{goal:>8,}{mark}")
