@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import InputError
-
 if TYPE_CHECKING:
     from shoal.release.planned import Source
     from shoal.trials import Experiment, Space
@@ -68,13 +66,9 @@ def column_name(source: "Source | None", column: str) -> str:
 
 def formula(source: "Source | None", text: str) -> list[str]:
     """Columns of a regression, from a text with plus signs between."""
-    names = [each.strip() for each in text.split("+")]
-    if not all(names) or "~" in text:
-        raise InputError(
-            f"the regression {text[:60]!r} is not a list of columns with + between",
-            "give the names of columns without the outcome, for example --ols 'arm + age'",
-        )
-    return [column_name(source, each) for each in names]
+    from shoal.trials.questions.weights import formula_names
+
+    return [column_name(source, each) for each in formula_names(text)]
 
 
 def _like(control: Any, arms: Any) -> Any:

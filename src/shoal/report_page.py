@@ -14,15 +14,13 @@ import pyarrow as pa
 
 from shoal import checks, documents, files
 from shoal.cells.text import legend
-from shoal.documents.strict_json import strict
 from shoal.errors import InputError
 from shoal.files.text_table import TextTable, text_of
 from shoal.pictures import check_picture, image
 from shoal.privacy.budget import show
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.unit import words
-from shoal.release.envelope import MANIFEST
-from shoal.verification.rederive import FAMILIES
+from shoal.verification.rederive import load
 from shoal.verification.verify import verify
 
 # Columns of a table of cells that readers need, after the keys.
@@ -100,10 +98,8 @@ def report(
     place = Path(checks.path(output, "the output"))
     if place.suffix.lower() != ".html":
         raise InputError(f"a report is named {place.name!r}", "choose a name that ends in .html")
-    data = documents.read_bytes(manifest, "manifest")
-    document = documents.expect(strict(data, "manifest"), MANIFEST, "manifest")
-    verdict = verify(manifest, ledger=ledger)
-    release = FAMILIES[document["kind"]].release(data, loaded=True)
+    release = load(manifest)
+    document, verdict = release.manifest, verify(manifest, ledger=ledger)
     table, meaning = _table(release)
     page = _PAGE.substitute(
         title=escape(_title(document)),
@@ -116,7 +112,7 @@ def report(
         f"which found:</p><div class='wide'>{verdict._repr_html_()}</div>",
     )
     book = ledger.path if isinstance(ledger, Ledger) else ledger
-    inputs: dict[str, str | os.PathLike[str] | None] = {"manifest": manifest, "ledger": book}
+    inputs = {**release.inputs, "ledger": book}
     files.write_bytes(output, page.encode(), inputs, overwrite=overwrite)
 
 

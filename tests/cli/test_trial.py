@@ -142,8 +142,9 @@ def test_plans_of_files_say_what_is_private(tmp_path: Path) -> None:
     study = Experiment([0, 1] * 200)
     plan = with_source(study.table(Space.binary(), 1), Source(value="bought", arm="arm"))
     done, again = (plan.release([0, 1, 1, 1] * 100, study, ledger=book) for _ in range(2))
-    assert done.origin == "entry 1 of the ledger, without a name"
-    assert again.origin.startswith(f"delivered again from {done.origin}, recorded 20")
+    assert done.origin == "entry 1 of a.ledger, without a name"
+    assert again.origin.startswith("recorded on 20")
+    assert again.origin.endswith(f", nothing charged: {done.origin}")
     assert done.manifest["records"]["outcome"] == "bought"
     with pytest.raises(InputError, match="called 'liked', and the plan is for 'bought'"):
         plan.release([0, 1, 1, 1] * 100, study, outcome_name="liked")

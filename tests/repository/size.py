@@ -11,9 +11,9 @@ ROOT = Path(__file__).parents[2]
 MADE = {ROOT / f"docs/reference/{page}.md" for page in ("api", "cli")}
 # Of each part its folders and files, today's ceiling, and the goal of the redesign.
 PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
-    "cells": (("src/shoal/cells",), 8805, 7200),
+    "cells": (("src/shoal/cells",), 8799, 7200),
     "theory": (("src/shoal/theory",), 2236, 2900),
-    "trials": (("src/shoal/trials",), 6090, 4300),
+    "trials": (("src/shoal/trials",), 6099, 4300),
     "means": (("src/shoal/means",), 2171, 1900),
     "data": (("src/shoal/data",), 2060, 1500),
     "privacy": (("src/shoal/privacy",), 1290, 1300),
@@ -22,7 +22,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
             f"src/shoal/{each}"
             for each in ("release", "documents", "files", "checks.py", "errors.py")
         ),
-        1826,
+        1828,
         1300,
     ),
     "cli": (
@@ -32,12 +32,12 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
             "src/shoal/publishing.py",
             "src/shoal/__main__.py",
         ),
-        1881,
+        1868,
         1400,
     ),
     "pictures": (("src/shoal/pictures",), 547, 500),
-    "one call and report": (("src/shoal/one_call.py", "src/shoal/report_page.py"), 348, 348),
-    "verification": (("src/shoal/verification",), 1771, 1600),
+    "one call and report": (("src/shoal/one_call.py", "src/shoal/report_page.py"), 344, 344),
+    "verification": (("src/shoal/verification",), 1781, 1600),
     "other modules": (
         tuple(
             f"src/shoal/{each}.py"
@@ -47,7 +47,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
         600,
     ),
     "studies": (("studies",), 5392, 4200),
-    "tests": (("tests", "conftest.py"), 25819, 20000),
+    "tests": (("tests", "conftest.py"), 25820, 20000),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 2572, 2600),
 }
 

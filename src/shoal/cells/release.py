@@ -231,14 +231,8 @@ def release_cells(
     unit = unit_of_column(privacy_unit, records.user)
     question = question_of(plan, described, unit, name)
     done = deliver(question, CellDraw(plan, records), ledger=ledger, noise=noise)
-    inputs: dict[str, str | os.PathLike[str] | None] = {
-        "records": records.place,
-        "plan": plan.counts.origin,
-    }
-    if ledger is not None:
-        book = ledger.path if isinstance(ledger, Ledger) else ledger
-        inputs["ledger"] = os.path.abspath(book)
-    return Release.delivered(done, plan, inputs=inputs)
+    inputs = {"records": records.place, "plan": plan.counts.origin}
+    return Release.delivered(done, plan, ledger, inputs=inputs)
 
 
 def no_ledger() -> InputError:

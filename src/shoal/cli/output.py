@@ -72,13 +72,10 @@ def show_json(document: Mapping[str, Any]) -> None:
     show(json.dumps(document, sort_keys=True, indent=1, allow_nan=False, default=str))
 
 
-def recorded(entry: "Entry", ledger: object, *, again: bool) -> str:
+def recorded(done: Any) -> str:
     """Which entry of a ledger holds a release, and what it cost, rounded upwards."""
-    named = f", named {entry.name!r}" if entry.name else ", without a name"
-    where = f"entry {entry.number} of {ledger}{named}"
-    if again:
-        return f"recorded on {entry.recorded_at[:10]}, nothing charged: {where}"
-    return f"recorded: {where}, {entry.charge.show(up=True)}"
+    cost = "" if done.from_ledger else f", {done.entry.charge.show(up=True)}"
+    return f"{'' if done.from_ledger else 'recorded: '}{done.origin}{cost}"
 
 
 def delivery(entry: "Entry", *, again: bool) -> dict[str, Any]:

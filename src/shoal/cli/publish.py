@@ -35,7 +35,7 @@ def publish(
         else:
             planned = "as last time" if done.same_counts else "anew: its counts are other ones"
             show("\n".join([
-                *([recorded(entry, ledger, again=again)] if entry else []),
+                *([recorded(done.release)] if entry else []),
                 f"planned with the request of {like}, {planned}",
                 done.release.to_text(),
                 *(f"{kind}: {place}" for kind, place in done.files.items()),

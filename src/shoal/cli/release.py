@@ -47,7 +47,7 @@ def release(
         if as_json:
             show_json({**done.manifest, "delivery": delivery(done.entry, again=again)})
         else:
-            show(f"{recorded(done.entry, ledger, again=again)}\n{_text(done, confidence)}")
+            show(f"{recorded(done)}\n{_text(done, confidence)}")
 
 
 def family(plan: Any) -> str:

@@ -42,7 +42,7 @@ def show_release(
             "these options work only with the release of a trial",
             "leave out --assigned, --groups, --unit, --by-cluster and --ols",
         )
-    lines = [] if done.entry is None else [recorded(done.entry, ledger, again=True)]
+    lines = [] if done.entry is None else [recorded(done)]
     if kind == "trial":
         _check_groups(assigned, groups, unit, picture)
         with working("estimating"):
@@ -74,10 +74,8 @@ def show_release(
 
 def _found(manifest: Path | None, ledger: Path | None, name: str, number: int | None) -> Any:
     """A release of any family, from its manifest or its ledger."""
-    from shoal import documents
-    from shoal.documents.strict_json import strict
     from shoal.privacy.ledger import Ledger
-    from shoal.verification.rederive import FAMILIES
+    from shoal.verification.rederive import FAMILIES, load
 
     if (manifest is None) == (ledger is None):
         raise InputError(
@@ -85,9 +83,7 @@ def _found(manifest: Path | None, ledger: Path | None, name: str, number: int | 
             "give for example manifest.json, or --ledger flights.ledger --name 2013-05",
         )
     if manifest is not None:
-        document: Any = strict(documents.read_bytes(manifest, "manifest"), f"{str(manifest)!r}")
-        kind = document.get("kind") if isinstance(document, dict) else None
-        return FAMILIES.get(str(kind), FAMILIES["cells"]).release.load(manifest)
+        return load(manifest)
     book = Ledger(str(ledger))
     every = book.entries()
     fits = [

@@ -298,7 +298,7 @@ class UnbiasedPlan(Shown, Planned):
         draw = _MeanDraw(self, UserValues.of(values, users))
         draw.check()
         done = release(question, draw, ledger=ledger, noise=noise)
-        return UnbiasedEstimate.delivered(done, self, confidence=confidence)
+        return UnbiasedEstimate.delivered(done, self, ledger, confidence=confidence)
 
     def results(self, drawn: Drawn) -> documents.Document:
         """What was drawn and what follows from it; nothing where there is no estimate."""

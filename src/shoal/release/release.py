@@ -14,7 +14,7 @@ from shoal.documents.model import Model
 from shoal.documents.strict_json import strict
 from shoal.errors import DocumentError
 from shoal.privacy.budget import Budget, from_text, round_up
-from shoal.privacy.ledger import Entry
+from shoal.privacy.ledger import Entry, Ledger
 from shoal.release.draw import Delivered
 
 PlanT = TypeVar("PlanT")
@@ -81,12 +81,15 @@ class Release(Generic[PlanT, Drawn]):
         return loaded
 
     @classmethod
-    def delivered(cls, done: Delivered, plan: PlanT, **more: Any) -> Self:
-        """What was delivered for a plan; `more` are other attributes.
+    def delivered(cls, done: Delivered, plan: PlanT, ledger: Any, **more: Any) -> Self:
+        """What was delivered for a plan by a ledger, if there is one; `more` are attributes.
 
         What had been recorded before is read from its own manifest: another version of shoal, which
         chose other parameters, may have recorded it.
         """
+        book = ledger.path if isinstance(ledger, Ledger) else ledger
+        place = None if book is None else os.path.abspath(book)
+        more["inputs"] = more.get("inputs", {}) | {"ledger": place}
         if done.from_ledger:
             return cls(done.document, done.entry, from_ledger=True, **more)
         return cls(done.document, done.entry, known_plan=plan, drawn=done.drawn, **more)
@@ -159,11 +162,10 @@ class Release(Generic[PlanT, Drawn]):
         if self.entry is None:
             return "" if self.loaded else "not recorded in a ledger"
         named = f", named {self.entry.name!r}" if self.entry.name else ", without a name"
-        place = f"entry {self.entry.number} of the ledger{named}"
-        if not self.from_ledger:
-            return place
-        when = f"recorded {self.entry.recorded_at}, nothing was charged"
-        return f"delivered again from {place}, {when}"
+        ledger = os.path.basename(self.inputs.get("ledger") or "the ledger")
+        place = f"entry {self.entry.number} of {os.fspath(ledger)}{named}"
+        again = f"recorded on {self.entry.recorded_at[:10]}, nothing charged: "
+        return f"{again}{place}" if self.from_ledger else place
 
     def write_manifest(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the manifest, byte for byte as recorded.

@@ -250,9 +250,7 @@ class Plan(Shown, Planned):
         records = {"outcome": printed_text(outcome_name), "clusters_left_out": study.left_out}
         draw, question = TrialDraw(self, study, outcomes), question_of(self, records, unit, name)
         done = deliver(question, draw, ledger=ledger, noise=noise)
-        book = ledger.path if isinstance(ledger, Ledger) else ledger
-        inputs = {} if book is None else {"ledger": os.path.abspath(book)}
-        return Release.delivered(done, self, inputs=inputs)
+        return Release.delivered(done, self, ledger)
 
     def to_document(self) -> documents.Document:
         """The plan as a JSON object.

@@ -4,11 +4,13 @@ Loss, claims, values, intervals and statuses follow from these four: they are ma
 compared with what a manifest states; `verification.recount` does the same by code of its own.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from shoal import documents
 from shoal.cells import plan_file
 from shoal.cells import release as cells
 from shoal.cells.decision import public_status
@@ -16,6 +18,7 @@ from shoal.cells.largest_error import within
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.planner import make_plan
 from shoal.cells.request import MIDPOINT_ERROR
+from shoal.documents.strict_json import strict
 from shoal.errors import ShoalError
 from shoal.means import plan as means
 from shoal.release.question import Question
@@ -143,6 +146,13 @@ FAMILIES = {
     )
     for kind in family.release.kinds
 }
+
+
+def load(path: str | os.PathLike[str]) -> Release[Any, Any]:
+    """The release in a manifest of any family."""
+    found: Any = strict(documents.read_bytes(path, "manifest"), f"manifest {os.fspath(path)!r}")
+    kind = found.get("kind") if isinstance(found, dict) else None
+    return FAMILIES.get(str(kind), FAMILIES["cells"]).release.load(path)
 
 
 def _same(true: Any, stated: Any, unit: Any) -> bool:

@@ -171,7 +171,7 @@ def group_means(codes: Ints, many: Ints) -> Floats:
 
 def regressor_names(design: Design, names: str | Sequence[str]) -> tuple[str, ...]:
     """Names of regressors, each once: a column, or two with a colon; also as `arm + age`."""
-    names = [each.strip() for each in names.split("+")] if isinstance(names, str) else names
+    names = formula_names(names) if isinstance(names, str) else names
     found = tuple(checks.text(each, "a regressor") for each in checks.items(names, "regressors"))
     for name in found:
         for each in name.split(":"):
@@ -180,6 +180,17 @@ def regressor_names(design: Design, names: str | Sequence[str]) -> tuple[str, ..
         if found.count(name) > 1:
             raise InputError(f"the regressor {name!r} is named twice", "leave one out")
     return found
+
+
+def formula_names(text: str) -> list[str]:
+    """Names of columns, from a text with plus signs between."""
+    names = [each.strip() for each in text.split("+")]
+    if not all(names) or "~" in text:
+        raise InputError(
+            f"the regression {text[:60]!r} is not a list of columns with + between",
+            "give the names of columns without the outcome, for example 'arm + age'",
+        )
+    return names
 
 
 def _text(value: object) -> str:
