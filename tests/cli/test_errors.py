@@ -123,7 +123,7 @@ def put(words: list[str], option: str, value: str) -> list[str]:
         ([*USERS, "--order", "2", "--order", "4"], "2 orders and 1 sizes"),
         ([*USERS, "--method", "mean"], "method is 'mean'"),
         ([*USERS, "--output", "p.json"], "needs --value"),
-        ([*USERS, "--value", "x", "--output", "p.json"], "no estimator is possible"),
+        ([*USERS, "--value", "x", "--output", "p.json"], "no estimator fits this request"),
         ([*MEAN, "--missing", "drop"], "missing is not usable"),
         (["mean", "bound", *USERS[2:], "--interval", "1", "1"], "interval is empty"),
         (["bench", "noise", "--numbers", "9" * 30], "'--numbers'"),

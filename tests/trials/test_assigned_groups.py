@@ -210,8 +210,8 @@ UNITS = np.arange(len(GROUP))
         ({"assigned": ARM, "unit": UNITS}, "'0' has units of several clusters"),
         ({"assigned": GROUP / 2, "unit": UNITS}, "assigned holds double"),
         ({"assigned": "class"}, "assigned is 'class'"),
-        ({"assigned": "units", "unit": UNITS}, "names of units need their groups"),
-        ({"unit": UNITS}, "names of units need their groups"),
+        ({"assigned": "units", "unit": UNITS}, "unit= is given without assigned="),
+        ({"unit": UNITS}, "unit= is given without assigned="),
     ],
 )
 def test_unusable_groups_are_refused(given: dict[str, Any], words: str) -> None:

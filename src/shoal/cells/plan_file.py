@@ -167,7 +167,7 @@ def met(plan: PlanFacts) -> PlanFacts:
         request.error is not None and float(plan.worst_case_error.max()) > request.error
     ):
         raise InputError(
-            "no noise on a lattice of 61 bits meets the request",
+            "the noise cannot be rounded finely enough for this request",
             "ask for a larger error or a smaller epsilon, or give more tick_bits",
         )
     return plan

@@ -138,8 +138,8 @@ class Request(Model):
             )
         if self.range is not None and (self.objective == "worst_case" or self.epsilon is None):
             raise InputError(
-                "a range is given together with an error, or with the objective worst_case",
-                "leave range out: certified errors hold in any range",
+                'range is given together with error= or objective="worst_case"',
+                "leave range out: certified plans do not use it",
             )
         # Every plan can be asked for with noise alone, so that this refuses what no plan could.
         self._check_method(method_of(self.method or "balanced", self.settings))

@@ -49,7 +49,7 @@ def plan(
         made = None
         if best is None and output is not None:
             raise InputError(
-                "no estimator is possible", "allow some bias and an interval, or some delta"
+                "no estimator fits this request", "give --bias and --interval, or --delta above 0"
             )
         if best is not None and (method or output):
             own: dict[str, Any] = {"delta": delta}

@@ -80,7 +80,7 @@ Setting = Annotated[
 Advice = Annotated[bool, later("Say what would let more cells be told.", "--advice")]
 
 # What is written and shown.
-Output = Annotated[Path | None, first("Write the result here: a plan .json, a table .csv.")]
+Output = Annotated[Path | None, first("File for the result, such as plan.json or table.csv.")]
 Stem = Annotated[Path, first("Folder of the files, or how their names begin.", "--output")]
 ManifestOutput = Annotated[
     Path | None, first("Write the manifest here, such as 2013-05.json.", "--manifest")
@@ -95,9 +95,7 @@ Json = Annotated[bool, later("Print sorted JSON instead of text.", "--json")]
 Folder = Annotated[Path, first("A new folder for plans, tables, pictures and the ledger.")]
 
 # Releases and ledgers.
-Name = Annotated[
-    str, first("What the release is of, such as 2013-05. Another name costs budget again.")
-]
+Name = Annotated[str, first("Name of the release, such as 2013-05. A new name is charged again.")]
 Entry = Annotated[int | None, first("The entry's number, where names are not unique.")]
 PrivacyUnit = Annotated[
     str,

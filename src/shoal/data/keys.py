@@ -50,8 +50,8 @@ def as_array(values: Any, name: str) -> pa.Array[Any]:
     if array is None or not any(test(array.type) for test in _IS_KEY):
         odd = "mixed or nested values, or text that is not UTF-8"
         raise DataError(
-            f"the column {name} holds {kind or odd}",
-            "give text, integers, booleans, dates or times, for example by rounding",
+            f"the column {name} holds {kind or odd}, which cannot name users or cells",
+            "give text, integers, booleans, dates or times, for example rounded numbers",
         )
     if pa.types.is_integer(array.type) and (pc.max(array).as_py() or 0) < 2**63:
         array = array.cast(pa.int64())  # the same keys whatever the width of their type

@@ -58,7 +58,7 @@ def moments_of(moment: Moment | Sequence[Moment]) -> Moments:
     found = (moment,) if isinstance(moment, Moment) else moment
     if not isinstance(found, tuple | list) or not all(isinstance(m, Moment) for m in found):
         raise InputError(
-            f"a moment is a {type(moment).__name__}", "give for example moment=Moment(2, 1.5)"
+            f"moment is a {type(moment).__name__}", "give a Moment, for example Moment(2, 1.5)"
         )
     if not 0 < len(found) <= _MOST_PAIRS:
         raise InputError(f"there are {len(found)} moments", f"give 1 to {_MOST_PAIRS}")

@@ -249,4 +249,4 @@ def check_one_by_one(assigned: Any, unit: Any) -> None:
             "unit",
         )
     if unit is not None:
-        raise InputError("names of units need their groups", "give assigned= as well")
+        raise InputError("unit= is given without assigned=", "give assigned= as well")
