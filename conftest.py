@@ -24,30 +24,15 @@ settings.register_profile("full", max_examples=3000, deadline=None)
 settings.register_profile("test", max_examples=50, deadline=None, derandomize=True)
 settings.load_profile("full" if FULL else "test")
 
-KINDS = {"unit", "property", "oracle", "statistics", "audit", "study"}
-
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Every test module says its kind; examples are units, and what Hypothesis draws is a property.
-
-    Tests that are marked `full` are left out of `make test`.
-
-    Raises:
-        UsageError: A test without a kind.
-    """
+    """Tests that are marked `full` are left out of `make test`."""
     if not FULL:
         late = [item for item in items if item.get_closest_marker("full")]
         config.hook.pytest_deselected(items=late)
         items[:] = [item for item in items if item not in set(late)]
     # Examples of a page share names: at the front no worker takes a part of them from another.
     items.sort(key=lambda item: isinstance(item, pytest.Function))
-    for item in items:
-        if "hypothesis" in item.keywords or hasattr(getattr(item, "obj", None), "hypothesis"):
-            item.add_marker("property")
-        if not isinstance(item, pytest.Function):
-            item.add_marker("unit")
-        if not KINDS & {mark.name for mark in item.iter_markers()}:
-            raise pytest.UsageError(f"{item.nodeid} says no kind; add a pytestmark of {KINDS}")
 
 
 class ConsoleParser(CodeBlockParser):

@@ -16,7 +16,6 @@ import shoal
 from shoal import checks, mean, trials, unbiased
 from shoal.errors import InputError
 
-pytestmark = pytest.mark.unit
 N = 40
 
 

@@ -7,8 +7,6 @@ import pytest
 
 from shoal import errors
 
-pytestmark = pytest.mark.unit
-
 
 @pytest.mark.parametrize(
     "kind",

@@ -12,8 +12,6 @@ from scipy.special import log_ndtr
 from shoal.errors import InputError
 from shoal.intervals import added_noise, detectable, half_width, power, quantile, student
 
-pytestmark = pytest.mark.oracle
-
 Floats = NDArray[np.float64]
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
 

@@ -10,8 +10,6 @@ import shoal
 from shoal import trials
 from shoal.errors import InputError, ShoalError
 
-pytestmark = pytest.mark.unit
-
 RNG = np.random.default_rng(4)
 TRIPS = pa.table({
     "bus": np.repeat(np.arange(200), 6), "line": RNG.integers(0, 4, 1200),

@@ -9,8 +9,6 @@ import pytest
 import shoal
 from shoal.errors import DocumentError, InputError
 
-pytestmark = pytest.mark.unit
-
 HOSTILE = "<script>alert(1)</script>"
 
 

@@ -30,13 +30,7 @@ def p_value(seen: Counts, chances: Floats) -> float:
 
 
 def judge(what: str, seen: Counts, chances: Chances) -> list[str]:
-    """Failures if the draws do not fit, or if they could not tell a wrong scale.
-
-    Args:
-        what: For messages.
-        seen: How many draws fell into each bin.
-        chances: The exact distribution, as a function of a factor on its scale.
-    """
+    """Failures if the draws do not fit, or if they could not tell a wrong scale."""
     failures = []
     if (found := p_value(seen, chances(1.0))) < FALSE_ALARM:
         failures.append(f"{what}: p = {found:.2g} against the exact distribution")

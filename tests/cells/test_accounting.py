@@ -32,8 +32,6 @@ from shoal.theory import variance as variance_theory
 from tests.support import flights, occupancies
 from tests.support.loop import loop_over
 
-pytestmark = pytest.mark.unit
-
 BITS, STEPS = 20, 24
 LATTICE = Lattice(Bounds(0, 1), BITS)
 SHARE = "share_above(0.55)"
@@ -185,11 +183,7 @@ def test_no_data_set_errs_by_more_than_the_bias(case: Case) -> None:
 
 @pytest.mark.parametrize("case", [CASES[0], CASES[1]], ids=["direct", "joint"])
 def test_the_account_is_attained(case: Case) -> None:
-    """Nothing is given away: some neighbours are as far apart as accounted.
-
-    With two equal users, half of each cell, all statistics move fully at once. What is left is
-    outward rounding: a step a number, and the margins of 2^-20 for rounded means.
-    """
+    """Nothing is given away: some neighbours are as far apart as accounted."""
     user = 0
     steps, squares = (max(each) for each in zip(*case.distances(user), strict=True))
     accounted = case.losses()[user]
@@ -228,10 +222,7 @@ def test_joint_losses_are_attained_at_every_ratio(ratio: float, *, gaussian: boo
 @pytest.mark.parametrize("joint", [False, True], ids=["direct", "joint"])
 @pytest.mark.parametrize("bits", [0, 1, 2])
 def test_rounding_to_a_coarse_lattice_is_charged(bits: int, *, joint: bool) -> None:
-    """Each number is rounded on its own, by up to half of a step that is not small.
-
-    Without the step that is charged for rounding, some pair of values is further apart.
-    """
+    """Each number is rounded on its own, by up to half of a step that is not small."""
     ticks = tuple(int(at) for at in np.linspace(-(2 ** (BITS - 1)), 2 ** (BITS - 1), 65))
     rest, extra = (0, 0, 0), 0.0
     for first, second in itertools.product((0.1, 0.13, 0.3, 0.41, 0.77), repeat=2):
@@ -281,10 +272,7 @@ def coarse(bits: int, *, joint: bool, up: int, steps: int = STEPS) -> tuple[floa
 
 @pytest.mark.parametrize("joint", [False, True], ids=["direct", "joint"])
 def test_rounded_means_of_capped_users_stay_within_the_margins(*, joint: bool) -> None:
-    """With as many tick bits as a plan must have, and not with one.
-
-    On a fine lattice no rounding to steps hides what the means' rounding adds.
-    """
+    """With as many tick bits as a plan must have, and not with one."""
     for up, steps in itertools.product((0, 1, 2), (STEPS, 44)):
         moved, accounted = coarse(20, joint=joint, up=up, steps=steps)
         assert moved <= accounted
@@ -367,11 +355,7 @@ def test_the_split_beats_equal_parts(method: str, names: list[str]) -> None:
 
 
 def test_a_third_statistic_leaves_a_joint_pair_its_part() -> None:
-    """Balanced: three logarithms, one loss for two of them: the pair gets two thirds.
-
-    With the second moment for nothing the product of errors is 8 b1^2 b3; at b1 = 3/2, b3 = 3 it
-    is half of 108, which direct release reaches. Every user and cell here is alike.
-    """
+    """Balanced: three logarithms, one loss for two of them: the pair gets two thirds."""
     occupancy = Counts.from_counts(range(40), [0] * 40, [1] * 40)
     made = shoal.plan(
         occupancy, method="balanced", bounds=(0, 700), epsilon=1, statistics=["mean", "variance",

@@ -2,13 +2,11 @@
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
 import shoal
 from shoal.cells.advice import Advice, Alternative
 from shoal.cells.typical_error import CELLS, often_told
 
-pytestmark = pytest.mark.unit
 HEXAGON = shoal.hexagon("lat", "lon", 6)
 
 

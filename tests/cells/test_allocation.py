@@ -16,8 +16,6 @@ from shoal.cells.allocation import Problem
 from shoal.cells.plan import Plan
 from tests.support import occupancies
 
-pytestmark = pytest.mark.oracle
-
 BOUNDS = (0, 50)
 
 
@@ -83,10 +81,7 @@ def test_uniform_is_the_papers_plan(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("epsilon", [0.3, 4.0, 40.0])
 def test_kinds_of_noise_are_compared_at_one_loss(seed: int, epsilon: float) -> None:
-    """With a delta uniform Laplace noise is charged by the true loss, as Gaussian noise is.
-
-    The paper's plan at the loss that it truly has is the same plan: no delta may err more.
-    """
+    """With a delta uniform Laplace noise is charged by the true loss, as Gaussian noise is."""
     for delta in ("1e-6", "1e-2"):
         found = make(seed, method="uniform", epsilon=epsilon, delta=delta)
         papers = make(seed, method="uniform", epsilon=epsilon)

@@ -25,8 +25,6 @@ from shoal.privacy.noise import OperatingSystem
 from tests.support import selections
 from tests.support.draws import sums_of
 
-pytestmark = pytest.mark.audit
-
 SIZE = 1_000_000 if os.environ.get("SHOAL_FULL") else 40_000
 ALARM = 1e-9
 # Losses that the draws must show, as a part of epsilon.

@@ -13,8 +13,6 @@ from shoal.cells.vector_mean import BallMean, ticks
 from tests.support.loop import loop_over
 from tests.support.tape import Tape
 
-pytestmark = pytest.mark.unit
-
 
 @given(
     st.lists(st.lists(st.floats(-5, 50), min_size=3, max_size=3), min_size=1, max_size=20),
@@ -30,10 +28,7 @@ def test_ticks_stay_in_the_ball(points: list[list[float]], bits: int) -> None:
 @loop_over("epsilon", [Fraction(each) for each in ("1/10", "1", "9/5", "13/7", "7", "50")])
 @loop_over("counts", [[1, 1, 2], [3, 1, 1], [5, 2, 1, 1], [4, 1, 1, 2, 1, 1]])
 def test_nobody_moves_a_vector_further_than_accounted(counts: list[int], epsilon: Fraction) -> None:
-    """Over all sums of a user on a coarse lattice, in whole lattice steps of l1.
-
-    With few users nobody keeps anything; with six and an epsilon near 2 the heaviest are cut.
-    """
+    """Over all sums of a user on a coarse lattice, in whole lattice steps of l1."""
     m = np.array(counts)
     made = BallMean.plan(m, 2, epsilon, 2)
     assert max(made.loss(k) for k in counts) <= epsilon
@@ -56,10 +51,7 @@ def test_nobody_moves_a_vector_further_than_accounted(counts: list[int], epsilon
 
 
 def test_erratum_4_the_printed_noise_for_vectors_is_not_private() -> None:
-    """Two vectors of norm b with disjoint supports are 2b apart, not b - a.
-
-    With Laplace noise as printed on each number the density ratio at a point is exp(2 epsilon).
-    """
+    """Two vectors of norm b with disjoint supports are 2b apart, not b - a."""
     counts, epsilon = np.array([1, 1, 1]), 4.0
     made = BallMean.plan(counts, 2, Fraction(4), 20)
     one, other = np.array([1.0, 0.0]) / 3, np.array([0.0, 1.0]) / 3

@@ -13,8 +13,6 @@ from shoal.data.aggregate import Aggregate
 from shoal.theory.user_clipping import RADII
 from tests.support.tape import Tape
 
-pytestmark = pytest.mark.property
-
 
 @pytest.mark.parametrize("top", [8, 17, 64])
 def test_a_moved_ball_holds_the_same_values(top: int) -> None:

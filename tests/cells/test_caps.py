@@ -13,8 +13,6 @@ from shoal.cells import caps
 from shoal.errors import InputError
 from shoal.theory.user_clipping import ALONE, TOGETHER
 
-pytestmark = pytest.mark.property
-
 several_counts = st.lists(st.integers(1, 40), min_size=1, max_size=10)
 budgets = st.one_of(st.floats(0.001, 50), st.sampled_from([0.25, 0.5, 1.0, 2.0, 4.0]))
 

@@ -15,8 +15,6 @@ from shoal.cells.cell_statistics import MEAN, VARIANCE, InCounts, cell_errors
 from shoal.cells.clip_user import clip_user
 from shoal.data.occupancy import Counts as Occupancy
 
-pytestmark = pytest.mark.property
-
 Counts = dict[tuple[int, int], int]
 BOTH = (MEAN, VARIANCE)
 # Over U = 65 and U^2/4.

@@ -18,7 +18,6 @@ from tests.support import occupancies
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-pytestmark = pytest.mark.unit
 
 OCCUPANCY = occupancies.sparse(6)
 FAST = ["balanced", "equalised", "uniform"]

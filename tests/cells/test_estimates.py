@@ -16,8 +16,6 @@ from shoal.cells.weights import FINE
 from shoal.data.aggregate import Aggregate
 from tests.support.tape import Tape
 
-pytestmark = pytest.mark.statistics
-
 BOUNDS = (0.0, 100.0)
 # One user with a quarter of the records: the ranges of the others are five times as wide.
 RECORDS = np.array([20] + [4] * 15)

@@ -19,8 +19,6 @@ from shoal.cells.ranges import Range
 from shoal.cells.weights import every_record
 from shoal.data.occupancy import Counts
 
-pytestmark = pytest.mark.property
-
 TICK_BITS = 1
 
 

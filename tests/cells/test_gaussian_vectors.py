@@ -19,8 +19,6 @@ from tests.cells.test_user_vectors import CASES, plan_of
 from tests.support import draws
 from tests.support.loop import loop_over
 
-pytestmark = pytest.mark.property
-
 DELTA = "1e-6"
 
 

@@ -9,8 +9,6 @@ from shoal.cells.methods import method_of
 from shoal.cells.ranges import MOST_HALVINGS, USER
 from tests.support import occupancies
 
-pytestmark = pytest.mark.unit
-
 _USERS, _CELLS, _RUNS = 400, 4, 12
 
 

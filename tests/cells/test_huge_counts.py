@@ -15,8 +15,6 @@ from tests.support.loop import loop_over
 from tests.support.methods import METHODS
 from tests.support.tape import Tape, lost
 
-pytestmark = pytest.mark.property
-
 _MOST = 2**36
 _TABLES = (
     (_MOST - 4, 1, 3),

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 import shoal
 from shoal import mean
 
-pytestmark = pytest.mark.oracle
-
 # Ticks, lattice steps and scales of 24 bits, over the width.
 ROUNDINGS = 1e-5
 

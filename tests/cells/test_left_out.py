@@ -9,8 +9,6 @@ import shoal
 from shoal.cells.left_out import budgets_needed, reasons
 from tests.support import occupancies
 
-pytestmark = pytest.mark.unit
-
 
 def apart() -> shoal.Counts:
     """Nobody is in two cells: 40, 10 and 4 users of one record each."""

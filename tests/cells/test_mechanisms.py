@@ -18,8 +18,6 @@ from tests.support import flights, occupancies, worst_case_errors
 from tests.support.loop import loop_over
 from tests.support.methods import MECHANISMS
 
-pytestmark = pytest.mark.unit
-
 OPTIONS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in MECHANISMS),
     ("array_averaging", {"cap": 3, "grouping": "wrap_around"}),

@@ -18,8 +18,6 @@ from shoal.data.occupancy import Counts
 from shoal.data.records import check_size
 from shoal.data.value_lattice import Bounds, Lattice
 
-pytestmark = pytest.mark.property
-
 BITS = 20
 LATTICE = Lattice(Bounds(0, 1), BITS)
 SHARE = ShareAbove(0.5)

@@ -17,8 +17,6 @@ from shoal.errors import InputError
 from tests.support import occupancies
 from tests.support.loop import loop_over
 
-pytestmark = pytest.mark.property
-
 DESCRIBED = {"user": "who", "value": "v", "cell": ["c"], "missing": "refuse"}
 SHARED = ("balanced", "equalised", "uniform")
 

@@ -16,8 +16,6 @@ from shoal.theory import gaussian, user_clipping
 from tests.support import draws
 from tests.support.loop import loop_over
 
-pytestmark = pytest.mark.unit
-
 
 def _counts(users: int, cells: int, heavy: int = 9) -> shoal.Counts:
     """Every other user has one record in each cell, the rest more."""

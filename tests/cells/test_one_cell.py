@@ -18,7 +18,6 @@ from tests.support.methods import MECHANISMS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.statistics
 
 NAMES = [*MECHANISMS, "auto"]
 CALLS: dict[str, Callable[..., mean.Estimate]] = {name: getattr(mean, name) for name in NAMES}
@@ -30,10 +29,7 @@ TRUTH = float(np.clip(VALUES, 0, 65).mean())
 
 @pytest.mark.parametrize("name", NAMES)
 def test_with_a_large_epsilon_the_estimate_is_the_mean(name: str) -> None:
-    """Every mechanism finds the mean of its bounded contributions, up to what bounding costs.
-
-    The noise is real: the intervals miss with a chance of 1e-10.
-    """
+    """Every mechanism finds the mean of its bounded contributions, up to what bounding costs."""
     found = CALLS[name](VALUES, USERS, bounds=(0, 65), epsilon=1000, confidence=1 - 1e-10)
     assert abs(found.value - TRUTH) < 1.5
     assert found.epsilon <= 1000
@@ -45,10 +41,7 @@ def test_with_a_large_epsilon_the_estimate_is_the_mean(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_order_and_names_do_not_matter(name: str) -> None:
-    """The same estimate from permuted records and renamed users, with simulated noise.
-
-    Names that rise as the others did: users of equal counts come in the order of their keys.
-    """
+    """The same estimate from permuted records and renamed users, with simulated noise."""
     order = np.random.default_rng(2).permutation(len(USERS))
     names = np.array([f"user {3 * k:03}" for k in range(300)])
     asked: dict[str, Any] = {"bounds": (0, 65), "epsilon": 1, "noise": shoal.Simulated(5)}

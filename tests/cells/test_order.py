@@ -14,8 +14,6 @@ from tests.support import methods
 from tests.support.loop import loop_over
 from tests.support.tape import Tape, lost
 
-pytestmark = pytest.mark.audit
-
 CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "baseline": (mean.baseline, {}),
     "array_averaging": (mean.array_averaging, {}),

@@ -21,8 +21,6 @@ from tests.support import occupancies
 
 Change = Callable[[dict[str, Any]], object]
 
-pytestmark = pytest.mark.unit
-
 
 def plan(**wanted: Any) -> shoal.Plan:
     """A plan that leaves something out."""

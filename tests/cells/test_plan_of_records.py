@@ -12,8 +12,6 @@ import shoal
 from shoal.errors import InputError
 from tests.data import kinds
 
-pytestmark = pytest.mark.audit
-
 CANARY = 43.15676875
 
 

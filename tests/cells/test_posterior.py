@@ -14,8 +14,6 @@ from shoal.cells.estimates import Estimates
 from shoal.cells.posterior import values_of
 from tests.support import flights
 
-pytestmark = pytest.mark.statistics
-
 
 def test_values_of_sparse_cells() -> None:
     """On 40 made-up data sets of sparse cells errors fall and intervals cover.

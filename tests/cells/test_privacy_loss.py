@@ -9,8 +9,6 @@ import pytest
 import shoal
 from tests.support import occupancies
 
-pytestmark = pytest.mark.property
-
 _STATISTICS = ("mean", "variance", "share_above(4)")
 
 

@@ -10,8 +10,6 @@ from shoal.data.occupancy import Counts
 from shoal.privacy.permute_and_flip import UNIT
 from tests.support import occupancies
 
-pytestmark = pytest.mark.unit
-
 OCCUPANCY = occupancies.sparse(3)
 CELLS = np.arange(OCCUPANCY.n_cells)
 ARRAYS = arrays(OCCUPANCY, CELLS, np.full(len(CELLS), 4), "wrap_around", clipped=True)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from shoal.cells.methods import Method, method_of
@@ -18,8 +17,6 @@ from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from tests.support.loop import loop_over
-
-pytestmark = pytest.mark.property
 
 BITS = 1
 LATTICE = Lattice(Bounds(0, 1), BITS)

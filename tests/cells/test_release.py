@@ -15,8 +15,6 @@ from shoal.errors import BudgetError, DataError, InputError, LedgerError
 from shoal.theory.laplace import mean_absolute
 from tests.support import draws, flights
 
-pytestmark = pytest.mark.statistics
-
 
 def true_means(table: pa.Table) -> dict[str, float]:
     """Mean of the clipped speeds of each place."""

@@ -12,8 +12,6 @@ from shoal.cells.weights import FINE
 from shoal.errors import InputError
 from tests.support.loop import loop_over
 
-pytestmark = pytest.mark.unit
-
 LONELY = shoal.Counts.from_counts(
     [*range(40), 0, *range(40)], [*["crowd"] * 40, "alone", *["other"] * 40], [3] * 81
 )

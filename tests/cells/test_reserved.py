@@ -8,7 +8,7 @@ from shoal.data.records import RESERVED
 from shoal.errors import InputError
 from tests.support import flights
 
-pytestmark = [pytest.mark.unit, pytest.mark.full]
+pytestmark = pytest.mark.full
 
 
 def test_no_column_of_a_result_can_be_a_cell_column() -> None:

@@ -12,8 +12,6 @@ from shoal.cells.simulation import COMPARED
 from shoal.errors import InputError
 from tests.support.loop import loop_over
 
-pytestmark = pytest.mark.statistics
-
 COUNTS = [1, 2, 3, 5, 8, 13, 40]
 
 
@@ -26,10 +24,7 @@ def occupancy(cells: int = 1) -> shoal.Counts:
 
 @pytest.mark.full
 def test_simulated_errors_are_those_of_real_draws() -> None:
-    """Closed-form expectations agree with 3,000 whole draws of every method.
-
-    Each mean of 3,000 absolute errors is within 6.2 standard errors of the expectation.
-    """
+    """Closed-form expectations agree with 3,000 whole draws of every method."""
     counts, normal = occupancy(), shoal.Normal(20.0, 8.0, 0.3)
     found = shoal.simulate(counts, normal, bounds=(0, 65), epsilon=2, repetitions=400, seed=1)
     names = np.repeat(counts.user, counts.count)

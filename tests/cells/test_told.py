@@ -21,8 +21,6 @@ from shoal.cells.weights import FINE
 from tests.support.draws import drawn, sums_of
 from tests.support.tape import Tape
 
-pytestmark = pytest.mark.unit
-
 BOUNDS = (0, 100)
 
 
@@ -41,10 +39,7 @@ def counts(users: int, cells: int, seed: int = 0) -> shoal.Counts:
 def test_no_average_bias_is_above_the_excess(
     delta: str, seed: int, far: float, share: float
 ) -> None:
-    """In steps: all cells lose, below and above, at most what users are cut there, which counts.
-
-    A user is cut by what its norm is above the radius; of l2 norms its l1 norm in proportion.
-    """
+    """In steps: all cells lose, below and above, at most what users are cut there, which counts."""
     rng, plan = np.random.default_rng(seed), crowded(delta)
     parts, radius_in_steps = excess_of(plan.parameters)[0], ball_of(plan.parameters)
     weights, step = plan.weights, plan.decision.scale * 2.0**-plan.decision.bits
@@ -86,10 +81,7 @@ def crowded(delta: str) -> PlanFacts:
 
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
 def test_one_user_moves_the_excess_by_what_is_accounted(delta: str) -> None:
-    """All values of one user on a grid, whatever the others: at most its parts, and most of them.
-
-    From cut below to cut above it moves both; in the norm of the noise no more than from none.
-    """
+    """All values of one user on a grid: at most its parts, and most of them."""
     plan = shoal.plan(counts(80, 10), bounds=BOUNDS, epsilon=2, delta=delta, method="user_clipped")
     parts, bits = excess_of(plan.parameters)
     mine = np.flatnonzero(plan.counts.user == 0)

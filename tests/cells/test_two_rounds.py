@@ -32,8 +32,6 @@ from tests.support.tape import Tape
 
 Change = Callable[[dict[str, Any]], object]
 
-pytestmark = pytest.mark.property
-
 
 def _plan(counts: dict[tuple[str, int], int], epsilon: object, delta: object) -> shoal.Plan:
     return plan_of(counts, epsilon, delta, rounds=2)

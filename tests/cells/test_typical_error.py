@@ -15,8 +15,6 @@ from shoal.cells.typical_error import CELLS, SPREAD, USERS, typical_errors, typi
 from shoal.errors import InputError
 from tests.support import draws
 
-pytestmark = pytest.mark.statistics
-
 Floats = NDArray[np.float64]
 
 
@@ -76,10 +74,7 @@ def test_the_error_is_a_public_number_of_the_plan() -> None:
 
 @pytest.mark.parametrize(("method", "within"), [("user_clipped", 1.42), ("balanced", 1.15)])
 def test_the_interval_to_expect_is_about_the_one_that_comes(method: str, within: float) -> None:
-    """Half widths of releases of such data, in text and table.
-
-    A private radius has a grid with steps of sqrt 2, and the median is one of them.
-    """
+    """Half widths of releases of such data, in text and table."""
     plan = shoal.plan(_crowd(), bounds=(0, 60), epsilon=1, method=method, uninformative="keep")
     wide = typical_half_widths(plan) * 60 * SPREAD
     made = [(found.high - found.low) / 2 for found, _ in _releases(plan, 10, 40)]

@@ -23,8 +23,6 @@ from shoal.theory.user_clipping import RADII
 from tests.support.gaussian_vectors import always_gaussian
 from tests.support.loop import loop_over
 
-pytestmark = pytest.mark.property
-
 BITS = 1
 TOP = 1 << (BITS + FINE)
 FULL = bool(os.environ.get("SHOAL_FULL"))
@@ -128,10 +126,7 @@ def some_answers(plan: shoal.Plan) -> list[tuple[int, ...]]:
 def test_no_user_moves_more_than_the_ball_is_wide(
     counts: dict[tuple[str, int], int], delta: object
 ) -> None:
-    """All data sets at several centres and radii: at most 2 T steps, and often all.
-
-    In l1, or in l2 with a delta; a score moves by no more than a user's votes.
-    """
+    """All data sets at several centres and radii: at most 2 T steps, and often all."""
     power = 2 if delta else 1
     for epsilon in (1, 30, 60) if FULL else (1, 60):
         plan = plan_of(counts, epsilon, delta)

@@ -17,8 +17,6 @@ from shoal.cells.estimates import Estimates
 from tests.support import flights
 from tests.support.loop import loop_over
 
-pytestmark = pytest.mark.statistics
-
 THRESHOLD = 400
 SHARE = f"share_above({THRESHOLD})"
 NAMES = ["mean", "variance", SHARE]
@@ -117,11 +115,7 @@ def joint_plan(table: pa.Table, **wanted: Any) -> shoal.Plan:
 
 
 def test_joint_estimates_are_unbiased_and_their_noise_is_not_half_as_large() -> None:
-    """The estimate of the variance is centred: without 8 b1^2 it would not be.
-
-    The same draws with half the correction are refused, and so is an error bound half as large in
-    the data set that errs most: everybody at one bound.
-    """
+    """The estimate of the variance is centred: without 8 b1^2 it would not be."""
     table = flights.table()
     low = table.set_column(2, "speed", pa.array(np.zeros(len(table))))
     plan = joint_plan(low, epsilon=Fraction(1, 5))
@@ -164,10 +158,7 @@ def test_variances_stay_within_what_bounds_allow(data: Any, epsilon: float) -> N
 
 
 def test_a_release_with_a_ledger_end_to_end(tmp_path: Path) -> None:
-    """A Parquet file, DuckDB, real noise: near the truth at a huge epsilon, one charge.
-
-    Intervals miss with probability 1e-11 each, so the false-alarm rate is below 1e-9.
-    """
+    """A Parquet file, DuckDB, real noise: near the truth at a huge epsilon, one charge."""
     table = flights.table()
     pq.write_table(table, tmp_path / "flights.parquet")
     records = flights.records(tmp_path / "flights.parquet")

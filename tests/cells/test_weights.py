@@ -16,8 +16,6 @@ from shoal.data.occupancy import Counts
 from shoal.errors import InputError
 from tests.support import occupancies
 
-pytestmark = pytest.mark.property
-
 Pieces = list[tuple[int, int, int]]
 several_counts = st.one_of(
     st.lists(st.integers(1, 12), min_size=1, max_size=60),

@@ -22,8 +22,6 @@ from tests.support import flights
 from tests.support.changed import change
 from tests.support.loop import loop_over
 
-pytestmark = pytest.mark.audit
-
 RELEASE, ANSWER = RELEASES["cells"], RELEASES["questions"]
 PLANNED = ["plan", "flights.parquet", *PLAN]
 COMPARE = ["compare", "flights.parquet", *PLAN]

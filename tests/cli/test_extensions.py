@@ -5,8 +5,6 @@ import pytest
 from shoal.cli import main
 from tests.cli.conftest import Shell
 
-pytestmark = pytest.mark.unit
-
 
 def test_verbs_of_the_studies_are_there(shell: Shell) -> None:
     """`shoal study` and `shoal bench` come through entry points."""

@@ -9,8 +9,6 @@ import pytest
 import shoal
 from tests.cli.conftest import ASK, MEAN, PLAN, RELEASES, TRIAL, Shell
 
-pytestmark = pytest.mark.audit
-
 COUNTS = ["compare", "counts.json", "--bounds", "0", "700"]
 # Every verb that writes, what it reads by name, and the options that say where to.
 VERBS: dict[str, tuple[list[str], dict[str, str], dict[str, str]]] = {

@@ -15,8 +15,6 @@ from shoal.trials import Experiment, Plan, Release, Space
 from shoal.unbiased import UnbiasedPlan
 from tests.cli.conftest import ASK, MEAN, RELEASES, TRIAL, UNITS, Shell, visits
 
-pytestmark = pytest.mark.unit
-
 TABLE, ANSWER = RELEASES["table"], RELEASES["questions"]
 GROUPS = ["--groups", "visits.csv", "--unit", "person", "--assigned", "class"]
 PRIOR = ["--setting", "floor=0.05", "--setting", "noise=9"]

@@ -19,8 +19,6 @@ from shoal.cli.main import VERBS
 from tests.cli.conftest import PLAN, RELEASES, Shell
 from tests.support import flights
 
-pytestmark = pytest.mark.unit
-
 RELEASE = [*RELEASES["cells"], "--name", "one"]
 PLANNED = ["plan", "flights.parquet", *PLAN]
 COMPARE = ["compare", "flights.parquet", *PLAN]

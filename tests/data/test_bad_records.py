@@ -14,8 +14,6 @@ from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import DataError, InputError
 from tests.support.loop import loop_over
 
-pytestmark = pytest.mark.unit
-
 CANARY = "987654.321"
 GOOD: dict[str, list[Any]] = {
     "who": ["a", "b", "b"],

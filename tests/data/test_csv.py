@@ -22,8 +22,6 @@ from shoal.data.sources import read_columns
 from shoal.errors import DataError, ShoalError
 from tests.support.tape import Tape, lost
 
-pytestmark = pytest.mark.audit
-
 MANY, CANARY = 200, "431987"
 HEAD = "who,c,v,note"
 FILES = 3000 if os.environ.get("SHOAL_FULL") else 60

@@ -11,8 +11,6 @@ import shoal
 from shoal.data import keys
 from shoal.errors import DataError
 
-pytestmark = pytest.mark.unit
-
 
 def test_missing_keys_are_said_to_be() -> None:
     """A null is told as such, in texts of a frame too, where it is NaN."""

@@ -11,8 +11,6 @@ from shoal.errors import DataError
 from shoal.trials import Space
 from tests.support.loop import loop_over
 
-pytestmark = pytest.mark.unit
-
 SPACE = Space.ordinal(["low", "mid", "high"])
 
 

@@ -20,8 +20,6 @@ from shoal import mean, trials, unbiased
 from shoal.data.sources import read_columns
 from shoal.errors import ShoalError
 
-pytestmark = pytest.mark.audit
-
 CANARY = "43156789"
 N = 30_000
 ROWS = "".join(f"a,x,{at % 90}\n" for at in range(N))

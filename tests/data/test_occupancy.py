@@ -19,8 +19,6 @@ from shoal.errors import DataError, DocumentError
 from tests.support import occupancies
 from tests.support.loop import loop_over
 
-pytestmark = pytest.mark.unit
-
 
 @given(occupancy=occupancies.small, seed=st.integers(0, 99))
 def test_fingerprints_forget_names_and_order(occupancy: shoal.Counts, seed: int) -> None:

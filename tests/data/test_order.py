@@ -20,8 +20,6 @@ from tests.data import kinds
 from tests.data.kinds import KINDS, RULES
 from tests.support import methods
 
-pytestmark = pytest.mark.audit
-
 NUMBERS = [3, 0, 2**31 - 1, 7, 3, 0, 12]
 TEXTS = ["Zoo", "zoo", "Åby", "a", "", "é", "e\u0301", "a b", "\U0001f600", "\uffff", "Zoo"]
 COLUMNS: dict[str, list[pa.Array[Any]]] = {

@@ -27,8 +27,6 @@ from shoal.data.sources import read_columns
 from shoal.errors import DataError, InputError
 from tests.data import kinds
 
-pytestmark = pytest.mark.audit
-
 CANARY = "431987"
 TABLE = pa.table(
     {"tailnum": ["a", "b"], "Origin": ["x", "y"], "speed": [1.0, 2.0], "air_time": [2, 3]}

@@ -16,7 +16,6 @@ from tests.support import methods
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.full,
-    pytest.mark.audit,
     pytest.mark.filterwarnings("ignore"),
 ]
 

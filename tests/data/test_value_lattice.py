@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
 
-pytestmark = pytest.mark.unit
-
 bounds = st.tuples(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6)).map(
     lambda p: Bounds(p[0], p[0] + p[1])
 )

@@ -13,8 +13,6 @@ from shoal import documents
 from shoal.errors import DocumentError
 from tests.support.loop import loop_over
 
-pytestmark = pytest.mark.unit
-
 TRUE = np.array([3, 1, 4, 1, 5, 300])
 
 

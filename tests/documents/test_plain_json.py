@@ -16,8 +16,6 @@ from shoal import documents
 from shoal.documents.strict_json import strict
 from shoal.errors import DocumentError
 
-pytestmark = pytest.mark.unit
-
 PLAIN = st.recursive(
     st.none()
     | st.booleans()

@@ -11,8 +11,6 @@ from shoal.documents.strict_json import plain, strict
 from shoal.errors import DocumentError
 from tests.support import flights
 
-pytestmark = pytest.mark.unit
-
 
 @pytest.mark.parametrize("text", [b'{"a":-0.0}', b"[-0.0,1]", b"[[-0.0]]", b"[-0]", b"[1,-0.0]"])
 def test_minus_zero_is_not_read(text: bytes) -> None:

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.unit
-
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 

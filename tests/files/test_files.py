@@ -16,8 +16,6 @@ from shoal.errors import DocumentError, ShoalError
 from shoal.files import tables
 from tests.support import flights
 
-pytestmark = pytest.mark.unit
-
 
 def test_a_file_is_replaced_only_if_that_is_asked_for(tmp_path: Path) -> None:
     """And no draft stays behind."""

@@ -35,10 +35,7 @@ Plain = dict[str, Any]
 
 
 def answer(kind: str, request: Plain, seed: int | None = None) -> Plain:
-    """The result of a request of some kind, or that it is refused.
-
-    With a seed it is the whole numbers that a simulated release draws, for new golden files.
-    """
+    """The result of a request of some kind, or that it is refused."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -198,10 +195,7 @@ _CELLS, _ROWS = 60, 6000
 
 
 def sum_flights(request: Plain) -> Plain:
-    """Public counts and private whole sums of the flights, by cell and by user and cell.
-
-    Sums are in ticks from the lower bound, squares those of ticks from the middle of the bounds.
-    """
+    """Public counts and private whole sums of the flights, by cell and by user and cell."""
     with TemporaryDirectory() as folder:
         records = shoal.Records(
             source(request, Path(folder)),

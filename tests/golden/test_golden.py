@@ -4,7 +4,6 @@ import pytest
 
 from tests.golden.compare import KINDS, compare, shown
 
-pytestmark = pytest.mark.unit
 # Which of ten requests are compared here.
 TENTH = 1
 

@@ -17,7 +17,6 @@ from shoal.pictures import trials as of_trials
 from shoal.pictures.shapes import GREY, plain_name
 from tests.support import occupancies
 
-pytestmark = pytest.mark.unit
 OCCUPANCY = occupancies.sparse(6)
 # Two dollars make a formula of what is between them; that of the last can be read as one.
 NAMES = ("$0_$9", "$$", "A$_$B", r"$\frac{$", r"a\$b$", "$5 to $10")

@@ -14,8 +14,6 @@ from shoal.errors import InputError
 from shoal.privacy import permute_and_flip
 from shoal.privacy.accounting import NoisyVector, Selections, Stated, account
 
-pytestmark = pytest.mark.unit
-
 WIDE = np.arange(-60, 61)
 
 

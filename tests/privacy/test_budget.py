@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from shoal.errors import InputError
 from shoal.privacy.budget import STATED_DIGITS, Budget, from_text, round_up, show
 
-pytestmark = pytest.mark.unit
-
 parts = st.fractions(min_value=0, max_value=10**6, max_denominator=10**9)
 budgets = st.builds(Budget, parts, parts)
 

@@ -10,8 +10,6 @@ import pytest
 import shoal
 from tests.support import occupancies
 
-pytestmark = pytest.mark.unit
-
 
 def accountants() -> tuple[Any, Any, Any]:
     """The packages, whose imports warn."""

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-pytestmark = pytest.mark.unit
 
 ASK: dict[str, Any] = {"unit": "person", "epsilon": "1/4", "document": b"3.1"}
 

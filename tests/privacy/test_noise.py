@@ -15,8 +15,6 @@ from scipy import stats
 from shoal.privacy.noise import LARGEST_STEPS, Noise, OperatingSystem, Simulated
 from shoal.theory.laplace import mean_absolute
 
-pytestmark = pytest.mark.statistics
-
 BITS = 12
 SIZE = 5_000_000 if os.environ.get("SHOAL_FULL") else 200_000
 # Exact discrete Gaussian noise takes twice the time of discrete Laplace noise.

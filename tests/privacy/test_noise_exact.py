@@ -15,8 +15,6 @@ from shoal.errors import InputError
 from shoal.privacy.noise import OperatingSystem, Simulated, source_of
 from tests.support import flights, occupancies
 
-pytestmark = pytest.mark.property
-
 
 def made_by(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
     """Every measurement that one of OpenDP's constructors gives from now on."""
@@ -36,10 +34,7 @@ def made_by(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
 def test_opendp_itself_states_the_accounted_loss(
     bits: int, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its privacy maps say 2^-j for a step and 1/(2 4^j) for a squared step, exactly.
-
-    A scale that is 1% low, which few draws would show, is a loss that is 1% high.
-    """
+    """Its privacy maps say 2^-j for a step and 1/(2 4^j) for a squared step, exactly."""
     laplace = made_by(monkeypatch, "make_laplace")
     gaussian = made_by(monkeypatch, "make_gaussian")
     OperatingSystem().add_laplace([0] * size, bits)

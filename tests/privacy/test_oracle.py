@@ -10,16 +10,10 @@ import pytest
 import shoal
 from tests.support import occupancies
 
-pytestmark = pytest.mark.oracle
-
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_account_is_never_below_the_loss_distribution(seed: int) -> None:
-    """PLD composition at a tiny delta agrees for the largest loss, from below.
-
-    The pure loss is the essential supremum of the loss distribution: at delta = 1e-12 a few cells'
-    composition comes within 1% of it, and noise of half the scale would double it.
-    """
+    """PLD composition at a tiny delta agrees for the largest loss, from below."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         events: Any = import_module("dp_accounting")

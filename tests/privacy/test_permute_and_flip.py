@@ -19,8 +19,6 @@ from shoal.privacy import permute_and_flip as selection
 from shoal.privacy.noise import OperatingSystem
 from tests.support import selections
 
-pytestmark = pytest.mark.statistics
-
 TOP = 8
 
 
@@ -104,10 +102,7 @@ def test_the_accounted_loss_of_a_selection_is_nearly_attained() -> None:
 
 
 def test_draws_of_the_operating_system_follow_permute_and_flip() -> None:
-    """5,000 draws over 4 candidates: within 6.2 standard errors, which 2 wrong scales are not.
-
-    The false alarm rate of four two-sided normal tails at 6.2 is below 1e-8/4.
-    """
+    """5,000 draws over 4 candidates: within 6.2 standard errors, which 2 wrong scales are not."""
     scores, scale, size = np.array([0, -2, -3, -7]), 2.0, 5_000
     draws = [OperatingSystem().select(scores, scale, 0) for _ in range(size)]
     found = np.bincount(draws, minlength=4) / size

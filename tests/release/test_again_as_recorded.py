@@ -13,8 +13,6 @@ from shoal.trials.randomiser import PART, replaced_for
 from tests.release.test_one_way import KINDS, said
 from tests.support import methods
 
-pytestmark = pytest.mark.unit
-
 _UNITS = 400
 _ARM = np.arange(_UNITS) % 2
 _BOUGHT = (np.arange(_UNITS) // 2 % 5 < 1 + _ARM).astype(int)

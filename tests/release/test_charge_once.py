@@ -15,8 +15,6 @@ from shoal.release.draw import Delivered, release
 from shoal.release.question import Question
 from tests.support import flights
 
-pytestmark = pytest.mark.unit
-
 CHARGE = Budget.of("1/2", "1e-9")
 
 

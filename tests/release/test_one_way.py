@@ -15,8 +15,6 @@ from shoal.privacy.budget import round_up
 from shoal.verification.recount import recount
 from tests.support.releases import releases
 
-pytestmark = pytest.mark.unit
-
 KINDS: dict[str, Any] = {
     "cell mean": shoal.Release,
     "trial": trials.Release,

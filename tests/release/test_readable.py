@@ -16,8 +16,6 @@ from shoal.data.keys import as_table
 from shoal.documents import canonical_bytes
 from shoal.errors import DataError, InputError
 
-pytestmark = pytest.mark.unit
-
 _TOTAL = 1000
 _ROWS, _UNITS = 40, 60
 

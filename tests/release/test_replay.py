@@ -9,17 +9,12 @@ from shoal.privacy import noise
 from tests.support.replay import Watcher, compare
 from tests.support.replay_cases import CASES
 
-pytestmark = pytest.mark.audit
-
 
 @pytest.mark.parametrize(("family", "every"), [("cells", 1), ("trial", 5), ("unbiased mean", 1)])
 def test_neighbours_differ_only_inside_the_mechanism(
     family: str, every: int, tmp_path: Path
 ) -> None:
-    """Same lines of code, draws, cost and output; numbers before noise within the stated loss.
-
-    Each mechanism is released on tied users and on one kind of outcome each.
-    """
+    """Same lines of code, draws, cost and output; numbers before noise within the stated loss."""
     rng, watcher, moved = np.random.default_rng(5), Watcher(tmp_path), 0
     cases = [name for name in CASES if name.startswith(family)][::every]
     for name in cases:

@@ -10,8 +10,6 @@ import typer.main
 import shoal
 from shoal.cli.main import app
 
-pytestmark = pytest.mark.unit
-
 ROOT = Path(__file__).parents[2]
 
 

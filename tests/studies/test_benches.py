@@ -7,7 +7,7 @@ from shoal_studies import bench_honest as honest
 
 from shoal.cli.main import main
 
-pytestmark = [pytest.mark.study, pytest.mark.full]
+pytestmark = pytest.mark.full
 
 
 def test_generated_records_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,8 +23,6 @@ from shoal.trials.randomiser import PART
 from tests.support.loop import loop_over
 from tests.trials import exact_priors as exact
 
-pytestmark = pytest.mark.oracle
-
 NEARLY = 1e-9
 LEVELS = {2: np.array([0.0, 1.0]), 3: np.array([-1.0, 0.5, 4.0])}
 
@@ -166,10 +164,7 @@ def test_the_distance_of_priors_on_the_lattice(levels: int, part: float, weight:
 @loop_over("part", [0.02, 0.3, 0.9])
 @loop_over("levels", [3, 4])
 def test_the_distance_of_priors_by_quadrature(levels: int, part: float, b: float) -> None:
-    """The largest of the three forms over a grid of histograms, with Laplace noise integrated.
-
-    The stated distance is above it, and by less than a tenth where the third form is the least.
-    """
+    """The largest of the three forms over a grid of histograms, with Laplace noise integrated."""
     floor, points = part / levels, 12
 
     def expected(share: float, sign: int) -> float:
@@ -221,11 +216,7 @@ def test_the_distance_of_priors_of_larger_groups(n: int, levels: int, sigma: flo
 
 
 def test_erratum_16_the_printed_forms_differ() -> None:
-    """Three forms of A(x) for the paper's setting: three numbers, all above six times ours.
-
-    Doubling all outcomes must multiply a variance by four. Of Theorem 3.5, the list of symbols and
-    Proposition A.9 only the second does that: the others mix powers of outcomes.
-    """
+    """Three forms of A(x) for the paper's setting: three numbers, all above six times ours."""
 
     chosen, sizes = Randomised(replacing(12, 0.8, floor=0.02, sigma=10.0)), np.array([[250]])
     once, twice = (

@@ -28,8 +28,6 @@ from shoal.data.occupancy import Counts
 from shoal.theory import variance
 from tests.support import worst_case_errors
 
-pytestmark = pytest.mark.study
-
 SMALL = Counts.from_counts(
     [0, 0, 1, 1, 2, 2, 3, 4, 4], [0, 1, 0, 1, 0, 1, 0, 1, 2], [9, 4, 3, 5, 2, 2, 6, 7, 3]
 )
@@ -58,10 +56,7 @@ def test_means_and_variances_at_equal_error(gamma: float, epsilon: float) -> Non
 
 @pytest.mark.parametrize("statistics", [MEANS, BOTH])
 def test_with_nothing_suppressed_the_errors_are_the_papers(statistics: str) -> None:
-    """Sum of the noise of the statistics; charged by user, below K epsilon.
-
-    Source: docs/theory/cells.md#clip-user.
-    """
+    """Sum of the noise of the statistics; charged by user, below K epsilon."""
     counts = itms_many()
     heaviest = np.zeros(counts.n_cells, dtype=np.int64)
     np.maximum.at(heaviest, counts.cell, counts.count)

@@ -24,8 +24,6 @@ from shoal.privacy.noise import Simulated
 from shoal.trials import ClusterPrior, Experiment, Space
 from shoal.trials.unit_table import PriorPlan, TableRequest
 
-pytestmark = pytest.mark.study
-
 # Two-sided normal deviation of probability 1e-9.
 FAR = 6.11
 SMALL = Population(

@@ -36,8 +36,6 @@ from shoal_studies.simulate import Effort
 
 from shoal.theory.clipping import Moment
 
-pytestmark = pytest.mark.study
-
 # Two-sided normal quantile of a false alarm rate of 1e-9.
 FAR = 6.11
 UNIT = (Moment(4, 1.0),)

@@ -17,8 +17,6 @@ from shoal.cells.simulation import simulate
 from shoal.cli.main import main
 from shoal.errors import InputError
 
-pytestmark = pytest.mark.study
-
 # Findings of --quick that are unlike the paper: errata, and what few repetitions leave to chance.
 UNLIKE = {
     "000-figure-2": 1, "000-figure-3": 1, "000-figure-4": 1, "000-figure-5": 1,
@@ -108,10 +106,7 @@ def test_gains_are_as_large_as_the_papers_show() -> None:
 
 @pytest.mark.full
 def test_variances_of_the_flights() -> None:
-    """Within their range, errors as the certificate says.
-
-    The mean of 20 draws of Laplace noise is 4 scales away with a chance below 1e-19.
-    """
+    """Within their range, errors as the certificate says."""
     rows = found("flights-variance").rows
     ratio = column(rows, "mean_error") / column(rows, "certificate")
     assert ratio.max() < 4
@@ -146,10 +141,7 @@ def test_the_number_of_processes_changes_nothing() -> None:
 
 @pytest.mark.full
 def test_standard_errors_are_those_of_all_repetitions_together() -> None:
-    """Parts of the work combine to about the deviation of one data set over sqrt(N).
-
-    The ratio of the two estimates has a standard deviation of about 0.1: 0.5 is far outside.
-    """
+    """Parts of the work combine to about the deviation of one data set over sqrt(N)."""
     lines = {name: MECHANISMS[name] for name in ("quantile, fixed", "array averaging, median cap")}
     few, many = (
         column(errors(ONE, lines, Effort(size, 5)), "standard_error") for size in (100, 900)

@@ -52,11 +52,7 @@ METHODS: dict[str, dict[str, Any]] = {
 
 
 def tied(seed: int = 0, users: int = 60, cells: int = 4) -> pa.Table:
-    """Records of users of three kinds; those of a kind have equal counts and values far apart.
-
-    Columns who (texts that say nothing), place, value. Kinds have 1 to 3 records in every place,
-    the last kind many more in the first; rows come in no order.
-    """
+    """Records of users of three kinds; those of a kind have equal counts and values far apart."""
     rng = np.random.default_rng(seed)
     kind, level = np.arange(users) % 3, rng.uniform(5, 95, users)
     count = np.repeat(1 + kind[:, None], cells, axis=1)
@@ -129,14 +125,7 @@ def aggregate(made: shoal.Plan, source: object) -> Aggregate:
 def recorded(
     made: shoal.Plan, found: Aggregate, part: float = 0.5, like: Tape | None = None
 ) -> Tape:
-    """Everything that reaches noise and selections when a plan is carried out.
-
-    Args:
-        made: The plan.
-        found: Private sums.
-        part: Where among the candidates selections land.
-        like: Another recording, whose noisy numbers are given.
-    """
+    """Everything that reaches noise and selections when a plan is carried out."""
     tape = Tape(part=part, answers=[] if like is None else like.given)
     draw(made, found, tape)
     return tape
@@ -145,19 +134,7 @@ def recorded(
 def sorted_by_value(
     profile: Mapping[str, int], users: int, others: Mapping[str, int], period: int, level: float
 ) -> pa.Table:
-    """Tied users in a file sorted by value, where the user of level 0 comes first or last.
-
-    The first record of a tied user says where it stands in the file, the others alternate between
-    1 and 99 every `period` users: who treats users by rows sees all of them change places when the
-    first one's values become the largest.
-
-    Args:
-        profile: Records of each of the tied users by place.
-        users: How many are tied.
-        others: Records of one more user by place, all of value 50.
-        period: So many neighbours in the file are alike.
-        level: All values of the first of the tied users.
-    """
+    """Tied users in a file sorted by value, where the user of level 0 comes first or last."""
     places = [place for place, count in profile.items() for _ in range(count)]
     one = np.arange(users * len(places)) // len(places)
     first = np.arange(len(one)) % len(places) == 0

@@ -14,11 +14,7 @@ MOST = 3
 
 
 def assert_recounted(release: Release[Any, Any] | bytes | dict[str, Any]) -> None:
-    """Loss, values, errors, intervals and bounds are those of the published integers.
-
-    Args:
-        release: A release, its manifest's bytes, or its manifest.
-    """
+    """Loss, values, errors, intervals and bounds are those of the published integers."""
     from shoal.verification.recount import recount
 
     document = release.document if isinstance(release, Release) else release

@@ -41,15 +41,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Slots:
-    """Counts of occupied bins, one slot a user, of which the best is told.
-
-    Which slot is whose bin depends on the values: noise is replayed instead of answers, and pairs
-    whose best two bins are so close that a neighbour may have another best one are left open.
-
-    Attributes:
-        draw: Of the noise.
-        per_user: Steps that one user adds to a bin.
-    """
+    """Counts of occupied bins, one slot a user, of which the best is told."""
 
     draw: int
     per_user: int
@@ -107,17 +99,7 @@ class Case(Protocol):
 
 @dataclass(frozen=True)
 class Seen:
-    """What leaves a release.
-
-    Attributes:
-        lines: Digest of all lines of shoal that ran, in their order.
-        count: How many.
-        tape: What was asked of the noise, what came before it, and what it answered.
-        document: The manifest.
-        spent: What the ledger charged.
-        said: What was printed, logged and warned of.
-        error: Kind and text of a refusal.
-    """
+    """What leaves a release."""
 
     lines: str
     count: int
@@ -135,16 +117,7 @@ class Seen:
 
 @dataclass
 class Replay(Tape):
-    """A tape that gives a neighbour the very answers that another release got.
-
-    Whatever a release does with them is then a function of public facts and of these answers, or
-    the two can be told apart.
-
-    Attributes:
-        forced: See `Case`.
-        slots: See `Case`.
-        unclear: Whether another best bin was so near that a neighbour may have another.
-    """
+    """A tape that gives a neighbour the very answers that another release got."""
 
     forced: dict[int, tuple[int, int]] = field(default_factory=dict)
     slots: Slots | None = None

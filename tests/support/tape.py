@@ -12,14 +12,7 @@ _WAITING = frozenset({"_insist", "_granted"})
 
 @dataclass(frozen=True)
 class Asked:
-    """One call of a noise source: what reached it before any noise.
-
-    Attributes:
-        kind: `laplace`, `gaussian`, `pair`, `select` or `bits`.
-        numbers: Steps or scores; of `bits` only how many.
-        scale: Of the noise: lattice bits of numbers, the scale of a selection.
-        draw: Which of the release's draws.
-    """
+    """One call of a noise source: what reached it before any noise."""
 
     kind: str
     numbers: tuple[int, ...] = field(repr=False)

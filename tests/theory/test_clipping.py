@@ -13,8 +13,6 @@ from shoal.theory import clipping
 from shoal.theory.clipping import Moment
 from tests.support.loop import loop_over
 
-pytestmark = pytest.mark.oracle
-
 ORDERS = st.sampled_from([2.0, 2.5, 3.0, 4.0, 8.0, 20.0])
 MARGINS = st.floats(0.05, 20)
 

@@ -18,8 +18,6 @@ from shoal.errors import InputError
 from shoal.theory import gaussian
 from tests.support.loop import loop_over
 
-pytestmark = pytest.mark.oracle
-
 DIGITS = cast("Any", mpmath.mp).clone()
 DIGITS.dps = 80
 

@@ -5,8 +5,6 @@ import pytest
 
 from shoal.theory.label_effects import fitted_without, useful_columns
 
-pytestmark = pytest.mark.property
-
 
 def grid(rows: int, columns: int) -> list[np.ndarray]:
     """Every row with every column."""

@@ -14,8 +14,6 @@ from scipy import integrate
 from shoal.errors import InputError
 from shoal.theory import laplace
 
-pytestmark = pytest.mark.oracle
-
 
 def probability(z: int, scale: float) -> Any:
     """P[Z = z], from the definition."""

@@ -12,8 +12,6 @@ from shoal.errors import InputError
 from shoal.theory import limits, variance
 from tests.support import worst_case_errors
 
-pytestmark = pytest.mark.property
-
 
 def test_cells_do_not_mix() -> None:
     """Two cells at once give what each gives alone."""
@@ -74,7 +72,6 @@ def vectors_by_linear_program(counts: list[int], epsilon: float, dimension: int 
     return float(found.fun) / sum(counts)
 
 
-@pytest.mark.oracle
 @given(counts=few_counts, epsilon=epsilons)
 def test_numbers_against_the_linear_program(counts: list[int], epsilon: float) -> None:
     """docs/theory/cells.md#limits-of-means, d = 1; `limits` says the same of many cells at once."""
@@ -84,7 +81,6 @@ def test_numbers_against_the_linear_program(counts: list[int], epsilon: float) -
     assert found == pytest.approx(cells[0])
 
 
-@pytest.mark.oracle
 @given(counts=few_counts, epsilon=epsilons, dimension=st.integers(2, 5))
 def test_erratum_5_vectors_against_the_linear_program(
     counts: list[int], epsilon: float, dimension: int
@@ -94,7 +90,6 @@ def test_erratum_5_vectors_against_the_linear_program(
     assert found == pytest.approx(vectors_by_linear_program(counts, epsilon, dimension), rel=1e-7)
 
 
-@pytest.mark.oracle
 def test_erratum_6_where_the_threshold_ends() -> None:
     """T is the largest count from epsilon = 2d on, and 0 below 2d/L."""
     counts = np.array([9, 5, 4, 2])
@@ -109,7 +104,6 @@ def test_erratum_6_where_the_threshold_ends() -> None:
         assert limits.threshold(counts, edge / 4, dimension) != counts.max()
 
 
-@pytest.mark.oracle
 def test_erratum_6_ceilings_of_decimal_budgets() -> None:
     """2/epsilon that is whole but for rounding does not rise to the next whole number."""
     counts = np.arange(1, 200)
@@ -117,7 +111,6 @@ def test_erratum_6_ceilings_of_decimal_budgets() -> None:
         assert limits.threshold(counts, 2 / wanted) == 200 - wanted
 
 
-@pytest.mark.oracle
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan")])
 def test_epsilon_must_be_above_zero(epsilon: float) -> None:
     """There is no threshold otherwise."""
@@ -125,7 +118,6 @@ def test_epsilon_must_be_above_zero(epsilon: float) -> None:
         limits.threshold(np.array([1]), epsilon)
 
 
-@pytest.mark.oracle
 def test_extreme_budgets_and_dimensions() -> None:
     """No overflow at either end; a dimension is at least 1."""
     counts = np.array([3, 1])

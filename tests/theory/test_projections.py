@@ -15,7 +15,6 @@ from shoal.theory.projections import L1, L2, MOST_L1, MOST_L2, MOST_RADIUS, Ball
 
 TraceFunction = Any
 
-pytestmark = pytest.mark.property
 
 small = st.lists(st.integers(-9, 9), min_size=1, max_size=5)
 large = st.lists(st.integers(-(2**58), 2**58), min_size=1, max_size=5)

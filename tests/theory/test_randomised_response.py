@@ -19,8 +19,6 @@ from shoal.theory.randomised_response import (
     response_epsilon,
 )
 
-pytestmark = pytest.mark.oracle
-
 DIGITS = cast("Any", mpmath.mp).clone()
 DIGITS.dps = 80
 BITS = 32

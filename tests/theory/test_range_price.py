@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 from scipy import optimize, sparse
 
-pytestmark = pytest.mark.oracle
-
 
 def least(promise: float, epsilon: float, users: int, parts: int = 2) -> float:
     """The least error at equal values, as a part of plain noise's, by a linear program.

@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 
 from shoal.theory import regimes
 
-pytestmark = pytest.mark.unit
-
 POWERS = st.floats(-6, 0).map(lambda power: 10.0**power)
 EPSILONS = st.floats(-3, 1).map(lambda power: 10.0**power)
 ORDERS = st.one_of(st.just(2.0), st.floats(2, 12))

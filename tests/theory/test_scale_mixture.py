@@ -10,8 +10,6 @@ from scipy import integrate, stats
 
 from shoal.theory.scale_mixture import Mixture, fit_mixture, log_density, posterior_quantile
 
-pytestmark = pytest.mark.oracle
-
 positive = st.floats(0.05, 20)
 
 

@@ -15,8 +15,6 @@ from shoal.data.occupancy import Counts
 from shoal.errors import InputError
 from shoal.theory import sensitivity
 
-pytestmark = pytest.mark.property
-
 GRID = (Fraction(0), Fraction(1, 2), Fraction(1))
 
 

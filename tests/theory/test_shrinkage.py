@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 
 from shoal.theory.shrinkage import fit_prior
 
-pytestmark = pytest.mark.oracle
-
 
 @given(st.lists(st.floats(-100, 100), min_size=2, max_size=20), st.floats(0.1, 50))
 def test_the_prior_solves_its_equations(values: list[float], scale: float) -> None:

@@ -13,8 +13,6 @@ from shoal.errors import InputError
 from shoal.theory.shuffling import Shuffled, least_added, shuffled, shuffled_trilemma
 from shoal.theory.trilemma import trilemma
 
-pytestmark = pytest.mark.oracle
-
 
 def exact_delta(users: int, epsilon: float, total: float) -> float:
     """Hockey-stick divergence at `total` of shuffled binary randomised response, the worst others.

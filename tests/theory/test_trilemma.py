@@ -16,8 +16,6 @@ from shoal.theory import paths, regimes
 from shoal.theory.problem import Amount, Moment, Setting
 from shoal.theory.trilemma import distance_to_bound, trilemma
 
-pytestmark = pytest.mark.oracle
-
 POWERS = st.floats(-6, 0).map(lambda power: 10.0**power)
 EPSILONS = st.floats(-3, 1).map(lambda power: 10.0**power)
 DELTAS = st.one_of(st.just(0.0), st.floats(-12, -0.5).map(lambda power: 10.0**power))

@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from shoal.errors import InputError
 from shoal.theory.user_clipping import balancing_users, clipped_users, hidden_radii, rounds, split
 
-pytestmark = pytest.mark.property
-
 
 @given(epsilon=st.floats(0.01, 50), users=st.integers(1, 10**7), cells=st.integers(1, 10**5))
 def test_parts_leave_most_for_the_noise(epsilon: float, users: int, cells: int) -> None:

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from shoal.theory import variance
 from tests.support.loop import loop_over
 
-pytestmark = pytest.mark.property
-
 CLOSE = 1 + Fraction(1, 2**49)
 
 

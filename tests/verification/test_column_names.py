@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
 import shoal
 from shoal import documents, unbiased
@@ -13,7 +12,6 @@ from tests.support.loop import loop_over
 
 Family = Callable[[str], documents.Document]
 
-pytestmark = pytest.mark.audit
 
 # What a file's head `who, place, value` makes, and names that Python calls printable.
 NAMES = (" value", "value ", "the  value", "größe", "价值", "\u3164", "x" * 200)

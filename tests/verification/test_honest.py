@@ -11,8 +11,6 @@ import shoal
 from shoal import trials
 from shoal.verification.verdict import Check, Verdict
 
-pytestmark = pytest.mark.audit
-
 
 def _verified(plan: trials.Plan, outcomes: Any, study: trials.Experiment, folder: Path) -> Any:
     """A release of exact noise that verifies."""

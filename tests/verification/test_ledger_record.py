@@ -10,8 +10,6 @@ import shoal
 from shoal import documents
 from tests.support import flights
 
-pytestmark = pytest.mark.unit
-
 
 @pytest.fixture
 def manifest(tmp_path: Path) -> dict[str, Any]:

@@ -15,8 +15,6 @@ from shoal.trials import Experiment
 from tests.support import flights, replay_trials
 from tests.support.releases import releases
 
-pytestmark = pytest.mark.audit
-
 
 def _cells(folder: Path) -> Any:
     plan = flights.plan(statistics=["mean", "variance"], weights={"EWR": 2.0})
@@ -56,10 +54,7 @@ def leaves(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...
 
 
 def changed(document: Any, path: tuple[Any, ...]) -> Any:
-    """The document with one leaf a thousandth larger (1 if it was next to 0), or another text.
-
-    Noisy squares, which may be less than nothing, are much larger.
-    """
+    """The document with one leaf a thousandth larger (1 if it was next to 0), or another text."""
     made = copy.deepcopy(document)
     place = made
     for step in path[:-1]:

@@ -8,8 +8,6 @@ from shoal_studies.data import synthetic
 from shoal.cells.optimal.interior import solve
 from tests.support import programs
 
-pytestmark = pytest.mark.oracle
-
 
 @given(program=programs.small())
 @settings(deadline=None, max_examples=60)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from shoal.cells.optimal.program import Program, Solution
 
-pytestmark = pytest.mark.unit
 
 STATISTICS = [["mean"], ["variance"], ["mean", "variance"], ["share_above(4)", "mean"]]
 

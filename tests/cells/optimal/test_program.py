@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from shoal.cells.optimal.program import certify, dual_bound, is_small
 from tests.support import programs
 
-pytestmark = pytest.mark.property
-
 numbers = st.integers(0, 2**32)
 
 

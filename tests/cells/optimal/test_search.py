@@ -9,8 +9,6 @@ from shoal.cells.optimal.program import dual_bound
 from shoal.cells.optimal.search import least_factor
 from tests.support import programs, worst_case_errors
 
-pytestmark = pytest.mark.oracle
-
 
 @given(program=programs.small(), epsilon=st.floats(0.05, 20))
 @settings(deadline=None, max_examples=40)

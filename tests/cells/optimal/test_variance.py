@@ -1,12 +1,9 @@
 """Optimal plans of a single cell's variance against all thresholds of a fine grid."""
 
 import numpy as np
-import pytest
 
 import shoal
 from tests.support.loop import loop_over
-
-pytestmark = pytest.mark.oracle
 
 _RNG = np.random.default_rng(0)
 CELLS = {

@@ -17,8 +17,6 @@ from tests.support import specimens
 from tests.support.recounted import assert_recounted, recounting
 from tests.support.specimens import Manifest
 
-pytestmark = pytest.mark.oracle
-
 
 def accepted(lie: Callable[[Manifest], Iterator[Manifest]], kind: str = "") -> list[str]:
     """Specimens of which a changed manifest is not refused, or that have none."""
