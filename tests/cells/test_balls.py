@@ -56,15 +56,6 @@ def test_no_user_moves_a_score_of_any_counts_by_more_than_one() -> None:
                 assert (np.abs(scores[0] - scores[1]) <= USER).all()
 
 
-def test_a_larger_ball_is_worth_nothing_where_a_smaller_one_will_do() -> None:
-    """The smallest ball with few enough users beyond it has the best score, whatever the order."""
-    beyond = np.array([0, 3, 0, 4, 2, 9])
-    scores = rank_scores(beyond, 2, 9) // USER
-    assert scores.tolist() == [-2, -2, 0, -2, 0, -7] or scores.argmax() == 4
-    assert scores[4] == 0
-    assert (scores[:2] < 0).all()
-
-
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
 @pytest.mark.parametrize("cells", [5, 13, 30])
 def test_nobody_is_beyond_the_ball_of_all_values(cells: int, delta: str) -> None:

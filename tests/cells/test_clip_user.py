@@ -4,11 +4,9 @@ import math
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from shoal_studies.data import synthetic
 
 from shoal.cells import caps
 from shoal.cells.cell_statistics import MEAN, VARIANCE, InCounts, cell_errors
@@ -125,56 +123,6 @@ def test_line_by_line(
     found = run(mixed, statistics, epsilon, error=allowed, spare_best=spare)
     kept = {pair for pair, stays in zip(mixed, found, strict=True) if stays}
     assert kept == set(naive.left)
-
-
-def test_line_by_line_with_many_users() -> None:
-    """Users whose decisions depend on each other in long chains."""
-    rng = np.random.default_rng(1)
-    present = rng.random((150, 6)) < 0.6
-    present[0] = True
-    counts = {
-        (int(user), int(cell)): int(rng.geometric(0.2)) for user, cell in np.argwhere(present)
-    }
-    naive = Naive(counts, BOTH, 0.5)
-    naive.run(limit=4000.0, spare=False)
-    found = run(counts, BOTH, 0.5, error=4000.0)
-    kept = {pair for pair, stays in zip(counts, found, strict=True) if stays}
-    assert kept == set(naive.left)
-    assert len(kept) < len(counts) / 2
-
-
-@given(counts=small)
-def test_no_cell_is_emptied(counts: Counts) -> None:
-    """However large an error is allowed; an only user stays everywhere."""
-    _, cell, _ = columns(counts)
-    assert set(cell[run(counts, error=1e9)].tolist()) == set(cell.tolist())
-
-
-def test_the_spared_cell_is_the_best() -> None:
-    """Cell 1 has the smallest error at first: everyone would leave it, and may not."""
-    counts = _dense([[2, 2], *[[1, 3]] * 5, [4, 1]])
-    _, cell, _ = columns(counts)
-    first, second = Naive(counts, (MEAN,), 1.0).errors()
-    assert second < first
-    assert not run(counts, error=130.0)[cell == 1].all()
-    assert run(counts, error=130.0, spare_best=True)[cell == 1].all()
-
-
-@pytest.mark.parametrize(
-    ("gamma", "statistics", "cells"), [(3, (MEAN,), 6), (9, (MEAN,), 5), (3, BOTH, 5)]
-)
-def test_paper_setting(gamma: float, statistics: tuple[InCounts, ...], cells: int) -> None:
-    """docs/theory/cells.md#clip-user: 12 cells at first; one draw at epsilon = 1 per cell."""
-    occupancy = synthetic(gamma, seed=0)
-    assert occupancy.summary().cells_per_user == 12
-    assert on(occupancy, statistics) == cells
-
-
-@pytest.mark.parametrize(("gamma", "average"), [(3, 5.8), (9, 4.8)])
-def test_paper_setting_on_average(gamma: float, average: float) -> None:
-    """Ten draws, means only: frozen, as it is to be reported."""
-    found = [on(synthetic(gamma, seed), (MEAN,)) for seed in range(10)]
-    assert np.mean(found) == pytest.approx(average)
 
 
 def test_an_error_of_exactly_the_limit_is_allowed() -> None:

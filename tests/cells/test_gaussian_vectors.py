@@ -2,7 +2,6 @@
 
 import math
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,10 +10,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import shoal
-from shoal.cells.posterior import values_of
 from shoal.cells.ranges import USER
 from shoal.cells.typical_error import typical_errors
-from shoal.errors import BudgetError
 from tests.cells.test_user_vectors import CASES, plan_of
 from tests.support import draws
 from tests.support.loop import loop_over
@@ -105,39 +102,3 @@ def test_deltas_that_no_lattice_serves_are_not_used(delta: str, epsilon: object)
     plan = shoal.plan(counts, epsilon=epsilon, delta=delta, **wanted)
     assert plan.exact_epsilon <= Fraction(str(epsilon))
     assert not plan.gaussian or delta == "1e-20"
-
-
-def test_values_are_nearer_and_intervals_cover() -> None:
-    """20 releases of 30 cells: smaller errors than numbers', at least 94% covered."""
-    records, truth = _crowded()
-    plan = shoal.plan(records.counts(), bounds=(0, 100), epsilon="0.3", delta=DELTA)
-    assert plan.gaussian
-    plain, value, covered = [], [], []
-    for turn in range(20):
-        numbers = plan.release(records, noise=shoal.Simulated(turn)).numbers
-        best = values_of(numbers, 0.95)
-        plain.append(np.abs(numbers.value - truth).mean())
-        value.append(np.abs(best.value - truth).mean())
-        covered.append(((best.low <= truth) & (truth <= best.high)).mean())
-    assert np.mean(value) < np.mean(plain)
-    assert np.mean(covered) >= 0.94
-
-
-def test_a_ledger_books_delta_and_delivers_again(tmp_path: Path) -> None:
-    """Epsilon and delta are charged once; a budget without delta refuses."""
-    records, _ = _crowded()
-    plan = shoal.plan(records.counts(), bounds=(0, 100), epsilon=1, delta=DELTA)
-    plan.save(tmp_path / "plan.json")
-    plan = shoal.Plan.load(tmp_path / "plan.json")
-    assert plan.gaussian
-    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=2, delta="1e-5", unit="who")
-    release = plan.release(records, ledger=ledger)
-    again = plan.release(records, ledger=ledger)
-    assert release.numbers.steps == again.numbers.steps
-    assert ledger.spent.delta == Fraction(DELTA)
-    assert ledger.spent == plan.loss
-    verdict = shoal.verify(release.manifest)
-    assert verdict.holds, str(verdict)
-    pure = shoal.Ledger.create(tmp_path / "b.ledger", epsilon=2, unit="who")
-    with pytest.raises(BudgetError):
-        plan.release(records, ledger=pure)

@@ -1,9 +1,6 @@
 """Truncated users against every threshold, where the best one is 0 as well."""
 
-from pathlib import Path
-
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,27 +50,3 @@ def test_vectors_of_nobody_cost_nothing() -> None:
     assert found.worst_case_error <= 1 + ROUNDINGS
     assert found.value == pytest.approx((0, 0), abs=1e-3)
     assert mean.vector(points, [1, 2, 3], bounds=(0, 1), epsilon=1.4).threshold == 1
-
-
-def test_cells_in_which_nobody_counts_leave_the_loss_to_others(tmp_path: Path) -> None:
-    """A cell of two users beside one of thirty; every claim of its release holds."""
-    users = [*range(30), 0, 1]
-    cells = ["large"] * 30 + ["small"] * 2
-    counts = shoal.Counts.from_counts(users, cells, [1] * 32)
-    table = {"user": users, "cell": cells, "value": [7.0] * 32}
-    both, alone = (
-        shoal.plan(
-            each, bounds=(0, 10), epsilon=0.5, method="worst_case_optimal", uninformative="keep"
-        )
-        for each in (counts, shoal.Counts.from_counts(users[:30], cells[:30], [1] * 30))
-    )
-    assert both.parameters["threshold"].tolist() == [1, 0]
-    assert both.worst_case_error[0] == pytest.approx(alone.worst_case_error[0], rel=1e-4)
-    assert both.worst_case_error[1] == pytest.approx(5, rel=ROUNDINGS)
-    assert both.epsilon <= 0.5
-    records = shoal.Records(pa.table(table), user="user", by="cell", value="value", bounds=(0, 10))
-    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=1, unit="user")
-    release = both.release(records, ledger=ledger)
-    release.write_manifest(tmp_path / "manifest.json")
-    verdict = shoal.verify(tmp_path / "manifest.json")
-    assert verdict.holds, str(verdict)

@@ -4,16 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import shoal
 from shoal.cells.objective import choose
-from shoal.cells.posterior import values_of
-from shoal.cells.request import OBJECTIVES, Request
+from shoal.cells.request import Request
 from shoal.errors import InputError
 from shoal.theory import gaussian, user_clipping
-from tests.support import draws
 from tests.support.loop import loop_over
 
 
@@ -117,29 +114,6 @@ def test_a_range_that_says_nothing_is_refused(wrong: dict[str, Any]) -> None:
         shoal.plan(_counts(100, 3), **{"bounds": (0, 10), "epsilon": 1, **wrong})
 
 
-@pytest.mark.parametrize("cells", [1, 3, 12])
-def test_outliers_are_covered_in_few_cells(cells: int) -> None:
-    """Three percent of 1,000 users far from the others, and about Laplace's error."""
-    rng = np.random.default_rng(cells)
-    who, cell = np.arange(1000), np.arange(1000) % cells
-    values = np.where(rng.random(1000) < 0.03, 90.0, np.clip(rng.normal(35, 6, 1000), 0, 100))
-    columns = {"who": who, "cell": cell, "v": values}
-    table = pa.table({name: pa.array(found) for name, found in columns.items()})
-    records = shoal.Records(table, user="who", value="v", bounds=(0, 100), by="cell")
-    plan = shoal.plan(records.counts(), bounds=(0, 100), epsilon=1)
-    truth = np.array([values[cell == at].mean() for at in range(cells)])
-    missed, error, sums = [], [], records.aggregate()
-    for turn in range(100):
-        found = values_of(draws.drawn(plan, sums, turn), 0.95)
-        missed.append(((truth < found.low) | (truth > found.high)).mean())
-        error.append(np.abs(found.value - truth).mean())
-    # 5% expected: three deviations of 100 releases more.
-    assert np.mean(missed) <= 0.05 + 3 * (0.05 * 0.95 / (100 * cells)) ** 0.5
-    laplace = 100 / (1000 / cells)
-    # Values lean on the other cells: with three that may cost a third.
-    assert np.mean(error) <= 1.35 * laplace
-
-
 def test_users_in_very_many_cells_have_two_rounds_with_a_delta(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,59 +149,6 @@ def test_what_does_not_go_together_is_refused(wrong: dict[str, Any]) -> None:
     """With what is allowed, before any work."""
     with pytest.raises(InputError, match=r"; (leave|name|give)"):
         shoal.plan(_counts(50, 2), bounds=(0, 10), epsilon=1, **wrong)
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_a_loaded_plan_has_the_method_of_its_objective(objective: str, tmp_path: Path) -> None:
-    """It keeps what was asked for."""
-    plan = shoal.plan(_counts(100, 3), bounds=(0, 10), epsilon=4, objective=objective)
-    path = tmp_path / "plan.json"
-    plan.save(path)
-    assert shoal.Plan.load(path).request.objective == objective
-
-
-def _shapes() -> dict[str, shoal.Counts]:
-    """Users of one cell, of many cells, and heavy ones among them."""
-    rng = np.random.default_rng(0)
-    who, where = np.repeat(np.arange(200), 40), np.tile(np.arange(40), 200)
-    ones, heavy = np.ones_like(who), np.where(who < 4, 10, 1)
-    few = np.concatenate([np.arange(1000), np.repeat(np.arange(1000, 1010), 40)])
-    spread = np.concatenate([np.arange(1000) % 40, np.tile(np.arange(40), 10)])
-    unlike = np.ceil(rng.lognormal(0, 1, 200)).astype(np.int64)[who]
-    found: dict[str, tuple[Any, Any, Any]] = {
-        "one far heavier": (np.arange(1001), np.zeros(1001, int), [1] * 1000 + [18]),
-        "alike in many": (who, where, ones),
-        "heavy in many": (who, where, heavy),
-        "unlike in many": (who, where, unlike),
-        "few in many": (few, spread, np.ones_like(few)),
-    }
-    return {name: shoal.Counts.from_counts(*each) for name, each in found.items()}
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("delta", ["1e-9", "1e-4"])
-@pytest.mark.parametrize(("shape", "occupancy"), _shapes().items())
-def test_a_delta_never_makes_a_certified_plan_worse(
-    shape: str, occupancy: shoal.Counts, delta: str, objective: str, tmp_path: Path
-) -> None:
-    """With more privacy loss granted no error that is certified is larger."""
-    wanted: dict[str, Any] = {
-        "bounds": (0, 10), "epsilon": 1, "uninformative": "keep", "objective": objective,
-    }  # fmt: skip
-    pure = shoal.plan(occupancy, **wanted)
-    plan = shoal.plan(occupancy, delta=delta, **wanted)
-    if pure.certified:
-        error = [np.log(np.minimum(each.worst_case_error, 5)).mean() for each in (plan, pure)]
-        assert error[0] <= error[1] + 1e-9
-        helps = shape == "alike in many" or (shape, delta) == ("unlike in many", "1e-4")
-        assert plan.method == ("balanced" if helps else "optimal")
-        assert plan.gaussian == helps
-        assert ('method="optimal"' in str(plan)) == plan.gaussian
-        # Nothing is charged that is not needed.
-        assert plan.gaussian or plan.delta == 0
-    plan.save(tmp_path / "plan.json")
-    assert shoal.Plan.load(tmp_path / "plan.json").method == plan.method
 
 
 @pytest.mark.parametrize("delta", [1e-9, 1e-4])

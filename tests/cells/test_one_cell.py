@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,35 +48,6 @@ def test_order_and_names_do_not_matter(name: str) -> None:
     other = CALLS[name](VALUES[order], pa.array(names[USERS][order]), **asked)
     assert one.simulated
     assert one == other
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("name", NAMES)
-def test_certified_intervals_cover_in_every_repetition_but_few(name: str) -> None:
-    """90% intervals of 400 simulated estimates cover at least 90%, less 6 sigma."""
-    covered = typical = 0
-    for seed in range(400):
-        noise = shoal.Simulated(seed)
-        found = CALLS[name](VALUES, USERS, bounds=(0, 65), epsilon=1, confidence=0.9, noise=noise)
-        covered += found.interval[0] <= TRUTH <= found.interval[1]
-        typical += found.typical_interval[0] <= TRUTH <= found.typical_interval[1]
-    least = 400 * (0.9 - 6.2 * math.sqrt(0.09 / 400))
-    assert covered >= least
-    assert typical >= least
-
-
-@pytest.mark.full
-def test_typical_intervals_cover_when_users_are_exchangeable() -> None:
-    """New normal users in every repetition, independent records or differing users."""
-    for between in (0.0, 0.3, 0.8):
-        covered, rng = 0, np.random.default_rng(int(100 * between))
-        for seed in range(300):
-            effect = rng.normal(0, 10 * math.sqrt(between), 300)
-            values = 25 + effect[USERS] + rng.normal(0, 10 * math.sqrt(1 - between), len(USERS))
-            found = mean.auto(values, USERS, bounds=(0, 65), epsilon=1, noise=shoal.Simulated(seed))
-            truth = float(np.clip(values, 0, 65).mean())
-            covered += found.typical_interval[0] <= truth <= found.typical_interval[1]
-        assert covered >= 300 * (0.95 - 6.2 * math.sqrt(0.95 * 0.05 / 300))
 
 
 def test_auto_for_the_worst_case() -> None:

@@ -13,7 +13,7 @@ from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
 from shoal.errors import BudgetError, DataError, InputError, LedgerError
 from shoal.theory.laplace import mean_absolute
-from tests.support import draws, flights
+from tests.support import flights
 
 
 def true_means(table: pa.Table) -> dict[str, float]:
@@ -44,36 +44,6 @@ def test_estimates_are_the_means_plus_noise_of_the_stated_scale() -> None:
     assert abs(average - unit) <= slack
     assert abs(average * 1.1 - unit) > slack
     assert abs(average * 0.9 - unit) > slack
-
-
-def test_intervals_cover_as_often_as_they_say() -> None:
-    """90% intervals of 2,000 x 4 simulated estimates cover 90%, +- 6.11 sigma."""
-    table = flights.table()
-    plan, records, truth = flights.plan(table), flights.records(table), true_means(table)
-    wanted = np.array([truth[place] for place in plan.counts.labels])
-    covered, sums = 0, records.aggregate()
-    for seed in range(500):
-        low, high = draws.drawn(plan, sums, seed).intervals(0.9)
-        covered += int(((low <= wanted) & (wanted <= high)).sum())
-    slack = 6.11 * math.sqrt(0.9 * 0.1 / 2000)
-    assert abs(covered / 2000 - 0.9) <= slack
-
-
-def test_the_same_release_is_delivered_again_at_no_cost(tmp_path: Path) -> None:
-    """Same bytes, one charge; another name draws and charges again."""
-    book, plan, records = flights.ledger(tmp_path), flights.plan(), flights.records()
-    first = plan.release(records, ledger=book, name="May")
-    second = plan.release(records, ledger=tmp_path / "flights.ledger", name="May")
-    assert not first.from_ledger
-    assert second.from_ledger
-    assert first.document == second.document
-    assert book.spent == plan.loss
-    third = plan.release(records, ledger=book, name="again")
-    assert third.document != first.document
-    assert book.spent == plan.loss + plan.loss
-    with pytest.raises(BudgetError):
-        plan.release(records, ledger=book, name="once more")
-    assert len(book.entries()) == 2
 
 
 def test_an_exhausted_budget_is_refused_before_any_value_is_read(tmp_path: Path) -> None:

@@ -2,12 +2,10 @@
 
 import math
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
@@ -155,31 +153,3 @@ def test_variances_stay_within_what_bounds_allow(data: Any, epsilon: float) -> N
                     assert root[name] == pytest.approx(math.sqrt(spread[name]))
                 assert root["noise_scale"] is None
                 assert root["worst_case_error"] is None
-
-
-def test_a_release_with_a_ledger_end_to_end(tmp_path: Path) -> None:
-    """A Parquet file, DuckDB, real noise: near the truth at a huge epsilon, one charge."""
-    table = flights.table()
-    pq.write_table(table, tmp_path / "flights.parquet")
-    records = flights.records(tmp_path / "flights.parquet")
-    plan = shoal.plan(
-        records.counts(), method="balanced", bounds=flights.BOUNDS, epsilon=100_000,
-        statistics=NAMES,
-        source=records.describe(),
-    )  # fmt: skip
-    plan.save(tmp_path / "plan.json")
-    book = flights.ledger(tmp_path, "150000")
-    first = shoal.Plan.load(tmp_path / "plan.json").release(records, ledger=book)
-    again = plan.release(records, ledger=book)
-    assert again.from_ledger
-    assert again.document == first.document
-    assert book.spent == plan.loss
-    true = truth(table)
-    assert [row["statistic"] for row in first.table().to_pylist()[::4]] == [
-        "mean", "variance", "std", SHARE,
-    ]  # fmt: skip
-    for row in first.table(confidence=1 - 1e-11).to_pylist():
-        known = true[row["place"], row["statistic"]]
-        assert row["value"] == pytest.approx(known, rel=0.01)
-        assert row["low"] <= known <= row["high"]
-    assert [result["statistic"] for result in first.manifest["results"][::4]] == NAMES

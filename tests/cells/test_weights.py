@@ -103,22 +103,6 @@ def test_users_weigh_their_shares_of_arrays(data: st.DataObject, several: list[i
         assert made.pieces.tolist() == [number]
 
 
-def test_erratum_7_a_user_moves_plain_averages_by_one_array_at_most() -> None:
-    """All small counts and caps: what a user moves is exact, at most 1/K where 2/K is printed."""
-    straddling = 0
-    for users in (1, 2, 3, 4):
-        for several in itertools.combinations_with_replacement(range(1, 5), users):
-            for cap in range(1, min(sum(several), max(several) + 2) + 1):
-                # Caps above the largest count are no use but show more straddling.
-                for group in (weights.wrap_around, weights.best_fit):
-                    user, array, records, number = group(np.array(several), cap)
-                    filled = np.bincount(array, records)
-                    share = np.bincount(user, records / filled[array]) / number
-                    assert share.max() <= 1 / number + 1e-12
-                    straddling += np.bincount(user).max() == 2
-    assert straddling > 20
-
-
 @pytest.mark.parametrize("cap", [0, -1])
 def test_a_cap_is_at_least_one(cap: int) -> None:
     """Arrays hold something."""

@@ -7,10 +7,7 @@ noise scales as parts of a statistic's range, losses as exact fractions, sums in
 import hashlib
 import json
 import warnings
-from datetime import date
 from fractions import Fraction
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -18,8 +15,6 @@ import pyarrow as pa
 
 import shoal
 from shoal import trials, unbiased
-from shoal.cells.cell_statistics import statistics
-from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
 from shoal.cells.private_sums import Interval
 from shoal.cells.table import make_table
@@ -29,19 +24,16 @@ from shoal.trials.histogram import HistogramDrawn
 from shoal.trials.questions.numbers import Choice, Drawn
 from shoal.trials.questions.plan import QuestionsPlan
 from shoal.trials.unit_table import PriorPlan, TableDrawn
-from tests.golden.flight_requests import source
 
 Plain = dict[str, Any]
 
 
-def answer(kind: str, request: Plain, seed: int | None = None) -> Plain:
+def answer(kind: str, request: Plain) -> Plain:
     """The result of a request of some kind, or that it is refused."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            if seed is None:
-                return _ANSWERS[kind](request)
-            return _DRAWS[kind](request, shoal.Simulated(seed), np.random.default_rng(seed))
+            return _ANSWERS[kind](request)
         except ShoalError:
             return {"refused": True}
         except Exception as error:
@@ -165,22 +157,6 @@ def _arrays(groups: Any) -> list[Any]:
     return sorted(sorted(each) for each in found.values())
 
 
-def _draw_cells(request: Plain, noise: shoal.Simulated, rng: np.random.Generator) -> Plain:
-    plan, rows = _cells_plan(request), np.repeat(np.arange(len(request["user"])), request["count"])
-    user, cell = np.array(request["user"])[rows], np.array(request["cell"])[rows]
-    low, high = request["plan"]["bounds"]
-    level = rng.normal(0.4, 0.1, int(user.max()) + 1)[user] + 0.03 * cell
-    value = np.clip(level + rng.normal(0, 0.05, len(user)), 0, 1) * (high - low) + low
-    keys, bits = _places(cell, request["keys"]), request["plan"].get("tick_bits", 20)
-    table = pa.table({"who": [f"u{n:05}" for n in user], "x": value, **keys})
-    options: Plain = {"bounds": (low, high), "by": list(keys), "tick_bits": bits}
-    records = shoal.Records(table, user="who", value="x", **options)
-    measures = [each.measure for each in plan.statistics if each.measure is not None]
-    found = draw(plan, records.aggregate(measures), noise)
-    ends = None if found.chosen is None else [found.chosen.low.tolist(), found.chosen.high.tolist()]
-    return {"steps": [int(each) for each in found.steps], "ends": ends, "excess": found.excess}
-
-
 def _read_cells(request: Plain, drawn: Plain, confidence: float) -> Plain:
     ends = drawn["ends"]
     chosen = ends and Interval(*(np.array(each, dtype=np.int64) for each in ends))
@@ -188,48 +164,6 @@ def _read_cells(request: Plain, drawn: Plain, confidence: float) -> Plain:
     table = make_table(numbers, confidence)
     names = ("statistic", "status", "value", "low", "high", "plain", "noise_scale")
     return _columns(table, **dict(zip(names, names, strict=True)))
-
-
-# Flights: at most so many cells and memberships are told one by one.
-_CELLS, _ROWS = 60, 6000
-
-
-def sum_flights(request: Plain) -> Plain:
-    """Public counts and private whole sums of the flights, by cell and by user and cell."""
-    with TemporaryDirectory() as folder:
-        records = shoal.Records(
-            source(request, Path(folder)),
-            user=request.get("user", "tailnum"),
-            value=request["value"],
-            bounds=tuple(request["bounds"]),
-            by=request["by"],
-            missing=request.get("missing", "public"),
-            tick_bits=request.get("tick_bits", 20),
-        )
-        kinds = statistics(request.get("statistics", ["mean"]))
-        measures = [each.measure for each in kinds if each.measure is not None]
-        found, counts = records.aggregate(measures), records.counts()
-    assert found.occupancy.fingerprint == counts.fingerprint
-    columns = [counts.user, counts.cell, counts.count, found.sums, found.squares]
-    rows = np.stack([*columns, *(found.measures[each.name] for each in measures)], axis=1)
-    sums = np.zeros((counts.n_cells, rows.shape[1] - 2), dtype=np.int64)
-    np.add.at(sums, counts.cell, rows[:, 2:])
-    keys = [
-        [each.isoformat() if isinstance(each, date) else each for each in key]
-        for key in counts.key_rows
-    ]
-    users = counts.users_per_cell.tolist()
-    cells = [[*key, n, *own] for key, n, own in zip(keys, users, sums.tolist(), strict=True)]
-    return {
-        "columns": ["user", "cell", "records", "sum", "squares", *(m.name for m in measures)],
-        "keys": counts.cells.column_names,
-        "in_all": [counts.n_users, len(rows), *sums.sum(0).tolist()],
-        # Of each cell: its keys, users, records and sums; then the same of each user and cell.
-        "cells": cells[:_CELLS],
-        "all_cells": [len(cells), _digest(cells)],
-        "rows": rows[: _ROWS if len(rows) <= _ROWS else 20].tolist(),
-        "all_rows": _digest(rows.tolist()),
-    }
 
 
 _MECHANISMS = {"uniform_prior": "uniform", "best_table": "best"}
@@ -256,14 +190,6 @@ def _plan(request: Plain) -> trials.Plan:
         pooled = name == "cluster_free"
         mechanism = trials.ClusterPrior(options.pop("floor"), noise, pooled)
     return study.table(space, epsilon, mechanism=mechanism, **options)
-
-
-def _outcomes(request: Plain, plan: trials.Plan) -> Any:
-    """Outcomes in the order of the plan's units."""
-    columns = [np.array(request[name]) for name in ("arm", "cluster")]
-    unit = [f"n{at:04}" for at in range(len(columns[0]))] if request["named"] else None
-    rows = trials.Experiment(*columns, unit=unit).rows
-    return np.array(request["outcome"])[rows]
 
 
 def plan_trial(request: Plain) -> Plain:
@@ -318,12 +244,6 @@ def _forecast(request: Plain) -> Plain:
         "detectable": {name: found[name].detectable for name in names},
         "power": {name: found[name].power for name in names},
     }
-
-
-def _draw_trial(request: Plain, noise: shoal.Simulated, _rng: np.random.Generator) -> Plain:
-    plan: Any = _plan(request)
-    drawn = plan.draw(_outcomes(request, plan), noise)
-    return {"drawn": drawn.to_document(), "chosen": plan.chosen.to_document()}
 
 
 class _OfPrior(PriorPlan):
@@ -415,11 +335,6 @@ def _whole_of_mean(choice: Plain) -> Plain:
     }
 
 
-def _draw_mean(request: Plain, noise: shoal.Simulated, rng: np.random.Generator) -> Plain:
-    plan = _mean_plan(request)
-    return plan.draw(0.5 + rng.normal(0, 1, plan.n), noise)._asdict()
-
-
 def _read_mean(request: Plain, drawn: Plain, confidence: float) -> Plain:
     plan, guess = _mean_plan(request), drawn["guess"]
     found = MeanDrawn(drawn["steps"], drawn["squares"], guess and (guess[0], guess[1]))
@@ -438,10 +353,8 @@ def read_release(request: Plain) -> Plain:
 
 _ANSWERS = {
     "cells": plan_cells,
-    "flights": sum_flights,
     "trials": plan_trial,
     "means": plan_mean,
     "releases": read_release,
 }
-_DRAWS = {"cells": _draw_cells, "trials": _draw_trial, "means": _draw_mean}
 _READERS = {"cells": _read_cells, "trials": _read_trial, "means": _read_mean}
