@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-ATTACKS = ("replay", "draws", "selections", "responses", "accounting", "kills", "tiny")
+ATTACKS = ("replay", "draws", "selections", "responses", "kills", "tiny")
 
 
 def main(arguments: list[str]) -> int:

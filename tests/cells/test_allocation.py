@@ -1,5 +1,6 @@
 """What each planning method promises, against formulas and a general solver."""
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -128,6 +129,7 @@ def test_the_gap_holds_for_any_prices(occupancy: shoal.Counts, seed: int) -> Non
     claimed = allocation.balanced_gap(problem, scale, duals, 1.0)
     improvement = float(np.mean(np.log(scale) - np.log(plan.decision.scale)))
     assert improvement <= claimed + 1e-6
+    assert allocation.balanced_gap(problem, scale, 0 * duals, 1.0) == math.inf
 
 
 def test_weights_share_the_budget_in_proportion() -> None:

@@ -128,6 +128,23 @@ def test_a_low_draw_of_the_excess_leaves_a_bias() -> None:
     assert told.biases(replace(numbers, excess=(-5, 2 * parts))) == pytest.approx(biases)
 
 
+def test_far_cells_have_longer_intervals_on_their_outer_side() -> None:
+    """With as much cut below as above both sides are alike in cells near the others."""
+    plan = shoal.plan(counts(900, 20), bounds=BOUNDS, epsilon=1, method="user_clipped")
+    numbers = drawn(plan, sums_of(plan, np.full(len(plan.counts.user), 0.5)), 3)
+    assert numbers.chosen is not None
+    away = np.append([9, -6], np.linspace(-1.5, 1.5, 18))
+    start = numbers.chosen.low / numbers.chosen.width / plan.decision.scale
+    steps = np.rint((start + away) * 2**plan.decision.bits).astype(int).tolist()
+    parts = excess_of(plan.parameters)[0]
+    numbers = replace(numbers, steps=steps, excess=(parts, parts))
+    low, high = told.intervals(numbers, 0.95)
+    below, above = numbers.unclamped - low, high - numbers.unclamped
+    assert above[0] > below[0] + numbers.noise_scale[0]
+    assert below[1] > above[1] + numbers.noise_scale[1]
+    assert above[2:] == pytest.approx(below[2:])
+
+
 @pytest.mark.parametrize(("delta", "seed"), [("0", 1), ("1e-6", 2)])
 def test_the_spread_is_that_of_cells_and_not_of_noise(delta: str, seed: int) -> None:
     """Noise alone is none, also where some spread is a little likelier; cells apart show theirs."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
 import stat
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
@@ -21,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.data import engines, sources
+from shoal.data import engines
 from shoal.data.engines import engine_errors
 from shoal.data.sources import read_columns
 from shoal.errors import DataError, InputError
@@ -98,19 +96,6 @@ def test_names_are_texts_of_sql_and_nothing_else(tmp_path: Path) -> None:
         path.parent.mkdir(exist_ok=True)
         pq.write_table(table, path)
         assert records(path, **given).aggregate().cell_sums() == expected
-
-
-def test_a_path_is_that_of_the_working_folder_at_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A name like an address is a local file."""
-    monkeypatch.chdir(tmp_path)
-    Path("file:").mkdir()
-    pq.write_table(TABLE, tmp_path / "file:/a.parquet")
-    made = records("file:/a.parquet")
-    monkeypatch.chdir("/")
-    assert made.counts().n_users == 2
-    assert made.place == str(tmp_path / "file:/a.parquet")
 
 
 def test_several_files_are_one_table(tmp_path: Path) -> None:
@@ -292,20 +277,6 @@ def test_whatever_an_engine_makes_of_ctrl_c(kind: str) -> None:
         raise RuntimeError(CANARY)
 
 
-@pytest.mark.full
-def test_ctrl_c_while_the_engine_reads() -> None:
-    """It is an interrupt for whoever waits; by hand, since it needs a default handler."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    stop = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-    try:
-        stop.start()
-        with pytest.raises(KeyboardInterrupt), engine_errors("a.csv"), engines.duckdb() as engine:
-            engine.run("select sum(sin(i)) from range(4000000000) r(i)")
-    finally:
-        stop.cancel()
-        signal.signal(signal.SIGINT, before)
-
-
 def test_the_default_path_loads_no_other_library(tmp_path: Path) -> None:
     """Neither Ibis nor pandas nor SciPy: a first count is quick."""
     import subprocess
@@ -323,12 +294,6 @@ def test_the_default_path_loads_no_other_library(tmp_path: Path) -> None:
     assert done.stdout.strip() == "set()"
 
 
-def test_located_is_absolute_and_leaves_tables_alone() -> None:
-    """A link's parent is where the system goes, so nothing is taken out of a path's text."""
-    assert sources.located("/a/../b.csv") == "/a/../b.csv"
-    assert sources.located(TABLE) is TABLE
-
-
 def test_numbers_with_fractions_are_no_keys(tmp_path: Path) -> None:
     """As in other sources: a coordinate, or the value by another name. Postcodes are texts."""
     path = tmp_path / "a.csv"
@@ -339,22 +304,3 @@ def test_numbers_with_fractions_are_no_keys(tmp_path: Path) -> None:
     assert shoal.Records(path, by="code", **options).counts().labels == ("01234", "98765")
     with pytest.raises(InputError, match="the user column 'who' is also given as cell"):
         shoal.Records(path, by=["at", "Who"], **options)
-
-
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_brackets_in_names_are_no_patterns(
-    tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of a file, a folder, and the working folder."""
-    write = kinds.csv if ending == "csv" else kinds.parquet
-    for folder in ("run[1]", "run1"):
-        for name in ("may[1]", "may1"):
-            (tmp_path / folder).mkdir(exist_ok=True)
-            user = [f"{folder} {name} {at}" for at in range(3)]
-            table = pa.table({"who": user, "at": [name] * 3, "v": [1.0, 2.0, 3.0]})
-            Path(write(table, tmp_path)).rename(tmp_path / folder / f"{name}.{ending}")
-    monkeypatch.chdir(tmp_path / "run[1]")
-    options: dict[str, Any] = {"user": "who", "value": "v", "bounds": (0, 3), "by": "at"}
-    for path, cells in ((f"may[1].{ending}", ("may[1]",)), (f"*.{ending}", ("may1", "may[1]"))):
-        found = shoal.Records(path, **options).counts()
-        assert (found.labels, found.n_users) == (cells, 3 * len(cells))

@@ -81,16 +81,3 @@ def test_no_log_quotes_a_value(spark: Any, capfd: pytest.CaptureFixture[str]) ->
     shown = capfd.readouterr()
     assert "987654" not in shown.err + shown.out + str(caught.value)
     assert not logging.getLogger("SQLQueryContextLogger").disabled
-
-
-def test_the_flights_are_the_same(spark: Any) -> None:
-    """The demo's release has identical integers before noise."""
-    from importlib.resources import files
-
-    place = str(files("shoal") / "datasets" / "flights_2013.parquet")
-    options: dict[str, Any] = {
-        "user": "tailnum", "value": "speed", "bounds": (0, 700), "missing": "public",
-        "by": ["origin", "hour_of_day(time_hour,America/New_York)"],
-    }  # fmt: skip
-    one, other = kinds.facts(spark.read.parquet(place), **options), kinds.facts(place, **options)
-    assert one == other

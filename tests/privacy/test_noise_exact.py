@@ -9,11 +9,10 @@ import opendp.prelude as dp
 import pytest
 from numpy.typing import NDArray
 
-import shoal
 from shoal.cells.draw import draw
 from shoal.errors import InputError
 from shoal.privacy.noise import OperatingSystem, Simulated, source_of
-from tests.support import flights, occupancies
+from tests.support import flights
 
 
 def made_by(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
@@ -117,28 +116,6 @@ def test_every_number_has_a_draw_of_its_own(wanted: dict[str, Any]) -> None:
     assert bits == plan.decision.bits
     assert len(steps) == len(plan.statistics) * len(plan.released)
     assert drawn.steps == [x + (at + 1) ** 2 for at, x in enumerate(steps)]
-
-
-def test_gaussian_plans_draw_gaussian_noise() -> None:
-    """Many cells of one user are planned and drawn with Gaussian noise."""
-    occupancy = occupancies.crowded()
-    plan = shoal.plan(
-        occupancy, method="balanced", bounds=(0, 1), epsilon=1, delta=1e-6, uninformative="keep"
-    )
-    assert plan.gaussian
-    assert plan.gaussian
-    users, cells = occupancy.user.repeat(occupancy.count), occupancy.cell.repeat(occupancy.count)
-    table = {"user": users, "cell": cells, "value": np.full(len(users), 0.25)}
-    source = Labelled()
-    draw(plan, _aggregate(table), source)
-    assert [kind for kind, *_ in source.asked] == ["gaussian"]
-
-
-def _aggregate(table: dict[str, NDArray[Any]]) -> Any:
-    import pyarrow as pa
-
-    made = pa.table({name: pa.array(each) for name, each in table.items()})
-    return shoal.Records(made, user="user", value="value", bounds=(0, 1), by="cell").aggregate()
 
 
 def test_only_a_marked_simulation_is_not_the_operating_systems_noise() -> None:

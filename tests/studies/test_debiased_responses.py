@@ -17,8 +17,7 @@ from shoal_studies.paper_003_mechanisms import (
     with_any_prior,
 )
 
-from shoal.privacy.noise import Simulated
-from shoal.trials.cluster_prior import PriorChoice, prior_of
+from shoal.trials.cluster_prior import PriorChoice
 from shoal.trials.randomiser import PART
 from tests.support.loop import loop_over
 from tests.trials import exact_priors as exact
@@ -192,27 +191,6 @@ def test_the_distance_of_priors_by_quadrature(levels: int, part: float, b: float
     assert stated >= min(forms)
     if forms[2] < 0.8 * min(forms[:2]):
         assert stated <= 1.1 * forms[2]
-
-
-@pytest.mark.parametrize(("n", "levels"), [(20, 2), (200, 4), (2000, 12), (10**5, 12)])
-@pytest.mark.parametrize("sigma", [2.0, 16.0])
-def test_the_distance_of_priors_of_larger_groups(n: int, levels: int, sigma: float) -> None:
-    """Simulated means over concentrated, even and random histograms are below, at most sixfold."""
-    rng, repeats = np.random.default_rng(1), 2000
-    chosen = chosen_with(levels, 0.1, round(2**10 / sigma), 10)
-    even = np.full(levels, n // levels)
-    lone, half = n * np.eye(levels, dtype=np.int64)[0], np.zeros(levels, dtype=np.int64)
-    half[: levels // 2] = 2 * even[0]
-    found = []
-    for counts in (even, lone, half, rng.multinomial(n, rng.dirichlet(np.ones(levels)))):
-        size = int(counts.sum())
-        steps = np.tile(counts * chosen.weight, repeats).tolist()
-        noisy = np.array(Simulated(levels).add_laplace(steps, 10)).reshape(repeats, levels)
-        prior = prior_of(noisy, np.full(repeats, size), chosen) / PART
-        found.append(np.abs(prior - counts / size).sum(axis=1).mean() / 2)
-    gamma = chosen.floor / PART
-    stated = prior_distance(np.array([n]), levels, gamma, sigma)
-    assert stated[0] / 6 <= max(found) <= stated[0] * 1.01
 
 
 def test_erratum_16_the_printed_forms_differ() -> None:

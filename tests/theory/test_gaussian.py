@@ -86,29 +86,6 @@ def test_no_epsilon_is_needed_when_the_distance_is_below_delta() -> None:
     assert gaussian.epsilon_of(0.0, 1e-300) == 0
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6), (5.0, 1e-12)])
-def test_the_noise_is_that_of_another_calibration(epsilon: float, delta: float) -> None:
-    """dp-accounting's analytic calibration agrees to nine digits."""
-    scale = 1 / math.sqrt(2 * gaussian.rho_of(epsilon, delta))
-    oracle = dp_accounting()
-    assert scale == pytest.approx(oracle.get_sigma_gaussian(epsilon, delta), rel=1e-9)
-
-
-@pytest.mark.parametrize("multipliers", [[2.0] * 4, [1.0, 3.0, 7.0]])
-def test_several_numbers_against_other_accountants(multipliers: list[float]) -> None:
-    """PLD composition agrees to six digits; the Renyi accountant charges more."""
-    oracle = dp_accounting()
-    pld, rdp = oracle.pld.PLDAccountant(), oracle.rdp.RdpAccountant()
-    for multiplier in multipliers:
-        pld.compose(oracle.GaussianDpEvent(multiplier))
-        rdp.compose(oracle.GaussianDpEvent(multiplier))
-    rho = sum(0.5 / multiplier**2 for multiplier in multipliers)
-    found = gaussian.epsilon_of(rho, 1e-6)
-    assert found == pytest.approx(float(pld.get_epsilon(1e-6)), rel=1e-5)
-    assert found < float(rdp.get_epsilon(1e-6))
-    assert found < rho + 2 * math.sqrt(rho * math.log(1e6))
-
-
 @pytest.mark.parametrize(
     ("call", "arguments"),
     [
@@ -298,12 +275,3 @@ def test_joint_rate_is_rounded_upwards(first: float, second: float, move: Fracti
     near_best = Fraction((3 - math.sqrt(max(0.0, 1 - 8 * (second / first) ** 2))) / 4)
     for d in (move, near_best, Fraction(1)):
         assert (d / a) ** 2 + (d * (1 - d) / b) ** 2 <= found
-
-
-def test_where_the_second_moment_begins_to_cost() -> None:
-    """From s2 >= 0.3003 s1 on only the mean counts; below, more."""
-    free = math.sqrt((5 * math.sqrt(5) - 11) / 2)
-    assert free == pytest.approx(0.3003, abs=1e-4)
-    rates = gaussian.joint_rate(np.ones(2), np.array([free * 1.0001, free * 0.9999]))
-    assert rates[0] == pytest.approx(1, abs=1e-12)
-    assert rates[1] > 1 + 1e-6
