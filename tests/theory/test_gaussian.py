@@ -251,9 +251,9 @@ def test_tail_quantile_refuses_what_is_no_probability(beta: float) -> None:
 @pytest.mark.parametrize("scale", [0.5, 1.5, -1.0, float("nan"), float("inf")])
 def test_scales_between_whole_numbers_are_refused(scale: float) -> None:
     """The bounds are proven for whole numbers of steps."""
-    with pytest.raises(InputError, match="give a whole number from 1"):
+    with pytest.raises(InputError, match="give a whole number, 1 or more"):
         gaussian.mean_absolute(scale)
-    with pytest.raises(InputError, match="give a whole number from 1"):
+    with pytest.raises(InputError, match="give a whole number, 1 or more"):
         gaussian.tail_quantile(scale, 0.05)
 
 

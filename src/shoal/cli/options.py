@@ -150,7 +150,7 @@ Between = Annotated[float, later("Expected share of the variance between cluster
 EffectSize = Annotated[
     float | None, first("Effect whose power is computed, such as 0.05.", "--effect")
 ]
-Power = Annotated[float, later("Power of the least detectable effect.")]
+Power = Annotated[float, later("Power at which the least detectable effect is computed.")]
 OtherUnits = Annotated[list[int] | None, later("Compare with so many units.", "--against-units")]
 OtherClusters = Annotated[
     list[int] | None, later("Compare with so many clusters.", "--against-clusters")

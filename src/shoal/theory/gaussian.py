@@ -236,4 +236,4 @@ def _check_lattice(numbers: int, bits: int) -> None:
 
 def _check_scale(scale: float) -> None:
     if not (scale >= 1 and float(scale).is_integer()):
-        raise InputError(f"Gaussian noise has {scale!r} steps", "give a whole number from 1")
+        raise InputError(f"the noise scale is {scale!r} steps", "give a whole number, 1 or more")

@@ -150,9 +150,8 @@ class Release(release.Release[Plan, Any], Tabular):
             return plan.read(drawn, wanted, assigned=assigned, unit=unit)
         if assigned is not None or unit is not None:
             raise InputError(
-                f"the mechanism {plan.mechanism} takes no assigned groups afterwards",
-                "release a table with names of units, or plan an experiment with assigned= from "
-                "the start",
+                f"a release by {plan.mechanism} cannot be read for assigned groups",
+                "plan the experiment with assigned=, or plan a table: experiment.table(...)",
             )
         return plan.read(drawn, wanted)
 
