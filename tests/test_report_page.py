@@ -1,6 +1,8 @@
 """A page about a release: all that is public, no script but the sorting, no file replaced."""
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,13 +12,14 @@ import shoal
 from shoal.errors import DocumentError, InputError
 
 HOSTILE = "<script>alert(1)</script>"
+PLACE = "at_which_of_the_many_crossings_in_town"
 
 
 def _release(folder: Path, *, ledger: bool) -> Path:
     table = pa.table({
-        "who": list(range(400)), "at": [HOSTILE, "b"] * 200, "speed": [30.0, 50.0] * 200
+        "who": list(range(400)), PLACE: [HOSTILE, "b"] * 200, "speed": [30.0, 50.0] * 200
     })  # fmt: skip
-    records = shoal.Records(table, user="who", value="speed", bounds=(0, 65), by="at")
+    records = shoal.Records(table, user="who", value="speed", bounds=(0, 65), by=PLACE)
     book = shoal.Ledger.create(folder / "a.ledger", epsilon=3, unit="who")
     how = {"ledger": book} if ledger else {"noise": shoal.Simulated(1)}
     shoal.plan(records, epsilon="1/3").release(records, **how).write_manifest(folder / "m.json")
@@ -31,7 +34,7 @@ def test_a_page_says_what_was_released(tmp_path: Path, ledger: bool) -> None:
     text = page.read_text()
     assert text.count("<script>") == text.count("</script>") == 1
     assert "&lt;script&gt;" in text
-    assert "speed by at" in text
+    assert f"speed by {PLACE}" in text
     for row in shoal.Release.load(manifest).table().to_pylist():
         assert f"<td>{row['value']:.4g}</td>" in text
     # 1/(1 + exp(-1/3)) is 0.5826, and both figures are rounded upwards.
@@ -55,3 +58,32 @@ def test_no_page_replaces_what_it_is_made_of(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="schema"):
         shoal.report(tmp_path / "x.json", tmp_path / "new.html")
     assert not (tmp_path / "new.html").exists()
+
+
+# A window of its own can be no narrower than 500 pixels.
+FRAME = """<iframe src="page.html" width="390" height="844" onload="const page = contentDocument;
+const title = page.querySelectorAll('.wide th')[1];
+const { scrollWidth, clientWidth } = page.documentElement;
+title.click(); title.click();
+document.title = [scrollWidth <= clientWidth, page.querySelector('td').textContent]"></iframe>
+"""
+
+
+@pytest.mark.full
+@pytest.mark.skipif(not shutil.which("chromium"), reason="needs the browser chromium")
+def test_a_browser_shows_the_page(tmp_path: Path) -> None:
+    """Light, dark and on a phone, where nothing is cut: pictures in build/report. A click sorts."""
+    folder = Path("build/report").absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    shoal.report(_release(tmp_path, ledger=True), folder / "page.html", overwrite=True)
+    (folder / "frame.html").write_text(FRAME)
+    dark = "--blink-settings=preferredColorScheme=0"
+    looks = {"light": "page", "dark": "page", "phone": "frame"}
+    for look, page in looks.items():
+        how = ["--headless", "--no-sandbox", "--allow-file-access-from-files"]
+        how += [f"--user-data-dir={tmp_path}", "--dump-dom", f"--screenshot={folder / look}.png"]
+        how += [dark] if look == "dark" else []
+        address = (folder / f"{page}.html").as_uri()
+        done = subprocess.run(["chromium", *how, address], capture_output=True, text=True)
+        assert done.returncode == 0
+    assert "<title>true,b</title>" in done.stdout

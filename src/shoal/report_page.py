@@ -31,12 +31,12 @@ _PAGE = Template("""<!doctype html>
 <title>$title</title>
 <style>
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
-body { max-width: 60rem; margin: 0 auto; padding: 1rem }
+body { max-width: 60rem; margin: 0 auto; padding: 1rem; overflow-wrap: anywhere }
 .wide { overflow: auto; max-height: 70vh } img { max-width: 100%; background: white }
 table { border-collapse: collapse } td, th { padding: .2rem .6rem; text-align: left }
 th { cursor: pointer; position: sticky; top: 0; background: Canvas }
 tr { border-bottom: 1px solid #8885 }
-code { overflow-wrap: anywhere }
+td, th { overflow-wrap: normal }
 </style>
 <h1>$title</h1>
 $about
