@@ -19,18 +19,18 @@ def compare(
     setting: o.Setting = None, picture: o.Picture = None, force: o.Force = False,
     as_json: o.Json = False,
 ) -> None:  # fmt: skip
-    """Compare all methods by their errors for these counts; it is free.
+    """Compare the errors of all methods for these counts; it costs no budget.
 
-    Records are counted, or an occupancy saved as JSON is read; no value decides anything. With one
+    DATA holds records, which are counted, or counts saved as JSON; no value is used. With one
     epsilon methods are ranked by their typical errors for normal values around 0.4 of the width,
     an assumption that is never fitted to the data. With several, worst-case errors are compared.
 
     Example: shoal compare flights.parquet --user tailnum --value speed --bounds 0 700 --by origin
     --missing public --epsilon 1
 
-    Settings with one epsilon: deviation=90 and apart=60 (assumed deviations of values in a cell and
-    of the cells' means, in the value's unit), between=0.5 (assumed part of the variance between
-    users), repetitions=20 (data sets to draw). With several: min_records=10.
+    Settings with one epsilon: deviation=90 and apart=60 (assumed standard deviations of values in a
+    cell and of the cells' means, in the value's unit), between=0.5 (assumed part of the variance
+    that is between users), repetitions=20 (data sets to draw). With several: min_records=10.
     """
     import shoal
     from shoal.cells.assumptions import usual

@@ -46,7 +46,7 @@ DEMO = Path("shoal-demo")
 def demo(folder: o.Folder = DEMO, force: o.Force = False) -> None:
     """Plan and release mean speeds of flights out of New York.
 
-    Give it a new folder. Run it twice: the second time nothing is spent.
+    Name a folder that does not exist. If you run the demo again, it spends nothing more.
 
     Example: shoal demo --folder shoal-demo
     """

@@ -21,7 +21,7 @@ def create(
 
 
 def show_ledger(path: o.LedgerFile, as_json: o.Json = False) -> None:
-    """Show the unit, the budget, what is spent, and every release.
+    """Show the unit, the budget, how much of it is spent, and every release.
 
     Example: shoal ledger show flights.ledger
     """

@@ -24,12 +24,12 @@ _INTERRUPTED = 130
 _LONGEST = 2000
 # Verbs of a distribution of their own in the same repository.
 _ELSEWHERE = dict.fromkeys(("bench", "study"), "shoal-studies")
-_AGAIN = "ask again: what a ledger recorded costs nothing"
-_QUOTES = "Several files are one pattern, in quotes, such as 'trips/*.csv'."
+_AGAIN = "repeat the command: a release that a ledger has recorded costs nothing"
+_QUOTES = "Give several files as one pattern in quotes, such as 'trips/*.csv'."
 _GROUPS = {
     "ledger": "Create, show or verify the ledger of a data set.",
     "trial": "Plan releases of an experiment with private outcomes.",
-    "mean": "Plan a mean of values without bounds, or see its lower bounds.",
+    "mean": "Plan a mean of values without bounds, or show lower bounds of its error.",
 }
 # As the help lists them.
 VERBS: dict[str, Any] = {

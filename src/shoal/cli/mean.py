@@ -22,10 +22,10 @@ def plan(
     interval_by: o.IntervalBy = None, method: o.Method = None, output: o.Output = None,
     force: o.Force = False, as_json: o.Json = False,
 ) -> None:  # fmt: skip
-    """Plan a mean: compare both estimators by certified errors.
+    """Plan a mean: compare the certified errors of both estimators.
 
-    The recommended plan is shown and saved, or that of --method clipped_mean or symmetric_mean. A
-    plan to be saved needs --value; without --user each row is a user.
+    Shows and saves the recommended plan, or that of --method clipped_mean or symmetric_mean. To
+    save a plan give --value. Without --user each row is a user.
 
     Example: shoal mean plan visits.csv --user person --value minutes --epsilon 1 --delta 1e-6
     --order 4 --size 15 --interval 0 100 --output plan.json
@@ -35,7 +35,7 @@ def plan(
 
     check_places({"DATA": data}, force=force, output=output)
     if output is not None and not value:
-        raise InputError("a plan to be saved needs --value", "give for example --value minutes")
+        raise InputError("--output needs --value", "give for example --value minutes")
     source = Source.of(value=value, user=user or None, missing=missing)
     moments = _moments(order, size)
     chosen: dict[str, Any] = {"weights": weights, "cap": cap}
@@ -70,7 +70,7 @@ def bound(
     users: o.Users, size: o.Size, epsilon: o.Epsilon, delta: o.Delta = "0", order: o.Order = None,
     bias: o.Bias = 0.0, interval: o.Interval = None, as_json: o.Json = False,
 ) -> None:  # fmt: skip
-    """Show what no private estimator of a mean can beat.
+    """Show the least error that a private estimator of a mean can have.
 
     Example: shoal mean bound --users 10000 --epsilon 0.1 --bias 0.01 --size 1
     """
@@ -101,7 +101,7 @@ def _counts(data: Path | None, users: int | None, source: "Source") -> Any:
     nameless = data is not None and not (source.user or source.value)
     if (data is None) == (users is None) or (users is not None and source.user) or nameless:
         raise InputError(
-            "a file or a number of users is needed, and not both",
+            "a file and a number of users are both given or both missing",
             "give DATA with --user, or with --value if each row is a user; or for example --users "
             "2000",
         )

@@ -37,8 +37,8 @@ Manifest = Annotated[Path, read("A manifest, written by `shoal release --manifes
 OptionalManifest = Annotated[Path | None, read("A manifest of `shoal release`.", "MANIFEST")]
 LedgerFile = Annotated[Path, read("The ledger's file; its name ends in .ledger.", "LEDGER")]
 Ledger = Annotated[Path, first("The ledger of the data set, such as flights.ledger.")]
-KnownLedger = Annotated[Path | None, first("The ledger that recorded it.", "--ledger")]
-Groups = Annotated[Path | None, first("A file with the public groups of units.")]
+KnownLedger = Annotated[Path | None, first("The ledger that recorded the release.", "--ledger")]
+Groups = Annotated[Path | None, first("A file with the public groups of the units.")]
 Like = Annotated[Path, first("The manifest of the last release, or its plan.")]
 
 # Columns of records.
@@ -55,38 +55,38 @@ By = Annotated[
 Bounds = Annotated[
     tuple[float, float], first("Public range of the value, such as 0 700.", metavar="LO HI")
 ]
-Missing = Annotated[str, later("Rows with missing values: refuse them, or drop them as public.")]
+Missing = Annotated[str, later("Missing values: refuse, or public (known to all; drop the rows).")]
 
 # What is asked for.
 Epsilon = Annotated[str, first("Total privacy loss of a user or unit, such as 1.")]
-Epsilons = Annotated[Texts, first("Privacy loss. Several are compared. [default: 1]", "--epsilon")]
+Epsilons = Annotated[Texts, first("Privacy loss; several are compared. [default: 1]", "--epsilon")]
 Delta = Annotated[str, later("The delta of (epsilon, delta)-DP, such as 1e-9.")]
 Objective = Annotated[
-    OptionalText, first("What should be small: the typical error (default), or worst_case.")
+    OptionalText, first("Which error to make small: typical (default) or worst_case.")
 ]
 MaxError = Annotated[
-    OptionalText, first("Leave out cells that err more, in the value's unit or as 5% of its range.")
+    OptionalText, first("Leave out cells with a larger error: 5 (value's unit) or 5% (of range).")
 ]
-Statistic = Annotated[Texts, later("mean, variance, or such as 'share_above(60)'. [default: mean]")]
+Statistic = Annotated[Texts, later("mean, variance or, say, 'share_above(60)'. [default: mean]")]
 Method = Annotated[
-    OptionalText, later("The method, such as balanced, in place of the one that is chosen.")
+    OptionalText, later("Method to use, such as balanced, instead of the one that shoal chooses.")
 ]
 Methods = Annotated[Texts, first("A method to compare, such as balanced.", "--method")]
-MinUsers = Annotated[int, later("Fewest users of a released cell, such as 10.")]
+MinUsers = Annotated[int, later("Leave out cells with fewer users, such as 10.")]
 Setting = Annotated[
     Texts,
     later("One of the settings listed above.", metavar="NAME=VALUE"),
 ]
-Advice = Annotated[bool, later("Say what would let more cells be told.", "--advice")]
+Advice = Annotated[bool, later("Show which changes would let more cells be told.", "--advice")]
 
 # What is written and shown.
 Output = Annotated[Path | None, first("File for the result, such as plan.json or table.csv.")]
-Stem = Annotated[Path, first("Folder of the files, or how their names begin.", "--output")]
+Stem = Annotated[Path, first("Folder for the files, or the beginning of their names.", "--output")]
 ManifestOutput = Annotated[
     Path | None, first("Write the manifest here, such as 2013-05.json.", "--manifest")
 ]
 Report = Annotated[Path, first("Write the report here, such as report.html.", "--output")]
-Picture = Annotated[Path | None, later("Draw it here: a name that ends in .png, .svg or .pdf.")]
+Picture = Annotated[Path | None, later("File for a picture; its name ends in .png, .svg or .pdf.")]
 Confidence = Annotated[float, later("Confidence of the intervals, such as 0.9.")]
 Force = Annotated[
     bool, later("Replace files that exist; inputs and ledgers are never replaced.", "--force")
@@ -96,17 +96,17 @@ Folder = Annotated[Path, first("A new folder for plans, tables, pictures and the
 
 # Releases and ledgers.
 Name = Annotated[str, first("Name of the release, such as 2013-05. A new name is charged again.")]
-Entry = Annotated[int | None, first("The entry's number, where names are not unique.")]
+Entry = Annotated[int | None, first("Number of the entry, if its name is not unique.")]
 PrivacyUnit = Annotated[
     str,
     later(
-        "What the ledger calls a unit, such as person, if the column of users or units has another "
-        "name or there is none; 'each row' if rows are units."
+        "The ledger's word for a user or unit, such as person, if their column has another name "
+        "or there is no such column; 'each row' if each row is a unit."
     ),
 ]
-Replan = Annotated[bool, first("Plan again and compare the decision (cells only).", "--replan")]
+Replan = Annotated[bool, first("Plan again and compare both decisions (cells only).", "--replan")]
 LedgerUnit = Annotated[
-    str, first("What is protected: the user column's name, or 'each row'.", "--unit")
+    str, first("Whose loss is counted: name of the user column, or 'each row'.", "--unit")
 ]
 Head = Annotated[str, first("A head that you noted earlier; the ledger must contain it.")]
 
@@ -118,31 +118,31 @@ Cluster = Annotated[
     OptionalText,
     first(
         "Column of the cluster, such as city, within which units or groups were assigned; not for "
-        "groups that have one arm each: these are --assigned. Public."
+        "groups whose units all have the same arm: use --assigned. Public."
     ),
 ]
 Assigned = Annotated[
     OptionalText,
     first(
-        "Column of the group (class, village) that was assigned to an arm whole, or 'units': units "
-        "were assigned one by one. Public."
+        "Column of the groups (classes, villages) that were assigned to arms as a whole, or "
+        "'units' if units were assigned one by one. Public."
     ),
 ]
 Unit = Annotated[OptionalText, first("Column with a name for each unit, such as person. Public.")]
 Control = Annotated[OptionalText, first("The arm that others are compared with, such as old.")]
-SingleArm = Annotated[str, later("Clusters where an arm has nobody: refuse or drop.")]
+SingleArm = Annotated[str, later("Clusters in which an arm has no units: refuse or drop.")]
 Space = Annotated[
     str, first("Outcomes: binary, counts:0:10, bins:0:100:16, levels:1,2,5, or ordinal:a,b.")
 ]
 Mechanism = Annotated[
     OptionalText,
     first(
-        "Plan this table, for `shoal release`: best_table, uniform_prior, cluster_dp, cluster_free "
-        "or noisy_histogram."
+        "Plan a release by this mechanism: best_table, uniform_prior, cluster_dp, cluster_free or "
+        "noisy_histogram."
     ),
 ]
-Units = Annotated[int | None, first("Instead of a file: units, such as 6000.")]
-Clusters = Annotated[int | None, first("How many clusters of equal size, with --units.")]
+Units = Annotated[int | None, first("Instead of a file: number of units, such as 6000.")]
+Clusters = Annotated[int | None, first("With --units: number of clusters, of equal size.")]
 Share = Annotated[list[float] | None, later("Share of each arm, the control first, such as 0.5.")]
 Mean = Annotated[float | None, later("Expected mean (rate, if binary), such as 0.3.")]
 Deviation = Annotated[float | None, later("Expected standard deviation, such as 2.", "--sd")]
@@ -151,29 +151,31 @@ EffectSize = Annotated[
     float | None, first("Effect whose power is computed, such as 0.05.", "--effect")
 ]
 Power = Annotated[float, later("Power at which the least detectable effect is computed.")]
-OtherUnits = Annotated[list[int] | None, later("Compare with so many units.", "--against-units")]
+OtherUnits = Annotated[
+    list[int] | None, later("Compare other numbers of units.", "--against-units")
+]
 OtherClusters = Annotated[
-    list[int] | None, later("Compare with so many clusters.", "--against-clusters")
+    list[int] | None, later("Compare other numbers of clusters.", "--against-clusters")
 ]
 Effect = Annotated[bool, first("Ask for the effect of each arm.", "--effect")]
 Precision = Annotated[
     bool,
-    first("Ask for the effect, weighted for the least error.", "--precision"),
+    first("Ask for the effect, with clusters weighted for the least error.", "--precision"),
 ]
 EffectBy = Annotated[Texts, first("Ask for the effect in each group of a column, such as sex.")]
 Means = Annotated[bool, first("Ask for the mean of each arm.", "--means")]
 Ols = Annotated[
     Texts,
     first(
-        "Ask for a regression, such as 'arm + age + arm:age + C(school)', where C() takes numbers "
-        "as names. Regressions on some of its columns are free later."
+        "Ask for a regression, such as 'arm + age + arm:age + C(school)', where C() treats "
+        "numbers as names. Regressions on fewer of these columns are free later."
     ),
 ]
 Spread = Annotated[float | None, later("Expected standard deviation of outcomes.")]
 ByCluster = Annotated[bool, first("Show the effects in each cluster too.", "--by-cluster")]
 
 # Means of values without bounds.
-Users = Annotated[int | None, first("Instead of a file: how many users, such as 2000.")]
+Users = Annotated[int | None, first("Instead of a file: number of users, such as 2000.")]
 Order = Annotated[
     list[float] | None, first("Order of a known central moment, such as 4. [default: 2]")
 ]
@@ -185,14 +187,14 @@ Interval = Annotated[
     tuple[float, float] | None,
     first("Public interval that holds the mean, such as 0 100.", metavar="LO HI"),
 ]
-Bias = Annotated[float | None, first("Largest bias that is accepted, such as 0.1; else any.")]
-Releases = Annotated[int, later("How many releases of different users will be averaged.")]
-Weights = Annotated[str, later("Weights of users: equal, or by their records (counts).")]
+Bias = Annotated[float | None, first("Largest bias that you accept, such as 0.1; by default any.")]
+Releases = Annotated[int, later("Number of releases, of different users, that will be averaged.")]
+Weights = Annotated[str, later("Weights of users: equal, or counts (of their records).")]
 Cap = Annotated[int | None, later("Largest weight, with --weights counts.")]
 IntervalBy = Annotated[
     OptionalText,
     later(
-        "normal: squares are released beside the sum; certified: by Chebyshev, 2.2 to 2.5 times as "
-        "wide. [default: normal where it can be had]"
+        "normal: from squares that are released beside the sum; certified: by Chebyshev's "
+        "inequality, 2.2 to 2.5 times as wide. [default: normal if possible]"
     ),
 ]

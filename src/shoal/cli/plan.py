@@ -20,11 +20,11 @@ def plan(
     Example: shoal plan flights.parquet --user tailnum --value speed --bounds 0 700 --by dest
     --missing public --epsilon 1 --output plan.json
 
-    Settings: range=tight or loose, error=5 (a largest worst-case error, in place of epsilon),
+    Settings: range=tight or loose, error=5 (the largest worst-case error, instead of epsilon),
     uninformative=drop, keep or refuse, min_records=10, tick_bits=20 (values are rounded to
-    width/2^20), and those of a method, such as cap=minimax or targets=balanced.
+    width/2^20), and settings of a method, such as cap=minimax or targets=balanced.
 
-    Methods: user_clipped, balanced, equalised, uniform, optimal, clip_user, and of means adaptive,
+    Methods: user_clipped, balanced, equalised, uniform, optimal, clip_user; for means adaptive,
     array_averaging, opt_array_averaging, worst_case_optimal, levy, quantile, akmv, baseline.
     """
     import shoal

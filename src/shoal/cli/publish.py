@@ -11,10 +11,10 @@ def publish(
     data: o.Data, like: o.Like, ledger: o.Ledger, name: o.Name, output: o.Stem = o.HERE,
     privacy_unit: o.PrivacyUnit = "", force: o.Force = False, as_json: o.Json = False,
 ) -> None:  # fmt: skip
-    """Release new records as last time: table, picture, manifest.
+    """Repeat a release with new records: table, picture, manifest.
 
-    Plans again with the same request on these records, charges the ledger, writes the files beside
-    each other, and verifies the manifest.
+    Makes a plan from the earlier request and the new counts, charges the ledger, writes all files
+    into one folder, and verifies the manifest.
 
     Example: shoal publish 2025-02.csv --like 2025-01-manifest.json --ledger rides.ledger
     --name 2025-02
@@ -33,10 +33,10 @@ def publish(
             own = {"delivery": entry and delivery(entry, again=again), "files": told}
             show_json({**done.release.manifest, **own, "holds": verdict.holds})
         else:
-            planned = "as last time" if done.same_counts else "anew: its counts are other ones"
+            planned = "the counts are the same" if done.same_counts else "the counts differ"
             show("\n".join([
                 *([recorded(done.release)] if entry else []),
-                f"planned with the request of {like}, {planned}",
+                f"planned with the request of {like}; {planned}",
                 done.release.to_text(),
                 *(f"{kind}: {place}" for kind, place in done.files.items()),
                 str(verdict).splitlines()[0],

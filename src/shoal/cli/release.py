@@ -18,10 +18,10 @@ def release(
     manifest: o.ManifestOutput = None, picture: o.Picture = None, confidence: o.Confidence = 0.95,
     privacy_unit: o.PrivacyUnit = "", force: o.Force = False, as_json: o.Json = False,
 ) -> None:  # fmt: skip
-    """Carry out a plan: read the values once, charge, deliver.
+    """Carry out a plan: read the values once, charge the ledger, deliver the result.
 
-    The plan may be of cells, a trial's table, questions or a mean: it says which columns it is for.
-    The same plan and name again deliver what is recorded, and cost nothing.
+    The plan may be of cells, of a trial, or of a mean; it names the columns that are used. The same
+    plan and name again deliver the recorded result, and cost nothing.
 
     Example: shoal release flights.parquet plan.json --ledger flights.ledger --output speeds.csv
     --manifest manifest.json
@@ -88,14 +88,14 @@ def _text(done: Any, confidence: float) -> str:
         return in_words(done, confidence)
     moved = "outcomes outside the space are moved to its nearest level"
     if plan.space.labels:
-        moved = "texts that are no label count as the first level"
+        moved = "texts that are not a label count as the first level"
     reason = getattr(plan, "reason", "histograms of cells, with noise")
     if plan.kind == "questions":
         moved, reason = "outcomes outside the range are moved to its ends", ""
         if plan.design.group is None and not (plan.source and plan.source.assigned):
             reason = (
-                "intervals are for units that were assigned one by one: where whole classes or "
-                "villages were, they are far too short (--assigned)"
+                "intervals hold for units that were assigned one by one; if whole classes or "
+                "villages were assigned, they are far too short: use --assigned"
             )
     return "\n".join(filter(None, [moved, reason, in_words(done, confidence)]))
 

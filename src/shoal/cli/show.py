@@ -11,8 +11,8 @@ from shoal.columns import UNITS, formula
 from shoal.errors import InputError
 
 _ASSIGNED = (
-    "intervals are for units assigned one by one, within clusters; if whole classes or villages "
-    "were assigned, give them: --groups FILE --unit NAME --assigned COLUMN"
+    "intervals hold for units that were assigned one by one, within clusters; if whole classes or "
+    "villages were assigned, give --groups FILE --unit NAME --assigned COLUMN"
 )
 
 
@@ -23,9 +23,9 @@ def show_release(
     unit: o.Unit = None, by_cluster: o.ByCluster = False, ols: o.Ols = None,
     force: o.Force = False, as_json: o.Json = False,
 ) -> None:  # fmt: skip
-    """Show a release again: other intervals, effects, pictures.
+    """Show a release again, also with other intervals, effects or pictures.
 
-    It is read from its manifest, or from the ledger that recorded it; nothing is charged.
+    Reads the release from its manifest, or from the ledger that recorded it; charges nothing.
 
     Example: shoal show trial.json --groups classes.csv --unit pupil --assigned class
     """
@@ -79,7 +79,7 @@ def _found(manifest: Path | None, ledger: Path | None, name: str, number: int | 
 
     if (manifest is None) == (ledger is None):
         raise InputError(
-            "a manifest or a ledger is needed, and not both",
+            "a manifest and a ledger are both given or both missing",
             "give for example manifest.json, or --ledger flights.ledger --name 2013-05",
         )
     if manifest is not None:
@@ -92,8 +92,7 @@ def _found(manifest: Path | None, ledger: Path | None, name: str, number: int | 
     if len(fits) != 1:
         listed = ", ".join(f"{each.number} ({each.name or 'without a name'})" for each in every)
         raise InputError(
-            f"{len(fits)} entries of {ledger} match, where one is needed; recorded are "
-            f"{listed or 'none'}",
+            f"{len(fits)} entries of {ledger} match, not one; its entries are {listed or 'none'}",
             "choose one entry with --name, or with --entry and its number",
         )
     known = book.find(fits[0].question, fits[0].name)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 _SETTINGS = ("levels", "floor", "noise", "rounding", "clustering_epsilon")
 _MECHANISMS = ("best_table", "uniform_prior", "cluster_dp", "cluster_free", "noisy_histogram")
 _EACH_ROW = (
-    "each row is a unit without a name, whose values a charge protects: give --unit COLUMN if the "
-    "ledger counts persons"
+    "each row is one unit, and the charge protects each row: give --unit COLUMN if the ledger "
+    "counts persons"
 )
 
 
@@ -31,15 +31,15 @@ def plan(
     single_arm: o.SingleArm = "refuse", missing: o.Missing = "refuse", setting: o.Setting = None,
     picture: o.Picture = None, force: o.Force = False, as_json: o.Json = False,
 ) -> None:  # fmt: skip
-    """Forecast errors and power of every mechanism, or plan one table.
+    """Forecast errors and power of every mechanism, or plan a release by one.
 
     Example: shoal trial plan --units 6000 --clusters 30 --space binary --epsilon 1 --effect 0.05
 
-    With --mechanism, a table of units is planned for `shoal release`, of a file with --arm and
+    With --mechanism, the command makes a plan for `shoal release`; it needs a file, --arm and
     --outcome.
 
-    Settings of a table: levels=all or a number, rounding=nearest, floor=0.1 and noise=10 (of
-    cluster_dp and cluster_free), clustering_epsilon=0.5 (what private clusters cost).
+    Settings: levels=all or a number, rounding=nearest, floor=0.1 and noise=10 (for cluster_dp and
+    cluster_free), clustering_epsilon=0.5 (privacy loss of clusters that were made privately).
     """
     from shoal import trials
     from shoal.trials.space import space_of
@@ -53,7 +53,7 @@ def plan(
     if mechanism is not None:
         if data is None or not arm or not outcome or len(losses) != 1 or picture is not None:
             raise InputError(
-                "a table needs a file, --arm, --outcome and one --epsilon, and has no picture",
+                "--mechanism needs DATA, --arm, --outcome and one --epsilon, and no --picture",
                 "give all of these, or leave --mechanism out for a forecast",
             )
         private = taken(settings, "clustering_epsilon")
@@ -67,7 +67,7 @@ def plan(
         raise InputError("a forecast cannot be saved", "give --mechanism, or leave out --output")
     if (data is None) == (units is None) or (data is None) == bool(arm):
         raise InputError(
-            "a file or a number of units is needed, and not both",
+            "a file and a number of units are both given or both missing",
             "give DATA with --arm, or for example --units 6000 --clusters 30",
         )
     with working("forecasting"):
@@ -105,9 +105,9 @@ def ask(
 ) -> None:  # fmt: skip
     """Plan answers to questions of an experiment, with their errors.
 
-    No outcome is read. Arms, clusters and all columns that are named are public, and are published
-    with the answers. A plan to be saved for `shoal release` needs --outcome. Where classes or
-    villages were assigned to an arm whole, give them as --assigned.
+    No outcome is read. Arms, clusters and all columns that you name are public, and are published
+    with the answers. To save a plan for `shoal release` give --outcome. If whole classes or
+    villages were assigned to an arm, give their column as --assigned.
 
     Example: shoal trial ask visits.csv --arm arm --cluster city --outcome bought --epsilon 1
     --space binary --effect --effect-by sex --ols "arm + age + sex" --output asked.json
@@ -119,7 +119,7 @@ def ask(
     if not (effect or precision or effect_by or means or ols):
         raise InputError("no question is asked", "give --effect, --effect-by, --means or --ols")
     if output is not None and not outcome:
-        raise InputError("a plan to be saved needs --outcome", "give for example --outcome bought")
+        raise InputError("--output needs --outcome", "give for example --outcome bought")
     source = _source(
         outcome, single_arm=single_arm, arm=arm, cluster=cluster, unit=unit, assigned=assigned,
         missing=missing,

@@ -1,4 +1,4 @@
-"""`shoal verify`: does a manifest tell the truth?"""
+"""`shoal verify`: do all claims of a manifest hold?"""
 
 from dataclasses import asdict
 
@@ -15,9 +15,9 @@ def verify(
     replan: o.Replan = False,
     as_json: o.Json = False,
 ) -> None:
-    """Check every claim of a manifest, and of its ledger if given.
+    """Check every claim of a manifest, and its entry in the ledger if you give one.
 
-    The privacy loss and every certificate are computed again. Status 0 is yes, 1 is no.
+    Computes the privacy loss and every certificate again. The exit status is 0 if all claims hold.
 
     Example: shoal verify manifest.json --ledger flights.ledger
     """
