@@ -186,7 +186,7 @@ def detectable(
     limit = student(degrees, confidence)
     if wanted <= alone:
         raise InputError(
-            f"a power of {wanted:.6g} is reached even by an effect of 0",
+            f"a power of {wanted:.6g} is reached even if the effect is 0",
             f"give more than {alone:.6g}, for example 0.8",
         )
     high = limit

@@ -108,7 +108,7 @@ def delivering(entry: Entry | None, ledger: object) -> Iterator[None]:
         raise DocumentError(
             got,
             f"the release is recorded as entry {entry and entry.number} of {ledger}: free space or "
-            "choose another place, and ask again under the same name, which costs nothing",
+            "choose another place, and repeat it under the same name, which costs nothing",
         ) from None
 
 

@@ -154,7 +154,7 @@ def _table(release: Any) -> tuple[str, str]:
     keys = table.column_names[: table.column_names.index("statistic") + (not one)]
     names = [*keys, *_NUMBERS]
     rows = [[text_of(value) for value in row.values()] for row in table.select(names).to_pylist()]
-    pooled = "Values of cells that are not released are drawn towards the other cells."
+    pooled = "Values of cells that are not released are shrunk towards the other cells."
     meaning = [pooled, *legend(table)] if {*table["status"].to_pylist()} - {"released"} else []
     return TextTable("", names, rows).to_html(), _paragraphs(meaning)
 

@@ -80,9 +80,9 @@ class Advice(Shown):
             f"in place of {self.now.told:,} of {self.now.cells:,}"
             for each in self.best
         ]
-        nothing = "no choice tells more cells: more users or fewer cells would"
+        nothing = "none of these lets more cells be told; more users or fewer cells would"
         some = self.now.told < self.now.cells
-        head = f"cells that can be told if cells differ as much as {CELLS:.0%} of the variance"
+        head = f"cells that can be told if {CELLS:.0%} of the variance is between cells"
         columns = ("change", "epsilon", "cells", "can be told")
         return TextTable(head, columns, rows, notes or [nothing if some else "all cells are told"])
 

@@ -338,7 +338,7 @@ def _head(found: Comparison[P]) -> str:
         head += f"{len(plan.released)} cells, {', '.join(found.statistics)}, {bounds}; "
     if found.assumed is not None:
         return f"{head}errors in the value's unit"
-    return f"{head}errors over {over(found)}, guessing has an error of 0.5"
+    return f"{head}errors over {over(found)}; guessing has an error of 0.5"
 
 
 def over(found: Comparison[P]) -> str:
@@ -355,17 +355,17 @@ def _notes(found: Comparison[P]) -> list[str]:
         # Of a function its name says more than where it lies in memory.
         assumed = getattr(found.assumed, "__name__", str(found.assumed))
         return [
-            f"typical: mean absolute error of values under {assumed}; plain: of released numbers",
-            "worst case: certified for every data set, the median cell; -: nothing but the width",
-            "names with blanks are what anybody writes by hand, with the bounds as given: clipping "
-            "tighter needs knowledge of the values",
-            "other values have other errors (long tails, two kinds of users): give assumed= a "
-            "function that draws",
+            f"typical: mean absolute error of values under {assumed}; plain: of noisy numbers",
+            "worst case: certified error of the median cell in every data set; -: not certified",
+            "names with blanks are simple estimators that anybody can write; they use the bounds "
+            "as given, since closer clipping needs knowledge of the values",
+            "errors differ for other values (long tails, two kinds of users): give assumed= a "
+            "function that draws them",
         ]
-    lines = ["uninformative cells are kept, so that all methods are compared on the same cells"]
+    lines = ["cells without information are kept, so that all methods have the same cells"]
     known = {each.epsilon for each in found.bounds}
     if known:
-        lines.append("lower bound: no plan certifies less; alone: as if a cell had all of the loss")
+        lines.append("lower bound: no plan certifies less; alone: if a cell had the whole epsilon")
     if len(known) < len(found.epsilons):
         lines.append("no lower bound is known where noise is Gaussian")
     for method in found.methods:
@@ -384,14 +384,14 @@ def _notes_on(method: str, rows: list[Row[P]]) -> Iterator[str]:
     plans = [(each.plan, each.epsilon) for each in rows if each.plan is not None]
     if not rows[0].certified:
         yield (
-            f"{method}: selects a range in private and certifies nothing; its noise is shown over "
-            "that range, which is narrower than the width; see shoal compare"
+            f"{method}: selects a range privately and certifies no error; its noise is divided by "
+            "that range, which is narrower than the bounds; see shoal compare"
         )
     more = max((plan.request.epsilon or epsilon) / epsilon for plan, epsilon in plans)
     if more > 1:
         yield (
-            f"{method}: counts losses higher than they are; asked for up to {float(more):.3g} "
-            "times the epsilon shown, it spends at most that epsilon"
+            f"{method}: its accounting overstates losses; with up to {float(more):.3g} times the "
+            "epsilon shown, it loses at most the epsilon shown"
         )
     plan, epsilon = min(plans, key=lambda each: each[0].exact_epsilon / each[1])
     if plan.exact_epsilon < epsilon * LEAST_SPENT:

@@ -38,25 +38,25 @@ def choose(request: Request, counts: Counts) -> tuple[Method, str]:
         return _certified(request, counts)
     why = ""
     if request.statistics != ("mean",):
-        why = "its error holds in every data set: private ranges are found for means alone"
+        why = "errors hold in every data set: private ranges are found only for means"
     elif _count_alike(counts) and request.range == "tight":
-        why = "users count about alike, and values may fill the bounds"
+        why = "users have about equally many records, and values may fill the bounds"
     epsilon, known = float(request.epsilon), request.range
     selects = split(epsilon, counts.n_users, counts.n_cells) is not None
     few = selects and counts.n_cells <= _FEW_CELLS and not known
     if not why and few and _count_alike(counts):
         why = (
-            "few cells of users who count about alike, where a private range errs less only if "
-            'values fill a small part of the bounds (say so by range="loose", --range loose)'
+            "few cells, and users have about equally many records: a private range helps only if "
+            'values fill a small part of the bounds (range="loose", --setting range=loose)'
         )
     if why:
         return _certified(request, counts)[0], why
     if counts.n_cells == 1 and _FEW <= epsilon * counts.n_users < _ENOUGH:
-        why = "few users in one cell find one private interval most surely"
+        why = "with few users in one cell it finds a private interval most reliably"
         return method_of("adaptive"), why
     sizes = counts.n_users, len(counts.user), counts.n_cells
     if rounds(epsilon, float(request.delta), *sizes) > 1:
-        why = "users in so many cells that noise is normal, where a second round costs little"
+        why = "users are in so many cells that noise is normal: a second round costs little"
         return method_of("user_clipped", {"rounds": 2}), why
     return method_of("user_clipped"), "the smallest typical error, if users are about alike"
 
@@ -74,7 +74,7 @@ def _certified(request: Request, counts: Counts) -> tuple[Method, str]:
     epsilon, delta = request.epsilon, request.delta
     few = len(counts.user) <= _MOST_OF_PROGRAM
     if not (few and is_small(counts.user, counts.n_cells)):
-        slow = "certified in every data set; a program would take too long"
+        slow = "certified in every data set; a linear program would take too long"
         return method_of("balanced"), _SMALLER if delta else slow
     if epsilon and delta and gaussian_is_smaller(counts, epsilon, delta, len(request.statistics)):
         return method_of("balanced"), _SMALLER

@@ -26,8 +26,8 @@ def plan_warnings(plan: PlanFacts) -> list[str]:
     everyone = plan.epsilon * len(np.unique(plan.weights.user))
     if plan.rounds > 1 and everyone < _TWICE:
         found.append(
-            f"epsilon times users is {everyone:.3g}: too few for two rounds, whose intervals may "
-            'cover far less often than they say; take settings={"rounds": 1} '
+            f"epsilon times the number of users is {everyone:.3g}, too little for two rounds: "
+            'intervals may cover far less often than stated; use settings={"rounds": 1} '
             "(--setting rounds=1)"
         )
     return found
@@ -38,11 +38,11 @@ def few_cell_warnings(plan: PlanFacts) -> Iterator[str]:
     selects = plan.decision.method.range.of_vectors and len(plan.decision.selection_scale) > 0
     if selects and len(plan.released) < MEASURED:
         yield (
-            f"in fewer than {MEASURED} cells a private radius leaves out more users than "
-            f"the noise is worth, here {int(plan.parameters['clipped'][0])} of "
-            f"{len(np.unique(plan.weights.user))}: if a few percent of users are far from all "
-            "others (outliers, long tails) errors are several times larger, and intervals of 95% "
-            'may cover a third; objective="worst_case" holds for any values'
+            f"with fewer than {MEASURED} cells a private radius clips more users than is best, "
+            f"here {int(plan.parameters['clipped'][0])} of {len(np.unique(plan.weights.user))}: if "
+            "a few percent of users are far from all others (outliers, long tails) errors are "
+            "several times larger, and 95% intervals may cover in only a third of releases; "
+            'objective="worst_case" certifies errors for any values'
         )
 
 
@@ -50,9 +50,9 @@ def private_range_warnings(numbers: Estimates) -> Iterator[str]:
     """What the typical interval of one cell supposes, where a range was selected for it."""
     if numbers.chosen is not None and not numbers.plan.decision.method.range.of_vectors:
         yield (
-            "the typical interval supposes that what the private range cuts off balances: with a "
-            "second kind of user, outliers or long tails it may cover a third as often as it says; "
-            "the certified interval holds for any values"
+            "the typical interval assumes that the private range cuts off as much below as above: "
+            "with a second kind of user, outliers or long tails it may cover a third as often as "
+            "stated; the certified interval holds for any values"
         )
 
 
@@ -69,9 +69,9 @@ def frequent_user_warnings(plan: PlanFacts) -> Iterator[str]:
         share = owned[:few].sum() / owned.sum()
         if share >= most:
             yield (
-                f"the {few:,} most frequent of {len(owned):,} users own {share:.0%} of the "
-                "records: if these differ from the others errors may be several times larger than "
-                'stated, and intervals hardly cover; objective="worst_case" '
-                "(--objective worst_case) holds for any users"
+                f"the {few:,} most frequent of {len(owned):,} users have {share:.0%} of the "
+                "records: if they differ from the others, errors may be several times larger than "
+                'stated, and intervals rarely cover; errors with objective="worst_case" '
+                "(--objective worst_case) hold for any users"
             )
             return

@@ -89,7 +89,7 @@ class Release(Shown, release.Release[PlanFacts, Estimates]):
         columns = [cell_title(plan), "users", "records", "value", "low", "high"]
         notes = [*legend(table)]
         if "pooled" in table["source"].to_pylist():
-            notes.insert(0, "* not told: drawn towards what the other cells say")
+            notes.insert(0, "* not told: the value is shrunk towards those of the other cells")
         head = f"{verdict}\n{self._head(origin=origin)}"
         return TextTable(head, columns, rows, notes, [*frequent_user_warnings(plan)])
 

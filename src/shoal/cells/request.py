@@ -194,7 +194,7 @@ class Request(Model):
         if part is None or not 0 < part < MIDPOINT_ERROR:
             raise InputError(
                 f"a max_error of {part or 0:.3%} of the range is not possible",
-                'give a part above 0% and below 50%, for example "5%": 50% needs no data',
+                'give a part above 0% and below 50%, for example "5%": guessing has 50%',
             )
 
 

@@ -49,7 +49,7 @@ def forecast(plan: PlanFacts) -> str:
         return ""
     many, *fewer = (round(float(often_told(plan, each).sum())) for each in (CELLS, *ALIKE))
     others = ", ".join(f"{n:,} if {each:.0%}" for n, each in zip(fewer, ALIKE, strict=True))
-    advice = " plan.advise() (--advice) says what would tell more." if 2 * many < cells else ""
+    advice = " plan.advise() (--advice) shows how more could be told." if 2 * many < cells else ""
     return (
         f"About {many:,} of {counted(cells, 'cell')} can be told if {CELLS:.0%} of the variance is "
         f"between cells, {others}.{advice}"
@@ -105,12 +105,12 @@ def _notes(plan: PlanFacts, table: pa.Table) -> Iterator[str]:
     yield from legend(table)
     if plan.statistics == (Mean(),):
         yield (
-            "Errors are of simulated releases on these counts, for values with a standard "
-            f"deviation of {plan.width * SPREAD:.3g} and users about alike: no value is read. "
-            "For other values see plan.typical_error(spread=...)."
+            "Errors are from simulated releases with these counts, for values with a standard "
+            f"deviation of {plan.width * SPREAD:.3g} and users who are about alike; no value was "
+            "read. For other values see plan.typical_error(spread=...)."
         )
     if plan.rounds > 1:
-        yield "Two rounds: users are clipped around the noisy values of a first one."
+        yield "Two rounds: users are clipped around the noisy values of a first round."
     if plan.decision.method.range.of_vectors:
         users = len(np.unique(plan.weights.user))
         if len(plan.decision.selection_scale):
@@ -122,14 +122,14 @@ def _notes(plan: PlanFacts, table: pa.Table) -> Iterator[str]:
             )
         else:
             yield (
-                f"Epsilon times users is {plan.epsilon * users:.3g}: too few for a private range; "
-                'objective="worst_case" may have smaller errors.'
+                f"Epsilon times the number of users is {plan.epsilon * users:.3g}, too little for "
+                'a private range; objective="worst_case" may have smaller errors.'
             )
     yield from _certificate(plan)
     if plan.request.largest_error is not None:
         which = "certified" if plan.certified else "typical"
         most = part_of_range(plan, plan.request.largest_error)
-        yield f"No released cell has a larger {which} error than {most}, as asked for."
+        yield f"No released cell has a larger {which} error than {most}, as requested."
     yield _largest_losses(plan)
 
 
@@ -148,14 +148,14 @@ def legend(table: pa.Table) -> Iterator[str]:
 def _certificate(plan: PlanFacts) -> Iterator[str]:
     """What is proved of the errors, and of how far they are from the best."""
     if uninformative := int((plan.cell_error >= MIDPOINT_ERROR).sum()):
-        better = "the midpoint errs no more" if plan.certified else "noise hides the range"
+        better = "guessing is as good" if plan.certified else "noise is as wide as the range"
         yield f"{counted(uninformative, 'released cell')} without information: {better}."
     if plan.gap is not None:
         yield proof(plan, plan.gap)
     if plan.method == "balanced" and plan.gaussian and plan.decision.reason:
         yield (
-            'method="optimal" without the delta may err less where a few users count far more '
-            "than the others: compare its certified errors."
+            'method="optimal" without the delta may be better if a few users have far more '
+            "records than the others: compare its certified errors."
         )
 
 
@@ -164,8 +164,8 @@ def proof(plan: PlanFacts, gap: float) -> str:
     if plan.decision.targets is None:
         return f"certified gap to the best balance: {gap:.1e} per cell"
     return (
-        f"no plan that weighs users has all errors more than {gap / (1 + gap):.2%} smaller at "
-        "this loss: certified by linear programming"
+        f"no plan that weights users can have all errors more than {gap / (1 + gap):.2%} smaller "
+        "at this loss: certified by linear programming"
     )
 
 

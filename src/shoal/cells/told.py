@@ -23,9 +23,9 @@ from shoal.theory.user_clipping import MEASURED, hidden_radii
 # What a released cell's number is good for, and why it is not told.
 WHY: dict[str, str | None] = {
     "released": None,
-    "too noisy": "one number for all cells is expected to err less: merge cells or raise epsilon",
-    "likely too noisy": "one number for all cells will likely err less: merge cells, raise epsilon",
-    "far users": "users far from all others are cut off: give narrower bounds, or worst_case",
+    "too noisy": "one number for all cells should be more accurate: merge cells or raise epsilon",
+    "likely too noisy": "one number for all cells is likely better: merge cells or raise epsilon",
+    "far users": "users far from all others are clipped: give narrower bounds, or worst_case",
     "heavy users": "few users have most of its records: merge cells, or keep fewer records of each",
 }
 # Of the average bias: how much a cell may have, and how much more those that are far have.

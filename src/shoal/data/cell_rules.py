@@ -268,7 +268,7 @@ def rules_of(by: object) -> tuple[Rule, ...]:
         if isinstance(each, Rule) and parse(str(each)) != each:
             raise InputError(
                 f"the cell rule {str(each)!r} would be read back as another rule",
-                "rename the column: its name must not look like a rule, nor have a comma in one",
+                "rename the column: a name must not look like a rule nor, in a rule, have a comma",
             )
     return tuple(parse(each) if isinstance(each, str) else each for each in listed)
 
@@ -330,7 +330,7 @@ def _check_places(cells: Any, lat: str, lon: str, resolution: int) -> None:
     places: Any = pa.record_batch(cells_to_coordinates(cells.astype(np.uint64)))
     y, x = (np.abs(places.column(name).to_numpy()) for name in ("lat", "lng"))
     if np.mean((y > _CIRCLE) & (x <= _CIRCLE)) > 1 / 2:
-        text = f"most cells lie beyond a polar circle, and would not if exchanged: {meant}"
+        text = f"most cells lie beyond a polar circle, but not in the other order: {meant}"
         warnings.warn(text, ShoalWarning, stacklevel=2)
 
 

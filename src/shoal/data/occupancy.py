@@ -129,7 +129,7 @@ class Counts(Shown):
             raise DataError(f"counts are of {kind}", "give one integer per row")
         if float(number.sum(dtype=np.float64)) > _MOST_RECORDS or int(number.min()) < 1:
             raise DataError(
-                "a count is below 1, or the counts are of more records than any table holds",
+                "a count is below 1, or the sum of all counts is larger than any table",
                 f"leave empty rows out, and give at most {_MOST_RECORDS:,} records in all",
             )
         who = keys.as_array(users, "user")

@@ -176,7 +176,7 @@ def _read_parquet(
     hive = [name for name in uses if name not in names]
     if {*private} & {*hive}:
         raise InputError(
-            f"names of folders hold a private column, but are public: {', '.join(private)}",
+            f"names of folders are public, but hold a private column: {', '.join(private)}",
             "name a column that the files themselves hold",
         )
     for schema in schemas:
@@ -192,7 +192,7 @@ def _read_parquet(
     }
     if len(shapes) > 1 or len(set(folded)) < len(folded):
         raise DataError(
-            f"columns of {called(files[0])} and files beside it differ, or share a name",
+            f"columns of {called(files[0])} and of other files differ, or two columns share a name",
             "give files whose columns have the same types, and names that differ in more than case",
         )
     connection.execute(f"CREATE TEMP VIEW records AS {select(chosen, ', '.join(places), options)}")

@@ -35,7 +35,7 @@ def check_outputs(outputs: Places, inputs: Places, *, overwrite: bool) -> None:
         _check_free(target, overwrite=overwrite)
         other = written.setdefault(str(target.resolve()).casefold(), name)
         if other != name:
-            raise _taken(name, target, f"the place of {other}")
+            raise _taken(name, target, f"also the name of {other}")
         targets.append(target)
     for target in targets:
         draft = _draft(target)
@@ -94,7 +94,7 @@ def _target(name: str, path: Place, inputs: Places) -> Path:
         )
     for other, place in inputs.items():
         if place is not None and _touches(target, Path(place)):
-            raise _taken(name, target, f"what is read as {other}, or would be a part of it")
+            raise _taken(name, target, f"the input {other} or a part of it")
     return target
 
 
@@ -139,8 +139,7 @@ def _draft(target: Path) -> Path:
 def _taken(name: str, target: Path, what: str) -> DocumentError:
     return DocumentError(
         f"{name} {os.fspath(target)!r} is {what}",
-        "choose another name: outputs have places of their own, and no file that is read is "
-        "replaced",
+        "choose another name: no two outputs share a name, and no input is replaced",
     )
 
 

@@ -357,14 +357,14 @@ class UnbiasedPlan(Shown, Planned):
         fails = f"; no estimate with probability {self.failure_bound:.1g} at most"
         bounds = ", ".join(f"({m.order:g}, {m.size:g})" for m in self.request.moments)
         lines = (
-            f"{self.method} of {self.n:,} users: {losses}{fails if self.failure_bound else ''}\n"
-            f"bias at most {self.bias_bound:.4g}{choice.supposes}, root mean squared error at most "
-            f"{self.rmse_bound:.4g}, noise scale {self.noise_scale:.4g}\n"
-            f"for central moments (order, size) {bounds}; heaviest user "
-            f"{float(weights.share):.3g} of the weight, as good as "
-            f"{float(1 / weights.squares):.6g} equal ones\n"
-            f"{self.interval_by} {CONFIDENCE:.0%} interval of about "
-            f"±{self.half_width:.4g} if values vary as widely as that"
+            f"{self.method} of {self.n:,} users: "
+            f"{losses}{fails if self.failure_bound else ''}\nbias at most "
+            f"{self.bias_bound:.4g}{choice.supposes}, root mean squared error at most "
+            f"{self.rmse_bound:.4g}, noise scale {self.noise_scale:.4g}\nfor central moments "
+            f"(order, size) {bounds}; the heaviest user has {float(weights.share):.3g} of the "
+            f"weight, and users count as {float(1 / weights.squares):.6g} equal "
+            f"ones\n{self.interval_by} {CONFIDENCE:.0%} interval of about ±{self.half_width:.4g} "
+            "if values vary as much as the moments allow"
         )
         return TextTable(lines, (), ())
 
@@ -458,8 +458,8 @@ class UnbiasedEstimate(Release[UnbiasedPlan, Drawn]):
         """The estimate and its errors in one line, without where it is recorded."""
         plan, value, interval = self.plan, self.value, self.interval
         said = (
-            "no estimate, as the coarse step found no centre; a release of another name draws, "
-            "and costs, again"
+            "no estimate: the coarse step found no centre; a release under another name draws "
+            "again and costs again"
         )
         if value is not None and interval is not None:
             said = (

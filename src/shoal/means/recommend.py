@@ -86,15 +86,15 @@ class Recommendation(Shown):
         """The reason for the recommendation, in one sentence."""
         best, other = self.recommended, self[CLIPPED]
         if best is None or best.plan is None:
-            return "No estimator is possible: allow some bias with an interval, or some delta."
+            return "No estimator is possible: allow a bias and give an interval, or allow a delta."
         many = "" if self.releases == 1 else f" of the average of {self.releases} releases"
         ratio = best.row()["ratio"]
         known = "" if ratio is None else f", {ratio:.3g} times the lower bound"
         skewed = ""
         if best.method == SYMMETRIC:
-            instead = "nothing else is possible"
+            instead = "no other estimator is possible"
             if other.plan is not None:
-                instead = f"take {CLIPPED} ({other.total_error:.4g})"
+                instead = f"use {CLIPPED} ({other.total_error:.4g})"
             skewed = f", if the distribution is symmetric; if it may be skewed, {instead}"
         return (
             f"{best.method} has the least certified error{many}, {best.total_error:.4g}{known}, "

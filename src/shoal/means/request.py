@@ -67,12 +67,12 @@ class Request(Model):
         ):
             if value is not None and not allowed:
                 raise InputError(
-                    f"{name} has no meaning here", f"leave it out, or give it with {where}"
+                    f"{name} does not apply here", f"leave it out, or give it with {where}"
                 )
         if clipped and self.bias is None:
             raise InputError(
                 "a clipped mean needs a bias budget",
-                "give the most bias that you accept, bias=0.1, or ask `shoal mean plan`",
+                "give the largest bias that you accept, such as bias=0.1, or use `shoal mean plan`",
             )
         if clipped:
             check_interval(self.interval)

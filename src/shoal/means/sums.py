@@ -191,7 +191,7 @@ class SumAboutCentre:
             return
         if not self.weights.count_as_two:
             raise InputError(
-                "the users weigh less than two equal ones, too little for a normal interval",
+                "weights so uneven count as fewer than two users, too few for a normal interval",
                 'ask for interval_by="certified", or give more users',
             )
         price = self.parts * ((2 * self.reach - 1) * self.weights.largest + squares.step)

@@ -134,7 +134,7 @@ def check_epsilon(epsilon: Amount) -> Fraction:
         raise InputError(
             f"epsilon is {checks.shown(epsilon)}",
             f"give {float(LEAST_EPSILON):g} to {float(MOST_EPSILON):g}, commonly 1; far larger "
-            "ones protect nobody, far smaller ones say nothing",
+            "ones protect nobody, far smaller ones give only noise",
         )
     return exact
 

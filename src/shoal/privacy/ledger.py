@@ -56,16 +56,16 @@ _DAMAGED = (
     "restore the newest backup, remove NAME-journal beside it, and run `shoal ledger verify`",
 )
 _REASONS = {
-    sqlite3.SQLITE_FULL: ("the disk is full", "free space", "make room and ask again"),
-    sqlite3.SQLITE_READONLY: ("it cannot be written", _WRITABLE, "change permissions, ask again"),
+    sqlite3.SQLITE_FULL: ("the disk is full", "free space", "free space and try again"),
+    sqlite3.SQLITE_READONLY: ("it cannot be written", _WRITABLE, "change permissions, try again"),
     sqlite3.SQLITE_CANTOPEN: (
         "it is missing or cannot be opened",
         _WRITABLE,
         "check the path, or make one with `shoal ledger create`",
     ),
     sqlite3.SQLITE_BUSY: ("another process holds it", "one writer at a time", "end that process"),
-    sqlite3.SQLITE_NOTADB: ("it is not a ledger", "one of `shoal ledger create`", "check the path"),
-    sqlite3.SQLITE_IOERR: ("reading or writing failed", "a healthy disk", "check it and ask again"),
+    sqlite3.SQLITE_NOTADB: ("it is not a ledger", "a ledger's file", "check the path"),
+    sqlite3.SQLITE_IOERR: ("reading or writing failed", "a healthy disk", "check it and try again"),
     sqlite3.SQLITE_CORRUPT: ("it has damaged pages", *_DAMAGED),
     sqlite3.SQLITE_ERROR: ("it has other tables than a ledger", *_DAMAGED),
 }
@@ -119,7 +119,7 @@ class State:
             )
         if charge.delta and not self.budget.delta:
             raise BudgetError(
-                f"the charge of {charge.show(up=True)} has a delta, the ledger allows no delta",
+                f"the charge of {charge.show(up=True)} has a delta, but the ledger allows none",
                 "make the release with delta=0; a budget never changes",
             )
         spent = self.spent.plus(charge)
@@ -127,7 +127,7 @@ class State:
             raise BudgetError(
                 f"the charge of {charge.show(up=True)} exceeds what is left, "
                 f"{self.left.show(up=False)}",
-                "ask for less, or ask again for a recorded release, which costs nothing",
+                "ask for less, or repeat a recorded release, which costs nothing",
             )
         return spent
 

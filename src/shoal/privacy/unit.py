@@ -41,7 +41,7 @@ def checked_unit(value: object) -> str:
     if not unit:
         raise InputError(
             "the privacy unit has no name",
-            f'name the column that tells users apart, for example "person", or {EACH_ROW!r}',
+            f'name the column that identifies users, for example "person", or {EACH_ROW!r}',
         )
     return unit
 

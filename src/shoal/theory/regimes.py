@@ -19,11 +19,11 @@ RESIDUAL = "clipped_plus_residual"
 SAMPLED = "sampled_mean"
 
 _WORDS = {
-    CLIPPED: "Clip and accept the bias: clipping costs less than what delta could buy.",
-    RESIDUAL: "Clip, and sample what clipping cut off: delta pays for an unbiased mean.",
-    SAMPLED: "Only publishing sampled values meets the bias: each is shown with probability delta.",
-    "none": "No estimator of the library can: without delta an unbiased mean of such a class needs "
-    "an infinite error. Allow some bias or delta.",
+    CLIPPED: "Clip and accept the bias: no use of delta gives a smaller error.",
+    RESIDUAL: "Clip, and sample what clipping cut off: the delta allows an unbiased mean.",
+    SAMPLED: "Only a sampled mean keeps the bias: it publishes each value with probability delta.",
+    "none": "No estimator of the library fits: without delta an unbiased mean for such a class "
+    "has an infinite error. Allow some bias or delta.",
 }
 _SMALL_PRICE = 1.1
 # No clipping is of use for a smaller bias, over the moment's size.

@@ -170,7 +170,7 @@ def distance_to_bound(rmse: float, bound: Trilemma) -> float:
     error = checks.number(rmse, "rmse", above=0)
     if bound.rmse == math.inf:
         raise InputError(
-            "the bound is infinite, as every private estimator without bias and delta errs here",
+            "the bound is infinite: without bias and delta no private estimator has a finite error",
             "allow some bias or delta",
         )
     return error / bound.rmse

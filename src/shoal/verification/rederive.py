@@ -39,16 +39,16 @@ def guarantee(release: Release[Any, Any]) -> Iterator[str]:
     question_of = FAMILIES[manifest["kind"]].question_of
     question = question_of(release.plan, manifest["records"], unit, name)
     if manifest["guarantee"] != question.guarantee:
-        yield "the guarantee does not state the loss and the words of its plan"
+        yield "the guarantee differs from the one that follows from the plan"
     if manifest["request"] != question.request:
-        yield "the key of the request is not that of what was asked for, and of whom"
+        yield "the digest of the request does not match plan, columns, unit and name"
 
 
 def _of_cells(release: cells.Release) -> Iterator[str]:
     """Yields one sentence for each part of a manifest that does not follow from the others."""
     plan, manifest = release.plan, release.manifest
     if manifest["plan"]["records"] != manifest["records"]:
-        yield "the plan is about other columns than the release"
+        yield "the plan has other columns than the release"
     stated = manifest["plan"]["claims"]
     own = plan_file.document_of(plan, manifest["records"]).to_document()["claims"]
     unit_of = dict.fromkeys(("bias_bound", "worst_case_error", "lower_bound"), plan.statistic_range)
@@ -60,7 +60,7 @@ def _of_cells(release: cells.Release) -> Iterator[str]:
     for true, drawn in zip(cells.results_of(release.numbers), manifest["results"], strict=True):
         for name, each in true.items():
             if not _same(each, drawn[name], size):
-                yield f"{name} of {drawn['statistic']} of cell {drawn['cell']} is another one"
+                yield f"{name} of {drawn['statistic']} of cell {drawn['cell']} does not follow"
 
 
 def _statuses(plan: PlanFacts) -> Iterator[str]:
@@ -70,11 +70,11 @@ def _statuses(plan: PlanFacts) -> Iterator[str]:
     left_out = "uninformative" if request.max_error is None else "error too large"
     allowed = request.uninformative == "drop" or request.max_error is not None
     if (np.where((stated == left_out) & allowed, "released", stated) != own).any():
-        yield "statuses are not those of the public rules"
+        yield "the statuses of cells do not follow the public rules"
     if request.uninformative != "keep" and (plan.cell_error >= MIDPOINT_ERROR + _CLOSE).any():
-        yield "a released cell errs no less than guessing"
+        yield "a released cell has an error as large as guessing"
     if not within(plan):
-        yield "a released cell errs more than was asked for"
+        yield "a released cell has a larger error than was asked for"
 
 
 def replanned(plan: PlanFacts) -> Iterator[str]:
@@ -85,16 +85,16 @@ def replanned(plan: PlanFacts) -> Iterator[str]:
         yield f"the request leads to no plan: {error}"
         return
     if (own.method.name, own.method.settings) != (stated.method.name, stated.method.settings):
-        yield "the method is another one"
+        yield "the method differs from that of a new plan"
     for name in ("status", "bits", "joint", "gaussian"):
         if getattr(own, name) != getattr(stated, name):
-            yield f"{name} is another one"
+            yield f"{name} differs from that of a new plan"
     for name in ("scale", "selection_scale", "targets"):
         if not _near(getattr(own, name), getattr(stated, name), _REPLANNED, 0):
-            yield f"{name} is another one"
+            yield f"{name} differs from that of a new plan"
     for name, values in own.parameters.items():
         if not _near(values, stated.parameters.get(name), 0, 1):
-            yield f"the parameter {name} is another one"
+            yield f"the parameter {name} differs from that of a new plan"
 
 
 def _near(one: Any, other: Any, part: float, off: float) -> bool:
@@ -116,17 +116,17 @@ def _of_mean(release: means.UnbiasedEstimate) -> Iterator[str]:
     ):
         for name, true in own.items():
             if not _same(true, stated[name], unit):
-                yield f"{name} does not follow from the choice and the drawn integers"
+                yield f"{name} does not follow from the decision and the noisy numbers"
 
 
 def _of_trial(release: trials.Release) -> Iterator[str]:
     """Yields one sentence for each part of a manifest that does not follow from the others."""
     plan, manifest, width = release.plan, release.manifest, release.plan.space.width
     if not _same(plan.claims().to_document(), manifest["plan"]["claims"], width**2):
-        yield "the claims do not follow from the choice"
+        yield "the claims do not follow from the decision"
     own = trials.results_of(plan, release.released)["estimates"]
     if not _same(own, manifest["results"]["estimates"], width):
-        yield "the estimates do not follow from the drawn numbers"
+        yield "the estimates do not follow from the noisy numbers"
 
 
 class Family(NamedTuple):

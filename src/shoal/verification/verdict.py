@@ -55,18 +55,18 @@ class Verdict(Shown):
 
 # What no manifest of any kind can prove.
 ALWAYS = (
-    "whether the noise came from the operating system, once, and from an unchanged shoal",
-    "whether these numbers were drawn with these scales: others that are consistent pass, too; the"
-    " ledger has those that were",
-    "whether counts, groups and columns are those of the data, and what a privacy unit is",
+    "whether an unchanged shoal drew the noise from the operating system, and only once",
+    "whether these noisy numbers were drawn with these scales: others that fit together would "
+    "pass; the ledger holds the true ones",
+    "whether counts, groups and columns are those of the data, and what one unit is",
     "whether request, bounds and name were chosen without a look at private values",
     "which versions of shoal, OpenDP and Python were used",
 )
 # Nor one of cells without a new plan, of any mean, of a symmetric one, of one with squares.
 DECISION = "whether the decision is the best one: a bad one increases the error, not the loss"
 MEAN = (
-    "whether users are independent and values have these moments: errors rest on it, not the loss",
+    "whether users are independent and values have these moments: only errors depend on it",
     "whether another choice with this loss has a smaller error",
 )
-SYMMETRY = "whether values are symmetric about their mean: the interval rests on it"
-NEARLY_NORMAL = "whether the mean of so many users is nearly normal: a normal interval rests on it"
+SYMMETRY = "whether values are symmetric about their mean: the interval depends on it"
+NEARLY_NORMAL = "whether the mean of so many users is nearly normal: the interval depends on it"

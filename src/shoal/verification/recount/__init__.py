@@ -39,7 +39,7 @@ def _guarantee(release: Release) -> Iterator[str]:
     """Whether the loss for display is the exact one, rounded upwards to a double."""
     exact = [release.epsilon, release.delta]
     if exact != release.claimed:
-        yield "the plan claims another loss than the guarantee states"
+        yield "the loss in the plan differs from that in the guarantee"
     for name, number, shown in zip(("epsilon", "delta"), exact, release.shown, strict=True):
         if not Fraction(math.nextafter(shown, -math.inf)) < number <= Fraction(shown):
             yield f"{name} is shown as {shown}, which is not its exact value rounded upwards"
