@@ -30,7 +30,7 @@ def test_more_records_than_fit_are_refused() -> None:
     """Beyond 2^36 in all, sums of counts and weights could pass 64 bits."""
     for counts in ([2**40, 1], [_MOST, 1], [_MOST // 2, _MOST // 2, 1]):
         users = list(range(len(counts)))
-        with pytest.raises(DataError, match="more records than any table holds"):
+        with pytest.raises(DataError, match="the sum of all counts is larger than any table"):
             shoal.Counts.from_counts(users, [0] * len(users), counts)
 
 

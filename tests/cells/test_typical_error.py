@@ -101,11 +101,11 @@ def test_counts_that_speak_against_a_plan_are_told() -> None:
     assert plan_warnings(plan) == []
     assert "\n! " not in str(plan)
     [told] = plan_warnings(shoal.plan(_crowd(cells=9), bounds=(0, 60), epsilon=4))
-    assert told.startswith("in fewer than 10 cells a private radius leaves out more users")
+    assert told.startswith("with fewer than 10 cells a private radius clips more users")
     [told] = shoal.mean.user_clipped(
         np.arange(100.0), np.arange(100), bounds=(0, 60), epsilon=4, noise=shoal.Simulated(1)
     ).warnings
-    assert told.startswith("in fewer than 10 cells")
+    assert told.startswith("with fewer than 10 cells")
     for method, wanted in ((shoal.mean.adaptive, True), (shoal.mean.baseline, False)):
         found = method(
             np.arange(100.0), np.arange(100), bounds=(0, 60), epsilon=4, noise=shoal.Simulated(1)
@@ -116,7 +116,7 @@ def test_counts_that_speak_against_a_plan_are_told() -> None:
     )
     _, often = plan_warnings(shoal.plan(heavy, bounds=(0, 60), epsilon=4))
     assert often.startswith("the 20 most frequent of 400 users own 4")
-    assert "Epsilon times users is 30" in str(
+    assert "Epsilon times the number of users is 30" in str(
         shoal.plan(_crowd(users=30), bounds=(0, 60), epsilon=1)
     )
 
@@ -146,7 +146,7 @@ def test_few_users_with_much_of_the_records_are_warned_of(
     assert len(found) == bool(told)
     for sentence in found:
         assert sentence.startswith(f"the {told}")
-        assert "intervals hardly cover" in sentence
+        assert "intervals rarely cover" in sentence
         assert sentence in str(plan).replace("\n  ", " ")
     certified = shoal.plan(
         plan.counts, bounds=(0, 120), epsilon=1, objective="worst_case", uninformative="keep"
@@ -212,4 +212,4 @@ def test_two_rounds_of_few_users_are_warned_of() -> None:
             _crowd(), bounds=(0, 60), epsilon=epsilon, method="user_clipped", settings={"rounds": 2}
         )
         assert plan.rounds == 2
-        assert any("too few for two rounds" in each for each in plan_warnings(plan)) == told
+        assert any("too little for two rounds" in each for each in plan_warnings(plan)) == told

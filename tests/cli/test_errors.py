@@ -45,7 +45,7 @@ def put(words: list[str], option: str, value: str) -> list[str]:
         ([*PLANNED, "--setting", "cap"], "the setting 'cap'"),
         ([*PLANNED, "--setting", "cap=1"], "settings have no method"),
         (["plan", "plan.json", *PLAN], "a file that ends in"),
-        (["plan", "a.csv", "b.csv", *PLAN], "one pattern, in quotes, such as 'trips/*.csv'"),
+        (["plan", "a.csv", "b.csv", *PLAN], "one pattern in quotes, such as 'trips/*.csv'"),
         ([*PLANNED, "--output", "no/p.json"], "cannot be written"),
         ([*PLANNED, "--picture", "p.txt"], "a picture is named 'p.txt'"),
         (put(PLANNED, "--bounds", "0,700"), "needs two numbers; give the lower and the upper"),
@@ -64,7 +64,7 @@ def put(words: list[str], option: str, value: str) -> list[str]:
         ([*RELEASES["table"], "--confidence", "1"], "above 0 and below 1"),
         ([*ANSWER, "--confidence", "0.5"], "confidence is 0.5"),
         ([*RELEASES["mean"], "--picture", "m.png"], "do not work with a mean"),
-        (["show"], "a manifest or a ledger is needed"),
+        (["show"], "a manifest and a ledger are both given or both"),
         (["show", "visits.csv"], "is not JSON"),
         (["show", "--ledger", "flights.ledger"], "0 entries"),
         (["publish", "flights.parquet", "--like", "table.json", *RELEASE[3:], "--name", "a"], "a"),
@@ -74,11 +74,11 @@ def put(words: list[str], option: str, value: str) -> list[str]:
         (["ledger", "show", "plan.json"], "plan.json"),
         (["demo", "--folder", "plan.json"], "exists"),
         (["trial", "plan", "--bogus"], "Try `shoal trial plan --help`."),
-        (["trial", "plan"], "a file or a number of units is needed"),
+        (["trial", "plan"], "a file and a number of units are both given or"),
         (["trial", "plan", "--units", "10", "--share", "a"], "'--share'"),
         (["trial", "plan", "--units", "10", "--output", "p.json"], "a forecast cannot be saved"),
         ([*TRIAL, "--missing", "ignore"], "missing is not usable"),
-        (put(TABLE, "--outcome", ""), "a table needs a file"),
+        (put(TABLE, "--outcome", ""), "--mechanism needs DATA"),
         (put(TABLE, "--unit", "city"), "named twice"),
         ([*TABLE, "--space", "fog"], "no space 'fog'"),
         ([*TABLE, "--setting", "magic=1"], "no setting 'magic'"),
@@ -256,7 +256,7 @@ def test_an_unforeseen_end_shows_only_its_kind(
         status, _, err = shell.run(*RELEASE)
         assert (status, "431" in err, err.count("\n")) == (2, False, 1)
         assert said in err
-        assert "ask again: what a ledger recorded costs nothing." in err
+        assert "repeat the command: a release that a ledger has recorded costs nothing." in err
 
 
 @pytest.mark.usefixtures("shell")

@@ -63,7 +63,7 @@ def test_no_output_is_an_input(place: Shell) -> None:
         for force in ([], ["--force"]):
             target = ways[at % len(ways)](path, ending)
             line = place.bad(*words, option, target, *force)
-            assert f"is what is read as {name}" in line
+            assert f"is the input {name}" in line
             for each in ("first", f"link.{ending}", f"hard.{ending}"):
                 Path(each).unlink(missing_ok=True)
 
@@ -73,7 +73,7 @@ def test_no_two_outputs_are_one_file(place: Shell) -> None:
     for other in ("new.json", "../work/new.json", "NEW.json"):
         for force in ([], ["--force"]):
             words = [*RELEASES["cells"], "--output", "new.json", "--manifest", other, *force]
-            assert "is the place of --output" in place.bad(*words)
+            assert "is also the name of --output" in place.bad(*words)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_the_files_of_a_publication_replace_nothing(place: Shell) -> None:
     assert "exists already" in place.bad(*line)
     Path("feb-picture.png").unlink()
     Path("feb-manifest.json").symlink_to("m.json")
-    assert "is what is read as --like" in place.bad(*line, "--force")
+    assert "is the input --like" in place.bad(*line, "--force")
 
 
 def test_the_demo_replaces_nothing_but_its_own(place: Shell) -> None:

@@ -211,7 +211,7 @@ def test_means_are_planned_and_compared(shell: Shell) -> None:
                       "--privacy-unit", "person", "--confidence", "0.6")  # fmt: skip
     assert "(60%, certified)" in said
     assert shell.good("mean", "plan", "--users", 2000, "--epsilon", 1, "--size", 1).endswith(
-        "No estimator is possible: allow some bias with an interval, or some delta.\n"
+        "No estimator is possible: allow a bias and give an interval, or allow a delta.\n"
     )
 
 

@@ -83,7 +83,7 @@ def test_the_summary_counts() -> None:
     [
         ([], [], np.zeros(0, int), "no records"),
         ([1], [1, 2], [1], "three columns of one length"),
-        ([1], [1], [0], "count is below 1, or the counts are of more"),
+        ([1], [1], [0], "count is below 1, or the sum of all counts"),
         ([1], [1], [1.5], "counts are of type float64"),
         ([1, 1], [2, 2], [1, 1], "a user occurs twice in one cell"),
         ([None], [1], [1], "user column has a null"),

@@ -77,7 +77,7 @@ def test_names_that_differ_in_case_alone_are_refused(tmp_path: Path) -> None:
         for source in (table, tmp_path / "a.parquet", tmp_path / "r.csv"):
             given: dict[str, Any] = {"user": "who", "value": "v", "by": "c"}
             assert "called 'v' if case is ignored" in said(source, **given)
-    assert "or share a name" in said(tmp_path / "a.parquet", user="who", value="c", by=None)
+    assert "columns share a name" in said(tmp_path / "a.parquet", user="who", value="c", by=None)
     for option, role in (("user", "user"), ("by", "cell")):
         with pytest.raises(InputError, match=f"the value column 'speed' is also given as {role}"):
             records(TABLE, **{option: "SPEED"})
@@ -106,7 +106,7 @@ def test_several_files_are_one_table(tmp_path: Path) -> None:
         assert records(source).aggregate().cell_sums() == records(TABLE).aggregate().cell_sums()
     changed = TABLE.set_column(2, "speed", pa.array([1, 2]))
     pq.write_table(changed, tmp_path / "c.parquet")
-    assert "beside it differ" in said(tmp_path)
+    assert "of other files differ" in said(tmp_path)
     (tmp_path / "c.parquet").unlink()
     kinds.csv(TABLE, tmp_path)
     assert records(tmp_path).counts().n_users == 2
@@ -122,9 +122,9 @@ def test_names_of_folders_are_public_columns(tmp_path: Path) -> None:
     found = records(tmp_path / "a", by="month").counts()
     assert found.cells.column("month").to_pylist() == [5, 11]
     for name in ("pay", "PAY"):
-        assert "folders hold a private" in said(tmp_path / "a", value=name) or name == "PAY"
+        assert "but hold a private" in said(tmp_path / "a", value=name) or name == "PAY"
     pq.write_to_dataset(table, tmp_path / "speed=1", partition_cols=["month"])
-    assert "or share a name" in said(tmp_path / "speed=1", by="month")
+    assert "columns share a name" in said(tmp_path / "speed=1", by="month")
 
 
 @pytest.mark.parametrize(

@@ -91,9 +91,9 @@ def test_no_output_is_an_input(tmp_path: Path, spelling: str) -> None:
         target = tmp_path / "link.json"
         (target.symlink_to if spelling == "symbolic" else target.hardlink_to)(source)
     for overwrite in (False, True):
-        with pytest.raises(DocumentError, match="what is read as DATA"):
+        with pytest.raises(DocumentError, match="the input DATA"):
             files.write_bytes(target, b"x", {"DATA": read}, overwrite=overwrite)
-        with pytest.raises(DocumentError, match=r"--output .* what is read as DATA"):
+        with pytest.raises(DocumentError, match=r"--output .* the input DATA"):
             files.check_outputs({"--output": target}, {"DATA": read}, overwrite=overwrite)
     assert source.read_bytes() == b"records"
 
@@ -110,7 +110,7 @@ def test_no_output_is_one_of_many_inputs(tmp_path: Path) -> None:
         (tmp_path / "links" / "*.csv", tmp_path / "store.csv"),
         (tmp_path / "links", tmp_path / "store.csv"),
     ):
-        with pytest.raises(DocumentError, match="what is read as DATA"):
+        with pytest.raises(DocumentError, match="the input DATA"):
             files.write_bytes(target, b"x", {"DATA": read}, overwrite=True)
     files.write_bytes(tmp_path / "a.csv", b"x", {"DATA": tmp_path / "links"}, overwrite=True)
 
@@ -121,7 +121,7 @@ def test_outputs_are_checked_before_any_work(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.json")
     one = {"--output": tmp_path / "a.csv"}
     for more, words in (
-        ({"--manifest": tmp_path / "x" / ".." / "A.csv"}, "the place of --output"),
+        ({"--manifest": tmp_path / "x" / ".." / "A.csv"}, "also the name of --output"),
         ({"--manifest": tmp_path / "folder.json"}, "not a regular file"),
         ({"--manifest": tmp_path / "pipe.json"}, "not a regular file"),
         ({"--manifest": tmp_path / "none" / "a.json"}, "cannot be written"),
@@ -164,7 +164,7 @@ def test_objects_know_what_they_were_read_from(
         (manifest.write, tmp_path / "manifest.json"),
         (again.write, tmp_path / "trial.json"),
     ):
-        with pytest.raises(DocumentError, match="what is read as"):
+        with pytest.raises(DocumentError, match="is the input"):
             write(place, overwrite=True)
     assert {each: each.read_bytes() for each in before} == before
 
@@ -179,5 +179,5 @@ def test_tables_are_written_by_their_ending(tmp_path: Path, ending: str) -> None
     import pandas as pd
 
     assert getattr(pd, frame)(place)["value"].tolist()[0] == 1.5
-    with pytest.raises(DocumentError, match="what is read as records"):
+    with pytest.raises(DocumentError, match="the input records"):
         tables.write(table, place, {"records": place}, overwrite=True)

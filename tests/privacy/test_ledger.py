@@ -68,7 +68,7 @@ def test_a_charge_is_checked_before_anything_is_drawn(tmp_path: Path) -> None:
     assert book.state().check(Budget.of("1/3"), "person") == Budget.of("1/3")
     with pytest.raises(BudgetError, match="the charge of epsilon 1"):
         book.state().check(Budget.of("1.00000000001"), "person")
-    with pytest.raises(BudgetError, match="ledger allows no delta"):
+    with pytest.raises(BudgetError, match="but the ledger allows none"):
         book.state().check(Budget.of(0, "1e-9"), "person")
     for unit in ("Person", "persons", "each row"):
         with pytest.raises(InputError, match="the ledger protects all values of one person"):

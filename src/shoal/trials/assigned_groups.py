@@ -225,7 +225,7 @@ def check_groups(design: Design, code: Ints, labels: Any) -> None:
     for at, what, todo in (
         (np.flatnonzero(own % arms != cell[code] % arms), "arms", "give the groups that were "
          'assigned whole; if units were assigned one by one, give assigned="units"'),
-        (np.flatnonzero(own != cell[code]), "clusters", "give classes of two schools two names"),
+        (np.flatnonzero(own != cell[code]), "clusters", "give each group a name of its own"),
     ):  # fmt: skip
         if len(at):
             name = checks.shown(str(labels[int(at[0])].as_py()))
@@ -234,7 +234,7 @@ def check_groups(design: Design, code: Ints, labels: Any) -> None:
     if int(many.min()) < FEWEST_GROUPS:
         lone = checks.shown(str(design.arms[int(many.argmin())].as_py()))
         raise InputError(
-            f"the arm {lone} has only one assigned group, which tells nothing of how groups differ",
+            f"the arm {lone} has only one assigned group, which does not show how groups differ",
             f"take at least {FEWEST_GROUPS} groups in each arm, as there is no standard error "
             'with one; if units were assigned one by one, give assigned="units"',
         )

@@ -116,7 +116,7 @@ def best_table(
     """
     if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
         raise InputError(
-            f"epsilon {float(epsilon):.6g} is outside of what the best table takes",
+            f"the best table does not take epsilon {float(epsilon):.6g}",
             'give a number from 0.01 to 8, or mechanism="uniform"',
         )
     if len(levels) > MOST_LEVELS:

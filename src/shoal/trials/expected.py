@@ -112,7 +112,7 @@ def kinds_of(expected: Expected | None, space: Space) -> Kinds:
     if expected.sd is None:
         if space.size != _TWO:
             raise InputError(
-                f"an expectation for {space.size} levels has no sd", "give an sd as well"
+                f"an expectation for {space.size} levels needs an sd", "give an sd as well"
             )
         return _binary(mean, between)
     if not low <= expected.mean <= space.levels[-1]:

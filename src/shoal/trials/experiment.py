@@ -184,7 +184,7 @@ class Experiment:
         """
         if self.design.group is not None:
             raise InputError(
-                "a forecast does not know assigned groups, which this experiment has",
+                "the experiment has assigned groups, which a forecast does not support",
                 "use ask(): its plan predicts errors of assigned groups, and costs nothing",
             )
         return forecast(
@@ -310,7 +310,7 @@ class Experiment:
         if int(sizes.min()) < _FEWEST:
             lone = checks.shown(self.design.arm_names[int(sizes.argmin())])
             raise InputError(
-                f"the arm {lone} has only one unit, which tells nothing of how outcomes differ",
+                f"the arm {lone} has only one unit, which does not show how outcomes differ",
                 "leave this arm out",
             )
         return Questions(self.design, one_by_one=self.one_by_one)

@@ -300,19 +300,19 @@ class Forecast(Shown):
         return TextTable(head, columns, rows, self._notes())
 
     def _notes(self) -> list[str]:
-        known = "what was expected" if self.expected else "any of a family of expectations"
+        known = "the given expectation" if self.expected else "a range of possible outcomes"
         moved = "outcomes outside the space are moved to its nearest level"
         notes = [
-            f"standard errors of the effect under {known}, constant effect; the largest counts",
+            f"standard errors of a constant effect for {known}; the largest counts below",
             (
-                "individual randomisation (within clusters, if given): if whole groups were "
-                "assigned, errors are larger, and study.ask() predicts them"
+                "assumed: units are assigned one by one (within clusters, if given); if whole "
+                "groups are, errors are larger, and study.ask() predicts them"
             ),
             (
-                f"detectable: its {100 * self.confidence:.4g}% interval leaves out 0 with "
+                f"detectable: effect whose {100 * self.confidence:.4g}% interval excludes 0 with "
                 f"probability {self.power:.4g}"
             ),
-            "texts that are no label count as the first level" if self.space.labels else moved,
+            "texts that are not a label count as the first level" if self.space.labels else moved,
         ]
         for purpose in self.purposes:
             best, plain = self.recommend(purpose), self.rows[0].errors(purpose)[1]

@@ -28,11 +28,11 @@ _CLUSTERS = (
 )
 _ONE_CLUSTER = "The effect in a population that the units of this one cluster were drawn from."
 _ALONE = (
-    "Not known: there is one cluster, and an arm of it has one unit, or a "
-    "variance that is not known; another cluster, or a second unit, would tell."
+    "Not known: there is one cluster, and an arm of it has one unit or an unknown variance; with "
+    "another cluster, or a second unit, it would be known."
 )
 _CONSTANT = (
-    "Not known: no outcomes differ, so that nothing tells how much others would; more units would."
+    "Not known: all outcomes are equal and do not show how much others vary; give more units."
 )
 
 

@@ -150,7 +150,7 @@ class Release(release.Release[Plan, Any], Tabular):
             return plan.read(drawn, wanted, assigned=assigned, unit=unit)
         if assigned is not None or unit is not None:
             raise InputError(
-                f"a release by {plan.mechanism} cannot be read for assigned groups",
+                f"a release by {plan.mechanism} gives no effects of assigned groups",
                 "plan the experiment with assigned=, or plan a table: experiment.table(...)",
             )
         return plan.read(drawn, wanted)

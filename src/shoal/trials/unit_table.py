@@ -241,7 +241,7 @@ class TablePlan(Plan):
         kind = "worst" if self.chosen.proof.mean_of is None else "mean expected"
         return (
             f"a table of {self.responses} responses on {part}: a {kind} variance of "
-            f"{self.variance:.4g}, at least {self.bound:.4g} for any at this loss"
+            f"{self.variance:.4g}; no table at this loss has less than {self.bound:.4g}"
         )
 
     def _text(self) -> TextTable:
@@ -332,7 +332,7 @@ class PriorPlan(TablePlan):
         return (
             f"priors from histograms with noise of {noise:.4g} a count, which costs "
             f"{float(self.chosen.histogram_epsilon):.4g} of epsilon, no level below {floor:.4g}"
-            + ("" if self.loss.delta else ": without a delta a uniform prior errs less")
+            + ("" if self.loss.delta else ": without a delta a uniform prior is better")
         )
 
     def _variances(self) -> Floats:

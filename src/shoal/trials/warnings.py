@@ -78,8 +78,8 @@ def _warned(effect: Effect, units: Floats) -> Effect:
         return effect
     name = printable(str((effect.control, effect.arm)[least]))
     why = (
-        f"arm {name} counts as {units[least]:.2g} units (its units over the kurtosis of what they "
-        f"say); with fewer than {FEWEST:g} an interval may cover far less than it says"
+        f"arm {name} counts as {units[least]:.2g} units (its units over the kurtosis of their "
+        f"responses); with fewer than {FEWEST:g} an interval may cover far less than stated"
     )
     return replace(effect, warning="; ".join(filter(None, [why, effect.warning])))
 

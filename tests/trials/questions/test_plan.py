@@ -277,7 +277,7 @@ def test_questions_that_rest_on_few_units_warn() -> None:
     lone = np.flatnonzero(SCHOOL == "s0")
     arm[lone], arm[lone[0]] = 1, 0
     spiky = Experiment(arm, SCHOOL).ask()
-    heavy = pytest.warns(ShoalWarning, match=r"rests on few units: its noise is that of \d+ units")
+    heavy = pytest.warns(ShoalWarning, match=r"depends on few units: its noise is as for \d+ units")
     with heavy, pytest.warns(ShoalWarning, match="taken to differ alike, mostly on 1.5% of them"):
         plan = spiky.effect().plan(BINARY, 1)
     with warnings.catch_warnings():

@@ -48,8 +48,8 @@ _HEAVY, _WIDER = 4.0, 1.25
 _UNEVEN, _UNEVEN_COLUMN, _CARRIES = 2.6, 5.0, 0.2
 _MOST_BOUND, _LEVELS = 256, 2
 _BETWEEN = (
-    "; a regression is one of the means of groups, weighted by their units: coefficients of "
-    "columns that vary within groups tell how groups differ, not units (for units take a table)"
+    "; a regression uses the means of groups, weighted by their units: coefficients of columns "
+    "that vary within groups show how groups differ, not units (for units use a table)"
 )
 
 
@@ -234,7 +234,7 @@ class QuestionsPlan(Plan):
             if math.isnan(found.variance):
                 raise InputError(
                     f"a part of the question {printable(block.names[at])!r} has only one assigned "
-                    "group, which tells nothing of how groups differ",
+                    "group, which does not show how groups differ",
                     "ask without these clusters, subgroups or columns, so that every part has two "
                     "groups or more",
                 )
@@ -379,8 +379,8 @@ class QuestionsPlan(Plan):
     def _meanings(self) -> list[str]:
         groups = printable(" x ".join([ARM, *self.chosen.by]))
         alike = (
-            f"outcomes differ alike within {groups}, and units were assigned one by one: where "
-            "whole classes or villages were, intervals are far too short without assigned="
+            f"assumed: equal variances within {groups}, and units assigned one by one; if whole "
+            "classes or villages were assigned, intervals without assigned= are far too short"
         )
         if any(each.entry.kind == REGRESSION for each in self.blocks):
             alike += "; errors of a regression do not grow with a column"
@@ -397,11 +397,11 @@ class QuestionsPlan(Plan):
             f"outcomes are from {low:g} to {high:g}; others are moved to the nearer end",
             (
                 f"SE: standard error for outcomes of standard deviation {self.request.spread:.4g} "
-                "(spread); only predictions rest on it"
+                "(spread); only predictions depend on it"
             ),
             "an effect of 2.8 standard errors is found with a probability of 80%",
             f"times: how many times as wide as without noise; {alike}",
-            "max weight ratio: largest weight over the root mean square; with 1 all units count",
+            "max weight ratio: largest weight over the root mean square; 1 if weights are equal",
             "arms, clusters and covariates are public and are published with the release",
         ]
 
@@ -417,8 +417,8 @@ class QuestionsPlan(Plan):
             found.append(
                 f"all units of one value of the covariate {printable(whole[0])!r} have the same "
                 "arm: if arms were assigned by it and not unit by unit, the intervals are too "
-                "short (such intervals have covered 31% to 63% instead of 95%); give it as "
-                'assigned= then, or say assigned="units" (docs/experiments.md)'
+                "short (such intervals have covered 31% to 63% instead of 95%): give it as "
+                'assigned=; if not, give assigned="units" (docs/experiments.md)'
             )
         return found
 
@@ -445,9 +445,9 @@ class QuestionsPlan(Plan):
             least = int(np.bincount(codes, self.design.many).min())
             yield (
                 f"effects where {printable(by)} differs share one variance, as an arm of a "
-                f"subgroup has {least} units (with {FEWEST_UNITS} each has its own): where "
-                "some subgroups vary more than others, such intervals have covered 77% to 88% "
-                "instead of 95%; merge small subgroups"
+                f"subgroup has {least} units (with {FEWEST_UNITS} each has its own): if some "
+                "subgroups vary more than others, such intervals have covered 77% to 88% instead "
+                "of 95%; merge small subgroups"
             )
 
     def _few_groups(self) -> Iterator[str]:
@@ -483,10 +483,10 @@ class QuestionsPlan(Plan):
         if found:
             least, name = min(found)
             yield (
-                f"{_rests(name, len(found))} on few of the units whose outcomes are "
-                f"taken to differ alike, mostly on {100 * least:.2g}% of them: if outcomes of "
-                "these few differ more than those of the others, intervals are too short; merge "
-                'small clusters, cap covariates, or ask for the effect with weights="precision"'
+                f"{_rests(name, len(found))} on few of the units that are assumed to have equal "
+                f"variances, mostly on {100 * least:.2g}% of them: if outcomes of these few vary "
+                "more than those of the others, intervals are too short; merge small clusters, "
+                'cap covariates, or ask for the effect with weights="precision"'
             )
 
     def _heavy(self) -> Iterator[str]:
@@ -499,14 +499,14 @@ class QuestionsPlan(Plan):
             worst = max(heavy, key=lambda each: each.widening)
             alike = int(np.rint(self.design.n / worst.max_weight_ratio**2))
             yield (
-                f"{_rests(worst.question, len(heavy))} on few units: its noise is "
-                f"that of {alike} units that weigh alike, and its interval {worst.widening:.3g} "
-                "times as wide as without noise; merge small cells, cap covariates, or ask for the "
-                'effect with weights="precision"'
+                f"{_rests(worst.question, len(heavy))} on few units: its noise is as for {alike} "
+                f"units of equal weight, and its interval is {worst.widening:.3g} times as wide as "
+                "without noise; merge small cells, cap covariates, or ask for the effect with "
+                'weights="precision"'
             )
 
 
 def _rests(question: str, many: int) -> str:
     """The beginning of a sentence about the worst of some questions."""
-    others = " rests" if many == 1 else f" and {many - 1} more rest"
+    others = " depends" if many == 1 else f" and {many - 1} more depend"
     return f"the question {printable(question)!r}{others}"
