@@ -139,7 +139,7 @@ def test_a_private_range_has_no_certificate() -> None:
         assert (row["worst"], row["median"], row["better_than_guessing"]) == (1, 1, 0)
         assert (row["noise_worst"], row["noise_median"]) == (noise.max(), np.median(noise))
     said = str(found)
-    assert "user_clipped: selects a range in private and certifies nothing" in said
+    assert "user_clipped: selects a range privately and certifies no error" in said
     assert said.index("only noise, worst cell") > said.index("cells better than guessing")
 
 

@@ -115,7 +115,7 @@ def test_counts_that_speak_against_a_plan_are_told() -> None:
         np.arange(400), np.arange(400) % 3, np.where(np.arange(400) == 3, 500, 2)
     )
     _, often = plan_warnings(shoal.plan(heavy, bounds=(0, 60), epsilon=4))
-    assert often.startswith("the 20 most frequent of 400 users own 4")
+    assert often.startswith("the 20 most frequent of 400 users have 4")
     assert "Epsilon times the number of users is 30" in str(
         shoal.plan(_crowd(users=30), bounds=(0, 60), epsilon=1)
     )

@@ -195,7 +195,7 @@ def test_several_files_are_planned_and_released(shell: Shell, kind: str) -> None
     shell.good("plan", data, *PLAN, "--method", "balanced", "--output", "parts.json")
     assert Path("parts.json").read_bytes() == Path("plan.json").read_bytes()
     inside = ["--output", f"trips/c.{'csv' if kind == 'folder' else 'parquet'}", "--force"]
-    assert "read as DATA" in shell.bad("release", data, *RELEASE[2:], *inside)
+    assert "is the input DATA" in shell.bad("release", data, *RELEASE[2:], *inside)
     shell.good("release", data, *RELEASE[2:], "--output", "speeds.csv")
 
 

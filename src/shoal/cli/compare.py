@@ -19,7 +19,7 @@ def compare(
     setting: o.Setting = None, picture: o.Picture = None, force: o.Force = False,
     as_json: o.Json = False,
 ) -> None:  # fmt: skip
-    """Compare the errors of all methods for these counts; it costs no budget.
+    """Compare the errors of all methods for these counts, at no cost.
 
     DATA holds records, which are counted, or counts saved as JSON; no value is used. With one
     epsilon methods are ranked by their typical errors for normal values around 0.4 of the width,

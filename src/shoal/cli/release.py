@@ -18,7 +18,7 @@ def release(
     manifest: o.ManifestOutput = None, picture: o.Picture = None, confidence: o.Confidence = 0.95,
     privacy_unit: o.PrivacyUnit = "", force: o.Force = False, as_json: o.Json = False,
 ) -> None:  # fmt: skip
-    """Carry out a plan: read the values once, charge the ledger, deliver the result.
+    """Carry out a plan: read values once, charge the ledger, deliver.
 
     The plan may be of cells, of a trial, or of a mean; it names the columns that are used. The same
     plan and name again deliver the recorded result, and cost nothing.

@@ -7,7 +7,7 @@ from shoal.cli.output import show
 def report(
     manifest: o.Manifest, output: o.Report, ledger: o.KnownLedger = None, force: o.Force = False
 ) -> None:
-    """Write a page for readers: the results of a release and what they mean.
+    """Write a page for readers: results and what they mean.
 
     Example: shoal report manifest.json --output report.html --ledger flights.ledger
     """

@@ -23,7 +23,7 @@ def show_release(
     unit: o.Unit = None, by_cluster: o.ByCluster = False, ols: o.Ols = None,
     force: o.Force = False, as_json: o.Json = False,
 ) -> None:  # fmt: skip
-    """Show a release again, also with other intervals, effects or pictures.
+    """Show a release again, with other intervals, effects, pictures.
 
     Reads the release from its manifest, or from the ledger that recorded it; charges nothing.
 

@@ -15,9 +15,9 @@ def verify(
     replan: o.Replan = False,
     as_json: o.Json = False,
 ) -> None:
-    """Check every claim of a manifest, and its entry in the ledger if you give one.
+    """Check every claim of a manifest, and its entry in a ledger.
 
-    Computes the privacy loss and every certificate again. The exit status is 0 if all claims hold.
+    Computes the privacy loss and every certificate again. Exit status: 0 if all hold, else 1.
 
     Example: shoal verify manifest.json --ledger flights.ledger
     """

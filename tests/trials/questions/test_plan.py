@@ -278,7 +278,7 @@ def test_questions_that_rest_on_few_units_warn() -> None:
     arm[lone], arm[lone[0]] = 1, 0
     spiky = Experiment(arm, SCHOOL).ask()
     heavy = pytest.warns(ShoalWarning, match=r"depends on few units: its noise is as for \d+ units")
-    with heavy, pytest.warns(ShoalWarning, match="taken to differ alike, mostly on 1.5% of them"):
+    with heavy, pytest.warns(ShoalWarning, match="to have equal variances, mostly on 1.5% of them"):
         plan = spiky.effect().plan(BINARY, 1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -298,7 +298,7 @@ def test_columns_that_show_other_assignments_warn() -> None:
         Experiment(ARM, covariates={**public, "x": ARM * AGE}).ask().effect().plan(BINARY, 1)
         study = Experiment(ARM, covariates={"class": classes}, assigned="units")
         study.ask().effect().plan(BINARY, 1)
-    both = pytest.warns(ShoalWarning, match="and 6 more rest on few of the units whose outcomes")
+    both = pytest.warns(ShoalWarning, match="and 6 more depend on few of the units that are")
     with both, pytest.warns(ShoalWarning, match="share one variance, as an arm of a subgroup"):
         Experiment(ARM, covariates={"age": AGE}).ask().effect("age").plan(BINARY, 1)
     few = np.repeat(np.arange(18), 20)
@@ -324,7 +324,7 @@ def test_what_was_not_asked_is_not_answered() -> None:
     assert answers["arm in arm + age"] == answers[1]
     with pytest.raises(InputError, match="no question 'height'"):
         _ = answers["height"]
-    with pytest.raises(InputError, match="questions takes no assigned groups"):
+    with pytest.raises(InputError, match="questions gives no effects of assigned groups"):
         release.estimate(assigned=AT)
     table = answers.table().to_pydict()
     assert table["predicted_standard_error"] == [each.predicted for each in answers]
