@@ -127,7 +127,7 @@ def _about(document: documents.Document, ledger: str | os.PathLike[str] | Ledger
     confidence, epsilon = document["confidence"], document["guarantee"]["epsilon_at_most"]
     lines = [
         f"Released with differential privacy, epsilon {show(epsilon)}, by shoal "
-        f"{document['versions']['shoal']}; intervals of {confidence:.0%}."
+        f"{document['versions']['shoal']}, with intervals of {confidence:.0%} confidence."
     ]
     if document["simulation"]:
         lines.append("This is a simulation: nobody is protected. Do not publish it.")
@@ -172,14 +172,14 @@ def _picture(release: Any) -> str:
 def _protected(guarantee: documents.Document, records: documents.Document) -> str:
     epsilon, delta = guarantee["epsilon_at_most"], guarantee["delta_at_most"]
     right = 1 / (1 + math.exp(-min(epsilon, 700)))
-    but = f", but for a chance of {show(delta)}" if delta else ""
+    but = f", except with probability {show(delta)}" if delta else ""
     return _paragraphs([
         f"Protected are {words(guarantee['unit']['name'])}: epsilon {show(epsilon)}{but}. Somebody "
-        "who knows all other records and hesitates between two versions of these values, each as "
-        f"likely as the other, guesses right with a chance of at most {math.ceil(100 * right)}% "
-        "after seeing everything published here; without it the chance is 50%.",
+        "who knows all other records and thinks two versions of these values equally likely, will "
+        f"guess the right one with a probability of at most {math.ceil(100 * right)}% after seeing "
+        "everything published here; without it the probability is 50%.",
         "Public are the rules of the release, its bounds, and who has how many records in which "
-        "cell; this page shows only totals of it." if records.get("cell") else
+        "cell; this page shows only their totals." if records.get("cell") else
         "Public are the rules of the release and all columns but the one that is released.",
     ])  # fmt: skip
 

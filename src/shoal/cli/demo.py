@@ -24,22 +24,22 @@ _BUDGET, _NAME, _UNIT, _LEDGER = "2", "2013", "tailnum", "shoal-demo.ledger"
 # No page tells anyone to make files of these names.
 _ENDS = {"table": "csv", "manifest": "manifest.json", "plan": "plan.json", "picture": "png"}
 _HEAD = """\
-Mean speed of the flights out of New York in 2013. One aircraft flew up to hundreds of
-times; all its speeds are protected together. Public: bounds 0 to 700 mph, and which
-aircraft flew how often where. Every plan below costs epsilon 1 in total.
+Mean speed of the flights out of New York in 2013. An aircraft has up to hundreds of
+flights; all its speeds are protected together. The bounds, 0 to 700 mph, and the number of
+flights of each aircraft in each cell are public. Each plan below costs epsilon 1 in total.
 """
 _ERRORS = """
-Errors of the median cell, before any speed is read. Typical: what is to be expected
-if aircraft are about alike, in standard deviations of all speeds. Certified: in mph
-for every possible data set. Paper charges: the epsilon of the same noise by the
-accounting of Rameshwar and Tandon (arXiv:2405.06261)."""
+Errors of the median cell, computed before any speed is read. Typical: the error to expect
+if aircraft are about alike, in standard deviations of all speeds. Certified: a bound in mph
+that holds for every data set. Paper charges: the epsilon of the same noise according to
+the accounting of Rameshwar and Tandon (arXiv:2405.06261)."""
 _NEXT = """
-Ledger {ledger}: spent epsilon {spent} of {budget}. Run it again: same numbers, nothing spent.
+Ledger {ledger}: epsilon {spent} of {budget} is spent. A second run spends nothing.
 Tables, pictures, plans and manifests are in {folder}. Look next at
-  {folder}/demo-destination.csv: the table, also of cells that are not told
+  {folder}/demo-destination.csv: the table, with the cells that are not told, too
   shoal show {folder}/demo-destination.manifest.json --confidence 0.8
   shoal ledger show {ledger}
-  shoal plan --help: the same for records of your own"""
+  shoal plan --help: how to plan for your own records"""
 DEMO = Path("shoal-demo")
 
 

@@ -106,8 +106,8 @@ def choice_of(
     left = epsilon - Fraction(SIDES * weight, 2**LATTICE_BITS)
     if left < 0 or (left == 0 and delta == 0):
         raise InputError(
-            f"histogram noise of {asked.noise:.6g} costs {SIDES / asked.noise:.6g}, all of "
-            f"epsilon {float(epsilon):.6g} or more",
+            f"histogram noise of {asked.noise:.6g} costs {SIDES / asked.noise:.6g}, which "
+            f"uses up epsilon {float(epsilon):.6g}",
             "raise the noise or epsilon",
         )
     floor = min(floor, PART // levels)
