@@ -136,7 +136,7 @@ class UnbiasedPlan(Shown, Planned):
             or (asked.bias is not None and facts.bias > asked.bias)
             or asked.interval_by not in (None, self.interval_by)
         ):
-            raise InputError("the plan does not do what was asked for", "plan again")
+            raise InputError("the plan does not satisfy its request", "plan again")
         if not self.half(CONFIDENCE) <= _WIDEST:
             raise InputError(
                 "the intervals of the plan are too wide for floating-point numbers",

@@ -277,5 +277,5 @@ def whole(levels: Floats, columns: Columns, epsilon: Fraction) -> ResponseTable:
     order = np.argsort(value, kind="stable")
     table = ResponseTable(levels, (value[order] + 1 / 2) * width, numbers[order])
     if table.epsilon(Fraction(0)) > epsilon:
-        raise InputError("whole numbers cannot hold the table", 'use mechanism="uniform"')
+        raise InputError("the table cannot be written in whole numbers", 'use mechanism="uniform"')
     return table

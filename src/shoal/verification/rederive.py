@@ -108,7 +108,7 @@ def _of_mean(release: means.UnbiasedEstimate) -> Iterator[str]:
     """Yields one sentence for each part of a manifest that does not follow from the others."""
     plan, manifest = release.plan, release.manifest
     if manifest["guarantee"]["unit"]["records"] == "one" and plan.counts[-1] > 1:
-        yield "the guarantee is for one record, and users have several"
+        yield "the guarantee protects one record, but users have several"
     size = abs(release.value or 0.0) + plan.half(manifest["confidence"])
     for own, stated, unit in (
         (plan.to_document()["claims"], manifest["plan"]["claims"], 1e-280),

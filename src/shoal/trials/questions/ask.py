@@ -178,7 +178,7 @@ class Questions:
             ) from None
         if spent < _SPENT * loss:
             raise InputError(
-                f"whole numbers cannot spend epsilon {float(loss):.3g} for {design.n} units",
+                f"whole numbers cannot use all of epsilon {float(loss):.3g} for {design.n} units",
                 "ask for a more moderate epsilon",
             )
         # Questions that rest on one assigned group are refused here, before anything is spent.

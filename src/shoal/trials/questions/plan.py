@@ -433,8 +433,9 @@ class QuestionsPlan(Plan):
         sampled = any(each.variance > each.noise for each in self._spreads(drawn, block))
         if units.min() < FEWEST and sampled:
             yield (
-                f"outcomes are so rare that a group counts as {units.min():.2g} units (units times "
-                f"p (1 - p)): with fewer than {FEWEST:g} intervals may cover far less than they say"
+                f"an outcome is so rare that a group counts as {units.min():.2g} units (units "
+                f"times p (1 - p)): with fewer than {FEWEST:g} intervals may cover far less than "
+                "stated"
             )
 
     def _few_units(self, block: Block) -> Iterator[str]:

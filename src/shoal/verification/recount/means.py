@@ -39,7 +39,7 @@ def differences(mean: Release) -> Iterator[str]:
     if mean.steps is None:
         results = mean.value, mean.interval, mean.certified_interval, mean.guess, mean.squares
         if any(each is not None for each in results) or not own.coarse:
-            yield "there are results, and no estimate"
+            yield "the manifest has results but no estimate"
         return
     value = own.centre(drawn=True) + Fraction(mean.steps, own.steps * own.total) * own.tick
     if own.squares:
