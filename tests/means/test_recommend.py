@@ -67,7 +67,7 @@ def test_bias_does_not_average_out() -> None:
     assert best[0] is not None
     assert best[-1] is not None
     assert (best[0].method, best[-1].method) == ("clipped_mean", "symmetric_mean")
-    assert "if it may be skewed, take clipped_mean" in found[-1].reason
+    assert "if it may be skewed, use clipped_mean" in found[-1].reason
 
 
 @pytest.mark.parametrize(("releases", "most"), [(1, None), (1000, None), (1000, 1e-4)])

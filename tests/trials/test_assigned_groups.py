@@ -238,5 +238,5 @@ def test_units_without_names_are_in_groups_that_are_cells() -> None:
     _, variance, _ = of_effect(home, arms, cell, says)
     assert effect.finite_population.standard_error**2 == pytest.approx(variance, rel=1e-9)
     histogram = study.histogram(SPACE, 1).release(y, study, noise=Simulated(2))
-    with pytest.raises(InputError, match="noisy_histogram takes no assigned groups"):
+    with pytest.raises(InputError, match="noisy_histogram gives no effects of assigned groups"):
         histogram.estimate(assigned=cell)
