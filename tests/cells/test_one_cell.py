@@ -230,4 +230,4 @@ def test_few_users_who_own_much_warn_where_no_range_is_selected() -> None:
         found = mean.user_clipped(
             values, users, bounds=(0, 100), epsilon=1, noise=shoal.Simulated(1)
         )
-        assert any("most frequent of 50 users own 53%" in each for each in found.warnings) is warns
+        assert any("most frequent of 50 users have 53%" in each for each in found.warnings) is warns

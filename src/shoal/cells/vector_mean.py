@@ -146,7 +146,7 @@ def _ball(points: Floats, users: Any, options: _Options) -> VectorEstimate:
     bounds, source = options.lattice.bounds, source_of(options.noise)
     if bounds.lo != 0:
         raise InputError(
-            f"the bounds start at {bounds.lo:g}, not 0", "shift the values, and give bounds (0, U)"
+            f"bounds of a ball start at {bounds.lo:g}, not 0", "shift values and give bounds (0, U)"
         )
     who = keys.encode(keys.as_array(users, "user"), "user")
     if len(who) != len(points):
