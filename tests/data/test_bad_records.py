@@ -78,7 +78,6 @@ def test_bad_options(options: dict[str, Any], message: str) -> None:
         (changed(speed=[1.0, float("inf"), 2.0]), "column 'speed' has null, NaN or infinite"),
         (changed(speed=[1.0, -float("inf"), 2.0]), "column 'speed' has null, NaN or infinite"),
         (changed(speed=["1", CANARY, "3"]), "'speed' holds varchar; convert it to numbers"),
-        (changed(speed=[True, False, True]), "'speed' holds boolean; convert it to numbers"),
         (changed(who=["a", None, "b"]), "column 'who' has null"),
         (changed(place=["a", None, "b"]), "column 'place' has null"),
         (changed(who=[1.5, 2.5, 3.5]), "'who' holds double; convert it to text, integers"),

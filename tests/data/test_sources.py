@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -179,24 +180,27 @@ def test_whole_floats_are_whole_keys(tmp_path: Path) -> None:
     assert named.schema.types == [pa.float64(), pa.int64()]
 
 
-def test_private_columns_have_a_numeric_type() -> None:
-    """One cell would decide how the others are read; refused by the type, never by a cell."""
+def test_private_columns_have_a_numeric_type(tmp_path: Path) -> None:
+    """One cell would decide how the others are read; refused by the type; booleans are 0 and 1."""
     objects = pd.DataFrame({**TABLE.to_pydict(), "speed": pd.Series([1, 2], dtype=object)})
     assert "holds Python objects" in said(objects)
     long = pa.array([Decimal(1), Decimal(2)], pa.decimal256(60, 3))
     for column, message in (
         (pa.array(["1", CANARY]), "'speed' holds varchar; convert it to numbers"),
-        (pa.array([True, False]), "'speed' holds boolean; convert it to numbers"),
         (pa.array([[1], [2]]), "'speed' holds "),
         (long, "decimals of 60 digits"),
     ):
         source = TABLE.set_column(2, "speed", column)
         assert message in said(source)
     for kind in (pa.float16(), pa.float32(), pa.int8(), pa.uint64(), pa.decimal128(30, 2)):
-        whole = pa.array([1, 2], pa.int64())
-        column = pc_cast(whole, kind)
+        column = pc_cast(pa.array([1, 2], pa.int64()), kind)
         found = records(TABLE.set_column(2, "speed", column)).aggregate()
         assert found.cell_sums() == [2**19, 2**20]
+    pa.csv.write_csv(
+        yes := TABLE.set_column(2, "speed", pa.array([False, True])), tmp_path / "y.csv"
+    )
+    for source in (yes, tmp_path / "y.csv"):
+        assert records(source).aggregate().cell_sums() == [0, 2**19]
 
 
 def pc_cast(whole: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:

@@ -27,8 +27,7 @@ _TIME = (
     "(Z| UTC|[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)?)?$"
 )
 _ALLOWED = {
-    "number": "a number or nothing in every row",
-    "answer": "a number, true, false or nothing in every row",
+    "number": "a number, true, false or nothing in every row",
     "time": "a date or time in ISO 8601, or nothing, in every row",
 }
 
@@ -137,7 +136,7 @@ def _value(text: str, use: str) -> str:
     odd = f"regexp_matches({text}, '_|[(]|[+]-')"
     number = f"CASE WHEN {odd} THEN NULL ELSE TRY_CAST({text} AS DOUBLE) END"
     truth = f"CASE lower(trim({text})) WHEN 'true' THEN 1e0 WHEN 'false' THEN 0e0 END"
-    return number if use == "number" else f"coalesce({number}, {truth})"
+    return f"coalesce({number}, {truth})"
 
 
 def _stream(path: str) -> Any:

@@ -36,7 +36,7 @@ _LONGEST_RULE, _MOST_RULES = 400, 64
 _KEYS = "text, integers, booleans or dates (times by timeslot)"
 _FITS: dict[Use, tuple[set[str], str]] = {
     "key": ({"text", "whole", "truth", "date"}, _KEYS),
-    "number": ({"whole", "float", "decimal"}, "numbers"),
+    "number": ({"whole", "float", "decimal", "truth"}, "numbers or booleans"),
     "time": ({"time", "date"}, "times or dates"),
 }
 
@@ -301,10 +301,9 @@ def _text(column: pa.Array[Any]) -> pa.Array[Any]:
 def _check_types(columns: Columns, uses: dict[str, Use]) -> None:
     """Refuses columns that are no numbers or times where these are needed, or no keys."""
     for name, use in uses.items():
-        fitting, allowed = _FITS[use]
-        if columns.kinds[name] not in fitting:
+        if columns.kinds[name] not in _FITS[use][0]:
             kind = columns.types[name].lower()
-            raise DataError(f"the column {name!r} holds {kind}", f"convert it to {allowed}")
+            raise DataError(f"the column {name!r} holds {kind}", f"convert it to {_FITS[use][1]}")
 
 
 def _check_names(user: str, value: str, rules: tuple[Rule, ...]) -> None:

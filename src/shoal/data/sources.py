@@ -23,7 +23,7 @@ from shoal.data.engines import DuckDB, Kind, Spark, duckdb, engine_errors, kind_
 from shoal.errors import DataError, InputError
 
 # What a column is for: public keys, numbers, numbers or truths, texts, or times.
-Use = Literal["key", "number", "answer", "text", "time"]
+Use = Literal["key", "number", "text", "time"]
 
 PARQUET = (".parquet", ".pq")
 ENDINGS = (*PARQUET, *CODECS)
@@ -64,7 +64,7 @@ def read_columns(
     """Returns columns of records by their roles, in the order of the source's rows. Private."""
     checks.roles(private, public)
     hidden = [name for name in private.values() if name is not None]
-    uses: dict[str, Use] = dict.fromkeys(hidden, "text" if texts else "answer")
+    uses: dict[str, Use] = dict.fromkeys(hidden, "text" if texts else "number")
     uses.update({name: "key" for name in public.values() if name is not None})
     place = located(source)
     with opened(place, uses, hidden) as columns:
@@ -277,6 +277,8 @@ def _typed(engine: DuckDB | Spark, uses: Mapping[str, Use], texts: Collection[st
         elif kinds[name] == "decimal":
             # By the digits of each cell: those of the longest one decide nothing.
             sql[name] = f"CAST(CAST({column} AS STRING) AS DOUBLE)"
+        if uses[name] == "number" and kinds[name] == "truth":
+            sql[name] = f"CAST({sql[name]} AS DOUBLE)"
     return Columns(engine, sql, kinds, types)
 
 
