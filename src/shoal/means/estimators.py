@@ -43,12 +43,7 @@ class Facts(NamedTuple):
 
 
 class ClippedChoice(Model):
-    """Mean of values clipped to [a - t, b + t] with mu in [a, b], plus noise: (epsilon, 0).
-
-    The bias is at most E(X - mu - t)+ (`clipping.one_sided`), the variance at most
-    Q (sd^2 + tick^2/4) + noise, for clipping brings no two values further apart. One user moves the
-    sum by at most its weight times the ticks of the grid. Paper 004, Proposition 3.0.1.
-    """
+    """Mean of values clipped to [a - t, b + t] with mu in [a, b], plus noise: (epsilon, 0)."""
 
     grid: Grid
     noise: NoisySum

@@ -42,10 +42,7 @@ _PRIVACY = {False: "pure differential privacy", True: "approximate differential 
 
 
 class Claims(Model):
-    """What a plan costs and promises; bounds in the value's unit.
-
-    They are for readers: reading a plan back computes loss and errors from the choice alone.
-    """
+    """What a plan costs and promises, for readers; bounds in the value's unit."""
 
     epsilon: Exact
     delta: Exact

@@ -213,11 +213,7 @@ def recommend(
 def best_bias(
     request: Request, counts: NDArray[np.int64], *, most: float | None, releases: int
 ) -> float:
-    """The bias budget of a clipped mean whose average over R releases has the smallest error.
-
-    Minimises `clipping.one_sided`(t)^2 + 2 ((W + 2t)/(n epsilon))^2/R over margins t that keep the
-    budget `most`, W the interval's width, for n users as heavy as the heaviest.
-    """
+    """The bias budget of a clipped mean whose average over R releases has the smallest error."""
     moments, (low, high) = request.moments, check_interval(request.interval)
     size, width = clipping.deviation(moments), high - low
     shortest = _LEAST_MARGIN * size

@@ -102,10 +102,7 @@ class Weights:
         return self.squares <= Fraction(1, 2)
 
     def shuffled(self, source: Noise, draw: int) -> NDArray[np.int64]:
-        """Places of all users in ascending weights, those of one weight in random order.
-
-        Users are sorted by 128 fair bits each: two are alike with a chance of at most 2^-69.
-        """
+        """Places of all users in ascending weights, those of one weight in random order."""
         users = len(self.number)
         words = source.bits(2 * users, draw)
         return np.lexsort((words[:users], words[users:], self.number))

@@ -67,10 +67,7 @@ class Proof(Model):
         return float(self.total.sum() + self.slope @ y - self.weight @ y**2)
 
     def pieces(self, ratio: float) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-        """The least R between each two of its breaks, exactly, where it is, and levels with h < 0.
-
-        R is a parabola between the roots of the h_y, of which there are two a level at most.
-        """
+        """The least R between each two of its breaks, exactly, where it is, and where h < 0."""
         under = self.slope**2 + 4 * self.weight * self.total
         root = np.sqrt(np.maximum(under, 0))
         # The larger of two terms of one sign loses no digits; the other root follows from it.
@@ -110,10 +107,7 @@ class Columns(NamedTuple):
 def best_table(
     levels: Floats, epsilon: Fraction, weights: Floats | None = None
 ) -> tuple[ResponseTable, Proof]:
-    """The table whose largest variance over the levels, or weighted mean, is least, nearly.
-
-    It is above its proof's bound by at most 1 part in 10,000 up to epsilon = 4.
-    """
+    """The table of the least largest, or weighted mean, variance over the levels, nearly."""
     if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
         raise InputError(
             f"epsilon {float(epsilon):.6g} is outside of what the best table takes",
@@ -255,12 +249,7 @@ class _Program:
 
 
 def whole(levels: Floats, columns: Columns, epsilon: Fraction) -> ResponseTable:
-    """Whole numbers of 2^-62 whose ratios are at most e^epsilon, and values without bias.
-
-    Masses are rounded down to c, and to floor(r c) on their sets, r the largest rational ratio that
-    is seen to cost at most epsilon. One more response takes what is left, nearly the same under
-    every level. Values then get the least change after which every level's mean is right.
-    """
+    """Whole numbers of 2^-62 of ratios at most e^epsilon; one response more takes what is left."""
     ratio, rows = ratio_for(epsilon), []
     for likely, mass in zip(columns.likely.tolist(), columns.mass.tolist(), strict=True):
         least = int(mass * (1 - _FILL) * ONE)

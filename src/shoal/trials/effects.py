@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal import checks
+from shoal import checks, documents
 from shoal.errors import InputError, printable
 from shoal.files import tables
 from shoal.files.text_table import first_rows
@@ -24,8 +24,21 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
+class Documented:
+    """What is a JSON object."""
+
+    def to_document(self) -> documents.Document:
+        """All of it as a JSON object; what is not known, or infinite, is null.
+
+        Returns:
+            Names and numbers.
+        """
+        found: documents.Document = _plain(self)
+        return found
+
+
 @dataclass(frozen=True)
-class Inference:
+class Inference(Documented):
     """A standard error and a confidence interval; NaN where the release does not determine them.
 
     Source: docs/theory/experiments.md#these-units; docs/theory/experiments.md#degrees-of-freedom.
@@ -46,20 +59,6 @@ class Inference:
     degrees_of_freedom: float
     confidence: float
     about: str
-
-    def to_document(self) -> dict[str, Any]:
-        """The inference as a JSON object; what is not known, or infinite, is null.
-
-        Returns:
-            Names and numbers.
-        """
-        return {
-            "standard_error": _number(self.standard_error),
-            "interval": [_number(end) for end in self.interval],
-            "degrees_of_freedom": _number(self.degrees_of_freedom),
-            "confidence": self.confidence,
-            "about": self.about,
-        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +89,7 @@ class ClusterEffects:
 
 
 @dataclass(frozen=True, eq=False)
-class Effect:
+class Effect(Documented):
     """The effect of one arm against control, in the outcome's unit.
 
     Source: docs/theory/experiments.md#inference.
@@ -141,29 +140,6 @@ class Effect:
             f"{_shown(there)} for {many} like these"
             + (f"\nwarning: {self.warning}" if self.warning else "")
         )
-
-    def to_document(self) -> dict[str, Any]:
-        """The effect as a JSON object; what is not known is null.
-
-        Returns:
-            Names and numbers.
-        """
-        parts = self.clusters
-        return {
-            "arm": key_text(self.arm),
-            "control": key_text(self.control),
-            "value": self.value,
-            "finite_population": self.finite_population.to_document(),
-            "super_population": self.super_population.to_document(),
-            "warning": self.warning,
-            "groups": None if self.groups is None else list(self.groups),
-            "clusters": {
-                "names": [key_text(name) for name in parts.names],
-                "value": parts.value.tolist(),
-                "standard_error": [_number(each) for each in parts.standard_error.tolist()],
-                "weight": parts.weight.tolist(),
-            },
-        }
 
 
 class Tabular:
@@ -263,9 +239,15 @@ class Effects(Listed[Effect]):
         return first_rows(head, self.table().select(columns), notes).to_html()
 
 
-def _number(value: float) -> float | None:
-    """JSON has no NaN: what could not be estimated is null."""
-    return value if math.isfinite(value) else None
+def _plain(value: Any) -> Any:
+    """Results as JSON can hold them: keys as texts; what is not known or infinite is null."""
+    if is_dataclass(value):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, np.ndarray | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    return key_text(value)
 
 
 def _shown(found: Inference) -> str:

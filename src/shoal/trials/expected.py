@@ -97,10 +97,7 @@ class Kinds(NamedTuple):
 
 
 def kinds_of(expected: Expected | None, space: Space) -> Kinds:
-    """The clusters under what is expected, or under a family of expectations if nothing is.
-
-    The family stands for knowing nothing: narrow to wide, low to high, mixed to separate clusters.
-    """
+    """The clusters under what is expected, or under a family of expectations if nothing is."""
     if expected is None and space.size == _TWO:
         rate, between = np.array(list(itertools.product(_RATES, _RATES_BETWEEN))).T
         return _binary(rate, between)
@@ -130,10 +127,7 @@ def check_expected(expected: Any) -> Expected | None:
 
 
 def _normal(levels: Floats, mean: Floats, sd: Floats, between: Floats) -> Kinds:
-    """Means of clusters at the points of Gauss-Hermite quadrature, normal outcomes within.
-
-    Each outcome is on the nearest level, the tails on the outer ones.
-    """
+    """Means of clusters at the points of Gauss-Hermite quadrature, normal outcomes within."""
     from scipy.special import ndtr
 
     rules = {}

@@ -397,14 +397,7 @@ def forecast(
 def noise_of_effects(
     sizes: Ints, width: float, epsilon: float
 ) -> tuple[tuple[float, float], float]:
-    """Standard deviations of the noise of effects as questions, and of the effect by hand.
-
-    Of the stratified effects and of those by cluster, root mean square over arms and clusters: what
-    has less noise, every effect as a number (one for two arms, or for each cluster) or the means of
-    arms, with a tenth of the loss for means of groups unless these are released. By hand every
-    effect has an even part of epsilon, or every arm's mean has its noise.
-
-    """
+    """Deviations of noise: of effects as questions, the mean and by cluster, and by hand."""
     effects = sizes.shape[1] - 1
     weight = sizes.sum(axis=1, keepdims=True) / sizes.sum() / sizes
     most = np.maximum(weight[:, 1:], weight[:, :1]).max(axis=0)

@@ -48,12 +48,7 @@ class HistogramDrawn(Model):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HistogramPlan(Plan):
-    """A plan of noisy counts: see `trials.Experiment.histogram`.
-
-    The shares of a cell add up to 1, so levels are taken from a public centre, their plain mean:
-    mean = centre + sum (y - centre) noisy share is unbiased, and its noise has the least variance
-    over all centres. The same numbers give the means of squares, and so unbiased sample variances.
-    """
+    """A plan of noisy counts: see `trials.Experiment.histogram`."""
 
     kind: ClassVar[str] = "histogram"
     chosen_model: ClassVar[type[Model]] = HistogramChoice

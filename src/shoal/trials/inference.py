@@ -93,14 +93,7 @@ class Cells(NamedTuple):
 
 
 def effects_of(design: Design, cells: Cells, confidence: float) -> list[Effect]:
-    """The effect of every arm against control, for these units and for where they came from.
-
-    These units: V = sum_c (n_c/n)^2 (s2_1/n_1 + s2_0/n_0) with the noise is on average the variance
-    over assignment, rounding and mechanism, plus sum_c (n_c/n)^2 S^2(tau_c)/n_c, which is 0 if all
-    units of a cluster have the same effect. Clusters where an arm has one unit are pooled: how much
-    their effects differ stands in (`between`); a lone one is pooled with the cluster of the next
-    number of units. Population of clusters: all are pooled.
-    """
+    """The effect of every arm against control, for these units and for where they came from."""
     arms, homes = design.arms.to_pylist(), tuple(design.clusters.to_pylist())
     found, one, every = [], len(homes) == 1, np.ones(len(homes), dtype=np.bool_)
     weight = cells.sizes.sum(axis=1) / cells.sizes.sum()
@@ -165,16 +158,7 @@ def _pooled(weight: Floats, pair: Cells, chosen: NDArray[np.bool_]) -> Spread:
 
 
 def added(variances: Floats, degrees: Floats) -> tuple[float, float]:
-    """The sum of independent estimates of variances, with Welch's degrees of freedom.
-
-    V = sum a_k with nu = V^2 / sum a_k^2/(f_k + 2) - 2, which is f for one estimate and never below
-    the least f_k. a_k^2 is too large by 1 + 2/f_k on average; f_k + 2 in place of f_k takes that
-    back, which matters for many small groups (docs/theory/experiments.md#degrees-of-freedom).
-
-    Example:
-        >>> added(np.array([2.0, 2.0]), np.array([9.0, 9.0])), added(np.ones(1), np.array([9.0]))
-        ((4.0, 20.0), (1.0, 9.0))
-    """
+    """The sum of independent estimates of variances, with Welch's degrees of freedom."""
     total = float(variances.sum())
     if not total > 0:
         return total, float(degrees.min())
@@ -183,19 +167,7 @@ def added(variances: Floats, degrees: Floats) -> tuple[float, float]:
 
 
 def between(weight: Floats, value: Floats, scale: Floats) -> Spread:
-    """The variance of sum w_c D_c from how uncorrelated D_c differ: never too small on average.
-
-    With p_c = w_c/sum w all at most 1/2, b_c = k w_c^2/(1 - 2 p_c) and 1/k = 1 + sum p_c^2/(1 -
-    2 p_c), the sum of b_c (D_c - sum p D)^2 has the expectation Var(sum w_c D_c) + sum b_c (E D_c
-    - sum p E D)^2 (Pashley and Miratrix 2021, for any weights). A cluster with more than half of
-    the weight: the others' weights are raised until it has half, which only enlarges the estimate.
-    Degrees of freedom are those of a quadratic form, tr(AV)^2/tr(AVAV), the smaller for V = scale
-    and for equal variances.
-
-    Example:
-        >>> between(np.full(3, 1 / 3), np.array([1.0, 2.0, 3.0]), np.ones(3))[:2]
-        (0.333..., 2.0...)
-    """
+    """The variance of sum w_c D_c from how uncorrelated D_c differ: never too small on average."""
     heaviest = int(weight.argmax())
     top = float(weight[heaviest])
     others = float(np.delete(weight, heaviest).sum())

@@ -265,12 +265,14 @@ class Plan(Shown, Planned):
             design=self.design,
             chosen=self.chosen.to_document(),
             source=self.source,
-            claims=self.claims(),
+            claims=self.claims,
         ).to_document()
 
-    def claims(self, **more: float | None) -> Claims:
+    @property
+    def claims(self) -> Claims:
         """What the plan claims, for readers."""
-        return Claims(epsilon=str(self.loss.epsilon), delta=str(self.loss.delta), **more)
+        of_table = {name: getattr(self, name, None) for name in ("variance", "bound")}
+        return Claims(epsilon=str(self.loss.epsilon), delta=str(self.loss.delta), **of_table)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:

@@ -183,11 +183,7 @@ class Space:
         return found
 
     def numbers(self, outcomes: Any) -> NDArray[np.float64]:
-        """Outcomes as numbers, NaN where one is missing. Private.
-
-        A column of numbers or booleans, or of texts if levels have labels; no Python objects,
-        unless they are labels.
-        """
+        """Outcomes as numbers, NaN where one is missing. Private."""
         if is_object_column(outcomes) and self.labels is None:
             raise DataError(
                 "the outcomes are Python objects",
@@ -215,10 +211,7 @@ class Space:
     def encode(
         self, numbers: NDArray[np.float64], words: NDArray[np.uint64], kept: Positions
     ) -> NDArray[np.int64]:
-        """The position among the kept levels of each finite outcome, by a fair word each. Private.
-
-        The outer levels are always kept.
-        """
+        """Positions of finite outcomes among kept levels, by a fair word each. Private."""
         levels = self.array
         value = np.clip(numbers, levels[0], levels[-1])
         if self.rounding == "nearest":
@@ -266,11 +259,7 @@ def check_space(space: object) -> Space:
 
 
 def space_of(text: str, rounding: str = "random") -> Space:
-    """The space that a short text names.
-
-    `binary`, `counts:LEAST:MOST`, `bins:LO:HI` or `bins:LO:HI:NUMBER`, `levels:A,B,...` or
-    `ordinal:NAME,NAME,...`.
-    """
+    """The space that a short text names: `binary`, `counts:0:10`, ... as in `_ALLOWED`."""
     kind, _, rest = text.partition(":")
     parts, listed = rest.split(":"), rest.split(",")
     try:

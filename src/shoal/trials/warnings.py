@@ -23,33 +23,14 @@ _CHANCE = math.log(1e-6)
 
 
 def units_that_count(sizes: Ints) -> Floats:
-    """How many units know the variance of an arm's mean: (sum_c v_c)^2/sum_c v_c^2/n_{c,a}.
-
-    With v_c = (n_c/n)^2/n_{c,a}, the part of a cluster where all units vary alike: all units of the
-    arm if these parts are as large as the clusters, and few where a few units carry most of it.
-
-    Example:
-        >>> units_that_count(np.array([[20, 10]])).round(6).tolist()
-        [20.0, 10.0]
-    """
+    """Units that tell the variance of an arm's mean: (sum_c v_c)^2/sum_c v_c^2/n_{c,a}."""
     weight = sizes.sum(axis=1) / sizes.sum()
     part = weight[:, None] ** 2 / sizes
     return np.asarray(part.sum(axis=0) ** 2 / (part**2 / sizes).sum(axis=0))
 
 
 def kurtosis(counts: Floats, values: Floats, arm: int) -> float:
-    """The largest kurtosis: of the responses of an arm, of control, or of both together.
-
-    The mean of fourth powers of deviations over the squared mean of squares; 1 without deviations.
-    An arm of few units need not show the large responses that others have: so both together. From
-    the means of clusters, whose differences are no error of the effect, and from the mean of all,
-    as clusters of few units hide how far they vary. Both arrays are clusters x arms x responses.
-
-    Example:
-        >>> counts = np.array([[[99.0, 1.0], [10.0, 0.0]]])
-        >>> round(kurtosis(counts, np.broadcast_to([0.0, 1.0], counts.shape), 1), 1)
-        108.0
-    """
+    """The largest kurtosis of arm, control, or both, by clusters x arms x responses; 1 at least."""
     return max(
         _kurtosis(counts[:, group], values[:, group], together)
         for group in ([0], [arm], [0, arm])
@@ -58,10 +39,7 @@ def kurtosis(counts: Floats, values: Floats, arm: int) -> float:
 
 
 def warned(effects: Sequence[Effect], counts: NDArray[np.number], values: Floats) -> list[Effect]:
-    """The effects, with a warning where the units of an arm count as few.
-
-    The effective sample size for the variance is n divided by the kurtosis of what units say.
-    """
+    """The effects, with a warning where units of an arm, over the kurtosis, count as few."""
     found = []
     for arm, effect in enumerate(effects, start=1):
         own = counts.astype(np.float64)
@@ -96,10 +74,7 @@ def _kurtosis(counts: Floats, values: Floats, together: tuple[int, ...]) -> floa
 
 
 def assigned_by(design: Design) -> list[str]:
-    """Covariates within whose values arms never vary, which chance would hardly do.
-
-    Where groups were assigned, they count: larger ones may have been assigned than were said.
-    """
+    """Covariates within whose values arms of units, or groups, never vary, hardly by chance."""
     return [each.name for each in design.covariates if _never_varies(design, each)]
 
 

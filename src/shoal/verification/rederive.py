@@ -122,7 +122,7 @@ def _of_mean(release: means.UnbiasedEstimate) -> Iterator[str]:
 def _of_trial(release: trials.Release) -> Iterator[str]:
     """Yields one sentence for each part of a manifest that does not follow from the others."""
     plan, manifest, width = release.plan, release.manifest, release.plan.space.width
-    if not _same(plan.claims().to_document(), manifest["plan"]["claims"], width**2):
+    if not _same(plan.claims.to_document(), manifest["plan"]["claims"], width**2):
         yield "the claims do not follow from the choice"
     own = trials.results_of(plan, release.released)["estimates"]
     if not _same(own, manifest["results"]["estimates"], width):

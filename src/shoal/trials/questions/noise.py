@@ -45,11 +45,7 @@ class Gaussian(NamedTuple):
 
 
 def released_sums(vectors: Floats, names: Sequence[str]) -> Floats:
-    """The sums of questions that are released, shape (numbers, questions).
-
-    Found for the extreme kinds; kinds that are beyond them in these sums are added, and it is found
-    again. The loss of all units is computed from whole numbers afterwards.
-    """
+    """The sums of questions that are released, found for extreme kinds, and those beyond them."""
     chosen = extremes(vectors)
     found = _searched_sums(vectors[:, chosen], names)
     for _ in range(_ROUNDS if len(chosen) < vectors.shape[1] else 0):
@@ -62,10 +58,7 @@ def released_sums(vectors: Floats, names: Sequence[str]) -> Floats:
 
 
 def extremes(vectors: Floats) -> Ints:
-    """Kinds of different vectors: those that are far out together, and in each question.
-
-    Noise that is enough for them is nearly enough for all; a lower bound for them is one for all.
-    """
+    """Kinds of different vectors: those that are far out together, and in each question."""
     if vectors.shape[1] <= _MOST_KINDS:
         return np.arange(vectors.shape[1])
     first = np.sort(np.unique(vectors, axis=1, return_index=True)[1])
@@ -83,11 +76,7 @@ def extremes(vectors: Floats) -> Ints:
 
 
 def disjoint_parts(rows: Floats) -> Floats | None:
-    """Positive and negative parts of questions, each once, if no unit is in two of them.
-
-    A unit that is in one part alone moves one number: noise for all parts costs no more than noise
-    for one. Effects of many arms against one control are differences of such parts.
-    """
+    """Positive and negative parts of questions, each once, if no unit is in two of them."""
     both = np.concatenate([np.maximum(rows, 0), np.maximum(-rows, 0)])
     most = both.max(axis=1)
     both, most = both[most > 0], most[most > 0]
@@ -96,11 +85,7 @@ def disjoint_parts(rows: Floats) -> Floats | None:
 
 
 def _searched_sums(vectors: Floats, names: Sequence[str]) -> Floats:
-    """Sums of questions whose Laplace noise has a small total variance tr(R R'), R = T^+.
-
-    L-BFGS on log tr((T'T)^-1) + 2 log max|T v_i|_1 with p-norms, from the best diagonal and three
-    rotations of the Gaussian noise; the least that was met is no global minimum.
-    """
+    """Sums whose Laplace noise has a small total variance tr(R R'), R = T^+: no global minimum."""
     basis, inside = independent(vectors, names)
     diagonal, even = best_diagonal(vectors), 1 / (len(basis) * np.abs(vectors).max(axis=1))
     starts = [np.diag(diagonal) @ basis, np.diag(even) @ basis]
@@ -112,12 +97,7 @@ def _searched_sums(vectors: Floats, names: Sequence[str]) -> Floats:
 
 
 def gaussian_noise(vectors: Floats) -> Gaussian:
-    """The covariance Sigma of least trace with v_i' Sigma^-1 v_i <= 1 for all kinds, nearly.
-
-    min tr Sigma = max over p of (tr M(p)^(1/2))^2, M(p) = sum p_i v_i v_i', and Sigma is
-    tr(M^(1/2)) M^(1/2) there. Each step multiplies p_i by v_i' M^(-1/2) v_i/tr M^(1/2). Whatever
-    the weights p, (tr M(p)^(1/2))^2 = (|V diag(p)^(1/2)|_*)^2 is a lower bound, rounded downwards.
-    """
+    """The covariance Sigma of least trace with v_i' Sigma^-1 v_i <= 1 for all kinds, nearly."""
     axes, values, rest = np.linalg.svd(vectors, full_matrices=False)
     inside = values[:, None] * rest
     length = np.abs(inside).max(axis=1)
@@ -140,12 +120,7 @@ def gaussian_noise(vectors: Floats) -> Gaussian:
 
 
 def best_diagonal(vectors: Floats) -> Floats:
-    """The t with the least sum of 1/t_k^2 where sum_k t_k|v_ki| <= 1 for all kinds, nearly.
-
-    For weights lambda of kinds and a = |V| lambda the sum is at least (sum a_k^(2/3))^3, attained
-    by t_k = a_k^(-1/3)/sum_j a_j^(2/3) if no kind is beyond 1. Each step multiplies lambda_i by
-    the loss of kind i.
-    """
+    """The t with the least sum of 1/t_k^2 where sum_k t_k|v_ki| <= 1 for all kinds, nearly."""
     size = np.abs(vectors)
     weights = np.full(size.shape[1], 1 / size.shape[1])
     for _ in range(_MOST_STEPS):
@@ -160,11 +135,7 @@ def best_diagonal(vectors: Floats) -> Floats:
 
 
 def independent(vectors: Floats, names: Sequence[str]) -> tuple[Floats, Floats]:
-    """Vectors in a basis of the space that they fill, where questions depend on one another.
-
-    What depends on what is looked for with all questions at one size
-    (docs/theory/experiments.md#noise-for-many-questions).
-    """
+    """Vectors in a basis of the space that they fill, where questions depend on one another."""
     even = vectors / np.abs(vectors).max(axis=1, keepdims=True)
     even /= np.linalg.norm(even, axis=1, keepdims=True)
     own, lengths, _ = np.linalg.svd(even, full_matrices=False)

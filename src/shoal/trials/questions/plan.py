@@ -19,7 +19,7 @@ from shoal.files.text_table import TextTable, counted
 from shoal.intervals import check_level, student
 from shoal.privacy.budget import show
 from shoal.privacy.noise import Noise
-from shoal.trials.assigned_groups import CORRELATION, FEW_DEGREES, FEW_GROUPS, Groups, cr2
+from shoal.trials.assigned_groups import CORRELATION, cr2, few_groups
 from shoal.trials.design import ARM, Floats, Ints
 from shoal.trials.inference import Spread
 from shoal.trials.plan import Plan, Request
@@ -189,10 +189,8 @@ class QuestionsPlan(Plan):
         """Variance of each answer, with its noise and the noise of the variance."""
         width = self.space.width
         if self.design.group is not None:
-            sums = (
-                np.array(drawn.numbers, dtype=float) * self.chosen.steps / 2.0**40 * width / TICKS
-            )
-            yield from self._group_spreads(block, sums)
+            sums = np.array(drawn.numbers, dtype=float) * self.chosen.steps / 2.0**40
+            yield from self._group_spreads(block, sums * width / TICKS)
             return
         fit = self._fit(block)
         sums_of = fit.sums(block.rows, self.design.many)
@@ -227,10 +225,10 @@ class QuestionsPlan(Plan):
         scales = np.sqrt(self._coarser(codes, np.full(int(self.groups.max()) + 1, moved**2)))
         return sums.noise_scale(scales, coefficients, noise)
 
-    def _group_spreads(self, block: Block, sums: Floats | None = None) -> Iterator[Spread]:
+    def _group_spreads(self, block: Block, sums: Floats | float = 0.0) -> Iterator[Spread]:
         """CR2 by assigned group of each question, from sums of groups and their subgroups."""
         for at in range(len(block.names)):
-            found = cr2(*self._group_design(block, at, self._no_sums if sums is None else sums))
+            found = cr2(*self._group_design(block, at, sums))
             if math.isnan(found.variance):
                 raise InputError(
                     f"a part of the question {printable(block.names[at])!r} has only one assigned "
@@ -241,7 +239,7 @@ class QuestionsPlan(Plan):
             yield found
 
     def _group_design(
-        self, block: Block, at: int, sums: Floats
+        self, block: Block, at: int, sums: Floats | float = 0.0
     ) -> tuple[Floats, Floats, Floats, Floats]:
         """Regressors, units, weights and sums of the groups that a question is about."""
         design, entry = self.design, block.entry
@@ -254,9 +252,9 @@ class QuestionsPlan(Plan):
         many = design.many[inside]
         sizes = np.bincount(group, many).astype(np.float64)
         # Sums are of groups and subgroups: those of this question, added up to groups.
-        home = np.full(len(sums), -1)
+        home, own = np.full(len(self.chosen.steps), -1), np.zeros(len(sizes))
         home[self.chosen.sums[inside]] = group
-        own = np.bincount(home[home >= 0], sums[home >= 0], len(sizes)).astype(np.float64)
+        np.add.at(own, home[home >= 0], np.broadcast_to(sums, home.shape)[home >= 0])
         row = np.bincount(group, block.rows[at][inside] * many) / sizes
         if entry.kind == REGRESSION:
             columns = regressors_of(design, entry.columns)[1]
@@ -264,11 +262,10 @@ class QuestionsPlan(Plan):
             np.add.at(summed, group, columns * many[:, None])
             return summed / sizes[:, None], sizes, row, own
         arm, cluster = design.arm[inside][first], design.cluster[inside][first]
-        regressors = (arm[:, None] == np.arange(len(design.arms))).astype(float)
+        dummies = [arm[:, None] == np.arange(len(design.arms))]
         if entry.kind != MEANS:
-            clusters = cluster[:, None] == np.arange(len(design.clusters))
-            regressors = np.concatenate([regressors, clusters], axis=1)
-        return regressors, sizes, row, own
+            dummies.append(cluster[:, None] == np.arange(len(design.clusters)))
+        return np.hstack(dummies).astype(float), sizes, row, own
 
     @cached_property
     def predicted(self) -> tuple[Predicted, ...]:
@@ -310,7 +307,7 @@ class QuestionsPlan(Plan):
         noise, _ = self.numbers.noise_parts(block.rows, self.space.width)
         parts, many = self.numbers.sums, self.design.many
         for at, added in enumerate(noise.tolist()):
-            regressors, sizes, row, _ = self._group_design(block, at, self._no_sums)
+            regressors, sizes, row, _ = self._group_design(block, at)
             degrees = cr2(regressors, sizes, row, sizes).degrees
             squares = float(sizes @ row**2), float(((sizes * row) ** 2).sum())
             plain = self.request.spread**2 * (
@@ -324,11 +321,6 @@ class QuestionsPlan(Plan):
             fewer = min(float((pairs[1] ** 2).sum() / ((own / size) ** 2).sum()), 1.0)
             half, alone = (wide * math.sqrt(plain + added * each) for each in (1.0, fewer))
             yield plain, half, alone, wide * math.sqrt(plain)
-
-    @property
-    def _no_sums(self) -> Floats:
-        """Sums of groups before any is known."""
-        return np.zeros(len(self.chosen.steps))
 
     @cached_property
     def lower_bound_ratio(self) -> float:
@@ -406,10 +398,7 @@ class QuestionsPlan(Plan):
         ]
 
     def warnings(self, *, one_by_one: bool = False) -> list[str]:
-        """Sentences: of questions on few units, of groups, and of columns in which arms never vary.
-
-        `one_by_one` is whether it was said that units were assigned so.
-        """
+        """Sentences on few units, groups, and columns in which arms never vary."""
         found = [*self._heavy(), *self._uneven(), *self._few_groups()]
         found += [each for block in self.blocks for each in self._few_units(block)]
         whole = [] if one_by_one else assigned_by(self.design)
@@ -453,19 +442,14 @@ class QuestionsPlan(Plan):
     def _few_groups(self) -> Iterator[str]:
         if self.design.group is None:
             return
-        groups = Groups.of(self.design)
         spreads = [each for block in self.blocks for each in self._group_spreads(block)]
         degrees = [each.degrees for each in spreads]
-        many = [groups.of_arm(arm) for arm in range(len(self.design.arms))]
-        least = min(many)
-        if least < FEW_GROUPS or min(degrees) < FEW_DEGREES:
-            name = self.names[int(np.argmin(degrees))]
-            arm = printable(self.design.arm_names[many.index(least)])
-            yield (
-                f"{least} assigned groups in arm {arm}, and {min(degrees):.3g} degrees of freedom "
-                f"for the question {printable(name)!r}: with fewer than about {FEW_GROUPS} groups "
-                "in an arm, or groups of very unlike sizes, no standard error is reliable"
-            )
+        first = np.unique(self.design.group, return_index=True)[1]
+        many = np.bincount(self.design.arm[first]).tolist()
+        of = f" for the question {printable(self.names[int(np.argmin(degrees))])!r}"
+        few = few_groups(many, self.design.arm_names, min(degrees), of)
+        if few:
+            yield few
 
     def _uneven(self) -> Iterator[str]:
         """Of questions whose variance rests on few of the units that are taken to differ alike."""

@@ -26,13 +26,7 @@ _FOLLOWS = 1e-9
 def choices(
     design: Design, blocks: Sequence[Block], width: float, epsilon: Fraction
 ) -> list[Choice]:
-    """Whole numbers whose loss is at most epsilon, from which all questions follow.
-
-    Where groups were assigned whole, one sum for each of them and each subgroup. Else sums of the
-    questions with a small total noise, or of disjoint parts of them, and, unless means of groups
-    follow from them, sums of the groups with one of three parts of the loss. Very many effects
-    follow from one sum for each cell.
-    """
+    """Whole numbers whose loss is at most epsilon, from which all questions follow."""
     entries = [each.entry for each in blocks]
     if design.n > MOST_UNITS:
         raise InputError(

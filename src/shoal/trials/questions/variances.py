@@ -23,10 +23,7 @@ _LEFT_BY_ROUNDING = 1e-12
 
 
 def grouped_by(design: Design, entries: Sequence[Entry]) -> tuple[str, ...]:
-    """The columns that make groups besides arms: those of subgroups, while groups are not small.
-
-    Variances must follow the subgroups that were asked for: outcomes of another may differ more.
-    """
+    """The columns that make groups besides arms: those of subgroups, while groups are not small."""
     found: tuple[str, ...] = ()
     for name in dict.fromkeys(each.by for each in entries if each.by):
         codes = design.codes([ARM, *found, name])
@@ -36,11 +33,7 @@ def grouped_by(design: Design, entries: Sequence[Entry]) -> tuple[str, ...]:
 
 
 def adjusted_for(entry: Entry, by: Sequence[str]) -> list[str]:
-    """The columns within whose values an entry compares units, of those that make groups.
-
-    An effect compares within clusters and within its subgroups, a regression within the values of
-    its own columns, a mean within its arm.
-    """
+    """The columns within whose values an entry compares units, of those that make groups."""
     if entry.kind == REGRESSION:
         return [name for name in (ARM, *by) if name in entry.columns]
     within = {entry.by, CLUSTER} if entry.kind == EFFECT else set()
@@ -96,11 +89,7 @@ class Sums(NamedTuple):
     degrees: Floats
 
     def variances(self, moments: Floats, coefficients: Floats, noise: Floats) -> Floats:
-        """Estimates of V, shape (questions,); noise can make them negative.
-
-        `moments` are mean squares about the middle times their units, shape (groups,);
-        `coefficients` are of the outcome less the middle, with noise of this covariance.
-        """
+        """Estimates of V from squares and coefficients about the middle; they may be negative."""
         if self.forms.ndim == 2:
             own = self.forms @ (coefficients**2 - np.diag(noise))
         else:
@@ -109,11 +98,7 @@ class Sums(NamedTuple):
         return np.asarray(moments @ self.parts - own)
 
     def noise_scale(self, moved: Floats, coefficients: Floats, noise: Floats) -> Floats:
-        """The scale of the noise of the variances, shape (questions,).
-
-        Of second moments with noise of the scales `moved`, of 2 b' form times the noise of b, and
-        of its quadratic form, whose variance is at most 5 tr((form C)^2) for Laplace variables.
-        """
+        """Scales of the noise of variances, of second moments with noise of the scales `moved`."""
         own = ((self.parts * moved[:, None]) ** 2).sum(axis=0)
         if self.forms.ndim == 2:
             pull = self.forms * coefficients
@@ -126,10 +111,7 @@ class Sums(NamedTuple):
 
     @property
     def fewest(self) -> Floats:
-        """Degrees of freedom of the group that has fewest, shape (questions,).
-
-        No sum of variances of groups has fewer.
-        """
+        """Degrees of freedom of the group that has fewest, shape (questions,)."""
         counted = self.squares > _LEFT_BY_ROUNDING * self.squares.sum(axis=0)
         return np.asarray(np.where(counted, self.degrees[:, None], np.inf).min(axis=0))
 

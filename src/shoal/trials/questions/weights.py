@@ -208,11 +208,7 @@ def lengths(rows: Floats, many: Ints) -> Floats:
 
 
 def effect(design: Design, arm: int, shares: Floats | None = None) -> Floats:
-    """The stratified effect sum of omega_c (mean of the arm - mean of control in c).
-
-    w_i = omega_c/n_{c,a} in the arm, -omega_c/n_{c,0} in control, and 0 in other arms. Unless
-    given, omega_c = n_c/n with all arms: the average effect on the units.
-    """
+    """The effect sum of omega_c (mean of arm - mean of control in c), omega_c = n_c/n or given."""
     sizes = design.sizes
     share = sizes.sum(axis=1) / design.n if shares is None else shares
     sign = (design.arm == arm).astype(float) - (design.arm == 0)
@@ -220,10 +216,7 @@ def effect(design: Design, arm: int, shares: Floats | None = None) -> Floats:
 
 
 def effects_by(design: Design, arm: int, group: Ints) -> Floats | None:
-    """The stratified effect in each subgroup, with the subgroup's parts of clusters.
-
-    None if a part of a cluster has nobody in the arm or in control.
-    """
+    """The stratified effect in each subgroup; None if a part of a cluster lacks an arm."""
     many, values = design.many, int(group.max()) + 1
     part = np.unique(group * len(design.clusters) + design.cluster, return_inverse=True)[1]
     pair = np.where(design.arm == arm, 1, np.where(design.arm == 0, 0, 2))
@@ -238,14 +231,7 @@ def effects_by(design: Design, arm: int, group: Ints) -> Floats | None:
 
 
 def precision_shares(sizes: Ints, ratio: float) -> Floats:
-    """The shares omega_c of clusters with the least variance of effect and Laplace noise.
-
-    They minimise sum omega_c^2/h_c + 2 r^2 max (omega_c/m_c)^2 over sum omega_c = 1, with
-    1/h_c = 1/n_{c,1} + 1/n_{c,0}, m_c = min(n_{c,1}, n_{c,0}) and r = U/(sigma eps): omega_c is
-    proportional to min(h_c, t m_c), where t solves sum m_c (1 - t m_c/h_c)^+ = 2 r^2 t. The
-    left side is linear between the sorted h_c/m_c, so that t is found exactly. `sizes` are those of
-    control and an arm, shape (clusters, 2) (docs/theory/experiments.md#precision-weights).
-    """
+    """Shares of clusters of least variance of effect and noise, for sizes of control and an arm."""
     harmonic = 1 / (1 / sizes[:, 0] + 1 / sizes[:, 1])
     least = sizes.min(axis=1).astype(np.float64)
     limit = harmonic / least
