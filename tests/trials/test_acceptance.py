@@ -9,7 +9,7 @@ from scipy import stats
 
 from shoal.privacy.noise import OperatingSystem, Simulated
 from shoal.trials import Expected, Experiment, Space
-from shoal.trials.warnings import FEWEST, kurtosis, units_that_count
+from shoal.trials.inference import FEWEST, kurtosis, units_that_count
 from tests.trials import experiments
 from tests.trials.experiments import MECHANISMS, SETTINGS, Population, measure
 

@@ -17,10 +17,18 @@ import pyarrow.compute as pc
 from shoal import checks
 from shoal.data import keys
 from shoal.errors import DataError, InputError, printable
-from shoal.trials.design import Design, Floats, Ints
+from shoal.trials.design import Covariate, Design, Floats, Ints
 from shoal.trials.effects import Effect
-from shoal.trials.inference import ROUNDING, UNKNOWN, Cells, Spread, effects_of, inferred
-from shoal.trials.questions.weights import effect as weights_of_effect
+from shoal.trials.inference import (
+    ROUNDING,
+    UNKNOWN,
+    Cells,
+    Spread,
+    degrees_of,
+    effects_of,
+    inferred,
+)
+from shoal.trials.questions.weights import effects
 
 UNITS = "units"
 FEWEST_GROUPS = 2
@@ -29,6 +37,8 @@ FEWEST_GROUPS = 2
 _FEW_GROUPS, _FEW_DEGREES, CORRELATION = 10, 8.5, 0.3
 # Parts of a group that regressors fit exactly have no residuals.
 _FITTED = 1e-9
+# Significance level of the test that a covariate determines the arm.
+_CHANCE = math.log(1e-6)
 _THESE_UNITS = (
     "The effect on these units, over the assignment of whole groups and the mechanism; also the "
     "effect in the populations of these clusters, if their groups were drawn from them."
@@ -71,16 +81,11 @@ def cr2(regressors: Floats, sizes: Floats, weights: Floats, sums: Floats) -> Spr
 
 
 def _degrees(scale: Floats, basis: Floats, variances: Floats) -> float:
-    """(tr S)^2/tr S^2 of S = D (I - QQ') Phi (I - QQ') D = D Phi D + A C A', of low rank."""
-    moved = variances[:, None] * basis
+    """(tr S)^2/tr S^2 of S = D (I - QQ') Phi (I - QQ') D = D Phi D + A C A'."""
+    moved, ones = variances[:, None] * basis, np.eye(basis.shape[1])
     sides = scale[:, None] * np.concatenate([basis, moved], axis=1)
-    ones = np.eye(basis.shape[1])
     core = np.block([[basis.T @ moved, -ones], [-ones, 0 * ones]])
-    main, inner = scale**2 * variances, sides.T @ sides @ core
-    part = ((sides @ core) * sides).sum(axis=1)
-    trace = float((main + part).sum())
-    square = float(main @ (main + 2 * part)) + float((inner * inner.T).sum())
-    return trace**2 / square if trace > 0 and square > 0 else 0.0
+    return degrees_of(scale**2 * variances, sides, core)
 
 
 def effects_of_groups(
@@ -94,7 +99,7 @@ def effects_of_groups(
     regressors, sizes = np.hstack(dummies).astype(np.float64), groups.many.astype(np.float64)
     apart, many, found = _within_clusters(groups, sums), np.bincount(groups.arm).tolist(), []
     for arm, effect in enumerate(effects_of(groups, cells, confidence), 1):
-        spread = cr2(regressors, sizes, weights_of_effect(groups, arm), sums)
+        spread = cr2(regressors, sizes, effects(groups, arm)[0], sums)
         tiny = ROUNDING * float(weight**2 @ squares[:, [arm, 0]].sum(axis=1))
         here = inferred(effect.value, spread, tiny, confidence, _THESE_UNITS)
         there = effect.super_population
@@ -217,3 +222,34 @@ def check_one_by_one(assigned: Any, unit: Any) -> None:
         )
     if unit is not None:
         raise InputError("unit= is given without assigned=", "give assigned= as well")
+
+
+def assigned_by(design: Design) -> list[str]:
+    """Covariates within whose values arms of units, or groups, never vary, hardly by chance."""
+    return [each.name for each in design.covariates if _never_varies(design, each)]
+
+
+def _never_varies(design: Design, column: Covariate) -> bool:
+    arms = len(design.arms)
+    if design.group is None:
+        codes, arm, many = column.codes, design.arm, design.many
+    else:
+        groups = np.unique(design.group, return_index=True)[1]
+        if bool((column.codes[groups][design.group] != column.codes).any()):
+            return False
+        codes, arm, many = column.codes[groups], design.arm[groups], np.ones(len(groups), int)
+    count = np.bincount(codes * arms + arm, many, len(column.values) * arms).reshape(-1, arms)
+    if bool((np.count_nonzero(count, axis=1) > 1).any()):
+        return False
+    sizes = count.sum(axis=0)
+    if column.numeric and any(
+        value == 0 and bool((own == sizes).any())
+        for value, own in zip(column.values, count, strict=True)
+    ):
+        # A dose, or an interaction with the arm: 0 in all of the other.
+        return False
+    # A value of m units has one arm with the probability sum_a p_a^m.
+    shares = sizes / sizes.sum()
+    held, times = np.unique(count.sum(axis=1), return_counts=True)
+    alike = np.array([math.log(float((shares**each).sum()) or 5e-324) for each in held.tolist()])
+    return bool(float(alike @ times) < _CHANCE)

@@ -18,10 +18,9 @@ from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS, Noise
 from shoal.privacy.noise_lattice import lattice_bits
 from shoal.trials.design import Floats, Ints
 from shoal.trials.effects import Effects
-from shoal.trials.inference import Cells, effects_of
+from shoal.trials.inference import Cells, effects_of, warned
 from shoal.trials.plan import Plan
 from shoal.trials.space import Space
-from shoal.trials.warnings import warned
 
 _ROUNDING = 1
 # One outcome moves two counts.

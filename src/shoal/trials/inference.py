@@ -6,17 +6,25 @@ Source: Neyman (1923); docs/theory/experiments.md#inference.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.errors import printable
 from shoal.intervals import half_width, student
 from shoal.trials.design import Design, Floats, Ints
 from shoal.trials.effects import ClusterEffects, Effect, Inference
 
 # Equal outcomes leave a variance of this part of their square by rounding of their mean.
 ROUNDING = 1e-26
+# Units of an arm, as far as they count: with fewer, a mean may be far from normal, and its variance
+# is often estimated as next to nothing (docs/theory/experiments.md#few-units).
+FEWEST = 20.0
+# Of noisy counts those below 0 are 0, and so may all of a cluster be.
+_NOBODY = 1e-90
 # A share that is short of 1/2 by less is taken for it: rounding decides nothing.
 _HALF = 1e-9
 THESE_UNITS = (
@@ -182,16 +190,69 @@ def between(weight: Floats, value: Floats, scale: Floats) -> Spread:
         capacity = 1 - 2 * share
         factor = weight**2 / capacity / (1 + float((share**2 / capacity).sum()))
     variance = float(factor @ (value - share @ value) ** 2)
-    least = min(_degrees(factor, share, scale), _degrees(factor, share, np.ones_like(scale)))
-    return Spread(variance, max(1.0, least))
+    sides, core = np.stack([share, factor], axis=1), np.array([[factor.sum(), -1.0], [-1.0, 0.0]])
+    known = (
+        degrees_of(factor * v, sides * np.sqrt(v)[:, None], core)
+        for v in (scale, np.ones_like(scale))
+    )
+    return Spread(variance, max(1.0, min(known)))
 
 
-def _degrees(factor: Floats, share: Floats, scale: Floats) -> float:
-    """tr(AV)^2/tr(AVAV) of A = (I - p 1')B(I - 1 p'), V diagonal: a diagonal and rank two."""
-    main, total = factor * scale, float(factor.sum())
-    p, b = share * np.sqrt(scale), factor * np.sqrt(scale)
-    pp, pb, bb = float(p @ p), float(p @ b), float(b @ b)
-    trace = float(main.sum()) - 2 * pb + total * pp
-    square = float(main @ main) + 2 * pp * bb + 2 * pb**2 + total**2 * pp**2
-    square += -4 * float(main @ (p * b)) + 2 * total * float(main @ p**2) - 4 * total * pp * pb
-    return trace**2 / square
+def degrees_of(diagonal: Floats, sides: Floats, core: Floats) -> float:
+    """(tr M)^2/tr M^2 of M = diag(d) + A C A', of low rank but for its diagonal; 0 if M is 0."""
+    moved = sides @ core
+    part, inner = (moved * sides).sum(axis=1), sides.T @ moved
+    trace = float((diagonal + part).sum())
+    square = float(diagonal @ (diagonal + 2 * part)) + float((inner * inner.T).sum())
+    return trace**2 / square if trace > 0 and square > 0 else 0.0
+
+
+def units_that_count(sizes: Ints) -> Floats:
+    """Units that tell the variance of an arm's mean: (sum_c v_c)^2/sum_c v_c^2/n_{c,a}."""
+    weight = sizes.sum(axis=1) / sizes.sum()
+    part = weight[:, None] ** 2 / sizes
+    return np.asarray(part.sum(axis=0) ** 2 / (part**2 / sizes).sum(axis=0))
+
+
+def kurtosis(counts: Floats, values: Floats, arm: int) -> float:
+    """The largest kurtosis of arm, control, or both, by clusters x arms x responses; 1 at least."""
+    return max(
+        _kurtosis(counts[:, group], values[:, group], together)
+        for group in ([0], [arm], [0, arm])
+        for together in ((1, 2), (0, 1, 2))
+    )
+
+
+def warned(effects: Sequence[Effect], counts: NDArray[np.number], values: Floats) -> list[Effect]:
+    """The effects, with a warning where units of an arm, over the kurtosis, count as few."""
+    found = []
+    for arm, effect in enumerate(effects, start=1):
+        own = counts.astype(np.float64)
+        if (own[:, [0, arm]].sum(axis=(0, 2)) > 0).all():
+            units = units_that_count(np.maximum(own.sum(axis=2), _NOBODY))[[0, arm]]
+            effect = _warned(effect, units / kurtosis(own, values, arm))
+        found.append(effect)
+    return found
+
+
+def _warned(effect: Effect, units: Floats) -> Effect:
+    least = int(np.argmin(units))
+    if units[least] >= FEWEST:
+        return effect
+    name = printable(str((effect.control, effect.arm)[least]))
+    why = (
+        f"arm {name} counts as {units[least]:.2g} units (its units over the kurtosis of what they "
+        f"say); with fewer than {FEWEST:g} an interval may cover far less than it says"
+    )
+    return replace(effect, warning="; ".join(filter(None, [why, effect.warning])))
+
+
+def _kurtosis(counts: Floats, values: Floats, together: tuple[int, ...]) -> float:
+    """With deviations from the means over these axes."""
+    share, units = counts / counts.sum(), counts.sum(axis=together, keepdims=True)
+    mean = (counts * values).sum(axis=together, keepdims=True) / np.maximum(units, _NOBODY)
+    square = (values - mean) ** 2
+    # Of values that differ by rounding alone the fourth powers vanish.
+    if not (share * square**2).sum() > 0:
+        return 1.0
+    return float((share * square**2).sum() / (share * square).sum() ** 2)

@@ -19,10 +19,9 @@ from shoal.privacy.budget import Budget, show
 from shoal.privacy.noise import Noise
 from shoal.release import release
 from shoal.release.manifest import CONFIDENCE
-from shoal.trials.effects import Tabular
+from shoal.trials.effects import Answers, Tabular
 from shoal.trials.experiment import Experiment
 from shoal.trials.plan import KINDS, Manifest, Plan, plan_of, read_model
-from shoal.trials.questions.answers import Answers
 
 
 @dataclass(frozen=True, eq=False)

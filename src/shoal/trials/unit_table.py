@@ -22,11 +22,10 @@ from shoal.trials.cluster_prior import PriorChoice, prior_of
 from shoal.trials.design import Floats, Ints
 from shoal.trials.effects import Effects
 from shoal.trials.expected import Expected, effect_weights, kinds_of
-from shoal.trials.inference import Cells, effects_of
+from shoal.trials.inference import Cells, effects_of, warned
 from shoal.trials.plan import Plan, Request
 from shoal.trials.randomiser import PART, ResponseTable, even, with_prior
 from shoal.trials.space import Space
-from shoal.trials.warnings import warned
 
 # Draws of one release, told apart.
 _ROUNDING, _RESPONDING = 0, 1

@@ -15,8 +15,8 @@ from shoal.errors import InputError, ShoalWarning
 from shoal.privacy.budget import Amount
 from shoal.trials.design import Design
 from shoal.trials.plan import charge_of
+from shoal.trials.questions.noise import choices
 from shoal.trials.questions.plan import QuestionsPlan, QuestionsRequest
-from shoal.trials.questions.strategy import choices
 from shoal.trials.questions.weights import (
     EFFECT,
     MEANS,

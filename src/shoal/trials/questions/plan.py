@@ -19,12 +19,12 @@ from shoal.files.text_table import TextTable, counted
 from shoal.intervals import check_level, student
 from shoal.privacy.budget import show
 from shoal.privacy.noise import Noise
-from shoal.trials.assigned_groups import CORRELATION, cr2, few_groups
+from shoal.trials.assigned_groups import CORRELATION, assigned_by, cr2, few_groups
 from shoal.trials.design import ARM, Floats, Ints
-from shoal.trials.inference import Spread
+from shoal.trials.effects import Answer, Answers
+from shoal.trials.inference import FEWEST, Spread
 from shoal.trials.plan import Plan, Request
 from shoal.trials.questions import noise as noises
-from shoal.trials.questions.answers import Answer, Answers
 from shoal.trials.questions.numbers import BITS, TICKS, Choice, Drawn, Numbers, ticks_of
 from shoal.trials.questions.variances import FEWEST_UNITS, MEANS_SHARE, Fit, Sums, fit_of
 from shoal.trials.questions.weights import (
@@ -38,7 +38,6 @@ from shoal.trials.questions.weights import (
     regressor_names,
     regressors_of,
 )
-from shoal.trials.warnings import FEWEST, assigned_by
 
 _USUAL = 0.95
 # With larger largest weights, and intervals this much wider than without noise, a question warns.

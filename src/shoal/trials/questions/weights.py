@@ -62,22 +62,16 @@ def blocks_of(design: Design, entries: Sequence[Entry], ratio: float) -> tuple[B
 
 def _effect(design: Design, entry: Entry, ratio: float) -> tuple[list[str], Floats]:
     found, names = [], []
+    group = design.covariate(entry.by) if entry.by else None
     for arm in range(1, len(design.arms)):
         what = EFFECT if len(design.arms) == _PAIR else f"{EFFECT} of {design.arm_names[arm]}"
-        if entry.by:
-            group = design.covariate(entry.by)
-            rows = effects_by(design, arm, group.codes)
-            if rows is None:
-                raise _lacking(design, arm, group)
-            names += [f"{what} where {entry.by} is {_text(value)}" for value in group.values]
-            found.append(rows)
-            continue
         shares = None
         if entry.weights == PRECISION:
             shares = precision_shares(design.sizes[:, [0, arm]], ratio)
             what += ", precision weights"
-        names.append(what)
-        found.append(effect(design, arm, shares)[None])
+        where = [f" where {entry.by} is {_text(each)}" for each in group.values] if group else [""]
+        names += [what + each for each in where]
+        found.append(effects(design, arm, group, shares))
     return names, np.concatenate(found)
 
 
@@ -207,26 +201,25 @@ def lengths(rows: Floats, many: Ints) -> Floats:
     return np.asarray(most[:, 0] * np.sqrt(((rows / most) ** 2 * many).sum(axis=1)))
 
 
-def effect(design: Design, arm: int, shares: Floats | None = None) -> Floats:
-    """The effect sum of omega_c (mean of arm - mean of control in c), omega_c = n_c/n or given."""
-    sizes = design.sizes
-    share = sizes.sum(axis=1) / design.n if shares is None else shares
-    sign = (design.arm == arm).astype(float) - (design.arm == 0)
-    return np.asarray(sign * share[design.cluster] / sizes[design.cluster, design.arm])
+def effects(
+    design: Design, arm: int, group: Covariate | None = None, shares: Floats | None = None
+) -> Floats:
+    """Rows of sum of omega_c (mean of arm - mean of control in c), of all units or each subgroup.
 
-
-def effects_by(design: Design, arm: int, group: Ints) -> Floats | None:
-    """The stratified effect in each subgroup; None if a part of a cluster lacks an arm."""
-    many, values = design.many, int(group.max()) + 1
-    part = np.unique(group * len(design.clusters) + design.cluster, return_inverse=True)[1]
+    The part omega_c of a cluster, with all arms, is n_c/n unless it is given.
+    """
+    many, codes = design.many, np.zeros_like(design.cell) if group is None else group.codes
+    part = np.unique(codes * len(design.clusters) + design.cluster, return_inverse=True)[1]
     pair = np.where(design.arm == arm, 1, np.where(design.arm == 0, 0, 2))
     sizes = np.bincount(part * 3 + pair, many, 3 * (int(part.max()) + 1)).reshape(-1, 3)
-    if not sizes[:, :2].all():
-        return None
-    share = np.bincount(part, many)[part] / np.bincount(group, many)[group]
+    if group is not None and not sizes[:, :2].all():
+        raise _lacking(design, arm, group)
+    share = np.bincount(part, many)[part] / np.bincount(codes, many)[codes]
+    if shares is not None:
+        share = shares[design.cluster]
     own = np.where(pair < 2, np.where(pair == 1, share, -share) / sizes[part, pair], 0.0)
-    found = np.zeros((values, len(group)))
-    found[group, np.arange(len(group))] = own
+    found = np.zeros((int(codes.max()) + 1, len(codes)))
+    found[codes, np.arange(len(codes))] = own
     return found
 
 
