@@ -3,8 +3,6 @@
 Both have `best`, their parts of the least certified error without squares, and the same methods.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import ClassVar, NamedTuple
@@ -54,7 +52,7 @@ class ClippedChoice(Model):
     mixes: ClassVar[bool] = False
 
     @classmethod
-    def best(cls, request: Request, weights: Weights) -> ClippedChoice:
+    def best(cls, request: Request, weights: Weights) -> "ClippedChoice":
         """The least margin that keeps a bias budget."""
         (low, high), moments = check_interval(request.interval), request.moments
         t = clipping.margin(moments, (request.bias or 0.0) / OUTWARD) * OUTWARD
@@ -118,7 +116,7 @@ class SymmetricChoice(Model):
     mixes: ClassVar[bool] = True
 
     @classmethod
-    def best(cls, request: Request, weights: Weights) -> SymmetricChoice:
+    def best(cls, request: Request, weights: Weights) -> "SymmetricChoice":
         """The parts whose certificate is least, over a grid of first steps and every width."""
         found, width = best_steps(request, weights)
         coarse, others = found.coarse, Weights(weights.number[found.coarse.users :])

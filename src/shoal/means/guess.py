@@ -3,8 +3,6 @@
 Proofs: docs/theory/means.md#the-symmetric-mean and #the-threshold.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
@@ -40,7 +38,7 @@ class Places:
     rest: Ints = field(repr=False)
 
     @classmethod
-    def of(cls, values: Floats, exponent: int) -> Places:
+    def of(cls, values: Floats, exponent: int) -> "Places":
         """Finite numbers of any size, on bins of 2^exponent."""
         bins = np.clip(np.ldexp(values, -exponent), -_FARTHEST, _FARTHEST)
         floor = np.floor(bins)

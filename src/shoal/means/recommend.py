@@ -1,7 +1,5 @@
 """Which unbiased mean to take, by the total error of the average of all releases."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -105,7 +103,7 @@ class Recommendation(Shown):
         known = {option.method: option for option in self.options}
         return known[checks.choice(method, tuple(known), "method")]
 
-    def table(self) -> pa.Table:
+    def table(self) -> "pa.Table":
         """One row an estimator, the least total error first.
 
         Returns:

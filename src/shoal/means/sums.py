@@ -3,8 +3,6 @@
 Source: docs/theory/means.md#squares-beside-the-sum and #a-normal-interval.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -45,7 +43,7 @@ class Grid(Model):
         return self
 
     @classmethod
-    def around(cls, low: float, high: float) -> Grid:
+    def around(cls, low: float, high: float) -> "Grid":
         """The least grid of 2^21 to 2^22 + 2 ticks that holds an interval."""
         width = high - low
         if not 2.0 ** (TICK_BITS - MOST_EXPONENT) < width < 2.0**MOST_EXPONENT:
@@ -99,7 +97,7 @@ class NoisySum(Model):
     bits: Bits
 
     @classmethod
-    def fit(cls, sensitivity: int, most: int, epsilon: Fraction) -> NoisySum:
+    def fit(cls, sensitivity: int, most: int, epsilon: Fraction) -> "NoisySum":
         """The least noise of a loss of at most epsilon, for sums that are no larger than `most`."""
         fine = min(_FINE, CAPACITY - 1 - most.bit_length())
         ratio = Fraction(sensitivity) / epsilon

@@ -1,7 +1,5 @@
 """One value, one public count and one weight for every user, whatever the order of rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -38,7 +36,7 @@ class UserValues:
     count: NDArray[np.int64]
 
     @classmethod
-    def of(cls, values: ArrayLike, users: Users | None = None) -> UserValues:
+    def of(cls, values: ArrayLike, users: "Users | None" = None) -> "UserValues":
         """Gathers records by user; a row is a user if nobody says whose it is."""
         checks.different({"value": values}, {"user": users})
         numbers = _numbers(values)

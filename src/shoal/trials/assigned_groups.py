@@ -4,8 +4,6 @@ Source: Bell and McCaffrey (2002); Pustejovsky and Tipton (2018);
 docs/theory/experiments.md#assigned-groups.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

@@ -5,8 +5,6 @@ columns suffice. New ones are found where dual variables ask for them, without a
 Levels are moved to -1/2 to 1/2. Source: docs/theory/experiments.md#the-best-table.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -48,7 +46,7 @@ class Proof(Model):
     total: Numbers
     mean_of: Numbers | None = None
 
-    def half_way(self, other: Proof) -> Proof:
+    def half_way(self, other: "Proof") -> "Proof":
         """The mean of two."""
         return Proof(
             weight=(self.weight + other.weight) / 2,
@@ -88,7 +86,7 @@ class Proof(Model):
         output = np.clip(b / (2 * a), ends[:-1], ends[1:])
         return a * output**2 - b * output - c, output, inside
 
-    def repaired(self, ratio: float) -> Proof:
+    def repaired(self, ratio: float) -> "Proof":
         """All totals lowered until R is nowhere below 0."""
         least = float(self.pieces(ratio)[0].min())
         size = 1 + float(np.abs(self.total).sum() + np.abs(self.slope).sum()) * ratio

@@ -3,8 +3,6 @@
 Source: paper 003, Algorithm 2; erratum 12; docs/theory/experiments.md#what-it-costs.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

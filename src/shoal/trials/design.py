@@ -3,8 +3,6 @@
 Units that are alike in all public columns are one kind, and come in no order. All of it is public.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """Effects and answers with their intervals, as text, tables and documents."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -149,7 +147,7 @@ class Tabular:
     def table(self) -> pa.Table:
         """All of it as a table."""
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_pandas(self) -> "pd.DataFrame":
         """The table for pandas.
 
         Returns:

@@ -1,7 +1,5 @@
 """Public expectations about the distribution of outcomes, and the variances that follow."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Public columns of an experiment, checked and put in an order that outcomes cannot set."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -347,7 +345,7 @@ def _clustering(epsilon: Amount) -> str:
     return str(found)
 
 
-def _names(unit: Any, rows: Ints) -> tuple[pa.Array[Any], Ints]:
+def _names(unit: Any, rows: Ints) -> "tuple[pa.Array[Any], Ints]":
     """Names of units, each different, and the place of each when sorted."""
     names = keys.as_array(unit, "unit").take(rows)
     distinct, place = keys.ranked(names, "unit")
@@ -358,7 +356,7 @@ def _names(unit: Any, rows: Ints) -> tuple[pa.Array[Any], Ints]:
     return names, place
 
 
-def _control_first(found: pa.Array[Any], arm: Ints, control: Any) -> tuple[pa.Array[Any], Ints]:
+def _control_first(found: "pa.Array[Any]", arm: Ints, control: Any) -> "tuple[pa.Array[Any], Ints]":
     if not _FEWEST <= len(found) <= _MOST_ARMS:
         raise DataError(
             f"there are {len(found)} arms",

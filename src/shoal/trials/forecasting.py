@@ -1,7 +1,5 @@
 """A trial before it runs: what each kind of release would tell, from public numbers alone."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Noisy histogram: private counts of every level in every cluster and arm."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -3,8 +3,6 @@
 Source: Neyman (1923); docs/theory/experiments.md#inference.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -84,7 +82,7 @@ class Cells(NamedTuple):
     loose: Floats
 
     @classmethod
-    def of(cls, sizes: Ints, mean: Floats, s2: Floats) -> Cells:
+    def of(cls, sizes: Ints, mean: Floats, s2: Floats) -> "Cells":
         """Without noise of their own: s2 contains the mechanism's variance."""
         none = np.zeros(sizes.shape)
         return cls(sizes, mean, np.where(sizes > 1, s2, math.nan), none, none, none)

@@ -3,8 +3,6 @@
 A plan is these three; its loss, predictions and text follow from them.
 """
 
-from __future__ import annotations
-
 import os
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -142,7 +140,7 @@ class Plan(Shown, Planned):
     source: Source | None = None
 
     # Of each kind of plan, filled as the kinds are defined.
-    kinds: ClassVar[dict[str, type[Plan]]] = {}
+    kinds: ClassVar[dict[str, "type[Plan]"]] = {}
     kind: ClassVar[Any]
     request_model: ClassVar[type[Request]] = Request
     chosen_model: ClassVar[type[Model]]
@@ -204,14 +202,14 @@ class Plan(Shown, Planned):
     def release(
         self,
         outcomes: Any,
-        study: Experiment,
+        study: "Experiment",
         *,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         name: str = "",
         outcome_name: str = "",
         privacy_unit: str = "",
         noise: Simulated | None = None,
-    ) -> Release:
+    ) -> "Release":
         """Reads the outcomes once, draws, records result and charge, delivers.
 
         The same plan, outcome and name again deliver the recorded bytes, say so, and cost nothing.
@@ -275,7 +273,7 @@ class Plan(Shown, Planned):
         return Claims(epsilon=str(self.loss.epsilon), delta=str(self.loss.delta), **of_table)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Plan:
+    def load(cls, path: str | os.PathLike[str]) -> "Plan":
         """Reads a plan; its loss is computed anew from what was chosen.
 
         Args:

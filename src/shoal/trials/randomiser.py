@@ -4,8 +4,6 @@ A level k gives response j with probability numbers[j, k]/2^62, and response j s
 mean under level k is that level. Source: docs/theory/experiments.md#what-it-costs.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -56,7 +54,7 @@ class ResponseTable:
             raise InputError("the responses have a bias", "have the table made by shoal")
 
     @classmethod
-    def uniform(cls, levels: Floats, epsilon: Fraction, delta: Fraction) -> ResponseTable:
+    def uniform(cls, levels: Floats, epsilon: Fraction, delta: Fraction) -> "ResponseTable":
         """An outcome is kept with probability 1 - lambda, else replaced by one of K levels."""
         prior = even(len(levels))
         return with_prior(levels, replaced_for(epsilon, delta, int(prior.min())), prior)

@@ -1,7 +1,5 @@
 """A delivered release of a trial: estimates, the table to work with, the manifest."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Sequence

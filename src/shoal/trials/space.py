@@ -1,7 +1,5 @@
 """The outcome's public levels, and how an outcome comes to lie on one of them."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re
@@ -87,7 +85,7 @@ class Space:
                 )
 
     @classmethod
-    def binary(cls) -> Space:
+    def binary(cls) -> "Space":
         """The levels 0 and 1, also for booleans.
 
         Returns:
@@ -96,7 +94,7 @@ class Space:
         return cls((0.0, 1.0))
 
     @classmethod
-    def counts(cls, least: int, most: int) -> Space:
+    def counts(cls, least: int, most: int) -> "Space":
         """Whole numbers from the least to the most.
 
         Args:
@@ -116,7 +114,7 @@ class Space:
         return cls(tuple(float(level) for level in range(low, high + 1)))
 
     @classmethod
-    def ordinal(cls, labels: Sequence[str], scores: Sequence[float] | None = None) -> Space:
+    def ordinal(cls, labels: Sequence[str], scores: Sequence[float] | None = None) -> "Space":
         """Named levels in rising order, with scores 0, 1, ... unless given.
 
         Args:
@@ -135,7 +133,7 @@ class Space:
         return cls(tuple(checks.items(numbers, "scores")), labels=tuple(named))
 
     @classmethod
-    def bins(cls, lo: float, hi: float, number: int = 16, rounding: str = "random") -> Space:
+    def bins(cls, lo: float, hi: float, number: int = 16, rounding: str = "random") -> "Space":
         """Continuous outcomes in public bounds: levels evenly spaced from lo to hi, both included.
 
         Args:

@@ -1,7 +1,5 @@
 """Tables of units: a private response for each, of every mechanism that makes a response table."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -56,7 +54,7 @@ class TableChoice(Model):
     @classmethod
     def with_table(
         cls, kept: tuple[int, ...], table: ResponseTable, proof: Proof | None = None
-    ) -> TableChoice:
+    ) -> "TableChoice":
         """The choice of a table on these levels."""
         numbers = table.numbers.ravel()
         return cls(kept=np.array(kept), above=table.above, numbers=numbers, proof=proof)

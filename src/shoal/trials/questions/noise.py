@@ -6,8 +6,6 @@ are their least squares estimates. No Laplace noise has less total variance than
 noise of these vectors. Source: docs/theory/experiments.md#noise-for-many-questions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple

@@ -6,8 +6,6 @@ over disjoint groups are free, up to a step a number. Floating point decides not
 Source: docs/theory/experiments.md#questions-in-whole-numbers and #second-moments-are-free.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import cached_property

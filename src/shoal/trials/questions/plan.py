@@ -1,7 +1,5 @@
 """Plans of questions: what is released, what it costs, what each answer will be worth."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Source: docs/theory/experiments.md#variances-of-groups.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -62,7 +60,7 @@ class Fit(NamedTuple):
     degrees: Floats
     flat: Floats
 
-    def sums(self, rows: Floats, many: Ints) -> Sums:
+    def sums(self, rows: Floats, many: Ints) -> "Sums":
         """How second moments and coefficients add up to variances of questions."""
         groups = len(self.degrees)
         own = [np.bincount(self.codes, row**2 * many, groups) for row in rows]

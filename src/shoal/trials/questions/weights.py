@@ -4,8 +4,6 @@ A question is theta = sum w_i y_i of the outcomes y_i of all units; a row has th
 of each kind, shape (questions, kinds). Source: docs/theory/experiments.md#questions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
