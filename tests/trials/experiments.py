@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.privacy.noise import Noise, Simulated
+from shoal.privacy.noise import Simulated
 from shoal.trials import ClusterPrior, Experiment, Space
 from shoal.trials.plan import Plan
 
@@ -83,17 +83,11 @@ class Figures:
         return np.asarray((np.abs(self.error) <= self.half).sum(axis=0))
 
 
-def measure(
-    population: Population,
-    plan: Plan,
-    runs: int,
-    noise: Callable[[int], Noise] = Simulated,
-    seed: int = 0,
-) -> Figures:
+def measure(population: Population, plan: Plan, runs: int, seed: int = 0) -> Figures:
     """Errors and intervals of many runs, each a new assignment and a new draw."""
     random, rows = np.random.default_rng(seed), []
     for run in range(runs):
-        drawn = plan.draw(population.outcomes(random), noise(run))
+        drawn = plan.draw(population.outcomes(random), Simulated(run))
         for answer, truth in zip(plan.read(drawn, 0.95), population.effects, strict=True):
             here = getattr(answer, "finite_population", answer)
             half = (here.interval[1] - here.interval[0]) / 2

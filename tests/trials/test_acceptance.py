@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from shoal.privacy.noise import OperatingSystem, Simulated
+from shoal.privacy.noise import Simulated
 from shoal.trials import Expected, Experiment, Space
 from shoal.trials.inference import FEWEST, kurtosis, units_that_count
-from tests.trials import experiments
 from tests.trials.experiments import MECHANISMS, SETTINGS, Population, measure
 
 pytestmark = pytest.mark.statistics
@@ -42,19 +41,6 @@ def test_effects_are_unbiased_and_covered(mechanism: str) -> None:
         high = 0.965 if constant and mechanism != "questions" else 1.0
         for covered in found.covered.tolist():
             assert plausible(covered, RUNS, high)
-
-
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_so_it_is_with_noise_of_the_operating_system(mechanism: str) -> None:
-    """Binary outcomes, exact noise: the stated variance is that of the errors, to a fifth."""
-    population = experiments.binary()
-    plan = population.plan(mechanism, 1.5)
-    found = measure(population, plan, 200, lambda _: OperatingSystem())
-    assert (np.abs(found.bias) <= most_bias(200)).all()
-    ratio = float((found.stated**2).mean() / found.error.var(ddof=1))
-    # A chi-squared variable of 199 degrees is within these factors but for 1e-9.
-    low, high = stats.chi2.ppf([ALARM / 2, 1 - ALARM / 2], 199) / 199
-    assert 1 / high <= ratio <= (1.6 if mechanism == "questions" else 1) / low
 
 
 # Units of control and of the arm, the share of yes in both, and epsilon.

@@ -9,12 +9,11 @@ import pytest
 from numpy.typing import NDArray
 
 from shoal.errors import InputError
-from shoal.privacy.noise import OperatingSystem, Simulated
+from shoal.privacy.noise import Simulated
 from shoal.trials import ClusterPrior, Experiment, Space
 from shoal.trials.cluster_prior import PriorChoice, prior_of
-from shoal.trials.randomiser import ONE, PART, with_prior
+from shoal.trials.randomiser import ONE, PART
 from shoal.trials.unit_table import PriorPlan
-from tests.cells.test_audit import lower_bound
 from tests.trials import exact_priors as exact
 
 pytestmark = pytest.mark.property
@@ -27,7 +26,6 @@ FLOORS = [Fraction(1, 2**28), Fraction(1, 10), Fraction(1, 2), Fraction(99, 100)
 # Cells of one level: K = 3 has the cube of them.
 MOST_CELLS = {2: 24, 3: 9}
 WEIGHTS = [(1, 1), (1, 3), (2, 1), (3, 2), (3, 5), (4, 1)]
-AUDITED = 12_000
 
 
 def made(levels: int, part: Fraction, replaced: int, weight: int, bits: int) -> PriorChoice:
@@ -56,18 +54,6 @@ def test_no_group_loses_more_than_stated(levels: int) -> None:
     assert len(found[False]) + len(found[True]) >= 500
     assert max(found[False] + found[True]) <= 1 + SLACK
     assert max(found[False]) >= 0.99
-
-
-@pytest.mark.parametrize(("levels", "n", "weight"), [(2, 3, 2), (3, 3, 1)])
-def test_all_responses_say_no_more_than_the_own(levels: int, n: int, weight: int) -> None:
-    """All outcome vectors and all responses lose what prior and own response lose."""
-    chosen = made(levels, Fraction(1, 10), PART // 2, weight, 2)
-    distribution = exact.Distribution(chosen, n)
-    everything, own = exact.whole(chosen, n), distribution.neighbours(chosen.replaced)
-    assert np.allclose(everything[0].sum(axis=1), 1, rtol=0, atol=1e-12)
-    assert math.isclose(exact.loss(*everything), exact.loss(*own), rel_tol=1e-11)
-    sticks = [exact.hockey_stick(*pair, 0.5) for pair in (everything, own)]
-    assert math.isclose(*sticks, rel_tol=1e-9, abs_tol=1e-12)
 
 
 class Scripted(Simulated):
@@ -143,47 +129,6 @@ def test_erratum_13_the_released_prior_tells_the_histogram() -> None:
         steps = exact.histograms(n, 3) * chosen.weight
         found = prior_of(steps, np.full(len(steps), n), chosen)
         assert len(np.unique(found, axis=0)) == len(steps)
-
-
-def scores(counts: NDArray[np.int64], own: int, chosen: PriorChoice) -> NDArray[np.float64]:
-    """Draws of a group, as an attacker scores them who knows all but one outcome, 0 or 1.
-
-    The likelihood ratio of the prior, taken for the noisy shares, and that of the own response.
-    """
-    levels = len(counts)
-    unit, n = np.eye(levels, dtype=np.int64), int(counts.sum()) + 1
-    steps, source = np.tile((counts + unit[own]) * chosen.weight, AUDITED), OperatingSystem()
-    noisy = np.array(source.add_laplace(steps.tolist(), chosen.lattice_bits))
-    prior = prior_of(noisy.reshape(AUDITED, -1), np.full(AUDITED, n), chosen)
-    words = source.bits(AUDITED, 0)
-    given = np.array(
-        [
-            with_prior(np.arange(float(levels)), chosen.replaced, row).respond(
-                np.array([own]), word
-            )[0]
-            for row, word in zip(prior, words[:, None], strict=True)
-        ]
-    )
-    apart = [np.abs(prior / PART * n - counts - unit[y]).sum(axis=1) for y in (0, 1)]
-    share = chosen.replaced / PART
-    drawn = share * prior[np.arange(AUDITED), given] / PART
-    chance = [drawn + (1 - share) * (given == y) for y in (0, 1)]
-    sigma = 2**chosen.lattice_bits / chosen.weight
-    return np.asarray((apart[1] - apart[0]) / sigma + np.log(chance[0] / chance[1]))
-
-
-@pytest.mark.parametrize(
-    ("counts", "part", "replaced"),
-    [([9, 10], Fraction(9, 10), PART * 3 // 4), ([0, 40, 0, 0], Fraction(1, 2), PART * 4 // 5)],
-)
-def test_no_audit_of_larger_groups_finds_more(
-    counts: list[int], part: Fraction, replaced: int
-) -> None:
-    """A proven lower bound of the loss stays below the stated one, alarm rate 1e-9."""
-    chosen = made(len(counts), part, replaced, 2**9, 10)
-    one, other = (scores(np.array(counts), own, chosen) for own in (0, 1))
-    found, stated = lower_bound(one, other), float(chosen.epsilon(Fraction(0)))
-    assert 0.1 * stated <= found <= stated
 
 
 @pytest.mark.parametrize(

@@ -130,14 +130,6 @@ def test_pooled_clusters_by_enumeration() -> None:
     assert estimated == pytest.approx([variance + too_much] * 2, abs=1e-9)
 
 
-def test_neyman_and_pooled_clusters_together() -> None:
-    """A cluster with two units an arm, and two with one: the sum of both rules."""
-    _, variance, estimated, _ = enumerated([SAME, ONES[0], ONES[1]], 1)
-    tau = [each.truth(1)[0] for each in ONES[:2]]
-    # Two equal clusters: (w/2)^2 (D_1 - D_2)^2 times four, w their common weight.
-    assert estimated == pytest.approx(variance + 0.25**2 * (tau[0] - tau[1]) ** 2, abs=1e-9)
-
-
 def test_a_lone_cluster_is_pooled_with_its_nearest() -> None:
     """One cluster with an arm of one unit joins the other of the next number of units."""
     s2 = [[np.nan, 5.0], [2.0, 3.0], [4.0, 4.0]]

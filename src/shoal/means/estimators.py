@@ -97,15 +97,7 @@ class ClippedChoice(Model):
 
 
 class SymmetricChoice(Model):
-    """A coarse guess, then a mean of other users clipped to guess -+ c: (epsilon, delta).
-
-    The lightest users are in the coarse step and the middle step, the others in the last; a user
-    loses the larger of the two. If the coarse step fails there is no estimate. The estimate is
-    mirrored where values are, and whether there is one is not changed by that: so given that there
-    is one it is unbiased for every symmetric distribution. After paper 004, Algorithm 2.
-
-    Who is in which part is drawn anew among users of equal weight.
-    """
+    """A guess of the lightest users, then a mean of the others clipped to it -+ c (Algorithm 2)."""
 
     coarse: Coarse
     middle: Step | None

@@ -51,19 +51,7 @@ def by_group(design: Design, code: Ints) -> Design:
 
 
 def cr2(regressors: Floats, sizes: Floats, weights: Floats, sums: Floats) -> Spread:
-    """CR2 of the sum over groups of w_g times their sums, and its degrees of freedom.
-
-    V = sum_g (w_g' (I - H_gg)^(-1/2) e_g)^2 for residuals e of a regression in which all regressors
-    and w are constant within groups: then it is w_g sqrt(m_g/(1 - m_g h_g)) times the residual of
-    the group's mean times sqrt(m_g). Unbiased for independent outcomes of one variance. Degrees are
-    (tr S)^2/tr S^2, the lesser of S = BB' and S = B Phi B' for outcomes that correlate in groups.
-
-    Args:
-        regressors: Of each group, shape (groups, columns); they may depend on one another.
-        sizes: m, units of each group, shape (groups,).
-        weights: w, of each unit of a group, shape (groups,).
-        sums: Of outcomes of each group, in the outcome's unit.
-    """
+    """CR2 and its degrees of sum_g w_g times group sums, where regressors and w are the groups'."""
     root = np.sqrt(sizes)
     basis, length, _ = np.linalg.svd(regressors * root[:, None], full_matrices=False)
     basis = basis[:, length > _FITTED * length[0]]

@@ -192,18 +192,6 @@ def test_intervals_cover(name: str) -> None:
 
 
 @pytest.mark.statistics
-def test_subgroups_whose_outcomes_differ_unlike_are_covered() -> None:
-    """Even odds in one subgroup, rare events in the other; variances are their own."""
-    n = 3000
-    arm, rare = np.arange(n) % 2, np.arange(n) // 2 % 3 > 0
-    study = Experiment(arm, None, {"rare": rare})
-    plan = study.ask().effect("rare").plan(BINARY, 1)
-    found, wide = covered(plan, np.where(rare, 0.02, 0.5)[study.rows], 300)
-    assert (found >= 0.94 - 0.036).all()
-    assert wide[0] > 1.96 * np.sqrt(4 * 0.25 / 1000)
-
-
-@pytest.mark.statistics
 @pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 def test_intervals_of_assigned_groups_cover() -> None:
     """Groups of unlike means, drawn anew; intervals of units one by one would not."""
