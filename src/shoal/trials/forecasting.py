@@ -213,7 +213,7 @@ class Forecast(Shown):
         Returns:
             One row a mechanism: standard errors, least detectable effect and power.
         """
-        return _table([self])
+        return self.against()
 
     def against(
         self,
@@ -248,15 +248,28 @@ class Forecast(Shown):
             (12, 2.0)
         """
         fixed, shares = n is None and clusters is None, self.sizes.sum(axis=0) / self.n
-        found = []
+        rows = []
         for units, groups, loss in itertools.product(
             [self.n] if n is None else checks.items(n, "n"),
             [len(self.sizes)] if clusters is None else checks.items(clusters, "clusters"),
             [self.exact_epsilon] if epsilon is None else checks.items(epsilon, "epsilon"),
         ):
             sizes = self.sizes if fixed else even(units, groups, shares.tolist())
-            found.append(replace(self, sizes=sizes, exact_epsilon=charge_of(loss).epsilon))
-        return _table(found)
+            other = replace(self, sizes=sizes, exact_epsilon=charge_of(loss).epsilon)
+            rows += [(other, row) for row in other.rows]
+        return pa.table(
+            {
+                "n": [each.n for each, _ in rows],
+                "clusters": [len(each.sizes) for each, _ in rows],
+                "epsilon": [each.epsilon for each, _ in rows],
+                "mechanism": [row.mechanism for _, row in rows],
+                "releases": [row.releases for _, row in rows],
+                "least_standard_error": [row.standard_error[0] for _, row in rows],
+                "standard_error": [row.standard_error[1] for _, row in rows],
+                "detectable": [row.detectable for _, row in rows],
+                "power": pa.array([row.power for _, row in rows], pa.float64()),
+            }
+        )
 
     def to_document(self) -> documents.Document:
         """The forecast as a JSON object.
@@ -455,21 +468,4 @@ def even(n: Any, clusters: Any, shares: Sequence[float]) -> Ints:
         f"{n!r} units do not fill {clusters!r} clusters with {part.size} arms",
         "give two arms or more and at least one unit in every cell, for example forecast(6000, "
         "space, clusters=3, epsilon=1)",
-    )
-
-
-def _table(forecasts: Sequence[Forecast]) -> pa.Table:
-    rows = [(each, row) for each in forecasts for row in each.rows]
-    return pa.table(
-        {
-            "n": [each.n for each, _ in rows],
-            "clusters": [len(each.sizes) for each, _ in rows],
-            "epsilon": [each.epsilon for each, _ in rows],
-            "mechanism": [row.mechanism for _, row in rows],
-            "releases": [row.releases for _, row in rows],
-            "least_standard_error": [row.standard_error[0] for _, row in rows],
-            "standard_error": [row.standard_error[1] for _, row in rows],
-            "detectable": [row.detectable for _, row in rows],
-            "power": pa.array([row.power for _, row in rows], pa.float64()),
-        }
     )

@@ -25,6 +25,7 @@ from shoal.privacy.noise import Noise, Simulated
 from shoal.privacy.unit import printed_text, unit_of_values
 from shoal.release.draw import release as deliver
 from shoal.release.envelope import Envelope, Exact, Text
+from shoal.release.manifest import CONFIDENCE
 from shoal.release.planned import Planned, Source, called
 from shoal.release.question import Question
 from shoal.trials.design import Design, Floats
@@ -171,6 +172,11 @@ class Plan(Shown, Planned):
     @abstractmethod
     def table(self, drawn: Any) -> pa.Table:
         """What was drawn as a table."""
+
+    def results(self, drawn: Any) -> documents.Document:
+        """What was drawn, and the estimates that follow from it."""
+        found = [each.to_document() for each in self.read(drawn, CONFIDENCE)]
+        return {"drawn": drawn.to_document(), "estimates": found}
 
     @abstractmethod
     def check_drawn(self, drawn: Any) -> None:

@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,10 +28,7 @@ class TrialDraw:
 
     plan: Plan
     study: Experiment
-    outcomes: Any
-
-    def __repr__(self) -> str:
-        return f"<draw of {self.plan.design.n} outcomes>"
+    outcomes: Any = field(repr=False)
 
     def check(self) -> None:
         """Refuse public columns other than the plan's, and the outcome as one of them."""
@@ -64,15 +61,7 @@ class TrialDraw:
 
     def results(self, drawn: Any) -> documents.Document:
         """What was drawn, and the estimates that follow from it."""
-        return results_of(self.plan, drawn)
-
-
-def results_of(plan: Plan, drawn: Any) -> documents.Document:
-    """What was drawn and follows from it, as a JSON object."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ShoalWarning)
-        found = [each.to_document() for each in plan.read(drawn, CONFIDENCE)]
-    return {"drawn": drawn.to_document(), "estimates": found}
+        return self.plan.results(drawn)
 
 
 @dataclass(frozen=True, eq=False)

@@ -124,7 +124,7 @@ def _of_trial(release: trials.Release) -> Iterator[str]:
     plan, manifest, width = release.plan, release.manifest, release.plan.space.width
     if not _same(plan.claims.to_document(), manifest["plan"]["claims"], width**2):
         yield "the claims do not follow from the choice"
-    own = trials.results_of(plan, release.released)["estimates"]
+    own = plan.results(release.released)["estimates"]
     if not _same(own, manifest["results"]["estimates"], width):
         yield "the estimates do not follow from the drawn numbers"
 
