@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
 import shoal
 from shoal import documents
 from shoal.documents import canonical_bytes
-from shoal.errors import BudgetError, DataError, DocumentError, InputError
+from shoal.errors import DataError, DocumentError, InputError
 from shoal.privacy.noise import Simulated
 from shoal.trials import ClusterPrior, Expected, Experiment, Release, Space
 from shoal.trials.plan import Plan
@@ -101,20 +100,6 @@ def test_the_order_of_rows_says_nothing(name: str) -> None:
             assert (np.diff(cell["debiased"]) >= 0).all()
 
 
-def test_outcomes_of_every_type_are_the_same() -> None:
-    """Lists, Arrow, labels, booleans; those beyond the space count as its ends."""
-    study = experiment()
-    plan = study.table(SPACE, 2)
-    wanted = plan.release(OUTCOME, study, noise=Simulated(1)).document
-    for each in (OUTCOME.tolist(), pa.array(OUTCOME), OUTCOME.astype(int)):
-        assert plan.release(each, study, noise=Simulated(1)).document == wanted
-    far = np.where(OUTCOME == 10, 1e9, OUTCOME)
-    assert plan.release(far, study, noise=Simulated(1)).document == wanted
-    ordinal = study.table(Space.ordinal(["no", "yes"]), 2, mechanism="uniform")
-    said = ordinal.release(np.where(OUTCOME > 5, "yes", "no"), study, noise=Simulated(1)).table()
-    assert set(said.column("response").to_pylist()) == {"no", "yes"}
-
-
 BAD: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
     "too short": (lambda: {"outcomes": OUTCOME[:-1]}, "differ in length"),
     "missing": (lambda: {"outcomes": [*OUTCOME[:-1], None]}, "missing or infinite"),
@@ -148,19 +133,6 @@ def test_bad_input_costs_nothing(name: str, tmp_path: Path) -> None:
         plan.release(given.pop("outcomes"), given.pop("study"), **given)
     assert "secret" not in str(caught.value)
     assert ledger.spent.epsilon == 0
-
-
-def test_beyond_the_budget_nothing_is_drawn(tmp_path: Path) -> None:
-    """Nor beside it: a simulation is marked and touches no ledger."""
-    study, ledger = experiment(), book(tmp_path, epsilon=1)
-    plan = study.table(SPACE, 2)
-    given = {"privacy_unit": "person", "outcome_name": "score"}
-    with pytest.raises(BudgetError):
-        plan.release(OUTCOME, study, ledger=ledger, **given)
-    with pytest.raises(InputError, match="ledger"):
-        plan.release(OUTCOME, study, ledger=ledger, noise=Simulated(1), **given)
-    assert ledger.spent.epsilon == 0
-    assert plan.release(OUTCOME, study, noise=Simulated(1)).simulated
 
 
 def test_clusters_made_from_private_data_are_charged(tmp_path: Path) -> None:
@@ -255,6 +227,9 @@ def test_public_columns_stay_public() -> None:
     release = study.table(SPACE, 2).release(OUTCOME, study, noise=Simulated(1))
     assert release.table().column_names == ["cluster", "arm", "unit", "response", "debiased"]
     assert "simulated trial of 120 units, best_table, epsilon 2" in repr(release)
+    ordinal = study.table(Space.ordinal(["no", "yes"]), 2, mechanism="uniform")
+    said = ordinal.release(np.where(OUTCOME > 5, "yes", "no"), study, noise=Simulated(1)).table()
+    assert set(said.column("response").to_pylist()) == {"no", "yes"}
     with pytest.raises(InputError, match="best_table gives no regression"):
         release.regression(["arm"])
     with pytest.raises(DataError):

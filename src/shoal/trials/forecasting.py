@@ -17,11 +17,11 @@ from numpy.typing import ArrayLike
 from shoal import checks, documents, intervals
 from shoal.errors import InputError
 from shoal.files.text_table import Shown, TextTable, counted
-from shoal.privacy.budget import Amount, round_up, show
+from shoal.privacy.budget import Amount, check_epsilon, round_up, show
 from shoal.trials.design import Floats, Ints
 from shoal.trials.expected import Expected, check_expected, effect_weights, kinds_of
 from shoal.trials.histogram import fitted, mean_noise
-from shoal.trials.plan import charge_of
+from shoal.trials.plan import check_delta
 from shoal.trials.questions.variances import MEANS_SHARE
 from shoal.trials.space import Space, check_space
 from shoal.trials.unit_table import TableChoice, least_table, uniform_table
@@ -255,7 +255,7 @@ class Forecast(Shown):
             [self.exact_epsilon] if epsilon is None else checks.items(epsilon, "epsilon"),
         ):
             sizes = self.sizes if fixed else even(units, groups, shares.tolist())
-            other = replace(self, sizes=sizes, exact_epsilon=charge_of(loss).epsilon)
+            other = replace(self, sizes=sizes, exact_epsilon=check_epsilon(loss))
             rows += [(other, row) for row in other.rows]
         return pa.table(
             {
@@ -398,8 +398,8 @@ def forecast(
         )
     else:
         table = _checked(sizes)
-    charge = charge_of(epsilon, delta)
-    made = Forecast(table, space, charge.epsilon, charge.delta, expected, effect, confidence, power)
+    losses = check_epsilon(epsilon), check_delta(delta)
+    made = Forecast(table, space, *losses, expected, effect, confidence, power)
     # Unusable confidences, powers and effects are found here.
     _ = made.rows
     return made

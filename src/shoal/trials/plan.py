@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 from pydantic import Field, ValidationError
 
 from shoal import documents
-from shoal.documents.model import Model
+from shoal.documents.model import Model, checked
 from shoal.errors import DocumentError, InputError, ShoalError
 from shoal.files.text_table import Shown
-from shoal.privacy.budget import Amount, Budget, show
+from shoal.privacy.budget import Amount, Budget, check_epsilon, show
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Noise, Simulated
 from shoal.privacy.unit import printed_text, unit_of_values
@@ -28,15 +28,14 @@ from shoal.release.envelope import Envelope, Exact, Text
 from shoal.release.manifest import CONFIDENCE
 from shoal.release.planned import Planned, Source, called
 from shoal.release.question import Question
-from shoal.trials.design import Design, Floats
+from shoal.trials.design import AS_TEXT, Design, Floats
 from shoal.trials.space import Space
 
 if TYPE_CHECKING:
     from shoal.trials.experiment import Experiment
     from shoal.trials.release import Release
 
-# Beyond these nothing is protected or nothing can be told, and floating-point numbers end.
-LEAST_EPSILON, MOST_EPSILON = Fraction(1, 10**9), Fraction(10**6)
+# Below floating-point numbers end.
 _LEAST_DELTA = Fraction(1, 10**100)
 _PRIVACY = {
     False: "pure label differential privacy", True: "approximate label differential privacy"
@@ -46,14 +45,10 @@ Kind = Literal["table", "cluster_prior", "histogram", "questions"]
 KINDS = get_args(Kind)
 
 
-def charge_of(epsilon: Amount, delta: Amount = 0) -> Budget:
-    """The exact epsilon and delta that a plan is asked for."""
-    found = Budget.total(epsilon, delta)
-    if not LEAST_EPSILON <= found.epsilon <= MOST_EPSILON:
-        raise InputError(
-            f"epsilon is {show(found.epsilon)}", "give a number from 1e-9 to 1e6, such as epsilon=1"
-        )
-    if 0 < found.delta < _LEAST_DELTA:
+def check_delta(delta: Amount) -> Fraction:
+    """The exact delta that a plan is asked for."""
+    found = Budget.total(1, delta).delta
+    if 0 < found < _LEAST_DELTA:
         raise InputError("delta is above 0 and below 1e-100", "give 0 or for example 1e-9")
     return found
 
@@ -62,13 +57,8 @@ class Request(Model):
     """What is asked of an experiment of public columns."""
 
     space: Space
-    epsilon: Exact
-    delta: Exact = "0"
-
-    @property
-    def charge(self) -> Budget:
-        """Epsilon and delta, exactly."""
-        return charge_of(self.epsilon, self.delta)
+    epsilon: Annotated[Fraction, checked(check_epsilon), AS_TEXT]
+    delta: Annotated[Fraction, checked(check_delta), AS_TEXT] = Fraction(0)
 
 
 class Claims(Model):
@@ -191,9 +181,10 @@ class Plan(Shown, Planned):
     @cached_property
     def loss(self) -> Budget:
         """The privacy loss of one outcome, as stated: that of the clusters included."""
-        asked, clustering = self.request.charge, Budget.of(self.design.clustering_epsilon)
+        asked = self.request
         exact = Budget(self.exact_epsilon, asked.delta)
-        return Budget.stated(exact, asked.epsilon, asked.delta) + clustering
+        stated = Budget.stated(exact, asked.epsilon, asked.delta)
+        return stated + Budget(self.design.clustering_epsilon)
 
     @property
     def space(self) -> Space:
@@ -315,7 +306,7 @@ def plan_of(document: documents.Document) -> Plan:
                 read_model(home.chosen_model, found.chosen),
                 found.source,
             )
-            if made.exact_epsilon <= made.request.charge.epsilon:
+            if made.exact_epsilon <= made.request.epsilon:
                 return made
         except (ShoalError, ValidationError, ValueError, LookupError, ArithmeticError, TypeError):
             pass

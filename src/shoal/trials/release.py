@@ -88,8 +88,8 @@ class Release(release.Release[Plan, Any], Tabular):
 
     @staticmethod
     def _loss_of(plan: Plan) -> Budget:
-        exact = Budget(plan.exact_epsilon, plan.request.charge.delta)
-        return exact + Budget.of(plan.design.clustering_epsilon)
+        exact = Budget(plan.exact_epsilon, plan.request.delta)
+        return exact + Budget(plan.design.clustering_epsilon)
 
     @staticmethod
     def _drawn_of(plan: Plan, results: documents.Document) -> Any:

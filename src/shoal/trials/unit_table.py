@@ -105,7 +105,7 @@ class TablePlan(Plan):
     @cached_property
     def exact_epsilon(self) -> Fraction:
         """The exact loss of one outcome, without what the clusters cost."""
-        return self.response_table.epsilon(self.request.charge.delta)
+        return self.response_table.epsilon(self.request.delta)
 
     @property
     def bound(self) -> float | None:
@@ -259,7 +259,7 @@ class PriorPlan(TablePlan):
         fits = 0 < self.chosen.floor <= most and 0 < self.chosen.replaced < PART
         if not fits or self.chosen.weight < 1:
             raise LookupError
-        found: Fraction = self.chosen.epsilon(self.request.charge.delta)
+        found: Fraction = self.chosen.epsilon(self.request.delta)
         return found
 
     @cached_property

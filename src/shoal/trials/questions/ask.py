@@ -12,7 +12,6 @@ from shoal import checks
 from shoal.errors import InputError, ShoalWarning
 from shoal.privacy.budget import Amount
 from shoal.trials.design import Design
-from shoal.trials.plan import charge_of
 from shoal.trials.questions.noise import choices
 from shoal.trials.questions.plan import QuestionsPlan, QuestionsRequest
 from shoal.trials.questions.weights import (
@@ -156,10 +155,9 @@ class Questions:
         given = usual if spread is None else spread
         least = _LEAST_SPREAD * width
         spread = checks.number(given, "spread", least=least, most=width, example=width / 4)
-        loss = charge_of(epsilon).epsilon
-        request = QuestionsRequest(
-            space=space, epsilon=str(loss), entries=self.entries, spread=spread
-        )
+        asked = {"space": space, "epsilon": epsilon, "entries": self.entries, "spread": spread}
+        request = QuestionsRequest.of(**asked)
+        loss = request.epsilon
         blocks = blocks_of(design, self.entries, width / spread / float(loss))
         tried = [
             QuestionsPlan(request, design, each) for each in choices(design, blocks, width, loss)

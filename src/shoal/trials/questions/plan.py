@@ -106,7 +106,7 @@ class QuestionsPlan(Plan):
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """The questions, entry by entry."""
-        ratio = self.space.width / self.request.spread / float(self.request.charge.epsilon)
+        ratio = self.space.width / self.request.spread / float(self.request.epsilon)
         return blocks_of(self.design, self.request.entries, ratio)
 
     @property
@@ -334,7 +334,7 @@ class QuestionsPlan(Plan):
         total = self.numbers.noise_parts(rows, self.space.width)[0] / size**2
         # What some units need, all need.
         least = noises.gaussian_noise(vectors[:, noises.extremes(vectors)]).lower_bound
-        return float(total.sum()) / (2 * least / float(self.request.charge.epsilon) ** 2)
+        return float(total.sum()) / (2 * least / float(self.request.epsilon) ** 2)
 
     def table(self, drawn: Drawn) -> pa.Table:
         """The answers with 95% intervals."""
