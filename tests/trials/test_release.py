@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from shoal.errors import DataError, DocumentError, InputError
 from shoal.privacy.noise import Simulated
 from shoal.trials import ClusterPrior, Expected, Experiment, Release, Space
 from shoal.trials.plan import Plan
-from tests.trials.test_cluster_prior import Scripted
+from tests.support.tape import Tape, lost
 
 pytestmark = pytest.mark.unit
 
@@ -215,10 +214,10 @@ def test_noisy_histograms_have_the_moments_that_they_say() -> None:
     assert mean.std(axis=0) == pytest.approx(deviation, rel=0.08)
     assert plan.chosen.count_variance == pytest.approx(2 * 2**2, rel=1e-3)
     # One outcome moves two counts.
-    one, other = (Scripted(np.zeros(10, int), np.zeros(65, np.uint64)) for _ in range(2))
-    drawn = plan.draw(outcome, one), plan.draw(np.r_[4.0, outcome[1:]], other)
-    moved = sum(abs(a - b) for a, b in zip(drawn[0].steps, drawn[1].steps, strict=True))
-    assert plan.exact_epsilon == Fraction(moved, 2 ** one.seen[0][1])
+    one, other = Tape(), Tape()
+    for outcomes, tape in ((outcome, one), (np.r_[4.0, outcome[1:]], other)):
+        plan.draw(outcomes, tape)
+    assert plan.exact_epsilon == lost(one, other)[0]
 
 
 def test_public_columns_stay_public() -> None:

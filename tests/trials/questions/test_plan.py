@@ -111,7 +111,7 @@ def test_variances_are_those_of_textbooks() -> None:
     for name, variance in wanted.items():
         # What is taken back for noise in the squares of means is not there.
         assert _within(plan, outcome, name) == pytest.approx(variance, rel=1e-3, abs=off)
-    many = [len(fit_of(plan.design, each.entry, plan.chosen.by).degrees) for each in plan.blocks]
+    many = [len(fit_of(plan.design, each, plan.chosen.by).degrees) for each in plan.blocks]
     assert many == [4, 2, 1]
 
 

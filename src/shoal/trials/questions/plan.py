@@ -24,7 +24,7 @@ from shoal.trials.inference import FEWEST, Spread
 from shoal.trials.plan import Plan, Request
 from shoal.trials.questions import noise as noises
 from shoal.trials.questions.numbers import BITS, TICKS, Choice, Drawn, Numbers, ticks_of
-from shoal.trials.questions.variances import FEWEST_UNITS, MEANS_SHARE, Fit, Sums, fit_of
+from shoal.trials.questions.variances import FEWEST_UNITS, MEANS_SHARE, Fit, fit_of
 from shoal.trials.questions.weights import (
     EFFECT,
     MEANS,
@@ -180,7 +180,7 @@ class QuestionsPlan(Plan):
         return np.asarray(ticks * self.space.width / TICKS)
 
     def _fit(self, block: Block) -> Fit:
-        return fit_of(self.design, block.entry, self.chosen.by)
+        return fit_of(self.design, block, self.chosen.by)
 
     def _spreads(self, drawn: Drawn, block: Block) -> Iterator[Spread]:
         """Variance of each answer, with its noise and the noise of the variance."""
@@ -190,13 +190,12 @@ class QuestionsPlan(Plan):
             yield from self._group_spreads(block, sums * width / TICKS)
             return
         fit = self._fit(block)
-        sums_of = fit.sums(block.rows, self.design.many)
         noise = self.numbers.noise(fit.weights, width)
         coefficients = self._recovered(drawn, fit.weights)
         squares = np.array(drawn.moments, dtype=float) * self.numbers.moment_value(width)
-        variance = sums_of.variances(self._coarser(fit.codes, squares), coefficients, noise)
-        loose = self._variance_noise(fit.codes, sums_of, coefficients, noise)
-        yield from self._with_noise(block.rows, variance, loose, sums_of.fewest)
+        variance = fit.variances(self._coarser(fit.codes, squares), coefficients, noise)
+        loose = self._variance_noise(fit, coefficients, noise)
+        yield from self._with_noise(block.rows, variance, loose, fit.fewest)
 
     def _with_noise(
         self, rows: Floats, variance: Floats, loose: Floats, degrees: Floats
@@ -214,13 +213,11 @@ class QuestionsPlan(Plan):
         home[self.groups] = codes
         return np.asarray(np.bincount(home, moments), dtype=np.float64)
 
-    def _variance_noise(
-        self, codes: Ints, sums: Sums, coefficients: Floats, noise: Floats
-    ) -> Floats:
+    def _variance_noise(self, fit: Fit, coefficients: Floats, noise: Floats) -> Floats:
         """The scale of the noise of each variance, in the answer's squared unit."""
         moved = self.numbers.moment_value(self.space.width) * 2.0**BITS
-        scales = np.sqrt(self._coarser(codes, np.full(int(self.groups.max()) + 1, moved**2)))
-        return sums.noise_scale(scales, coefficients, noise)
+        scales = np.sqrt(self._coarser(fit.codes, np.full(int(self.groups.max()) + 1, moved**2)))
+        return fit.noise_scale(scales, coefficients, noise)
 
     def _group_spreads(self, block: Block, sums: Floats | float = 0.0) -> Iterator[Spread]:
         """CR2 by assigned group of each question, from sums of groups and their subgroups."""
@@ -282,16 +279,19 @@ class QuestionsPlan(Plan):
 
     def _widths(self, block: Block, size: Floats) -> Iterator[tuple[float, float, float, float]]:
         """Variance without noise; half of the interval, if asked alone, and without noise."""
-        design, rows, width, spread = self.design, block.rows, self.space.width, self.request.spread
-        fit = self._fit(block)
-        sums = fit.sums(rows, design.many)
+        rows, width, spread, fit = (
+            block.rows,
+            self.space.width,
+            self.request.spread,
+            self._fit(block),
+        )
         # Means of outcomes of this spread are no further from the middle.
         away = fit.flat * math.sqrt(max(width**2 / 4 - spread**2, 0.0))
-        loose = self._variance_noise(fit.codes, sums, away, self.numbers.noise(fit.weights, width))
+        loose = self._variance_noise(fit, away, self.numbers.noise(fit.weights, width))
         share = 0.0 if block.entry.kind == REGRESSION else MEANS_SHARE
         most = np.abs(rows).max(axis=1) * width / float(self.exact_epsilon) / (1 - share)
-        spreads = self._with_noise(rows, (spread * size) ** 2, loose, sums.fewest)
-        for parts, own, scale in zip(spreads, sums.squares.T, most.tolist(), strict=True):
+        spreads = self._with_noise(rows, (spread * size) ** 2, loose, fit.fewest)
+        for parts, own, scale in zip(spreads, fit.squares.T, most.tolist(), strict=True):
             # Satterthwaite's degrees of freedom, for groups whose outcomes differ alike.
             degrees = float(own.sum() ** 2 / (own**2 / fit.degrees).sum())
             alone = parts._replace(noise=2 * scale**2, squares=4 * scale**4)
