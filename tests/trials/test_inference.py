@@ -227,7 +227,7 @@ def test_what_is_not_known_is_nan() -> None:
     assert "no interval" in str(alone)
     (same,) = effects([[5, 5]], [[7.3, 7.3]], [[1e-30, 0.0]])
     assert same.finite_population.about.startswith("Not known: no outcomes differ")
-    wide = inferred(0.0, Spread(-1.0, 5.0, noise=4.0, squares=16.0), 0.0, 0.95, "").interval
+    wide = inferred(0.0, Spread(-1.0, 5.0, noise=4.0), 0.0, 0.95, "").interval
     assert wide[1] == pytest.approx(-math.sqrt(2) * math.log(0.05), rel=1e-4)
 
 

@@ -45,21 +45,20 @@ _CONSTANT = (
 class Spread(NamedTuple):
     """An estimated variance, its degrees of freedom, and privacy noise beside and in it.
 
-    Noise is a variance in squared units of the outcome, `squares` the sum of the squared variances
-    of its Laplace variables, and `loose` the variance of the noise of `variance`.
+    Noise is a variance in squared units of the outcome, like that of so many Laplace variables of
+    one scale, its `terms`; `loose` is the scale of the noise of `variance`.
     """
 
     variance: float
     degrees: float
     noise: float = 0.0
-    squares: float = 0.0
+    terms: float = 1.0
     loose: float = 0.0
 
     def half_width(self, confidence: float) -> float:
         """Half of an interval."""
-        terms = self.noise**2 / self.squares if self.squares > 0 else 1.0
-        loose = math.sqrt(self.loose / 2)
-        return half_width(confidence, self.variance, self.noise, terms, loose, self.degrees)
+        noise = self.noise, self.terms, self.loose
+        return half_width(confidence, self.variance, *noise, self.degrees)
 
 
 UNKNOWN = Spread(math.nan, math.nan)
@@ -156,7 +155,8 @@ def _finite(weight: Floats, pair: Cells) -> Spread:
         float(square**2 @ each[alone].sum(axis=1)) for each in (pair.squares, pair.loose)
     )
     variance, known_with = added(parts, degrees)
-    return Spread(variance, known_with, noise, squares, loose)
+    terms = noise**2 / squares if squares > 0 else 1.0
+    return Spread(variance, known_with, noise, terms, math.sqrt(loose / 2))
 
 
 def _pooled(weight: Floats, pair: Cells, chosen: NDArray[np.bool_]) -> Spread:

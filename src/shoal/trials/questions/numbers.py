@@ -96,20 +96,16 @@ class Numbers:
             raise LookupError
         return Fraction(most + (1 if self.rows is None else len(self.rows)), 2**BITS)
 
-    @cached_property
-    def offsets(self) -> list[int]:
-        """What makes every number at least 0, as noise asks: public."""
+    def check(self) -> None:
+        """Refuse numbers that do not fit 61 bits, raised by 2^60."""
         if self.rows is None:
-            own = np.bincount(self.sums, self.many)
-            whole = [int(each) * _ROW * (TICKS // 2) for each in own.tolist()]
+            own = np.bincount(self.sums, self.many).astype(np.int64).astype(object) * _ROW
         else:
             own = np.abs(self.rows).astype(object) @ self.many.astype(object)
-            whole = [int(each) * (TICKS // 2) for each in own]
-        return [each // step + 1 for each, step in zip(whole, self.steps.tolist(), strict=True)]
-
-    def check(self) -> None:
-        """Refuse numbers that do not fit 61 bits with their offsets."""
-        most = [2 * each for each in self.offsets]
+        most = [
+            2 * (int(each) * (TICKS // 2) // step + 1)
+            for each, step in zip(own, self.steps.tolist(), strict=True)
+        ]
         if self.moment_step:
             most.append(int(self.many.sum()) * (TICKS // 2) ** 2 // self.moment_step)
         within = max(int(self.steps.max()), self.moment_step) <= LARGEST_STEPS
@@ -130,12 +126,12 @@ class Numbers:
             plain = [int(each) * _ROW for each in whole.tolist()]
         else:
             plain = [int(each) for each in self.rows.astype(object) @ own.astype(object)]
+        # The sampler adds to numbers from 0 on.
         raised = [
-            each // step + off
-            for each, step, off in zip(plain, self.steps.tolist(), self.offsets, strict=True)
+            each // step + _MOST_STEP for each, step in zip(plain, self.steps.tolist(), strict=True)
         ]
         drawn = noise.add_laplace(raised, BITS, _NUMBERS)
-        numbers = tuple(each - off for each, off in zip(drawn, self.offsets, strict=True))
+        numbers = tuple(each - _MOST_STEP for each in drawn)
         if not self.moment_step:
             return Drawn(numbers=numbers, moments=())
         squares = np.zeros(int(groups.max()) + 1, dtype=np.int64)

@@ -201,11 +201,8 @@ class QuestionsPlan(Plan):
         self, rows: Floats, variance: Floats, loose: Floats, degrees: Floats
     ) -> Iterator[Spread]:
         total, terms = self.numbers.noise_parts(rows, self.space.width)
-        every = zip(
-            *(each.tolist() for each in (variance, degrees, total, terms, loose)), strict=True
-        )
-        for own, few, noise, many, scale in every:
-            yield Spread(own, few, noise, noise**2 / many if noise else 0.0, 2 * scale**2)
+        every = (each.tolist() for each in (variance, degrees, total, terms, loose))
+        return map(Spread, *every)
 
     def _coarser(self, codes: Ints, moments: Floats) -> Floats:
         """Sums over coarser groups, of what is known of the groups of second moments."""
@@ -279,12 +276,8 @@ class QuestionsPlan(Plan):
 
     def _widths(self, block: Block, size: Floats) -> Iterator[tuple[float, float, float, float]]:
         """Variance without noise; half of the interval, if asked alone, and without noise."""
-        rows, width, spread, fit = (
-            block.rows,
-            self.space.width,
-            self.request.spread,
-            self._fit(block),
-        )
+        fit, spread = self._fit(block), self.request.spread
+        rows, width = block.rows, self.space.width
         # Means of outcomes of this spread are no further from the middle.
         away = fit.flat * math.sqrt(max(width**2 / 4 - spread**2, 0.0))
         loose = self._variance_noise(fit, away, self.numbers.noise(fit.weights, width))
@@ -294,7 +287,7 @@ class QuestionsPlan(Plan):
         for parts, own, scale in zip(spreads, fit.squares.T, most.tolist(), strict=True):
             # Satterthwaite's degrees of freedom, for groups whose outcomes differ alike.
             degrees = float(own.sum() ** 2 / (own**2 / fit.degrees).sum())
-            alone = parts._replace(noise=2 * scale**2, squares=4 * scale**4)
+            alone = parts._replace(noise=2 * scale**2, terms=1.0)
             half, plain = parts.half_width(_USUAL), parts.variance
             bare = student(degrees, _USUAL) * math.sqrt(plain)
             yield plain, half, min(half, alone.half_width(_USUAL)), bare
