@@ -63,8 +63,8 @@ def test_effects_of_many_arms_follow_from_their_means(arms: int) -> None:
 
 
 def test_disjoint_questions_cost_no_more_than_one() -> None:
-    """The effect in each of 40 clusters; and in each of 300, as sums of cells."""
-    for clusters in (40, 300):
+    """The effect in each of 40 clusters; and in each of 600, as sums of cells."""
+    for clusters in (40, 600):
         at = np.arange(clusters * 12)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ShoalWarning)
