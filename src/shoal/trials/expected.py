@@ -118,12 +118,6 @@ def kinds_of(expected: Expected | None, space: Space) -> Kinds:
     return _normal(levels, mean, np.array([expected.sd]), between)
 
 
-def check_expected(expected: Any) -> Expected | None:
-    """What is expected, or None."""
-    todo = "give for example trials.Expected(mean=50, sd=10), or leave it out"
-    return checks.optional(expected, checks.instance, Expected, "expected", todo)
-
-
 def _normal(levels: Floats, mean: Floats, sd: Floats, between: Floats) -> Kinds:
     """Means of clusters at the points of Gauss-Hermite quadrature, normal outcomes within."""
     from scipy.special import ndtr

@@ -15,7 +15,7 @@ from shoal.privacy.budget import Amount
 from shoal.trials.assigned_groups import check_groups, check_one_by_one
 from shoal.trials.cluster_prior import ClusterPrior, choice_of
 from shoal.trials.design import ARM, CLUSTER, CONSTANT, Covariate, Design, Ints
-from shoal.trials.expected import Expected, check_expected
+from shoal.trials.expected import Expected
 from shoal.trials.forecasting import Forecast, forecast
 from shoal.trials.histogram import HistogramPlan, fitted
 from shoal.trials.plan import Plan, Request
@@ -225,7 +225,6 @@ class Experiment:
             >>> plan.epsilon <= 1, plan.mechanism
             (True, 'best_table')
         """
-        check_expected(expected)
         if isinstance(levels, str):
             checks.choice(levels, ("auto", "all"), "levels")
         else:

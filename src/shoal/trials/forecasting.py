@@ -19,7 +19,7 @@ from shoal.errors import InputError
 from shoal.files.text_table import Shown, TextTable, counted
 from shoal.privacy.budget import Amount, check_epsilon, round_up, show
 from shoal.trials.design import Floats, Ints
-from shoal.trials.expected import Expected, check_expected, effect_weights, kinds_of
+from shoal.trials.expected import Expected, effect_weights, kinds_of
 from shoal.trials.histogram import fitted, mean_noise
 from shoal.trials.plan import check_delta
 from shoal.trials.questions.variances import MEANS_SHARE
@@ -385,7 +385,8 @@ def forecast(
         0.078
     """
     check_space(space)
-    check_expected(expected)
+    todo = "give for example trials.Expected(mean=50, sd=10), or leave it out"
+    checks.optional(expected, checks.instance, Expected, "expected", todo)
     confidence, power = checks.check_confidence(confidence), intervals.check_power(power)
     effect = checks.optional(effect, checks.number, "effect", least=-_LARGEST, most=_LARGEST)
     if isinstance(sizes, Integral | bool):

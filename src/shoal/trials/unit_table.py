@@ -15,7 +15,7 @@ from shoal.files.text_table import TextTable
 from shoal.intervals import student
 from shoal.privacy.noise import Noise
 from shoal.trials.assigned_groups import by_group, check_one_by_one, effects_of_groups, grouped
-from shoal.trials.best_table import AUTO_LEVELS, MOST_LEVELS, Proof, best_table
+from shoal.trials.best_table import AUTO_LEVELS, Proof, best_table
 from shoal.trials.cluster_prior import PriorChoice, prior_of
 from shoal.trials.design import Floats, Ints
 from shoal.trials.effects import Effects
@@ -324,10 +324,8 @@ def least_table(
     space: Space, epsilon: Fraction, levels: int | str, expected: Expected | None
 ) -> TableChoice:
     """The best table on at most 32 levels, or as many as said, with its proof."""
-    most = AUTO_LEVELS if levels == "auto" else MOST_LEVELS
-    if levels == "all" and space.size > most:
-        raise InputError(f"{space.size} levels are too many", 'give levels="auto"')
-    kept = space.coarse(min(space.size, most) if isinstance(levels, str) else levels)
+    number: Any = {"auto": min(space.size, AUTO_LEVELS), "all": space.size}.get(str(levels), levels)
+    kept = space.coarse(number)
     weights = None
     if expected is not None:
         kinds = kinds_of(expected, space)
