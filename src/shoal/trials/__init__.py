@@ -12,9 +12,8 @@ from shoal.trials.effects import Answer, Answers, Effect, Effects, Inference
 from shoal.trials.expected import Expected
 from shoal.trials.experiment import Experiment
 from shoal.trials.forecasting import Forecast, forecast
-from shoal.trials.plan import Plan
+from shoal.trials.plan import Plan, Release
 from shoal.trials.questions.ask import Questions
-from shoal.trials.release import Release
 from shoal.trials.space import Space
 
 __all__ = [

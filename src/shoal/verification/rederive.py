@@ -23,8 +23,7 @@ from shoal.errors import ShoalError
 from shoal.means import plan as means
 from shoal.release.question import Question
 from shoal.release.release import Release
-from shoal.trials import plan as trial_plan
-from shoal.trials import release as trials
+from shoal.trials import plan as trials
 
 # Another machine's logarithms, sums and square roots.
 _CLOSE = 1e-9
@@ -142,7 +141,7 @@ FAMILIES = {
     for family in (
         Family(cells.Release, plan_file.question_of, _of_cells),
         Family(means.UnbiasedEstimate, means.question_of, _of_mean),
-        Family(trials.Release, trial_plan.question_of, _of_trial),
+        Family(trials.Release, trials.question_of, _of_trial),
     )
     for kind in family.release.kinds
 }
