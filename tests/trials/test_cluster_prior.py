@@ -6,14 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from shoal.errors import InputError
-from shoal.privacy.noise import Simulated
 from shoal.trials import ClusterPrior, Experiment, Space
 from shoal.trials.cluster_prior import PriorChoice, prior_of
 from shoal.trials.randomiser import ONE, PART
 from shoal.trials.unit_table import PriorPlan
+from tests.support.tape import Tape
 from tests.trials import exact_priors as exact
 
 pytestmark = pytest.mark.property
@@ -56,25 +55,6 @@ def test_no_group_loses_more_than_stated(levels: int) -> None:
     assert max(found[False]) >= 0.99
 
 
-class Scripted(Simulated):
-    """Noise and words that the test chose; keeps what it was asked to protect."""
-
-    def __init__(self, noise: NDArray[np.int64], words: NDArray[np.uint64]) -> None:
-        super().__init__(0)
-        object.__setattr__(self, "chosen", (noise, words))
-        object.__setattr__(self, "seen", [])
-
-    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
-        """The chosen noise."""
-        assert draw == 0
-        self.seen.append((steps, lattice_bits))
-        return [int(x) + int(z) for x, z in zip(steps, self.chosen[0], strict=True)]
-
-    def bits(self, size: int, draw: int) -> NDArray[np.uint64]:
-        """The chosen words; outcomes on a level need none."""
-        return self.chosen[1] if draw else np.zeros(size, dtype=np.uint64)
-
-
 @pytest.mark.parametrize("pooled", [False, True], ids=["clusters", "cluster-free"])
 def test_a_release_is_what_the_law_is_about(*, pooled: bool) -> None:
     """Two clusters, two arms: one histogram a group, or an arm, and noise drawn once.
@@ -82,22 +62,21 @@ def test_a_release_is_what_the_law_is_about(*, pooled: bool) -> None:
     What is released is a function of noisy histograms, and of own outcomes with fair words.
     """
     study = Experiment([0, 0, 0, 1, 1, 1, 0, 1], [0, 0, 1, 0, 1, 1, 1, 0], unit=np.arange(8))
-    asked = ClusterPrior(floor=0.1, noise=4.0, pooled=pooled)
-    plan = study.table(Space.counts(0, 2), 3, mechanism=asked)
+    wanted = ClusterPrior(floor=0.1, noise=4.0, pooled=pooled)
+    plan = study.table(Space.counts(0, 2), 3, mechanism=wanted)
     assert isinstance(plan, PriorPlan)
     rng, shape, chosen = np.random.default_rng(5), (2, 3) if pooled else (4, 3), plan.chosen
     group = study.design.cell_of_unit % 2 if pooled else study.design.cell_of_unit
     step = 2**20 // 4
     for _ in range(50):
         codes = rng.integers(3, size=8)
-        words = rng.integers(2**64, size=8, dtype=np.uint64)
-        noise = rng.integers(-(2**21), 2**21, size=shape)
-        source = Scripted(noise.ravel(), words)
-        drawn = plan.draw(codes.astype(np.float64), source)
         counts = np.zeros(shape, dtype=np.int64)
         np.add.at(counts, (group, codes), 1)
-        assert source.seen == [((step * counts).ravel().tolist(), 20)]
-        noisy = step * counts + noise
+        noisy = step * counts + rng.integers(-(2**21), 2**21, size=shape)
+        source = Tape(rows=rng.permutation(8), answers=[noisy.ravel().tolist()])
+        drawn, words = plan.draw(codes.astype(np.float64), source), source.bits(8, 1)
+        (asked,) = (each for each in source.asked if each.kind == "laplace")
+        assert (asked.numbers, asked.scale) == (tuple((step * counts).ravel().tolist()), 20)
         prior = prior_of(noisy, counts.sum(axis=1), chosen)
         assert (plan.priors(drawn.histogram) == prior).all()
         assert (prior >= chosen.floor).all()
