@@ -16,7 +16,7 @@ from shoal.privacy.budget import Amount
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Simulated
 from shoal.release.planned import Source, with_source
-from shoal.trials.release import Release as TrialRelease
+from shoal.trials.plan import Release as TrialRelease
 from shoal.trials.space import Space, space_of
 
 

@@ -14,7 +14,6 @@ from shoal.errors import InputError
 from shoal.means.guess import FINE, Guess, Places, Step, exactly, moved, ticks
 from shoal.means.sums import Grid, NoisySquares, NoisySum, SumAboutCentre
 from shoal.means.users import Weights
-from shoal.privacy.noise import Simulated
 
 pytestmark = pytest.mark.property
 
@@ -177,14 +176,6 @@ def test_squares_beside_the_sum_cost_nothing(parts: int) -> None:
         part.check(less)
 
 
-class NoNoise(Simulated):
-    """Adds nothing."""
-
-    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
-        """Nothing."""
-        return steps
-
-
 def test_sums_of_squares_are_exact_and_tell_the_variance() -> None:
     """The heaviest weights, against whole numbers; without noise the unbiased sample variance."""
     rng = np.random.default_rng(3)
@@ -196,7 +187,8 @@ def test_sums_of_squares_are_exact_and_tell_the_variance() -> None:
             for row in whole.tolist()
         ]
         squares = NoisySquares(step=1000, bits=20)
-        steps, beside = part.release(whole, squares, NoNoise(1), 0)
+        none: Any = Given(0)
+        steps, beside = part.release(whole, squares, none, 0)
         assert steps == (whole @ number).tolist()
         assert beside == truth
     y, n = rng.integers(-REACH, REACH, 9).tolist(), 9

@@ -6,7 +6,7 @@ steps there are one cell each, with the tail's closed form: nothing is cut off. 
 prior are one outcome, as the prior is what is released.
 
 Given the prior, responses are independent and only that of the changed unit depends on its outcome:
-so the pair of prior and own response has the loss of the whole release; `whole` enumerates all.
+so the pair of prior and own response has the loss of the whole release.
 """
 
 import itertools
@@ -136,23 +136,3 @@ def hockey_stick(one: Floats, other: Floats, epsilon: float) -> float:
 def histograms(n: int, levels: int) -> Ints:
     """All ways to put n units on the levels, a row each."""
     return np.array([h for h in itertools.product(range(n + 1), repeat=levels) if sum(h) == n])
-
-
-def whole(chosen: PriorChoice, n: int) -> tuple[Floats, Floats]:
-    """Distributions of prior and all n responses for all neighbouring outcome vectors."""
-    distribution = Distribution(chosen, n)
-    place = {tuple(row): at for at, row in enumerate(distribution.histograms.tolist())}
-    own = distribution.responses(chosen.replaced)
-    joints: dict[tuple[int, ...], Floats] = {}
-    for outcomes in itertools.product(range(distribution.levels), repeat=n):
-        counted = np.bincount(outcomes, minlength=distribution.levels)
-        joint = distribution.prior_chances[place[tuple(counted.tolist())]][:, None]
-        for outcome in outcomes:
-            joint = (joint[:, :, None] * own[outcome][:, None, :]).reshape(len(joint), -1)
-        joints[outcomes] = joint.ravel()
-    pairs = [
-        (y, x)
-        for y, x in itertools.permutations(joints, 2)
-        if sum(a != b for a, b in zip(y, x, strict=True)) == 1
-    ]
-    return np.array([joints[y] for y, _ in pairs]), np.array([joints[x] for _, x in pairs])

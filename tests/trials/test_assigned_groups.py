@@ -18,7 +18,6 @@ Ints = NDArray[np.int64]
 
 pytestmark = pytest.mark.oracle
 
-ALARM = 1e-9
 SPACE = Space.counts(0, 10)
 # Clusters, arms, groups in each arm of each cluster.
 SHAPES = ((1, 2, 5), (3, 2, 2), (4, 3, 3), (6, 2, 1))
@@ -136,36 +135,6 @@ def test_errors_within_clusters_are_those_of_their_groups() -> None:
     pairs, group = released((12, 2, 1))
     (effect,) = pairs.estimate(assigned=group[told(pairs)[2]])
     assert np.isnan(effect.clusters.standard_error).all()
-
-
-# Groups in each cluster, least and most units of a group, epsilon.
-COVERED = {"one cluster": (1, 40, 5, 60, 4), "pairs of groups": (30, 2, 5, 40, 4)}
-
-
-@pytest.mark.statistics
-@pytest.mark.parametrize("name", COVERED)
-def test_intervals_cover_where_groups_were_assigned(name: str) -> None:
-    """94% to 97% of assignments of unequal groups with a correlation of 0.3; units miss it."""
-    clusters, groups, least, most, epsilon = COVERED[name]
-    rng, runs, covered = np.random.default_rng(1), 300, np.zeros(2, dtype=int)
-    many = clusters * groups
-    group = np.repeat(np.arange(many), rng.integers(least, most + 1, many))
-    home = group // groups
-    common = rng.normal(size=many)[group]
-    outcome = 5 + 2 * (np.sqrt(0.7) * rng.normal(size=len(group)) + np.sqrt(0.3) * common)
-    outcome = np.clip(np.rint(outcome + rng.normal(size=clusters)[home]), 0, 10)
-    for run in range(runs):
-        order = rng.permuted(np.tile(np.arange(groups) % 2, (clusters, 1)), axis=1)
-        arm = order.ravel()[group]
-        study = Experiment(arm, home, unit=np.arange(len(arm)), assigned=group)
-        plan = study.table(SPACE, epsilon, mechanism="uniform", levels=11)
-        release = plan.release(outcome, study, noise=Simulated(run))
-        for at, given in enumerate((None, "units")):
-            low, high = release.estimate(assigned=given)[0].finite_population.interval
-            covered[at] += low <= 0 <= high
-    low, high = stats.binom.ppf(ALARM, runs, 0.94), stats.binom.isf(ALARM, runs, 0.97)
-    assert low <= covered[0] <= high
-    assert covered[1] < low
 
 
 def test_few_groups_warn_with_their_degrees() -> None:

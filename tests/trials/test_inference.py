@@ -130,14 +130,6 @@ def test_pooled_clusters_by_enumeration() -> None:
     assert estimated == pytest.approx([variance + too_much] * 2, abs=1e-9)
 
 
-def test_neyman_and_pooled_clusters_together() -> None:
-    """A cluster with two units an arm, and two with one: the sum of both rules."""
-    _, variance, estimated, _ = enumerated([SAME, ONES[0], ONES[1]], 1)
-    tau = [each.truth(1)[0] for each in ONES[:2]]
-    # Two equal clusters: (w/2)^2 (D_1 - D_2)^2 times four, w their common weight.
-    assert estimated == pytest.approx(variance + 0.25**2 * (tau[0] - tau[1]) ** 2, abs=1e-9)
-
-
 def test_a_lone_cluster_is_pooled_with_its_nearest() -> None:
     """One cluster with an arm of one unit joins the other of the next number of units."""
     s2 = [[np.nan, 5.0], [2.0, 3.0], [4.0, 4.0]]
@@ -235,7 +227,7 @@ def test_what_is_not_known_is_nan() -> None:
     assert "no interval" in str(alone)
     (same,) = effects([[5, 5]], [[7.3, 7.3]], [[1e-30, 0.0]])
     assert same.finite_population.about.startswith("Not known: all outcomes are equal")
-    wide = inferred(0.0, Spread(-1.0, 5.0, noise=4.0, squares=16.0), 0.0, 0.95, "").interval
+    wide = inferred(0.0, Spread(-1.0, 5.0, noise=4.0), 0.0, 0.95, "").interval
     assert wide[1] == pytest.approx(-math.sqrt(2) * math.log(0.05), rel=1e-4)
 
 

@@ -2,24 +2,21 @@
 
 import json
 from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
-from scipy import stats
 
 import shoal
 from shoal import documents
 from shoal.documents import canonical_bytes
-from shoal.errors import BudgetError, DataError, DocumentError, InputError
+from shoal.errors import DataError, DocumentError, InputError
 from shoal.privacy.noise import Simulated
 from shoal.trials import ClusterPrior, Expected, Experiment, Release, Space
 from shoal.trials.plan import Plan
-from tests.trials.test_cluster_prior import Scripted
+from tests.support.tape import Tape, lost
 
 pytestmark = pytest.mark.unit
 
@@ -102,47 +99,6 @@ def test_the_order_of_rows_says_nothing(name: str) -> None:
             assert (np.diff(cell["debiased"]) >= 0).all()
 
 
-def test_without_names_the_law_is_that_of_any_order() -> None:
-    """Rows sorted by outcome or shuffled: counts of responses of a cell have one distribution."""
-    outcome = np.repeat([0.0, 1.0], [30, 10])
-    study = Experiment(np.r_[np.zeros(40, int), np.ones(20, int)])
-    plan = study.table(Space.binary(), 1, mechanism="uniform")
-    seen = np.zeros((2, 41), dtype=np.int64)
-    for at, order in enumerate((np.arange(40), np.random.default_rng(5).permutation(40))):
-        for seed in range(800):
-            ones = np.r_[outcome[order], np.zeros(20)]
-            counts = plan.draw(ones, Simulated(2 * seed + at)).counts
-            seen[at, counts[1]] += 1
-    used = seen[:, seen.sum(axis=0) > 40]
-    assert stats.chi2_contingency(used).pvalue > 1e-9
-
-
-def test_the_table_is_unbiased() -> None:
-    """The mean of many draws is the outcome, also between levels; a seventh of a gap is seen."""
-    study, space = Experiment([0, 1] * 200), Space.bins(0, 8, 3)
-    outcome = np.tile([0.0, 1.0, 5.0, 8.0], 100)
-    for mechanism in ("best", "uniform"):
-        plan = study.table(space, 3, mechanism=mechanism)
-        said = np.mean([plan.debiased(plan.draw(outcome, Simulated(s))) for s in range(200)])
-        errors = np.sqrt(plan.response_table.variances.max() + 4) / np.sqrt(400 * 200)
-        assert abs(said - outcome.mean()) < 6.2 * errors
-        assert abs(said - outcome.mean() - 0.5) > 6.2 * errors
-
-
-def test_outcomes_of_every_type_are_the_same() -> None:
-    """Lists, Arrow, labels, booleans; those beyond the space count as its ends."""
-    study = experiment()
-    plan = study.table(SPACE, 2)
-    wanted = plan.release(OUTCOME, study, noise=Simulated(1)).document
-    for each in (OUTCOME.tolist(), pa.array(OUTCOME), OUTCOME.astype(int)):
-        assert plan.release(each, study, noise=Simulated(1)).document == wanted
-    far = np.where(OUTCOME == 10, 1e9, OUTCOME)
-    assert plan.release(far, study, noise=Simulated(1)).document == wanted
-    ordinal = study.table(Space.ordinal(["no", "yes"]), 2, mechanism="uniform")
-    said = ordinal.release(np.where(OUTCOME > 5, "yes", "no"), study, noise=Simulated(1)).table()
-    assert set(said.column("response").to_pylist()) == {"no", "yes"}
-
-
 BAD: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
     "too short": (lambda: {"outcomes": OUTCOME[:-1]}, "differ in length"),
     "missing": (lambda: {"outcomes": [*OUTCOME[:-1], None]}, "missing or infinite"),
@@ -176,19 +132,6 @@ def test_bad_input_costs_nothing(name: str, tmp_path: Path) -> None:
         plan.release(given.pop("outcomes"), given.pop("study"), **given)
     assert "secret" not in str(caught.value)
     assert ledger.spent.epsilon == 0
-
-
-def test_beyond_the_budget_nothing_is_drawn(tmp_path: Path) -> None:
-    """Nor beside it: a simulation is marked and touches no ledger."""
-    study, ledger = experiment(), book(tmp_path, epsilon=1)
-    plan = study.table(SPACE, 2)
-    given = {"privacy_unit": "person", "outcome_name": "score"}
-    with pytest.raises(BudgetError):
-        plan.release(OUTCOME, study, ledger=ledger, **given)
-    with pytest.raises(InputError, match="ledger"):
-        plan.release(OUTCOME, study, ledger=ledger, noise=Simulated(1), **given)
-    assert ledger.spent.epsilon == 0
-    assert plan.release(OUTCOME, study, noise=Simulated(1)).simulated
 
 
 def test_clusters_made_from_private_data_are_charged(tmp_path: Path) -> None:
@@ -271,10 +214,10 @@ def test_noisy_histograms_have_the_moments_that_they_say() -> None:
     assert mean.std(axis=0) == pytest.approx(deviation, rel=0.08)
     assert plan.chosen.count_variance == pytest.approx(2 * 2**2, rel=1e-3)
     # One outcome moves two counts.
-    one, other = (Scripted(np.zeros(10, int), np.zeros(65, np.uint64)) for _ in range(2))
-    drawn = plan.draw(outcome, one), plan.draw(np.r_[4.0, outcome[1:]], other)
-    moved = sum(abs(a - b) for a, b in zip(drawn[0].steps, drawn[1].steps, strict=True))
-    assert plan.exact_epsilon == Fraction(moved, 2 ** one.seen[0][1])
+    one, other = Tape(), Tape()
+    for outcomes, tape in ((outcome, one), (np.r_[4.0, outcome[1:]], other)):
+        plan.draw(outcomes, tape)
+    assert plan.exact_epsilon == lost(one, other)[0]
 
 
 def test_public_columns_stay_public() -> None:
@@ -283,6 +226,9 @@ def test_public_columns_stay_public() -> None:
     release = study.table(SPACE, 2).release(OUTCOME, study, noise=Simulated(1))
     assert release.table().column_names == ["cluster", "arm", "unit", "response", "debiased"]
     assert "simulated trial of 120 units, best_table, epsilon 2" in repr(release)
+    ordinal = study.table(Space.ordinal(["no", "yes"]), 2, mechanism="uniform")
+    said = ordinal.release(np.where(OUTCOME > 5, "yes", "no"), study, noise=Simulated(1)).table()
+    assert set(said.column("response").to_pylist()) == {"no", "yes"}
     with pytest.raises(InputError, match="best_table gives no regression"):
         release.regression(["arm"])
     with pytest.raises(DataError):

@@ -102,11 +102,7 @@ class GuessError:
 
 @lru_cache(maxsize=4096)
 def middle_errors(coarse: Coarse, middle: Step, moments: Moments) -> tuple[GuessError, ...]:
-    """Bounds on how far a middle guess is off given a good first one, for several chances.
-
-    At most |mean V| + 2R F/n + |Z| + a tick: V are values clipped at t = c' - R from the mean
-    (Bernstein), F users are farther (Chernoff), Z is noise; each is beyond its bound with exp(-x).
-    """
+    """Bounds on how far a middle guess is off given a good first one, for several chances."""
     tick, scale = middle.tick(coarse), middle.scale(coarse)
     c = middle.half * tick
     if c <= coarse.off:
@@ -123,10 +119,7 @@ def middle_errors(coarse: Coarse, middle: Step, moments: Moments) -> tuple[Guess
 
 @dataclass(frozen=True)
 class Certificate:
-    """What the certificate of a symmetric mean depends on, but for c and the noise.
-
-    `squares` is Q of the last step, `unit` the scale of its noise for a half-width of 1.
-    """
+    """Of a symmetric mean's certificate all but c; `squares` is Q, `unit` the scale at c = 1."""
 
     coarse: Coarse
     middle: Step | None
@@ -163,11 +156,7 @@ class Certificate:
         return self.variance(c, 2 * (self.unit * c) ** 2, math.ldexp(c, 1 - TICK_BITS))
 
     def variance(self, c: float, noise: float, tick: float) -> float:
-        """Largest variance of an estimate that is released, for half-width c, noise and a tick.
-
-        Rare middle guesses and bad coarse ones count with their whole squares, and all is over the
-        probability that there is an estimate.
-        """
+        """Largest variance of an estimate that is released, for half-width c, noise and a tick."""
         good = min(
             (
                 (self._good(c, each.most) + tick / 2) ** 2 + each.rare(c + tick)
@@ -211,10 +200,7 @@ def _most_far(n: int, chance: float, rare: Floats) -> Floats:
 
 
 def best_steps(request: Request, weights: Weights) -> tuple[Certificate, float]:
-    """The first steps and half-width whose certificate is least, over a grid and every width.
-
-    Each is judged with the best width of a grid, the best of them then gets the best width.
-    """
+    """The first steps and half-width whose certificate is least, over a grid and every width."""
     size, found, least = clipping.deviation(request.moments), None, math.inf
     for each in sorted(_first_steps(request, weights), key=lambda each: each.least):
         if each.least >= least:

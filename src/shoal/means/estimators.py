@@ -3,8 +3,6 @@
 Both have `best`, their parts of the least certified error without squares, and the same methods.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import ClassVar, NamedTuple
@@ -43,12 +41,7 @@ class Facts(NamedTuple):
 
 
 class ClippedChoice(Model):
-    """Mean of values clipped to [a - t, b + t] with mu in [a, b], plus noise: (epsilon, 0).
-
-    The bias is at most E(X - mu - t)+ (`clipping.one_sided`), the variance at most
-    Q (sd^2 + tick^2/4) + noise, for clipping brings no two values further apart. One user moves the
-    sum by at most its weight times the ticks of the grid. Paper 004, Proposition 3.0.1.
-    """
+    """Mean of values clipped to [a - t, b + t] with mu in [a, b], plus noise: (epsilon, 0)."""
 
     grid: Grid
     noise: NoisySum
@@ -59,7 +52,7 @@ class ClippedChoice(Model):
     mixes: ClassVar[bool] = False
 
     @classmethod
-    def best(cls, request: Request, weights: Weights) -> ClippedChoice:
+    def best(cls, request: Request, weights: Weights) -> "ClippedChoice":
         """The least margin that keeps a bias budget."""
         (low, high), moments = check_interval(request.interval), request.moments
         t = clipping.margin(moments, (request.bias or 0.0) / OUTWARD) * OUTWARD
@@ -104,15 +97,7 @@ class ClippedChoice(Model):
 
 
 class SymmetricChoice(Model):
-    """A coarse guess, then a mean of other users clipped to guess -+ c: (epsilon, delta).
-
-    The lightest users are in the coarse step and the middle step, the others in the last; a user
-    loses the larger of the two. If the coarse step fails there is no estimate. The estimate is
-    mirrored where values are, and whether there is one is not changed by that: so given that there
-    is one it is unbiased for every symmetric distribution. After paper 004, Algorithm 2.
-
-    Who is in which part is drawn anew among users of equal weight.
-    """
+    """A guess of the lightest users, then a mean of the others clipped to it -+ c (Algorithm 2)."""
 
     coarse: Coarse
     middle: Step | None
@@ -123,7 +108,7 @@ class SymmetricChoice(Model):
     mixes: ClassVar[bool] = True
 
     @classmethod
-    def best(cls, request: Request, weights: Weights) -> SymmetricChoice:
+    def best(cls, request: Request, weights: Weights) -> "SymmetricChoice":
         """The parts whose certificate is least, over a grid of first steps and every width."""
         found, width = best_steps(request, weights)
         coarse, others = found.coarse, Weights(weights.number[found.coarse.users :])

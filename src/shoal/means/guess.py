@@ -3,8 +3,6 @@
 Proofs: docs/theory/means.md#the-symmetric-mean and #the-threshold.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
@@ -40,7 +38,7 @@ class Places:
     rest: Ints = field(repr=False)
 
     @classmethod
-    def of(cls, values: Floats, exponent: int) -> Places:
+    def of(cls, values: Floats, exponent: int) -> "Places":
         """Finite numbers of any size, on bins of 2^exponent."""
         bins = np.clip(np.ldexp(values, -exponent), -_FARTHEST, _FARTHEST)
         floor = np.floor(bins)
@@ -151,11 +149,7 @@ class Coarse(Model):
         return np.where(users > 0, tail, 1.0)
 
     def guess(self, places: Places, source: Noise) -> Guess:
-        """The best window of each data set; of ties the lowest or the highest by one fair coin.
-
-        Work and draws are the same for all data of one size: every user's slots get noise, and
-        those that are not the first of their window cannot win.
-        """
+        """The best window of each data set, by the same work; of ties one by a fair coin."""
         runs = len(places.whole)
         offset = (source.bits(runs, _OFFSET) >> np.uint64(64 - FINE)).astype(np.int64)
         # x/s - T in units of 2^-61 bins, without its whole part: an odd number, so no integer.
@@ -175,10 +169,7 @@ class Coarse(Model):
 
 
 class Step(Model):
-    """A sum of values about a guess, in ticks of 2^-shift bins and clipped to `half`, plus noise.
-
-    Values are clipped to guess -+ c, `half` is c in ticks. It is odd about the guess.
-    """
+    """A sum of values about a guess, in ticks of 2^-shift bins, clipped to `half`, plus noise."""
 
     shift: Annotated[int, Field(ge=1, lt=FINE)]
     half: Annotated[int, Field(ge=1, le=2**sums.TICK_BITS)]
@@ -188,10 +179,7 @@ class Step(Model):
     def fit(
         cls, exponent: int, width: float, epsilon: Fraction, total: int, largest: int = 1
     ) -> Self:
-        """The least noise of a loss, for bins of 2^exponent, c = width, and weights of users.
-
-        A half-width has 2^21 to 2^22 ticks, or more that are at most half a bin.
-        """
+        """The least noise of a loss, for bins of 2^exponent, c = width, and weights of users."""
         tick = min(math.frexp(width)[1] - sums.TICK_BITS, exponent - 1)
         half = math.ceil(math.ldexp(width, -tick))
         noise = NoisySum.fit(2 * half * largest, half * total, epsilon)
@@ -211,10 +199,7 @@ class Step(Model):
         return self.noise.scale * self.tick(coarse) / coarse.users
 
     def better(self, places: Places, guess: Guess, source: Noise) -> Guess:
-        """The mean, to the nearest tick, of the private values of the first guess: the next one.
-
-        Both guesses may be public, so losses add up.
-        """
+        """The mean, to the nearest tick, of the private values of the first guess: the next one."""
         sums: list[int] = ticks(places, guess, self.shift, self.half).sum(axis=1).tolist()
         unit = self.noise.per_unit * places.whole.shape[1]
         moves = [round(Fraction(x, unit)) for x in self.noise.add(sums, source, _MIDDLE)]

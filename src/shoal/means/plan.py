@@ -1,7 +1,5 @@
 """Plans of unbiased means, judged before any value is read, and what a release of one delivers."""
 
-from __future__ import annotations
-
 import math
 import os
 from contextlib import suppress
@@ -42,10 +40,7 @@ _PRIVACY = {False: "pure differential privacy", True: "approximate differential 
 
 
 class Claims(Model):
-    """What a plan costs and promises; bounds in the value's unit.
-
-    They are for readers: reading a plan back computes loss and errors from the choice alone.
-    """
+    """What a plan costs and promises, for readers; bounds in the value's unit."""
 
     epsilon: Exact
     delta: Exact
@@ -249,7 +244,7 @@ class UnbiasedPlan(Shown, Planned):
     def release(
         self,
         values: ArrayLike,
-        users: Users | None = None,
+        users: "Users | None" = None,
         *,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         name: str = "",
@@ -257,7 +252,7 @@ class UnbiasedPlan(Shown, Planned):
         confidence: float = CONFIDENCE,
         values_name: str = "",
         privacy_unit: str = "",
-    ) -> UnbiasedEstimate:
+    ) -> "UnbiasedEstimate":
         """Read the values once, draw, record result and charge, deliver.
 
         The same plan and name again delivers the recorded bytes, says so, and costs nothing.
@@ -327,7 +322,7 @@ class UnbiasedPlan(Shown, Planned):
         ).to_document()
 
     @staticmethod
-    def load(path: str | os.PathLike[str]) -> UnbiasedPlan:
+    def load(path: str | os.PathLike[str]) -> "UnbiasedPlan":
         """Read a plan written by `save`; loss and errors are computed from its choice.
 
         Args:
@@ -344,7 +339,7 @@ class UnbiasedPlan(Shown, Planned):
 
     @staticmethod
     @np.errstate(all="ignore")
-    def read(data: bytes) -> UnbiasedPlan:
+    def read(data: bytes) -> "UnbiasedPlan":
         """A plan, from the bytes of its document."""
         found = PlanDocument.from_bytes(data, "plan")
         with suppress(InputError, ArithmeticError, AttributeError):

@@ -1,7 +1,5 @@
 """The two unbiased means: their plans, and one call for each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -91,7 +89,7 @@ def plan(
 
 def clipped_mean(
     values: ArrayLike,
-    users: Users | None = None,
+    users: "Users | None" = None,
     *,
     interval: tuple[float, float],
     bias: float,
@@ -134,7 +132,7 @@ def clipped_mean(
 
 def symmetric_mean(
     values: ArrayLike,
-    users: Users | None = None,
+    users: "Users | None" = None,
     *,
     moment: Moment | Sequence[Moment],
     epsilon: Amount,
@@ -178,7 +176,7 @@ def symmetric_mean(
 def _one(
     method: str,
     values: ArrayLike,
-    users: Users | None,
+    users: "Users | None",
     request: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> UnbiasedEstimate:

@@ -1,7 +1,5 @@
 """Which unbiased mean to take, by the total error of the average of all releases."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -105,7 +103,7 @@ class Recommendation(Shown):
         known = {option.method: option for option in self.options}
         return known[checks.choice(method, tuple(known), "method")]
 
-    def table(self) -> pa.Table:
+    def table(self) -> "pa.Table":
         """One row an estimator, the least total error first.
 
         Returns:
@@ -213,11 +211,7 @@ def recommend(
 def best_bias(
     request: Request, counts: NDArray[np.int64], *, most: float | None, releases: int
 ) -> float:
-    """The bias budget of a clipped mean whose average over R releases has the smallest error.
-
-    Minimises `clipping.one_sided`(t)^2 + 2 ((W + 2t)/(n epsilon))^2/R over margins t that keep the
-    budget `most`, W the interval's width, for n users as heavy as the heaviest.
-    """
+    """The bias budget of a clipped mean whose average over R releases has the smallest error."""
     moments, (low, high) = request.moments, check_interval(request.interval)
     size, width = clipping.deviation(moments), high - low
     shortest = _LEAST_MARGIN * size

@@ -1,7 +1,5 @@
 """What is asked of an unbiased mean, and the whole numbers that a draw gives."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from fractions import Fraction
 from typing import Annotated, NamedTuple, Self

@@ -3,8 +3,6 @@
 Source: docs/theory/means.md#squares-beside-the-sum and #a-normal-interval.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -32,11 +30,7 @@ _Edge = Annotated[int, Field(ge=-_MOST_EDGE, le=_MOST_EDGE)]
 
 
 class Grid(Model):
-    """The interval [low, high] * 2^exponent, in the value's unit, cut into ticks of 2^exponent.
-
-    Rounding at random keeps the expectation, at most 2^-64 of a tick off, and adds a variance of at
-    most a quarter of a tick's square.
-    """
+    """The interval [low, high] * 2^exponent, in the value's unit, cut into ticks of 2^exponent."""
 
     exponent: Exponent
     low: _Edge
@@ -49,7 +43,7 @@ class Grid(Model):
         return self
 
     @classmethod
-    def around(cls, low: float, high: float) -> Grid:
+    def around(cls, low: float, high: float) -> "Grid":
         """The least grid of 2^21 to 2^22 + 2 ticks that holds an interval."""
         width = high - low
         if not 2.0 ** (TICK_BITS - MOST_EXPONENT) < width < 2.0**MOST_EXPONENT:
@@ -97,16 +91,13 @@ class Grid(Model):
 
 
 class NoisySum(Model):
-    """How a sum of whole numbers is released: steps that a unit is worth, and 2^bits, the scale.
-
-    Whoever moves the sum by at most D units loses D * per_unit / 2^bits, exactly.
-    """
+    """How a sum of whole numbers is released: steps that a unit is worth, and 2^bits, the scale."""
 
     per_unit: Positive
     bits: Bits
 
     @classmethod
-    def fit(cls, sensitivity: int, most: int, epsilon: Fraction) -> NoisySum:
+    def fit(cls, sensitivity: int, most: int, epsilon: Fraction) -> "NoisySum":
         """The least noise of a loss of at most epsilon, for sums that are no larger than `most`."""
         fine = min(_FINE, CAPACITY - 1 - most.bit_length())
         ratio = Fraction(sensitivity) / epsilon
@@ -245,10 +236,7 @@ class SumAboutCentre:
         return Fraction(steps, self.noise.per_unit * self.weights.total) * self.tick
 
     def variance_of(self, squares: NoisySquares, released: int, steps: int) -> tuple[float, float]:
-        """V^ = (S/W^2 - Q (m^2 - 2 b1^2))/(1 - Q) and m, from both released sums, in units of b1.
-
-        For equal weights V^ = (S/n - m^2 + 2 b1^2)/(n - 1).
-        """
+        """V^ = (S/W^2 - Q (m^2 - 2 b1^2))/(1 - Q) and m, from released sums, in units of b1."""
         share, mean = self.weights.squares, (self.mean(steps) - self.off) / self.scale
         variance = released * squares.step * self._unit**2 - share * (mean**2 - 2)
         return float(variance / (1 - share)), float(mean)
@@ -256,11 +244,7 @@ class SumAboutCentre:
     def half(
         self, squares: NoisySquares, confidence: float, variance: float, mean: float = 0.0
     ) -> float:
-        """Half a normal interval, but for the bias, for a variance and a mean in units of b1.
-
-        The noise of m^2 - 2 b1^2 is 2 m Z and Z^2 - 2 b1^2: variances of 8 m^2 b1^2 and 20 b1^4,
-        as those of Laplace variables of scales 2 m b1 and sqrt(10) b1^2.
-        """
+        """Half a normal interval, but for the bias, for a variance and a mean in units of b1."""
         share = self.weights.squares
         part, degrees = float(share / (1 - share)), float(1 / share - 1)
         own = float((squares.step << squares.bits) * self._unit**2 / (1 - share))

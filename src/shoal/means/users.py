@@ -1,7 +1,5 @@
 """One value, one public count and one weight for every user, whatever the order of rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -38,7 +36,7 @@ class UserValues:
     count: NDArray[np.int64]
 
     @classmethod
-    def of(cls, values: ArrayLike, users: Users | None = None) -> UserValues:
+    def of(cls, values: ArrayLike, users: "Users | None" = None) -> "UserValues":
         """Gathers records by user; a row is a user if nobody says whose it is."""
         checks.different({"value": values}, {"user": users})
         numbers = _numbers(values)
@@ -102,10 +100,7 @@ class Weights:
         return self.squares <= Fraction(1, 2)
 
     def shuffled(self, source: Noise, draw: int) -> NDArray[np.int64]:
-        """Places of all users in ascending weights, those of one weight in random order.
-
-        Users are sorted by 128 fair bits each: two are alike with a chance of at most 2^-69.
-        """
+        """Places of all users in ascending weights, those of one weight in random order."""
         users = len(self.number)
         words = source.bits(2 * users, draw)
         return np.lexsort((words[:users], words[users:], self.number))

@@ -8,14 +8,12 @@ counts, and `ask` answers to questions that are known beforehand, whose noise is
 
 from shoal.intervals import detectable, power
 from shoal.trials.cluster_prior import ClusterPrior
-from shoal.trials.effects import Effect, Effects, Inference
+from shoal.trials.effects import Answer, Answers, Effect, Effects, Inference
 from shoal.trials.expected import Expected
 from shoal.trials.experiment import Experiment
 from shoal.trials.forecasting import Forecast, forecast
-from shoal.trials.plan import Plan
-from shoal.trials.questions.answers import Answer, Answers
+from shoal.trials.plan import Plan, Release
 from shoal.trials.questions.ask import Questions
-from shoal.trials.release import Release
 from shoal.trials.space import Space
 
 __all__ = [

@@ -4,10 +4,9 @@ Source: Bell and McCaffrey (2002); Pustejovsky and Tipton (2018);
 docs/theory/experiments.md#assigned-groups.
 """
 
-from __future__ import annotations
-
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,17 +15,28 @@ import pyarrow.compute as pc
 from shoal import checks
 from shoal.data import keys
 from shoal.errors import DataError, InputError, printable
-from shoal.trials.design import Design, Floats, Ints
+from shoal.trials.design import Covariate, Design, Floats, Ints
 from shoal.trials.effects import Effect
-from shoal.trials.inference import ROUNDING, UNKNOWN, Cells, Spread, effects_of, inferred
+from shoal.trials.inference import (
+    ROUNDING,
+    UNKNOWN,
+    Cells,
+    Spread,
+    degrees_of,
+    effects_of,
+    inferred,
+)
+from shoal.trials.questions.weights import effects
 
 UNITS = "units"
 FEWEST_GROUPS = 2
 # With fewer groups in an arm, or fewer degrees of freedom, no standard error is reliable; the
 # correlation within groups of predictions and degrees.
-FEW_GROUPS, FEW_DEGREES, CORRELATION = 10, 8.5, 0.3
+_FEW_GROUPS, _FEW_DEGREES, CORRELATION = 10, 8.5, 0.3
 # Parts of a group that regressors fit exactly have no residuals.
 _FITTED = 1e-9
+# Significance level of the test that a covariate determines the arm.
+_CHANCE = math.log(1e-6)
 _THESE_UNITS = (
     "The effect on these units, over the assignment of whole groups and the mechanism; also the "
     "effect in the populations of these clusters, if their groups were drawn from them."
@@ -34,53 +44,14 @@ _THESE_UNITS = (
 _ONE_CLUSTER = "The effect in a population that the assigned groups were drawn from."
 
 
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """Cluster, arm and units of each group, shape (groups,); control is arm 0."""
-
-    cluster: Ints
-    arm: Ints
-    sizes: Ints
-
-    @classmethod
-    def of(cls, design: Design) -> Groups:
-        """Those of a design that has groups."""
-        group = np.zeros(0, dtype=np.int64) if design.group is None else design.group
-        first = np.unique(group, return_index=True)[1]
-        sizes = np.bincount(group, design.many).astype(np.int64)
-        return cls(design.cluster[first], design.arm[first], sizes)
-
-    def of_arm(self, arm: int) -> int:
-        """How many groups an arm has."""
-        return int((self.arm == arm).sum())
-
-    def regressors(self, design: Design) -> Floats:
-        """Dummies of clusters and of arms besides the control, shape (groups, columns)."""
-        clusters, arms = np.arange(len(design.clusters)), np.arange(1, len(design.arms))
-        both = self.cluster[:, None] == clusters, self.arm[:, None] == arms
-        return np.concatenate(both, axis=1).astype(np.float64)
-
-    def contrast(self, design: Design, arm: int) -> Floats:
-        """Weight of a unit of each group in an arm's effect: +-(n_c/n)/n_{c,a}, 0 for others."""
-        share = design.sizes.sum(axis=1) / design.n
-        sign = (self.arm == arm).astype(float) - (self.arm == 0)
-        return np.asarray(sign * share[self.cluster] / design.sizes[self.cluster, self.arm])
+def by_group(design: Design, code: Ints) -> Design:
+    """The design whose kinds of units are groups, by the group of each unit."""
+    cell = design.cell_of_unit[np.unique(code, return_index=True)[1]]
+    return Design(clusters=design.clusters, arms=design.arms, cell=cell, many=np.bincount(code))
 
 
 def cr2(regressors: Floats, sizes: Floats, weights: Floats, sums: Floats) -> Spread:
-    """CR2 of the sum over groups of w_g times their sums, and its degrees of freedom.
-
-    V = sum_g (w_g' (I - H_gg)^(-1/2) e_g)^2 for residuals e of a regression in which all regressors
-    and w are constant within groups: then it is w_g sqrt(m_g/(1 - m_g h_g)) times the residual of
-    the group's mean times sqrt(m_g). Unbiased for independent outcomes of one variance. Degrees are
-    (tr S)^2/tr S^2, the lesser of S = BB' and S = B Phi B' for outcomes that correlate in groups.
-
-    Args:
-        regressors: Of each group, shape (groups, columns); they may depend on one another.
-        sizes: m, units of each group, shape (groups,).
-        weights: w, of each unit of a group, shape (groups,).
-        sums: Of outcomes of each group, in the outcome's unit.
-    """
+    """CR2 and its degrees of sum_g w_g times group sums, where regressors and w are the groups'."""
     root = np.sqrt(sizes)
     basis, length, _ = np.linalg.svd(regressors * root[:, None], full_matrices=False)
     basis = basis[:, length > _FITTED * length[0]]
@@ -96,79 +67,69 @@ def cr2(regressors: Floats, sizes: Floats, weights: Floats, sums: Floats) -> Spr
 
 
 def _degrees(scale: Floats, basis: Floats, variances: Floats) -> float:
-    """(tr S)^2/tr S^2 of S = D (I - QQ') Phi (I - QQ') D = D Phi D + A C A', of low rank."""
-    moved = variances[:, None] * basis
+    """(tr S)^2/tr S^2 of S = D (I - QQ') Phi (I - QQ') D = D Phi D + A C A'."""
+    moved, ones = variances[:, None] * basis, np.eye(basis.shape[1])
     sides = scale[:, None] * np.concatenate([basis, moved], axis=1)
-    ones = np.eye(basis.shape[1])
     core = np.block([[basis.T @ moved, -ones], [-ones, 0 * ones]])
-    main, inner = scale**2 * variances, sides.T @ sides @ core
-    part = ((sides @ core) * sides).sum(axis=1)
-    trace = float((main + part).sum())
-    square = float(main @ (main + 2 * part)) + float((inner * inner.T).sum())
-    return trace**2 / square if trace > 0 and square > 0 else 0.0
+    return degrees_of(scale**2 * variances, sides, core)
 
 
 def effects_of_groups(
-    design: Design, groups: Groups, cells: Cells, sums: Floats, confidence: float
+    groups: Design, cells: Cells, sums: Floats, confidence: float
 ) -> list[Effect]:
-    """Every arm against control, with standard errors of an assignment of whole groups.
-
-    Values are those of `effects_of`. Their variance is CR2 by assigned group: residuals of a
-    regression on arms and clusters. With several clusters the population that these were drawn from
-    is told by how their effects differ, as for units assigned one by one.
-    """
-    weight = design.sizes.sum(axis=1) / design.n
+    """Every arm against control, as `effects_of`, with CR2 by assigned group as the variance."""
+    weight, (clusters, arms) = groups.sizes.sum(axis=1) / groups.n, groups.sizes.shape
     squares = cells.mean**2 + np.nan_to_num(np.abs(cells.s2))
-    regressors, sizes = groups.regressors(design), groups.sizes.astype(np.float64)
-    apart, found = _within_clusters(design, groups, sums), []
-    for arm, effect in enumerate(effects_of(design, cells, confidence), 1):
-        spread = cr2(regressors, sizes, groups.contrast(design, arm), sums)
+    homes, arm_of = groups.cluster[:, None], groups.arm[:, None]
+    dummies = homes == np.arange(clusters), arm_of == np.arange(1, arms)
+    regressors, sizes = np.hstack(dummies).astype(np.float64), groups.many.astype(np.float64)
+    apart, many, found = _within_clusters(groups, sums), np.bincount(groups.arm).tolist(), []
+    for arm, effect in enumerate(effects_of(groups, cells, confidence), 1):
+        spread = cr2(regressors, sizes, effects(groups, arm)[0], sums)
         tiny = ROUNDING * float(weight**2 @ squares[:, [arm, 0]].sum(axis=1))
         here = inferred(effect.value, spread, tiny, confidence, _THESE_UNITS)
         there = effect.super_population
-        if len(design.clusters) == 1:
+        if clusters == 1:
             there = inferred(effect.value, spread, tiny, confidence, _ONE_CLUSTER)
-        clusters = replace(effect.clusters, standard_error=np.sqrt(apart[:, arm] + apart[:, 0]))
-        many = groups.of_arm(arm), groups.of_arm(0)
-        made = replace(effect, finite_population=here, super_population=there)
-        found.append(_warned(replace(made, clusters=clusters, groups=many)))
+        own = replace(effect.clusters, standard_error=np.sqrt(apart[:, arm] + apart[:, 0]))
+        pair = many[arm], many[0]
+        few = few_groups(pair, (effect.arm, effect.control), here.degrees_of_freedom)
+        warning = "; ".join(filter(None, [effect.warning, few]))
+        found.append(
+            replace(
+                effect, finite_population=here, super_population=there, clusters=own, groups=pair,
+                warning=warning,
+            )
+        )  # fmt: skip
     return found
 
 
-def _within_clusters(design: Design, groups: Groups, sums: Floats) -> Floats:
+def _within_clusters(groups: Design, sums: Floats) -> Floats:
     """CR2 of the mean of each cell from its groups alone, shape (clusters, arms); NaN for one."""
-    cell = groups.cluster * len(design.arms) + groups.arm
-    units = design.sizes.ravel().astype(np.float64)
+    cell, units = groups.cell, groups.sizes.ravel().astype(np.float64)
     mean = np.bincount(cell, sums) / units
-    left, rest = sums - groups.sizes * mean[cell], 1 - groups.sizes / units[cell]
+    left, rest = sums - groups.many * mean[cell], 1 - groups.many / units[cell]
     part = np.zeros(len(cell))
     np.divide(left**2, rest, out=part, where=rest > 0)
     found = np.bincount(cell, part) / units**2
-    return np.where(np.bincount(cell) > 1, found, np.nan).reshape(design.sizes.shape)
+    return np.where(np.bincount(cell) > 1, found, np.nan).reshape(groups.sizes.shape)
 
 
-def _warned(effect: Effect) -> Effect:
-    many, degrees = effect.groups or (0, 0), effect.finite_population.degrees_of_freedom
+def few_groups(many: Sequence[int], arms: Sequence[object], degrees: float, of: str = "") -> str:
+    """A warning where an arm has few groups, or a question few degrees of freedom, or nothing."""
     least = min(many)
-    if least >= FEW_GROUPS and not degrees < FEW_DEGREES:
-        return effect
-    name = printable(str((effect.arm, effect.control)[many.index(least)]))
-    known = "" if math.isnan(degrees) else f", and {degrees:.3g} degrees of freedom"
-    why = (
-        f"{least} assigned groups in arm {name}{known}: with fewer than about {FEW_GROUPS} groups "
-        "in an arm, or groups of very unlike sizes, no standard error is reliable"
+    if least >= _FEW_GROUPS and not degrees < _FEW_DEGREES:
+        return ""
+    known = "" if math.isnan(degrees) else f", and {degrees:.3g} degrees of freedom{of}"
+    return (
+        f"{least} assigned groups in arm {printable(str(arms[many.index(least)]))}{known}: with "
+        f"fewer than about {_FEW_GROUPS} groups in an arm, or groups of very unlike sizes, no "
+        "standard error is reliable"
     )
-    return replace(effect, warning="; ".join(filter(None, [effect.warning, why])))
 
 
-def grouped(design: Design, assigned: Any, unit: Any = None) -> tuple[Design, Ints]:
-    """A design with these assigned groups, and the group of each unit in the design's order.
-
-    Args:
-        design: Clusters, arms, sizes and names of units.
-        assigned: The group of each unit: in the order of `unit`, or of the table without it.
-        unit: Names of units, each once; others than the design's are left out.
-    """
+def grouped(design: Design, assigned: Any, unit: Any = None) -> Ints:
+    """The group of each unit of a design, given in its order, or in that of names of units."""
     column = keys.as_array(assigned, "assigned")
     if unit is not None:
         column = _by_name(design, column, unit)
@@ -186,10 +147,7 @@ def grouped(design: Design, assigned: Any, unit: Any = None) -> tuple[Design, In
             "release with unit=, a public column of names, so that each unit finds its group",
         )
     check_groups(design, code, column)
-    first = np.unique(code, return_index=True)[1]
-    cell, many = design.cell_of_unit[first], np.bincount(code).astype(np.int64)
-    own = {"clusters": design.clusters, "arms": design.arms, "units": design.units}
-    return Design(cell=cell, many=many, group=np.arange(len(first)), **own), code
+    return code
 
 
 def _by_name(design: Design, column: Any, unit: Any) -> Any:
@@ -250,3 +208,34 @@ def check_one_by_one(assigned: Any, unit: Any) -> None:
         )
     if unit is not None:
         raise InputError("unit= is given without assigned=", "give assigned= as well")
+
+
+def assigned_by(design: Design) -> list[str]:
+    """Covariates within whose values arms of units, or groups, never vary, hardly by chance."""
+    return [each.name for each in design.covariates if _never_varies(design, each)]
+
+
+def _never_varies(design: Design, column: Covariate) -> bool:
+    arms = len(design.arms)
+    if design.group is None:
+        codes, arm, many = column.codes, design.arm, design.many
+    else:
+        groups = np.unique(design.group, return_index=True)[1]
+        if bool((column.codes[groups][design.group] != column.codes).any()):
+            return False
+        codes, arm, many = column.codes[groups], design.arm[groups], np.ones(len(groups), int)
+    count = np.bincount(codes * arms + arm, many, len(column.values) * arms).reshape(-1, arms)
+    if bool((np.count_nonzero(count, axis=1) > 1).any()):
+        return False
+    sizes = count.sum(axis=0)
+    if column.numeric and any(
+        value == 0 and bool((own == sizes).any())
+        for value, own in zip(column.values, count, strict=True)
+    ):
+        # A dose, or an interaction with the arm: 0 in all of the other.
+        return False
+    # A value of m units has one arm with the probability sum_a p_a^m.
+    shares = sizes / sizes.sum()
+    held, times = np.unique(count.sum(axis=1), return_counts=True)
+    alike = np.array([math.log(float((shares**each).sum()) or 5e-324) for each in held.tolist()])
+    return bool(float(alike @ times) < _CHANCE)

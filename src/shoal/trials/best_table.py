@@ -5,8 +5,6 @@ columns suffice. New ones are found where dual variables ask for them, without a
 Levels are moved to -1/2 to 1/2. Source: docs/theory/experiments.md#the-best-table.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -48,7 +46,7 @@ class Proof(Model):
     total: Numbers
     mean_of: Numbers | None = None
 
-    def half_way(self, other: Proof) -> Proof:
+    def half_way(self, other: "Proof") -> "Proof":
         """The mean of two."""
         return Proof(
             weight=(self.weight + other.weight) / 2,
@@ -67,10 +65,7 @@ class Proof(Model):
         return float(self.total.sum() + self.slope @ y - self.weight @ y**2)
 
     def pieces(self, ratio: float) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-        """The least R between each two of its breaks, exactly, where it is, and levels with h < 0.
-
-        R is a parabola between the roots of the h_y, of which there are two a level at most.
-        """
+        """The least R between each two of its breaks, exactly, where it is, and where h < 0."""
         under = self.slope**2 + 4 * self.weight * self.total
         root = np.sqrt(np.maximum(under, 0))
         # The larger of two terms of one sign loses no digits; the other root follows from it.
@@ -91,7 +86,7 @@ class Proof(Model):
         output = np.clip(b / (2 * a), ends[:-1], ends[1:])
         return a * output**2 - b * output - c, output, inside
 
-    def repaired(self, ratio: float) -> Proof:
+    def repaired(self, ratio: float) -> "Proof":
         """All totals lowered until R is nowhere below 0."""
         least = float(self.pieces(ratio)[0].min())
         size = 1 + float(np.abs(self.total).sum() + np.abs(self.slope).sum()) * ratio
@@ -110,10 +105,7 @@ class Columns(NamedTuple):
 def best_table(
     levels: Floats, epsilon: Fraction, weights: Floats | None = None
 ) -> tuple[ResponseTable, Proof]:
-    """The table whose largest variance over the levels, or weighted mean, is least, nearly.
-
-    It is above its proof's bound by at most 1 part in 10,000 up to epsilon = 4.
-    """
+    """The table of the least largest, or weighted mean, variance over the levels, nearly."""
     if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
         raise InputError(
             f"the best table does not take epsilon {float(epsilon):.6g}",
@@ -255,12 +247,7 @@ class _Program:
 
 
 def whole(levels: Floats, columns: Columns, epsilon: Fraction) -> ResponseTable:
-    """Whole numbers of 2^-62 whose ratios are at most e^epsilon, and values without bias.
-
-    Masses are rounded down to c, and to floor(r c) on their sets, r the largest rational ratio that
-    is seen to cost at most epsilon. One more response takes what is left, nearly the same under
-    every level. Values then get the least change after which every level's mean is right.
-    """
+    """Whole numbers of 2^-62 of ratios at most e^epsilon; one response more takes what is left."""
     ratio, rows = ratio_for(epsilon), []
     for likely, mass in zip(columns.likely.tolist(), columns.mass.tolist(), strict=True):
         least = int(mass * (1 - _FILL) * ONE)

@@ -3,8 +3,6 @@
 Source: paper 003, Algorithm 2; erratum 12; docs/theory/experiments.md#what-it-costs.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -120,13 +118,7 @@ def choice_of(
 
 
 def prior_of(noisy: Ints, sizes: Ints, chosen: PriorChoice) -> Ints:
-    """The prior of each group from its noisy histogram, in parts of 2^-31, each at least the floor.
-
-    Shares are clamped to [gamma, 1] and moved together until they sum to 1: s above 1 takes from
-    each share in proportion to its distance from gamma, s below 1 gives in proportion to its
-    distance from 1 (paper 003, Algorithm 2). Only public numbers go in: `noisy` in steps, shape
-    (groups, levels), and `sizes`, the units of each group.
-    """
+    """Priors in parts of 2^-31 from noisy counts in steps, shape (groups, levels): Algorithm 2."""
     floor = float(chosen.floor)
     share = noisy / (chosen.weight * sizes[:, None].astype(np.float64)) * PART
     share = np.clip(share, floor, float(PART))

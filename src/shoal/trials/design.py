@@ -3,9 +3,8 @@
 Units that are alike in all public columns are one kind, and come in no order. All of it is public.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -16,13 +15,15 @@ from pydantic import BeforeValidator, PlainSerializer
 
 from shoal import checks, documents
 from shoal.data import keys
-from shoal.documents.model import Integers, Model
+from shoal.documents.model import Integers, Model, checked
 from shoal.errors import DocumentError, InputError
 from shoal.files.text_table import counted
-from shoal.release.envelope import Exact
+from shoal.privacy.budget import MOST_EPSILON, Amount, Budget
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+# A fraction in documents.
+AS_TEXT = PlainSerializer(str, return_type=str)
 ARM, CLUSTER, CONSTANT = "arm", "cluster", "constant"
 
 
@@ -37,6 +38,13 @@ def _keys(name: str) -> tuple[BeforeValidator, PlainSerializer]:
         return None if found is None else keys.to_document(pa.table({name: found}))
 
     return BeforeValidator(read), PlainSerializer(written)
+
+
+def _clustering(epsilon: Amount) -> Fraction:
+    found = Budget.of(epsilon).epsilon
+    if found > MOST_EPSILON:
+        raise InputError("clustering_epsilon is above 1e6", "give the privacy loss of the clusters")
+    return found
 
 
 class Covariate(Model):
@@ -73,7 +81,7 @@ class Design(Model):
     group: Integers | None = None
     covariates: tuple[Covariate, ...] = ()
     units: Annotated[Any, *_keys("unit")] = None
-    clustering_epsilon: Exact = "0"
+    clustering_epsilon: Annotated[Fraction, checked(_clustering), AS_TEXT] = Fraction(0)
 
     @property
     def n(self) -> int:

@@ -1,21 +1,19 @@
-"""What is known of effects: values, intervals, clusters; as text, tables and documents."""
-
-from __future__ import annotations
+"""Effects and answers with their intervals, as text, tables and documents."""
 
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal import checks
+from shoal import checks, documents
 from shoal.errors import InputError, printable
 from shoal.files import tables
-from shoal.files.text_table import first_rows
+from shoal.files.text_table import Shown, TextTable, first_rows
 from shoal.trials.design import key_text
 
 if TYPE_CHECKING:
@@ -24,8 +22,21 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
+class Documented:
+    """What is a JSON object."""
+
+    def to_document(self) -> documents.Document:
+        """All of it as a JSON object; what is not known, or infinite, is null.
+
+        Returns:
+            Names and numbers.
+        """
+        found: documents.Document = _plain(self)
+        return found
+
+
 @dataclass(frozen=True)
-class Inference:
+class Inference(Documented):
     """A standard error and a confidence interval; NaN where the release does not determine them.
 
     Source: docs/theory/experiments.md#these-units; docs/theory/experiments.md#degrees-of-freedom.
@@ -46,20 +57,6 @@ class Inference:
     degrees_of_freedom: float
     confidence: float
     about: str
-
-    def to_document(self) -> dict[str, Any]:
-        """The inference as a JSON object; what is not known, or infinite, is null.
-
-        Returns:
-            Names and numbers.
-        """
-        return {
-            "standard_error": _number(self.standard_error),
-            "interval": [_number(end) for end in self.interval],
-            "degrees_of_freedom": _number(self.degrees_of_freedom),
-            "confidence": self.confidence,
-            "about": self.about,
-        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +87,7 @@ class ClusterEffects:
 
 
 @dataclass(frozen=True, eq=False)
-class Effect:
+class Effect(Documented):
     """The effect of one arm against control, in the outcome's unit.
 
     Source: docs/theory/experiments.md#inference.
@@ -142,29 +139,6 @@ class Effect:
             + (f"\nwarning: {self.warning}" if self.warning else "")
         )
 
-    def to_document(self) -> dict[str, Any]:
-        """The effect as a JSON object; what is not known is null.
-
-        Returns:
-            Names and numbers.
-        """
-        parts = self.clusters
-        return {
-            "arm": key_text(self.arm),
-            "control": key_text(self.control),
-            "value": self.value,
-            "finite_population": self.finite_population.to_document(),
-            "super_population": self.super_population.to_document(),
-            "warning": self.warning,
-            "groups": None if self.groups is None else list(self.groups),
-            "clusters": {
-                "names": [key_text(name) for name in parts.names],
-                "value": parts.value.tolist(),
-                "standard_error": [_number(each) for each in parts.standard_error.tolist()],
-                "weight": parts.weight.tolist(),
-            },
-        }
-
 
 class Tabular:
     """What is a table."""
@@ -173,7 +147,7 @@ class Tabular:
     def table(self) -> pa.Table:
         """All of it as a table."""
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_pandas(self) -> "pd.DataFrame":
         """The table for pandas.
 
         Returns:
@@ -263,9 +237,93 @@ class Effects(Listed[Effect]):
         return first_rows(head, self.table().select(columns), notes).to_html()
 
 
-def _number(value: float) -> float | None:
-    """JSON has no NaN: what could not be estimated is null."""
-    return value if math.isfinite(value) else None
+@dataclass(frozen=True)
+class Answer:
+    """The answer to one question, in the outcome's unit (over the regressor's, if it has one).
+
+    Attributes:
+        question: Its name.
+        value: Unbiased for the weighed sum of outcomes.
+        standard_error: As estimated: half the 95% interval over 1.96, of sampling and noise
+            together, with what is allowed for a variance that is known with noise.
+        predicted: The standard error that the plan predicted, for the stated spread.
+        interval: Lowest and highest value, in the same unit.
+        confidence: Of the interval, on its own: many intervals do not all cover at once.
+    """
+
+    question: str
+    value: float
+    standard_error: float
+    predicted: float
+    interval: tuple[float, float]
+    confidence: float
+
+    def to_document(self) -> documents.Document:
+        """The answer as a JSON object.
+
+        Returns:
+            Name and numbers.
+        """
+        names = "question", "value", "standard_error", "interval"
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True)
+class Answers(Shown, Listed[Answer]):
+    """Answers to several questions, in the order in which they were asked.
+
+    Attributes:
+        every: All of them.
+        head: What they are of, in a line.
+        warnings: Sentences on intervals that may be too short.
+    """
+
+    every: tuple[Answer, ...]
+    head: str = ""
+    warnings: tuple[str, ...] = ()
+
+    _name = "question"
+
+    def table(self) -> pa.Table:
+        """All answers as a table.
+
+        Returns:
+            One row a question: question, value, standard_error (estimated),
+            predicted_standard_error, low, high.
+        """
+        return pa.table(
+            {
+                "question": [each.question for each in self.every],
+                "value": [each.value for each in self.every],
+                "standard_error": [each.standard_error for each in self.every],
+                "predicted_standard_error": [each.predicted for each in self.every],
+                "low": [each.interval[0] for each in self.every],
+                "high": [each.interval[1] for each in self.every],
+            }
+        )
+
+    def _text(self) -> TextTable:
+        rows = []
+        for each in self.every:
+            low, high = each.interval
+            errors = f"{each.standard_error:.3g}", f"{each.predicted:.3g}"
+            ends = f"{low:.4g}", f"{high:.4g}"
+            rows.append([printable(each.question), f"{each.value:.5g}", *errors, *ends])
+        level = f"{100 * self.every[0].confidence:.4g}%"
+        columns = "question", "value", "estimated SE", "predicted SE", f"{level} low", "high"
+        notes = ["estimated SE: half of the 95% interval over 1.96"]
+        return TextTable(self.head, columns, rows, notes, self.warnings)
+
+
+def _plain(value: Any) -> Any:
+    """Results as JSON can hold them: keys as texts; what is not known or infinite is null."""
+    if is_dataclass(value):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, np.ndarray | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    return key_text(value)
 
 
 def _shown(found: Inference) -> str:

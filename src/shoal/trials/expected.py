@@ -1,7 +1,5 @@
 """Public expectations about the distribution of outcomes, and the variances that follow."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -97,10 +95,7 @@ class Kinds(NamedTuple):
 
 
 def kinds_of(expected: Expected | None, space: Space) -> Kinds:
-    """The clusters under what is expected, or under a family of expectations if nothing is.
-
-    The family stands for knowing nothing: narrow to wide, low to high, mixed to separate clusters.
-    """
+    """The clusters under what is expected, or under a family of expectations if nothing is."""
     if expected is None and space.size == _TWO:
         rate, between = np.array(list(itertools.product(_RATES, _RATES_BETWEEN))).T
         return _binary(rate, between)
@@ -123,17 +118,8 @@ def kinds_of(expected: Expected | None, space: Space) -> Kinds:
     return _normal(levels, mean, np.array([expected.sd]), between)
 
 
-def check_expected(expected: Any) -> Expected | None:
-    """What is expected, or None."""
-    todo = "give for example trials.Expected(mean=50, sd=10), or leave it out"
-    return checks.optional(expected, checks.instance, Expected, "expected", todo)
-
-
 def _normal(levels: Floats, mean: Floats, sd: Floats, between: Floats) -> Kinds:
-    """Means of clusters at the points of Gauss-Hermite quadrature, normal outcomes within.
-
-    Each outcome is on the nearest level, the tails on the outer ones.
-    """
+    """Means of clusters at the points of Gauss-Hermite quadrature, normal outcomes within."""
     from scipy.special import ndtr
 
     rules = {}

@@ -1,7 +1,5 @@
 """Public columns of an experiment, checked and put in an order that outcomes cannot set."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,14 +11,14 @@ from shoal import checks
 from shoal.checks import private_numbers
 from shoal.data import keys
 from shoal.errors import DataError, InputError
-from shoal.privacy.budget import Amount, Budget
+from shoal.privacy.budget import Amount
 from shoal.trials.assigned_groups import check_groups, check_one_by_one
 from shoal.trials.cluster_prior import ClusterPrior, choice_of
 from shoal.trials.design import ARM, CLUSTER, CONSTANT, Covariate, Design, Ints
-from shoal.trials.expected import Expected, check_expected
+from shoal.trials.expected import Expected
 from shoal.trials.forecasting import Forecast, forecast
 from shoal.trials.histogram import HistogramPlan, fitted
-from shoal.trials.plan import Plan, Request, charge_of
+from shoal.trials.plan import Plan, Request
 from shoal.trials.questions.ask import Questions
 from shoal.trials.space import FEWEST_LEVELS, MOST_LEVELS, Space, check_space
 from shoal.trials.unit_table import (
@@ -33,7 +31,6 @@ from shoal.trials.unit_table import (
 
 _RESERVED, _BETWEEN = (ARM, CLUSTER, CONSTANT), (" + ", ":")
 _FEWEST, _MOST_ARMS, _MOST_COVARIATES, _LONGEST = 2, 64, 64, 100
-_MOST_CLUSTERING = 10**6
 # Sums of squares of regressors must be numbers.
 _SMALLEST, _LARGEST = 1e-50, 1e50
 _WHOLE_CLUSTERS = (
@@ -111,30 +108,25 @@ class Experiment:
         }
         self.all_rows = _rows(self.given)
         rows = np.arange(self.all_rows) if keep is None else _kept(keep, self.all_rows)
-        arms, own = keys.ranked(keys.as_array(arm, "arm").take(rows), "arm")
-        arms, own = _control_first(arms, own, control)
+        arms, own = _control_first(*_ranked(arm, "arm", rows), control)
         home = np.zeros(len(rows), dtype=np.int64)
         homes: pa.Array[Any] = pa.array(["all"])
         if cluster is not None:
-            homes, home = keys.ranked(keys.as_array(cluster, "cluster").take(rows), "cluster")
+            homes, home = _ranked(cluster, "cluster", rows)
         whole, self.left_out = _whole(home, own, (len(homes), len(arms)), single_arm)
         inside = whole[home]
         rows, own, home = rows[inside], own[inside], (np.cumsum(whole) - 1)[home[inside]]
         cell = home * len(arms) + own
         columns = [_covariate(name, each, rows) for name, each in named.items()]
         names = None if unit is None else _names(unit, rows)
-        group = (
-            None
-            if groups is None
-            else keys.ranked(keys.as_array(groups, "assigned").take(rows), "assigned")[1]
-        )
+        group = None if groups is None else _ranked(groups, "assigned", rows)[1]
         codes = [each.codes for each in columns]
         levels = [cell, *([] if group is None else [group]), *codes]
         order = np.lexsort([*([] if names is None else [names[1]]), *reversed(levels)])
         table = np.stack(levels)[:, order]
         first = np.flatnonzero(np.r_[True, (np.diff(table, axis=1) != 0).any(axis=0)])
         self.rows = rows[order]
-        self.design = Design(
+        self.design = Design.of(
             clusters=homes.take(np.flatnonzero(whole)),
             arms=arms,
             cell=cell[order][first],
@@ -144,7 +136,7 @@ class Experiment:
                 each.model_copy(update={"codes": each.codes[order[first]]}) for each in columns
             ),
             units=None if names is None else names[0].take(order),
-            clustering_epsilon=_clustering(clustering_epsilon),
+            clustering_epsilon=clustering_epsilon,
         )
         if group is not None:
             check_groups(
@@ -233,32 +225,28 @@ class Experiment:
             >>> plan.epsilon <= 1, plan.mechanism
             (True, 'best_table')
         """
-        charge, space = charge_of(epsilon, delta), check_space(space)
-        check_expected(expected)
         if isinstance(levels, str):
-            levels = checks.choice(levels, ("auto", "all"), "levels")
+            checks.choice(levels, ("auto", "all"), "levels")
         else:
             levels = checks.whole(levels, "levels", least=FEWEST_LEVELS, most=MOST_LEVELS)
-        asked: dict[str, Any] = {
-            "space": space,
-            "epsilon": str(charge.epsilon),
-            "delta": str(charge.delta),
-            "levels": levels,
-            "expected": expected,
-        }
+        asked: dict[str, Any] = {"space": check_space(space), "epsilon": epsilon, "delta": delta}
+        asked |= {"levels": levels, "expected": expected}
         if isinstance(mechanism, ClusterPrior):
-            number = space.size if isinstance(levels, str) else levels
-            prior = choice_of(mechanism, space.coarse(number), charge.epsilon, charge.delta)
             name = "cluster_free" if mechanism.pooled else "cluster_dp"
             asked |= {"mechanism": name, "floor": mechanism.floor, "noise": mechanism.noise}
-            return PriorPlan(TableRequest(**asked), self.design, prior)
+            request = TableRequest.of(**asked)
+            kept = space.coarse(space.size if isinstance(levels, str) else levels)
+            prior = choice_of(mechanism, kept, request.epsilon, request.delta)
+            return PriorPlan(request, self.design, prior)
         if checks.choice(mechanism, ("best", "uniform"), "mechanism") == "best":
-            if charge.delta:
+            request = TableRequest.of(**asked, mechanism="best_table")
+            if request.delta:
                 raise InputError("the best table takes no delta", 'leave it out, or give "uniform"')
-            chosen = least_table(space, charge.epsilon, levels, expected)
-            return TablePlan(TableRequest(**asked, mechanism="best_table"), self.design, chosen)
-        chosen = uniform_table(space, charge.epsilon, charge.delta, levels, expected)
-        return TablePlan(TableRequest(**asked, mechanism="uniform_prior"), self.design, chosen)
+            chosen = least_table(space, request.epsilon, levels, expected)
+        else:
+            request = TableRequest.of(**asked, mechanism="uniform_prior")
+            chosen = uniform_table(space, request.epsilon, request.delta, levels, expected)
+        return TablePlan(request, self.design, chosen)
 
     def histogram(self, space: Space, epsilon: Amount) -> Plan:
         """Plans noisy counts of every level in every cluster and arm.
@@ -285,9 +273,8 @@ class Experiment:
             >>> trials.Experiment([0, 1] * 500).histogram(trials.Space.binary(), epsilon=1).epsilon
             1.0
         """
-        loss = charge_of(epsilon).epsilon
-        request = Request(space=check_space(space), epsilon=str(loss))
-        return HistogramPlan(request, self.design, fitted(self.design.n, loss))
+        request = Request.of(space=check_space(space), epsilon=epsilon)
+        return HistogramPlan(request, self.design, fitted(self.design.n, request.epsilon))
 
     def ask(self) -> Questions:
         """Begins a list of questions: effects, means of arms, regressions.
@@ -316,6 +303,10 @@ class Experiment:
         return Questions(self.design, one_by_one=self.one_by_one)
 
 
+def _ranked(values: Any, name: str, rows: Ints) -> "tuple[pa.Array[Any], Ints]":
+    return keys.ranked(keys.as_array(values, name).take(rows), name)
+
+
 def _rows(given: Mapping[str, Any]) -> int:
     """How many rows all columns have."""
     lengths = {}
@@ -340,14 +331,7 @@ def _kept(keep: Any, rows: int) -> Ints:
     return np.flatnonzero(found)
 
 
-def _clustering(epsilon: Amount) -> str:
-    found = Budget.of(epsilon).epsilon
-    if found > _MOST_CLUSTERING:
-        raise InputError("clustering_epsilon is above 1e6", "give the privacy loss of the clusters")
-    return str(found)
-
-
-def _names(unit: Any, rows: Ints) -> tuple[pa.Array[Any], Ints]:
+def _names(unit: Any, rows: Ints) -> "tuple[pa.Array[Any], Ints]":
     """Names of units, each different, and the place of each when sorted."""
     names = keys.as_array(unit, "unit").take(rows)
     distinct, place = keys.ranked(names, "unit")
@@ -358,7 +342,7 @@ def _names(unit: Any, rows: Ints) -> tuple[pa.Array[Any], Ints]:
     return names, place
 
 
-def _control_first(found: pa.Array[Any], arm: Ints, control: Any) -> tuple[pa.Array[Any], Ints]:
+def _control_first(found: "pa.Array[Any]", arm: Ints, control: Any) -> "tuple[pa.Array[Any], Ints]":
     if not _FEWEST <= len(found) <= _MOST_ARMS:
         raise DataError(
             f"there are {len(found)} arms",

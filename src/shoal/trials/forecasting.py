@@ -1,7 +1,5 @@
 """A trial before it runs: what each kind of release would tell, from public numbers alone."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -19,11 +17,11 @@ from numpy.typing import ArrayLike
 from shoal import checks, documents, intervals
 from shoal.errors import InputError
 from shoal.files.text_table import Shown, TextTable, counted
-from shoal.privacy.budget import Amount, round_up, show
+from shoal.privacy.budget import Amount, check_epsilon, round_up, show
 from shoal.trials.design import Floats, Ints
-from shoal.trials.expected import Expected, check_expected, effect_weights, kinds_of
+from shoal.trials.expected import Expected, effect_weights, kinds_of
 from shoal.trials.histogram import fitted, mean_noise
-from shoal.trials.plan import charge_of
+from shoal.trials.plan import check_delta
 from shoal.trials.questions.variances import MEANS_SHARE
 from shoal.trials.space import Space, check_space
 from shoal.trials.unit_table import TableChoice, least_table, uniform_table
@@ -215,7 +213,7 @@ class Forecast(Shown):
         Returns:
             One row a mechanism: standard errors, least detectable effect and power.
         """
-        return _table([self])
+        return self.against()
 
     def against(
         self,
@@ -250,15 +248,28 @@ class Forecast(Shown):
             (12, 2.0)
         """
         fixed, shares = n is None and clusters is None, self.sizes.sum(axis=0) / self.n
-        found = []
+        rows = []
         for units, groups, loss in itertools.product(
             [self.n] if n is None else checks.items(n, "n"),
             [len(self.sizes)] if clusters is None else checks.items(clusters, "clusters"),
             [self.exact_epsilon] if epsilon is None else checks.items(epsilon, "epsilon"),
         ):
             sizes = self.sizes if fixed else even(units, groups, shares.tolist())
-            found.append(replace(self, sizes=sizes, exact_epsilon=charge_of(loss).epsilon))
-        return _table(found)
+            other = replace(self, sizes=sizes, exact_epsilon=check_epsilon(loss))
+            rows += [(other, row) for row in other.rows]
+        return pa.table(
+            {
+                "n": [each.n for each, _ in rows],
+                "clusters": [len(each.sizes) for each, _ in rows],
+                "epsilon": [each.epsilon for each, _ in rows],
+                "mechanism": [row.mechanism for _, row in rows],
+                "releases": [row.releases for _, row in rows],
+                "least_standard_error": [row.standard_error[0] for _, row in rows],
+                "standard_error": [row.standard_error[1] for _, row in rows],
+                "detectable": [row.detectable for _, row in rows],
+                "power": pa.array([row.power for _, row in rows], pa.float64()),
+            }
+        )
 
     def to_document(self) -> documents.Document:
         """The forecast as a JSON object.
@@ -374,7 +385,8 @@ def forecast(
         0.078
     """
     check_space(space)
-    check_expected(expected)
+    todo = "give for example trials.Expected(mean=50, sd=10), or leave it out"
+    checks.optional(expected, checks.instance, Expected, "expected", todo)
     confidence, power = checks.check_confidence(confidence), intervals.check_power(power)
     effect = checks.optional(effect, checks.number, "effect", least=-_LARGEST, most=_LARGEST)
     if isinstance(sizes, Integral | bool):
@@ -387,8 +399,8 @@ def forecast(
         )
     else:
         table = _checked(sizes)
-    charge = charge_of(epsilon, delta)
-    made = Forecast(table, space, charge.epsilon, charge.delta, expected, effect, confidence, power)
+    losses = check_epsilon(epsilon), check_delta(delta)
+    made = Forecast(table, space, *losses, expected, effect, confidence, power)
     # Unusable confidences, powers and effects are found here.
     _ = made.rows
     return made
@@ -397,14 +409,7 @@ def forecast(
 def noise_of_effects(
     sizes: Ints, width: float, epsilon: float
 ) -> tuple[tuple[float, float], float]:
-    """Standard deviations of the noise of effects as questions, and of the effect by hand.
-
-    Of the stratified effects and of those by cluster, root mean square over arms and clusters: what
-    has less noise, every effect as a number (one for two arms, or for each cluster) or the means of
-    arms, with a tenth of the loss for means of groups unless these are released. By hand every
-    effect has an even part of epsilon, or every arm's mean has its noise.
-
-    """
+    """Deviations of noise: of effects as questions, the mean and by cluster, and by hand."""
     effects = sizes.shape[1] - 1
     weight = sizes.sum(axis=1, keepdims=True) / sizes.sum() / sizes
     most = np.maximum(weight[:, 1:], weight[:, :1]).max(axis=0)
@@ -464,21 +469,4 @@ def even(n: Any, clusters: Any, shares: Sequence[float]) -> Ints:
         f"{n!r} units do not fill {clusters!r} clusters with {part.size} arms",
         "give two arms or more and at least one unit in every cell, for example forecast(6000, "
         "space, clusters=3, epsilon=1)",
-    )
-
-
-def _table(forecasts: Sequence[Forecast]) -> pa.Table:
-    rows = [(each, row) for each in forecasts for row in each.rows]
-    return pa.table(
-        {
-            "n": [each.n for each, _ in rows],
-            "clusters": [len(each.sizes) for each, _ in rows],
-            "epsilon": [each.epsilon for each, _ in rows],
-            "mechanism": [row.mechanism for _, row in rows],
-            "releases": [row.releases for _, row in rows],
-            "least_standard_error": [row.standard_error[0] for _, row in rows],
-            "standard_error": [row.standard_error[1] for _, row in rows],
-            "detectable": [row.detectable for _, row in rows],
-            "power": pa.array([row.power for _, row in rows], pa.float64()),
-        }
     )

@@ -1,7 +1,5 @@
 """Noisy histogram: private counts of every level in every cluster and arm."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,10 +16,9 @@ from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS, Noise
 from shoal.privacy.noise_lattice import lattice_bits
 from shoal.trials.design import Floats, Ints
 from shoal.trials.effects import Effects
-from shoal.trials.inference import Cells, effects_of
+from shoal.trials.inference import Cells, effects_of, warned
 from shoal.trials.plan import Plan
 from shoal.trials.space import Space
-from shoal.trials.warnings import warned
 
 _ROUNDING = 1
 # One outcome moves two counts.
@@ -48,12 +45,7 @@ class HistogramDrawn(Model):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HistogramPlan(Plan):
-    """A plan of noisy counts: see `trials.Experiment.histogram`.
-
-    The shares of a cell add up to 1, so levels are taken from a public centre, their plain mean:
-    mean = centre + sum (y - centre) noisy share is unbiased, and its noise has the least variance
-    over all centres. The same numbers give the means of squares, and so unbiased sample variances.
-    """
+    """A plan of noisy counts: see `trials.Experiment.histogram`."""
 
     kind: ClassVar[str] = "histogram"
     chosen_model: ClassVar[type[Model]] = HistogramChoice

@@ -3,20 +3,26 @@
 Source: Neyman (1923); docs/theory/experiments.md#inference.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.errors import printable
 from shoal.intervals import half_width, student
 from shoal.trials.design import Design, Floats, Ints
 from shoal.trials.effects import ClusterEffects, Effect, Inference
 
 # Equal outcomes leave a variance of this part of their square by rounding of their mean.
 ROUNDING = 1e-26
+# Units of an arm, as far as they count: with fewer, a mean may be far from normal, and its variance
+# is often estimated as next to nothing (docs/theory/experiments.md#few-units).
+FEWEST = 20.0
+# Of noisy counts those below 0 are 0, and so may all of a cluster be.
+_NOBODY = 1e-90
 # A share that is short of 1/2 by less is taken for it: rounding decides nothing.
 _HALF = 1e-9
 THESE_UNITS = (
@@ -39,21 +45,20 @@ _CONSTANT = (
 class Spread(NamedTuple):
     """An estimated variance, its degrees of freedom, and privacy noise beside and in it.
 
-    Noise is a variance in squared units of the outcome, `squares` the sum of the squared variances
-    of its Laplace variables, and `loose` the variance of the noise of `variance`.
+    Noise is a variance in squared units of the outcome, like that of so many Laplace variables of
+    one scale, its `terms`; `loose` is the scale of the noise of `variance`.
     """
 
     variance: float
     degrees: float
     noise: float = 0.0
-    squares: float = 0.0
+    terms: float = 1.0
     loose: float = 0.0
 
     def half_width(self, confidence: float) -> float:
         """Half of an interval."""
-        terms = self.noise**2 / self.squares if self.squares > 0 else 1.0
-        loose = math.sqrt(self.loose / 2)
-        return half_width(confidence, self.variance, self.noise, terms, loose, self.degrees)
+        noise = self.noise, self.terms, self.loose
+        return half_width(confidence, self.variance, *noise, self.degrees)
 
 
 UNKNOWN = Spread(math.nan, math.nan)
@@ -76,7 +81,7 @@ class Cells(NamedTuple):
     loose: Floats
 
     @classmethod
-    def of(cls, sizes: Ints, mean: Floats, s2: Floats) -> Cells:
+    def of(cls, sizes: Ints, mean: Floats, s2: Floats) -> "Cells":
         """Without noise of their own: s2 contains the mechanism's variance."""
         none = np.zeros(sizes.shape)
         return cls(sizes, mean, np.where(sizes > 1, s2, math.nan), none, none, none)
@@ -93,14 +98,7 @@ class Cells(NamedTuple):
 
 
 def effects_of(design: Design, cells: Cells, confidence: float) -> list[Effect]:
-    """The effect of every arm against control, for these units and for where they came from.
-
-    These units: V = sum_c (n_c/n)^2 (s2_1/n_1 + s2_0/n_0) with the noise is on average the variance
-    over assignment, rounding and mechanism, plus sum_c (n_c/n)^2 S^2(tau_c)/n_c, which is 0 if all
-    units of a cluster have the same effect. Clusters where an arm has one unit are pooled: how much
-    their effects differ stands in (`between`); a lone one is pooled with the cluster of the next
-    number of units. Population of clusters: all are pooled.
-    """
+    """The effect of every arm against control, for these units and for where they came from."""
     arms, homes = design.arms.to_pylist(), tuple(design.clusters.to_pylist())
     found, one, every = [], len(homes) == 1, np.ones(len(homes), dtype=np.bool_)
     weight = cells.sizes.sum(axis=1) / cells.sizes.sum()
@@ -157,7 +155,8 @@ def _finite(weight: Floats, pair: Cells) -> Spread:
         float(square**2 @ each[alone].sum(axis=1)) for each in (pair.squares, pair.loose)
     )
     variance, known_with = added(parts, degrees)
-    return Spread(variance, known_with, noise, squares, loose)
+    terms = noise**2 / squares if squares > 0 else 1.0
+    return Spread(variance, known_with, noise, terms, math.sqrt(loose / 2))
 
 
 def _pooled(weight: Floats, pair: Cells, chosen: NDArray[np.bool_]) -> Spread:
@@ -165,16 +164,7 @@ def _pooled(weight: Floats, pair: Cells, chosen: NDArray[np.bool_]) -> Spread:
 
 
 def added(variances: Floats, degrees: Floats) -> tuple[float, float]:
-    """The sum of independent estimates of variances, with Welch's degrees of freedom.
-
-    V = sum a_k with nu = V^2 / sum a_k^2/(f_k + 2) - 2, which is f for one estimate and never below
-    the least f_k. a_k^2 is too large by 1 + 2/f_k on average; f_k + 2 in place of f_k takes that
-    back, which matters for many small groups (docs/theory/experiments.md#degrees-of-freedom).
-
-    Example:
-        >>> added(np.array([2.0, 2.0]), np.array([9.0, 9.0])), added(np.ones(1), np.array([9.0]))
-        ((4.0, 20.0), (1.0, 9.0))
-    """
+    """The sum of independent estimates of variances, with Welch's degrees of freedom."""
     total = float(variances.sum())
     if not total > 0:
         return total, float(degrees.min())
@@ -183,19 +173,7 @@ def added(variances: Floats, degrees: Floats) -> tuple[float, float]:
 
 
 def between(weight: Floats, value: Floats, scale: Floats) -> Spread:
-    """The variance of sum w_c D_c from how uncorrelated D_c differ: never too small on average.
-
-    With p_c = w_c/sum w all at most 1/2, b_c = k w_c^2/(1 - 2 p_c) and 1/k = 1 + sum p_c^2/(1 -
-    2 p_c), the sum of b_c (D_c - sum p D)^2 has the expectation Var(sum w_c D_c) + sum b_c (E D_c
-    - sum p E D)^2 (Pashley and Miratrix 2021, for any weights). A cluster with more than half of
-    the weight: the others' weights are raised until it has half, which only enlarges the estimate.
-    Degrees of freedom are those of a quadratic form, tr(AV)^2/tr(AVAV), the smaller for V = scale
-    and for equal variances.
-
-    Example:
-        >>> between(np.full(3, 1 / 3), np.array([1.0, 2.0, 3.0]), np.ones(3))[:2]
-        (0.333..., 2.0...)
-    """
+    """The variance of sum w_c D_c from how uncorrelated D_c differ: never too small on average."""
     heaviest = int(weight.argmax())
     top = float(weight[heaviest])
     others = float(np.delete(weight, heaviest).sum())
@@ -210,16 +188,69 @@ def between(weight: Floats, value: Floats, scale: Floats) -> Spread:
         capacity = 1 - 2 * share
         factor = weight**2 / capacity / (1 + float((share**2 / capacity).sum()))
     variance = float(factor @ (value - share @ value) ** 2)
-    least = min(_degrees(factor, share, scale), _degrees(factor, share, np.ones_like(scale)))
-    return Spread(variance, max(1.0, least))
+    sides, core = np.stack([share, factor], axis=1), np.array([[factor.sum(), -1.0], [-1.0, 0.0]])
+    known = (
+        degrees_of(factor * v, sides * np.sqrt(v)[:, None], core)
+        for v in (scale, np.ones_like(scale))
+    )
+    return Spread(variance, max(1.0, min(known)))
 
 
-def _degrees(factor: Floats, share: Floats, scale: Floats) -> float:
-    """tr(AV)^2/tr(AVAV) of A = (I - p 1')B(I - 1 p'), V diagonal: a diagonal and rank two."""
-    main, total = factor * scale, float(factor.sum())
-    p, b = share * np.sqrt(scale), factor * np.sqrt(scale)
-    pp, pb, bb = float(p @ p), float(p @ b), float(b @ b)
-    trace = float(main.sum()) - 2 * pb + total * pp
-    square = float(main @ main) + 2 * pp * bb + 2 * pb**2 + total**2 * pp**2
-    square += -4 * float(main @ (p * b)) + 2 * total * float(main @ p**2) - 4 * total * pp * pb
-    return trace**2 / square
+def degrees_of(diagonal: Floats, sides: Floats, core: Floats) -> float:
+    """(tr M)^2/tr M^2 of M = diag(d) + A C A', of low rank but for its diagonal; 0 if M is 0."""
+    moved = sides @ core
+    part, inner = (moved * sides).sum(axis=1), sides.T @ moved
+    trace = float((diagonal + part).sum())
+    square = float(diagonal @ (diagonal + 2 * part)) + float((inner * inner.T).sum())
+    return trace**2 / square if trace > 0 and square > 0 else 0.0
+
+
+def units_that_count(sizes: Ints) -> Floats:
+    """Units that tell the variance of an arm's mean: (sum_c v_c)^2/sum_c v_c^2/n_{c,a}."""
+    weight = sizes.sum(axis=1) / sizes.sum()
+    part = weight[:, None] ** 2 / sizes
+    return np.asarray(part.sum(axis=0) ** 2 / (part**2 / sizes).sum(axis=0))
+
+
+def kurtosis(counts: Floats, values: Floats, arm: int) -> float:
+    """The largest kurtosis of arm, control, or both, by clusters x arms x responses; 1 at least."""
+    return max(
+        _kurtosis(counts[:, group], values[:, group], together)
+        for group in ([0], [arm], [0, arm])
+        for together in ((1, 2), (0, 1, 2))
+    )
+
+
+def warned(effects: Sequence[Effect], counts: NDArray[np.number], values: Floats) -> list[Effect]:
+    """The effects, with a warning where units of an arm, over the kurtosis, count as few."""
+    found = []
+    for arm, effect in enumerate(effects, start=1):
+        own = counts.astype(np.float64)
+        if (own[:, [0, arm]].sum(axis=(0, 2)) > 0).all():
+            units = units_that_count(np.maximum(own.sum(axis=2), _NOBODY))[[0, arm]]
+            effect = _warned(effect, units / kurtosis(own, values, arm))
+        found.append(effect)
+    return found
+
+
+def _warned(effect: Effect, units: Floats) -> Effect:
+    least = int(np.argmin(units))
+    if units[least] >= FEWEST:
+        return effect
+    name = printable(str((effect.control, effect.arm)[least]))
+    why = (
+        f"arm {name} counts as {units[least]:.2g} units (its units over the kurtosis of their "
+        f"responses); with fewer than {FEWEST:g} an interval may cover far less than stated"
+    )
+    return replace(effect, warning="; ".join(filter(None, [why, effect.warning])))
+
+
+def _kurtosis(counts: Floats, values: Floats, together: tuple[int, ...]) -> float:
+    """With deviations from the means over these axes."""
+    share, units = counts / counts.sum(), counts.sum(axis=together, keepdims=True)
+    mean = (counts * values).sum(axis=together, keepdims=True) / np.maximum(units, _NOBODY)
+    square = (values - mean) ** 2
+    # Of values that differ by rounding alone the fourth powers vanish.
+    if not (share * square**2).sum() > 0:
+        return 1.0
+    return float((share * square**2).sum() / (share * square).sum() ** 2)

@@ -1,43 +1,46 @@
-"""Plans of trials: what was asked, the public design, what was chosen; saved, loaded, carried out.
+"""Plans of trials, and what a release of one delivers: estimates, the table, the manifest.
 
-A plan is these three; its loss, predictions and text follow from them.
+A plan is what was asked, the public design and what was chosen: loss and text follow from these.
 """
 
-from __future__ import annotations
-
 import os
+import warnings
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 from pydantic import Field, ValidationError
 
 from shoal import documents
-from shoal.documents.model import Model
-from shoal.errors import DocumentError, InputError, ShoalError
+from shoal.checks import check_confidence, different
+from shoal.documents.model import Model, checked
+from shoal.errors import DataError, DocumentError, InputError, ShoalError, ShoalWarning
+from shoal.files import tables
 from shoal.files.text_table import Shown
-from shoal.privacy.budget import Amount, Budget, show
+from shoal.privacy.budget import Amount, Budget, check_epsilon, show
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Noise, Simulated
 from shoal.privacy.unit import printed_text, unit_of_values
+from shoal.release import release
 from shoal.release.draw import release as deliver
 from shoal.release.envelope import Envelope, Exact, Text
+from shoal.release.manifest import CONFIDENCE
 from shoal.release.planned import Planned, Source, called
 from shoal.release.question import Question
-from shoal.trials.design import Design, Floats
+from shoal.trials.design import AS_TEXT, Design, Floats
+from shoal.trials.effects import Answers, Tabular
 from shoal.trials.space import Space
 
 if TYPE_CHECKING:
     from shoal.trials.experiment import Experiment
-    from shoal.trials.release import Release
 
-# Beyond these nothing is protected or nothing can be told, and floating-point numbers end.
-LEAST_EPSILON, MOST_EPSILON = Fraction(1, 10**9), Fraction(10**6)
+# Below floating-point numbers end.
 _LEAST_DELTA = Fraction(1, 10**100)
 _PRIVACY = {
     False: "pure label differential privacy", True: "approximate label differential privacy"
@@ -47,14 +50,10 @@ Kind = Literal["table", "cluster_prior", "histogram", "questions"]
 KINDS = get_args(Kind)
 
 
-def charge_of(epsilon: Amount, delta: Amount = 0) -> Budget:
-    """The exact epsilon and delta that a plan is asked for."""
-    found = Budget.total(epsilon, delta)
-    if not LEAST_EPSILON <= found.epsilon <= MOST_EPSILON:
-        raise InputError(
-            f"epsilon is {show(found.epsilon)}", "give a number from 1e-9 to 1e6, such as epsilon=1"
-        )
-    if 0 < found.delta < _LEAST_DELTA:
+def check_delta(delta: Amount) -> Fraction:
+    """The exact delta that a plan is asked for."""
+    found = Budget.total(1, delta).delta
+    if 0 < found < _LEAST_DELTA:
         raise InputError("delta is above 0 and below 1e-100", "give 0 or for example 1e-9")
     return found
 
@@ -63,13 +62,8 @@ class Request(Model):
     """What is asked of an experiment of public columns."""
 
     space: Space
-    epsilon: Exact
-    delta: Exact = "0"
-
-    @property
-    def charge(self) -> Budget:
-        """Epsilon and delta, exactly."""
-        return charge_of(self.epsilon, self.delta)
+    epsilon: Annotated[Fraction, checked(check_epsilon), AS_TEXT]
+    delta: Annotated[Fraction, checked(check_delta), AS_TEXT] = Fraction(0)
 
 
 class Claims(Model):
@@ -142,7 +136,7 @@ class Plan(Shown, Planned):
     source: Source | None = None
 
     # Of each kind of plan, filled as the kinds are defined.
-    kinds: ClassVar[dict[str, type[Plan]]] = {}
+    kinds: ClassVar[dict[str, "type[Plan]"]] = {}
     kind: ClassVar[Any]
     request_model: ClassVar[type[Request]] = Request
     chosen_model: ClassVar[type[Model]]
@@ -174,6 +168,11 @@ class Plan(Shown, Planned):
     def table(self, drawn: Any) -> pa.Table:
         """What was drawn as a table."""
 
+    def results(self, drawn: Any) -> documents.Document:
+        """What was drawn, and the estimates that follow from it."""
+        found = [each.to_document() for each in self.read(drawn, CONFIDENCE)]
+        return {"drawn": drawn.to_document(), "estimates": found}
+
     @abstractmethod
     def check_drawn(self, drawn: Any) -> None:
         """Refuse drawn numbers that are not as many as the plan draws, by a ValueError."""
@@ -187,9 +186,10 @@ class Plan(Shown, Planned):
     @cached_property
     def loss(self) -> Budget:
         """The privacy loss of one outcome, as stated: that of the clusters included."""
-        asked, clustering = self.request.charge, Budget.of(self.design.clustering_epsilon)
+        asked = self.request
         exact = Budget(self.exact_epsilon, asked.delta)
-        return Budget.stated(exact, asked.epsilon, asked.delta) + clustering
+        stated = Budget.stated(exact, asked.epsilon, asked.delta)
+        return stated + Budget(self.design.clustering_epsilon)
 
     @property
     def space(self) -> Space:
@@ -204,14 +204,14 @@ class Plan(Shown, Planned):
     def release(
         self,
         outcomes: Any,
-        study: Experiment,
+        study: "Experiment",
         *,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         name: str = "",
         outcome_name: str = "",
         privacy_unit: str = "",
         noise: Simulated | None = None,
-    ) -> Release:
+    ) -> "Release":
         """Reads the outcomes once, draws, records result and charge, delivers.
 
         The same plan, outcome and name again deliver the recorded bytes, say so, and cost nothing.
@@ -240,15 +240,13 @@ class Plan(Shown, Planned):
 
         Guarantees: G-LOSS, G-LEDGER, G-ROWS, G-REFUSE.
         """
-        from shoal.trials.release import Release, TrialDraw
-
         outcome_name = called(self.source, outcome_name)
         unit = unit_of_values(
             privacy_unit, several=self.design.units is not None, recorded=ledger is not None,
             unnamed="" if outcome_name else "outcome_name",
         )  # fmt: skip
         records = {"outcome": printed_text(outcome_name), "clusters_left_out": study.left_out}
-        draw, question = TrialDraw(self, study, outcomes), question_of(self, records, unit, name)
+        draw, question = _TrialDraw(self, study, outcomes), question_of(self, records, unit, name)
         done = deliver(question, draw, ledger=ledger, noise=noise)
         return Release.delivered(done, self, ledger)
 
@@ -265,15 +263,17 @@ class Plan(Shown, Planned):
             design=self.design,
             chosen=self.chosen.to_document(),
             source=self.source,
-            claims=self.claims(),
+            claims=self.claims,
         ).to_document()
 
-    def claims(self, **more: float | None) -> Claims:
+    @property
+    def claims(self) -> Claims:
         """What the plan claims, for readers."""
-        return Claims(epsilon=str(self.loss.epsilon), delta=str(self.loss.delta), **more)
+        of_table = {name: getattr(self, name, None) for name in ("variance", "bound")}
+        return Claims(epsilon=str(self.loss.epsilon), delta=str(self.loss.delta), **of_table)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Plan:
+    def load(cls, path: str | os.PathLike[str]) -> "Plan":
         """Reads a plan; its loss is computed anew from what was chosen.
 
         Args:
@@ -309,7 +309,7 @@ def plan_of(document: documents.Document) -> Plan:
                 read_model(home.chosen_model, found.chosen),
                 found.source,
             )
-            if made.exact_epsilon <= made.request.charge.epsilon:
+            if made.exact_epsilon <= made.request.epsilon:
                 return made
         except (ShoalError, ValidationError, ValueError, LookupError, ArithmeticError, TypeError):
             pass
@@ -341,3 +341,212 @@ def question_of(plan: Plan, records: documents.Document, unit: str, name: str = 
         name=name,
         read=lambda data: Manifest.from_bytes(data, "manifest"),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _TrialDraw:
+    """The draw of a plan of a trial from private outcomes."""
+
+    plan: Plan
+    study: "Experiment"
+    outcomes: Any = field(repr=False)
+
+    def check(self) -> None:
+        """Refuse public columns other than the plan's, and the outcome as one of them."""
+        study = self.study
+        different({"outcome": self.outcomes}, study.given)
+        if study.design.fingerprint != self.plan.design.fingerprint:
+            raise DataError(
+                "arms, clusters, covariates, assigned groups or names differ from the plan",
+                f"give the experiment of {self.plan.design.n} units that was planned for, or plan "
+                "with this one",
+            )
+
+    def draw(self, noise: Noise) -> Any:
+        """Reads the outcomes and draws."""
+        self.check()
+        numbers = self.plan.space.numbers(self.outcomes)
+        if len(numbers) != self.study.all_rows:
+            raise DataError(
+                "outcomes and arms differ in length",
+                "give columns of the same length, with one outcome for each row of the experiment",
+            )
+        own = numbers[self.study.rows]
+        if not np.isfinite(own).all():
+            raise DataError(
+                "there are missing or infinite outcomes",
+                "clean the data, or leave units out with keep= (--missing public) if it is public "
+                "which outcomes are missing",
+            )
+        return self.plan.draw(own, noise)
+
+    def results(self, drawn: Any) -> documents.Document:
+        """What was drawn, and the estimates that follow from it."""
+        return self.plan.results(drawn)
+
+
+@dataclass(frozen=True, eq=False)
+class Release(release.Release[Plan, Any], Tabular):
+    """A release of a trial, as delivered; everything in it is public.
+
+    Source: docs/theory/experiments.md#inference; docs/theory/experiments.md#questions.
+
+    Guarantees: G-LOSS, G-UNBIASED, G-COVERAGE.
+
+    Example:
+        >>> from shoal import trials
+        >>> study = trials.Experiment([0, 1] * 1000)
+        >>> plan = study.table(trials.Space.binary(), epsilon=4)
+        >>> release = plan.release([0, 1, 1, 1] * 500, study)
+        >>> release.table().column_names, len(release.estimate())
+        (['cluster', 'arm', 'response', 'debiased'], 1)
+    """
+
+    kinds, model = KINDS, Manifest
+
+    def _plan_of(self, document: documents.Document) -> Plan:
+        return plan_of(document)
+
+    @staticmethod
+    def _loss_of(plan: Plan) -> Budget:
+        exact = Budget(plan.exact_epsilon, plan.request.delta)
+        return exact + Budget(plan.design.clustering_epsilon)
+
+    @staticmethod
+    def _drawn_of(plan: Plan, results: documents.Document) -> Any:
+        drawn = read_model(plan.drawn_model, results["drawn"])
+        plan.check_drawn(drawn)
+        return drawn
+
+    def estimate(
+        self, confidence: float = CONFIDENCE, *, assigned: Any = None, unit: Any = None
+    ) -> Any:
+        """Effects of all arms against the control, or answers to what was asked; costs nothing.
+
+        Where classes or villages were assigned whole, standard errors must know them: they are CR2
+        by assigned group with Bell and McCaffrey's degrees of freedom. Groups are public, and of a
+        table of units may be given after the release. Warns where most clusters were left out
+        because an arm had nobody in them, unless `assigned` says how units were assigned.
+
+        Source: docs/theory/experiments.md#inference; docs/theory/experiments.md#an-honest-interval.
+
+        Args:
+            confidence: Of each interval on its own; of questions and histograms 0.8 to 0.995.
+            assigned: Of a table of units, the assigned group of each, shape (units,): in the rows
+                of `unit`, or without it in those of `table()`. `units` says that units were
+                assigned one by one, as None supposes unless the experiment has groups.
+            unit: Public names of units as at the release, of the shape of `assigned`; units that
+                the release does not have are left out.
+
+        Returns:
+            `Effects`, one for each arm besides the control, or `Answers`, one for each question.
+
+        Raises:
+            InputError: An unusable confidence, an arm of one group, or groups of a release that is
+                no table of units.
+            DataError: Columns that are not usable, or groups with units of several arms or
+                clusters.
+
+        Guarantees: G-COVERAGE, G-UNBIASED.
+        """
+        wanted = check_confidence(confidence)
+        plan, drawn = self.plan, self.released
+        if plan.kind in ("table", "cluster_prior"):
+            if assigned is None:
+                self._warn_of_clusters()
+            return plan.read(drawn, wanted, assigned=assigned, unit=unit)
+        if assigned is not None or unit is not None:
+            raise InputError(
+                f"a release by {plan.mechanism} gives no effects of assigned groups",
+                "plan the experiment with assigned=, or plan a table: experiment.table(...)",
+            )
+        return plan.read(drawn, wanted)
+
+    def regression(self, columns: str | Sequence[str], confidence: float = CONFIDENCE) -> Answers:
+        """A least squares regression on columns of the experiment, from what was released: free.
+
+        Of questions: on some of the columns of one regression that was asked for. Where groups were
+        assigned whole: on any columns, of which the means of each group count.
+
+        Source: docs/theory/experiments.md#questions.
+
+        Args:
+            columns: As in `Questions.regression`; a constant is always there.
+            confidence: Of each interval on its own, from 0.8 to 0.995.
+
+        Returns:
+            One answer a coefficient.
+
+        Raises:
+            InputError: No such column, one twice, or a regression that does not follow from what
+                was released.
+
+        Guarantees: G-LOSS, G-COVERAGE.
+        """
+        plan: Any = self.plan
+        if plan.kind != "questions":
+            raise InputError(
+                f"the mechanism {plan.mechanism} gives no regression",
+                "regress the column debiased of table() on public columns, or ask for a "
+                "regression in the plan",
+            )
+        found: Answers = plan.regression(self.released, columns, confidence)
+        return found
+
+    def table(self) -> pa.Table:
+        """The released table, to work with.
+
+        Of units: `cluster`, `arm`, `unit` if units have names, the `response`, and `debiased`,
+        whose mean over any set of units is unbiased for the mean outcome: regress on that. Of
+        histograms a share for each cluster, arm and level; of questions the answers.
+
+        Returns:
+            One row a unit, a level of a cell, or a question.
+        """
+        return self._part(lambda _: self.plan.table(self.released))
+
+    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Writes the table as CSV, Parquet or JSON, by the path's ending.
+
+        Args:
+            path: Where to.
+            overwrite: Replace a file that is there.
+
+        Raises:
+            InputError: Another ending.
+            DocumentError: There is a file already, the place cannot be written, or it is that of a
+                ledger or of the manifest that was loaded, which are never replaced.
+
+        Guarantees: G-REFUSE.
+        """
+        tables.write(self.table(), path, self.inputs, overwrite=overwrite)
+
+    def __repr__(self) -> str:
+        kind = "simulated trial" if self.simulated else "trial"
+        origin = f", {self.origin}" if self.origin else ""
+        return (
+            f"<{kind} of {self.plan.design.n} units, {self.plan.mechanism}, "
+            f"epsilon {show(self.epsilon)}{origin}>"
+        )
+
+    def __str__(self) -> str:
+        """The estimates in words and columns, and where they are recorded."""
+        return "\n".join(filter(None, [str(self.estimate()), self.origin]))
+
+    def _repr_html_(self) -> str:
+        text: str = self.estimate()._repr_html_()
+        return text
+
+    def _warn_of_clusters(self) -> None:
+        """Warn where clusters that were left out look like assigned groups: all public."""
+        lost = self._part(lambda found: int(found["records"]["clusters_left_out"]))
+        kept = len(self.plan.design.clusters)
+        if lost > kept:
+            warnings.warn(
+                f"{lost} of {lost + kept} clusters were left out because an arm had nobody in "
+                "them: were units assigned one by one? If whole clusters were assigned, release "
+                "without clusters and with names of units, and give assigned= and unit=; "
+                'assigned="units" says that units were assigned one by one',
+                ShoalWarning,
+                stacklevel=4,
+            )

@@ -4,8 +4,6 @@ A level k gives response j with probability numbers[j, k]/2^62, and response j s
 mean under level k is that level. Source: docs/theory/experiments.md#what-it-costs.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -56,20 +54,13 @@ class ResponseTable:
             raise InputError("the responses have a bias", "have the table made by shoal")
 
     @classmethod
-    def uniform(cls, levels: Floats, epsilon: Fraction, delta: Fraction) -> ResponseTable:
-        """An outcome is kept with probability 1 - lambda, else replaced by one of K levels.
-
-        epsilon is ln(1 + (1 - lambda - delta) K/lambda), with the least lambda in parts of 2^-31.
-        """
+    def uniform(cls, levels: Floats, epsilon: Fraction, delta: Fraction) -> "ResponseTable":
+        """An outcome is kept with probability 1 - lambda, else replaced by one of K levels."""
         prior = even(len(levels))
         return with_prior(levels, replaced_for(epsilon, delta, int(prior.min())), prior)
 
     def epsilon(self, delta: Fraction) -> Fraction:
-        """The loss of one outcome, rounded upwards.
-
-        Pure: the logarithm of the largest ratio. With a delta it is known where at most one
-        response is likelier under a level than under another: then it is that ratio less delta.
-        """
+        """The loss of one outcome, rounded upwards, from the largest ratio, less delta."""
         if not delta:
             rows = self.numbers.tolist()
             return ratio_epsilon(max(Fraction(max(row), min(row)) for row in rows))
@@ -99,11 +90,7 @@ class ResponseTable:
         return found
 
     def respond(self, codes: Ints, words: NDArray[np.uint64]) -> Ints:
-        """Draws a response for the level of each unit; the same steps whatever the levels are.
-
-        `codes` are private: positions among the levels in use; `words` are fair, one a unit. Only
-        the response of a changed unit depends on its outcome, by the numbers of the table.
-        """
+        """Draws responses to private positions of levels by fair words: the same steps for all."""
         value = (words >> _SHIFT).astype(np.int64)
         found = np.zeros(len(codes), dtype=np.int64)
         step = self.ends.shape[1] // 2
@@ -120,12 +107,7 @@ def even(levels: int) -> Ints:
 
 
 def with_prior(levels: Floats, replaced: int, prior: Ints) -> ResponseTable:
-    """The table that keeps an outcome, or draws from a prior with probability lambda.
-
-    `replaced` and `prior` are in parts of 2^-31. A response says
-    omega(y) = (y - lambda sum y q(y))/(1 - lambda): the row of the inverse of (1 - lambda) I +
-    lambda q 1' times the levels (docs/theory/experiments.md#debiased-responses).
-    """
+    """The table that keeps an outcome, or draws from a prior with probability lambda, in 2^-31."""
     numbers = np.outer(prior * replaced, np.ones(len(levels), dtype=np.int64))
     numbers[np.diag_indices(len(levels))] += (PART - replaced) * PART
     away, share = levels - levels[0], replaced / PART

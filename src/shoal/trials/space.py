@@ -1,7 +1,5 @@
 """The outcome's public levels, and how an outcome comes to lie on one of them."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re
@@ -87,7 +85,7 @@ class Space:
                 )
 
     @classmethod
-    def binary(cls) -> Space:
+    def binary(cls) -> "Space":
         """The levels 0 and 1, also for booleans.
 
         Returns:
@@ -96,7 +94,7 @@ class Space:
         return cls((0.0, 1.0))
 
     @classmethod
-    def counts(cls, least: int, most: int) -> Space:
+    def counts(cls, least: int, most: int) -> "Space":
         """Whole numbers from the least to the most.
 
         Args:
@@ -116,7 +114,7 @@ class Space:
         return cls(tuple(float(level) for level in range(low, high + 1)))
 
     @classmethod
-    def ordinal(cls, labels: Sequence[str], scores: Sequence[float] | None = None) -> Space:
+    def ordinal(cls, labels: Sequence[str], scores: Sequence[float] | None = None) -> "Space":
         """Named levels in rising order, with scores 0, 1, ... unless given.
 
         Args:
@@ -135,7 +133,7 @@ class Space:
         return cls(tuple(checks.items(numbers, "scores")), labels=tuple(named))
 
     @classmethod
-    def bins(cls, lo: float, hi: float, number: int = 16, rounding: str = "random") -> Space:
+    def bins(cls, lo: float, hi: float, number: int = 16, rounding: str = "random") -> "Space":
         """Continuous outcomes in public bounds: levels evenly spaced from lo to hi, both included.
 
         Args:
@@ -183,11 +181,7 @@ class Space:
         return found
 
     def numbers(self, outcomes: Any) -> NDArray[np.float64]:
-        """Outcomes as numbers, NaN where one is missing. Private.
-
-        A column of numbers or booleans, or of texts if levels have labels; no Python objects,
-        unless they are labels.
-        """
+        """Outcomes as numbers, NaN where one is missing. Private."""
         if is_object_column(outcomes) and self.labels is None:
             raise DataError(
                 "the outcomes are Python objects",
@@ -215,10 +209,7 @@ class Space:
     def encode(
         self, numbers: NDArray[np.float64], words: NDArray[np.uint64], kept: Positions
     ) -> NDArray[np.int64]:
-        """The position among the kept levels of each finite outcome, by a fair word each. Private.
-
-        The outer levels are always kept.
-        """
+        """Positions of finite outcomes among kept levels, by a fair word each. Private."""
         levels = self.array
         value = np.clip(numbers, levels[0], levels[-1])
         if self.rounding == "nearest":
@@ -266,11 +257,7 @@ def check_space(space: object) -> Space:
 
 
 def space_of(text: str, rounding: str = "random") -> Space:
-    """The space that a short text names.
-
-    `binary`, `counts:LEAST:MOST`, `bins:LO:HI` or `bins:LO:HI:NUMBER`, `levels:A,B,...` or
-    `ordinal:NAME,NAME,...`.
-    """
+    """The space that a short text names: `binary`, `counts:0:10`, ... as in `_ALLOWED`."""
     kind, _, rest = text.partition(":")
     parts, listed = rest.split(":"), rest.split(",")
     try:

@@ -1,9 +1,6 @@
 """Tables of units: a private response for each, of every mechanism that makes a response table."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -17,17 +14,16 @@ from shoal.errors import InputError
 from shoal.files.text_table import TextTable
 from shoal.intervals import student
 from shoal.privacy.noise import Noise
-from shoal.trials.assigned_groups import Groups, check_one_by_one, effects_of_groups, grouped
-from shoal.trials.best_table import AUTO_LEVELS, MOST_LEVELS, Proof, best_table
+from shoal.trials.assigned_groups import by_group, check_one_by_one, effects_of_groups, grouped
+from shoal.trials.best_table import AUTO_LEVELS, Proof, best_table
 from shoal.trials.cluster_prior import PriorChoice, prior_of
 from shoal.trials.design import Floats, Ints
 from shoal.trials.effects import Effects
 from shoal.trials.expected import Expected, effect_weights, kinds_of
-from shoal.trials.inference import Cells, effects_of
-from shoal.trials.plan import Claims, Plan, Request
+from shoal.trials.inference import Cells, effects_of, warned
+from shoal.trials.plan import Plan, Request
 from shoal.trials.randomiser import PART, ResponseTable, even, with_prior
 from shoal.trials.space import Space
-from shoal.trials.warnings import warned
 
 # Draws of one release, told apart.
 _ROUNDING, _RESPONDING = 0, 1
@@ -58,7 +54,7 @@ class TableChoice(Model):
     @classmethod
     def with_table(
         cls, kept: tuple[int, ...], table: ResponseTable, proof: Proof | None = None
-    ) -> TableChoice:
+    ) -> "TableChoice":
         """The choice of a table on these levels."""
         numbers = table.numbers.ravel()
         return cls(kept=np.array(kept), above=table.above, numbers=numbers, proof=proof)
@@ -109,7 +105,7 @@ class TablePlan(Plan):
     @cached_property
     def exact_epsilon(self) -> Fraction:
         """The exact loss of one outcome, without what the clusters cost."""
-        return self.response_table.epsilon(self.request.charge.delta)
+        return self.response_table.epsilon(self.request.delta)
 
     @property
     def bound(self) -> float | None:
@@ -118,20 +114,16 @@ class TablePlan(Plan):
         return found
 
     @property
-    def variance(self) -> float:
+    def variance(self) -> float | None:
         """The largest variance of a response over the levels, or the mean that was made least."""
         proof, found = self.chosen.proof, self.response_table.variances
         weights = None if proof is None else proof.mean_of
         return float(found.max() if weights is None else weights @ found)
 
-    def claims(self, **more: float | None) -> Claims:
-        """What the plan claims, for readers."""
-        return super().claims(variance=self.variance, bound=self.bound, **more)
-
     @property
     def responses(self) -> int:
         """How many responses there are."""
-        return len(self.chosen.above)
+        return len(self.response_table.above)
 
     def draw(self, outcomes: Floats, noise: Noise) -> TableDrawn:
         """Rounds outcomes to levels and draws a response for each, by a word of its own.
@@ -160,7 +152,8 @@ class TablePlan(Plan):
         return np.asarray(self.response_table.above)[None]
 
     def check_drawn(self, drawn: TableDrawn) -> None:
-        """Refuse responses that are not those of the units."""
+        """Refuse histograms and responses that are not those of the units."""
+        self.values(drawn)
         sizes, named = self.design.sizes, drawn.responses
         counts = drawn.counts.reshape(sizes.size, self.responses)
         held = bool((counts.sum(axis=1) == sizes.ravel()).all())
@@ -197,19 +190,18 @@ class TablePlan(Plan):
         cells = Cells.of(sizes, mean, squares / np.maximum(sizes - 1, 1))
         if assigned is None or isinstance(assigned, str):
             check_one_by_one(assigned, unit)
-            own = design if assigned is None and design.group is not None else None
-            group = np.asarray(design.group)[design.kind_of_unit] if own else design.kind_of_unit
+            own = None if assigned or design.group is None else design.group[design.kind_of_unit]
         else:
-            own, group = grouped(design, assigned, unit)
+            own = grouped(design, assigned, unit)
         if own is None:
             found = effects_of(design, cells, confidence)
         else:
-            sums = np.bincount(group, self.debiased(drawn)).astype(np.float64)
-            found = effects_of_groups(design, Groups.of(own), cells, sums, confidence)
+            sums = np.bincount(own, self.debiased(drawn)).astype(np.float64)
+            found = effects_of_groups(by_group(design, own), cells, sums, confidence)
         # The largest standard error of the effect that may be expected without privacy.
         plain = kinds_of(self.request.expected, self.space).outcome_variance(self.space).max()
         error = math.sqrt(float(effect_weights(sizes)[0].sum() * plain))
-        planned = math.nan if own else student(math.inf, 0.95) * error
+        planned = student(math.inf, 0.95) * error if own is None else math.nan
         return Effects(tuple(warned(found, counts, says)), planned)
 
     def table(self, drawn: TableDrawn) -> pa.Table:
@@ -246,14 +238,11 @@ class TablePlan(Plan):
 
     def _text(self) -> TextTable:
         """The plan in words: loss, and what each level's response varies by."""
-        pairs = zip(self.levels, self._variances(), strict=True)
+        pairs = zip(self.levels, self.response_table.variances, strict=True)
         rows = [[f"{level:g}", f"{variance:.4g}"] for level, variance in pairs]
         return TextTable(
             self._head("table"), ["level", "variance of a response"], rows, [self.reason]
         )
-
-    def _variances(self) -> Floats:
-        return self.response_table.variances
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -266,25 +255,27 @@ class PriorPlan(TablePlan):
     @cached_property
     def exact_epsilon(self) -> Fraction:
         """The exact loss of one outcome, without what the clusters cost."""
-        fits = 0 < self.chosen.floor <= PART // self.responses and 0 < self.chosen.replaced < PART
+        most = PART // len(self.chosen.kept)
+        fits = 0 < self.chosen.floor <= most and 0 < self.chosen.replaced < PART
         if not fits or self.chosen.weight < 1:
             raise LookupError
-        found: Fraction = self.chosen.epsilon(self.request.charge.delta)
+        found: Fraction = self.chosen.epsilon(self.request.delta)
         return found
 
-    @property
-    def responses(self) -> int:
-        """How many responses there are: the levels in use."""
-        return len(self.chosen.kept)
+    @cached_property
+    def response_table(self) -> ResponseTable:
+        """That of a uniform prior of this lambda: the histogram is not known yet."""
+        return with_prior(self.levels, self.chosen.replaced, even(len(self.levels)))
 
     @property
     def bound(self) -> float | None:
         """None is known."""
         return None
 
-    def claims(self, **more: float | None) -> Claims:
-        """What the plan claims, for readers: no variance, which the histogram decides."""
-        return Plan.claims(self, **more)
+    @property
+    def variance(self) -> float | None:
+        """The histogram decides it."""
+        return None
 
     @property
     def _group(self) -> Ints:
@@ -298,14 +289,11 @@ class PriorPlan(TablePlan):
         many = (int(group.max()) + 1) * levels
         counts = np.bincount(group * levels + codes, minlength=many)
         noisy = tuple(noise.add_laplace((counts * weight).tolist(), self.chosen.lattice_bits))
-        return noisy, self._each(self.priors(noisy), group)
-
-    def _each(self, priors: Ints, group: Ints) -> Iterator[tuple[Ints, ResponseTable]]:
-        """Units of each group and their table; only noisy numbers decide it."""
-        order = np.argsort(group, kind="stable")
-        ends = np.cumsum(np.bincount(group, minlength=len(priors)))
-        for units, prior in zip(np.split(order, ends[:-1]), priors, strict=True):
-            yield units, with_prior(self.levels, self.chosen.replaced, prior)
+        # Only noisy numbers decide the table of a group.
+        priors, ends = self.priors(noisy), np.cumsum(np.bincount(group))
+        units = np.split(np.argsort(group, kind="stable"), ends[:-1])
+        each = (with_prior(self.levels, self.chosen.replaced, prior) for prior in priors)
+        return noisy, zip(units, each, strict=True)
 
     def priors(self, noisy: tuple[int, ...]) -> Ints:
         """The prior of each group in parts of 2^-31, from what was drawn."""
@@ -320,11 +308,6 @@ class PriorPlan(TablePlan):
         found = (away - share * mean[:, None]) / (1 - share)
         return np.tile(found, (self.design.sizes.size // len(found), 1))
 
-    def check_drawn(self, drawn: TableDrawn) -> None:
-        """Refuse histograms and responses that are not those of the units."""
-        self.priors(drawn.histogram)
-        super().check_drawn(drawn)
-
     @property
     def reason(self) -> str:
         """What the histogram costs, in one sentence."""
@@ -335,20 +318,14 @@ class PriorPlan(TablePlan):
             + ("" if self.loss.delta else ": without a delta a uniform prior is better")
         )
 
-    def _variances(self) -> Floats:
-        """With a uniform prior of this lambda: the histogram is not known yet."""
-        return with_prior(self.levels, self.chosen.replaced, even(self.responses)).variances
-
 
 @lru_cache(maxsize=64)
 def least_table(
     space: Space, epsilon: Fraction, levels: int | str, expected: Expected | None
 ) -> TableChoice:
     """The best table on at most 32 levels, or as many as said, with its proof."""
-    most = AUTO_LEVELS if levels == "auto" else MOST_LEVELS
-    if levels == "all" and space.size > most:
-        raise InputError(f"{space.size} levels are too many", 'give levels="auto"')
-    kept = space.coarse(min(space.size, most) if isinstance(levels, str) else levels)
+    number: Any = {"auto": min(space.size, AUTO_LEVELS), "all": space.size}.get(str(levels), levels)
+    kept = space.coarse(number)
     weights = None
     if expected is not None:
         kinds = kinds_of(expected, space)
@@ -365,11 +342,7 @@ def uniform_table(
     levels: int | str,
     expected: Expected | None,
 ) -> TableChoice:
-    """A uniform prior on the levels of which the largest predicted variance is nearest to the best.
-
-    It is at most 2 % worse than a uniform prior on all levels under everything that may be expected
-    (docs/theory/experiments.md#choice-of-parameters).
-    """
+    """A uniform prior on the levels whose largest predicted variance is nearest to the best."""
     numbers = [space.size if levels == "all" else levels]
     if levels == "auto":
         numbers = sorted({*(each for each in _LEVELS if each < space.size), space.size})

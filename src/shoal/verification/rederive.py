@@ -23,8 +23,7 @@ from shoal.errors import ShoalError
 from shoal.means import plan as means
 from shoal.release.question import Question
 from shoal.release.release import Release
-from shoal.trials import plan as trial_plan
-from shoal.trials import release as trials
+from shoal.trials import plan as trials
 
 # Another machine's logarithms, sums and square roots.
 _CLOSE = 1e-9
@@ -122,9 +121,9 @@ def _of_mean(release: means.UnbiasedEstimate) -> Iterator[str]:
 def _of_trial(release: trials.Release) -> Iterator[str]:
     """Yields one sentence for each part of a manifest that does not follow from the others."""
     plan, manifest, width = release.plan, release.manifest, release.plan.space.width
-    if not _same(plan.claims().to_document(), manifest["plan"]["claims"], width**2):
+    if not _same(plan.claims.to_document(), manifest["plan"]["claims"], width**2):
         yield "the claims do not follow from the decision"
-    own = trials.results_of(plan, release.released)["estimates"]
+    own = plan.results(release.released)["estimates"]
     if not _same(own, manifest["results"]["estimates"], width):
         yield "the estimates do not follow from the noisy numbers"
 
@@ -142,7 +141,7 @@ FAMILIES = {
     for family in (
         Family(cells.Release, plan_file.question_of, _of_cells),
         Family(means.UnbiasedEstimate, means.question_of, _of_mean),
-        Family(trials.Release, trial_plan.question_of, _of_trial),
+        Family(trials.Release, trials.question_of, _of_trial),
     )
     for kind in family.release.kinds
 }

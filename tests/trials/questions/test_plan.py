@@ -63,8 +63,8 @@ def test_effects_of_many_arms_follow_from_their_means(arms: int) -> None:
 
 
 def test_disjoint_questions_cost_no_more_than_one() -> None:
-    """The effect in each of 40 clusters; and in each of 300, as sums of cells."""
-    for clusters in (40, 300):
+    """The effect in each of 40 clusters; and in each of 600, as sums of cells."""
+    for clusters in (40, 600):
         at = np.arange(clusters * 12)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ShoalWarning)
@@ -111,7 +111,7 @@ def test_variances_are_those_of_textbooks() -> None:
     for name, variance in wanted.items():
         # What is taken back for noise in the squares of means is not there.
         assert _within(plan, outcome, name) == pytest.approx(variance, rel=1e-3, abs=off)
-    many = [len(fit_of(plan.design, each.entry, plan.chosen.by).degrees) for each in plan.blocks]
+    many = [len(fit_of(plan.design, each, plan.chosen.by).degrees) for each in plan.blocks]
     assert many == [4, 2, 1]
 
 
@@ -189,18 +189,6 @@ def test_intervals_cover(name: str) -> None:
     # 3.5 deviations of chance of 400 runs.
     assert (found >= 0.94 - 0.032).all()
     assert (found <= 0.98 + 0.012).all()
-
-
-@pytest.mark.statistics
-def test_subgroups_whose_outcomes_differ_unlike_are_covered() -> None:
-    """Even odds in one subgroup, rare events in the other; variances are their own."""
-    n = 3000
-    arm, rare = np.arange(n) % 2, np.arange(n) // 2 % 3 > 0
-    study = Experiment(arm, None, {"rare": rare})
-    plan = study.ask().effect("rare").plan(BINARY, 1)
-    found, wide = covered(plan, np.where(rare, 0.02, 0.5)[study.rows], 300)
-    assert (found >= 0.94 - 0.036).all()
-    assert wide[0] > 1.96 * np.sqrt(4 * 0.25 / 1000)
 
 
 @pytest.mark.statistics

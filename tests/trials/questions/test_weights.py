@@ -59,7 +59,8 @@ def test_effects_and_means_are_those_of_the_arms() -> None:
 def test_other_arms_count_in_shares_only() -> None:
     """n_c has the units of all arms."""
     study = Experiment([0, 1, 2, 0, 1, 2, 2], [0, 0, 0, 1, 1, 1, 1])
-    assert weights.effect(study.design, 1) == pytest.approx([-3 / 7, 3 / 7, 0, -4 / 7, 4 / 7, 0])
+    expected = [-3 / 7, 3 / 7, 0, -4 / 7, 4 / 7, 0]
+    assert weights.effects(study.design, 1)[0] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """The list of questions, as a custodian writes it, from public columns alone."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Sequence
@@ -14,9 +12,8 @@ from shoal import checks
 from shoal.errors import InputError, ShoalWarning
 from shoal.privacy.budget import Amount
 from shoal.trials.design import Design
-from shoal.trials.plan import charge_of
+from shoal.trials.questions.noise import choices
 from shoal.trials.questions.plan import QuestionsPlan, QuestionsRequest
-from shoal.trials.questions.strategy import choices
 from shoal.trials.questions.weights import (
     EFFECT,
     MEANS,
@@ -68,7 +65,7 @@ class Questions:
     def __repr__(self) -> str:
         return f"<{len(self.entries)} entries of questions, {self.design.n} units>"
 
-    def effect(self, by: str | None = None, weights: str = UNITS) -> Questions:
+    def effect(self, by: str | None = None, weights: str = UNITS) -> "Questions":
         """Asks for the effect of each arm against the control, stratified by cluster.
 
         The mean over clusters of differences of means, weighted by their units; with
@@ -95,7 +92,7 @@ class Questions:
                 raise InputError("subgroups take no precision weights", "leave by= or weights= out")
         return self._with(Entry.of(kind=EFFECT, by=by or "", weights=weights))
 
-    def means(self) -> Questions:
+    def means(self) -> "Questions":
         """Asks for the plain mean of each arm.
 
         Source: docs/theory/experiments.md#questions.
@@ -105,7 +102,7 @@ class Questions:
         """
         return self._with(Entry.of(kind=MEANS))
 
-    def regression(self, columns: str | Sequence[str]) -> Questions:
+    def regression(self, columns: str | Sequence[str]) -> "Questions":
         """Asks for all coefficients of a least squares regression with a constant.
 
         Every regression on some of these columns is free afterwards (`Release.regression`).
@@ -158,10 +155,9 @@ class Questions:
         given = usual if spread is None else spread
         least = _LEAST_SPREAD * width
         spread = checks.number(given, "spread", least=least, most=width, example=width / 4)
-        loss = charge_of(epsilon).epsilon
-        request = QuestionsRequest(
-            space=space, epsilon=str(loss), entries=self.entries, spread=spread
-        )
+        asked = {"space": space, "epsilon": epsilon, "entries": self.entries, "spread": spread}
+        request = QuestionsRequest.of(**asked)
+        loss = request.epsilon
         blocks = blocks_of(design, self.entries, width / spread / float(loss))
         tried = [
             QuestionsPlan(request, design, each) for each in choices(design, blocks, width, loss)
@@ -186,7 +182,7 @@ class Questions:
             warnings.warn(sentence, ShoalWarning, stacklevel=3)
         return found
 
-    def _with(self, entry: Entry) -> Questions:
+    def _with(self, entry: Entry) -> "Questions":
         found = replace(self, entries=(*self.entries, entry))
         # Questions without an answer are found as they are asked.
         blocks_of(self.design, found.entries, 1 / USUAL)

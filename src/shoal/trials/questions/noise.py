@@ -6,17 +6,23 @@ are their least squares estimates. No Laplace noise has less total variance than
 noise of these vectors. Source: docs/theory/experiments.md#noise-for-many-questions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
 from shoal import checks
 from shoal.errors import InputError
-from shoal.trials.design import Floats, Ints
+from shoal.trials.design import ARM, CLUSTER, Design, Floats, Ints
+from shoal.trials.questions.numbers import MOST_UNITS, Choice, fitted_rows, fitted_sums
+from shoal.trials.questions.variances import MEANS_SHARE, MEANS_SHARES, grouped_by, means_needed
+from shoal.trials.questions.weights import REGRESSION, Block, group_means, lengths
 
+# Of questions whose sums are searched for, of numbers that depend on one another, and of sums.
+_MOST_SEARCHED, _MOST_NUMBERS, _MOST_SUMS = 256, 512, 1 << 14
+# What is off by less than this part of its length follows.
+_FOLLOWS = 1e-9
 _MOST_STEPS = 20_000
 _GAUSSIAN_GAP, _DIAGONAL_GAP = 5e-5, 1e-4
 # Shorter directions, as a part of the longest, are left out of a bound.
@@ -37,6 +43,103 @@ _MOST_KINDS, _BEYOND, _ROUNDS, _MORE = 4000, 1.001, 4, 500
 _DIGITS = 12
 
 
+def choices(
+    design: Design, blocks: Sequence[Block], width: float, epsilon: Fraction
+) -> list[Choice]:
+    """Whole numbers whose loss is at most epsilon, from which all questions follow."""
+    entries = [each.entry for each in blocks]
+    if design.n > MOST_UNITS:
+        raise InputError(
+            f"there are {design.n} units", f"give at most {MOST_UNITS}, or take a table"
+        )
+    subgroups = [each.by for each in entries if each.by]
+    if design.group is not None:
+        codes = design.codes(subgroups)
+        both = design.group * (int(codes.max()) + 1) + codes
+        sums = np.unique(both, return_inverse=True)[1].astype(np.int64)
+        return [fitted_sums(_few(sums), design.many, epsilon, None)]
+    by = grouped_by(design, entries)
+    means = means_needed(design, entries, by)
+    rows = np.concatenate([each.rows for each in blocks])
+    names = [name for each in blocks for name in each.names]
+    needed = None if means is None else group_means(means, design.many)
+    root, best, least = np.sqrt(design.many), None, np.inf
+    size = lengths(rows, design.many)
+    for main in _candidates(rows, rows / size[:, None], names, blocks):
+        inverse = np.asarray(np.linalg.pinv(main * root, rcond=1e-12), dtype=np.float64)
+        if not _follow(rows, main, inverse, root):
+            continue
+        alone = needed is None or _follow(needed, main, inverse, root)
+        share = 0.0 if alone else MEANS_SHARE
+        recovered = (rows / size[:, None] * root) @ inverse
+        total = float((recovered**2).sum()) / (1 - share) ** 2
+        if total < least:
+            least, best = total, (main, alone)
+    if best is None:
+        if any(each.kind == REGRESSION for each in entries):
+            raise InputError(
+                f"{len(rows)} questions are too many with regressions",
+                f"ask at most {_MOST_SEARCHED}",
+            )
+        sums = design.codes(list(dict.fromkeys([CLUSTER, ARM, *subgroups])))
+        return [fitted_sums(_few(sums), design.many, epsilon, by)]
+    main, alone = best
+    if alone or needed is None:
+        return [fitted_rows(main / width, design.many, epsilon, by)]
+    return [
+        fitted_rows(
+            np.concatenate([(1 - share) * main, share * (needed > 0)]) / width,
+            design.many,
+            epsilon,
+            by,
+        )
+        for share in MEANS_SHARES
+    ]
+
+
+def _candidates(
+    rows: Floats, even: Floats, names: Sequence[str], blocks: Sequence[Block]
+) -> Iterator[Floats]:
+    """Sums with which no unit of range 1 loses more than 1; disjoint ones need no search."""
+    apart = _disjoint(rows)
+    if apart is not None:
+        yield apart
+    else:
+        for block in blocks:
+            own = _disjoint(block.rows)
+            if own is not None and len(blocks) > 1:
+                yield own
+        if len(rows) <= _MOST_SEARCHED:
+            found = released_sums(even, names) @ even
+            yield found / np.abs(found).sum(axis=0).max()
+    parts = disjoint_parts(rows) if len(rows) <= _MOST_NUMBERS else None
+    if parts is not None and len(parts) <= _MOST_NUMBERS:
+        yield parts
+
+
+def _disjoint(rows: Floats) -> Floats | None:
+    """Rows of largest weight 1, if each kind of unit is in one of them at most."""
+    if len(rows) > _MOST_NUMBERS or int((rows != 0).sum(axis=0).max()) > 1:
+        return None
+    return np.asarray(rows / np.abs(rows).max(axis=1, keepdims=True))
+
+
+def _follow(rows: Floats, main: Floats, inverse: Floats, root: Floats) -> bool:
+    """Whether rows are sums of multiples of released ones."""
+    own = rows * root
+    off = np.linalg.norm(own @ inverse @ (main * root) - own, axis=1)
+    return bool((off <= _FOLLOWS * np.linalg.norm(own, axis=1)).all())
+
+
+def _few(sums: Ints) -> Ints:
+    if int(sums.max()) >= _MOST_SUMS:
+        raise InputError(
+            f"{int(sums.max()) + 1} sums of disjoint cells are too many",
+            f"merge cells: at most {_MOST_SUMS} fit",
+        )
+    return sums
+
+
 class Gaussian(NamedTuple):
     """The least Gaussian noise: the root of its covariance, and what no trace is below."""
 
@@ -45,11 +148,7 @@ class Gaussian(NamedTuple):
 
 
 def released_sums(vectors: Floats, names: Sequence[str]) -> Floats:
-    """The sums of questions that are released, shape (numbers, questions).
-
-    Found for the extreme kinds; kinds that are beyond them in these sums are added, and it is found
-    again. The loss of all units is computed from whole numbers afterwards.
-    """
+    """The sums of questions that are released, found for extreme kinds, and those beyond them."""
     chosen = extremes(vectors)
     found = _searched_sums(vectors[:, chosen], names)
     for _ in range(_ROUNDS if len(chosen) < vectors.shape[1] else 0):
@@ -62,10 +161,7 @@ def released_sums(vectors: Floats, names: Sequence[str]) -> Floats:
 
 
 def extremes(vectors: Floats) -> Ints:
-    """Kinds of different vectors: those that are far out together, and in each question.
-
-    Noise that is enough for them is nearly enough for all; a lower bound for them is one for all.
-    """
+    """Kinds of different vectors: those that are far out together, and in each question."""
     if vectors.shape[1] <= _MOST_KINDS:
         return np.arange(vectors.shape[1])
     first = np.sort(np.unique(vectors, axis=1, return_index=True)[1])
@@ -83,11 +179,7 @@ def extremes(vectors: Floats) -> Ints:
 
 
 def disjoint_parts(rows: Floats) -> Floats | None:
-    """Positive and negative parts of questions, each once, if no unit is in two of them.
-
-    A unit that is in one part alone moves one number: noise for all parts costs no more than noise
-    for one. Effects of many arms against one control are differences of such parts.
-    """
+    """Positive and negative parts of questions, each once, if no unit is in two of them."""
     both = np.concatenate([np.maximum(rows, 0), np.maximum(-rows, 0)])
     most = both.max(axis=1)
     both, most = both[most > 0], most[most > 0]
@@ -96,11 +188,7 @@ def disjoint_parts(rows: Floats) -> Floats | None:
 
 
 def _searched_sums(vectors: Floats, names: Sequence[str]) -> Floats:
-    """Sums of questions whose Laplace noise has a small total variance tr(R R'), R = T^+.
-
-    L-BFGS on log tr((T'T)^-1) + 2 log max|T v_i|_1 with p-norms, from the best diagonal and three
-    rotations of the Gaussian noise; the least that was met is no global minimum.
-    """
+    """Sums whose Laplace noise has a small total variance tr(R R'), R = T^+: no global minimum."""
     basis, inside = independent(vectors, names)
     diagonal, even = best_diagonal(vectors), 1 / (len(basis) * np.abs(vectors).max(axis=1))
     starts = [np.diag(diagonal) @ basis, np.diag(even) @ basis]
@@ -112,12 +200,7 @@ def _searched_sums(vectors: Floats, names: Sequence[str]) -> Floats:
 
 
 def gaussian_noise(vectors: Floats) -> Gaussian:
-    """The covariance Sigma of least trace with v_i' Sigma^-1 v_i <= 1 for all kinds, nearly.
-
-    min tr Sigma = max over p of (tr M(p)^(1/2))^2, M(p) = sum p_i v_i v_i', and Sigma is
-    tr(M^(1/2)) M^(1/2) there. Each step multiplies p_i by v_i' M^(-1/2) v_i/tr M^(1/2). Whatever
-    the weights p, (tr M(p)^(1/2))^2 = (|V diag(p)^(1/2)|_*)^2 is a lower bound, rounded downwards.
-    """
+    """The covariance Sigma of least trace with v_i' Sigma^-1 v_i <= 1 for all kinds, nearly."""
     axes, values, rest = np.linalg.svd(vectors, full_matrices=False)
     inside = values[:, None] * rest
     length = np.abs(inside).max(axis=1)
@@ -134,18 +217,13 @@ def gaussian_noise(vectors: Floats) -> Gaussian:
             break
         weights *= slack
         weights /= weights.sum()
-    lengths = np.linalg.svd(vectors * np.sqrt(weights / weights.sum()), compute_uv=False)
+    norms = np.linalg.svd(vectors * np.sqrt(weights / weights.sum()), compute_uv=False)
     root = basis @ (axes * np.sqrt(roots * float(roots.sum())))
-    return Gaussian(root, float(lengths.sum() ** 2 / _OUTWARD))
+    return Gaussian(root, float(norms.sum() ** 2 / _OUTWARD))
 
 
 def best_diagonal(vectors: Floats) -> Floats:
-    """The t with the least sum of 1/t_k^2 where sum_k t_k|v_ki| <= 1 for all kinds, nearly.
-
-    For weights lambda of kinds and a = |V| lambda the sum is at least (sum a_k^(2/3))^3, attained
-    by t_k = a_k^(-1/3)/sum_j a_j^(2/3) if no kind is beyond 1. Each step multiplies lambda_i by
-    the loss of kind i.
-    """
+    """The t with the least sum of 1/t_k^2 where sum_k t_k|v_ki| <= 1 for all kinds, nearly."""
     size = np.abs(vectors)
     weights = np.full(size.shape[1], 1 / size.shape[1])
     for _ in range(_MOST_STEPS):
@@ -160,21 +238,17 @@ def best_diagonal(vectors: Floats) -> Floats:
 
 
 def independent(vectors: Floats, names: Sequence[str]) -> tuple[Floats, Floats]:
-    """Vectors in a basis of the space that they fill, where questions depend on one another.
-
-    What depends on what is looked for with all questions at one size
-    (docs/theory/experiments.md#noise-for-many-questions).
-    """
+    """Vectors in a basis of the space that they fill, where questions depend on one another."""
     even = vectors / np.abs(vectors).max(axis=1, keepdims=True)
     even /= np.linalg.norm(even, axis=1, keepdims=True)
-    own, lengths, _ = np.linalg.svd(even, full_matrices=False)
-    kept = int((lengths > _DEPENDENT * lengths[0]).sum())
-    if lengths[kept - 1] < _UNCLEAR * lengths[0]:
+    own, norms, _ = np.linalg.svd(even, full_matrices=False)
+    kept = int((norms > _DEPENDENT * norms[0]).sum())
+    if norms[kept - 1] < _UNCLEAR * norms[0]:
         near = np.argsort(-np.abs(own[:, kept - 1]), kind="stable")[:2].tolist()
         named = " and ".join(checks.shown(names[at]) for at in near)
         raise InputError(
             f"some questions nearly depend on others, most of all {named}: they differ by "
-            f"{lengths[kept - 1] / lengths[0]:.1g} of their size",
+            f"{norms[kept - 1] / norms[0]:.1g} of their size",
             "leave one of them out, or ask for their difference",
         )
     axes, values, rest = np.linalg.svd(vectors, full_matrices=False)

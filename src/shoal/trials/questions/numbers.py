@@ -6,8 +6,6 @@ over disjoint groups are free, up to a step a number. Floating point decides not
 Source: docs/theory/experiments.md#questions-in-whole-numbers and #second-moments-are-free.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import cached_property
@@ -60,10 +58,7 @@ class Drawn(Model):
 
 
 class Numbers:
-    """A choice for so many units of each kind, and what it costs.
-
-    `rows` are a, shape (numbers, kinds), None where each kind is in one sum; else `sums` are empty.
-    """
+    """A choice for so many units of each kind; `rows` are a, shape (numbers, kinds), or None."""
 
     def __init__(self, many: Ints, choice: Choice) -> None:
         self.many, self.steps, self.moment_step = many, choice.steps, choice.moment_step
@@ -79,12 +74,7 @@ class Numbers:
 
     @property
     def most_steps(self) -> int:
-        """Steps that one outcome moves all linear numbers by: max_i sum_k ceil(|a_ki| 2^20/step).
-
-        Rounding each number downwards may add one step to what a difference of sums moves; it is
-        in here, because the sums move by whole multiples and ceil(x) bounds how far floors of
-        numbers that differ by x lie apart.
-        """
+        """Steps that an outcome moves all linear numbers by: max_i sum_k ceil(|a_ki| 2^20/step)."""
         if self.rows is None:
             return int(-((-_ROW * TICKS) // int(self.steps.min())))
         moved = -((-np.abs(self.rows) * TICKS) // self.steps[:, None])
@@ -106,20 +96,16 @@ class Numbers:
             raise LookupError
         return Fraction(most + (1 if self.rows is None else len(self.rows)), 2**BITS)
 
-    @cached_property
-    def offsets(self) -> list[int]:
-        """What makes every number at least 0, as noise asks: public."""
+    def check(self) -> None:
+        """Refuse numbers that do not fit 61 bits, raised by 2^60."""
         if self.rows is None:
-            own = np.bincount(self.sums, self.many)
-            whole = [int(each) * _ROW * (TICKS // 2) for each in own.tolist()]
+            own = np.bincount(self.sums, self.many).astype(np.int64).astype(object) * _ROW
         else:
             own = np.abs(self.rows).astype(object) @ self.many.astype(object)
-            whole = [int(each) * (TICKS // 2) for each in own]
-        return [each // step + 1 for each, step in zip(whole, self.steps.tolist(), strict=True)]
-
-    def check(self) -> None:
-        """Refuse numbers that do not fit 61 bits with their offsets."""
-        most = [2 * each for each in self.offsets]
+        most = [
+            2 * (int(each) * (TICKS // 2) // step + 1)
+            for each, step in zip(own, self.steps.tolist(), strict=True)
+        ]
         if self.moment_step:
             most.append(int(self.many.sum()) * (TICKS // 2) ** 2 // self.moment_step)
         within = max(int(self.steps.max()), self.moment_step) <= LARGEST_STEPS
@@ -130,11 +116,7 @@ class Numbers:
             )
 
     def draw(self, ticks: Ints, kind: Ints, groups: Ints, noise: Noise) -> Drawn:
-        """All numbers with their noise: `loss`, whatever the ticks of the units are.
-
-        `ticks` are private, clipped to the range without a word; `kind` is that of each unit, and
-        `groups` the group of each kind for second moments.
-        """
+        """All numbers with their noise, from private ticks, kinds of units and groups of kinds."""
         clipped = np.clip(ticks, -TICKS // 2, TICKS // 2)
         own = np.zeros(len(self.many), dtype=np.int64)
         np.add.at(own, kind, clipped)
@@ -144,12 +126,12 @@ class Numbers:
             plain = [int(each) * _ROW for each in whole.tolist()]
         else:
             plain = [int(each) for each in self.rows.astype(object) @ own.astype(object)]
+        # The sampler adds to numbers from 0 on.
         raised = [
-            each // step + off
-            for each, step, off in zip(plain, self.steps.tolist(), self.offsets, strict=True)
+            each // step + _MOST_STEP for each, step in zip(plain, self.steps.tolist(), strict=True)
         ]
         drawn = noise.add_laplace(raised, BITS, _NUMBERS)
-        numbers = tuple(each - off for each, off in zip(drawn, self.offsets, strict=True))
+        numbers = tuple(each - _MOST_STEP for each in drawn)
         if not self.moment_step:
             return Drawn(numbers=numbers, moments=())
         squares = np.zeros(int(groups.max()) + 1, dtype=np.int64)
@@ -158,11 +140,7 @@ class Numbers:
         return Drawn(numbers=numbers, moments=tuple(noise.add_laplace(steps, BITS, _MOMENTS)))
 
     def recover(self, rows: Floats) -> Floats:
-        """Rows as sums of released ones by least squares, shape (questions, numbers).
-
-        All numbers have noise of one scale in steps: no linear unbiased estimate has less variance.
-        Rows are weights of units of each kind, shape (questions, kinds).
-        """
+        """Rows of weights of kinds as sums of released ones, shape (questions, numbers)."""
         if self.rows is None:
             # All units of a sum weigh alike: the mean of what a row gives them.
             units = np.bincount(self.sums, self.many)
@@ -192,10 +170,7 @@ class Numbers:
         return bool((off <= _ANSWERED * np.sqrt((rows**2 * self.many).sum(axis=1))).all())
 
     def _noise(self, rows: Floats, width: float) -> Floats:
-        """Standard deviation of each number's noise in each row, in the outcome's unit.
-
-        A number has 1/(sqrt(2) sinh(2^-33)) steps of it.
-        """
+        """Standard deviation of each number's noise in each row, in the outcome's unit."""
         deviation = math.sqrt(0.5) / math.sinh(2.0 ** (-BITS - 1))
         return self.recover(rows) * (width / TICKS * deviation)
 
@@ -205,10 +180,7 @@ class Numbers:
         return np.asarray(weighed @ weighed.T)
 
     def noise_parts(self, rows: Floats, width: float) -> tuple[Floats, Floats]:
-        """Variance of each row's noise, and the Laplace variables of one scale it is like.
-
-        Shape (rows,) each: M = sum v over the variances v of its Laplace variables, M^2/sum v^2.
-        """
+        """M = sum v, the variance of each row's noise, and M^2/sum v^2, over Laplace variables."""
         parts = self._noise(rows, width) ** 2
         total = parts.sum(axis=1)
         return total, np.asarray(total**2 / (parts**2).sum(axis=1))
@@ -219,11 +191,7 @@ class Numbers:
 
 
 def fitted_rows(rows: Floats, many: Ints, epsilon: Fraction, by: tuple[str, ...]) -> Choice:
-    """Whole numbers for rows of noise of one scale, of an exact loss of at most epsilon.
-
-    a_ki is 2^40 A_ki/max_i|A_ki|, rounded; number k has Laplace noise of scale U max_i sum_k|A_ki|/
-    epsilon in the unit of A y, widened by the least that brings the exact loss under epsilon.
-    """
+    """Whole numbers for rows of noise of one scale, of an exact loss of at most epsilon."""
     rounding = Fraction(len(rows), 2**BITS)
     if epsilon < _ROUNDING * rounding:
         raise InputError(
@@ -269,10 +237,7 @@ def _fitted(
 
 
 def ticks_of(outcomes: Floats, space: Space) -> Ints:
-    """Outcomes as whole ticks of the range over 2^20 from its middle, clipped to its ends. Private.
-
-    An outcome moves by at most half a tick; no other outcome has a say in it.
-    """
+    """Outcomes as whole ticks of the range over 2^20 from its middle, clipped. Private."""
     low, high = space.levels[0], space.levels[-1]
     part = (np.clip(outcomes, low, high) - low) / (high - low)
     return np.asarray(np.rint(part * TICKS).astype(np.int64) - TICKS // 2)

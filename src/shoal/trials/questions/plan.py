@@ -1,7 +1,5 @@
 """Plans of questions: what is released, what it costs, what each answer will be worth."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,14 +17,14 @@ from shoal.files.text_table import TextTable, counted
 from shoal.intervals import check_level, student
 from shoal.privacy.budget import show
 from shoal.privacy.noise import Noise
-from shoal.trials.assigned_groups import CORRELATION, FEW_DEGREES, FEW_GROUPS, Groups, cr2
+from shoal.trials.assigned_groups import CORRELATION, assigned_by, cr2, few_groups
 from shoal.trials.design import ARM, Floats, Ints
-from shoal.trials.inference import Spread
+from shoal.trials.effects import Answer, Answers
+from shoal.trials.inference import FEWEST, Spread
 from shoal.trials.plan import Plan, Request
 from shoal.trials.questions import noise as noises
-from shoal.trials.questions.answers import Answer, Answers
 from shoal.trials.questions.numbers import BITS, TICKS, Choice, Drawn, Numbers, ticks_of
-from shoal.trials.questions.variances import FEWEST_UNITS, MEANS_SHARE, Fit, Sums, fit_of
+from shoal.trials.questions.variances import FEWEST_UNITS, MEANS_SHARE, Fit, fit_of
 from shoal.trials.questions.weights import (
     EFFECT,
     MEANS,
@@ -38,7 +36,6 @@ from shoal.trials.questions.weights import (
     regressor_names,
     regressors_of,
 )
-from shoal.trials.warnings import FEWEST, assigned_by
 
 _USUAL = 0.95
 # With larger largest weights, and intervals this much wider than without noise, a question warns.
@@ -109,7 +106,7 @@ class QuestionsPlan(Plan):
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """The questions, entry by entry."""
-        ratio = self.space.width / self.request.spread / float(self.request.charge.epsilon)
+        ratio = self.space.width / self.request.spread / float(self.request.epsilon)
         return blocks_of(self.design, self.request.entries, ratio)
 
     @property
@@ -183,35 +180,29 @@ class QuestionsPlan(Plan):
         return np.asarray(ticks * self.space.width / TICKS)
 
     def _fit(self, block: Block) -> Fit:
-        return fit_of(self.design, block.entry, self.chosen.by)
+        return fit_of(self.design, block, self.chosen.by)
 
     def _spreads(self, drawn: Drawn, block: Block) -> Iterator[Spread]:
         """Variance of each answer, with its noise and the noise of the variance."""
         width = self.space.width
         if self.design.group is not None:
-            sums = (
-                np.array(drawn.numbers, dtype=float) * self.chosen.steps / 2.0**40 * width / TICKS
-            )
-            yield from self._group_spreads(block, sums)
+            sums = np.array(drawn.numbers, dtype=float) * self.chosen.steps / 2.0**40
+            yield from self._group_spreads(block, sums * width / TICKS)
             return
         fit = self._fit(block)
-        sums_of = fit.sums(block.rows, self.design.many)
         noise = self.numbers.noise(fit.weights, width)
         coefficients = self._recovered(drawn, fit.weights)
         squares = np.array(drawn.moments, dtype=float) * self.numbers.moment_value(width)
-        variance = sums_of.variances(self._coarser(fit.codes, squares), coefficients, noise)
-        loose = self._variance_noise(fit.codes, sums_of, coefficients, noise)
-        yield from self._with_noise(block.rows, variance, loose, sums_of.fewest)
+        variance = fit.variances(self._coarser(fit.codes, squares), coefficients, noise)
+        loose = self._variance_noise(fit, coefficients, noise)
+        yield from self._with_noise(block.rows, variance, loose, fit.fewest)
 
     def _with_noise(
         self, rows: Floats, variance: Floats, loose: Floats, degrees: Floats
     ) -> Iterator[Spread]:
         total, terms = self.numbers.noise_parts(rows, self.space.width)
-        every = zip(
-            *(each.tolist() for each in (variance, degrees, total, terms, loose)), strict=True
-        )
-        for own, few, noise, many, scale in every:
-            yield Spread(own, few, noise, noise**2 / many if noise else 0.0, 2 * scale**2)
+        every = (each.tolist() for each in (variance, degrees, total, terms, loose))
+        return map(Spread, *every)
 
     def _coarser(self, codes: Ints, moments: Floats) -> Floats:
         """Sums over coarser groups, of what is known of the groups of second moments."""
@@ -219,18 +210,16 @@ class QuestionsPlan(Plan):
         home[self.groups] = codes
         return np.asarray(np.bincount(home, moments), dtype=np.float64)
 
-    def _variance_noise(
-        self, codes: Ints, sums: Sums, coefficients: Floats, noise: Floats
-    ) -> Floats:
+    def _variance_noise(self, fit: Fit, coefficients: Floats, noise: Floats) -> Floats:
         """The scale of the noise of each variance, in the answer's squared unit."""
         moved = self.numbers.moment_value(self.space.width) * 2.0**BITS
-        scales = np.sqrt(self._coarser(codes, np.full(int(self.groups.max()) + 1, moved**2)))
-        return sums.noise_scale(scales, coefficients, noise)
+        scales = np.sqrt(self._coarser(fit.codes, np.full(int(self.groups.max()) + 1, moved**2)))
+        return fit.noise_scale(scales, coefficients, noise)
 
-    def _group_spreads(self, block: Block, sums: Floats | None = None) -> Iterator[Spread]:
+    def _group_spreads(self, block: Block, sums: Floats | float = 0.0) -> Iterator[Spread]:
         """CR2 by assigned group of each question, from sums of groups and their subgroups."""
         for at in range(len(block.names)):
-            found = cr2(*self._group_design(block, at, self._no_sums if sums is None else sums))
+            found = cr2(*self._group_design(block, at, sums))
             if math.isnan(found.variance):
                 raise InputError(
                     f"a part of the question {printable(block.names[at])!r} has only one assigned "
@@ -241,7 +230,7 @@ class QuestionsPlan(Plan):
             yield found
 
     def _group_design(
-        self, block: Block, at: int, sums: Floats
+        self, block: Block, at: int, sums: Floats | float = 0.0
     ) -> tuple[Floats, Floats, Floats, Floats]:
         """Regressors, units, weights and sums of the groups that a question is about."""
         design, entry = self.design, block.entry
@@ -254,9 +243,9 @@ class QuestionsPlan(Plan):
         many = design.many[inside]
         sizes = np.bincount(group, many).astype(np.float64)
         # Sums are of groups and subgroups: those of this question, added up to groups.
-        home = np.full(len(sums), -1)
+        home, own = np.full(len(self.chosen.steps), -1), np.zeros(len(sizes))
         home[self.chosen.sums[inside]] = group
-        own = np.bincount(home[home >= 0], sums[home >= 0], len(sizes)).astype(np.float64)
+        np.add.at(own, home[home >= 0], np.broadcast_to(sums, home.shape)[home >= 0])
         row = np.bincount(group, block.rows[at][inside] * many) / sizes
         if entry.kind == REGRESSION:
             columns = regressors_of(design, entry.columns)[1]
@@ -264,11 +253,10 @@ class QuestionsPlan(Plan):
             np.add.at(summed, group, columns * many[:, None])
             return summed / sizes[:, None], sizes, row, own
         arm, cluster = design.arm[inside][first], design.cluster[inside][first]
-        regressors = (arm[:, None] == np.arange(len(design.arms))).astype(float)
+        dummies = [arm[:, None] == np.arange(len(design.arms))]
         if entry.kind != MEANS:
-            clusters = cluster[:, None] == np.arange(len(design.clusters))
-            regressors = np.concatenate([regressors, clusters], axis=1)
-        return regressors, sizes, row, own
+            dummies.append(cluster[:, None] == np.arange(len(design.clusters)))
+        return np.hstack(dummies).astype(float), sizes, row, own
 
     @cached_property
     def predicted(self) -> tuple[Predicted, ...]:
@@ -288,19 +276,18 @@ class QuestionsPlan(Plan):
 
     def _widths(self, block: Block, size: Floats) -> Iterator[tuple[float, float, float, float]]:
         """Variance without noise; half of the interval, if asked alone, and without noise."""
-        design, rows, width, spread = self.design, block.rows, self.space.width, self.request.spread
-        fit = self._fit(block)
-        sums = fit.sums(rows, design.many)
+        fit, spread = self._fit(block), self.request.spread
+        rows, width = block.rows, self.space.width
         # Means of outcomes of this spread are no further from the middle.
         away = fit.flat * math.sqrt(max(width**2 / 4 - spread**2, 0.0))
-        loose = self._variance_noise(fit.codes, sums, away, self.numbers.noise(fit.weights, width))
+        loose = self._variance_noise(fit, away, self.numbers.noise(fit.weights, width))
         share = 0.0 if block.entry.kind == REGRESSION else MEANS_SHARE
         most = np.abs(rows).max(axis=1) * width / float(self.exact_epsilon) / (1 - share)
-        spreads = self._with_noise(rows, (spread * size) ** 2, loose, sums.fewest)
-        for parts, own, scale in zip(spreads, sums.squares.T, most.tolist(), strict=True):
+        spreads = self._with_noise(rows, (spread * size) ** 2, loose, fit.fewest)
+        for parts, own, scale in zip(spreads, fit.squares.T, most.tolist(), strict=True):
             # Satterthwaite's degrees of freedom, for groups whose outcomes differ alike.
             degrees = float(own.sum() ** 2 / (own**2 / fit.degrees).sum())
-            alone = parts._replace(noise=2 * scale**2, squares=4 * scale**4)
+            alone = parts._replace(noise=2 * scale**2, terms=1.0)
             half, plain = parts.half_width(_USUAL), parts.variance
             bare = student(degrees, _USUAL) * math.sqrt(plain)
             yield plain, half, min(half, alone.half_width(_USUAL)), bare
@@ -310,7 +297,7 @@ class QuestionsPlan(Plan):
         noise, _ = self.numbers.noise_parts(block.rows, self.space.width)
         parts, many = self.numbers.sums, self.design.many
         for at, added in enumerate(noise.tolist()):
-            regressors, sizes, row, _ = self._group_design(block, at, self._no_sums)
+            regressors, sizes, row, _ = self._group_design(block, at)
             degrees = cr2(regressors, sizes, row, sizes).degrees
             squares = float(sizes @ row**2), float(((sizes * row) ** 2).sum())
             plain = self.request.spread**2 * (
@@ -324,11 +311,6 @@ class QuestionsPlan(Plan):
             fewer = min(float((pairs[1] ** 2).sum() / ((own / size) ** 2).sum()), 1.0)
             half, alone = (wide * math.sqrt(plain + added * each) for each in (1.0, fewer))
             yield plain, half, alone, wide * math.sqrt(plain)
-
-    @property
-    def _no_sums(self) -> Floats:
-        """Sums of groups before any is known."""
-        return np.zeros(len(self.chosen.steps))
 
     @cached_property
     def lower_bound_ratio(self) -> float:
@@ -345,7 +327,7 @@ class QuestionsPlan(Plan):
         total = self.numbers.noise_parts(rows, self.space.width)[0] / size**2
         # What some units need, all need.
         least = noises.gaussian_noise(vectors[:, noises.extremes(vectors)]).lower_bound
-        return float(total.sum()) / (2 * least / float(self.request.charge.epsilon) ** 2)
+        return float(total.sum()) / (2 * least / float(self.request.epsilon) ** 2)
 
     def table(self, drawn: Drawn) -> pa.Table:
         """The answers with 95% intervals."""
@@ -406,10 +388,7 @@ class QuestionsPlan(Plan):
         ]
 
     def warnings(self, *, one_by_one: bool = False) -> list[str]:
-        """Sentences: of questions on few units, of groups, and of columns in which arms never vary.
-
-        `one_by_one` is whether it was said that units were assigned so.
-        """
+        """Sentences on few units, groups, and columns in which arms never vary."""
         found = [*self._heavy(), *self._uneven(), *self._few_groups()]
         found += [each for block in self.blocks for each in self._few_units(block)]
         whole = [] if one_by_one else assigned_by(self.design)
@@ -454,19 +433,14 @@ class QuestionsPlan(Plan):
     def _few_groups(self) -> Iterator[str]:
         if self.design.group is None:
             return
-        groups = Groups.of(self.design)
         spreads = [each for block in self.blocks for each in self._group_spreads(block)]
         degrees = [each.degrees for each in spreads]
-        many = [groups.of_arm(arm) for arm in range(len(self.design.arms))]
-        least = min(many)
-        if least < FEW_GROUPS or min(degrees) < FEW_DEGREES:
-            name = self.names[int(np.argmin(degrees))]
-            arm = printable(self.design.arm_names[many.index(least)])
-            yield (
-                f"{least} assigned groups in arm {arm}, and {min(degrees):.3g} degrees of freedom "
-                f"for the question {printable(name)!r}: with fewer than about {FEW_GROUPS} groups "
-                "in an arm, or groups of very unlike sizes, no standard error is reliable"
-            )
+        first = np.unique(self.design.group, return_index=True)[1]
+        many = np.bincount(self.design.arm[first]).tolist()
+        of = f" for the question {printable(self.names[int(np.argmin(degrees))])!r}"
+        few = few_groups(many, self.design.arm_names, min(degrees), of)
+        if few:
+            yield few
 
     def _uneven(self) -> Iterator[str]:
         """Of questions whose variance rests on few of the units that are taken to differ alike."""

@@ -3,15 +3,20 @@
 Source: docs/theory/experiments.md#variances-of-groups.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from shoal.trials.design import ARM, CLUSTER, Design, Floats, Ints
-from shoal.trials.questions.weights import EFFECT, REGRESSION, Entry, group_means, regressors_of
+from shoal.trials.questions.weights import (
+    EFFECT,
+    REGRESSION,
+    Block,
+    Entry,
+    group_means,
+    regressors_of,
+)
 
 # Units of a group whose outcomes tell how they differ, and degrees of freedom of a regression's:
 # with fewer, all units are one group. Whole numbers are common, and rounding must not decide.
@@ -23,10 +28,7 @@ _LEFT_BY_ROUNDING = 1e-12
 
 
 def grouped_by(design: Design, entries: Sequence[Entry]) -> tuple[str, ...]:
-    """The columns that make groups besides arms: those of subgroups, while groups are not small.
-
-    Variances must follow the subgroups that were asked for: outcomes of another may differ more.
-    """
+    """The columns that make groups besides arms: those of subgroups, while groups are not small."""
     found: tuple[str, ...] = ()
     for name in dict.fromkeys(each.by for each in entries if each.by):
         codes = design.codes([ARM, *found, name])
@@ -36,11 +38,7 @@ def grouped_by(design: Design, entries: Sequence[Entry]) -> tuple[str, ...]:
 
 
 def adjusted_for(entry: Entry, by: Sequence[str]) -> list[str]:
-    """The columns within whose values an entry compares units, of those that make groups.
-
-    An effect compares within clusters and within its subgroups, a regression within the values of
-    its own columns, a mean within its arm.
-    """
+    """The columns within whose values an entry compares units, of those that make groups."""
     if entry.kind == REGRESSION:
         return [name for name in (ARM, *by) if name in entry.columns]
     within = {entry.by, CLUSTER} if entry.kind == EFFECT else set()
@@ -55,52 +53,25 @@ def means_needed(design: Design, entries: Sequence[Entry], by: Sequence[str]) ->
 
 
 class Fit(NamedTuple):
-    """A linear prediction of outcomes, and the groups within which residuals differ alike.
+    """V = sum_h part_h S_h - b' form b + tr(form C), for coefficients b with noise of covariance C.
 
-    `weights` of the coefficients, shape (coefficients, kinds); `gram`, sums of x x' over each
-    group, shape (groups, coefficients, coefficients), or (groups,) where each has its mean as the
-    one coefficient; `codes`, the group of each kind; `degrees`, units of each group less their
-    leverages; `flat`, coefficients of a prediction of 1 for every unit.
+    `weights` of the coefficients of a prediction, shape (coefficients, kinds); `codes`, the group
+    of each kind, within which residuals differ alike; `degrees`, units of each group less their
+    leverages; `flat`, coefficients of a prediction of 1 for every unit. `squares`, sums of squared
+    weights of questions, and `parts`, these over degrees, shape (groups, questions); `forms` of
+    coefficients, shape (questions, coefficients, coefficients), or their diagonals.
     """
 
     weights: Floats
-    gram: Floats
     codes: Ints
     degrees: Floats
     flat: Floats
-
-    def sums(self, rows: Floats, many: Ints) -> Sums:
-        """How second moments and coefficients add up to variances of questions."""
-        groups = len(self.degrees)
-        own = [np.bincount(self.codes, row**2 * many, groups) for row in rows]
-        squares = np.stack(own, axis=1).astype(np.float64)
-        parts = squares / self.degrees[:, None]
-        if self.gram.ndim == 1:
-            forms = (parts * self.gram[:, None]).T
-        else:
-            forms = np.einsum("hk,hij->kij", parts, self.gram)
-        return Sums(squares, parts, forms, self.degrees)
-
-
-class Sums(NamedTuple):
-    """V = sum_h part_h S_h - b' form b + tr(form C), for coefficients b with noise of covariance C.
-
-    `squares`, sums of squared weights, and `parts`, of second moments over degrees of freedom,
-    shape (groups, questions); `forms` of coefficients, shape (questions, coefficients,
-    coefficients), or the diagonals of these; `degrees` of groups.
-    """
-
     squares: Floats
     parts: Floats
     forms: Floats
-    degrees: Floats
 
     def variances(self, moments: Floats, coefficients: Floats, noise: Floats) -> Floats:
-        """Estimates of V, shape (questions,); noise can make them negative.
-
-        `moments` are mean squares about the middle times their units, shape (groups,);
-        `coefficients` are of the outcome less the middle, with noise of this covariance.
-        """
+        """Estimates of V from squares and coefficients about the middle; they may be negative."""
         if self.forms.ndim == 2:
             own = self.forms @ (coefficients**2 - np.diag(noise))
         else:
@@ -109,11 +80,7 @@ class Sums(NamedTuple):
         return np.asarray(moments @ self.parts - own)
 
     def noise_scale(self, moved: Floats, coefficients: Floats, noise: Floats) -> Floats:
-        """The scale of the noise of the variances, shape (questions,).
-
-        Of second moments with noise of the scales `moved`, of 2 b' form times the noise of b, and
-        of its quadratic form, whose variance is at most 5 tr((form C)^2) for Laplace variables.
-        """
+        """Scales of the noise of variances, of second moments with noise of the scales `moved`."""
         own = ((self.parts * moved[:, None]) ** 2).sum(axis=0)
         if self.forms.ndim == 2:
             pull = self.forms * coefficients
@@ -126,31 +93,35 @@ class Sums(NamedTuple):
 
     @property
     def fewest(self) -> Floats:
-        """Degrees of freedom of the group that has fewest, shape (questions,).
-
-        No sum of variances of groups has fewer.
-        """
+        """Degrees of freedom of the group that has fewest, shape (questions,)."""
         counted = self.squares > _LEFT_BY_ROUNDING * self.squares.sum(axis=0)
         return np.asarray(np.where(counted, self.degrees[:, None], np.inf).min(axis=0))
 
 
-def fit_of(design: Design, entry: Entry, by: Sequence[str]) -> Fit:
-    """The prediction by which residuals of an entry are known: a regression, or means of groups."""
-    codes, many = design.codes(adjusted_for(entry, by)), design.many
-    if entry.kind != REGRESSION:
+def fit_of(design: Design, block: Block, by: Sequence[str]) -> Fit:
+    """The prediction by which residuals of questions are known: a regression, or group means."""
+    codes, many = design.codes(adjusted_for(block.entry, by)), design.many
+    if block.entry.kind != REGRESSION:
         sizes = np.bincount(codes, many).astype(np.float64)
-        return Fit(group_means(codes, many), sizes, codes, sizes - 1, np.ones(len(sizes)))
-    root = np.sqrt(many)
-    regressors = regressors_of(design, entry.columns)[1] * root[:, None]
-    # Orthonormal coefficients of the same prediction: regressors may be of any size.
-    basis = np.linalg.qr(regressors / np.linalg.norm(regressors, axis=0))[0]
-    degrees = _degrees(basis, codes, many)
-    if degrees.min() < _FEWEST_DEGREES:
-        codes = np.zeros(len(many), dtype=np.int64)
+        degrees, weights, flat = sizes - 1, group_means(codes, many), np.ones(len(sizes))
+    else:
+        root = np.sqrt(many)
+        regressors = regressors_of(design, block.entry.columns)[1] * root[:, None]
+        # Orthonormal coefficients of the same prediction: regressors may be of any size.
+        basis = np.linalg.qr(regressors / np.linalg.norm(regressors, axis=0))[0]
         degrees = _degrees(basis, codes, many)
-    gram = np.stack([basis[codes == each].T @ basis[codes == each] for each in range(len(degrees))])
-    flat = (basis * root[:, None]).sum(axis=0)
-    return Fit((basis / root[:, None]).T, gram, codes, degrees, flat)
+        if degrees.min() < _FEWEST_DEGREES:
+            codes = np.zeros(len(many), dtype=np.int64)
+            degrees = _degrees(basis, codes, many)
+        weights, flat = (basis / root[:, None]).T, (basis * root[:, None]).sum(axis=0)
+    own = [np.bincount(codes, row**2 * many, len(degrees)) for row in block.rows]
+    squares = np.stack(own, axis=1).astype(np.float64)
+    parts = squares / degrees[:, None]
+    if block.entry.kind != REGRESSION:
+        return Fit(weights, codes, degrees, flat, squares, parts, (parts * sizes[:, None]).T)
+    inside = [basis[codes == each] for each in range(len(degrees))]
+    forms = np.einsum("hk,hij->kij", parts, np.stack([each.T @ each for each in inside]))
+    return Fit(weights, codes, degrees, flat, squares, parts, forms)
 
 
 def _degrees(basis: Floats, codes: Ints, many: Ints) -> Floats:

@@ -4,8 +4,6 @@ A question is theta = sum w_i y_i of the outcomes y_i of all units; a row has th
 of each kind, shape (questions, kinds). Source: docs/theory/experiments.md#questions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -62,22 +60,16 @@ def blocks_of(design: Design, entries: Sequence[Entry], ratio: float) -> tuple[B
 
 def _effect(design: Design, entry: Entry, ratio: float) -> tuple[list[str], Floats]:
     found, names = [], []
+    group = design.covariate(entry.by) if entry.by else None
     for arm in range(1, len(design.arms)):
         what = EFFECT if len(design.arms) == _PAIR else f"{EFFECT} of {design.arm_names[arm]}"
-        if entry.by:
-            group = design.covariate(entry.by)
-            rows = effects_by(design, arm, group.codes)
-            if rows is None:
-                raise _lacking(design, arm, group)
-            names += [f"{what} where {entry.by} is {_text(value)}" for value in group.values]
-            found.append(rows)
-            continue
         shares = None
         if entry.weights == PRECISION:
             shares = precision_shares(design.sizes[:, [0, arm]], ratio)
             what += ", precision weights"
-        names.append(what)
-        found.append(effect(design, arm, shares)[None])
+        where = [f" where {entry.by} is {_text(each)}" for each in group.values] if group else [""]
+        names += [what + each for each in where]
+        found.append(effects(design, arm, group, shares))
     return names, np.concatenate(found)
 
 
@@ -207,45 +199,30 @@ def lengths(rows: Floats, many: Ints) -> Floats:
     return np.asarray(most[:, 0] * np.sqrt(((rows / most) ** 2 * many).sum(axis=1)))
 
 
-def effect(design: Design, arm: int, shares: Floats | None = None) -> Floats:
-    """The stratified effect sum of omega_c (mean of the arm - mean of control in c).
+def effects(
+    design: Design, arm: int, group: Covariate | None = None, shares: Floats | None = None
+) -> Floats:
+    """Rows of sum of omega_c (mean of arm - mean of control in c), of all units or each subgroup.
 
-    w_i = omega_c/n_{c,a} in the arm, -omega_c/n_{c,0} in control, and 0 in other arms. Unless
-    given, omega_c = n_c/n with all arms: the average effect on the units.
+    The part omega_c of a cluster, with all arms, is n_c/n unless it is given.
     """
-    sizes = design.sizes
-    share = sizes.sum(axis=1) / design.n if shares is None else shares
-    sign = (design.arm == arm).astype(float) - (design.arm == 0)
-    return np.asarray(sign * share[design.cluster] / sizes[design.cluster, design.arm])
-
-
-def effects_by(design: Design, arm: int, group: Ints) -> Floats | None:
-    """The stratified effect in each subgroup, with the subgroup's parts of clusters.
-
-    None if a part of a cluster has nobody in the arm or in control.
-    """
-    many, values = design.many, int(group.max()) + 1
-    part = np.unique(group * len(design.clusters) + design.cluster, return_inverse=True)[1]
+    many, codes = design.many, np.zeros_like(design.cell) if group is None else group.codes
+    part = np.unique(codes * len(design.clusters) + design.cluster, return_inverse=True)[1]
     pair = np.where(design.arm == arm, 1, np.where(design.arm == 0, 0, 2))
     sizes = np.bincount(part * 3 + pair, many, 3 * (int(part.max()) + 1)).reshape(-1, 3)
-    if not sizes[:, :2].all():
-        return None
-    share = np.bincount(part, many)[part] / np.bincount(group, many)[group]
+    if group is not None and not sizes[:, :2].all():
+        raise _lacking(design, arm, group)
+    share = np.bincount(part, many)[part] / np.bincount(codes, many)[codes]
+    if shares is not None:
+        share = shares[design.cluster]
     own = np.where(pair < 2, np.where(pair == 1, share, -share) / sizes[part, pair], 0.0)
-    found = np.zeros((values, len(group)))
-    found[group, np.arange(len(group))] = own
+    found = np.zeros((int(codes.max()) + 1, len(codes)))
+    found[codes, np.arange(len(codes))] = own
     return found
 
 
 def precision_shares(sizes: Ints, ratio: float) -> Floats:
-    """The shares omega_c of clusters with the least variance of effect and Laplace noise.
-
-    They minimise sum omega_c^2/h_c + 2 r^2 max (omega_c/m_c)^2 over sum omega_c = 1, with
-    1/h_c = 1/n_{c,1} + 1/n_{c,0}, m_c = min(n_{c,1}, n_{c,0}) and r = U/(sigma eps): omega_c is
-    proportional to min(h_c, t m_c), where t solves sum m_c (1 - t m_c/h_c)^+ = 2 r^2 t. The
-    left side is linear between the sorted h_c/m_c, so that t is found exactly. `sizes` are those of
-    control and an arm, shape (clusters, 2) (docs/theory/experiments.md#precision-weights).
-    """
+    """Shares of clusters of least variance of effect and noise, for sizes of control and an arm."""
     harmonic = 1 / (1 / sizes[:, 0] + 1 / sizes[:, 1])
     least = sizes.min(axis=1).astype(np.float64)
     limit = harmonic / least
