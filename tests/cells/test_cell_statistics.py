@@ -162,23 +162,6 @@ def test_every_engine_adds_up_the_same_shares(
     assert found == by_hand(whole, lattice)
 
 
-def test_values_equal_to_a_threshold_are_not_above_it() -> None:
-    """More than a tick above it all are."""
-    at = [float(t) for t in (0, 1, 3, 37, 60, 61, 99, 100)]
-    places = {"equal": 0.0, "below": -1e-9, "above": 1.01 * 100 / 2**20}
-    who = [f"{name} {t}" for name in places for t in at]
-    value = [t + by for by in places.values() for t in at]
-    whole = pa.table({"who": who, "place": who, "value": value})
-    records = shoal.Records(whole, user="who", value="value", bounds=(0, 100), by="place")
-    aggregate = records.aggregate([ShareAbove(t) for t in at])
-    labels = [aggregate.occupancy.labels[each] for each in aggregate.occupancy.cell]
-    for t in at:
-        above = dict(zip(labels, aggregate.sums_of(ShareAbove(t).name).tolist(), strict=True))
-        found = [above[f"{name} {t}"] for name in places]
-        # What is beyond the bounds is clipped to them.
-        assert found == [0, 0, 2**20 if t < 100 else 0]
-
-
 @settings(max_examples=40, deadline=None)
 @given(ends=st.tuples(*[st.floats(-1e6, 1e6)] * 2), place=st.floats(-0.1, 1.1))
 def test_thresholds_are_rounded_as_values_are(ends: tuple[float, float], place: float) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.cells.comparison import JOINT_BOUND, LOWER_BOUND, Comparison, Row
+from shoal.cells.comparison import JOINT_BOUND, LOWER_BOUND, Comparison
 from shoal.errors import InputError
 from tests.support import occupancies
 
@@ -64,17 +64,6 @@ def test_the_lower_bound_of_equal_users_is_known() -> None:
     for method in FAST:
         errors = [row["worst"] for row in rows(found, method)]
         assert errors == pytest.approx([0.05, 0.0125], rel=1e-4)
-
-
-def test_the_lower_bound_is_that_of_the_plan_that_spends_most() -> None:
-    """A plan that spends more may be below the bound of one that spends less."""
-    low, high = base().frontier(["equalised"], [1, 4]).rows
-    [bound] = Comparison((Row("low", high.epsilon, low.plan), high)).bounds
-    assert low.plan is not None
-    assert high.plan is not None
-    assert bound.spent == high.plan.exact_epsilon
-    assert (bound.error == high.plan.lower_bound / 9).all()
-    assert (bound.error < low.plan.lower_bound / 9).all()
 
 
 def test_an_optimal_plan_proves_a_bound_for_all_cells() -> None:

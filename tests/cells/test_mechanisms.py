@@ -118,6 +118,8 @@ def test_plans_depend_on_counts_alone() -> None:
         ("quantile", {"quantiles": "none"}),
         ("user_clipped", {"objective": "best"}),
         ("user_clipped", {"cap": 3}),
+        ("user_clipped", {"rounds": 3}),
+        ("user_clipped", {"rounds": 1.5}),
         ("adaptive", {"lattice": 3}),
         ("unknown", {}),
     ],

@@ -220,14 +220,3 @@ def test_a_typical_interval_is_never_a_point_at_the_bounds() -> None:
     covered = [each.typical_interval[0] <= 48 <= each.typical_interval[1] for each in found]
     # 166 of 200 or fewer have a chance below 1e-9 if each has 95%.
     assert sum(covered) > 166
-
-
-def test_few_users_who_own_much_warn_where_no_range_is_selected() -> None:
-    """Five of fifty own half of the records, and epsilon is too small for a range."""
-    for counts, warns in ((np.repeat([4, 40], [45, 5]), True), (np.full(50, 8), False)):
-        users = np.repeat(np.arange(50), counts)
-        values = np.where(counts[users] > 10, 80.0, 20.0)
-        found = mean.user_clipped(
-            values, users, bounds=(0, 100), epsilon=1, noise=shoal.Simulated(1)
-        )
-        assert any("most frequent of 50 users own 53%" in each for each in found.warnings) is warns

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from shoal_studies import data, paper_002
 from shoal_studies.registry import ALL, Study, column, find
-from shoal_studies.simulate import MECHANISMS, QUICK, Effort, Setting, carry_out, errors
+from shoal_studies.simulate import MECHANISMS, QUICK, Effort, carry_out
 
 from shoal.cells import caps, weights
 from shoal.cells.simulation import simulate
@@ -29,7 +29,6 @@ UNLIKE = {
 SAMPLE = {"000-figure-1", "002-figure-5", "003-figure-5", "003-figure-8"}
 NAMES = [job.name for job in find(ALL)]
 ITMS = data.itms()
-ONE = Setting("", data.one_cell(data.extreme()), data.speeds(), data.BOUNDS, (1.0,))
 NEAR = ("array averaging", "Levy", "quantile")
 
 
@@ -94,19 +93,6 @@ def test_the_staircase_has_79_steps() -> None:
     for at in range(1, len(cap)):
         assert caps.minimax(ITMS, start[at] * (1 + 1e-9)) == cap[at]
         assert caps.minimax(ITMS, start[at] * (1 - 1e-9)) == cap[at - 1]
-
-
-@pytest.mark.full
-def test_the_number_of_processes_changes_nothing() -> None:
-    """The same seed, the same figures; another seed, others."""
-    quantile = {"quantile, fixed": MECHANISMS["quantile, fixed"]}
-    one, two, other = (
-        errors(ONE, quantile, Effort(250, seed, workers))[0]
-        for seed, workers in ((3, 1), (3, 2), (4, 1))
-    )
-    assert one == two
-    gap = abs(float(one["error"]) - float(other["error"]))
-    assert 0 < gap < 9 * np.hypot(float(one["standard_error"]), float(other["standard_error"]))
 
 
 def test_the_counts_have_the_published_statistics() -> None:
