@@ -1,9 +1,7 @@
 """What each statistic says of itself: names, ranges, rounding; and what engines add up for it."""
 
 import math
-import warnings
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +24,6 @@ from shoal.cells.cell_statistics import (
 from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
-from tests.data import kinds
 from tests.support.loop import loop_over
 
 BOUNDS = (-3.0, 61.7)
@@ -139,27 +136,11 @@ def by_engine(source: object) -> list[tuple[int, ...]]:
     return sorted(tuple(row) for row in np.stack(columns, axis=1).tolist())
 
 
-SOURCES = ["memory", "file", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.full])]
-
-
-def made(engine: str, whole: pa.Table, folder: Path, request: pytest.FixtureRequest) -> object:
-    """The table in some engine; Spark's session is started only where it is needed."""
-    if engine == "spark":
-        return kinds.spark_frame(request.getfixturevalue("spark"), whole, folder)
-    return whole if engine == "memory" else kinds.parquet(whole, folder)
-
-
-@pytest.mark.parametrize("engine", SOURCES)
-def test_every_engine_adds_up_the_same_shares(
-    engine: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    """Whole numbers, those of plain Python, for thresholds in and outside the bounds."""
+def test_shares_are_those_of_plain_python() -> None:
+    """Whole numbers, for thresholds in and outside the bounds."""
     whole = table()
     lattice = shoal.Records(whole, user="who", value="value", bounds=BOUNDS, by="place").lattice
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PySpark warns about its own use of pandas
-        found = by_engine(made(engine, whole, tmp_path, request))
-    assert found == by_hand(whole, lattice)
+    assert by_engine(whole) == by_hand(whole, lattice)
 
 
 @settings(max_examples=40, deadline=None)
