@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import shoal
@@ -36,18 +35,6 @@ def test_with_a_large_epsilon_the_estimate_is_the_mean(name: str) -> None:
     assert not found.simulated
     assert found.mechanism in {name, "user_clipped"}
     assert name.replace("auto", "user_clipped") in str(found)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_order_and_names_do_not_matter(name: str) -> None:
-    """The same estimate from permuted records and renamed users, with simulated noise."""
-    order = np.random.default_rng(2).permutation(len(USERS))
-    names = np.array([f"user {3 * k:03}" for k in range(300)])
-    asked: dict[str, Any] = {"bounds": (0, 65), "epsilon": 1, "noise": shoal.Simulated(5)}
-    one = CALLS[name](VALUES, USERS, **asked)
-    other = CALLS[name](VALUES[order], pa.array(names[USERS][order]), **asked)
-    assert one.simulated
-    assert one == other
 
 
 def test_auto_for_the_worst_case() -> None:
