@@ -336,23 +336,6 @@ def test_epsilon_is_kept(names: list[str], method: str) -> None:
     assert (made.lower_bound <= made.worst_case_error).all()
 
 
-@pytest.mark.parametrize("names", [["mean", "variance"], ["mean", "share_above(10)"]])
-@pytest.mark.parametrize("delta", [0, "1e-6"])
-def test_equalised_plans_leave_out_the_largest_loss_cells(
-    names: list[str], delta: int | str
-) -> None:
-    """Errors are alike, so what a cell costs decides: here, two users each."""
-    large = [(user, cell) for user in range(200) for cell in range(8)]
-    small = [(200 + 2 * (cell - 8) + at, cell) for cell in range(8, 12) for at in (0, 1)]
-    users, cells = zip(*large, *small, strict=True)
-    occupancy = Counts.from_counts(users, cells, [1] * len(users))
-    made = shoal.plan(
-        occupancy, bounds=(-5, 50), epsilon=2, statistics=names, method="equalised", delta=delta
-    )
-    assert (occupancy.totals[made.released] == 200).all()
-    assert len(made.released) == 8
-
-
 @pytest.mark.parametrize("name", ["mean", "variance", "share_above(400)"])
 @pytest.mark.parametrize("method", ["balanced", "equalised", "uniform"])
 def test_an_error_asked_for_is_kept(name: str, method: str) -> None:

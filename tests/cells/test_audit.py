@@ -24,6 +24,7 @@ from shoal.privacy import permute_and_flip as selection
 from shoal.privacy.noise import OperatingSystem
 from tests.support import selections
 from tests.support.draws import sums_of
+from tests.support.tape import Tape
 
 SIZE = 1_000_000 if os.environ.get("SHOAL_FULL") else 40_000
 ALARM = 1e-9
@@ -47,30 +48,6 @@ NAMES = ["-".join([name, *map(str, settings.values())]) for name, settings in ME
 EXACT = {"baseline", "array_averaging", "opt_array_averaging", "worst_case_optimal"}
 
 
-@dataclass
-class Answers:
-    """Noise that selects what it is told and adds nothing; keeps scores and scales."""
-
-    answers: list[int]
-    simulated: bool = True
-
-    def __post_init__(self) -> None:
-        self.seen: list[tuple[NDArray[np.int64], float]] = []
-
-    def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
-        """The next answer."""
-        assert draw >= 0
-        self.seen.append((scores, scale))
-        return self.answers[len(self.seen) - 1]
-
-    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
-        """No noise."""
-        assert lattice_bits
-        return steps
-
-    add_gaussian = add_laplace
-
-
 @dataclass(frozen=True)
 class Attack:
     """A plan and two neighbours: all users at one value, one user at another."""
@@ -91,7 +68,8 @@ class Attack:
         noise = _noise(bits, own)
         values = np.empty(SIZE)
         for at, answers in enumerate(kinds.tolist()):
-            numbers = Estimates(self.plan, *draw(self.plan, aggregate, Answers(answers)))
+            tape = Tape(places=tuple(answers), rise=0)
+            numbers = Estimates(self.plan, *draw(self.plan, aggregate, tape))
             unit = float(numbers.noise_scale[0]) * 2.0**-bits
             these = kind.ravel() == at
             values[these] = numbers.unclamped[0] + unit * noise[these]
@@ -101,11 +79,12 @@ class Attack:
         return sums_of(self.plan, np.where(self.plan.counts.user == self.user, own, 0.4))
 
     def _selected(self, aggregate: Aggregate, rng: np.random.Generator) -> NDArray[np.int64]:
-        rounds = self.plan.decision.method.range.rounds
-        shown = Answers([0] * rounds)
+        shown = Tape(part=0, rise=0)
         draw(self.plan, aggregate, shown)
         columns = [
-            rng.choice(len(scores), SIZE, p=_chances(scores, scale)) for scores, scale in shown.seen
+            rng.choice(len(each.numbers), SIZE, p=_chances(np.array(each.numbers), each.scale))
+            for each in shown.asked
+            if each.kind == "select"
         ]
         return np.stack(columns, axis=1) if columns else np.zeros((SIZE, 1), dtype=np.int64)
 

@@ -1,6 +1,5 @@
 """What noisy lattice numbers stand for: values, ranges and error bars that belong together."""
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -30,16 +29,6 @@ METHODS: dict[str, tuple[str, dict[str, str | float]]] = {
 }
 
 
-@dataclass
-class Exact(Tape):
-    """Selections that are told what to find, and no noise."""
-
-    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
-        """The numbers themselves."""
-        del lattice_bits, draw
-        return [int(x) for x in steps]
-
-
 def records(values: NDArray[np.float64], cells: int = 1) -> shoal.Records:
     """Records of these values; users lie in the cells in turn, each in one."""
     user = np.repeat(np.arange(len(RECORDS)), RECORDS)
@@ -63,7 +52,7 @@ def planned(name: str, of: shoal.Records, epsilon: float) -> shoal.Plan:
 
 def exactly(plan: PlanFacts, sums: Aggregate, part: float) -> Estimates:
     """The numbers with the range at this part of the candidates, without noise."""
-    drawn = draw(plan, sums, Exact(part=part))
+    drawn = draw(plan, sums, Tape(part=part, rise=0))
     return Estimates(plan, *drawn)
 
 

@@ -21,80 +21,44 @@ def _counts(users: int, cells: int, heavy: int = 9) -> shoal.Counts:
     return shoal.Counts.from_counts(who, np.tile(np.arange(cells), users), counts)
 
 
-@pytest.mark.parametrize(
-    ("objective", "users", "cells", "wanted", "method"),
-    [
-        ("typical", 100, 3, {"epsilon": 1}, "user_clipped"),
-        ("typical", 10, 3, {"epsilon": 1}, "user_clipped"),
-        ("typical", 20, 1, {"epsilon": 1}, "user_clipped"),
-        ("typical", 50, 1, {"epsilon": 1}, "user_clipped"),
-        ("typical", 100, 1, {"epsilon": 1}, "adaptive"),
-        ("typical", 300, 1, {"epsilon": 1}, "user_clipped"),
-        ("typical", 100, 3, {"epsilon": 1, "delta": "1e-9"}, "user_clipped"),
-        ("typical", 100, 3, {"epsilon": 1, "statistics": ["share_above(3)"]}, "optimal"),
-        ("typical", 100, 3, {"error": 2}, "optimal"),
-        ("worst_case", 100, 3, {"epsilon": 1}, "optimal"),
-        ("worst_case", 100, 3, {"epsilon": 1, "delta": "1e-9"}, "optimal"),
-        ("worst_case", 100, 30, {"epsilon": 1, "delta": "1e-4"}, "balanced"),
-    ],
-)
+WISHES: list[tuple[int, int, int, dict[str, Any], str]] = [
+    (100, 3, 9, {}, "user_clipped"),
+    (10, 3, 9, {}, "user_clipped"),
+    (50, 1, 9, {}, "user_clipped"),
+    (100, 1, 9, {}, "adaptive"),
+    (300, 1, 4, {}, "user_clipped"),
+    (20, 1, 1, {}, "user_clipped"),
+    (100, 1, 3, {}, "optimal"),
+    (4000, 1, 1, {}, "optimal"),
+    (300, 12, 3, {}, "optimal"),
+    (300, 12, 3, {"delta": "1e-9"}, "optimal"),
+    (300, 13, 1, {}, "user_clipped"),
+    (300, 12, 4, {"delta": "1e-9"}, "user_clipped"),
+    (100, 3, 9, {"statistics": ["share_above(3)"]}, "optimal"),
+    (100, 3, 9, {"epsilon": None, "error": 2}, "optimal"),
+    (100, 3, 9, {"objective": "worst_case"}, "optimal"),
+    (100, 3, 9, {"objective": "worst_case", "delta": "1e-9"}, "optimal"),
+    (100, 30, 9, {"objective": "worst_case", "delta": "1e-4"}, "balanced"),
+    (300, 30, 1, {"range": "tight"}, "optimal"),
+    (300, 12, 4, {"range": "tight"}, "user_clipped"),
+    (4000, 1, 1, {"range": "loose"}, "user_clipped"),
+    (100, 1, 3, {"range": "loose"}, "adaptive"),
+]
+
+
+@loop_over(("users", "cells", "heavy", "wanted", "method"), WISHES)
 def test_the_method_serves_the_objective(
-    objective: str, users: int, cells: int, wanted: dict[str, Any], method: str
+    users: int, cells: int, heavy: int, wanted: dict[str, Any], method: str, tmp_path: Path
 ) -> None:
-    """With what is asked for and the counts; typical is the default."""
-    occupancy = _counts(users, cells)
-    plan = shoal.plan(occupancy, bounds=(0, 10), objective=objective, **wanted)
-    assert (plan.method, plan.request.objective) == (method, objective)
-    if objective == "typical":
-        assert shoal.plan(occupancy, bounds=(0, 10), **wanted).method == method
-    asked = Request.of(bounds=(0, 10), objective=objective, **wanted)
-    found, reason = choose(asked, occupancy)
-    assert found.name == method
-    assert reason
-
-
-@loop_over(
-    ("users", "cells", "heavy", "method"),
-    [
-        (20, 1, 1, "user_clipped"),
-        (100, 1, 3, "certified"),
-        (4000, 1, 1, "certified"),
-        (300, 12, 3, "certified"),
-        (300, 13, 1, "user_clipped"),
-        (300, 12, 4, "user_clipped"),
-        (300, 1, 4, "user_clipped"),
-    ],
-)
-@loop_over("delta", [0, "1e-9"])
-def test_few_cells_of_users_who_count_alike_keep_the_bounds(
-    users: int, cells: int, heavy: int, method: str, delta: object
-) -> None:
-    """There a private radius would leave out more users than the noise is worth."""
-    occupancy = _counts(users, cells, heavy)
-    plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=1, delta=delta)
-    assert plan.method == ("optimal" if method == "certified" else method)
-
-
-@pytest.mark.parametrize(
-    ("users", "cells", "heavy", "known", "method"),
-    [
-        (4000, 1, 1, "tight", "optimal"),
-        (300, 30, 1, "tight", "optimal"),
-        (300, 12, 4, "tight", "user_clipped"),
-        (4000, 1, 1, "loose", "user_clipped"),
-        (100, 1, 3, "loose", "adaptive"),
-        (300, 12, 1, "loose", "user_clipped"),
-        (300, 30, 1, "loose", "user_clipped"),
-    ],
-)
-def test_what_is_known_of_the_bounds_decides_where_counts_cannot(
-    users: int, cells: int, heavy: int, known: str, method: str, tmp_path: Path
-) -> None:
-    """Tight bounds keep rare events, loose ones gain; a plan keeps to what was said."""
-    occupancy = _counts(users, cells, heavy)
-    plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=1, range=known)
-    assert (plan.method, plan.request.range) == (method, known)
-    plan.save(tmp_path / "plan.json")
+    """By counts, and by what is said of the bounds; typical is the default; a plan keeps to it."""
+    occupancy, wanted = _counts(users, cells, heavy), {"epsilon": 1, **wanted}
+    plan = shoal.plan(occupancy, bounds=(0, 10), **wanted)
+    assert plan.method == method
+    found, reason = choose(
+        Request.of(bounds=(0, 10), **{"objective": "typical", **wanted}), occupancy
+    )
+    assert (found.name, bool(reason)) == (method, True)
+    plan.save(tmp_path / "plan.json", overwrite=True)
     loaded = shoal.Plan.load(tmp_path / "plan.json")
     assert (loaded.method, loaded.request) == (method, plan.request)
 

@@ -31,16 +31,6 @@ def plan(**wanted: Any) -> shoal.Plan:
     )
 
 
-@pytest.mark.parametrize("wanted", [{}, {"method": "equalised"}, {"weights": {"0": 3}}])
-def test_saved_and_loaded_plans_are_equal(tmp_path: Path, wanted: dict[str, Any]) -> None:
-    """Every field survives, and so does the text."""
-    one = plan(**wanted)
-    one.save(tmp_path / "plan.json")
-    other = shoal.Plan.load(tmp_path / "plan.json")
-    assert other.to_document() == one.to_document()
-    assert str(other) == str(one)
-
-
 BROKEN: list[Change] = [
     lambda d: d["decision"].update(status=[]),
     lambda d: d["decision"].update(scale=[1e308]),
@@ -119,15 +109,6 @@ def test_a_file_with_another_leaf_costs_what_it_states_or_is_refused(
         scale[found.released] = found.decision.scale
         lost = counts.count / counts.totals[counts.cell] / scale[counts.cell]
         assert np.bincount(counts.user, lost).max() <= found.exact_epsilon * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"schema": 1}', "\x00\x01", "[" * 9999])
-def test_a_file_that_is_no_plan_is_refused(tmp_path: Path, text: str) -> None:
-    """Not JSON, not an object, or another schema."""
-    path = tmp_path / "plan.json"
-    path.write_text(text)
-    with pytest.raises(DocumentError, match="plan"):
-        shoal.Plan.load(path)
 
 
 def test_the_text_of_a_plan_says_what_matters() -> None:

@@ -64,21 +64,6 @@ def test_no_value_is_reached_from_it(tmp_path: Path) -> None:
         assert CANARY not in [each for each in seen.values() if isinstance(each, float)]
 
 
-def test_without_a_cell_all_records_are_one_cell(tmp_path: Path) -> None:
-    """The total; it is planned, released and verified as any cell."""
-    made = records(by=None)
-    counts = made.counts()
-    assert counts.cells.to_pydict() == {"cell": ["all"]}
-    plan = shoal.plan(made, epsilon=5)
-    release = plan.release(made, noise=shoal.Simulated(1))
-    release.write_manifest(tmp_path / "m.json")
-    refused = [each.claim for each in shoal.verify(tmp_path / "m.json").checks if not each.holds]
-    assert refused == ["noise of the operating system"]
-    found = release.table().to_pylist()
-    assert [row["cell"] for row in found] == ["all"]
-    assert abs(found[0]["plain"] - CANARY) < 10 * found[0]["noise_scale"]
-
-
 def test_one_question_however_it_is_spelled_is_charged_once(tmp_path: Path) -> None:
     """Records or their counts, and keys of any width."""
     made, ledger = records(), shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9, unit="who")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from tests.support.loop import loop_over
+from tests.support.tape import Tape
 
 BITS = 1
 LATTICE = Lattice(Bounds(0, 1), BITS)
@@ -52,29 +53,6 @@ EVERY = [
     (STRADDLING, method_of("levy", {**WRAPPED, "gamma": 0.99})),
     (STRADDLING, method_of("quantile", WRAPPED)),
 ]
-
-
-@dataclass
-class Recorder:
-    """Stands in for noise: keeps the scores it is shown, and chooses what it is told."""
-
-    answer: int = 0
-    scores: list[NDArray[np.int64]] = field(default_factory=list)
-    simulated: bool = True
-
-    def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
-        """Remember, and answer."""
-        assert scale > 0
-        assert draw >= 0
-        self.scores.append(scores)
-        return min(self.answer, len(scores) - 1)
-
-    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
-        """No noise."""
-        assert lattice_bits
-        return steps
-
-    add_gaussian = add_laplace
 
 
 @dataclass(frozen=True)
@@ -183,7 +161,7 @@ def test_no_score_moves_further_than_accounted(
     shown = {}
     scale = np.ones(case.weights.n_cells)
     for sums in case.data_sets():
-        recorder = Recorder()
+        recorder = Tape(part=0, rise=0)
         case.method.range.select(case.contributions(sums), case.parameters, scale, recorder)
         shown[sums.tobytes()] = np.concatenate(recorder.scores)
         selections = case.method.range.rounds
@@ -224,7 +202,7 @@ def test_selected_ranges_are_ranges(method: Method, at: int) -> None:
     case = Case.of(COUNTS["two"], method)
     sums = next(case.data_sets())
     scale = np.ones(case.weights.n_cells)
-    recorder = Recorder(answer=at)
+    recorder = Tape(places=(at,), rise=0)
     chosen = case.method.range.select(case.contributions(sums), case.parameters, scale, recorder)
     if chosen is None:
         assert case.method.range.selects == "nothing"

@@ -83,46 +83,6 @@ def test_a_release_needs_a_ledger_and_a_simulation_must_not_have_one(tmp_path: P
         plan.release(records, ledger=tmp_path / "other.ledger")
 
 
-def test_a_simulation_is_marked_and_never_verified() -> None:
-    """The manifest says so and `verify` says no."""
-    release = flights.plan().release(flights.records(), noise=shoal.Simulated(1))
-    assert release.simulated
-    assert not shoal.verify(release.manifest).holds
-
-
-def test_estimates_are_clamped_but_the_manifest_keeps_the_unclamped(tmp_path: Path) -> None:
-    """A cell alone with its noise may fall far outside; the value stays in the bounds."""
-    table = pa.table({"aircraft": ["a", "b"], "place": ["x", "y"], "speed": [0.0, 700.0]})
-    records = flights.records(table)
-    plan = shoal.plan(
-        records.counts(),
-        method="balanced",
-        bounds=flights.BOUNDS,
-        epsilon="0.001",
-        uninformative="keep",
-    )
-    results = plan.release(records, ledger=flights.ledger(tmp_path)).manifest["results"]
-    assert all(0 <= result["value"] <= 700 for result in results)
-    assert any(result["value"] != result["unclamped"] for result in results)
-
-
-def test_left_out_cells_are_in_the_table_without_numbers(tmp_path: Path) -> None:
-    """One row a cell; no number where nothing is released, with the reason and a pooled value."""
-    table = flights.table()
-    extra = pa.table({"aircraft": ["N000"], "place": ["ZZZ"], "speed": [400.0]})
-    records = flights.records(pa.concat_tables([table, extra]))
-    plan = shoal.plan(
-        records.counts(), method="balanced", bounds=flights.BOUNDS, epsilon=1, min_users=2
-    )
-    rows = plan.release(records, ledger=flights.ledger(tmp_path)).table().to_pylist()
-    assert len(rows) == 5
-    left_out = next(row for row in rows if row["place"] == "ZZZ")
-    assert left_out["status"] == "too few users"
-    assert left_out["plain"] is None
-    assert (left_out["source"], left_out["reason"]) == ("pooled", "fewer than 2")
-    assert all(row["value"] is not None for row in rows if row["place"] != "ZZZ")
-
-
 def test_delta_of_gaussian_noise_is_charged(tmp_path: Path) -> None:
     """The ledger books both parts of the loss, and refuses a delta that does not fit."""
     user, cell = np.divmod(np.repeat(np.arange(50 * 80), 3), 80)

@@ -154,21 +154,6 @@ def test_few_users_with_much_of_the_records_are_warned_of(
     assert plan_warnings(certified) == []
 
 
-@pytest.mark.parametrize("kind", ["equal", "geometric", "moderate", "few"])
-def test_counts_that_are_moderately_skewed_are_not_warned_of(kind: str) -> None:
-    """What most collections look like is no news, nor is a twentieth of nobody."""
-    rng, users = np.random.default_rng(3), 19 if kind == "few" else 2000
-    count = {
-        "equal": np.full(users, 4),
-        "geometric": rng.geometric(0.02, users),
-        "moderate": np.ceil(20 * rng.lognormal(0, 1, users)).astype(int),
-        "few": np.append(np.ones(users - 1, dtype=int), 100),
-    }[kind]
-    counts = shoal.Counts.from_counts(np.arange(users), np.arange(users) % 4, count)
-    plan = shoal.plan(counts, bounds=(0, 60), epsilon=8, method="user_clipped")
-    assert not any("most frequent" in each for each in plan_warnings(plan))
-
-
 @pytest.mark.parametrize("users", [31, 50, 74, 75])
 def test_intervals_cover_however_few_users_there_are(users: int) -> None:
     """Of normal users about alike; where they are few no radius is selected."""

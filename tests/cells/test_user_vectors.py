@@ -3,14 +3,13 @@
 import itertools
 import math
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 import shoal
 from shoal.cells.draw import draw
@@ -22,6 +21,7 @@ from shoal.errors import InputError
 from shoal.theory.user_clipping import RADII
 from tests.support.gaussian_vectors import always_gaussian
 from tests.support.loop import loop_over
+from tests.support.tape import Tape
 
 BITS = 1
 TOP = 1 << (BITS + FINE)
@@ -35,30 +35,6 @@ CASES = {
 if FULL:
     CASES["two cells"] |= {("b", 0): 2, ("c", 0): 1}
     CASES["three cells"] |= {("b", 0): 1}
-
-
-@dataclass
-class Recorder:
-    """Stands in for noise: keeps what it is shown, and chooses what it is told."""
-
-    answers: tuple[int, ...] = ()
-    scores: list[NDArray[np.int64]] = field(default_factory=list)
-    steps: list[int] = field(default_factory=list)
-    simulated: bool = True
-
-    def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
-        """Remember, and answer in turn."""
-        assert scale > 0
-        self.scores.append(scores)
-        return self.answers[draw]
-
-    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
-        """No noise."""
-        assert lattice_bits
-        self.steps = steps
-        return steps
-
-    add_gaussian = add_laplace
 
 
 def plan_of(
@@ -84,19 +60,19 @@ def data_sets(plan: shoal.Plan) -> list[Aggregate]:
     ]
 
 
-def recorded(plan: shoal.Plan, aggregate: Aggregate, answers: tuple[int, ...]) -> Recorder:
+def recorded(plan: shoal.Plan, aggregate: Aggregate, answers: tuple[int, ...]) -> Tape:
     """What reaches noise and selections."""
-    recorder = Recorder(answers)
+    recorder = Tape(places=answers, rise=0)
     draw(plan, aggregate, recorder)
     return recorder
 
 
-def moves(plan: shoal.Plan, shown: list[Recorder], power: int) -> tuple[int, int]:
+def moves(plan: shoal.Plan, shown: list[Tape], power: int) -> tuple[int, int]:
     """The most by which one user moves a score, and the vector of steps to a power, exactly."""
     user, every = plan.counts.user, data_sets(plan)
     most_scores, most_steps = 0, 0
     for own in range(plan.counts.n_users):
-        groups: dict[bytes, list[Recorder]] = {}
+        groups: dict[bytes, list[Tape]] = {}
         for found, recorder in zip(every, shown, strict=True):
             groups.setdefault(found.centred[user != own].tobytes(), []).append(recorder)
         for group in groups.values():

@@ -23,17 +23,3 @@ def test_without_the_distribution_the_verbs_are_missed_in_one_line(
     [line] = capsys.readouterr().err.splitlines()
     assert "shoal-studies" in line
     assert "pip install ./studies" in line
-
-
-def test_own_verbs_look_for_no_other_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command line starts at once: entry points are read only for an unknown verb."""
-
-    def refuse(**_: str) -> tuple[()]:
-        raise AssertionError
-
-    monkeypatch.setattr(main, "entry_points", refuse)
-    monkeypatch.setattr(main.app, "registered_groups", main.app.registered_groups[:3])
-    main.extend(["plan"])
-    main.extend(["ledger", "show"])
-    with pytest.raises(AssertionError):
-        main.extend(["study"])

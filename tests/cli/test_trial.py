@@ -9,8 +9,6 @@ import pyarrow.csv as pcsv
 import pytest
 
 import shoal
-from shoal.errors import InputError
-from shoal.release.planned import Source, with_source
 from shoal.trials import Experiment, Plan, Release, Space
 from shoal.unbiased import UnbiasedPlan
 from tests.cli.conftest import ASK, MEAN, RELEASES, TRIAL, UNITS, Shell, visits
@@ -132,20 +130,6 @@ def test_questions_are_those_of_python(shell: Shell) -> None:
     }  # fmt: skip
     assert wanted.pop("source") is None
     assert found == wanted
-
-
-def test_plans_of_files_say_what_is_private(tmp_path: Path) -> None:
-    """In Python the outcome needs no name again, and cannot have another one."""
-    book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=1, unit="each row")
-    study = Experiment([0, 1] * 200)
-    plan = with_source(study.table(Space.binary(), 1), Source(value="bought", arm="arm"))
-    done, again = (plan.release([0, 1, 1, 1] * 100, study, ledger=book) for _ in range(2))
-    assert done.origin == "entry 1 of a.ledger, without a name"
-    assert again.origin.startswith("recorded on 20")
-    assert again.origin.endswith(f", nothing charged: {done.origin}")
-    assert done.manifest["records"]["outcome"] == "bought"
-    with pytest.raises(InputError, match="called 'liked', and the plan is for 'bought'"):
-        plan.release([0, 1, 1, 1] * 100, study, outcome_name="liked")
 
 
 def test_regressions_are_free_afterwards(shell: Shell) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 import subprocess
 import sys
 import time
@@ -226,20 +225,6 @@ def test_help_is_fast_and_short(shell: Shell) -> None:
     status, out, err = shell.run("ledger")
     assert (status, out, err) == (2, shell.good("ledger", "--help"), "")
     assert shell.good("--version") == f"shoal {version('shoal')}\n"
-
-
-def test_every_verb_has_an_example_that_can_be_read(shell: Shell) -> None:
-    """Its options are those of the verb; each says what it is."""
-    paths = [[name] for name, verb in VERBS.items() if not isinstance(verb, dict)]
-    paths += [
-        [name, each] for name, verb in VERBS.items() if isinstance(verb, dict) for each in verb
-    ]
-    for path in paths:
-        text = " ".join(shell.good(*path, "--help").split())
-        example = shlex.split(text.split("Example: shoal ")[1].split(" Arguments: ")[0].split(
-            " Settings")[0].split(" With ")[0].split(" Options: ")[0])  # fmt: skip
-        assert example[: len(path)] == path
-        assert all(f"{each} " in text for each in example if each.startswith("--"))
 
 
 def test_long_work_is_said(

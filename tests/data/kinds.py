@@ -33,7 +33,6 @@ TIMES = [
     for step in range(30)
 ]
 PLACES = {"Åby": (59.3, 18.1), "zoo": (40.6, -73.8), "Zoo": (51.5, 0.1), "a b": (-33.9, 151.2)}
-Key = "Callable[[dict[str, Any]], object]"
 
 
 def _bin(width: int, start: int = 0) -> Callable[[dict[str, Any]], object]:

@@ -78,17 +78,6 @@ def test_quotes_that_do_not_enclose_cells_are_refused(tmp_path: Path, end: str) 
         refused(path)
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
-def test_quoted_cells_are_read(tmp_path: Path, end: str) -> None:
-    """Lines, commas and doubled quotes in a cell, with and without an end of the file."""
-    path = tmp_path / "a.csv"
-    notes = ['"two\nlines"', '"a ""big"" disk"', '"""so"""', '""', '"x\r\ny"', "", '","']
-    rows = [*lines(), *(f"v{at},a,3,{note}" for at, note in enumerate(notes))]
-    for last in ("", end, end * 3):
-        path.write_text(end.join([HEAD, *rows, rows[0]]) + last, newline="")
-        assert records(path).counts().count.sum() == len(rows) + 1
-
-
 def _file(draw: random.Random, *, sound: bool) -> str:
     """A file as a CSV writer writes it, or of any signs."""
     end = draw.choice(["\n", "\n", "\r\n"])

@@ -2,7 +2,6 @@
 
 import copy
 import datetime as dt
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,15 +43,6 @@ def test_fingerprints_see_every_count(occupancy: shoal.Counts) -> None:
     cells = occupancy.cells.column("cell").to_numpy()[occupancy.cell]
     other = shoal.Counts.from_counts(occupancy.user, cells, more)
     assert other.fingerprint != occupancy.fingerprint
-
-
-@given(occupancy=occupancies.small)
-def test_documents_give_the_occupancy_back(occupancy: shoal.Counts) -> None:
-    """Through JSON text."""
-    document = json.loads(json.dumps(occupancy.to_document()))
-    again = shoal.Counts.from_document(document)
-    assert again.fingerprint == occupancy.fingerprint
-    assert again.cells.equals(occupancy.cells)
 
 
 def test_all_key_types_survive(tmp_path: Path) -> None:

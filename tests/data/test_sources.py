@@ -281,23 +281,6 @@ def test_whatever_an_engine_makes_of_ctrl_c(kind: str) -> None:
         raise RuntimeError(CANARY)
 
 
-def test_the_default_path_loads_no_other_library(tmp_path: Path) -> None:
-    """Neither Ibis nor pandas nor SciPy: a first count is quick."""
-    import subprocess
-    import sys
-
-    path = kinds.parquet(TABLE, tmp_path)
-    script = (
-        "import sys, shoal; shoal.Records(sys.argv[1], user='tailnum', value='speed', "
-        "bounds=(0, 2), by='Origin').counts(); "
-        "print({'ibis', 'pandas', 'polars', 'scipy', 'sqlglot'} & {*sys.modules})"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "set()"
-
-
 def test_numbers_with_fractions_are_no_keys(tmp_path: Path) -> None:
     """As in other sources: a coordinate, or the value by another name. Postcodes are texts."""
     path = tmp_path / "a.csv"

@@ -30,7 +30,6 @@ def _data(change: Any) -> documents.Document:
 RAW = TRUE.astype("<u2").tobytes()
 GAMES: dict[str, object] = {
     "bytes after the stream": _data(lambda data: data + b"epsilon 0"),
-    "a second stream": _data(lambda data: data + data),
     "a cut stream": _data(lambda data: data[:-1]),
     "no checksum": _data(lambda data: data[:-4]),
     "a type that is wider than needed": packed(np.array([1, 2], "<u4").tobytes(), type="<u4",
@@ -39,18 +38,13 @@ GAMES: dict[str, object] = {
     "signed": packed(RAW, type="<i2"),
     "one more": packed(RAW, length=7),
     "one less": packed(RAW, length=5),
-    "a negative length": packed(b"", length=-1),
     "a length that is no whole number": packed(RAW, length=6.0),
     "a length that is true": packed(np.array([300], "<u2").tobytes(), length=True),
-    "a length in words": packed(RAW, length="6"),
     "something added": packed(RAW, note="epsilon 0"),
     "something missing": {"type": "<u2", "length": 6},
-    "a list": [3, 1, 4],
     "text that is no base 64": packed(RAW, data="!"),
     "spaces in base 64": packed(RAW, data=" " + packed(RAW)["data"]),
-    "letters beyond": packed(RAW, data="é"),
     "bits that are not used": packed(RAW, data="eAEDAAAAAAF=="),
-    "a number": packed(RAW, data=5),
     "beyond 63 bits": documents.pack_integers(np.array([2**63], dtype=np.uint64)),
     "a type that cannot be looked up": packed(RAW, type=["<u2"]),
 }  # fmt: skip
@@ -61,20 +55,6 @@ def test_a_packed_column_has_one_form(game: str) -> None:
     """No bytes too many, the smallest type, canonical base 64, the exact length."""
     with pytest.raises(DocumentError, match="damaged"):
         documents.unpack_integers(GAMES[game], "x")
-
-
-def test_unused_bits_of_base64_are_refused() -> None:
-    """Base 64 has bits that decode to nothing; they are 0."""
-    true = documents.pack_integers(np.arange(5))
-    text = true["data"]
-    assert text.endswith("=")
-    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-    last = text.rstrip("=")[-1]
-    other = text.rstrip("=")[:-1] + letters[letters.index(last) + 1]
-    other += "=" * (len(text) - len(other))
-    assert base64.b64decode(other) == base64.b64decode(text)
-    with pytest.raises(DocumentError):
-        documents.unpack_integers({**true, "data": other}, "x")
 
 
 @given(st.lists(st.integers(0, 2**63 - 1), max_size=30))
@@ -93,13 +73,3 @@ def test_a_long_column_is_at_most_eight_times_as_long_as_its_packing() -> None:
     short = base64.b64encode(zlib.compress(raw[: 2**16], level=9)).decode()
     free = {"type": "<u1", "length": 2**16, "data": short}
     assert len(documents.unpack_integers(free, "x")) == 2**16
-
-
-@pytest.mark.parametrize("length", [0, 3, 4, 6, 100])
-def test_a_column_is_exactly_as_long_as_it_says(length: int) -> None:
-    """Five numbers packed as any other many, one more or one less among them."""
-    data = base64.b64encode(zlib.compress(bytes([9, 8, 7, 6, 5]), level=1)).decode()
-    whole = {"type": "<u1", "length": 5, "data": data}
-    assert documents.unpack_integers(whole, "numbers").tolist() == [9, 8, 7, 6, 5]
-    with pytest.raises(DocumentError, match="damaged"):
-        documents.unpack_integers({**whole, "length": length}, "numbers")

@@ -333,36 +333,3 @@ def test_64_processes_record_exactly_what_the_budget_allows(tmp_path: Path) -> N
     found = kills.seen("crowd", tmp_path, 64, seed=1)
     assert (found["failed"], found["answers"], found["lost"]) == (0, 1, 0)
     assert (found["entries"], found["delivered"], found["left"]) == (CHARGES, CHARGES, "0")
-
-
-def test_a_charge_looks_at_few_pages_however_many_entries_there_are(tmp_path: Path) -> None:
-    """Steps of SQLite's machine for a charge hardly grow from 10 to 10,000 entries."""
-    book = book_of(tmp_path, epsilon=10**6)
-
-    def steps(question: str) -> int:
-        count, connect = [0], module._connection
-
-        def counted(path: Path) -> sqlite3.Connection:
-            connection = connect(path)
-            connection.set_progress_handler(lambda: count.__setitem__(0, count[0] + 1), 1)
-            return connection
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(module, "_connection", counted)
-            book.record(question, **ASK)
-        return count[0]
-
-    steps("a")
-    steps("b")
-    few = steps("c")
-    with closing(sqlite3.connect(book.path, isolation_level=None)) as connection:
-        connection.execute(
-            "WITH RECURSIVE n(i) AS (SELECT 4 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) "
-            "INSERT INTO entry SELECT i, i, '', '', '1/4', '0', '0', '0', '', '', '', x'' FROM n"
-        )
-    # The newest entry alone must fit.
-    facts = (10_001, "last", "", "", "1/4", "0", "1/4", "0", "", "")
-    row = (*facts, module._hash("", facts), b"")
-    with closing(sqlite3.connect(book.path, isolation_level=None)) as connection:
-        connection.execute(f"INSERT INTO entry VALUES ({', '.join('?' * 12)})", row)
-    assert steps("d") <= few + 20

@@ -1,18 +1,17 @@
 """The noise without statistics: OpenDP's own privacy maps, fair bits, every number its own draw."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import opendp.prelude as dp
 import pytest
-from numpy.typing import NDArray
 
 from shoal.cells.draw import draw
 from shoal.errors import InputError
 from shoal.privacy.noise import OperatingSystem, Simulated, source_of
 from tests.support import flights
+from tests.support.tape import Tape
 
 
 def made_by(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
@@ -70,30 +69,6 @@ def test_every_bit_of_a_fair_word_is_fair() -> None:
         assert abs(often - 0.5) < 7 * 0.5 / 100_000**0.5
 
 
-@dataclass
-class Labelled:
-    """Stands in for noise: adds another number at every place, and remembers what it was asked."""
-
-    asked: list[tuple[str, list[int], int]] = field(default_factory=list)
-    simulated: bool = True
-
-    def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
-        """Place 0 gets 1, place 1 gets 4, then 9, ..."""
-        self.asked.append(("laplace", steps, lattice_bits))
-        return [x + (at + 1) ** 2 for at, x in enumerate(steps)]
-
-    def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
-        """The same."""
-        self.asked.append(("gaussian", steps, lattice_bits))
-        return [x + (at + 1) ** 2 for at, x in enumerate(steps)]
-
-    def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
-        """The first."""
-        assert scale > 0
-        assert draw >= 0
-        return int(scores.argmax())
-
-
 PLANS: list[dict[str, Any]] = [
     {"statistics": ["mean"]},
     {"statistics": ["mean", "variance"]},
@@ -109,13 +84,13 @@ def test_every_number_has_a_draw_of_its_own(wanted: dict[str, Any]) -> None:
     """One draw of the planned kind and scale; nothing is changed or used twice."""
     records = flights.records()
     plan = flights.plan(uninformative="keep", **wanted)
-    source, others = Labelled(), [each.measure for each in plan.statistics if each.measure]
+    source, others = Tape(), [each.measure for each in plan.statistics if each.measure]
     drawn = draw(plan, records.aggregate(others), source)
-    ((kind, steps, bits),) = source.asked
-    assert kind == ("gaussian" if plan.gaussian else "laplace")
-    assert bits == plan.decision.bits
-    assert len(steps) == len(plan.statistics) * len(plan.released)
-    assert drawn.steps == [x + (at + 1) ** 2 for at, x in enumerate(steps)]
+    [asked] = [each for each in source.asked if each.kind != "select"]
+    assert asked.kind == ("gaussian" if plan.gaussian else "laplace")
+    assert asked.scale == plan.decision.bits
+    assert len(asked.numbers) == len(plan.statistics) * len(plan.released)
+    assert drawn.steps == [x + 3 * at for at, x in enumerate(asked.numbers)]
 
 
 def test_only_a_marked_simulation_is_not_the_operating_systems_noise() -> None:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.cells import ranges as private_ranges
-from shoal.cells import weights
 from shoal.cells.methods import method_of
 from shoal.cells.private_sums import Interval, PrivateMeans, ends
 from shoal.data.aggregate import Aggregate
@@ -68,15 +67,6 @@ def test_one_value_moves_no_score_by_more_than_one(kind: str) -> None:
     assert most == selection.UNIT
 
 
-@given(st.lists(st.integers(-6, 0), min_size=1, max_size=5), st.floats(0.5, 5))
-def test_the_two_ways_to_compute_probabilities_agree(scores: list[int], scale: float) -> None:
-    """Permutations and integration; both sum to 1."""
-    numbers = np.array(scores)
-    one = selections.by_permutations(numbers, scale)
-    assert np.allclose(one, selections.probabilities(numbers, scale), atol=1e-9)
-    assert math.isclose(one.sum(), 1)
-
-
 @given(
     st.lists(st.integers(-4, 0), min_size=2, max_size=5),
     st.lists(st.integers(-1, 1), min_size=5, max_size=5),
@@ -123,24 +113,6 @@ def test_simulated_draws_follow_permute_and_flip() -> None:
     truth = selections.by_permutations(scores, 2.0)
     error = np.sqrt(truth * (1 - truth) / size)
     assert (np.abs(np.bincount(draws, minlength=3) / size - truth) < 6.2 * error).all()
-
-
-def test_erratum_8_levy_with_wrap_around_spends_twice_as_printed() -> None:
-    """Exact probabilities: e^(-eps c/4) with two arrays of one user costs eps, not eps/2."""
-    epsilon = 1.0
-    # The second user fills the end of one array and begins another.
-    user, _, _, _ = weights.wrap_around(np.array([2, 2, 2]), 3)
-    assert (user == 1).sum() == 2
-    # Among forty arrays in the highest of two bins, such a user moves two from the lowest.
-    low, high = np.array([0, 0, *[TOP] * 40]), np.array([TOP, TOP, *[TOP] * 40])
-    cost_low = -selection.middle_scores(low, 2, TOP)
-    cost_high = -selection.middle_scores(high, 2, TOP)
-    assert np.abs(cost_low - cost_high).max() == 2
-    one, other = np.exp(-epsilon * cost_low / 4), np.exp(-epsilon * cost_high / 4)
-    ratio = (one / one.sum()) / (other / other.sum())
-    worst = max(ratio.max(), (1 / ratio).max())
-    assert worst > math.exp(0.99 * epsilon)
-    assert worst <= math.exp(epsilon) * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("halvings", [0, 1, 4, 10])

@@ -1,6 +1,5 @@
 """What is delivered again is read from its own manifest, whoever recorded it."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +7,10 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal import trials, unbiased
+from shoal import trials
 from shoal.trials.randomiser import PART, replaced_for
 from tests.release.test_one_way import KINDS, said
-from tests.support import methods
+from tests.support.releases import releases
 
 _UNITS = 400
 _ARM = np.arange(_UNITS) % 2
@@ -23,27 +22,6 @@ def _trial(book: shoal.Ledger) -> trials.Release:
     plan = study.table(trials.Space.binary(), epsilon=2, mechanism="uniform")
     given = {"privacy_unit": "person", "outcome_name": "bought", "name": "May"}
     return plan.release(_BOUGHT, study, ledger=book, **given)
-
-
-def _cells(book: shoal.Ledger) -> shoal.Release:
-    table = methods.tied(3, 14, 3)
-    made = methods.plan(table, {"method": "balanced"})
-    return made.release(methods.records(table), ledger=book, name="May", privacy_unit="person")
-
-
-def _mean(book: shoal.Ledger) -> unbiased.UnbiasedEstimate:
-    plan = unbiased.plan(
-        "symmetric_mean", 300, moment=unbiased.Moment(2, 1.0), epsilon=4, delta="1/4"
-    )
-    values = np.arange(300) / 300
-    return plan.release(values, ledger=book, name="May", values_name="h", privacy_unit="person")
-
-
-FAMILIES: dict[str, Callable[[shoal.Ledger], Any]] = {
-    "cell mean": _cells,
-    "trial": _trial,
-    "unbiased mean": _mean,
-}
 
 
 def _book(folder: Path) -> shoal.Ledger:
@@ -75,11 +53,11 @@ def test_a_trial_of_another_version_is_read_with_its_own_parameters(
     assert fresh.plan.loss != again.plan.loss
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", KINDS)
 def test_what_is_delivered_again_is_read_from_its_manifest(family: str, tmp_path: Path) -> None:
     """Plan and numbers of any family are those of the recorded bytes."""
-    book = _book(tmp_path)
-    first, again = FAMILIES[family](book), FAMILIES[family](book)
+    release: Any = releases(_book(tmp_path))[family]
+    first, again = release(), release()
     assert (first.from_ledger, again.from_ledger) == (False, True)
     assert first.known_plan is not None
     assert (again.known_plan, again.drawn) == (None, None)

@@ -98,6 +98,7 @@ CELLS: dict[str, tuple[str, dict[str, Any]]] = {
         {"keys": _FAR_TIMES, "rule": shoal.timeslot("place", "1h")},
     ),
     "a key on two lines": ("read", {"keys": ["x\ny", "z"] * (_ROWS // 2)}),
+    "blanks in a value column": ("read", {"value": " the  größe "}),
 }
 
 
@@ -115,7 +116,7 @@ def _trial(book: shoal.Ledger, **odd: Any) -> Callable[[], Any]:
         loss = {"epsilon": given.pop("epsilon", 1), "delta": given.pop("delta", 0)}
         study = trials.Experiment(**given)
         plan = study.table(trials.Space.binary(), **loss, mechanism="uniform")
-        usual: dict[str, Any] = {"outcome_name": "b", "privacy_unit": "who", "name": "n"}
+        usual: dict[str, Any] = {"outcome_name": " the  größe ", "privacy_unit": "who", "name": "n"}
         return plan.release(np.arange(_UNITS) % 2, study, ledger=book, **usual)
 
     return release
@@ -165,7 +166,9 @@ def _mean(book: shoal.Ledger, **odd: Any) -> Callable[[], Any]:
         moment = wanted.pop("moment", unbiased.Moment(2, 1.0))
         plan = unbiased.plan("symmetric_mean", 300, moment=moment, **wanted)
         values = np.arange(300) / 300
-        return plan.release(values, ledger=book, name="n", values_name="h", privacy_unit="who")
+        return plan.release(
+            values, ledger=book, name="n", values_name=" the  größe ", privacy_unit="who"
+        )
 
     return release
 

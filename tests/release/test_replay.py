@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shoal.privacy import noise
 from tests.support.replay import Watcher, compare
 from tests.support.replay_cases import CASES
 
@@ -29,8 +28,3 @@ def test_neighbours_differ_only_inside_the_mechanism(
         assert not wrong, name
         moved += part > 0
     assert moved > len(cases) / 3
-
-
-def test_the_noise_of_a_release_is_the_operating_systems() -> None:
-    """The default source is OpenDP's."""
-    assert isinstance(noise.source_of(None), noise.OperatingSystem)

@@ -19,7 +19,6 @@ from shoal_studies.paper_003_mechanisms import (
 
 from shoal.trials.cluster_prior import PriorChoice
 from shoal.trials.randomiser import PART
-from tests.support.loop import loop_over
 from tests.trials import exact_priors as exact
 
 NEARLY = 1e-9
@@ -131,9 +130,6 @@ def test_the_worst_prior_is_attained(lam: float, floor: float) -> None:
     assert stated * (1 - 1e-4) <= max(found) <= stated * (1 + 1e-12)
 
 
-NODES, WEIGHED = np.polynomial.legendre.leggauss(100)
-
-
 def chosen_with(levels: int, part: float, weight: int, bits: int) -> PriorChoice:
     """A choice with a floor that is a part of 1/K."""
     return exact.choice(levels, math.floor(part * (PART // levels)), PART // 2, weight, bits)
@@ -157,40 +153,6 @@ def test_the_distance_of_priors_on_the_lattice(levels: int, part: float, weight:
         bound = at_most(np.full(len(share), n), y, lam=lam, floor=gamma, sigma=sigma, spread=spread)
         units = given_prior(distribution.histograms[:, None], priors[None], y, lam)
         assert ((distribution.prior_chances * units).sum(axis=1) <= bound * (1 + 1e-12)).all()
-
-
-@loop_over("b", [0.003, 0.03, 0.3])
-@loop_over("part", [0.02, 0.3, 0.9])
-@loop_over("levels", [3, 4])
-def test_the_distance_of_priors_by_quadrature(levels: int, part: float, b: float) -> None:
-    """The largest of the three forms over a grid of histograms, with Laplace noise integrated."""
-    floor, points = part / levels, 12
-
-    def expected(share: float, sign: int) -> float:
-        """E (q' - p)^+ or E (p - q')^+ with q' the share p with noise, clamped to [floor, 1]."""
-        ends = sorted({-40 * b, 40 * b, 0.0, *np.clip([floor - share, 1 - share], -40 * b, 40 * b)})
-        found = 0.0
-        for low, high in itertools.pairwise(ends):
-            z = (high - low) / 2 * NODES + (high + low) / 2
-            moved = np.maximum(sign * (np.clip(share + z, floor, 1) - share), 0)
-            found += (high - low) / 2 * WEIGHED @ (moved * np.exp(-np.abs(z) / b) / (2 * b))
-        return float(found)
-
-    grid = exact.histograms(points, levels)
-    up, down = (
-        np.array([expected(i / points, sign) for i in range(points + 1)])[grid].sum(axis=1)
-        for sign in (1, -1)
-    )
-    forms = [
-        1 - floor,
-        float(np.maximum(up, down).max()) + b * (levels / 2) ** 0.5,
-        float((up + down).max()),
-    ]
-    n = 10**6
-    stated = float(prior_distance(np.array([n]), levels, floor, b * n)[0])
-    assert stated >= min(forms)
-    if forms[2] < 0.8 * min(forms[:2]):
-        assert stated <= 1.1 * forms[2]
 
 
 def test_erratum_16_the_printed_forms_differ() -> None:

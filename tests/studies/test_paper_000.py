@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from shoal_studies import paper_000
 from shoal_studies.data import WIDTH, itms_many, synthetic
 from shoal_studies.paper_000 import (
@@ -80,23 +78,6 @@ def test_charging_each_user_by_hand() -> None:
     assert error == pytest.approx(0.75 * WIDTH, rel=1e-12)
     assert found[EQUALISED] == pytest.approx(max(0.4 + 0.25, 0.1 + 0.75) / 0.75, rel=1e-9)
     assert found[OPTIMAL] == 0
-
-
-@given(st.floats(0.0, 1.0), st.floats(0.0, 1.0))
-def test_the_bias_between_chords_and_tangents(missing: float, at: float) -> None:
-    """That of the theory; concave, so that tangents are above and chords below."""
-    units, one = Units(WIDTH, WIDTH**2), np.array([missing])
-    bias = float(units.bias(one)[0])
-    theory = WIDTH * missing / 2 + WIDTH**2 / 4 * variance.mass_bias(one, one)[0]
-    assert bias == pytest.approx(theory, rel=1e-9, abs=1e-9)
-    place = np.array([at])
-    tangent = units.bias(place) + units.slope(place) * (one - place)
-    assert bias <= tangent[0] + 1e-9
-    if missing <= at:
-        assert bias >= units.chord(place)[0] * missing - 1e-9
-    most = float(units.most_missing(np.array([bias]))[0])
-    assert units.bias(np.array([most]))[0] <= bias + 1e-9
-    assert most >= missing - 1e-6
 
 
 @pytest.mark.parametrize("kappa", [1.0, 2.5, 4.0])

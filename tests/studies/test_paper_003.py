@@ -5,8 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from shoal_studies.paper_003 import Communities, Mixture, features
 from shoal_studies.paper_003_mechanisms import (
     DELTA,
@@ -15,7 +13,6 @@ from shoal_studies.paper_003_mechanisms import (
     Population,
     Randomised,
     calibrated,
-    given_prior,
     public_choice,
     replacing,
 )
@@ -151,29 +148,6 @@ def test_noise_on_aggregates(
         else:
             assert noise.scale[0, 0] >= most[0] * (1 - 1e-12)
             assert noise.scale[0, 0] == pytest.approx(most[0]) or arm != one.sizes[0].argmin()
-
-
-shares = st.lists(st.floats(1e-6, 1), min_size=2, max_size=8)
-
-
-@settings(max_examples=50, deadline=None)
-@given(shares, st.data(), st.floats(0.001, 1), st.floats(0.01, 10))
-def test_no_prior_beats_a_uniform_one_at_the_same_loss_and_levels(
-    outcomes: list[float], data: st.DataObject, part: float, epsilon: float
-) -> None:
-    """With delta 0, not even the true histogram at no charge: why clusters do not pay."""
-    size = len(outcomes)
-    number = st.lists(st.floats(1e-6, 1), min_size=size, max_size=size)
-    shape = np.array(data.draw(number))
-    levels = np.cumsum(data.draw(number))
-    counts = np.array(outcomes)[None]
-    prior = part / size + (1 - part) * (shape / shape.sum())[None]
-    flat = np.full((1, size), 1 / size)
-    found, uniform = (
-        given_prior(counts, each, levels, 1 / (1 + floor / size * np.expm1(epsilon)))[0]
-        for each, floor in ((prior, part), (flat, 1.0))
-    )
-    assert found >= uniform * (1 - 1e-9)
 
 
 def test_losses_are_those_of_the_product() -> None:

@@ -2,7 +2,6 @@
 
 import csv
 import signal
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -10,10 +9,9 @@ import numpy as np
 import pytest
 from shoal_studies import data, paper_002
 from shoal_studies.registry import ALL, Study, column, find
-from shoal_studies.simulate import MECHANISMS, QUICK, Effort, Setting, carry_out, errors
+from shoal_studies.simulate import QUICK, Effort, carry_out
 
 from shoal.cells import caps, weights
-from shoal.cells.simulation import simulate
 from shoal.cli.main import main
 from shoal.errors import InputError
 
@@ -29,8 +27,6 @@ UNLIKE = {
 SAMPLE = {"000-figure-1", "002-figure-5", "003-figure-5", "003-figure-8"}
 NAMES = [job.name for job in find(ALL)]
 ITMS = data.itms()
-ONE = Setting("", data.one_cell(data.extreme()), data.speeds(), data.BOUNDS, (1.0,))
-NEAR = ("array averaging", "Levy", "quantile")
 
 
 @cache
@@ -96,19 +92,6 @@ def test_the_staircase_has_79_steps() -> None:
         assert caps.minimax(ITMS, start[at] * (1 - 1e-9)) == cap[at - 1]
 
 
-@pytest.mark.full
-def test_the_number_of_processes_changes_nothing() -> None:
-    """The same seed, the same figures; another seed, others."""
-    quantile = {"quantile, fixed": MECHANISMS["quantile, fixed"]}
-    one, two, other = (
-        errors(ONE, quantile, Effort(250, seed, workers))[0]
-        for seed, workers in ((3, 1), (3, 2), (4, 1))
-    )
-    assert one == two
-    gap = abs(float(one["error"]) - float(other["error"]))
-    assert 0 < gap < 9 * np.hypot(float(one["standard_error"]), float(other["standard_error"]))
-
-
 def test_the_counts_have_the_published_statistics() -> None:
     """Paper 002, section IV: 217 users, 17,166 records, median 46; 160 and 164 arrays."""
     assert (len(ITMS), ITMS.sum(), ITMS.max(), ITMS.min()) == (217, 17166, 417, 1)
@@ -144,35 +127,6 @@ def test_distributions_of_the_papers() -> None:
     assert between == pytest.approx(36 + (data.VARIANCE - 36) / 50, rel=9 * np.sqrt(2 / 2000))
 
 
-def each_error(names: list[str], epsilon: float, *, differ: bool, size: int) -> np.ndarray:
-    """Errors on the ITMS-like cell, shape (data sets, mechanisms)."""
-    made = simulate(
-        data.one_cell(ITMS), data.speeds(differ=differ), bounds=data.BOUNDS, epsilon=[epsilon],
-        methods=[MECHANISMS[name] for name in names], repetitions=size, seed=7,
-    )  # fmt: skip
-    return np.array([row.turns for row in made.rows]).T
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    ("epsilon", "bar", "size"), [(0.5, 0.50, 200), (1.0, 0.24, 300), (2.0, 0.12, 500)]
-)
-def test_bars_of_the_adaptive_mean(epsilon: float, bar: float, size: int) -> None:
-    """At most the bar on iid values; where users differ 1.1 times the best of the papers.
-
-    10,000 data sets: 0.19, 0.12, 0.06, and 0.82 to 0.99 times. In about one data set of a thousand
-    the selected range misses, and the error is tens of km/h. So that one of the few here decides
-    nothing, a data set counts for at most four bars. The bars are ten standard errors away, or ten
-    missed ranges, and six of the paired difference: for another seed a chance below 1e-9.
-    """
-    ours = each_error(["adaptive (ours)"], epsilon, differ=False, size=100)
-    assert np.minimum(ours, 4 * bar).mean() <= bar
-    names = [name for name in MECHANISMS if name.startswith(NEAR) and "minimax" not in name]
-    every = each_error([*names, "adaptive (ours)"], epsilon, differ=True, size=size)
-    bar = 1.1 * every[:, :-1].mean(axis=0).min()
-    assert np.minimum(every[:, -1], 4 * bar).mean() <= bar
-
-
 def test_unusable_wishes_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One line that says what to do."""
     assert main(["study", "list"]) == 0
@@ -182,12 +136,6 @@ def test_unusable_wishes_are_refused(tmp_path: Path, capsys: pytest.CaptureFixtu
     (tmp_path / "file").write_text("")
     assert main(["study", "run", "002-figure-5", "--folder", str(tmp_path / "file")]) == 2
     assert main(["bench", "honest", "--epsilon", "-1"]) == 2
-
-
-def test_pictures_need_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Said before the work."""
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    assert main(["study", "run", "001-figure-2"]) == 2
 
 
 def test_a_process_that_is_killed_is_missed() -> None:

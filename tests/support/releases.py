@@ -14,12 +14,14 @@ from shoal import trials, unbiased
 _USERS, _CELLS = 12, 3
 
 
-def releases() -> dict[str, Callable[[], object]]:
-    """A function a family; every call is a new release on a new ledger."""
-    folder = tempfile.mkdtemp(prefix="shoal-house-")
+def releases(ledger: shoal.Ledger | None = None) -> dict[str, Callable[[], object]]:
+    """A function a family; every call is a release on this ledger, or a new one on its own."""
+    folder = tempfile.mkdtemp(prefix="shoal-tests-")
     numbers = itertools.count()
 
     def book() -> shoal.Ledger:
+        if ledger is not None:
+            return ledger
         path = Path(folder) / f"{next(numbers)}.ledger"
         return shoal.Ledger.create(path, epsilon=10, delta="0.1", unit="person")
 

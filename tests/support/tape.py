@@ -29,6 +29,8 @@ class Tape:
 
     Attributes:
         part: Where among the candidates a selection lands, from 0 to below 1.
+        places: If not empty, what draws select in turn, or the last candidate if there are fewer.
+        rise: By which the noise of a number is larger than that of the one before it.
         rows: If not None, words for as many rows, or several for each, are dealt in this order: a
             row that moved keeps its words.
         simulated: As the operating system's unless said.
@@ -39,6 +41,8 @@ class Tape:
     """
 
     part: float = 0.5
+    places: tuple[int, ...] = ()
+    rise: int = 3
     rows: NDArray[np.int64] | None = None
     simulated: bool = False
     answers: list[list[int]] = field(default_factory=list)
@@ -46,24 +50,38 @@ class Tape:
     given: list[list[int]] = field(default_factory=list)
 
     def add_laplace(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
-        """Numbers that rise by three from one to the next are the noise."""
+        """Numbers that rise from one to the next are the noise."""
         self.asked.append(Asked("laplace", tuple(map(int, steps)), lattice_bits, draw))
-        return self._answer([int(x) + 3 * at for at, x in enumerate(steps)])
+        return self._answer([int(x) + self.rise * at for at, x in enumerate(steps)])
 
     def add_gaussian(self, steps: list[int], lattice_bits: int, draw: int = 0) -> list[int]:
         """The same."""
         self.asked.append(Asked("gaussian", tuple(map(int, steps)), lattice_bits, draw))
-        return self._answer([int(x) + 3 * at for at, x in enumerate(steps)])
+        return self._answer([int(x) + self.rise * at for at, x in enumerate(steps)])
 
     def add_pair(self, pair: tuple[int, int], lattice_bits: int, draw: int) -> tuple[int, int]:
         """The same."""
         self.asked.append(Asked("pair", tuple(map(int, pair)), lattice_bits, draw))
-        return tuple(self._answer([int(pair[0]), int(pair[1]) + 3]))  # type: ignore[return-value]
+        return tuple(self._answer([int(pair[0]), int(pair[1]) + self.rise]))  # type: ignore[return-value]
 
     def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
         """A candidate that does not depend on the scores."""
         self.asked.append(Asked("select", tuple(scores.tolist()), scale, draw))
+        if self.places:
+            return min(self.places[draw % len(self.places)], len(scores) - 1)
         return int(self.part * len(scores))
+
+    @property
+    def scores(self) -> list[NDArray[np.int64]]:
+        """Of all selections."""
+        return [np.array(each.numbers) for each in self.asked if each.kind == "select"]
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The numbers that were drawn for last."""
+        return next(
+            each.numbers for each in self.asked[::-1] if each.kind in ("laplace", "gaussian")
+        )
 
     def bits(self, size: int, draw: int) -> NDArray[np.uint64]:
         """Words of a generator seeded by the draw."""

@@ -53,23 +53,6 @@ def test_no_two_vectors_are_further_apart_than_two_radii(radius: int) -> None:
             assert (2 * max(radius - 1, 0)) ** 2 <= apart <= (2 * radius) ** 2
 
 
-def test_a_hundred_thousand_pairs_stay_within_two_radii() -> None:
-    """Long vectors of very different sizes, up to 2^40 a number."""
-    rng = np.random.default_rng(1)
-    owners = 200_000
-    length = rng.integers(1, 12, owners)
-    owner = np.repeat(np.arange(owners), length)
-    size = (2.0 ** rng.uniform(0, 40, len(owner))).astype(np.int64)
-    vector = size * rng.choice([-1, 1], len(owner))
-    for radius in (1, 10**6, 2**39):
-        inside = L1.project(vector, owner, radius)
-        assert L1.norms(np.abs(inside), owner).max() <= radius
-        still = L1.norms(size, owner) <= radius
-        np.testing.assert_array_equal(inside[still[owner]], vector[still[owner]])
-        assert (np.abs(inside) <= size).all()
-        assert ((np.sign(inside) == np.sign(vector)) | (inside == 0)).all()
-
-
 @given(vector=small, radius=st.integers(0, 40), seed=st.integers(0, 5))
 def test_the_order_of_rows_does_not_matter(vector: list[int], radius: int, seed: int) -> None:
     """Each number has the same projection wherever it stands, ties included."""
@@ -83,7 +66,8 @@ def test_owners_do_not_see_each_other(ball: Ball) -> None:
     """Each is projected as if it were alone, also where owners are interleaved."""
     rng = np.random.default_rng(2)
     owner = rng.integers(0, 40, 300)
-    vector = rng.integers(-(2**40), 2**40, 300)
+    # So large that a running sum over all of them wraps around.
+    vector = rng.integers(-(2**56), 2**56, 300)
     together = ball.project(vector, owner, 2**38)
     for each in range(40):
         mine = owner == each

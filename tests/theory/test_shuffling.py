@@ -42,6 +42,20 @@ def test_never_below_exact_randomised_response(users: int, epsilon: float) -> No
             assert exact_delta(users, epsilon, found.epsilon) <= found.delta
 
 
+def test_formula_by_hand() -> None:
+    """Feldman, McMillan, Talwar 2021, Theorem 3.8."""
+    m, epsilon, delta, added = 10**6, 2.0, 1e-12, 1e-8
+    e = math.exp(epsilon)
+    total = math.log(
+        1 + (e - 1) / (e + 1) * (8 * math.sqrt(e * math.log(4 / added) / m) + 8 * e / m)
+    )
+    found = shuffled(m, epsilon, delta, added)
+    assert found.epsilon == pytest.approx(total, rel=1e-9)
+    assert found.epsilon >= total
+    rest = (math.exp(total) + 1) * (1 + math.exp(-epsilon) / 2) * m * delta
+    assert found.delta == pytest.approx(added + rest, rel=1e-9)
+
+
 @given(
     blocks=st.integers(1, 10**12),
     epsilon=st.floats(1e-6, 50),

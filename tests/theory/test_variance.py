@@ -271,3 +271,8 @@ def test_error_bound_holds_and_the_estimate_is_unbiased(
     centre, error = expectation(first, second, mean)
     assert centre == pytest.approx(0, abs=1e-6 * first)
     assert error <= variance.joint_error(first, second) * (1 + 1e-9)
+
+
+def test_the_squared_noise_of_a_mean_is_by_quadrature() -> None:
+    """E |X^2 - 2| where the other terms vanish."""
+    assert expectation(1.0, 1e-9, 0.0)[1] == pytest.approx(variance.SQUARE_NOISE, rel=1e-6)

@@ -54,24 +54,6 @@ def test_another_entry_with_these_bytes_does_not_do(
     ]
 
 
-@pytest.mark.parametrize("kind", ["", "trial"])
-def test_an_entry_of_another_kind_does_not_do(
-    manifest: dict[str, Any], tmp_path: Path, kind: str
-) -> None:
-    """What the ledger was told was released is what the manifest is of."""
-    (path,) = tmp_path.glob("*.ledger")
-    book = shoal.Ledger(path)
-    (entry,), charge = book.entries(), book.spent
-    told: dict[str, Any] = {"unit": book.unit, "epsilon": charge.epsilon, "delta": charge.delta}
-    document = documents.canonical_bytes(manifest)
-    for name, expected in ((kind, ["kind in the ledger"]), (manifest["kind"], [])):
-        other = shoal.Ledger.create(
-            tmp_path / f"of {name}.ledger", epsilon=9, delta="1/2", unit=book.unit
-        )
-        other.record(entry.question, name=entry.name, kind=name, document=document, **told)
-        assert failed(manifest, other) == expected
-
-
 def test_a_changed_chain_is_no_witness(manifest: dict[str, Any], tmp_path: Path) -> None:
     """A ledger that does not hold itself proves nothing."""
     (path,) = tmp_path.glob("*.ledger")

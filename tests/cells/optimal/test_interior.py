@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from shoal_studies.data import synthetic
 
 from shoal.cells.optimal.interior import solve
 from tests.support import programs
@@ -34,14 +33,3 @@ def test_whatever_time_leaves_is_certified() -> None:
     program = programs.random(0)
     stopped, best = solve(program, 1e-6, 0.0), solve(program, 1e-6)
     assert 0 < stopped.lower_bound < best.loss < stopped.loss < np.inf
-
-
-@pytest.mark.parametrize(("gamma", "most"), [(3, 0.45), (9, 0.17)])
-def test_the_papers_setting_costs_a_fraction(gamma: float, most: float) -> None:
-    """docs/theory/cells.md#clip-user: 12 by the paper's accounting at the same error."""
-    counts = synthetic(gamma, 1)
-    share = counts.count / counts.totals[counts.cell]
-    error = np.full(counts.n_cells, share.max())
-    best = solve(programs.of_counts(counts.user, counts.cell, counts.count, error, 1.0))
-    assert best.loss <= most
-    assert best.gap <= 1e-3

@@ -14,7 +14,7 @@ import shoal
 from shoal.errors import DocumentError
 from shoal.verification.recount import recount
 from tests.support import specimens
-from tests.support.recounted import assert_recounted, recounting
+from tests.support.recounted import assert_recounted
 from tests.support.specimens import Manifest
 
 
@@ -206,12 +206,3 @@ def test_releases_of_the_demo_agree() -> None:
         assert plan.method == "user_clipped"
         assert_recounted(release)
         assert_recounted(release.document)
-
-
-def test_a_release_of_another_interval_is_noticed() -> None:
-    """Whatever a test makes passes through the one place where it is recounted."""
-    manifest = dict(specimens.each("cells: uniform"))["cells: uniform"]
-    interval = shorter(manifest["results"][0]["interval"])
-    with pytest.raises(AssertionError):
-        assert_recounted(changed(manifest, "results", 0, "interval", to=interval))
-    assert shoal.Release.delivered.__func__.__module__ == recounting.__module__
