@@ -83,7 +83,7 @@ def put(words: list[str], option: str, value: str) -> list[str]:
         (ASK, "no question is asked"),
         ([*ASK, "--ols", "arm + "], "the regression 'arm + '"),
         ([*ASK, "--ols", "bought ~ arm"], "columns without the outcome"),
-        ([*USERS, "--user", "person"], "a number of users is needed"),
+        ([*USERS, "--user", "person"], "a file and a number of users are both given or"),
         ([*USERS, "--order", "2", "--order", "4"], "2 orders and 1 sizes"),
         ([*USERS, "--output", "p.json"], "needs --value"),
         ([*MEAN, "--missing", "drop"], "missing is not usable"),

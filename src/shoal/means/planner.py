@@ -70,8 +70,8 @@ def plan(
         >>> print(found)
         clipped_mean of 10,000 users: epsilon 1
         bias at most 0.01, root mean squared error at most 0.01587, noise scale 0.005098
-        for central moments (order, size) (2, 1); heaviest user 0.0001 of the weight, ...
-        normal 95% interval of about ±0.03518 if values vary as widely as that
+        for central moments (order, size) (2, 1); the heaviest user has 0.0001 of ...
+        normal 95% interval of about ±0.03518 if values vary as much as the moments allow
     """
     known = counts_of(counts)
     request = Request.of(
