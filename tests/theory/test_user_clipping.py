@@ -12,7 +12,7 @@ from shoal.theory.user_clipping import balancing_users, clipped_users, hidden_ra
 @given(epsilon=st.floats(0.01, 50), users=st.integers(1, 10**7), cells=st.integers(1, 10**5))
 def test_parts_leave_most_for_the_noise(epsilon: float, users: int, cells: int) -> None:
     """At most a fifth for the centre, a quarter for the radius; at most 35% are clipped."""
-    found = split(epsilon, users, cells)
+    found = split(epsilon, users, users, cells)
     if found is None:
         assert epsilon * users < 75
         return
@@ -24,9 +24,14 @@ def test_parts_leave_most_for_the_noise(epsilon: float, users: int, cells: int) 
 
 
 def test_the_parts_are_those_of_the_page() -> None:
-    """4000 users in 100 cells at 1: 40/4000, r/(1 + r) with r = sqrt(0.003), 3 cells/noise."""
-    found = split(1.0, 4000, 100)
+    """4000 users in 100 cells at 1: 40/4000, r/(1 + r) with r = sqrt(0.003), 3 cells/noise.
+
+    The excess gets twice as much where users are in fewer than 1.5 cells each.
+    """
+    found, apart = split(1.0, 4000, 6000, 100), split(1.0, 4000, 5999, 100)
     assert found is not None
+    assert apart is not None
+    assert (found.excess, apart.excess) == (0.03, 0.06)
     rate = 0.003**0.5
     assert (found.centre, found.radius) == (0.01, rate / (1 + rate))
     assert found.clipped == int(300 / found.noise)
@@ -62,7 +67,7 @@ def test_two_rounds_from_so_many_cells_a_user(epsilon: float, fewest: int) -> No
 def test_counts_that_there_are_not_are_refused(epsilon: float, users: int, cells: int) -> None:
     """One of our errors."""
     with pytest.raises(InputError):
-        split(epsilon, users, cells)
+        split(epsilon, users, 1, cells)
 
 
 def test_longer_tails_hide_more() -> None:

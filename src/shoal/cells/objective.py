@@ -42,7 +42,8 @@ def choose(request: Request, counts: Counts) -> tuple[Method, str]:
     elif _count_alike(counts) and request.range == "tight":
         why = "users have about equally many records, and values may fill the bounds"
     epsilon, known = float(request.epsilon), request.range
-    selects = split(epsilon, counts.n_users, counts.n_cells) is not None
+    sizes = counts.n_users, len(counts.user), counts.n_cells
+    selects = split(epsilon, *sizes) is not None
     few = selects and counts.n_cells <= _FEW_CELLS and not known
     if not why and few and _count_alike(counts):
         why = (
@@ -54,7 +55,6 @@ def choose(request: Request, counts: Counts) -> tuple[Method, str]:
     if counts.n_cells == 1 and _FEW <= epsilon * counts.n_users < _ENOUGH:
         why = "with few users in one cell it finds a private interval most reliably"
         return method_of("adaptive"), why
-    sizes = counts.n_users, len(counts.user), counts.n_cells
     if rounds(epsilon, float(request.delta), *sizes) > 1:
         why = "users are in so many cells that noise is normal: a second round costs little"
         return method_of("user_clipped", {"rounds": 2}), why

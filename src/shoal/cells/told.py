@@ -18,7 +18,7 @@ from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.user_vectors import ball_of, excess_of, largest_excess
 from shoal.cells.weights import Floats
 from shoal.theory.scale_mixture import log_density
-from shoal.theory.user_clipping import MEASURED, hidden_radii
+from shoal.theory.user_clipping import MEASURED, are_apart, hidden_radii
 
 # What a released cell's number is good for, and why it is not told.
 WHY: dict[str, str | None] = {
@@ -30,8 +30,8 @@ WHY: dict[str, str | None] = {
 }
 # Of the average bias: how much a cell may have, and how much more those that are far have.
 _HIDDEN, _FARTHER = 3.5, 16.0
-# How many times that is where few clipped users meet in a cell, and where one user leads in it.
-_FEW_MEET, _MOST_MEET, _LEADS = 2.0, 3.0, 2.0
+# How many times that is where users are mostly in one cell each, and where one user leads.
+_APART, _FEW_MEET, _MOST_MEET, _LEADS = 1.5, 3.0, 4.0, 2.0
 # Noise scales from the centre from where on a cell is far, and from its number to its value.
 _NEAR, VALUE = 2.0, 2.0
 # With so many cells beside it, one of few may hide twice as much as the average.
@@ -42,11 +42,11 @@ _FAR = 1.5
 _UNLIKE = 2.0
 # Of its weight, what may be taken from a cell's heaviest users; of the spread, what it may err.
 _MOVED, ERROR = 0.25, 0.8
-# Noise scales: the largest bias expected of a cell; the largest average one, were all who are cut
-# at the bounds, with which cells are told.
-_EXPECTED, _FAR_USERS = 1.5, 30.0
-# The same on one side where users are in fewer cells than so many, mostly in one.
-_LARGEST_ALONE, _ALONE = 1.0, 1.5
+# Noise scales: the largest bias expected of a cell.
+_EXPECTED = 1.5
+# Cells are told while clipped users hide at most so many radii each and, where users are mostly in
+# one cell each, the average bias on a side is at most so many noise scales.
+_FAR_USERS, _LARGEST_APART = 2.5, 0.5
 # Of an excess, part of its noise scale that is added against a low draw: in few cells more.
 _CAREFUL, _CAREFUL_CELLS = 0.4, 9
 _STEPS, _STEP, _LIKELY, _ROBUST = 24, 1.5, 0.5, 1.5
@@ -122,24 +122,17 @@ def intervals(numbers: Estimates, confidence: float) -> Ends:
 
 
 def _crowding(plan: PlanFacts) -> float:
-    """Returns how much more than in a crowd one cell may hide: 1 + 2/m^2, at most 3.
+    """Returns how many times as much a cell may hide where users are mostly in one cell each.
 
-    The m clipped users who meet in a cell are k d/G on average, d the cells of a user.
+    1.5 + 3/m^2, at most 4, as m = k/G clipped users are in a cell on average.
     """
-    meet = int(plan.parameters["clipped"][0]) * _cells_of_users(plan) / len(plan.released)
-    return min(1 + _FEW_MEET / meet**2, _MOST_MEET) if meet else 1.0
+    meet = int(plan.parameters["clipped"][0]) / len(plan.released)
+    return min(_APART + _FEW_MEET / meet**2, _MOST_MEET) if meet and _are_apart(plan) else 1.0
 
 
-def _cells_of_users(plan: PlanFacts) -> float:
-    """Returns over how many cells users spread: a vector with the parts p over 1/sum(p^2) cells.
-
-    It is the harmonic mean by the vectors' lengths.
-    """
-    user = plan.weights.user
-    reach = plan.weights.part / plan.decision.scale[plan.weights.cell]
-    length = np.bincount(user, reach)
-    squares = np.bincount(user, reach**2) / np.where(length > 0, length, 1)
-    return float(length.sum() / squares.sum())
+def _are_apart(plan: PlanFacts) -> bool:
+    """Whether users are mostly in one cell each."""
+    return are_apart(len(np.unique(plan.weights.user)), len(plan.weights.user))
 
 
 def planned(plan: PlanFacts) -> list[str]:
@@ -159,8 +152,9 @@ def statuses(numbers: Estimates) -> list[str]:
     """Returns what each released cell's number is good for: to be told, or not and why.
 
     Told is what errs at most 0.8 of the spread between cells, by noise and expected bias, never the
-    cell's own number alone; nothing, if the average bias might be above 30 noise scales, or if it
-    is above one where users are in one cell each, so that few cells may have all of it.
+    cell's own number alone; nothing, if clipped users hide more than 2.5 radii each, or if users
+    are mostly in one cell each and the average bias of a side might be above half a noise scale,
+    so that few cells may have all of it.
     """
     plan, found = numbers.plan, planned(numbers.plan)
     if not decides(plan):
@@ -172,21 +166,13 @@ def statuses(numbers: Estimates) -> list[str]:
     clipped = min(average, most / len(scale), _EXPECTED)
     off = clipped + (numbers.radius or 0.0) * moved(plan) / (2 * scale)
     noisy = _mean_error(scale, off, gaussian=plan.gaussian) > ERROR * spread(numbers)
-    alone = max(sides) > _LARGEST_ALONE and _cells_of_users(plan) < _ALONE
-    own = "far users" if alone or average * _reach(numbers) > _FAR_USERS else "released"
+    apart = _are_apart(plan) and max(sides) > _LARGEST_APART
+    far = apart or average * len(scale) > _FAR_USERS * most
+    own = "far users" if far else "released"
     return [
         each if each != "released" else "too noisy" if too else own
         for each, too in zip(found, noisy.tolist(), strict=True)
     ]
-
-
-def _reach(numbers: Estimates) -> float:
-    """How many times as much as is counted of a user one at a bound may be cut."""
-    if numbers.chosen is None:
-        return 0.0
-    parameters, radius = numbers.plan.parameters, int(numbers.chosen.width[0])
-    most = largest_excess(parameters, radius, numbers.top, len(numbers.plan.released))
-    return ball_of(parameters) * numbers.top / radius / most
 
 
 def spread(numbers: Estimates) -> float:

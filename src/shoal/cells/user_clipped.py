@@ -45,8 +45,9 @@ def _plan(task: Task, *, gaussian: bool) -> PlanFacts:
     assert limit is not None
     epsilon, delta = float(limit), task.delta if gaussian else Fraction(0)
     two_rounds = "first_ball" in method.range.names
-    users = len(np.unique(task.counts.user[members(task.counts, task.cells)[0]]))
-    budget = split(epsilon, users, len(task.cells))
+    member = members(task.counts, task.cells)[0]
+    users = len(np.unique(task.counts.user[member]))
+    budget = split(epsilon, users, len(member), len(task.cells))
     weights, cap, shape = _weighted(task, _planned_rate(epsilon, delta), budget, gaussian=gaussian)
     bits = _bits(weights, epsilon, delta)
     selection_scale = _selection_scale(budget, epsilon, two_rounds=two_rounds)

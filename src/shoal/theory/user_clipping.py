@@ -11,6 +11,8 @@ from shoal.theory import gaussian
 
 # Cells from which on the excess is measured: in fewer it would cost more than it tells.
 MEASURED = 10
+# Cells of a user on average below which users are mostly in one cell each.
+_APART = 1.5
 # Radii that are tried: the width over 2^(j/2), j from 0.
 RADII = 25
 # Noise over a ball with a private radius is about this many deviations of a user over its loss.
@@ -52,7 +54,7 @@ class Split:
         return 1.0 - self.centre - self.radius - self.excess
 
 
-def split(epsilon: float, users: int, cells: int) -> Split | None:
+def split(epsilon: float, users: int, members: int, cells: int) -> Split | None:
     """How much of epsilon finds centre and radius; None where too few users would have to say."""
     if not epsilon > 0 or users < 1 or cells < 1:
         raise InputError(
@@ -65,6 +67,8 @@ def split(epsilon: float, users: int, cells: int) -> Split | None:
     centre = min(0.2, 40 / everyone)
     radius = min(0.25, max(rate / (1 + rate), 25 / everyone))
     excess = min(0.06, max(0.03, 2 / cells)) if cells >= MEASURED else 0.0
+    # In one cell each, users share no bias: what is cut off must be known better.
+    excess *= 1 + are_apart(users, members)
     noise = (1 - centre - radius - excess) * epsilon
     bins = 2 ** math.floor(math.log2(max(everyone / 2, 1)))
     return Split(
@@ -74,6 +78,11 @@ def split(epsilon: float, users: int, cells: int) -> Split | None:
         clipped=clipped_users(3 * cells / noise, users, radius * epsilon, everyone),
         bins=min(_MOST_BINS, max(_FEWEST_BINS, bins)),
     )
+
+
+def are_apart(users: int, members: int) -> bool:
+    """Whether so many users, members of so many cells in all, are mostly in one cell each."""
+    return members < _APART * users
 
 
 def rounds(epsilon: float, delta: float, users: int, members: int, cells: int) -> int:
