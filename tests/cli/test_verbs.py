@@ -186,6 +186,18 @@ def test_a_renamed_column_is_still_the_ledgers_unit(shell: Shell) -> None:
     shell.good("verify", "m.json", "--ledger", "flights.ledger")
 
 
+def test_intervals_can_be_narrower(shell: Shell) -> None:
+    """--confidence changes the table, not the release."""
+    shell.good(*RELEASE, "--output", "a.json", "--manifest", "m.json")
+    shell.good("show", "m.json", "--output", "b.json", "--confidence", "0.5")
+    a, b = (json.loads(Path(f"{name}.json").read_text()) for name in "ab")
+    assert all(x["value"] == y["value"] for x, y in zip(a, b, strict=True))
+    # An interval that misses the bounds altogether says nothing: it becomes all of them.
+    told = [(x, y) for x, y in zip(a, b, strict=True) if y["high"] - y["low"] < 700]
+    assert told
+    assert all(x["low"] <= y["low"] <= y["high"] <= x["high"] for x, y in told)
+
+
 def test_the_demo_is_free_the_second_time(shell: Shell) -> None:
     """Figures of the issue, and the same numbers from the ledger. Six seconds of planning."""
     first, second = (shell.run("demo", "--folder", "d")[1] for _ in range(2))
