@@ -192,10 +192,7 @@ def test_intervals_can_be_narrower(shell: Shell) -> None:
     shell.good("show", "m.json", "--output", "b.json", "--confidence", "0.5")
     a, b = (json.loads(Path(f"{name}.json").read_text()) for name in "ab")
     assert all(x["value"] == y["value"] for x, y in zip(a, b, strict=True))
-    # An interval that misses the bounds altogether says nothing: it becomes all of them.
-    told = [(x, y) for x, y in zip(a, b, strict=True) if y["high"] - y["low"] < 700]
-    assert told
-    assert all(x["low"] <= y["low"] <= y["high"] <= x["high"] for x, y in told)
+    assert sum(y["high"] - y["low"] < x["high"] - x["low"] for x, y in zip(a, b, strict=True)) > 1
 
 
 def test_the_demo_is_free_the_second_time(shell: Shell) -> None:
