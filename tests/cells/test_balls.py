@@ -56,6 +56,12 @@ def test_no_user_moves_a_score_of_any_counts_by_more_than_one() -> None:
                 assert (np.abs(scores[0] - scores[1]) <= USER).all()
 
 
+def test_the_smallest_ball_that_leaves_out_few_enough_is_best() -> None:
+    """By -max(K_j - k, k - min(K_i : i > j), 0), by hand, whatever the order of the K."""
+    scores = rank_scores(np.array([0, 3, 0, 4, 2, 9]), 2, 9)
+    assert (scores // USER).tolist() == [-2, -2, 0, -2, 0, -7]
+
+
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
 @pytest.mark.parametrize("cells", [5, 13, 30])
 def test_nobody_is_beyond_the_ball_of_all_values(cells: int, delta: str) -> None:

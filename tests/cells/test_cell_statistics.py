@@ -76,6 +76,14 @@ def test_rounding_to_ticks_moves_a_statistic_by_at_most_its_bound(data: st.DataO
     assert variance <= Variance().rounding(float(lattice.rounding), 0.0)
 
 
+def test_a_variance_can_move_nearly_as_far_as_its_bound() -> None:
+    """Half of the values half a tick up, half of them down: the bound is no larger than needed."""
+    apart, moved = Fraction(1), Fraction(1, 2**10)
+    before, after = (apart / 2) ** 2, (apart / 2 - moved) ** 2
+    bound = Variance().rounding(float(moved), 0.0)
+    assert bound * 0.99 <= 4 * (before - after) <= bound
+
+
 def _mean(values: list[Fraction]) -> Fraction:
     return sum(values, Fraction(0)) / len(values)
 

@@ -116,33 +116,47 @@ def test_the_excess_is_measured_from_ten_cells_on() -> None:
     assert told.biases(numbers) == pytest.approx((expected, expected))
 
 
-def test_a_low_draw_of_the_excess_leaves_a_bias() -> None:
-    """Less than nothing counts as nothing; 45% of one noise scale, or more, are added."""
-    plan = shoal.plan(counts(900, 20), bounds=BOUNDS, epsilon=1, method="user_clipped")
+@pytest.mark.parametrize("apart", [True, False])
+def test_intervals_by_hand(apart: bool) -> None:
+    """Times the bias of a side, more where users are apart, and on the outer side of far cells."""
+    many = counts(900, 20)
+    if apart:
+        many = shoal.Counts.from_counts(np.arange(900), np.arange(900) % 20, 1 + np.arange(900) % 7)
+    plan = shoal.plan(many, bounds=BOUNDS, epsilon=1, method="user_clipped")
     numbers = drawn(plan, sums_of(plan, np.full(len(plan.counts.user), 0.5)), 3)
     assert numbers.chosen is not None
+    centre, scale = float(told.centres(numbers)[0]), numbers.noise_scale
+    half, top = int(numbers.chosen.width[0]), numbers.top
+    radius = 100 * half / top
+    start = numbers.chosen.low / numbers.chosen.width / plan.decision.scale
+    away = start + np.append([9, -6, 1, -1], np.linspace(-1.5, 1.5, 16))
+    steps = np.rint(away * 2**plan.decision.bits).astype(int).tolist()
     parts, bits = excess_of(plan.parameters)
-    most = largest_excess(plan.parameters, int(numbers.chosen.width[0]), numbers.top, 20)
+    numbers = replace(numbers, steps=steps, excess=(-5, 2 * parts))
+    number, most = numbers.unclamped, largest_excess(plan.parameters, half, top, 20)
     biases = np.array([0.45 * 2**bits, 2 * parts + 0.45 * 2**bits]) * most / parts
     biases /= 20 * 2.0**plan.decision.bits
-    assert told.biases(replace(numbers, excess=(-5, 2 * parts))) == pytest.approx(biases)
-
-
-def test_far_cells_have_longer_intervals_on_their_outer_side() -> None:
-    """With as much cut below as above both sides are alike in cells near the others."""
-    plan = shoal.plan(counts(900, 20), bounds=BOUNDS, epsilon=1, method="user_clipped")
-    numbers = drawn(plan, sums_of(plan, np.full(len(plan.counts.user), 0.5)), 3)
-    assert numbers.chosen is not None
-    away = np.append([9, -6], np.linspace(-1.5, 1.5, 18))
-    start = numbers.chosen.low / numbers.chosen.width / plan.decision.scale
-    steps = np.rint((start + away) * 2**plan.decision.bits).astype(int).tolist()
-    parts = excess_of(plan.parameters)[0]
-    numbers = replace(numbers, steps=steps, excess=(parts, parts))
+    assert told.biases(numbers) == pytest.approx(biases)
     low, high = told.intervals(numbers, 0.95)
-    below, above = numbers.unclamped - low, high - numbers.unclamped
-    assert above[0] > below[0] + numbers.noise_scale[0]
-    assert below[1] > above[1] + numbers.noise_scale[1]
-    assert above[2:] == pytest.approx(below[2:])
+    far = np.maximum(np.abs(number - centre) / scale - 2, 0)
+    assert far[0] > 3
+    reach = np.zeros((900, 20))
+    reach[plan.weights.user, plan.weights.cell] = plan.weights.weight / plan.weights.total[0]
+    lead = reach.max(axis=0)
+    times = 3.5 * (1.5 + 3 / (plan.parameters["clipped"][0] / 20) ** 2) if apart else 3.5
+    assert 5.25 < times < 14 or not apart
+    load = 1 / plan.decision.scale
+    lead = np.minimum(lead * load / (lead * load).mean(), 2)
+    load = np.maximum(np.maximum(load / load.mean(), lead), 1)
+    for at in range(20):
+        quantile = math.log((1 + math.exp(-times * biases.sum())) / 0.1)
+        half = quantile * scale[at] + 2 * radius * told.moved(plan)[at]
+        ends = half + times * biases * load[at] * scale[at]
+        beyond = 16 * biases * scale[at] * far[at] / far.mean()
+        above = int(number[at] > centre)
+        ends[above] += min(1.5 * abs(number[at] - centre), beyond[above])
+        assert low[at] == pytest.approx(max(number[at] - ends[0], 0), abs=0.01)
+        assert high[at] == pytest.approx(min(number[at] + ends[1], 100), abs=0.01)
 
 
 @pytest.mark.parametrize(("delta", "seed"), [("0", 1), ("1e-6", 2)])

@@ -116,6 +116,9 @@ def test_counts_that_speak_against_a_plan_are_told() -> None:
     )
     _, often = plan_warnings(shoal.plan(heavy, bounds=(0, 60), epsilon=4))
     assert often.startswith("the 20 most frequent of 400 users have 4")
+    few = shoal.Counts.from_counts(np.arange(19), np.arange(19) % 4, [*[1] * 18, 100])
+    plan = shoal.plan(few, bounds=(0, 60), epsilon=8, method="user_clipped")
+    assert not any("most frequent" in each for each in plan_warnings(plan))
     assert "Epsilon times the number of users is 30" in str(
         shoal.plan(_crowd(users=30), bounds=(0, 60), epsilon=1)
     )

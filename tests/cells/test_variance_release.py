@@ -148,6 +148,8 @@ def test_variances_stay_within_what_bounds_allow(data: Any, epsilon: float) -> N
             assert len(spreads) == len(roots) == 4
             for spread, root in zip(spreads, roots, strict=True):
                 assert spread["place"] == root["place"]
+                known = truth(table)[spread["place"], "variance"]
+                assert epsilon < 1000 or spread["value"] == pytest.approx(known, rel=0.5)
                 assert 0 <= spread["low"] <= spread["value"] <= spread["high"] <= 700**2 / 4
                 for name in ("low", "value", "high"):
                     assert root[name] == pytest.approx(math.sqrt(spread[name]))

@@ -186,6 +186,15 @@ def test_a_renamed_column_is_still_the_ledgers_unit(shell: Shell) -> None:
     shell.good("verify", "m.json", "--ledger", "flights.ledger")
 
 
+def test_intervals_can_be_narrower(shell: Shell) -> None:
+    """--confidence changes the table, not the release."""
+    shell.good(*RELEASE, "--output", "a.json", "--manifest", "m.json")
+    shell.good("show", "m.json", "--output", "b.json", "--confidence", "0.5")
+    a, b = (json.loads(Path(f"{name}.json").read_text()) for name in "ab")
+    assert all(x["value"] == y["value"] for x, y in zip(a, b, strict=True))
+    assert sum(y["high"] - y["low"] < x["high"] - x["low"] for x, y in zip(a, b, strict=True)) > 1
+
+
 def test_the_demo_is_free_the_second_time(shell: Shell) -> None:
     """Figures of the issue, and the same numbers from the ledger. Six seconds of planning."""
     first, second = (shell.run("demo", "--folder", "d")[1] for _ in range(2))

@@ -73,3 +73,13 @@ def test_a_long_column_is_at_most_eight_times_as_long_as_its_packing() -> None:
     short = base64.b64encode(zlib.compress(raw[: 2**16], level=9)).decode()
     free = {"type": "<u1", "length": 2**16, "data": short}
     assert len(documents.unpack_integers(free, "x")) == 2**16
+
+
+@pytest.mark.parametrize("length", [0, 3, 4, 6, 100])
+def test_a_column_is_exactly_as_long_as_it_says(length: int) -> None:
+    """Five numbers packed as any other many, one more or one less among them."""
+    data = base64.b64encode(zlib.compress(bytes([9, 8, 7, 6, 5]), level=1)).decode()
+    whole = {"type": "<u1", "length": 5, "data": data}
+    assert documents.unpack_integers(whole, "numbers").tolist() == [9, 8, 7, 6, 5]
+    with pytest.raises(DocumentError, match="damaged"):
+        documents.unpack_integers({**whole, "length": length}, "numbers")

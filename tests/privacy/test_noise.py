@@ -176,3 +176,17 @@ def test_numbers_outside_the_lattice_are_clamped_not_refused(source: Noise, draw
     low, high = getattr(source, draw)([-(2**70), 2**70], 4)
     assert abs(low) < 2**12
     assert abs(high - LARGEST_STEPS) < 2**12
+
+
+def test_draws_of_one_simulated_release_share_nothing() -> None:
+    """A seed's noise, bits and selections come from streams of their own, also for draw 0."""
+    seed = 7
+    first = np.random.default_rng(seed).exponential(1.0, 4)
+    for draw in (0, 1):
+        streams = [np.random.default_rng([seed, draw, kind]) for kind in (1, 2, 3)]
+        found = [first, *(rng.exponential(1.0, 4) for rng in streams)]
+        assert len({tuple(each.tolist()) for each in found}) == 4
+        chosen = int(
+            (np.zeros(4) + np.random.default_rng([seed, draw, 3]).exponential(1, 4)).argmax()
+        )
+        assert Simulated(seed).select(np.zeros(4, dtype=np.int64), 1.0, draw) == chosen

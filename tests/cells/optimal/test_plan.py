@@ -114,6 +114,13 @@ def test_an_error_is_kept_whatever_the_ticks(bits: int, statistic: str) -> None:
         assert (made.worst_case_error <= part * statistic_range).all()
 
 
+@pytest.mark.parametrize("error", [9 * 2.0**-22, 1e-9, 4.5])
+def test_errors_that_no_plan_can_have_are_refused(error: float) -> None:
+    """Below half a tick, or half the range."""
+    with pytest.raises(InputError, match="more than a tick"):
+        plan(0, epsilon=None, error=error)
+
+
 def test_balanced_targets_improve_every_cell_alike() -> None:
     """With targets in proportion to the balanced plan no cell is worse off than there."""
     balanced = plan(1, method="balanced", epsilon=1)
