@@ -155,8 +155,8 @@ class Comparison(Shown, Generic[P]):
             if (each.method, each.epsilon) == (method, exact) and each.plan is not None:
                 return each.plan
         raise InputError(
-            f"there is no plan {checks.shown(method)} at epsilon {checks.shown(epsilon)}",
-            f"choose one of {', '.join(self.methods)} at {', '.join(map(show, self.epsilons))}",
+            f"there is no plan by {checks.shown(method)} at epsilon {checks.shown(epsilon)}",
+            f"take {' or '.join(self.methods)} at {' or '.join(map(show, self.epsilons))}",
         )
 
     @cached_property

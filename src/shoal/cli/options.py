@@ -146,7 +146,7 @@ Clusters = Annotated[int | None, first("With --units: number of clusters, of equ
 Share = Annotated[list[float] | None, later("Share of each arm, the control first, such as 0.5.")]
 Mean = Annotated[float | None, later("Expected mean (rate, if binary), such as 0.3.")]
 Deviation = Annotated[float | None, later("Expected standard deviation, such as 2.", "--sd")]
-Between = Annotated[float, later("Expected share of the variance between clusters.")]
+Between = Annotated[float, later("Expected share of the variance that lies between clusters.")]
 EffectSize = Annotated[
     float | None, first("Effect whose power is computed, such as 0.05.", "--effect")
 ]

@@ -120,14 +120,14 @@ class State:
         if charge.delta and not self.budget.delta:
             raise BudgetError(
                 f"the charge of {charge.show(up=True)} has a delta, but the ledger allows none",
-                "make the release with delta=0; a budget never changes",
+                "plan with delta=0, as the budget of a ledger never changes",
             )
         spent = self.spent.plus(charge)
         if not spent.within(self.budget):
             raise BudgetError(
                 f"the charge of {charge.show(up=True)} exceeds what is left, "
                 f"{self.left.show(up=False)}",
-                "ask for less, or repeat a recorded release, which costs nothing",
+                "plan a release with a smaller loss, or repeat a recorded one, which costs nothing",
             )
         return spent
 

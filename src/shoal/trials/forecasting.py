@@ -447,7 +447,7 @@ def _checked(sizes: object) -> Ints:
     ):
         raise InputError(
             "the sizes are not a table of whole numbers above 0",
-            "give clusters x arms, control first, at least two arms, for example [[500, 500], "
+            "give a row for each cluster, a column for each arm, control first: [[500, 500], "
             "[80, 120]]",
         )
     return found.astype(np.int64)
@@ -467,6 +467,6 @@ def even(n: Any, clusters: Any, shares: Sequence[float]) -> Ints:
             return np.asarray(sizes)
     raise InputError(
         f"{n!r} units do not fill {clusters!r} clusters with {part.size} arms",
-        "give two arms or more and at least one unit in every cell, for example forecast(6000, "
+        "give two arms or more, with at least one unit each in every cluster: forecast(6000, "
         "space, clusters=3, epsilon=1)",
     )

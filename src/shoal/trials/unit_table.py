@@ -358,7 +358,7 @@ def uniform_table(
         tried.append((kept, table, plain + kinds.added_variance(space, kept, table.variances)))
     if not tried:
         raise InputError(
-            f"no outcome is kept at epsilon {float(epsilon):.3g}",
+            f"epsilon {float(epsilon):.3g} would replace every outcome by a random level",
             "raise epsilon, or use fewer levels",
         )
     found = np.array([each[2] for each in tried])
