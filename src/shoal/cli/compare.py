@@ -30,7 +30,7 @@ def compare(
 
     Settings with one epsilon: deviation=90 and apart=60 (assumed standard deviations of values in a
     cell and of the cells' means, in the value's unit), between=0.5 (assumed part of the variance
-    that is between users), repetitions=20 (data sets to draw). With several: min_records=10.
+    that lies between users), repetitions=20 (data sets to draw). With several: min_records=10.
     """
     import shoal
     from shoal.cells.assumptions import usual

@@ -1,4 +1,4 @@
-"""`shoal mean`: means of values without bounds, unbiased or with a bias you choose."""
+"""`shoal mean`: means of unbounded values, unbiased or with a bias you choose."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

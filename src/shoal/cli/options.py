@@ -118,7 +118,7 @@ Cluster = Annotated[
     OptionalText,
     first(
         "Column of the cluster, such as city, within which units or groups were assigned; not for "
-        "groups whose units all have the same arm: use --assigned. Public."
+        "groups whose units all have the same arm: for these use --assigned. Public."
     ),
 ]
 Assigned = Annotated[
@@ -174,7 +174,7 @@ Ols = Annotated[
 Spread = Annotated[float | None, later("Expected standard deviation of outcomes.")]
 ByCluster = Annotated[bool, first("Show the effects in each cluster too.", "--by-cluster")]
 
-# Means of values without bounds.
+# Means of unbounded values.
 Users = Annotated[int | None, first("Instead of a file: number of users, such as 2000.")]
 Order = Annotated[
     list[float] | None, first("Order of a known central moment, such as 4. [default: 2]")

@@ -330,7 +330,7 @@ def _check_places(cells: Any, lat: str, lon: str, resolution: int) -> None:
     places: Any = pa.record_batch(cells_to_coordinates(cells.astype(np.uint64)))
     y, x = (np.abs(places.column(name).to_numpy()) for name in ("lat", "lng"))
     if np.mean((y > _CIRCLE) & (x <= _CIRCLE)) > 1 / 2:
-        text = f"most cells lie beyond a polar circle, but not in the other order: {meant}"
+        text = f"most cells lie beyond a polar circle, but not if columns are exchanged: {meant}"
         warnings.warn(text, ShoalWarning, stacklevel=2)
 
 

@@ -142,7 +142,7 @@ class Forecast(Shown):
             best = least_table(space, epsilon, "auto", self.expected)
             reason = (
                 f"a table of {len(best.above)} responses on {len(best.kept)} of {space.size} "
-                f"levels: no unbiased one has less than {best.bound(space):.4g}"
+                f"levels: no unbiased one has a variance below {best.bound(space):.4g}"
             )
             yield NAMES[2], UNITS, reason, added(best), none
             noise = mean_noise(fitted(self.n, epsilon), space, sizes)
@@ -314,7 +314,7 @@ class Forecast(Shown):
         known = "the given expectation" if self.expected else "a range of possible outcomes"
         moved = "outcomes outside the space are moved to its nearest level"
         notes = [
-            f"standard errors of a constant effect for {known}; the largest counts below",
+            f"standard errors of a constant effect for {known}; recommendations use the largest",
             (
                 "assumed: units are assigned one by one (within clusters, if given); if whole "
                 "groups are, errors are larger, and study.ask() predicts them"
