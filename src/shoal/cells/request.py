@@ -160,7 +160,7 @@ class Request(Model):
             )
         if many != "mean" and way.means_alone:
             raise InputError(
-                f"private ranges work only for the mean, not for {many}",
+                f"private ranges work only for plans of the mean, not of {many}",
                 "leave the setting range out, or choose another method",
             )
         several = len(self.statistics) > 1

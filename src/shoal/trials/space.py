@@ -291,8 +291,8 @@ def _check_width(levels: tuple[float, ...]) -> None:
         raise InputError(
             "all levels, or two neighbours, are nearly the same number",
             "subtract a public number from all outcomes, or change their unit: levels must span "
-            f"{_SMALLEST:g} and {_NARROWEST:g} of the largest, neighbours differ by {_CLOSEST:g} "
-            "of it",
+            f"at least {_SMALLEST:g} and {_NARROWEST:g} of the largest, neighbours must differ by "
+            f"least {_CLOSEST:g} of it",
         )
 
 
