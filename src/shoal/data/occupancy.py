@@ -126,7 +126,7 @@ class Counts(Shown):
         table = keys.as_table(cells)
         if number is None or number.ndim != 1 or number.dtype.kind not in "iu":
             kind = "mixed type" if number is None else f"type {number.dtype}"
-            raise DataError(f"counts have the type {kind}", "give one integer per row")
+            raise DataError(f"counts are of {kind}", "give one integer per row")
         if float(number.sum(dtype=np.float64)) > _MOST_RECORDS or int(number.min()) < 1:
             raise DataError(
                 "a count is below 1, or the sum of all counts is larger than any table",

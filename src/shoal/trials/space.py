@@ -292,7 +292,7 @@ def _check_width(levels: tuple[float, ...]) -> None:
             "all levels, or two neighbours, are nearly the same number",
             "subtract a public number from all outcomes, or change their unit: levels must span "
             f"at least {_SMALLEST:g} and {_NARROWEST:g} of the largest, neighbours must differ by "
-            f"least {_CLOSEST:g} of it",
+            f"{_CLOSEST:g} of it",
         )
 
 
