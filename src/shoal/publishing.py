@@ -87,9 +87,9 @@ def records_of(data: files.Place, request: Request, source: Mapping[str, Any] | 
 def no_source() -> InputError:
     """The error of a plan that does not say for which columns it is."""
     return InputError(
-        "the plan does not say for which columns of a file it is",
-        "make it of a file with `shoal plan`, `shoal trial` or `shoal mean plan`, or call its "
-        "release in Python",
+        "the plan does not name the columns of a file",
+        "make it from a file with `shoal plan`, `shoal trial` or `shoal mean plan`, or call "
+        "plan.release in Python",
     )
 
 

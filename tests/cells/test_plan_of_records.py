@@ -39,7 +39,7 @@ def test_it_is_the_plan_of_their_counts() -> None:
     for more in options:
         with pytest.raises(InputError, match="together with records"):
             shoal.plan(made, epsilon=1, **more)
-    with pytest.raises(InputError, match="counts have no bounds"):
+    with pytest.raises(InputError, match="counts do not contain the bounds"):
         shoal.plan(made.counts(), epsilon=1)
 
 

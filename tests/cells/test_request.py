@@ -74,7 +74,7 @@ def test_nothing_left_is_an_error() -> None:
         ({"bounds": (0, 1e-305)}, "bounds are"),
         ({"epsilon": None}, "epsilon and error are both missing"),
         ({"error": 1.0}, "epsilon and error are both given"),
-        ({"epsilon": None, "error": 5.0}, "less than 5: half of the range"),
+        ({"epsilon": None, "error": 5.0}, "less than 5, the error of guessing"),
         ({"epsilon": None, "error": 1e-9}, "more than a tick"),
         ({"method": "magic"}, "method is 'magic'; allowed: one of balanced, equalised, uniform"),
         ({"uninformative": "hide"}, "uninformative is 'hide'; allowed: one of drop, keep, refuse"),

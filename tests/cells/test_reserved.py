@@ -21,5 +21,5 @@ def test_no_column_of_a_result_can_be_a_cell_column() -> None:
     assert added <= RESERVED
     for name in sorted(added):
         table = pa.table({"who": ["a"], "x": [1.0], name: ["k"]})
-        with pytest.raises(InputError, match="cell columns are named"):
+        with pytest.raises(InputError, match="has a reserved name"):
             shoal.Records(table, user="who", value="x", bounds=(0, 9), by=name)

@@ -95,7 +95,7 @@ def test_effects_are_shown_again(shell: Shell) -> None:
     assert "one by one" in out
     assert "one by one" not in shell.good("show", "m.json", "--assigned", "units")
     for wrong in (["--assigned", "class"], GROUPS[:4], [*GROUPS[:2], "--assigned", "units"]):
-        assert "do not go together" in shell.bad("show", "m.json", *wrong)
+        assert "need each other" in shell.bad("show", "m.json", *wrong)
     assert "does not work with" in shell.bad("show", "m.json", *GROUPS, "--picture", "q.svg")
     shell.good(*without(TRIAL, "--cluster"), "--mechanism", "best_table", "--output", "whole.json")
     shell.good("release", "visits.csv", "whole.json", *TABLE[3:], "--manifest", "whole-m.json")

@@ -123,7 +123,7 @@ def test_cells_may_have_any_name_but_those_of_results(
     try:
         records = shoal.Records(source, user="who", value="v", bounds=(0, 9), by=[name])
     except InputError as error:
-        assert f"named {name};" in str(error)  # noqa: PT017
+        assert f"name: {name};" in str(error)  # noqa: PT017
         return
     plan = shoal.plan(
         records.counts(), method="balanced", bounds=(0, 9), epsilon=1, statistics=("mean",

@@ -140,7 +140,7 @@ def places(lat: list[float], lon: list[float]) -> shoal.Records:
 def test_places_outside_the_globe_are_refused_with_a_question() -> None:
     """The order of latitude and longitude is the usual mistake."""
     for lat, lon in (([-118.2, 34.0], [34.1, -118.0]), ([40.0, 95.0], [1.0, 2.0])):
-        with pytest.raises(DataError, match="coordinates outside the globe in lat or lon") as found:
+        with pytest.raises(DataError, match="lat or lon has latitudes beyond") as found:
             places(lat, lon).counts()
         assert "did you mean hexagon(lon,lat,5)" in str(found.value)
 

@@ -70,7 +70,7 @@ NEAR = [(0, 1e-101), (0, 1e-280), (0, 5e-324)]
 )
 def test_bad_bounds(pair: tuple[float, float]) -> None:
     """Two finite numbers, the lower one first, as far as sums and as near as squares reach."""
-    words = {**dict.fromkeys(FAR, r"1e\+50"), **dict.fromkeys(NEAR, "nearer")}
+    words = {**dict.fromkeys(FAR, r"1e\+50"), **dict.fromkeys(NEAR, "apart")}
     with pytest.raises(InputError, match=words.get(pair, "finite number")):
         Bounds(*pair)
 

@@ -172,7 +172,7 @@ def test_squares_beside_the_sum_cost_nothing(parts: int) -> None:
     assert Fraction(98, 100) * most <= inside <= most
     less = NoisySquares(step=free.step * 4 // 5, bits=free.bits)
     assert losses(part, less)[0] > alone
-    with pytest.raises(InputError, match="would cost privacy loss"):
+    with pytest.raises(InputError, match="squares do not fit"):
         part.check(less)
 
 

@@ -11,18 +11,18 @@ ROOT = Path(__file__).parents[2]
 MADE = {ROOT / f"docs/reference/{page}.md" for page in ("api", "cli")}
 # Of each part its folders and files, today's ceiling, and the goal of the redesign.
 PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
-    "cells": (("src/shoal/cells",), 8799, 7200),
-    "theory": (("src/shoal/theory",), 2236, 2900),
+    "cells": (("src/shoal/cells",), 8786, 7200),
+    "theory": (("src/shoal/theory",), 2245, 2900),
     "trials": (("src/shoal/trials",), 5630, 4300),
     "means": (("src/shoal/means",), 2091, 1900),
     "data": (("src/shoal/data",), 2060, 1500),
-    "privacy": (("src/shoal/privacy",), 1290, 1300),
+    "privacy": (("src/shoal/privacy",), 1287, 1300),
     "release, documents, files, checks, errors": (
         tuple(
             f"src/shoal/{each}"
             for each in ("release", "documents", "files", "checks.py", "errors.py")
         ),
-        1828,
+        1827,
         1300,
     ),
     "cli": (
@@ -37,7 +37,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
     ),
     "pictures": (("src/shoal/pictures",), 547, 500),
     "one call and report": (("src/shoal/one_call.py", "src/shoal/report_page.py"), 344, 344),
-    "verification": (("src/shoal/verification",), 1781, 1600),
+    "verification": (("src/shoal/verification",), 1780, 1600),
     "other modules": (
         tuple(
             f"src/shoal/{each}.py"
@@ -47,7 +47,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
         600,
     ),
     "studies": (("studies",), 5392, 4200),
-    "tests": (("tests", "conftest.py"), 22056, 20000),
+    "tests": (("tests", "conftest.py"), 22133, 20000),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 2572, 2600),
 }
 

@@ -121,7 +121,7 @@ def test_an_expectation_lowers_the_mean_variance() -> None:
     assert weights @ own < 0.75 * (weights @ plain)
     assert own.max() > plain.max()
     assert plan.bound <= plan.variance <= plan.bound * (1 + 2e-4)
-    assert "a mean expected variance of" in plan.reason
+    assert "its mean expected variance is" in plan.reason
 
 
 def test_levels_in_use() -> None:

@@ -110,6 +110,6 @@ def test_tables_that_are_none_are_refused() -> None:
     ):
         with pytest.raises(InputError):
             ResponseTable(good.levels, values, numbers)
-    with pytest.raises(InputError, match="no outcome is kept"):
+    with pytest.raises(InputError, match="replace every outcome"):
         ResponseTable.uniform(np.arange(256.0), Fraction(1, 10**9), NO_DELTA)
     assert even(3).sum() == PART

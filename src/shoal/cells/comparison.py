@@ -155,8 +155,8 @@ class Comparison(Shown, Generic[P]):
             if (each.method, each.epsilon) == (method, exact) and each.plan is not None:
                 return each.plan
         raise InputError(
-            f"there is no plan {checks.shown(method)} at epsilon {checks.shown(epsilon)}",
-            f"choose one of {', '.join(self.methods)} at {', '.join(map(show, self.epsilons))}",
+            f"there is no plan by {checks.shown(method)} at epsilon {checks.shown(epsilon)}",
+            f"take {' or '.join(self.methods)} at {' or '.join(map(show, self.epsilons))}",
         )
 
     @cached_property
@@ -362,10 +362,10 @@ def _notes(found: Comparison[P]) -> list[str]:
             "errors differ for other values (long tails, two kinds of users): give assumed= a "
             "function that draws them",
         ]
-    lines = ["cells without information are kept, so that all methods have the same cells"]
+    lines = ["cells no better than guessing are kept, so that all methods have the same cells"]
     known = {each.epsilon for each in found.bounds}
     if known:
-        lines.append("lower bound: no plan certifies less; alone: if a cell had the whole epsilon")
+        lines.append("lower bound: no plan certifies less; alone: if one cell had all of epsilon")
     if len(known) < len(found.epsilons):
         lines.append("no lower bound is known where noise is Gaussian")
     for method in found.methods:
@@ -390,13 +390,13 @@ def _notes_on(method: str, rows: list[Row[P]]) -> Iterator[str]:
     more = max((plan.request.epsilon or epsilon) / epsilon for plan, epsilon in plans)
     if more > 1:
         yield (
-            f"{method}: its accounting overstates losses; with up to {float(more):.3g} times the "
-            "epsilon shown, it loses at most the epsilon shown"
+            f"{method}: its own accounting overstates losses, so it plans with up to "
+            f"{float(more):.3g} times the epsilon shown, and loses at most the epsilon shown"
         )
     plan, epsilon = min(plans, key=lambda each: each[0].exact_epsilon / each[1])
     if plan.exact_epsilon < epsilon * LEAST_SPENT:
         spent = show(plan.exact_epsilon, 3)
-        yield f"{method}: spends only {spent} of {show(epsilon, _DIGITS)}"
+        yield f"{method}: spends only {spent} of epsilon {show(epsilon, _DIGITS)}"
     gaps = [plan.gap for plan, _ in plans if plan.gap is not None]
     if gaps:
         yield f"{method}: {proof(plan, max(gaps))}"

@@ -116,7 +116,7 @@ def check_counts(counts: Counts, request: Request, method: Method) -> None:
     all_records = int(counts.totals.max())
     if method.planner == "optimal" and (most >= 1 << bits or all_records >= 1 << (62 - PART)):
         raise InputError(
-            f"a user has {most:,} records in one cell, or a cell has {all_records:,}: too many",
+            f"{most:,} records of a user in a cell, or {all_records:,} of a cell, are too many",
             f"use smaller cells, fewer tick bits or another method: 2^{bits} and 2^{62 - PART} fit",
         )
     weighs = method.planner in ("optimal", "clip user") and "variance" in request.statistics

@@ -56,7 +56,7 @@ def choose(request: Request, counts: Counts) -> tuple[Method, str]:
         why = "with few users in one cell it finds a private interval most reliably"
         return method_of("adaptive"), why
     if rounds(epsilon, float(request.delta), *sizes) > 1:
-        why = "users are in so many cells that noise is normal: a second round costs little"
+        why = "users are in so many cells that noise is Gaussian: a second round costs little"
         return method_of("user_clipped", {"rounds": 2}), why
     return method_of("user_clipped"), "the smallest typical error, if users are about alike"
 

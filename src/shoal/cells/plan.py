@@ -405,7 +405,7 @@ def plan(
         if any(each is not None for each in (bounds, tick_bits, source)):
             raise InputError(
                 "bounds, tick_bits or source are given together with records",
-                "leave them out, as the records hold them, or give records.counts() instead",
+                "leave them out, as records contain them, or give records.counts() in their place",
             )
         records = counts
         counts, bounds, source = records.counts(), records.bounds, records.describe()
@@ -414,7 +414,7 @@ def plan(
     checks.instance(counts, Counts, "counts", todo)
     if bounds is None:
         raise InputError(
-            "the counts have no bounds of the values", "give bounds, for example bounds=(0, 700)"
+            "counts do not contain the bounds of values", "give for example bounds=(0, 700)"
         )
     if source is not None:
         described(source)

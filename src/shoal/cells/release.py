@@ -225,7 +225,7 @@ def release_cells(
     described = records.describe()
     if source is not None and dict(source) != described:
         raise DataError(
-            "the records have other columns, cell rules or rule for missing values than the plan",
+            "columns, cell rules or missing= of the records differ from those of the plan",
             "give the records that the plan was made for, or make a new plan from these",
         )
     unit = unit_of_column(privacy_unit, records.user)
@@ -274,7 +274,7 @@ class CellDraw:
             raise DataError(
                 f"the records have other bounds or tick bits than the plan: ({own.bounds.lo:g}, "
                 f"{own.bounds.hi:g}) and {own.bits} tick bits",
-                f"make the plan again, or give bounds ({plan.bounds.lo:g}, {plan.bounds.hi:g}) "
+                f"plan again, or give records with bounds ({plan.bounds.lo:g}, {plan.bounds.hi:g}) "
                 f"and {plan.bits} tick bits",
             )
 

@@ -120,7 +120,7 @@ class Request(Model):
             return {name: each for name, each in given.items() if name != "settings"}
         if given.get("method") is None:
             if checks.mapping(settings, "settings"):
-                raise InputError("settings have no method", 'give method="user_clipped" or another')
+                raise InputError("settings need a method", 'give method="user_clipped" or another')
             return given
         return {**given, "settings": checked_settings(given["method"], settings)}
 
@@ -134,7 +134,7 @@ class Request(Model):
         if self.method is not None and (self.objective or self.range):
             raise InputError(
                 f"{'an objective' if self.objective else 'a range'} and a method are both given",
-                "leave method out: it is chosen for the objective and the range",
+                "leave method out: shoal chooses one that suits the objective and the range",
             )
         if self.range is not None and (self.objective == "worst_case" or self.epsilon is None):
             raise InputError(
@@ -160,15 +160,15 @@ class Request(Model):
             )
         if many != "mean" and way.means_alone:
             raise InputError(
-                f"a selected range does not work with {many}", "leave range out, or plan the mean"
+                f"private ranges work only for plans of the mean, not of {many}",
+                "leave the setting range out, or choose another method",
             )
         several = len(self.statistics) > 1
         if self.error is not None and (not way.takes_error or several or self.delta):
             raise InputError(
-                f"an error cannot be given with the method {way.name}, {len(self.statistics)} "
-                f"statistics and delta {float(self.delta):g}",
-                "give epsilon instead and look at the errors of the plan; or give an error with "
-                f"{_those(lambda each: each.takes_error)}, one statistic and no delta",
+                "error= needs one statistic, no delta, and a method that can plan for an error",
+                "give epsilon instead, or leave out what does not fit; the methods that can are "
+                f"{_those(lambda each: each.takes_error)}",
             )
         if self.delta and not way.takes_delta:
             raise InputError(
@@ -187,14 +187,14 @@ class Request(Model):
             )
         if len(self.statistics) > 1 and isinstance(self.max_error, float):
             raise InputError(
-                f"max_error {self.max_error:g} has no unit for {len(self.statistics)} statistics",
+                f"max_error is a number, {self.max_error:g}, but there are several statistics",
                 'give a percentage of the range, for example max_error="5%"',
             )
         part = self.largest_error
         if part is None or not 0 < part < MIDPOINT_ERROR:
             raise InputError(
-                f"a max_error of {part or 0:.3%} of the range is not possible",
-                'give a part above 0% and below 50%, for example "5%": guessing has 50%',
+                f"max_error is {part or 0:.3%} of the range",
+                'give for example "5%": above 0% and below 50%, the error of guessing the middle',
             )
 
 

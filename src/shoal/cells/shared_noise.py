@@ -112,6 +112,6 @@ def bad_error(request: Request, statistic: Statistic) -> InputError:
     """Returns the error for an error that no plan can have, or that needs none."""
     half = float(statistic.statistic_range(request.lattice.bounds)[1]) / 2
     return InputError(
-        f"a worst-case error of {request.error:g} is not possible",
-        f"ask for more than a tick and less than {half:g}: half of the range needs no data",
+        f"no plan has a worst-case error of {request.error:g}",
+        f"ask for more than a tick and less than {half:g}, the error of guessing the middle",
     )

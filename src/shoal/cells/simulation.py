@@ -164,7 +164,7 @@ def compare_methods(
 ) -> Comparison[PlanFacts]:
     """Returns typical errors of a plan's method and of all others; see `Plan.compare`."""
     if plan.request.statistics != ("mean",):
-        raise InputError("only plans of the mean can be compared", "use plan.frontier(...)")
+        raise InputError("only plans of the mean are simulated", "here use plan.frontier(...)")
     own: Choice = (plan.method, plan.decision.method.settings)
     others = [each for each in COMPARED if (each, {}) != own]
     return compare(

@@ -101,7 +101,7 @@ def _balls(cost: Cost, limit: Fraction, *, two_rounds: bool) -> tuple[int, int]:
         first = math.floor(radius * part)
         ball = radius - first
     if ball < 1 or (two_rounds and first < 1):
-        raise InputError("selections use up the privacy loss", "ask for a larger epsilon")
+        raise InputError("finding a private range uses up epsilon", "ask for a larger epsilon")
     return ball, first
 
 

@@ -30,7 +30,7 @@ def compare(
 
     Settings with one epsilon: deviation=90 and apart=60 (assumed standard deviations of values in a
     cell and of the cells' means, in the value's unit), between=0.5 (assumed part of the variance
-    that is between users), repetitions=20 (data sets to draw). With several: min_records=10.
+    that lies between users), repetitions=20 (data sets to draw). With several: min_records=10.
     """
     import shoal
     from shoal.cells.assumptions import usual
@@ -44,7 +44,7 @@ def compare(
     if len(losses) == 1:
         if statistic or delta != "0" or min_users > 1:
             raise InputError(
-                "--statistic, --delta and --min-users need several values of epsilon",
+                "--statistic, --delta and --min-users work only with several values of epsilon",
                 "leave them out, or give several, for example --epsilon 1 --epsilon 2",
             )
         given = {_ASSUMED[each]: number for each, number in taken(settings, *_ASSUMED).items()}
@@ -78,7 +78,7 @@ def _counts(
     if not (user and value and by):
         raise InputError(
             "--user, --value or --by is missing",
-            "name the columns with all three options, or give an occupancy saved as .json",
+            "name the columns with all three options, or give counts that were saved as .json",
         )
     records = shoal.Records(data, user=user, value=value, bounds=bounds, by=by, missing=missing)
     with working("counting records"):

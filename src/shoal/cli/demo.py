@@ -29,8 +29,8 @@ flights; all its speeds are protected together. The bounds, 0 to 700 mph, and th
 flights of each aircraft in each cell are public. Each plan below costs epsilon 1 in total.
 """
 _ERRORS = """
-Errors of the median cell, computed before any speed is read. Typical: the error to expect
-if aircraft are about alike, in standard deviations of all speeds. Certified: a bound in mph
+Errors of the median cell, computed before any speed is read. Typical: the error to expect,
+in standard deviations of all speeds, if aircraft are about alike. Certified: a bound in mph
 that holds for every data set. Paper charges: the epsilon of the same noise according to
 the accounting of Rameshwar and Tandon (arXiv:2405.06261)."""
 _NEXT = """

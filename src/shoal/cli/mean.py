@@ -1,4 +1,4 @@
-"""`shoal mean`: means of values without bounds, unbiased or with a bias you choose."""
+"""`shoal mean`: means of unbounded values, unbiased or with a bias you choose."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,9 +101,9 @@ def _counts(data: Path | None, users: int | None, source: "Source") -> Any:
     nameless = data is not None and not (source.user or source.value)
     if (data is None) == (users is None) or (users is not None and source.user) or nameless:
         raise InputError(
-            "a file and a number of users are both given or both missing",
-            "give DATA with --user, or with --value if each row is a user; or for example --users "
-            "2000",
+            "it is not clear how many users there are",
+            "give DATA with --user, or with --value if each row is a user; or, without DATA, for "
+            "example --users 2000",
         )
     if data is None:
         return users

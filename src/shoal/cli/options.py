@@ -118,7 +118,7 @@ Cluster = Annotated[
     OptionalText,
     first(
         "Column of the cluster, such as city, within which units or groups were assigned; not for "
-        "groups whose units all have the same arm: use --assigned. Public."
+        "groups whose units all have the same arm: for these use --assigned. Public."
     ),
 ]
 Assigned = Annotated[
@@ -146,7 +146,7 @@ Clusters = Annotated[int | None, first("With --units: number of clusters, of equ
 Share = Annotated[list[float] | None, later("Share of each arm, the control first, such as 0.5.")]
 Mean = Annotated[float | None, later("Expected mean (rate, if binary), such as 0.3.")]
 Deviation = Annotated[float | None, later("Expected standard deviation, such as 2.", "--sd")]
-Between = Annotated[float, later("Expected share of the variance between clusters.")]
+Between = Annotated[float, later("Expected share of the variance that lies between clusters.")]
 EffectSize = Annotated[
     float | None, first("Effect whose power is computed, such as 0.05.", "--effect")
 ]
@@ -174,7 +174,7 @@ Ols = Annotated[
 Spread = Annotated[float | None, later("Expected standard deviation of outcomes.")]
 ByCluster = Annotated[bool, first("Show the effects in each cluster too.", "--by-cluster")]
 
-# Means of values without bounds.
+# Means of unbounded values.
 Users = Annotated[int | None, first("Instead of a file: number of users, such as 2000.")]
 Order = Annotated[
     list[float] | None, first("Order of a known central moment, such as 4. [default: 2]")

@@ -91,8 +91,8 @@ def settings_of(texts: list[str] | None) -> dict[str, str | int | float]:
         name, equals, value = text.partition("=")
         if not (name and equals and value) or name in settings:
             raise InputError(
-                f"the setting {text!r} is repeated or incomplete",
-                "give each once, like cap=minimax",
+                f"the setting {text!r} is given twice, or lacks a name or a value",
+                "give each setting once, like cap=minimax",
             )
         settings[name] = _number(value)
     return settings

@@ -108,13 +108,13 @@ def _check_groups(
 ) -> None:
     if (groups is None) != (assigned in (None, UNITS)) or (groups is None and unit is not None):
         raise InputError(
-            "--groups, --unit and --assigned do not go together",
+            "--groups, --unit and --assigned need each other",
             "give --groups FILE --unit NAME --assigned COLUMN, or only --assigned units",
         )
     if groups is not None and picture is not None:
         raise InputError(
             "--picture does not work with effects of assigned groups",
-            "leave --picture out: its intervals would not take the groups into account",
+            "leave --picture out, as its intervals would not take the groups into account",
         )
 
 

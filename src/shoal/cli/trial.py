@@ -54,7 +54,7 @@ def plan(
         if data is None or not arm or not outcome or len(losses) != 1 or picture is not None:
             raise InputError(
                 "--mechanism needs DATA, --arm, --outcome and one --epsilon, and no --picture",
-                "give all of these, or leave --mechanism out for a forecast",
+                "give these four without --picture, or leave --mechanism out for a forecast",
             )
         private = taken(settings, "clustering_epsilon")
         with working("reading public columns, planning"):
@@ -64,11 +64,11 @@ def plan(
         return
     nothing_left(settings, *_SETTINGS)
     if output is not None:
-        raise InputError("a forecast cannot be saved", "give --mechanism, or leave out --output")
+        raise InputError("--output saves no forecast", "leave it out, or give --mechanism")
     if (data is None) == (units is None) or (data is None) == bool(arm):
         raise InputError(
-            "a file and a number of units are both given or both missing",
-            "give DATA with --arm, or for example --units 6000 --clusters 30",
+            "it is not clear how many units there are",
+            "give DATA with --arm; or, without both, for example --units 6000 --clusters 30",
         )
     with working("forecasting"):
         sizes: Any = units

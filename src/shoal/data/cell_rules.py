@@ -268,7 +268,7 @@ def rules_of(by: object) -> tuple[Rule, ...]:
         if isinstance(each, Rule) and parse(str(each)) != each:
             raise InputError(
                 f"the cell rule {str(each)!r} would be read back as another rule",
-                "rename the column: a name must not look like a rule nor, in a rule, have a comma",
+                "rename the column: it must not look like a rule, nor have a comma in a rule",
             )
     return tuple(parse(each) if isinstance(each, str) else each for each in listed)
 
@@ -322,7 +322,7 @@ def _check_places(cells: Any, lat: str, lon: str, resolution: int) -> None:
     meant = f"did you mean hexagon({lon},{lat},{resolution})?"
     if (cells == _NOWHERE).any():
         raise DataError(
-            f"there are coordinates outside the globe in {lat} or {lon}",
+            f"{lat} or {lon} has latitudes beyond +-90 or longitudes beyond +-180",
             f"drop such rows, or exchange the columns, as latitudes come first: {meant[:-1]}",
         )
     from h3ronpy.vector import cells_to_coordinates
@@ -330,7 +330,7 @@ def _check_places(cells: Any, lat: str, lon: str, resolution: int) -> None:
     places: Any = pa.record_batch(cells_to_coordinates(cells.astype(np.uint64)))
     y, x = (np.abs(places.column(name).to_numpy()) for name in ("lat", "lng"))
     if np.mean((y > _CIRCLE) & (x <= _CIRCLE)) > 1 / 2:
-        text = f"most cells lie beyond a polar circle, but not in the other order: {meant}"
+        text = f"most cells lie beyond a polar circle, but not if columns are exchanged: {meant}"
         warnings.warn(text, ShoalWarning, stacklevel=2)
 
 

@@ -163,5 +163,5 @@ def engine_errors(source: str) -> Iterator[None]:
             raise
         raise DataError(
             f"the engine could not read {source} ({type(error).__name__})",
-            "check with the engine's own tools that it is complete and each column has one type",
+            "check with the engine's own tools that it is whole and that each column has one type",
         ) from None

@@ -51,7 +51,7 @@ def as_array(values: Any, name: str) -> pa.Array[Any]:
         odd = "mixed or nested values, or text that is not UTF-8"
         raise DataError(
             f"the column {name} holds {kind or odd}, which cannot name users or cells",
-            "give text, integers, booleans, dates or times, for example rounded numbers",
+            "give text, integers (such as rounded numbers), booleans, dates or times",
         )
     if pa.types.is_integer(array.type) and (pc.max(array).as_py() or 0) < 2**63:
         array = array.cast(pa.int64())  # the same keys whatever the width of their type

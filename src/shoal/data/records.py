@@ -311,7 +311,7 @@ def _check_names(user: str, value: str, rules: tuple[Rule, ...]) -> None:
     sound = all(map(keys.is_name, (user, value, *names))) and len(rules) <= _MOST_RULES
     if not sound or any(len(str(rule)) > _LONGEST_RULE for rule in rules):
         raise InputError(
-            "the name of a user, value or cell column is not usable, or there are too many rules",
+            "the name of a user, value or cell column, or the number of rules, is not allowed",
             f"give printable names of up to {keys.LONGEST_NAME} characters, and at most "
             f"{_MOST_RULES} cell rules of up to {_LONGEST_RULE} characters each",
         )
@@ -324,9 +324,9 @@ def _check_names(user: str, value: str, rules: tuple[Rule, ...]) -> None:
         )
     if len(set(names)) != len(names) or set(names) & RESERVED:
         raise InputError(
-            f"the cell columns are named {', '.join(names)}",
+            f"two cell columns share a name, or one has a reserved name: {', '.join(names)}",
             "rename columns of the source so that no two names are equal and none is "
-            f"{', '.join(sorted(RESERVED))}; hexagons may have another resolution",
+            f"{', '.join(sorted(RESERVED))}; give hexagons different resolutions",
         )
 
 

@@ -129,7 +129,7 @@ def files_of(path: str) -> list[str]:
         found = [path] if os.path.exists(path) else found
     if len(set(map(codec_of, found))) != 1 or not all(_is_like(each, ENDINGS) for each in found):
         raise DataError(
-            f"{'several kinds of files' if found else 'no file of records'} at {called(path)}",
+            f"{'several kinds of files are' if found else 'no file of records'} at {called(path)}",
             f"give a file that ends in {', '.join(ENDINGS)}, a pattern for such files (in "
             "quotes), or a folder of Parquet files",
         )
@@ -220,7 +220,7 @@ def _read_table(
             if source[name].dtype == object:
                 raise DataError(
                     f"the private column {name!r} holds Python objects",
-                    "give it one type for all its cells, for example with astype(float)",
+                    "convert it to one type, for example with astype(float)",
                 )
         table = pa.Table.from_pandas(source[names], preserve_index=False)
     elif kind == "polars":

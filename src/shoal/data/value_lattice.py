@@ -43,7 +43,7 @@ class Bounds:
         if not self.lo < self.hi or self.width < _NARROWEST:
             raise InputError(
                 f"bounds are ({self.lo:g}, {self.hi:g})",
-                "give two finite numbers, the lower one first, no nearer than 1e-100",
+                "give two finite numbers, the lower one first, at least 1e-100 apart",
             )
 
     @classmethod

@@ -1,1 +1,1 @@
-"""Means of values without bounds."""
+"""Means of unbounded values."""

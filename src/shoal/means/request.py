@@ -70,7 +70,7 @@ class Request(Model):
         if clipped and self.bias is None:
             raise InputError(
                 "a clipped mean needs a bias budget",
-                "give the largest bias that you accept, such as bias=0.1, or use `shoal mean plan`",
+                "give the largest bias you accept, such as bias=0.1, or use unbiased.recommend",
             )
         if clipped:
             check_interval(self.interval)

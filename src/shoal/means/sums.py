@@ -140,15 +140,15 @@ def add_steps(steps: list[int], bits: int, source: Noise, draw: int) -> list[int
 def unfit() -> InputError:
     """The error for noise that does not fit the lattice."""
     return InputError(
-        "the noise does not fit the lattice of 2^61 steps, or squares would cost privacy loss",
+        "noise or squares do not fit the lattice of 2^61 steps at this privacy loss",
         "ask for a larger epsilon or certified intervals, or give fewer or more even weights",
     )
 
 
 def _bad_interval() -> InputError:
     return InputError(
-        "the interval cannot be cut into ticks",
-        "give moderate numbers, the width above 2^-30 of the larger edge: interval=(0, 100)",
+        "the interval is too narrow or too large to be divided into ticks",
+        "give moderate numbers whose difference is above 2^-30 of the larger: interval=(0, 100)",
     )
 
 
@@ -182,7 +182,7 @@ class SumAboutCentre:
             return
         if not self.weights.count_as_two:
             raise InputError(
-                "weights so uneven count as fewer than two users, too few for a normal interval",
+                "weights are too uneven for a normal interval: they count as fewer than two users",
                 'ask for interval_by="certified", or give more users',
             )
         price = self.parts * ((2 * self.reach - 1) * self.weights.largest + squares.step)

@@ -119,7 +119,7 @@ def counts_of(counts: object) -> NDArray[np.int64]:
     ):
         raise InputError(
             "the counts are not usable",
-            "give the number of users, or a whole number from 1 for each user: for example 1000",
+            "give the number of users, such as 1000, or the number of records of each user, from 1",
         )
     return np.sort(found.astype(np.int64))
 

@@ -88,6 +88,6 @@ def check_picture(path: str | os.PathLike[str]) -> str:
     except Exception as error:
         raise MissingPartError(
             f"pictures need matplotlib, which cannot be imported ({type(error).__name__})",
-            'run pip install "shoal[pictures]", or look at its settings',
+            'run pip install "shoal[pictures]", or check the settings of matplotlib',
         ) from None
     return place

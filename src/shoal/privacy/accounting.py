@@ -191,4 +191,4 @@ def _exact(number: Any, whole: int) -> Fraction:
 
 
 def _bad(got: str) -> InputError:
-    return InputError(got, "this is an error of the plan: please report it")
+    return InputError(got, "please report this plan: shoal should not have made it")

@@ -133,8 +133,8 @@ def check_epsilon(epsilon: Amount) -> Fraction:
     if not LEAST_EPSILON <= exact <= MOST_EPSILON:
         raise InputError(
             f"epsilon is {checks.shown(epsilon)}",
-            f"give {float(LEAST_EPSILON):g} to {float(MOST_EPSILON):g}, commonly 1; far larger "
-            "ones protect nobody, far smaller ones give only noise",
+            f"give {float(LEAST_EPSILON):g} to {float(MOST_EPSILON):g}, commonly 1: a far larger "
+            "one protects nobody, a far smaller one gives only noise",
         )
     return exact
 

@@ -56,16 +56,16 @@ _DAMAGED = (
     "restore the newest backup, remove NAME-journal beside it, and run `shoal ledger verify`",
 )
 _REASONS = {
-    sqlite3.SQLITE_FULL: ("the disk is full", "free space", "free space and try again"),
+    sqlite3.SQLITE_FULL: ("the disk is full", "free space and try again"),
     sqlite3.SQLITE_READONLY: ("it cannot be written", _WRITABLE, "change permissions, try again"),
     sqlite3.SQLITE_CANTOPEN: (
         "it is missing or cannot be opened",
         _WRITABLE,
         "check the path, or make one with `shoal ledger create`",
     ),
-    sqlite3.SQLITE_BUSY: ("another process holds it", "one writer at a time", "end that process"),
-    sqlite3.SQLITE_NOTADB: ("it is not a ledger", "a ledger's file", "check the path"),
-    sqlite3.SQLITE_IOERR: ("reading or writing failed", "a healthy disk", "check it and try again"),
+    sqlite3.SQLITE_BUSY: ("another process holds it", "end that process"),
+    sqlite3.SQLITE_NOTADB: ("it is not a ledger", "check the path"),
+    sqlite3.SQLITE_IOERR: ("reading or writing failed", "check the disk and try again"),
     sqlite3.SQLITE_CORRUPT: ("it has damaged pages", *_DAMAGED),
     sqlite3.SQLITE_ERROR: ("it has other tables than a ledger", *_DAMAGED),
 }
@@ -120,14 +120,14 @@ class State:
         if charge.delta and not self.budget.delta:
             raise BudgetError(
                 f"the charge of {charge.show(up=True)} has a delta, but the ledger allows none",
-                "make the release with delta=0; a budget never changes",
+                "plan with delta=0, as the budget of a ledger never changes",
             )
         spent = self.spent.plus(charge)
         if not spent.within(self.budget):
             raise BudgetError(
                 f"the charge of {charge.show(up=True)} exceeds what is left, "
                 f"{self.left.show(up=False)}",
-                "ask for less, or repeat a recorded release, which costs nothing",
+                "plan a release with a smaller loss, or repeat a recorded one, which costs nothing",
             )
         return spent
 
@@ -444,9 +444,9 @@ def _plain_errors(path: Path) -> Iterator[None]:
         raise
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-        failed = f"SQLite fails with code {code}", "a healthy system", "ask again"
+        failed = f"SQLite fails with code {code}", "try again"
         what, *more = _REASONS.get(code, failed)
-        raise LedgerError(f"the ledger {str(path)!r}: {what}", *more) from None
+        raise LedgerError(f"the ledger {str(path)!r} cannot be used: {what}", *more) from None
     except (TypeError, ValueError, ArithmeticError):
         raise LedgerError(f"the ledger {str(path)!r} has unreadable rows", *_DAMAGED) from None
 

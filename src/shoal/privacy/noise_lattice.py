@@ -55,12 +55,9 @@ def fit(
     else:
         raise _unfit(bits)
     if 2.0**bits / float(scale.min()) > LARGEST_STEPS:
-        raise _unfit(bits)
+        raise _unfit(bits, "a smaller epsilon, or fewer cells")
     return scale
 
 
-def _unfit(bits: int) -> InputError:
-    return InputError(
-        f"the noise does not fit a lattice of {bits} bits",
-        "ask for a larger epsilon, or fewer cells",
-    )
+def _unfit(bits: int, cure: str = "a larger epsilon, or fewer cells") -> InputError:
+    return InputError(f"the noise does not fit a lattice of {bits} bits", f"ask for {cure}")

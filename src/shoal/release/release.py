@@ -196,6 +196,6 @@ class Release(Generic[PlanT, Drawn]):
 def damaged() -> DocumentError:
     """The error of a manifest whose parts do not fit each other."""
     return DocumentError(
-        "the manifest is damaged, or may have been changed",
+        "the manifest is damaged or was changed",
         "fetch it again, or have it delivered from the ledger",
     )

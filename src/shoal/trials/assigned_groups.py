@@ -193,8 +193,8 @@ def check_groups(design: Design, code: Ints, labels: Any) -> None:
         lone = checks.shown(str(design.arms[int(many.argmin())].as_py()))
         raise InputError(
             f"the arm {lone} has only one assigned group, which does not show how groups differ",
-            f"take at least {FEWEST_GROUPS} groups in each arm, as there is no standard error "
-            'with one; if units were assigned one by one, give assigned="units"',
+            f"give at least {FEWEST_GROUPS} groups in each arm; "
+            'if units were assigned one by one, give assigned="units"',
         )
 
 

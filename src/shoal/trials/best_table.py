@@ -162,7 +162,7 @@ class _Program:
             pool = self._with(self._kept(last, dual), asked)
         if last is None or best is None:
             raise InputError(
-                f"the linear program is not solved for a ratio of {self.ratio:.3g} on "
+                f"the linear program was not solved for a ratio of {self.ratio:.3g} on "
                 f"{len(self.levels)} levels",
                 'use fewer levels, or mechanism="uniform"',
             )
@@ -255,7 +255,7 @@ def whole(levels: Floats, columns: Columns, epsilon: Fraction) -> ResponseTable:
         rows.append([most if each else least for each in likely])
     rows.append([ONE - sum(column) for column in zip(*rows, strict=True)])
     if min(map(min, rows)) < 1:
-        raise InputError("the levels are too close for whole numbers", "use fewer levels")
+        raise InputError("the levels are too close to each other", "use fewer levels")
     numbers, value = np.array(rows, dtype=np.int64), np.append(columns.output, 0.0)
     width = levels[-1] - levels[0]
     y, chance = (levels - levels[0]) / width - 1 / 2, numbers.T / ONE

@@ -97,7 +97,7 @@ def choice_of(
     if not 1 <= floor <= PART // levels + 1:
         raise InputError(
             f"the floor is {asked.floor:g}",
-            f"give a share above 2^-{PART_BITS} and at most 1/{levels}, one over the number of "
+            f"give a floor above 2^-{PART_BITS} and at most 1/{levels}, one over the number of "
             "levels in use, or use fewer levels",
         )
     weight = math.floor(2**LATTICE_BITS / asked.noise)

@@ -389,8 +389,8 @@ def _name(name: Any) -> str:
         return str(name)
     raise InputError(
         f"the name {checks.shown(name)} of a covariate is not usable",
-        f"rename it: not {', '.join(_RESERVED)}, but printable, of up to {_LONGEST} characters, "
-        "without ' + ' and ':'",
+        f"give up to {_LONGEST} printable characters without ' + ' and ':', but not one of "
+        f"{', '.join(_RESERVED)}",
     )
 
 

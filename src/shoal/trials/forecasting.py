@@ -142,7 +142,7 @@ class Forecast(Shown):
             best = least_table(space, epsilon, "auto", self.expected)
             reason = (
                 f"a table of {len(best.above)} responses on {len(best.kept)} of {space.size} "
-                f"levels: no unbiased one has less than {best.bound(space):.4g}"
+                f"levels: no unbiased one has a variance below {best.bound(space):.4g}"
             )
             yield NAMES[2], UNITS, reason, added(best), none
             noise = mean_noise(fitted(self.n, epsilon), space, sizes)
@@ -314,7 +314,7 @@ class Forecast(Shown):
         known = "the given expectation" if self.expected else "a range of possible outcomes"
         moved = "outcomes outside the space are moved to its nearest level"
         notes = [
-            f"standard errors of a constant effect for {known}; the largest counts below",
+            f"standard errors of a constant effect for {known}; recommendations use the largest",
             (
                 "assumed: units are assigned one by one (within clusters, if given); if whole "
                 "groups are, errors are larger, and study.ask() predicts them"
@@ -447,7 +447,7 @@ def _checked(sizes: object) -> Ints:
     ):
         raise InputError(
             "the sizes are not a table of whole numbers above 0",
-            "give clusters x arms, control first, at least two arms, for example [[500, 500], "
+            "give a row for each cluster, a column for each arm, control first: [[500, 500], "
             "[80, 120]]",
         )
     return found.astype(np.int64)
@@ -467,6 +467,6 @@ def even(n: Any, clusters: Any, shares: Sequence[float]) -> Ints:
             return np.asarray(sizes)
     raise InputError(
         f"{n!r} units do not fill {clusters!r} clusters with {part.size} arms",
-        "give two arms or more and at least one unit in every cell, for example forecast(6000, "
+        "give two arms or more, with at least one unit each in every cluster: forecast(6000, "
         "space, clusters=3, epsilon=1)",
     )

@@ -357,7 +357,7 @@ class _TrialDraw:
         different({"outcome": self.outcomes}, study.given)
         if study.design.fingerprint != self.plan.design.fingerprint:
             raise DataError(
-                "arms, clusters, covariates, assigned groups or names differ from the plan",
+                "arms, clusters, covariates, assigned groups or names differ from those planned",
                 f"give the experiment of {self.plan.design.n} units that was planned for, or plan "
                 "with this one",
             )

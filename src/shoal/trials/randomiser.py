@@ -120,7 +120,7 @@ def replaced_for(epsilon: Fraction, delta: Fraction, floor: int) -> int:
     found = replacement_for(min(epsilon, _ENOUGH), delta, Fraction(floor, PART), PART_BITS)
     if found >= PART:
         raise InputError(
-            f"no outcome is kept at epsilon {float(epsilon):.3g} and a floor of {floor / PART:.3g}",
+            f"epsilon {float(epsilon):.3g} and floor {floor / PART:.3g} replace every outcome",
             "raise epsilon or the floor",
         )
     return max(found, 1)

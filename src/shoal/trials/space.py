@@ -289,9 +289,9 @@ def _check_width(levels: tuple[float, ...]) -> None:
     closest = min(b - a for a, b in itertools.pairwise(levels))
     if width < max(_SMALLEST, _NARROWEST * largest) or closest < _CLOSEST * largest:
         raise InputError(
-            "the levels are nearly the same number, or two neighbours are",
-            "subtract a public number from all outcomes, or change their unit: levels need a "
-            f"width of at least {_SMALLEST:g} and {_NARROWEST:g} of the largest, neighbours "
+            "all levels, or two neighbours, are nearly the same number",
+            "subtract a public number from all outcomes, or change their unit: levels must span "
+            f"at least {_SMALLEST:g} and {_NARROWEST:g} of the largest, neighbours must differ by "
             f"{_CLOSEST:g} of it",
         )
 
@@ -299,6 +299,6 @@ def _check_width(levels: tuple[float, ...]) -> None:
 def _bad_levels(got: str) -> InputError:
     return InputError(
         got,
-        f"give {FEWEST_LEVELS} to {MOST_LEVELS} finite numbers, rising, for example "
+        f"give {FEWEST_LEVELS} to {MOST_LEVELS} finite numbers in rising order, for example "
         "Space.binary() or Space.bins(0, 100, 11)",
     )

@@ -232,7 +232,7 @@ class TablePlan(Plan):
             return f"a uniform prior on {part}: an outcome is kept or replaced by one of them"
         kind = "worst" if self.chosen.proof.mean_of is None else "mean expected"
         return (
-            f"a table of {self.responses} responses on {part}: a {kind} variance of "
+            f"a table of {self.responses} responses on {part}: its {kind} variance is "
             f"{self.variance:.4g}; no table at this loss has less than {self.bound:.4g}"
         )
 
@@ -314,7 +314,7 @@ class PriorPlan(TablePlan):
         floor, noise = self.request.floor, self.request.noise
         return (
             f"priors from histograms with noise of {noise:.4g} a count, which costs "
-            f"{float(self.chosen.histogram_epsilon):.4g} of epsilon, no level below {floor:.4g}"
+            f"{float(self.chosen.histogram_epsilon):.4g} of epsilon; no share below {floor:.4g}"
             + ("" if self.loss.delta else ": without a delta a uniform prior is better")
         )
 
@@ -358,7 +358,7 @@ def uniform_table(
         tried.append((kept, table, plain + kinds.added_variance(space, kept, table.variances)))
     if not tried:
         raise InputError(
-            f"no outcome is kept at epsilon {float(epsilon):.3g}",
+            f"epsilon {float(epsilon):.3g} would replace every outcome by a random level",
             "raise epsilon, or use fewer levels",
         )
     found = np.array([each[2] for each in tried])

@@ -23,7 +23,7 @@ def record_checks(manifest: documents.Document, ledger: Ledger) -> list[Check]:
     own = [each for each in entries if each.document_sha256 == sha256]
     chain = Check("chain of the ledger", holds=True, found=counted(len(entries), "release"))
     if not own:
-        return [chain, Check(RECORDED, holds=False, found="not these bytes")]
+        return [chain, Check(RECORDED, holds=False, found="no such manifest")]
     # The same bytes under several questions: one of them must fit, the best is shown.
     found = (_of_entry(manifest, each, ledger.unit) for each in own)
     return [chain, *max(found, key=lambda checks: sum(check.holds for check in checks))]

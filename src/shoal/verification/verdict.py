@@ -57,7 +57,7 @@ class Verdict(Shown):
 ALWAYS = (
     "whether an unchanged shoal drew the noise from the operating system, and only once",
     "whether these noisy numbers were drawn with these scales: others that fit together would "
-    "pass; the ledger holds the true ones",
+    "pass; the ledger holds those that were drawn",
     "whether counts, groups and columns are those of the data, and what one unit is",
     "whether request, bounds and name were chosen without a look at private values",
     "which versions of shoal, OpenDP and Python were used",

@@ -148,7 +148,7 @@ def test_selected_ranges_and_optimal_weights_go_together() -> None:
     assert made.cost.selecting > 0
     assert made.exact_epsilon <= Fraction(2)
     assert made.epsilon > 1.99
-    with pytest.raises(InputError, match="or plan the mean"):
+    with pytest.raises(InputError, match="only for plans of the mean"):
         plan(5, ["variance"], settings={"range": "selected"})
 
 

@@ -46,7 +46,7 @@ def optimal(task: Task) -> PlanFacts:
     user = task.counts.user[member]
     if not is_small(user, len(task.cells)):
         raise InputError(
-            f'method="optimal" cannot take {len(task.cells):,} cells with so many shared users',
+            f'method="optimal" cannot plan {len(task.cells):,} cells that share so many users',
             'use method="balanced" or larger cells: optimal takes up to 2,000 cells and 100 '
             "million pairs of cells that share a user",
         )

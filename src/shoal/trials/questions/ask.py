@@ -168,8 +168,8 @@ class Questions:
             spent = found.exact_epsilon
         except LookupError:
             raise InputError(
-                "the regression has columns that nearly depend on others, or are far from 0 "
-                "compared with how they differ",
+                "some columns of the regression nearly depend on others, or are far from 0 "
+                "compared with their spread",
                 "subtract a public number, such as a round mean, or leave a column out",
             ) from None
         if spent < _SPENT * loss:

@@ -247,7 +247,7 @@ def independent(vectors: Floats, names: Sequence[str]) -> tuple[Floats, Floats]:
         near = np.argsort(-np.abs(own[:, kept - 1]), kind="stable")[:2].tolist()
         named = " and ".join(checks.shown(names[at]) for at in near)
         raise InputError(
-            f"some questions nearly depend on others, most of all {named}: they differ by "
+            f"some questions nearly depend on others, most of all {named}: they differ only by "
             f"{norms[kept - 1] / norms[0]:.1g} of their size",
             "leave one of them out, or ask for their difference",
         )

@@ -196,7 +196,7 @@ def fitted_rows(rows: Floats, many: Ints, epsilon: Fraction, by: tuple[str, ...]
     if epsilon < _ROUNDING * rounding:
         raise InputError(
             f"epsilon {float(epsilon):.3g} is too small for {len(rows)} numbers",
-            f"ask for at least {float(_ROUNDING * rounding):.3g}, or for fewer questions",
+            f"ask for an epsilon of {float(_ROUNDING * rounding):.3g} or more, or fewer questions",
         )
     most = np.abs(rows).max(axis=1)
     whole = np.rint(rows / most[:, None] * _ROW).astype(np.int64) + _ROW

@@ -395,9 +395,9 @@ class QuestionsPlan(Plan):
         if whole:
             found.append(
                 f"all units of one value of the covariate {printable(whole[0])!r} have the same "
-                "arm: if arms were assigned by it and not unit by unit, the intervals are too "
-                "short (such intervals have covered 31% to 63% instead of 95%): give it as "
-                'assigned=; if not, give assigned="units" (docs/experiments.md)'
+                "arm: if arms were assigned by this covariate and not unit by unit, the intervals "
+                "are too short (such intervals have covered 31% to 63% instead of 95%), so give it "
+                'as assigned=; if not, give assigned="units" (docs/experiments.md)'
             )
         return found
 
@@ -424,8 +424,8 @@ class QuestionsPlan(Plan):
             codes = self.design.codes([ARM, *self.chosen.by, by])
             least = int(np.bincount(codes, self.design.many).min())
             yield (
-                f"effects where {printable(by)} differs share one variance, as an arm of a "
-                f"subgroup has {least} units (with {FEWEST_UNITS} each has its own): if some "
+                f"effects by {printable(by)} share one variance, as an arm of a subgroup has only "
+                f"{least} units (with {FEWEST_UNITS} each arm has its own variance): if some "
                 "subgroups vary more than others, such intervals have covered 77% to 88% instead "
                 "of 95%; merge small subgroups"
             )

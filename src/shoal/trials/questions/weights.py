@@ -118,7 +118,7 @@ def _regression(design: Design, entry: Entry, _: float) -> tuple[list[str], Floa
         worst = labels[int(np.abs(axes[-1][1:]).argmax()) + 1]
         raise InputError(
             f"in the regression {checks.shown(worst)} depends, or nearly depends, on the other "
-            "columns, or is far from 0 compared with how it differs",
+            "columns, or is far from 0 compared with its spread",
             "leave it out, or subtract a public number from it, such as a round mean",
         )
     basis, triangle, order = qr(scaled / length, mode="economic", pivoting=True)
