@@ -29,7 +29,7 @@ _QUOTES = "Give several files as one pattern in quotes, such as 'trips/*.csv'."
 _GROUPS = {
     "ledger": "Create, show or verify the ledger of a data set.",
     "trial": "Plan releases of an experiment with private outcomes.",
-    "mean": "Plan a mean of values that have no known bounds, or show the least error possible.",
+    "mean": "Plan means of values that have no known bounds.",
 }
 # As the help lists them.
 VERBS: dict[str, Any] = {
