@@ -129,7 +129,7 @@ def test_settings_that_do_not_exist_are_refused(method: str, options: dict[str, 
 
 def test_an_error_goes_with_sharing_only() -> None:
     """A mechanism's parameters depend on epsilon: it has to be given."""
-    with pytest.raises(InputError, match="given with the method levy"):
+    with pytest.raises(InputError, match="a method that can plan for an error"):
         flights.plan(method="levy", epsilon=None, error=3.0)
 
 
