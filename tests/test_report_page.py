@@ -46,6 +46,17 @@ def test_a_page_says_what_was_released(tmp_path: Path, ledger: bool) -> None:
     assert not re.search(r'(src|href)="(?!data:)', text)
 
 
+def test_numbers_show_the_width_of_their_interval(tmp_path: Path) -> None:
+    """Pressures near 1012: four digits would make all ends of intervals equal."""
+    table = pa.table({"who": list(range(400)), "p": [1012.0, 1012.5] * 200})
+    records = shoal.Records(table, user="who", value="p", bounds=(1000, 1050))
+    release = shoal.plan(records, epsilon=20).release(records, noise=shoal.Simulated(1))
+    [row] = release.table().to_pylist()
+    shown = [float(each) for each in str(release).split("\n")[-1].split()[-3:]]
+    assert shown == pytest.approx([row[each] for each in ("value", "low", "high")], abs=0.02)
+    assert row["high"] - row["low"] < 1
+
+
 def test_no_page_replaces_what_it_is_made_of(tmp_path: Path) -> None:
     """Another ending, a file that is there, and something else than a manifest."""
     manifest = _release(tmp_path, ledger=False)

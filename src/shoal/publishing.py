@@ -16,7 +16,7 @@ from shoal.cells.request import Request
 from shoal.data.records import Records
 from shoal.documents.strict_json import strict
 from shoal.errors import DocumentError, InputError, ShoalError
-from shoal.privacy.ledger import Entry
+from shoal.privacy.ledger import Entry, Ledger
 
 if TYPE_CHECKING:
     from shoal.verification.verdict import Verdict
@@ -62,6 +62,7 @@ def publish(
     files.check_outputs(places, read, overwrite=overwrite)
     records = records_of(data, old.request, source)
     made = plan(records, **old.request.model_dump(exclude={"bounds", "tick_bits"}))
+    _check_name(ledger, made, records.describe(), name)
     unit = privacy_unit or unit
     done = made.release(records, ledger=os.fspath(ledger), name=name, privacy_unit=unit)
     writers: dict[str, Callable[..., None]] = {
@@ -72,6 +73,22 @@ def publish(
         verdict = verify(places["manifest"], ledger=ledger)
     same = made.counts.fingerprint == old.counts.fingerprint
     return Published(done, verdict, same, places)
+
+
+def _check_name(ledger: files.Place, made: Plan, described: Mapping[str, Any], name: str) -> None:
+    """Refuse a name under which the same was released of other counts: two charges for one name."""
+    book = Ledger(os.fspath(ledger))
+    for each in book.entries():
+        known = book.find(each.question, name) if each.name == name else None
+        old = Release(known.document, known) if known and known.kind in Release.kinds else None
+        if old is None or (old.plan.request, old.manifest["records"]) != (made.request, described):
+            continue
+        if old.plan.counts.fingerprint != made.counts.fingerprint:
+            raise InputError(
+                f"the ledger holds a release named {name!r} of records with other counts",
+                f"get it with `shoal show --ledger {ledger} --name {name}`, or give a correction a "
+                "name of its own, which is charged again",
+            )
 
 
 def records_of(data: files.Place, request: Request, source: Mapping[str, Any] | None) -> Records:
@@ -108,7 +125,7 @@ def delivering(entry: Entry | None, ledger: object) -> Iterator[None]:
         raise DocumentError(
             got,
             f"the release is recorded as entry {entry and entry.number} of {ledger}: free space or "
-            "choose another place, and repeat it under the same name, which costs nothing",
+            "choose another place, and repeat it with --force under the same name, at no cost",
         ) from None
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from shoal import checks, documents, files
 from shoal.cells.text import legend
 from shoal.errors import InputError
-from shoal.files.text_table import TextTable, text_of
+from shoal.files.text_table import TextTable, texts_of
 from shoal.pictures import check_picture, image
 from shoal.privacy.budget import show
 from shoal.privacy.ledger import Ledger
@@ -25,6 +25,16 @@ from shoal.verification.verify import verify
 
 # Columns of a table of cells that readers need, after the keys.
 _NUMBERS = ("value", "low", "high", "users", "records", "status")
+_THESE = (
+    "In the table low and high are for these units. Intervals hold if units were assigned one by "
+    "one, within clusters."
+)
+# What is public beside the rules of a release, by what its plan has: of trials, means, cells.
+_PUBLIC = {
+    "design": "each unit's arm, cluster, name and covariates, as far as the release uses them",
+    "choice": "who has how many records",
+    "counts": "who has how many records in which cell; this page shows only their totals",
+}
 _PAGE = Template("""<!doctype html>
 <html lang="en"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -107,7 +117,7 @@ def report(
         table=table,
         legend=meaning,
         picture=_picture(release),
-        protected=_protected(document["guarantee"], document["records"]),
+        protected=_protected(document["guarantee"], release.plan),
         verdict=f"<p>Anybody can run <code>shoal verify {escape(Path(manifest).name)}</code>, "
         f"which found:</p><div class='wide'>{verdict._repr_html_()}</div>",
     )
@@ -147,13 +157,17 @@ def _table(release: Any) -> tuple[str, str]:
     if not hasattr(found, "table"):
         return f"<p>{escape(release.sentence)}</p>", ""
     table: pa.Table = found.table()
+    if "question" in table.column_names:
+        return found._repr_html_(), ""
     if "reason" not in table.column_names:
-        rows = [[text_of(value) for value in row.values()] for row in table.to_pylist()]
-        return TextTable("", table.column_names, rows).to_html(), ""
+        shown = table.select(["arm", "control", "value", "standard_error", "low", "high"])
+        rows = [*map(texts_of, shown.to_pylist())]
+        meaning = [*str(found).split("\n"), _THESE]
+        return TextTable("", shown.column_names, rows).to_html(), _paragraphs(meaning)
     one = len(set(table["statistic"].to_pylist())) == 1
     keys = table.column_names[: table.column_names.index("statistic") + (not one)]
     names = [*keys, *_NUMBERS]
-    rows = [[text_of(value) for value in row.values()] for row in table.select(names).to_pylist()]
+    rows = [*map(texts_of, table.select(names).to_pylist())]
     pooled = "Values of cells that are not released are shrunk towards the other cells."
     meaning = [pooled, *legend(table)] if {*table["status"].to_pylist()} - {"released"} else []
     return TextTable("", names, rows).to_html(), _paragraphs(meaning)
@@ -169,18 +183,18 @@ def _picture(release: Any) -> str:
     return f'<p><img alt="results with intervals" src="data:image/png;base64,{drawn}"></p>'
 
 
-def _protected(guarantee: documents.Document, records: documents.Document) -> str:
+def _protected(guarantee: documents.Document, plan: object) -> str:
     epsilon, delta = guarantee["epsilon_at_most"], guarantee["delta_at_most"]
-    right = 1 / (1 + math.exp(-min(epsilon, 700)))
+    # Of two versions the likelier has at most (e^epsilon + delta)/(e^epsilon + 1).
+    right = 1 - (1 - delta) / (math.exp(min(epsilon, 700)) + 1)
     but = f", except with probability {show(delta)}" if delta else ""
+    public = next(known for part, known in _PUBLIC.items() if hasattr(plan, part))
     return _paragraphs([
         f"Protected are {words(guarantee['unit']['name'])}: epsilon {show(epsilon)}{but}. Somebody "
         "who knows all other records and thinks two versions of these values equally likely, will "
         f"guess the right one with a probability of at most {math.ceil(100 * right)}% after seeing "
         "everything published here; without it the probability is 50%.",
-        "Public are the rules of the release, its bounds, and who has how many records in which "
-        "cell; this page shows only their totals." if records.get("cell") else
-        "Public are the rules of the release and all columns but the one that is released.",
+        f"Public are the rules of the release, its bounds, and {public}.",
     ])  # fmt: skip
 
 

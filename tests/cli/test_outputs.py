@@ -135,7 +135,7 @@ def test_what_cannot_be_written_after_the_charge_is_not_lost(
     assert status == 2
     assert "No space left on device" in said
     assert "recorded as entry 1 of " in said
-    assert "under the same name, which costs nothing" in said
+    assert "under the same name, at no cost" in said
     assert not Path("new.json").exists()
     place.good(*line)
     assert Path("new.json").read_bytes() == _entry(place, line).document

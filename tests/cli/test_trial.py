@@ -95,7 +95,7 @@ def test_effects_are_shown_again(shell: Shell) -> None:
     assert "one by one" in out
     assert "one by one" not in shell.good("show", "m.json", "--assigned", "units")
     for wrong in (["--assigned", "class"], GROUPS[:4], [*GROUPS[:2], "--assigned", "units"]):
-        assert "need each other" in shell.bad("show", "m.json", *wrong)
+        assert "not given together" in shell.bad("show", "m.json", *wrong)
     assert "does not work with" in shell.bad("show", "m.json", *GROUPS, "--picture", "q.svg")
     shell.good(*without(TRIAL, "--cluster"), "--mechanism", "best_table", "--output", "whole.json")
     shell.good("release", "visits.csv", "whole.json", *TABLE[3:], "--manifest", "whole-m.json")
@@ -149,7 +149,11 @@ def test_regressions_are_free_afterwards(shell: Shell) -> None:
     assert shown.count("estimated SE") >= 2
     many = len(json.loads(shell.good("show", "m.json", "--json"))["answers"])
     assert pcsv.read_csv("a.csv").num_rows == many
-    assert "90% low" in shell.good("show", "m.json", "--confidence", "0.9")
+    wide = pcsv.read_csv("a.csv").column("high")[0].as_py()
+    at = ["show", "m.json", "--confidence", "0.9", "--output", "b.csv"]
+    assert "90% low" in shell.good(*at)
+    assert pcsv.read_csv("b.csv").column("high")[0].as_py() < wide
+    assert "--ols" in shell.bad(*at, "--ols", "arm", "--force")
 
 
 def test_groups_that_were_assigned_whole_are_asked_with(shell: Shell) -> None:

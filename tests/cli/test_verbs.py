@@ -85,6 +85,10 @@ def test_next_month_is_one_command(shell: Shell) -> None:
     again = shell.good(*publish, "--like", "plan.json", "--output", "out")
     assert "nothing charged: entry 2" in again
     assert Path("out-manifest.json").read_bytes() == Path("2025-06-manifest.json").read_bytes()
+    pq.write_table(pq.read_table("june.parquet").slice(1), "june.parquet")
+    late = shell.bad(*publish, "--like", "last.json", "--force")
+    assert "named '2025-06' of records with other counts; get it with `shoal show" in late
+    assert len(json.loads(shell.good("ledger", "show", "year.ledger", "--json"))["entries"]) == 2
     same = shell.good(*PUBLISH[:2], *publish[2:4], "--name", "x", "--like", "last.json", "--json")
     assert json.loads(same)["holds"] is True
 

@@ -276,7 +276,7 @@ def _read_trial(request: Plain, drawn: Plain, confidence: float) -> Plain:
         plan = _OfPrior(plan.request, plan.design, plan.chosen)
         given = np.array(drawn["prior"])
         object.__setattr__(plan, "given", given.reshape(-1, given.shape[-1]))
-    table = plan.table(told)
+    table = plan.table(told, 0.95)
     value = table["share" if "share" in table.column_names else "debiased"].to_numpy()
     effects = [_effect(each) for each in plan.read(told, confidence)]
     return {"debiased": _short(np.unique(value)), "sum": float(value.sum()), "effects": effects}

@@ -22,12 +22,12 @@ OCCUPANCY = occupancies.sparse(6)
 NAMES = ("$0_$9", "$$", "A$_$B", r"$\frac{$", r"a\$b$", "$5 to $10")
 
 
-def _released(names: list[Any], least: int = 1, **options: Any) -> shoal.Release:
+def _released(names: list[Any], least: int = 1, value: str = "v", **options: Any) -> shoal.Release:
     """A simulated release of means; the first cell has fewer records than the others."""
     count = len(names)
     row = np.arange(100 * count)[50:]
-    table = pa.table({"u": row % 97, "c": [names[at] for at in row // 100], "v": row % 5 + 2.0})
-    records = shoal.Records(table, user="u", by="c", value="v", bounds=(0, 9))
+    table = pa.table({"u": row % 97, "c": [names[at] for at in row // 100], value: row % 5 + 2.0})
+    records = shoal.Records(table, user="u", by="c", value=value, bounds=(0, 9))
     plan = shoal.plan(records.counts(), bounds=(0, 9), epsilon=5, min_records=least, **options)
     return plan.release(records, noise=shoal.Simulated(1))
 
@@ -196,6 +196,7 @@ def test_names_are_drawn_as_they_are(tmp_path: Path) -> None:
             assert "$0_$9" in path.read_text(encoding="utf-8")
     assert plain_name("$" * 9, most=3) == r"\$\$\$"
     assert plain_name("a\nb") == "a\\nb"
+    shoal.picture(_released(["a", "b"], value=r"$\frac$"), tmp_path / "v.png")
     with pytest.warns(UserWarning, match="missing from font"):
         shoal.picture(_released(["\u65e5\u672c", "b"]), tmp_path / "p.png")
 

@@ -58,7 +58,7 @@ def choose(request: Request, counts: Counts) -> tuple[Method, str]:
     if rounds(epsilon, float(request.delta), *sizes) > 1:
         why = "users are in so many cells that noise is Gaussian: a second round costs little"
         return method_of("user_clipped", {"rounds": 2}), why
-    return method_of("user_clipped"), "the smallest typical error, if users are about alike"
+    return method_of("user_clipped"), "the smallest typical error, if users have similar values"
 
 
 def _count_alike(counts: Counts) -> bool:

@@ -24,7 +24,7 @@ from shoal.data.occupancy import Counts
 from shoal.data.records import Records
 from shoal.errors import DataError, InputError
 from shoal.files import tables
-from shoal.files.text_table import SHOWN, Shown, TextTable, counted, text_of
+from shoal.files.text_table import SHOWN, Shown, TextTable, counted, texts_of
 from shoal.privacy.budget import Budget, show
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Noise, Simulated
@@ -81,9 +81,9 @@ class Release(Shown, release.Release[PlanFacts, Estimates]):
         names, rows = labels(plan, table), []
         for name, row in zip(names, table.slice(0, SHOWN).to_pylist(), strict=False):
             mark = "*" * (row["source"] == "pooled")
-            numbers = [text_of(row[each]) for each in ("low", "high")]
+            value, *ends = texts_of({each: row[each] for each in ("value", "low", "high")})
             counts = [f"{row[each]:,}" for each in ("users", "records")]
-            rows.append([name, *counts, text_of(row["value"]) + mark, *numbers])
+            rows.append([name, *counts, value + mark, *ends])
         if len(names) > SHOWN:
             rows.append([f"... {len(names) - SHOWN:,} more in to_pandas() and files"])
         columns = [cell_title(plan), "users", "records", "value", "low", "high"]

@@ -106,7 +106,7 @@ def _notes(plan: PlanFacts, table: pa.Table) -> Iterator[str]:
     if plan.statistics == (Mean(),):
         yield (
             "Errors are from simulated releases with these counts, for values with a standard "
-            f"deviation of {plan.width * SPREAD:.3g} and users who are about alike; no value was "
+            f"deviation of {plan.width * SPREAD:.3g} and users with similar values; no value was "
             "read. For other values see plan.typical_error(spread=...)."
         )
     if plan.rounds > 1:

@@ -104,7 +104,7 @@ PrivacyUnit = Annotated[
         "or there is no such column; 'each row' if each row is a unit."
     ),
 ]
-Replan = Annotated[bool, first("Plan again and compare both decisions (cells only).", "--replan")]
+Replan = Annotated[bool, first("Plan again and compare the plans (cells only).", "--replan")]
 LedgerUnit = Annotated[
     str, first("Whose loss is counted: name of the user column, or 'each row'.", "--unit")
 ]

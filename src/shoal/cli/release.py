@@ -35,9 +35,8 @@ def release(
     check_shown(made, confidence, output, picture)
     with working("reading values, drawing noise, recording"):
         done = _carry_out(made, data, ledger=ledger, name=name, privacy_unit=privacy_unit)
-    level = {"confidence": confidence} if family(made) == "cells" else {}
     writers: list[Any] = [
-        (partial(done.write, **level) if output else None, output),
+        (partial(done.write, confidence=confidence) if output else None, output),
         (done.write_manifest, manifest),
         (partial(shoal.picture, done, confidence=confidence), picture),
     ]

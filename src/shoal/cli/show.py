@@ -36,7 +36,7 @@ def show_release(
     with working("reading what was released"):
         done = _found(manifest, ledger, name, entry)
     check_shown(done.plan, confidence, output, picture)
-    kind, level = family(done.plan), {"confidence": confidence}
+    kind = family(done.plan)
     if any([assigned, groups, unit, by_cluster, ols]) and kind != "trial":
         raise InputError(
             "these options work only with the release of a trial",
@@ -45,6 +45,8 @@ def show_release(
     lines = [] if done.entry is None else [recorded(done)]
     if kind == "trial":
         _check_groups(assigned, groups, unit, picture)
+        if ols and output:
+            raise InputError("--output does not work with --ols", "leave it out, or give --json")
         with working("estimating"):
             found = _effects(done, confidence, assigned, groups, unit, ols)
         lines += map(str, found)
@@ -54,7 +56,7 @@ def show_release(
         asked = done.plan.kind == "questions"
         lines += [] if asked or assigned else [_ASSIGNED]
         effects = [one.to_document() for each in found for one in each]
-        level, document = {}, {"answers" if asked else "effects": effects}
+        document: dict[str, Any] = {"answers" if asked else "effects": effects}
     else:
         lines.append(in_words(done, confidence))
         if kind == "mean":
@@ -63,7 +65,7 @@ def show_release(
         else:
             document = {"table": done.table(confidence).to_pylist()}
     if output is not None:
-        done.write(output, **level, overwrite=force)
+        done.write(output, confidence, overwrite=force)
     if picture is not None:
         shoal.picture(done, picture, confidence=confidence, overwrite=force)
     if as_json:
@@ -108,8 +110,8 @@ def _check_groups(
 ) -> None:
     if (groups is None) != (assigned in (None, UNITS)) or (groups is None and unit is not None):
         raise InputError(
-            "--groups, --unit and --assigned need each other",
-            "give --groups FILE --unit NAME --assigned COLUMN, or only --assigned units",
+            "--groups, --unit and --assigned are not given together",
+            "give --groups FILE --unit NAME --assigned COLUMN; or --assigned units and no groups",
         )
     if groups is not None and picture is not None:
         raise InputError(

@@ -146,7 +146,7 @@ def _taken(name: str, target: Path, what: str) -> DocumentError:
 def _there(target: Path) -> DocumentError:
     return DocumentError(
         f"the file {os.fspath(target)!r} exists already",
-        "choose another name, or replace it with --force (overwrite=True in Python)",
+        "choose another place for it, or replace it with --force (overwrite=True in Python)",
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import printable
 
@@ -105,13 +106,26 @@ def first_rows(
     head: str, table: pa.Table, notes: Sequence[str] = (), rows: int = SHOWN
 ) -> TextTable:
     """The first rows of a table."""
-    shown = [[text_of(value) for value in row.values()] for row in table.slice(0, rows).to_pylist()]
+    shown = [texts_of(row) for row in table.slice(0, rows).to_pylist()]
     more = [f"... {table.num_rows - rows} more rows"] if table.num_rows > rows else []
     return TextTable(head, [printable(name) for name in table.column_names], shown, [*more, *notes])
 
 
-def text_of(value: object) -> str:
+def texts_of(row: Mapping[str, object]) -> list[str]:
+    """The values of a row of a table as a person reads them."""
+    digits = digits_of(row.get("low"), row.get("high"))
+    return [text_of(value, digits) for value in row.values()]
+
+
+def text_of(value: object, digits: int = 4) -> str:
     """A value of a table as a person reads it: four digits, a dash for nothing."""
     if value is None:
         return "-"
-    return f"{value:.4g}" if isinstance(value, float) else printable(str(value))
+    return f"{value:.{digits}g}" if isinstance(value, float) else printable(str(value))
+
+
+def digits_of(low: Any, high: Any, least: int = 4) -> int:
+    """Digits with which both ends of an interval show its width with at least two."""
+    if low is None or high is None or not 0 < high - low < math.inf:
+        return least
+    return max(least, 2 + math.ceil(math.log10(max(abs(low), abs(high)) / (high - low))))

@@ -16,7 +16,7 @@ from pydantic import Field
 from shoal import checks, documents
 from shoal.documents.model import Integers, Model
 from shoal.errors import DataError, DocumentError, InputError
-from shoal.files.text_table import Shown, TextTable
+from shoal.files.text_table import Shown, TextTable, digits_of
 from shoal.intervals import check_level
 from shoal.means.estimators import CHOICES, OUTWARD, ClippedChoice, Facts, SymmetricChoice
 from shoal.means.request import INTERVALS, Drawn, Interval, Request
@@ -457,9 +457,11 @@ class UnbiasedEstimate(Release[UnbiasedPlan, Drawn]):
             "again and costs again"
         )
         if value is not None and interval is not None:
+            n = digits_of(*interval, 6)
+            low, high = (f"{each:.{n}g}" for each in interval)
             said = (
-                f"{value:.6g} in [{interval[0]:.6g}, {interval[1]:.6g}] ({self.confidence:.0%}, "
-                f"{plan.interval_by}), standard error at most {plan.standard_error:.3g}, "
+                f"{value:.{n}g} in [{low}, {high}] ({self.confidence:.0%}, {plan.interval_by}), "
+                f"standard error at most {plan.standard_error:.3g}, "
                 f"bias at most {plan.bias_bound:.3g}{plan.choice.supposes}"
             )
         head = "simulated " if self.simulated else ""

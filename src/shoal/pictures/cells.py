@@ -39,7 +39,7 @@ def draw_release(release: Release, confidence: float) -> Figure:
     told = table["status"].to_pylist()[: len(labels)].count("released")
     left = f" of {len(labels):,}" if told < len(labels) else ""
     kind = "simulated, not private: " if release.simulated else ""
-    of = release.manifest["records"]["value"]
+    of = shapes.plain_name(release.manifest["records"]["value"])
     title = f"{kind}{of}, {told:,}{left} cells told, epsilon {show(release.plan.exact_epsilon)}"
     height = 1.8 + 0.19 * len(labels) if named else 6.0 if places else 3.8
     figure, axes = shapes.new(title, (8.5, height * len(statistics)), (len(statistics), 1))

@@ -96,6 +96,6 @@ def _written(manifest: documents.Document, question: Question) -> bytes:
         question.read(found)
         return found
     raise InputError(
-        "a manifest cannot hold some public facts; nothing was charged",
-        "shorten names and keys, round times and give amounts with fewer digits",
+        "a manifest cannot hold public facts as long as these; nothing was charged",
+        "give shorter names and keys, rounded times, and amounts with fewer digits",
     )

@@ -210,7 +210,7 @@ def check_delta(delta: float) -> None:
     """Refuse a delta outside 1e-300 to below 1."""
     if not LEAST_DELTA <= delta < 1:
         raise InputError(
-            f"delta is {delta!r}", "give a number from 1e-300 to below 1, or use Laplace noise"
+            f"delta is {delta!r}", "give a number far below 1, such as 1e-9, or use Laplace noise"
         )
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shoal import checks, documents
 from shoal.errors import InputError, printable
 from shoal.files import tables
-from shoal.files.text_table import Shown, TextTable, first_rows
+from shoal.files.text_table import Shown, TextTable, digits_of, first_rows, text_of
 from shoal.trials.design import key_text
 
 if TYPE_CHECKING:
@@ -305,10 +305,10 @@ class Answers(Shown, Listed[Answer]):
     def _text(self) -> TextTable:
         rows = []
         for each in self.every:
-            low, high = each.interval
+            digits = digits_of(*each.interval)
+            value, *ends = (text_of(number, digits) for number in (each.value, *each.interval))
             errors = f"{each.standard_error:.3g}", f"{each.predicted:.3g}"
-            ends = f"{low:.4g}", f"{high:.4g}"
-            rows.append([printable(each.question), f"{each.value:.5g}", *errors, *ends])
+            rows.append([printable(each.question), value, *errors, *ends])
         level = f"{100 * self.every[0].confidence:.4g}%"
         columns = "question", "value", "estimated SE", "predicted SE", f"{level} low", "high"
         notes = ["estimated SE: half of the 95% interval over 1.96"]
@@ -330,4 +330,5 @@ def _shown(found: Inference) -> str:
     low, high = found.interval
     if math.isnan(low):
         return "no interval"
-    return f"{100 * found.confidence:.4g}% [{low:.3g}, {high:.3g}]"
+    n = digits_of(low, high, 3)
+    return f"{100 * found.confidence:.4g}% [{low:.{n}g}, {high:.{n}g}]"

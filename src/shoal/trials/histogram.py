@@ -111,7 +111,7 @@ class HistogramPlan(Plan):
         counts = np.maximum(share, 0.0) * sizes[:, :, None]
         return Effects(tuple(warned(found, counts, np.broadcast_to(away, counts.shape))))
 
-    def table(self, drawn: HistogramDrawn) -> pa.Table:
+    def table(self, drawn: HistogramDrawn, confidence: float) -> pa.Table:
         """One row a cluster, arm and level: units, a share that may lie below 0, and its noise."""
         design, share = self.design, self.shares(drawn)
         _, arms, levels = share.shape

@@ -165,8 +165,8 @@ class Plan(Shown, Planned):
         """Estimates that follow from what was drawn."""
 
     @abstractmethod
-    def table(self, drawn: Any) -> pa.Table:
-        """What was drawn as a table."""
+    def table(self, drawn: Any, confidence: float) -> pa.Table:
+        """What was drawn as a table; answers with intervals."""
 
     def results(self, drawn: Any) -> documents.Document:
         """What was drawn, and the estimates that follow from it."""
@@ -493,23 +493,31 @@ class Release(release.Release[Plan, Any], Tabular):
         found: Answers = plan.regression(self.released, columns, confidence)
         return found
 
-    def table(self) -> pa.Table:
+    def table(self, confidence: float = CONFIDENCE) -> pa.Table:
         """The released table, to work with.
 
         Of units: `cluster`, `arm`, `unit` if units have names, the `response`, and `debiased`,
         whose mean over any set of units is unbiased for the mean outcome: regress on that. Of
-        histograms a share for each cluster, arm and level; of questions the answers.
+        histograms a share for each cluster, arm and level; of questions the answers, with intervals
+        of this confidence.
 
         Returns:
             One row a unit, a level of a cell, or a question.
         """
-        return self._part(lambda _: self.plan.table(self.released))
+        return self._part(lambda _: self.plan.table(self.released, confidence))
 
-    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        confidence: float = CONFIDENCE,
+        *,
+        overwrite: bool = False,
+    ) -> None:
         """Writes the table as CSV, Parquet or JSON, by the path's ending.
 
         Args:
             path: Where to.
+            confidence: Of the intervals of answers.
             overwrite: Replace a file that is there.
 
         Raises:
@@ -519,7 +527,7 @@ class Release(release.Release[Plan, Any], Tabular):
 
         Guarantees: G-REFUSE.
         """
-        tables.write(self.table(), path, self.inputs, overwrite=overwrite)
+        tables.write(self.table(confidence), path, self.inputs, overwrite=overwrite)
 
     def __repr__(self) -> str:
         kind = "simulated trial" if self.simulated else "trial"

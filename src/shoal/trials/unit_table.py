@@ -204,7 +204,7 @@ class TablePlan(Plan):
         planned = student(math.inf, 0.95) * error if own is None else math.nan
         return Effects(tuple(warned(found, counts, says)), planned)
 
-    def table(self, drawn: TableDrawn) -> pa.Table:
+    def table(self, drawn: TableDrawn, confidence: float) -> pa.Table:
         """One row a unit: cluster, arm, unit if named, response, debiased."""
         design, kind = self.design, self.design.kind_of_unit
         columns = {

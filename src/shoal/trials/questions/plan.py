@@ -153,7 +153,7 @@ class QuestionsPlan(Plan):
 
     def answers(self, drawn: Drawn, blocks: Sequence[Block], confidence: float) -> Answers:
         """Answers to questions that follow from what was released."""
-        wanted, found, short = check_level(confidence), [], list[str]()
+        wanted, found, short = check_level(confidence), [], [*self._few_groups()]
         middle = self.space.levels[0] + self.space.width / 2
         for block in blocks:
             predicted = {each.question: each.standard_error for each in self._predicted(block)}
@@ -329,9 +329,9 @@ class QuestionsPlan(Plan):
         least = noises.gaussian_noise(vectors[:, noises.extremes(vectors)]).lower_bound
         return float(total.sum()) / (2 * least / float(self.request.epsilon) ** 2)
 
-    def table(self, drawn: Drawn) -> pa.Table:
-        """The answers with 95% intervals."""
-        return self.read(drawn, _USUAL).table()
+    def table(self, drawn: Drawn, confidence: float) -> pa.Table:
+        """The answers with their intervals."""
+        return self.read(drawn, confidence).table()
 
     def predictions(self) -> pa.Table:
         """What the plan says of each question.

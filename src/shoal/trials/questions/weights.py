@@ -103,7 +103,7 @@ def _regression(design: Design, entry: Entry, _: float) -> tuple[list[str], Floa
     if len(labels) >= design.n:
         raise InputError(
             f"a regression on {len(labels)} columns needs more than {design.n} units",
-            "leave columns out: with as many columns as units nothing shows how outcomes differ",
+            "leave columns out: with as many columns as units there is no variance to estimate",
         )
     if design.group is not None:
         # Sums of whole groups are released, so that the means of their units count.
