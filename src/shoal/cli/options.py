@@ -55,7 +55,7 @@ By = Annotated[
 Bounds = Annotated[
     tuple[float, float], first("Public range of the value, such as 0 700.", metavar="LO HI")
 ]
-Missing = Annotated[str, later("Missing values: refuse, or public (known to all; drop the rows).")]
+Missing = Annotated[str, later("Missing values: refuse, or public (drop rows if all know them).")]
 
 # What is asked for.
 Epsilon = Annotated[str, first("Total privacy loss of a user or unit, such as 1.")]
@@ -75,7 +75,7 @@ Methods = Annotated[Texts, first("A method to compare, such as balanced.", "--me
 MinUsers = Annotated[int, later("Leave out cells with fewer users, such as 10.")]
 Setting = Annotated[
     Texts,
-    later("One of the settings listed above.", metavar="NAME=VALUE"),
+    later("A setting of the method, as listed above.", metavar="NAME=VALUE"),
 ]
 Advice = Annotated[bool, later("Show which changes would let more cells be told.", "--advice")]
 
@@ -106,9 +106,9 @@ PrivacyUnit = Annotated[
 ]
 Replan = Annotated[bool, first("Plan again and compare the plans (cells only).", "--replan")]
 LedgerUnit = Annotated[
-    str, first("Whose loss is counted: name of the user column, or 'each row'.", "--unit")
+    str, first("Whose privacy loss is counted: the user column, or 'each row'.", "--unit")
 ]
-Head = Annotated[str, first("A head that you noted earlier; the ledger must contain it.")]
+Head = Annotated[str, first("A head of this ledger that you noted earlier, to be found again.")]
 
 # Trials.
 Outcome = Annotated[str, first("Column of the private outcome, such as bought.")]
@@ -117,8 +117,8 @@ Arm = Annotated[str, first("Column of the treatment, such as arm. Public.")]
 Cluster = Annotated[
     OptionalText,
     first(
-        "Column of the cluster, such as city, within which units or groups were assigned; not for "
-        "groups whose units all have the same arm: for these use --assigned. Public."
+        "Cluster column, such as city, if units or groups were assigned within each cluster. For "
+        "groups whose units all have the same arm use --assigned. Public."
     ),
 ]
 Assigned = Annotated[
@@ -130,7 +130,7 @@ Assigned = Annotated[
 ]
 Unit = Annotated[OptionalText, first("Column with a name for each unit, such as person. Public.")]
 Control = Annotated[OptionalText, first("The arm that others are compared with, such as old.")]
-SingleArm = Annotated[str, later("Clusters in which an arm has no units: refuse or drop.")]
+SingleArm = Annotated[str, later("Refuse or drop clusters in which an arm has no units.")]
 Space = Annotated[
     str, first("Outcomes: binary, counts:0:10, bins:0:100:16, levels:1,2,5, or ordinal:a,b.")
 ]
@@ -148,7 +148,7 @@ Mean = Annotated[float | None, later("Expected mean (rate, if binary), such as 0
 Deviation = Annotated[float | None, later("Expected standard deviation, such as 2.", "--sd")]
 Between = Annotated[float, later("Expected share of the variance that lies between clusters.")]
 EffectSize = Annotated[
-    float | None, first("Effect whose power is computed, such as 0.05.", "--effect")
+    float | None, first("Effect for which to compute the power, such as 0.05.", "--effect")
 ]
 Power = Annotated[float, later("Power at which the least detectable effect is computed.")]
 OtherUnits = Annotated[
@@ -187,7 +187,7 @@ Interval = Annotated[
     tuple[float, float] | None,
     first("Public interval that holds the mean, such as 0 100.", metavar="LO HI"),
 ]
-Bias = Annotated[float | None, first("Largest bias that you accept, such as 0.1; by default any.")]
+Bias = Annotated[float | None, first("Largest bias that you accept, such as 0.1. [default: any]")]
 Releases = Annotated[int, later("Number of releases, of different users, that will be averaged.")]
 Weights = Annotated[str, later("Weights of users: equal, or counts (of their records).")]
 Cap = Annotated[int | None, later("Largest weight, with --weights counts.")]

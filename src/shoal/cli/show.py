@@ -46,7 +46,7 @@ def show_release(
     if kind == "trial":
         _check_groups(assigned, groups, unit, picture)
         if ols and output:
-            raise InputError("--output does not work with --ols", "leave it out, or give --json")
+            raise InputError("--output does not work with --ols", "leave --output out")
         with working("estimating"):
             found = _effects(done, confidence, assigned, groups, unit, ols)
         lines += map(str, found)
@@ -81,7 +81,7 @@ def _found(manifest: Path | None, ledger: Path | None, name: str, number: int | 
 
     if (manifest is None) == (ledger is None):
         raise InputError(
-            "a manifest and a ledger are both given or both missing",
+            "exactly one of a manifest and a ledger is needed",
             "give for example manifest.json, or --ledger flights.ledger --name 2013-05",
         )
     if manifest is not None:

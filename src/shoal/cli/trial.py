@@ -64,7 +64,7 @@ def plan(
         return
     nothing_left(settings, *_SETTINGS)
     if output is not None:
-        raise InputError("--output saves no forecast", "leave it out, or give --mechanism")
+        raise InputError("a forecast cannot be saved", "leave --output out, or give --mechanism")
     if (data is None) == (units is None) or (data is None) == bool(arm):
         raise InputError(
             "it is not clear how many units there are",

@@ -203,7 +203,7 @@ def _check_epsilon(epsilon: float, *, zero: bool = False) -> None:
 def check_rho(rho: float) -> None:
     """Refuse a loss outside 0 to 1e12."""
     if not 0 <= rho <= _LARGEST_RHO:
-        raise InputError(f"rho is {rho!r}, not from 0 to 1e12", "use wider noise, or Laplace noise")
+        raise InputError(f"rho is {rho!r}", "give a number from 0 to 1e12, or use Laplace noise")
 
 
 def check_delta(delta: float) -> None:

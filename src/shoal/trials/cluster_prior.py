@@ -97,8 +97,8 @@ def choice_of(
     if not 1 <= floor <= PART // levels + 1:
         raise InputError(
             f"the floor is {asked.floor:g}",
-            f"give a floor above 2^-{PART_BITS} and at most 1/{levels}, one over the number of "
-            "levels in use, or use fewer levels",
+            f"give a floor above 2^-{PART_BITS} and at most 1/{levels}, or use fewer than {levels} "
+            "levels",
         )
     weight = math.floor(2**LATTICE_BITS / asked.noise)
     left = epsilon - Fraction(SIDES * weight, 2**LATTICE_BITS)

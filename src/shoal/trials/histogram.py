@@ -147,7 +147,7 @@ def fitted(units: int, epsilon: Fraction) -> HistogramChoice:
     if bits >= MOST_BITS - 1 or 2 * steps * (units + 1) > LARGEST_STEPS:
         raise InputError(
             f"the numbers for epsilon {float(epsilon):.3g} and {units} units do not fit 64 bits",
-            "ask for a more moderate epsilon",
+            "ask for an epsilon nearer to 1",
         )
     return HistogramChoice(weight=steps // _SIDES, lattice_bits=bits)
 

@@ -175,7 +175,7 @@ class Questions:
         if spent < _SPENT * loss:
             raise InputError(
                 f"whole numbers cannot use all of epsilon {float(loss):.3g} for {design.n} units",
-                "ask for a more moderate epsilon",
+                "ask for an epsilon nearer to 1",
             )
         # Questions that rest on one assigned group are refused here, before anything is spent.
         for sentence in found.warnings(one_by_one=self.one_by_one):

@@ -50,7 +50,7 @@ def choices(
     entries = [each.entry for each in blocks]
     if design.n > MOST_UNITS:
         raise InputError(
-            f"there are {design.n} units", f"give at most {MOST_UNITS}, or take a table"
+            f"there are {design.n} units", f"give at most {MOST_UNITS}, or plan a table of units"
         )
     subgroups = [each.by for each in entries if each.by]
     if design.group is not None:

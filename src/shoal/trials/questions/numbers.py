@@ -112,7 +112,7 @@ class Numbers:
         if not within or int(self.steps.min()) < 1 or max(most) >= LARGEST_STEPS:
             raise InputError(
                 f"the numbers of {int(self.many.sum())} units do not fit 60 bits",
-                "ask for a more moderate epsilon",
+                "ask for an epsilon nearer to 1",
             )
 
     def draw(self, ticks: Ints, kind: Ints, groups: Ints, noise: Noise) -> Drawn:
