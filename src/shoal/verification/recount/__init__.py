@@ -30,7 +30,7 @@ def recount(document: Document) -> list[str]:
             return [*_guarantee(release), *_KINDS[release.kind](release)]
     except _DAMAGED as error:
         raise DocumentError(
-            f"the manifest cannot be recounted ({type(error).__name__})",
+            f"the manifest's claims cannot be recomputed ({type(error).__name__})",
             "fetch it again: it is not as shoal writes it",
         ) from None
 
