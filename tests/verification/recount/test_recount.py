@@ -187,7 +187,7 @@ def test_what_is_no_manifest_is_an_error_of_ours() -> None:
         (("guarantee", "epsilon"), "1/0"),
         (("results", 0, "steps"), None),
     ]:
-        with pytest.raises(DocumentError, match="recounted"):
+        with pytest.raises(DocumentError, match="be recomputed"):
             recount(changed(manifest, *path, to=value))
     with pytest.raises(DocumentError):
         recount(json.loads("[]"))
