@@ -191,6 +191,14 @@ def test_a_cell_is_told_by_all_numbers_and_not_by_its_own() -> None:
     assert set(told.statuses(drawn(keep, alike, 4))) == {"released"}
 
 
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
+def test_values_are_nearer_than_any_end(delta: str) -> None:
+    """Where clipping may hide much, an end of 95% is the quantile of a miss on one side alone."""
+    plan = crowded(delta)
+    numbers = drawn(plan, sums_of(plan, np.full(len(plan.counts.user), 0.5)), 1)
+    assert numbers.quantile(0.1) > told.VALUE[plan.gaussian]
+
+
 def test_no_cell_is_told_where_users_are_far_from_the_others() -> None:
     """Claims near 40 with 1% at 900 of 1000: no interval would hold."""
     plan = shoal.plan(counts(2000, 40), bounds=(0, 1000), epsilon=4)

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 MADE = {ROOT / f"docs/reference/{page}.md" for page in ("api", "cli")}
 # Of each part its folders and files, today's ceiling, and the goal of the redesign.
 PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
-    "cells": (("src/shoal/cells",), 8786, 7200),
+    "cells": (("src/shoal/cells",), 8785, 7200),
     "theory": (("src/shoal/theory",), 2245, 2900),
     "trials": (("src/shoal/trials",), 5639, 4300),
     "means": (("src/shoal/means",), 2093, 1900),
@@ -47,7 +47,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
         600,
     ),
     "studies": (("studies",), 5392, 4200),
-    "tests": (("tests", "conftest.py"), 22154, 20000),
+    "tests": (("tests", "conftest.py"), 22162, 20000),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), 2572, 2600),
 }
 

@@ -51,9 +51,10 @@ def values_of(numbers: Estimates, confidence: float) -> Values:
         rows = slice(first, first + len(plan.released))
         value[rows] = posterior(numbers)
     if numbers.of_vectors:
-        near, own = told.VALUE * numbers.noise_scale, np.array(told.statuses(numbers)) == "released"
+        near, own = told.VALUE[plan.gaussian] * numbers.noise_scale, told.statuses(numbers)
         held = np.clip(value, numbers.unclamped - near, numbers.unclamped + near)
-        value = np.clip(np.where(own, held, value), plan.bounds.lo, plan.bounds.hi)
+        value = np.where(np.equal(own, "released"), held, value)
+        value = np.clip(value, plan.bounds.lo, plan.bounds.hi)
     return Values(value, np.minimum(low, value), np.maximum(high, value))
 
 

@@ -32,14 +32,12 @@ WHY: dict[str, str | None] = {
 _HIDDEN, _FARTHER = 3.5, 16.0
 # How many times that is where users are mostly in one cell each, and where one user leads.
 _APART, _FEW_MEET, _MOST_MEET, _LEADS = 1.5, 3.0, 4.0, 2.0
-# Noise scales from the centre from where on a cell is far, and from its number to its value.
-_NEAR, VALUE = 2.0, 2.0
+# Noise scales: from the centre of a far cell; most from number to value (Laplace, normal noise).
+_NEAR, VALUE = 2.0, (2.0, 1.6)
 # With so many cells beside it, one of few may hide twice as much as the average.
 _SEVERAL = 8
-# A far cell hides at most this part of its distance.
-_FAR = 1.5
-# Radii by which heavy users may differ from the others, whose weight caps have moved.
-_UNLIKE = 2.0
+# Of its distance, what a far cell hides at most; radii by which heavy users may differ from others.
+_FAR, _UNLIKE = 1.5, 2.0
 # Of its weight, what may be taken from a cell's heaviest users; of the spread, what it may err.
 _MOVED, ERROR = 0.25, 0.8
 # Noise scales: the largest bias expected of a cell.
