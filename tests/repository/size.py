@@ -11,9 +11,9 @@ ROOT = Path(__file__).parents[2]
 MADE = {ROOT / f"docs/reference/{page}.md" for page in ("api", "cli")}
 # Of each part its folders and files, today's ceiling, and the goal of the redesign.
 PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
-    "cells": (("src/shoal/cells",), 8785, 7200),
+    "cells": (("src/shoal/cells",), 8729, 7200),
     "theory": (("src/shoal/theory",), 2245, 2900),
-    "trials": (("src/shoal/trials",), 5639, 4300),
+    "trials": (("src/shoal/trials",), 5615, 4300),
     "means": (("src/shoal/means",), 2093, 1900),
     "data": (("src/shoal/data",), 2060, 1500),
     "privacy": (("src/shoal/privacy",), 1287, 1300),
@@ -22,7 +22,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int, int]] = {
             f"src/shoal/{each}"
             for each in ("release", "documents", "files", "checks.py", "errors.py")
         ),
-        1841,
+        1909,
         1300,
     ),
     "cli": (

@@ -23,7 +23,6 @@ from shoal.cells.user_vectors import excess_of
 from shoal.data.occupancy import Counts
 from shoal.data.records import Records
 from shoal.errors import DataError, InputError
-from shoal.files import tables
 from shoal.files.text_table import SHOWN, Shown, TextTable, counted, texts_of
 from shoal.privacy.budget import Budget, show
 from shoal.privacy.ledger import Ledger
@@ -35,13 +34,11 @@ from shoal.release.manifest import CONFIDENCE
 from shoal.release.release import damaged
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
 
 
 @dataclass(frozen=True, eq=False)
-class Release(Shown, release.Release[PlanFacts, Estimates]):
+class Release(Shown, release.TableRelease[PlanFacts, Estimates]):
     """A release: noisy numbers with their errors, and the manifest.
 
     Source: docs/theory/privacy.md#lattice-noise.
@@ -152,59 +149,6 @@ class Release(Shown, release.Release[PlanFacts, Estimates]):
             InputError: confidence is not strictly between 0 and 1.
         """
         return table.make_table(self.numbers, confidence)
-
-    def to_pandas(self, confidence: float = CONFIDENCE) -> pd.DataFrame:
-        """The table for pandas.
-
-        Args:
-            confidence: Of the intervals.
-
-        Returns:
-            One row a cell, as in `table`.
-
-        Raises:
-            InputError: confidence is not strictly between 0 and 1.
-            MissingPartError: pandas is not installed.
-        """
-        return tables.to_pandas(self.table(confidence))
-
-    def to_polars(self, confidence: float = CONFIDENCE) -> pl.DataFrame:
-        """The table for Polars.
-
-        Args:
-            confidence: Of the intervals.
-
-        Returns:
-            One row a cell, as in `table`.
-
-        Raises:
-            InputError: confidence is not strictly between 0 and 1.
-            MissingPartError: Polars is not installed.
-        """
-        return tables.to_polars(self.table(confidence))
-
-    def write(
-        self,
-        path: str | os.PathLike[str],
-        confidence: float = CONFIDENCE,
-        *,
-        overwrite: bool = False,
-    ) -> None:
-        """Write the table as CSV, Parquet or JSON, by the path's ending.
-
-        Args:
-            path: Where to.
-            confidence: Of the intervals.
-            overwrite: Replace a file that is there.
-
-        Raises:
-            InputError: Another ending.
-            DocumentError: There is a file already, the place cannot be written, or it is that of
-                records or ledger, which are never replaced.
-
-        Guarantees: G-REFUSE.
-        """
-        tables.write(self.table(confidence), path, self.inputs, overwrite=overwrite)
 
 
 @np.errstate(all="ignore")

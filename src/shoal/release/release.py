@@ -5,17 +5,24 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from shoal import checks, documents, files
 from shoal.documents.model import Model
 from shoal.documents.strict_json import strict
 from shoal.errors import DocumentError
+from shoal.files import tables
 from shoal.privacy.budget import Budget, from_text, round_up
 from shoal.privacy.ledger import Entry, Ledger
 from shoal.release.draw import Delivered
+from shoal.release.manifest import CONFIDENCE
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
 
 PlanT = TypeVar("PlanT")
 Drawn = TypeVar("Drawn")
@@ -191,6 +198,67 @@ class Release(Generic[PlanT, Drawn]):
             raise
         except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError):
             raise damaged() from None
+
+
+class TableRelease(Release[PlanT, Drawn]):
+    """A release whose numbers are rows of a table."""
+
+    @abstractmethod
+    def table(self, confidence: float = CONFIDENCE) -> pa.Table:
+        """The released table, with intervals of this confidence."""
+
+    def to_pandas(self, confidence: float = CONFIDENCE) -> "pd.DataFrame":
+        """The table for pandas.
+
+        Args:
+            confidence: Of the intervals.
+
+        Returns:
+            The rows of `table`.
+
+        Raises:
+            InputError: confidence is not strictly between 0 and 1.
+            MissingPartError: pandas is not installed.
+        """
+        return tables.to_pandas(self.table(confidence))
+
+    def to_polars(self, confidence: float = CONFIDENCE) -> "pl.DataFrame":
+        """The table for Polars.
+
+        Args:
+            confidence: Of the intervals.
+
+        Returns:
+            The rows of `table`.
+
+        Raises:
+            InputError: confidence is not strictly between 0 and 1.
+            MissingPartError: Polars is not installed.
+        """
+        return tables.to_polars(self.table(confidence))
+
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        confidence: float = CONFIDENCE,
+        *,
+        overwrite: bool = False,
+    ) -> None:
+        """Write the table as CSV, Parquet or JSON, by the path's ending.
+
+        Args:
+            path: Where to.
+            confidence: Of the intervals.
+            overwrite: Replace a file that is there.
+
+        Raises:
+            InputError: Another ending.
+            DocumentError: There is a file already, the place cannot be written, or it is that of
+                records, ledger or the manifest that was loaded, which are never replaced.
+
+        Guarantees: G-REFUSE.
+        """
+        tables.write(self.table(confidence), path, self.inputs, overwrite=overwrite)
 
 
 def damaged() -> DocumentError:

@@ -21,7 +21,6 @@ from shoal import documents
 from shoal.checks import check_confidence, different
 from shoal.documents.model import Model, checked
 from shoal.errors import DataError, DocumentError, InputError, ShoalError, ShoalWarning
-from shoal.files import tables
 from shoal.files.text_table import Shown
 from shoal.privacy.budget import Amount, Budget, check_epsilon, show
 from shoal.privacy.ledger import Ledger
@@ -34,7 +33,7 @@ from shoal.release.manifest import CONFIDENCE
 from shoal.release.planned import Planned, Source, called
 from shoal.release.question import Question
 from shoal.trials.design import AS_TEXT, Design, Floats
-from shoal.trials.effects import Answers, Tabular
+from shoal.trials.effects import Answers
 from shoal.trials.space import Space
 
 if TYPE_CHECKING:
@@ -386,7 +385,7 @@ class _TrialDraw:
 
 
 @dataclass(frozen=True, eq=False)
-class Release(release.Release[Plan, Any], Tabular):
+class Release(release.TableRelease[Plan, Any]):
     """A release of a trial, as delivered; everything in it is public.
 
     Source: docs/theory/experiments.md#inference; docs/theory/experiments.md#questions.
@@ -505,29 +504,6 @@ class Release(release.Release[Plan, Any], Tabular):
             One row a unit, a level of a cell, or a question.
         """
         return self._part(lambda _: self.plan.table(self.released, confidence))
-
-    def write(
-        self,
-        path: str | os.PathLike[str],
-        confidence: float = CONFIDENCE,
-        *,
-        overwrite: bool = False,
-    ) -> None:
-        """Writes the table as CSV, Parquet or JSON, by the path's ending.
-
-        Args:
-            path: Where to.
-            confidence: Of the intervals of answers.
-            overwrite: Replace a file that is there.
-
-        Raises:
-            InputError: Another ending.
-            DocumentError: There is a file already, the place cannot be written, or it is that of a
-                ledger or of the manifest that was loaded, which are never replaced.
-
-        Guarantees: G-REFUSE.
-        """
-        tables.write(self.table(confidence), path, self.inputs, overwrite=overwrite)
 
     def __repr__(self) -> str:
         kind = "simulated trial" if self.simulated else "trial"
