@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal import checks, mean, trials, unbiased
-from shoal.errors import InputError
+from shoal.data.occupancy import Counts
+from shoal.errors import DataError, InputError
 
 N = 40
 
@@ -113,7 +114,35 @@ def test_the_private_column_has_no_public_role() -> None:
         ([0, 1], [0, 1], False),
     ):
         with pytest.raises(InputError) if same else nullcontext():
-            checks.different({"outcome": one}, {"cluster": other})
+            checks.paired({"outcome": one}, {"cluster": other})
+
+
+def test_columns_with_other_indexes_are_refused() -> None:
+    """In every call of two columns; equal indexes, and columns without one, are paired by place."""
+    at = np.arange(40)
+    whole = pd.Series(at % 2)
+    moved = pd.Series(at % 2, index=at[::-1])
+    study = trials.Experiment(whole)
+    plan = study.ask().effect().plan("binary", 1)
+    named = trials.Experiment(at % 2, unit=at)
+    released = named.table("binary", 4).release(at % 2, named)
+    moment = {"moment": unbiased.Moment(2, 1), "epsilon": 1, "interval": (0, 1), "bias": 0.1}
+    for call in (
+        lambda column: trials.Experiment(whole, covariates={"age": column}),
+        lambda column: trials.Experiment(whole, keep=column >= 0),
+        lambda column: plan.release(column, study),
+        lambda column: released.estimate(assigned=whole + at // 10 * 2, unit=column * 0 + at),
+        lambda column: mean.auto(column, whole, bounds=(0, 1), epsilon=1),
+        lambda column: mean.vector(pd.concat([column, column], axis=1), whole, bounds=(0, 2),
+                                   epsilon=1),
+        lambda column: unbiased.clipped_mean(column, whole, **moment),
+        lambda column: Counts.from_counts(pd.Series(at), {"place": column}, np.ones(40, int)),
+    ):  # fmt: skip
+        with pytest.raises(DataError, match=r"has another index than the .*give .to_numpy"):
+            call(moved)
+        call(pd.Series(at % 2, index=list(at)))
+    for pair in ((whole, [*moved]), (pa.array(whole), moved), ([0, 1], (1, 0))):
+        checks.paired({}, {"one": pair[0], "other": pair[1]})
 
 
 def test_an_unknown_option_is_named() -> None:

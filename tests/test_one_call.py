@@ -38,6 +38,9 @@ def test_means_are_those_of_a_plan_and_its_release(
         shoal.mean_by(TRIPS, **ROLES, epsilon=2)
     with pytest.raises(ShoalError):
         shoal.mean_by(TRIPS, **ROLES, epsilon=2, ledger=ledger, objective="best")
+    for wrong, near in (("min_user", "min_users"), ("epsilons", "epsilon")):
+        with pytest.raises(InputError, match=rf"mean_by has no option.*did you mean '{near}'"):
+            shoal.mean_by(TRIPS, **ROLES, epsilon=2, ledger=ledger, **{wrong: 5})
     assert ledger.spent.epsilon == 0
     first, again = (
         shoal.mean_by(TRIPS, **ROLES, epsilon=2, ledger=ledger, name="x") for _ in range(2)

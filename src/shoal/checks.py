@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
+from difflib import get_close_matches
 from fractions import Fraction
 from itertools import chain
 from numbers import Integral
@@ -18,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import InputError
+from shoal.errors import DataError, InputError
 
 Kind = TypeVar("Kind")
 Name = TypeVar("Name", bound=str)
@@ -255,8 +256,21 @@ def keywords(given: Iterable[str], known: Iterable[str], where: str, todo: str =
     names = list(known)
     unknown = [name for name in given if name not in names]
     if unknown:
-        got = f"{where} has no option {shown(min(unknown))}"
+        worst = min(unknown)
+        got = f"{where} has no option {shown(worst)}{suggestions(worst, names)}"
         raise InputError(got, ", ".join(names), todo or "check the spelling")
+
+
+def suggestions(name: str, known: Iterable[str]) -> str:
+    """Words in brackets on the known names that are nearest to another; empty if none is near.
+
+    Example:
+        >>> suggestions("min_user", ["min_users", "delta"]), suggestions("seed", ["noise"])
+        (" (did you mean 'min_users'?)", '')
+    """
+    plain = {re.sub(r"[\W_]", "", each.casefold()): each for each in known}
+    near = get_close_matches(re.sub(r"[\W_]", "", name.casefold()), plain, n=3, cutoff=0.7)
+    return f" (did you mean {' or '.join(repr(plain[each]) for each in near)}?)" if near else ""
 
 
 def amount(value: object, name: str) -> Fraction:
@@ -366,12 +380,39 @@ def roles(
                 raise _both(f"the {role} column {name!r} is also given as {other}", role, other)
 
 
-def different(private: Mapping[str, object], public: Mapping[str, object]) -> None:
-    """Refuse one column as a private and as a public one: one object, or one memory."""
+def paired(private: Mapping[str, object], public: Mapping[str, object]) -> None:
+    """Refuse columns in memory that cannot be paired row by row.
+
+    One column (one object, or one memory) may not be private and public, and columns of pandas must
+    have one index: their rows may be sorted differently.
+    """
     for role, column in private.items():
         for other, given in public.items():
             if column is not None and given is not None and _shared(column, given):
                 raise _both(f"the {role} column is also given as {other}", role, other)
+    _check_indexes({**private, **public})
+
+
+def _check_indexes(columns: Mapping[str, object]) -> None:
+    """Refuse two indexes; columns without one are read by position, as are those of all others."""
+    known = {name: _index(column) for name, column in columns.items()}
+    known = {name: index for name, index in known.items() if index is not None}
+    if not known:
+        return
+    first, *others = known
+    for name in others:
+        # Columns of different lengths are refused for that.
+        if len(known[name]) == len(known[first]) and not known[name].equals(known[first]):
+            raise DataError(
+                f"the {first} column has another index than the {name} column",
+                "sort them alike, or give .to_numpy() of each if their rows are alike already",
+            )
+
+
+def _index(column: object) -> Any:
+    """The index of a column of pandas, or None: `index` of lists and of Arrow is a method."""
+    found = getattr(column, "index", None)
+    return found if hasattr(found, "equals") and not callable(found) else None
 
 
 def _shared(one: Any, other: Any) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any
 
+from shoal import checks
 from shoal.cells.plan import plan
 from shoal.cells.release import Release, no_ledger
 from shoal.columns import column_name, read_trial
@@ -68,6 +70,8 @@ def mean_by(
         >>> means.to_pandas()["value"].round().tolist()
         [30.0, 30.0]
     """
+    known = (*signature(mean_by).parameters, *signature(plan).parameters)
+    checks.keywords(more, [each for each in known if each not in ("counts", "more")], "mean_by")
     records = Records(data, user=user, value=value, bounds=bounds, by=by, missing=missing)
     if ledger is None and noise is None:
         raise no_ledger()
@@ -142,7 +146,7 @@ def effects(
     )
     if ledger is None and noise is None:
         raise no_ledger()
-    levels = space_of(space) if isinstance(space, str) else space
+    levels = space_of(space)
     columns = [by] if isinstance(by, str) else [*by]
     study, outcomes = read_trial(data, source, levels, columns, control=control, look=True)
     asked = study.ask().effect()

@@ -86,9 +86,9 @@ def test_numbers_without_an_order_are_refused(column: Any) -> None:
 
 
 def test_the_type_of_a_column_decides() -> None:
-    """Whole numbers are labels where all labels are; no other type is read as texts."""
+    """Numbers are labels where all labels are numbers; no other type is read as texts."""
     whole = Space.ordinal(["1", "2", "3"])
     assert whole.numbers(np.array([3, 1, 9])).tolist() == [2, 0, 0]
-    for space, column in ((SPACE, np.array([1, 2])), (whole, np.array([1.0, 2.0]))):
+    for space, column in ((SPACE, np.array([1, 2])), (whole, np.array([True, False]))):
         with pytest.raises(DataError, match="the outcomes do not fit the space"):
             space.numbers(column)

@@ -1,10 +1,12 @@
 """Outcome spaces: levels, rounding without bias, labels, and what is refused."""
 
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from shoal.errors import DataError, InputError
+from shoal.trials import Experiment
 from shoal.trials.plan import Request, read_model
 from shoal.trials.space import Space, space_of
 from tests.support.loop import loop_over
@@ -77,6 +80,36 @@ def test_kinds_of_outcomes() -> None:
     assert np.isnan(ordinal.numbers(["yes", None])[1])
     chunks = pa.chunked_array([["no"], ["yes"]]).dictionary_encode()
     assert ordinal.numbers(chunks).tolist() == [0.0, 10.0]
+
+
+def test_labels_that_are_numbers_are_compared_as_numbers() -> None:
+    """Texts, floats beside a gap, decimals; what is no label or no number is the first level."""
+    space, same = Space.ordinal(["10", "2.50", "-1"], [0, 1, 2]), [1.0, 0.0, 2.0, 0.0, 0.0]
+    for column in (
+        ["2.5", "1e1", " -1.0", "1e999", "many"],
+        pd.Series([2.5, 10, -1, 3, np.inf]),
+        pa.array([*map(Decimal, ("2.50", "10", "-1", "7", "8"))]),
+    ):
+        assert space.numbers(column).tolist() == same
+    for gap in (["2.5", None], pd.Series([2.5, np.nan]), pa.array(["2.5", None])):
+        assert np.isnan(space.numbers(gap)).tolist() == [False, True]
+    with pytest.raises(DataError, match="a number if all labels are"):
+        Space.ordinal(["1", "more"]).numbers([1.0, 2.0])
+    with pytest.raises(DataError, match="a number if all labels are"):
+        space.numbers([True, False])
+    for labels in (["1", "1.0"], ["0", "3", "-0"]):
+        with pytest.raises(InputError, match="two labels are equal as numbers"):
+            Space.ordinal(labels)
+
+
+@pytest.mark.parametrize("space", [(1, 2), 2, None, Space])
+def test_every_call_says_what_a_space_is(space: Any) -> None:
+    """One message for all; a text is a space in all."""
+    study = Experiment([0, 1] * 200)
+    for call in (study.table, study.histogram, study.forecast, study.ask().effect().plan):
+        with pytest.raises(InputError, match=r"space is .*; give binary, .* or a trials.Space"):
+            call(space, 1)
+        call("binary", 1)
 
 
 @pytest.mark.parametrize("outcomes", [["secret"], [[1, 2]], [{"a": 1}], ["1", 2]])

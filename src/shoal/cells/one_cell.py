@@ -23,7 +23,7 @@ from shoal.cells.plan_warnings import (
 from shoal.cells.planner import make_plan
 from shoal.cells.request import Request
 from shoal.cells.weights import Floats
-from shoal.checks import check_confidence, different, private_numbers
+from shoal.checks import check_confidence, paired, private_numbers
 from shoal.data import keys
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import build
@@ -171,7 +171,7 @@ def numbers_of(values: ArrayLike) -> Floats:
 
 def aggregate_of(values: ArrayLike, users: Users, lattice: Lattice) -> Aggregate:
     """Returns sums of ticks of every user of one cell; one finite number and one key a record."""
-    different({"value": values}, {"user": users})
+    paired({"value": values}, {"user": users})
     numbers = numbers_of(values)
     if numbers.size == 0:
         raise DataError("there are no records", "give values and their users")

@@ -14,7 +14,7 @@ from shoal import checks
 from shoal.cells.draw import to_steps
 from shoal.cells.one_cell import Users, numbers_of, one_estimate
 from shoal.cells.weights import Floats, Ints
-from shoal.checks import check_confidence, different
+from shoal.checks import check_confidence, paired
 from shoal.data import keys
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import DataError, InputError
@@ -120,7 +120,7 @@ def vector(
     """
     lattice = Lattice(Bounds.of(bounds), tick_bits)
     options = _Options(lattice, check_epsilon(epsilon), check_confidence(confidence), noise)
-    different({"value": values}, {"user": users})
+    paired({"value": values}, {"user": users})
     points = numbers_of(values)
     if points.ndim != 2 or points.shape[1] < 2 or len(points) == 0:
         raise DataError(

@@ -132,6 +132,7 @@ class Counts(Shown):
                 "a count is below 1, or the sum of all counts is larger than any table",
                 f"leave empty rows out, and give at most {_MOST_RECORDS:,} records in all",
             )
+        checks.paired({}, {"user": users, "count": counts} | _named(cells))
         who = keys.as_array(users, "user")
         if not len(who) == table.num_rows == len(number):
             raise DataError(
@@ -302,6 +303,12 @@ def build(
     move = np.repeat(starts[rank] - np.cumsum(lengths) + lengths, lengths) + np.arange(len(counts))
     user = np.repeat(np.arange(len(lengths)), lengths)
     return Counts(finish(table), user, where[move], counts[move], origin), order[move]
+
+
+def _named(cells: Any) -> dict[str, Any]:
+    """Columns of cells by what messages call them."""
+    columns = cells if isinstance(cells, Mapping) else {"": cells}
+    return {f"cell {name}".strip(): each for name, each in columns.items()}
 
 
 def _mix(value: NDArray[np.uint64]) -> NDArray[np.uint64]:

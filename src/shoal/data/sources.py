@@ -6,11 +6,9 @@ stay where they are.
 
 import glob
 import os
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from threading import Lock
 from typing import Any, Literal
@@ -304,7 +302,7 @@ def _check_names(
                 "rename all but one of them",
             )
         if name not in texts:
-            near = "" if is_csv and not {*needed} & {*texts} else _suggestions(name, texts)
+            near = "" if is_csv and not {*needed} & {*texts} else checks.suggestions(name, texts)
             columns = f"one of the {len(texts)} columns that the first line names"
             for mark, plural in ((";", "semicolons"), ("\t", "tabs")):
                 if is_csv and len(texts) == 1 and mark in texts[0]:
@@ -313,12 +311,6 @@ def _check_names(
                 f"there is no column {name!r} in {source}{near}",
                 f"give {columns if is_csv else 'one of ' + ', '.join(sorted(texts))}",
             )
-
-
-def _suggestions(name: str, known: Sequence[str]) -> str:
-    plain = {re.sub(r"[\W_]", "", each.casefold()): each for each in known}
-    near = get_close_matches(re.sub(r"[\W_]", "", name.casefold()), plain, n=3, cutoff=0.7)
-    return f" (did you mean {' or '.join(repr(plain[each]) for each in near)}?)" if near else ""
 
 
 def _check_digits(schema: pa.Schema, private: Collection[str]) -> None:

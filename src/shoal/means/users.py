@@ -38,7 +38,7 @@ class UserValues:
     @classmethod
     def of(cls, values: ArrayLike, users: "Users | None" = None) -> "UserValues":
         """Gathers records by user; a row is a user if nobody says whose it is."""
-        checks.different({"value": values}, {"user": users})
+        checks.paired({"value": values}, {"user": users})
         numbers = _numbers(values)
         if users is None:
             return cls(numbers, np.ones(len(numbers), dtype=np.int64))

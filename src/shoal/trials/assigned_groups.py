@@ -130,6 +130,7 @@ def few_groups(many: Sequence[int], arms: Sequence[object], degrees: float, of: 
 
 def grouped(design: Design, assigned: Any, unit: Any = None) -> Ints:
     """The group of each unit of a design, given in its order, or in that of names of units."""
+    checks.paired({}, {"assigned": assigned, "unit": unit})
     column = keys.as_array(assigned, "assigned")
     if unit is not None:
         column = _by_name(design, column, unit)

@@ -20,7 +20,7 @@ from shoal.trials.forecasting import Forecast, forecast
 from shoal.trials.histogram import HistogramPlan, fitted
 from shoal.trials.plan import Plan, Request
 from shoal.trials.questions.ask import Questions
-from shoal.trials.space import FEWEST_LEVELS, MOST_LEVELS, Space, check_space
+from shoal.trials.space import FEWEST_LEVELS, MOST_LEVELS, Space, space_of
 from shoal.trials.unit_table import (
     PriorPlan,
     TablePlan,
@@ -103,10 +103,11 @@ class Experiment:
         groups = None if isinstance(assigned, str) else assigned
         check_one_by_one(assigned if groups is None else None, None)
         self.one_by_one = assigned is not None and groups is None
-        self.given = {"arm": arm, "cluster": cluster, "unit": unit, "assigned": groups} | {
-            f"covariate {name}": each for name, each in named.items()
-        }
+        self.given = {
+            "arm": arm, "cluster": cluster, "unit": unit, "assigned": groups, "keep": keep
+        } | {f"covariate {name}": each for name, each in named.items()}  # fmt: skip
         self.all_rows = _rows(self.given)
+        checks.paired({}, self.given)
         rows = np.arange(self.all_rows) if keep is None else _kept(keep, self.all_rows)
         arms, own = _control_first(*_ranked(arm, "arm", rows), control)
         home = np.zeros(len(rows), dtype=np.int64)
@@ -150,7 +151,7 @@ class Experiment:
 
     def forecast(
         self,
-        space: Space,
+        space: Space | str,
         epsilon: Amount,
         *,
         expected: Expected | None = None,
@@ -161,7 +162,7 @@ class Experiment:
         """What each kind of release would tell, before any outcome is read: see `trials.forecast`.
 
         Args:
-            space: Levels of the outcome.
+            space: Levels of the outcome: a `trials.Space`, or a text such as `binary`.
             epsilon: The privacy loss of one outcome.
             expected: What is publicly expected of outcomes.
             effect: Effect whose power is computed, in the outcome's unit.
@@ -186,7 +187,7 @@ class Experiment:
 
     def table(
         self,
-        space: Space,
+        space: Space | str,
         epsilon: Amount,
         *,
         delta: Amount = 0,
@@ -203,7 +204,7 @@ class Experiment:
         Source: docs/theory/experiments.md#private-responses and #the-best-table.
 
         Args:
-            space: Levels of the outcome.
+            space: Levels of the outcome: a `trials.Space`, or a text such as `binary`.
             epsilon: The privacy loss of one outcome; of `best` 0.01 to 8.
             delta: The delta of (epsilon, delta)-DP; of `best` 0.
             mechanism: `best`, `uniform` or a `trials.ClusterPrior`.
@@ -229,7 +230,8 @@ class Experiment:
             checks.choice(levels, ("auto", "all"), "levels")
         else:
             levels = checks.whole(levels, "levels", least=FEWEST_LEVELS, most=MOST_LEVELS)
-        asked: dict[str, Any] = {"space": check_space(space), "epsilon": epsilon, "delta": delta}
+        space = space_of(space)
+        asked: dict[str, Any] = {"space": space, "epsilon": epsilon, "delta": delta}
         asked |= {"levels": levels, "expected": expected}
         if isinstance(mechanism, ClusterPrior):
             name = "cluster_free" if mechanism.pooled else "cluster_dp"
@@ -248,7 +250,7 @@ class Experiment:
             chosen = uniform_table(space, request.epsilon, request.delta, levels, expected)
         return TablePlan(request, self.design, chosen)
 
-    def histogram(self, space: Space, epsilon: Amount) -> Plan:
+    def histogram(self, space: Space | str, epsilon: Amount) -> Plan:
         """Plans noisy counts of every level in every cluster and arm.
 
         A changed outcome moves two counts by one each: noise on shares has the scale 2/(n epsilon),
@@ -257,7 +259,7 @@ class Experiment:
         Source: docs/theory/experiments.md#choice-of-parameters.
 
         Args:
-            space: Levels of the outcome.
+            space: Levels of the outcome: a `trials.Space`, or a text such as `binary`.
             epsilon: The privacy loss of one outcome.
 
         Returns:
@@ -273,7 +275,7 @@ class Experiment:
             >>> trials.Experiment([0, 1] * 500).histogram(trials.Space.binary(), epsilon=1).epsilon
             1.0
         """
-        request = Request.of(space=check_space(space), epsilon=epsilon)
+        request = Request.of(space=space_of(space), epsilon=epsilon)
         return HistogramPlan(request, self.design, fitted(self.design.n, request.epsilon))
 
     def ask(self) -> Questions:

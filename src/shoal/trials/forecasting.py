@@ -23,7 +23,7 @@ from shoal.trials.expected import Expected, effect_weights, kinds_of
 from shoal.trials.histogram import fitted, mean_noise
 from shoal.trials.plan import check_delta
 from shoal.trials.questions.variances import MEANS_SHARE
-from shoal.trials.space import Space, check_space
+from shoal.trials.space import Space, space_of
 from shoal.trials.unit_table import TableChoice, least_table, uniform_table
 
 NAMES = (
@@ -341,7 +341,7 @@ class Forecast(Shown):
 @np.errstate(all="ignore")
 def forecast(
     sizes: ArrayLike | int,
-    space: Space,
+    space: Space | str,
     epsilon: Amount,
     *,
     delta: Amount = 0,
@@ -361,7 +361,7 @@ def forecast(
 
     Args:
         sizes: Units of each cell, shape (clusters, arms), control first; or units in all.
-        space: Levels of the outcome.
+        space: Levels of the outcome: a `trials.Space`, or a text such as `binary`.
         epsilon: The privacy loss of one outcome.
         delta: The delta of (epsilon, delta)-DP, which only a uniform prior uses.
         clusters: How many of equal size, if `sizes` is one number; 1 unless given.
@@ -384,7 +384,7 @@ def forecast(
         >>> round(found["uniform_prior"].detectable, 3)
         0.078
     """
-    check_space(space)
+    space = space_of(space)
     todo = "give for example trials.Expected(mean=50, sd=10), or leave it out"
     checks.optional(expected, checks.instance, Expected, "expected", todo)
     confidence, power = checks.check_confidence(confidence), intervals.check_power(power)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pydantic import Field, ValidationError
 
 from shoal import documents
-from shoal.checks import check_confidence, different
+from shoal.checks import check_confidence, paired
 from shoal.documents.model import Model, checked
 from shoal.errors import DataError, DocumentError, InputError, ShoalError, ShoalWarning
 from shoal.files.text_table import Shown
@@ -353,7 +353,7 @@ class _TrialDraw:
     def check(self) -> None:
         """Refuse public columns other than the plan's, and the outcome as one of them."""
         study = self.study
-        different({"outcome": self.outcomes}, study.given)
+        paired({"outcome": self.outcomes}, study.given)
         if study.design.fingerprint != self.plan.design.fingerprint:
             raise DataError(
                 "arms, clusters, covariates, assigned groups or names differ from those planned",

@@ -26,8 +26,9 @@ _LARGEST, _SMALLEST, _NARROWEST, _CLOSEST = 1e50, 1e-50, 1e-9, 1e-12
 # Half of a level on either side would make two levels one.
 _UNIT = 2.0**-53
 _MOST_COUNT = 2**53
-# As Python and every engine write a whole number: nothing else is ever matched.
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+# A number as files have it: none is too large or small for floating point, so that no text of an
+# outcome makes reading it fail.
+_NUMBER = r"^[+-]?[0-9]{1,18}([.][0-9]{0,18})?([eE][+-]?[0-9]{1,2})?$"
 _TEXTS = pa.string(), pa.large_string(), pa.string_view()
 _ALLOWED = "binary, counts:0:10, bins:0:100, bins:0:100:16, levels:1,2,5, or ordinal:low,mid,high"
 
@@ -36,7 +37,8 @@ _ALLOWED = "binary, counts:0:10, bins:0:100, bins:0:100:16, levels:1,2,5, or ord
 class Space:
     """K public levels, ascending. Outcomes are clipped to the outer ones and moved to a level.
 
-    A text that is no label counts as the first level: to refuse it would tell of one outcome.
+    A text that is no label counts as the first level: to refuse it would tell of one outcome. Where
+    all labels are numbers, outcomes are compared with them as numbers: 1.0 has the label "1".
     An outcome on a level stays there. Between two levels, `random` rounding goes up with the
     probability that keeps the mean (no bias, at most a quarter of the squared gap more variance),
     and `nearest` moves each outcome by at most half a gap, which bounds the bias of every mean.
@@ -82,6 +84,13 @@ class Space:
                     "there is not one label for each level",
                     'give different, non-empty texts, as many as levels: Space.ordinal(["no", '
                     '"yes"])',
+                )
+            numbers = self._label_numbers
+            if numbers is not None and len(np.unique(numbers)) < len(labels):
+                raise InputError(
+                    "two labels are equal as numbers",
+                    "leave one of them out: where all labels are numbers, outcomes are compared "
+                    "with them as numbers",
                 )
 
     @classmethod
@@ -167,6 +176,14 @@ class Space:
         """The levels, shape (K,), in the outcome's unit."""
         return np.array(self.levels)
 
+    @cached_property
+    def _label_numbers(self) -> NDArray[np.float64] | None:
+        """The labels as numbers, if all of them are."""
+        labels = self.labels or ()
+        if not labels or not all(re.fullmatch(_NUMBER, each) for each in labels):
+            return None
+        return np.array([float(each) for each in labels])
+
     def coarse(self, number: int) -> tuple[int, ...]:
         """Positions of so many levels, evenly spaced, the outer ones included."""
         many = checks.whole(number, "number of levels", least=FEWEST_LEVELS, most=self.size)
@@ -198,7 +215,7 @@ class Space:
             # The text of the engine's error may hold an outcome.
             numbers = None
         if numbers is None or numbers.ndim != 1:
-            labels = "a text in every row, or a whole number if all labels are"
+            labels = "a text in every row, or a number if all labels are numbers"
             raise DataError(
                 "the outcomes do not fit the space, which takes "
                 f"{labels if self.labels else 'one number in every row'}",
@@ -227,16 +244,34 @@ class Space:
         return below, (value - used[below]) / np.diff(used)[below]
 
     def _labelled(self, array: Any) -> NDArray[np.float64]:
-        texts = self.labels or ()
-        # Whole numbers are labels where all labels are: the types decide, no outcome does.
-        whole = pa.types.is_integer(array.type) and all(map(_WHOLE.fullmatch, texts))
-        if array.type not in _TEXTS and not whole:
-            raise TypeError
-        array, labels = array.cast(pa.string()), pa.array(texts, pa.string())
-        place: Any = pc.index_in(array, value_set=labels)
-        # A text that is no label counts as the first: an error would tell of one outcome.
-        codes = place.fill_null(0).to_numpy(zero_copy_only=False)
-        return np.where(array.is_null().to_numpy(zero_copy_only=False), np.nan, self.array[codes])
+        """Scores of labels, NaN where an outcome is missing: the types decide how it is read.
+
+        What is no label counts as the first one: an error would tell of one outcome.
+        """
+        texts = array.cast(pa.string()) if array.type in _TEXTS else None
+        if self._label_numbers is None:
+            if texts is None:
+                raise TypeError
+            place: Any = pc.index_in(texts, value_set=pa.array(self.labels or (), pa.string()))
+            codes = place.fill_null(0).to_numpy(zero_copy_only=False)
+            missing = texts.is_null().to_numpy(zero_copy_only=False)
+        else:
+            if pa.types.is_boolean(array.type):
+                raise TypeError
+            numbers = floats(array if texts is None else _numbers_in(texts))
+            order = np.argsort(self._label_numbers)
+            rising = self._label_numbers[order]
+            nearest = np.searchsorted(rising, numbers).clip(max=len(rising) - 1)
+            codes = np.where(rising[nearest] == numbers, order[nearest], 0)
+            missing = np.isnan(numbers) if texts is None else texts.is_null().to_numpy(False)
+        return np.where(missing, np.nan, self.array[codes])
+
+
+def _numbers_in(texts: Any) -> Any:
+    """The number that each text is, null where it is none."""
+    plain: Any = pc.utf8_trim_whitespace(texts)
+    is_number = pc.match_substring_regex(plain, _NUMBER)
+    return pc.if_else(is_number, plain, pa.scalar(None, pa.string())).cast(pa.float64())
 
 
 def _in_arrow(outcomes: Any) -> Any:
@@ -251,14 +286,16 @@ def _in_arrow(outcomes: Any) -> Any:
     return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
 
 
-def check_space(space: object) -> Space:
-    """A space, or an error that says what one is."""
-    return checks.instance(space, Space, "space", "give for example trials.Space.binary()")
+def space_of(space: object, rounding: str = "random") -> Space:
+    """A space, or the one that a short text names: `binary`, `counts:0:10`, ... as in `_ALLOWED`.
 
-
-def space_of(text: str, rounding: str = "random") -> Space:
-    """The space that a short text names: `binary`, `counts:0:10`, ... as in `_ALLOWED`."""
-    kind, _, rest = text.partition(":")
+    Anything else is refused by an error that says what a space is.
+    """
+    if isinstance(space, Space):
+        return space
+    if not isinstance(space, str):
+        raise InputError(f"space is {checks.shown(space)}", f"give {_ALLOWED}, or a trials.Space")
+    kind, _, rest = space.partition(":")
     parts, listed = rest.split(":"), rest.split(",")
     try:
         if (kind, rest) == ("binary", ""):
@@ -278,7 +315,8 @@ def space_of(text: str, rounding: str = "random") -> Space:
     except InputError:
         raise
     except (ValueError, TypeError):
-        raise InputError(f"there is no space {text[:60]!r}", f"give one as in {_ALLOWED}") from None
+        got = f"there is no space {space[:60]!r}"
+        raise InputError(got, f"give one as in {_ALLOWED}") from None
     return Space(found.levels, rounding, found.labels)
 
 

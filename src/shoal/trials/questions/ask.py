@@ -24,7 +24,7 @@ from shoal.trials.questions.weights import (
     blocks_of,
     regressor_names,
 )
-from shoal.trials.space import Space, check_space
+from shoal.trials.space import Space, space_of
 
 # Parts of the range: the usual standard deviation, the largest (of two levels), and the least.
 USUAL, _LARGEST, _LEAST_SPREAD = 0.25, 0.5, 1e-6
@@ -123,7 +123,9 @@ class Questions:
         return self._with(Entry.of(kind=REGRESSION, columns=regressor_names(self.design, columns)))
 
     @np.errstate(all="ignore")
-    def plan(self, space: Space, epsilon: Amount, *, spread: float | None = None) -> QuestionsPlan:
+    def plan(
+        self, space: Space | str, epsilon: Amount, *, spread: float | None = None
+    ) -> QuestionsPlan:
         """Shares the noise among the questions, before any outcome is read.
 
         Warns of questions that rest on few units, and where a covariate shows that units may not
@@ -132,8 +134,9 @@ class Questions:
         Source: docs/theory/experiments.md#noise-for-many-questions.
 
         Args:
-            space: Its lowest and highest levels are the ends of the outcome's range: outcomes
-                beyond are moved to them, others stay where they are.
+            space: A `trials.Space`, or a text such as `binary`. Its lowest and highest levels are
+                the ends of the outcome's range: outcomes beyond are moved to them, others stay
+                where they are.
             epsilon: The privacy loss of one outcome.
             spread: Expected standard deviation of outcomes within arms, in their unit: public, and
                 only predictions and precision weights follow it. Unless given a quarter of the
@@ -148,7 +151,8 @@ class Questions:
 
         Guarantees: G-LOSS.
         """
-        width, design = check_space(space).width, self.design
+        space = space_of(space)
+        width, design = space.width, self.design
         if not self.entries:
             raise InputError("there are no questions", "ask with effect, means or regression")
         usual = (_LARGEST if len(space.levels) == 2 else USUAL) * width
