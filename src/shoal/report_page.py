@@ -169,7 +169,9 @@ def _table(release: Any) -> tuple[str, str]:
     names = [*keys, *_NUMBERS]
     rows = [*map(texts_of, table.select(names).to_pylist())]
     pooled = "Values of cells that are not released are shrunk towards the other cells."
-    meaning = [pooled, *legend(table)] if {*table["status"].to_pylist()} - {"released"} else []
+    meaning = [*legend(release.plan, table)]
+    if {*table["status"].to_pylist()} - {"released"}:
+        meaning.insert(0, pooled)
     return TextTable("", names, rows).to_html(), _paragraphs(meaning)
 
 

@@ -26,7 +26,7 @@ def problem_of(plan: Plan) -> Problem:
 
 def make(seed: int, **wanted: object) -> Plan:
     """A plan that keeps every cell."""
-    wanted = {"epsilon": 1, "uninformative": "keep", **wanted}
+    wanted = {"epsilon": 1, "uninformative": "keep", "min_users": 1, **wanted}
     return shoal.plan(occupancies.sparse(seed), bounds=BOUNDS, **{"method": "balanced", **wanted})
 
 
@@ -49,7 +49,7 @@ def test_the_loss_never_exceeds_what_was_asked_for(
 ) -> None:
     """Exact loss <= epsilon for every occupancy, method and epsilon; nearly all used."""
     plan = shoal.plan(
-        occupancy, bounds=BOUNDS, epsilon=epsilon, method=method, uninformative="keep"
+        occupancy, bounds=BOUNDS, epsilon=epsilon, method=method, uninformative="keep", min_users=1
     )
     asked = Fraction(epsilon)
     assert plan.exact_epsilon <= asked
@@ -120,7 +120,9 @@ def test_balanced_is_the_optimum_of_a_general_solver(seed: int) -> None:
 @settings(deadline=None)
 def test_the_gap_holds_for_any_prices(occupancy: shoal.Counts, seed: int) -> None:
     """Weak duality. Whatever the dual variables, no feasible plan beats the bound."""
-    plan = shoal.plan(occupancy, method="balanced", bounds=BOUNDS, epsilon=1, uninformative="keep")
+    plan = shoal.plan(
+        occupancy, method="balanced", bounds=BOUNDS, epsilon=1, uninformative="keep", min_users=1
+    )
     rng = np.random.default_rng(seed)
     problem = problem_of(plan)
     duals = rng.exponential(size=problem.n_users) + 1e-6
@@ -154,7 +156,9 @@ def test_weights_share_the_budget_in_proportion() -> None:
 def test_no_plan_beats_the_lower_bound(occupancy: shoal.Counts) -> None:
     """Every worst-case error is at least its cell's bound."""
     for method in ("balanced", "equalised", "uniform"):
-        plan = shoal.plan(occupancy, bounds=BOUNDS, epsilon=2, method=method, uninformative="keep")
+        plan = shoal.plan(
+            occupancy, bounds=BOUNDS, epsilon=2, method=method, uninformative="keep", min_users=1
+        )
         assert (plan.worst_case_error >= plan.lower_bound * (1 - 1e-6)).all()
 
 

@@ -27,6 +27,7 @@ AVERAGES = ("worst", "median", "geometric_mean")
 def base(counts: shoal.Counts = OCCUPANCY, **choices: Any) -> shoal.Plan:
     """A plan that keeps every cell."""
     options = {"method": "balanced", "bounds": (0, 9), "epsilon": 2, "uninformative": "keep"}
+    options["min_users"] = 1
     return shoal.plan(counts, **{**options, **choices})
 
 

@@ -98,7 +98,7 @@ def test_noise_is_that_with_the_smaller_typical_error() -> None:
 def test_deltas_that_no_lattice_serves_are_not_used(delta: str, epsilon: object) -> None:
     """Then the noise is Laplace; no plan fails for a small delta."""
     counts = shoal.Counts.from_counts([0, 0, 0, 1], [0, 1, 2, 2], [1, 1, 1, 2])
-    wanted = {"bounds": (0, 1), "method": "user_clipped", "tick_bits": 1}
+    wanted = {"bounds": (0, 1), "method": "user_clipped", "tick_bits": 1, "min_users": 1}
     plan = shoal.plan(counts, epsilon=epsilon, delta=delta, **wanted)
     assert plan.exact_epsilon <= Fraction(str(epsilon))
     assert not plan.gaussian or delta == "1e-20"

@@ -1,12 +1,16 @@
 """Why cells are left out, in words."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import shoal
 from shoal.cells.left_out import budgets_needed, reasons
+from shoal.errors import InputError
 from tests.support import occupancies
 
 
@@ -23,7 +27,9 @@ def test_counts_below_a_rule_are_told() -> None:
     assert reasons(plan) == [
         "", "fewer than 20", "fewer than 5"
     ]  # fmt: skip
-    assert "too few users (1 cell): fewer than 5" in str(plan)
+    text = str(plan).splitlines()
+    assert "1 cell with fewer than 5 users is left out" in text
+    assert "1 cell with fewer than 20 records is left out" in text
 
 
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
@@ -81,3 +87,62 @@ def test_uninformative_cells_are_told_what_they_need() -> None:
     plan = shoal.plan(apart(), bounds=(0, 10), epsilon=0.3, method="balanced")
     assert plan.status[2] == "uninformative"
     assert reasons(plan)[2] == "needs about 1.7 times the budget"
+
+
+def lonely(**wanted: Any) -> tuple[shoal.Plan, shoal.Release]:
+    """A plan of 40 users at A, two at B and one at C, and a simulated release of it."""
+    where = ["A"] * 40 + ["B"] * 2 + ["C"]
+    table = pa.table({"who": [*range(43)], "at": where, "value": [5.0] * 43})
+    records = shoal.Records(table, user="who", value="value", bounds=(0, 10), by="at")
+    plan = shoal.plan(records, epsilon=8, **wanted)
+    return plan, plan.release(records, noise=shoal.Simulated(1))
+
+
+@pytest.mark.parametrize(("wanted", "line"), [
+    ({}, "2 cells with fewer than 3 users are left out"),
+    ({"min_users": 2}, "1 cell with fewer than 2 users is left out"),
+    ({"min_users": 1, "min_records": 3}, "2 cells with fewer than 3 records are left out"),
+])  # fmt: skip
+def test_readers_see_nothing_of_small_cells_but_how_many(
+    tmp_path: Path, wanted: dict[str, Any], line: str
+) -> None:
+    """Tables, texts, files and pages have no row of them; a custodian sees keys and reasons."""
+    plan, release = lonely(**wanted)
+    hidden = [*"ABC"][len(plan.released) :]
+    assert {*plan.table()["at"].to_pylist(), *release.table()["at"].to_pylist()} & {
+        *hidden
+    } == set()
+    for text in (str(plan), str(release)):
+        assert line in text.splitlines()
+    release.write(tmp_path / "table.csv")
+    release.write_manifest(tmp_path / "last.json")
+    shoal.report(tmp_path / "last.json", tmp_path / "last.html")
+    assert not any(f'"{each}"' in (tmp_path / "table.csv").read_text() for each in hidden)
+    page = (tmp_path / "last.html").read_text()
+    assert f"<p>{line}</p>" in page
+    assert not any(f"<td>{each}</td>" in page for each in hidden)
+    rows = release.table(left_out=True).filter(pc.field("at").isin(hidden)).to_pylist()
+    assert [row["at"] for row in rows] == hidden
+    assert all(row["reason"].startswith("fewer than ") for row in rows)
+    unknown = {*rows[0]} - {"at", "statistic", "status", "reason"}
+    assert all(row[each] is None for row in rows for each in unknown)
+    assert len(plan.table(left_out=True)) == 3
+
+
+def test_cells_of_single_users_are_planned_if_asked_for() -> None:
+    """With `min_users=1`; where all cells are so small the error says so."""
+    assert lonely(min_users=1)[1].table()["at"].to_pylist() == ["A", "B", "C"]
+    counts = shoal.Counts.from_counts([1, 2, 1], ["A", "A", "B"], [9, 9, 9])
+    with pytest.raises(InputError, match=r"every cell has fewer than 3 users.*min_users=1"):
+        shoal.plan(counts, bounds=(0, 10), epsilon=8)
+
+
+def test_a_hint_names_only_what_can_be_lowered() -> None:
+    """Of a plan without a cell whose public rules are at their least already."""
+    counts = shoal.Counts.from_counts([1], ["A"], [1])
+    asked: dict[str, Any] = {"bounds": (0, 10), "epsilon": 1, "objective": "worst_case"}
+    with pytest.raises(InputError, match="the plan would have no cell") as error:
+        shoal.plan(counts, min_users=1, **asked)
+    assert "lower" not in str(error.value)
+    with pytest.raises(InputError, match=r"fewer than 3 users or 2 records"):
+        shoal.plan(counts, min_records=2, **asked)

@@ -22,7 +22,7 @@ SHARED = ("balanced", "equalised", "uniform")
 def released(occupancy: shoal.Counts, **wanted: Any) -> set[int]:
     """Cells of a plan with a largest error; none if there is no such plan."""
     try:
-        plan = shoal.plan(occupancy, bounds=(0, 10), **wanted)
+        plan = shoal.plan(occupancy, bounds=(0, 10), min_users=1, **wanted)
     except InputError as error:
         said = str(error)
         assert "no cell has an error of at most" in said or "the plan would have no cell" in said
@@ -91,7 +91,7 @@ def test_where_more_cells_cost_all_as_many_are_kept_as_can_be(
     """The next cell of the order is left out because some error would be too large."""
     wanted: dict[str, Any] = {"method": method, "epsilon": epsilon}
     kept = released(occupancy, max_error=f"{100 * most:.6f}%", **wanted)
-    base = shoal.plan(occupancy, bounds=(0, 10), uninformative="keep", **wanted)
+    base = shoal.plan(occupancy, bounds=(0, 10), uninformative="keep", min_users=1, **wanted)
     order = keeping_order(task_of(base))
     assert set(order[: len(kept)].tolist()) == kept
     if method != "balanced" and len(kept) < len(order):

@@ -191,7 +191,7 @@ def test_the_threshold_of_sums_counts_as_noise() -> None:
     """Akmv's noise may be as wide as the bounds; such a cell is left out."""
     occupancy = shoal.Counts.from_counts([0, 1], ["a", "a"], [100, 100])
     with pytest.raises(InputError, match="the plan would have no cell"):
-        shoal.plan(occupancy, bounds=(0, 10), epsilon=1, method="akmv")
+        shoal.plan(occupancy, bounds=(0, 10), epsilon=1, method="akmv", min_users=1)
 
 
 def test_a_typical_interval_is_never_a_point_at_the_bounds() -> None:

@@ -115,7 +115,7 @@ def test_the_text_of_a_plan_says_what_matters() -> None:
     """Loss, cells, errors, users with the largest losses, the gap, what is left out."""
     text = str(plan())
     for part in ("epsilon 3 per user, by balanced", "with a standard", "fewer than ",
-                 "losses (epsilon 3, ", "certified gap", "too few users"):  # fmt: skip
+                 "losses (epsilon 3, ", "certified gap", "left out"):  # fmt: skip
         assert part in text
     assert "\n" not in repr(plan())
 

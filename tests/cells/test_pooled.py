@@ -126,7 +126,7 @@ def test_a_label_that_no_released_cell_has_tells_nothing() -> None:
     "wanted",
     [
         {"method": "balanced", "epsilon": 8, "max_error": "20%"},
-        {"method": "adaptive", "epsilon": 8, "min_users": 20},
+        {"method": "adaptive", "epsilon": 8, "max_error": 0.3},
         {"epsilon": 1, "max_error": 0.22},
     ],
 )
@@ -145,11 +145,9 @@ def test_two_cells_say_nothing_of_a_third() -> None:
     """Then a cell that is left out has no value, and no source."""
     occupancy = shoal.Counts.from_counts([*range(60), *range(60), 0], [0] * 60 + [1] * 60 + [2],
                                             [1] * 121)  # fmt: skip
-    plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=4, min_users=2)
+    plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=4, min_users=1, max_error=1)
     last = rows(plan)[-1]
-    assert (last["value"], last["source"], last["reason"]) == (
-        None, None, "fewer than 2"
-    )  # fmt: skip
+    assert (last["value"], last["source"], last["status"]) == (None, None, "error too large")
 
 
 def test_only_means_are_pooled() -> None:

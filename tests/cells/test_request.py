@@ -20,7 +20,8 @@ LONELY = shoal.Counts.from_counts(
 def plan(occupancy: shoal.Counts = LONELY, **wanted: Any) -> shoal.Plan:
     """A plan with plain parts of a request."""
     return shoal.plan(
-        occupancy, **{"method": "balanced", "bounds": (0, 10), "epsilon": 1, **wanted}
+        occupancy,
+        **{"method": "balanced", "bounds": (0, 10), "epsilon": 1, "min_users": 1, **wanted},
     )
 
 

@@ -46,7 +46,7 @@ def plan_of(
     with always_gaussian():
         return shoal.plan(
             occupancy, bounds=(0, 1), epsilon=epsilon, delta=delta, method="user_clipped",
-            settings={"rounds": rounds}, tick_bits=BITS,
+            settings={"rounds": rounds}, tick_bits=BITS, min_users=1,
         )  # fmt: skip
 
 

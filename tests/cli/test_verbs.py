@@ -215,7 +215,7 @@ def test_the_demo_is_free_the_second_time(shell: Shell) -> None:
         assert default[1:] == ["-", "-"]
         assert float(balanced[1]) < float(uniform[1]) / 3
         assert float(uniform[2]) == 1 < float(balanced[2])
-    assert abs(float(cells[1][1]) / 111.3 - 1) <= 0.005
+    assert abs(float(cells[1][1]) / 109.7 - 1) <= 0.005
     assert abs(float(cells[4][1]) / 51.2 - 1) <= 0.005
 
 

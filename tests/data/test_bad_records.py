@@ -128,7 +128,7 @@ def test_cells_may_have_any_name_but_those_of_results(
     plan = shoal.plan(
         records.counts(), method="balanced", bounds=(0, 9), epsilon=1, statistics=("mean",
         "share_above(4)"),
-        uninformative="keep",
+        uninformative="keep", min_users=1,
     )  # fmt: skip
     book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=1, unit=records.user)
     found = plan.release(records, ledger=book).table()

@@ -22,13 +22,13 @@ OCCUPANCY = occupancies.sparse(6)
 NAMES = ("$0_$9", "$$", "A$_$B", r"$\frac{$", r"a\$b$", "$5 to $10")
 
 
-def _released(names: list[Any], least: int = 1, value: str = "v", **options: Any) -> shoal.Release:
+def _released(names: list[Any], value: str = "v", **options: Any) -> shoal.Release:
     """A simulated release of means; the first cell has fewer records than the others."""
     count = len(names)
     row = np.arange(100 * count)[50:]
     table = pa.table({"u": row % 97, "c": [names[at] for at in row // 100], value: row % 5 + 2.0})
     records = shoal.Records(table, user="u", by="c", value=value, bounds=(0, 9))
-    plan = shoal.plan(records.counts(), bounds=(0, 9), epsilon=5, min_records=least, **options)
+    plan = shoal.plan(records.counts(), bounds=(0, 9), epsilon=5, **options)
     return plan.release(records, noise=shoal.Simulated(1))
 
 
@@ -73,10 +73,10 @@ def test_a_plan_shows_its_errors() -> None:
     assert names <= set(plan.counts.labels)
 
 
-@pytest.mark.parametrize("least", [1, 60])
-def test_few_released_cells_are_drawn_with_their_names(least: int) -> None:
+@pytest.mark.parametrize("most", [None, 0.4])
+def test_few_released_cells_are_drawn_with_their_names(most: float | None) -> None:
     """Values and intervals in the cells' order; those that are not told are apart."""
-    release, left_out = _released(list(range(12)), least), int(least > 1)
+    release, left_out = _released(list(range(12)), max_error=most), int(most is not None)
     figure = of_cells.draw_release(release, 0.5)
     [axis] = figure.axes
     table = release.table(0.5)
@@ -90,9 +90,15 @@ def test_few_released_cells_are_drawn_with_their_names(least: int) -> None:
     assert np.allclose(ends, np.column_stack([table["low"], table["high"]])[left_out:])
 
 
+def test_cells_that_a_public_rule_leaves_out_are_not_drawn() -> None:
+    """Neither their names nor a place for them."""
+    [axis] = of_cells.draw_release(_released(list(range(12)), min_records=60), 0.5).axes
+    assert [each.get_text() for each in axis.get_yticklabels()] == [str(n) for n in range(1, 12)]
+
+
 def test_many_released_cells_are_drawn_by_their_values() -> None:
     """From the smallest to the largest; what is pooled is grey."""
-    release = _released(list(range(90)), 60)
+    release = _released(list(range(90)), max_error=0.7)
     [axis] = of_cells.draw_release(release, 0.5).axes
     table = release.table()
     drawn = np.concatenate([line.get_ydata() for line in axis.lines])
@@ -112,7 +118,7 @@ def test_hexagons_are_drawn_as_a_map() -> None:
     table = pa.table(columns).slice(50)
     rule = shoal.hexagon("lat", "lon", 5)
     records = shoal.Records(table, user="u", by=rule, value="v", bounds=(0, 9))
-    plan = shoal.plan(records.counts(), bounds=(0, 9), epsilon=9, min_records=60)
+    plan = shoal.plan(records.counts(), bounds=(0, 9), epsilon=9, max_error=0.05)
     release = plan.release(records, noise=shoal.Simulated(1))
     axis, bar = of_cells.draw_release(release, 0.95).axes
     filled, empty, _ = [each for each in axis.collections if isinstance(each, PolyCollection)]

@@ -111,6 +111,7 @@ def plan(source: object, wanted: Mapping[str, Any], epsilon: object = 4) -> shoa
             "bounds": BOUNDS,
             "epsilon": epsilon,
             "uninformative": "keep",
+            "min_users": 1,
             **wanted,
         },
     )

@@ -18,6 +18,8 @@ from shoal.errors import InputError
 
 Status = Literal["released", "uninformative", "error too large", "too few users", "too few records"]
 STATUS: tuple[Status, ...] = get_args(Status)
+# Of cells that a public rule leaves out: readers see none of them.
+BY_RULE: tuple[Status, ...] = ("too few users", "too few records")
 # Means and mean squares of weighted users are kept finely enough from here on.
 _FEWEST_BITS = 20
 _NONE = np.zeros(0)

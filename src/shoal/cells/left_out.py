@@ -1,5 +1,7 @@
 """Why cells are left out, in words: counts below a public rule, or the budget that they need."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from shoal.cells.accounting import ReleasedStatistics
@@ -7,6 +9,7 @@ from shoal.cells.largest_error import errors_compared
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.request import MIDPOINT_ERROR
 from shoal.cells.weights import Floats, Ints, Weights, by_cell, every_record, largest
+from shoal.files.text_table import counted
 
 # For their errors; all others are left out by a public rule.
 _FOR_ERRORS = ("uninformative", "error too large")
@@ -22,6 +25,15 @@ def reasons(plan: PlanFacts) -> list[str]:
         "too few records": f"fewer than {request.min_records:,}",
     }
     return [_times(times[at]) if at in times else known[s] for at, s in enumerate(plan.status)]
+
+
+def counted_out(plan: PlanFacts) -> Iterator[str]:
+    """How many cells each public rule leaves out, in a sentence: all that readers see of them."""
+    rules = {"users": plan.request.min_users, "records": plan.request.min_records}
+    for what, least in rules.items():
+        if many := plan.status.count(f"too few {what}"):
+            are = "is" if many == 1 else "are"
+            yield f"{counted(many, 'cell')} with fewer than {least:,} {what} {are} left out"
 
 
 def _left_out_for_error(plan: PlanFacts) -> tuple[list[int], list[float]]:

@@ -119,7 +119,7 @@ def one_estimate(
     confidence, source = check_confidence(confidence), source_of(noise)
     given: dict[str, Any] = {"method": method, "settings": asked} if method else {**asked}
     given |= {"bounds": bounds, "tick_bits": tick_bits, "epsilon": epsilon}
-    request = Request.of(uninformative="keep", **given)
+    request = Request.of(uninformative="keep", min_users=1, **given)
     private = aggregate_of(values, users, request.lattice)
     if request.method is None:
         # No bounding of one cell has a smaller error (docs/theory/cells.md#limits-of-means).

@@ -18,7 +18,7 @@ from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.plan_file import PlanDocument, described, document_of, met
 from shoal.cells.planner import make_plan
 from shoal.cells.release import Release, release_cells
-from shoal.cells.request import Request
+from shoal.cells.request import FEWEST_USERS, Request
 from shoal.cells.simulation import compare_methods
 from shoal.cells.table import plan_table
 from shoal.cells.text import describe, summary
@@ -61,9 +61,12 @@ class Plan(Shown, PlanFacts, Planned):
     Example:
         >>> import shoal
         >>> counts = shoal.Counts.from_counts(["a", "b", "c", "a"], [1, 1, 1, 2], [2, 2, 4, 9])
-        >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=8.0, objective="worst_case")
+        >>> known = {"bounds": (0, 10), "epsilon": 8.0, "objective": "worst_case"}
+        >>> plan = shoal.plan(counts, min_users=1, **known)
         >>> plan.epsilon <= 8.0, plan.worst_case_error.round(1).tolist()
         (True, [0.6, 2.5])
+        >>> shoal.plan(counts, **known).status
+        ('released', 'too few users')
     """
 
     source: Mapping[str, Any] | None = None
@@ -79,8 +82,12 @@ class Plan(Shown, PlanFacts, Planned):
         """What a custodian needs."""
         return [*_NAMES]
 
-    def table(self) -> pa.Table:
+    def table(self, *, left_out: bool = False) -> pa.Table:
         """One row a cell and statistic: keys, status, counts, and both errors.
+
+        Args:
+            left_out: Whether cells that `min_users` or `min_records` leave out have a row too, with
+                their keys and the reason, and without counts.
 
         Returns:
             In the statistic's unit, of means `typical_error` and `typical_half_width`, half of the
@@ -88,7 +95,7 @@ class Plan(Shown, PlanFacts, Planned):
             `certified_error`, the worst-case error, and `lower_bound`, which no plan beats. Nulls
             where nothing is known, and in the rows of cells left out.
         """
-        return plan_table(self)
+        return plan_table(self, left_out=left_out)
 
     def to_pandas(self) -> pd.DataFrame:
         """The table for pandas.
@@ -334,7 +341,7 @@ def plan(
     range: str | None = None,
     method: str | None = None,
     uninformative: str = "drop",
-    min_users: int = 1,
+    min_users: int = FEWEST_USERS,
     min_records: int = 1,
     weights: Mapping[str, float] | None = None,
     settings: Mapping[str, str | int | float] | None = None,
@@ -375,8 +382,9 @@ def plan(
             `adaptive`, `array_averaging`, `opt_array_averaging`, `worst_case_optimal`, `levy`,
             `quantile`, `akmv`, `baseline`.
         uninformative: Cells no better than guessing the midpoint: `drop`, `keep` or `refuse`.
-        min_users: Leave out cells with fewer users.
-        min_records: Leave out cells with fewer records.
+        min_users: Leave out cells with fewer users: of fewer than three unless `min_users=1` is
+            given. What counts leave out is in no table, picture or report, only counted there.
+        min_records: Leave out cells with fewer records, in the same way.
         weights: Importance of cells by label, for balanced losses.
         settings: Of the method, such as {"cap": "minimax"} or {"targets": "balanced"}; a number
             here has no unit.

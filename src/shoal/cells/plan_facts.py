@@ -11,7 +11,7 @@ import numpy as np
 from shoal.cells import allocation
 from shoal.cells.accounting import MEAN_AND_VARIANCE, Cost, ReleasedStatistics
 from shoal.cells.cell_statistics import Statistic, Variance
-from shoal.cells.decision import STATUS, Decision, Status, check_counts, importance
+from shoal.cells.decision import BY_RULE, STATUS, Decision, Status, check_counts, importance
 from shoal.cells.optimal.variance import gap as optimal_gap
 from shoal.cells.request import Request
 from shoal.cells.user_vectors import ball_of
@@ -93,6 +93,16 @@ class PlanFacts(Stated):
     def released(self) -> Ints:
         """Positions of the released cells, shape (released cells,)."""
         return np.flatnonzero([status == "released" for status in self.status])
+
+    @cached_property
+    def shown(self) -> Ints:
+        """Positions of the cells that readers see: all but those that a public rule leaves out."""
+        return np.flatnonzero([status not in BY_RULE for status in self.status])
+
+    @cached_property
+    def shown_labels(self) -> list[str]:
+        """Labels of the cells that readers see."""
+        return [self.counts.labels[at] for at in self.shown.tolist()]
 
     @cached_property
     def weights(self) -> Weights:

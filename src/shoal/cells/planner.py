@@ -65,7 +65,9 @@ def plan_means(
 ) -> PlanFacts:
     """Returns a plan of means of every cell, uninformative or not, by a method: for comparisons."""
     asked = {"epsilon": epsilon, "delta": delta, "method": method, "settings": settings or {}}
-    request = Request.of(bounds=bounds, tick_bits=tick_bits, uninformative="keep", **asked)
+    request = Request.of(
+        bounds=bounds, tick_bits=tick_bits, uninformative="keep", min_users=1, **asked
+    )
     return make_plan(counts, request)
 
 
@@ -124,11 +126,19 @@ def _to_leave_out(plan: PlanFacts) -> Ints:
 
 def _nothing_left(task: Task) -> InputError:
     request = task.request
+    rules = {"users": request.min_users, "records": request.min_records}
+    lower = [f"lower min_{what}={least}" for what, least in rules.items() if least > 1]
+    if not (public_status(task.counts, request) == "released").any():
+        few = " or ".join(f"{least:,} {what}" for what, least in rules.items() if least > 1)
+        return InputError(
+            f"every cell has fewer than {few}, and would be left out",
+            f"use larger cells, or {' and '.join(lower)}: min_users=1 plans all cells, also those "
+            "of a single user",
+        )
     return InputError(
         "the plan would have no cell",
-        f"raise epsilon, use larger cells, or lower min_users={request.min_users} and "
-        f'min_records={request.min_records}; uninformative="keep" also plans cells that are no '
-        "better than guessing",
+        f"{', '.join(['raise epsilon', 'use larger cells', *lower])}, or give "
+        'uninformative="keep", which also plans cells that are no better than guessing',
     )
 
 

@@ -73,7 +73,7 @@ class Release(Shown, release.TableRelease[PlanFacts, Estimates]):
     def _text(self, confidence: float = CONFIDENCE, *, origin: bool = True) -> TextTable:
         """The verdict, warnings, the first rows, and why cells are not told."""
         plan, table = self.plan, self.table(confidence)
-        status = table["status"].to_pylist()[: len(plan.status)]
+        status = table["status"].to_pylist()[: len(plan.shown)]
         verdict = f"{status.count('released'):,} of {counted(len(status), 'cell')} told."
         names, rows = labels(plan, table), []
         for name, row in zip(names, table.slice(0, SHOWN).to_pylist(), strict=False):
@@ -84,7 +84,7 @@ class Release(Shown, release.TableRelease[PlanFacts, Estimates]):
         if len(names) > SHOWN:
             rows.append([f"... {len(names) - SHOWN:,} more in to_pandas() and files"])
         columns = [cell_title(plan), "users", "records", "value", "low", "high"]
-        notes = [*legend(table)]
+        notes = [*legend(plan, table)]
         if "pooled" in table["source"].to_pylist():
             notes.insert(0, "* not told: the value is shrunk towards those of the other cells")
         head = f"{verdict}\n{self._head(origin=origin)}"
@@ -130,7 +130,7 @@ class Release(Shown, release.TableRelease[PlanFacts, Estimates]):
         return self.released
 
     @np.errstate(all="ignore")
-    def table(self, confidence: float = CONFIDENCE) -> pa.Table:
+    def table(self, confidence: float = CONFIDENCE, *, left_out: bool = False) -> pa.Table:
         """One row a cell: keys, status, counts, value and interval, noise and errors.
 
         `value` is the best estimate: of means in three cells or more the posterior median given
@@ -141,14 +141,16 @@ class Release(Shown, release.TableRelease[PlanFacts, Estimates]):
 
         Args:
             confidence: Of the intervals; changing it costs nothing.
+            left_out: Whether cells that `min_users` or `min_records` leave out have a row too, with
+                their keys and the reason, and without values.
 
         Returns:
-            One row a cell of the occupancy; a cell that is left out has nulls.
+            One row a cell and statistic.
 
         Raises:
             InputError: confidence is not strictly between 0 and 1.
         """
-        return table.make_table(self.numbers, confidence)
+        return table.make_table(self.numbers, confidence, left_out=left_out)
 
 
 @np.errstate(all="ignore")

@@ -23,6 +23,8 @@ Uninformative = Literal["drop", "keep", "refuse"]
 OBJECTIVES, RANGES = get_args(Objective), get_args(KnownRange)
 # Half of a range is the error of guessing its middle.
 MIDPOINT_ERROR = 0.5
+# Users of a cell: cells of fewer are left out unless somebody asks for them.
+FEWEST_USERS = 3
 _MOST_DELTA, _MOST_WEIGHT = Fraction(1, 100), 1e6
 _PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,12})?) ?%")
 _NUMBER = re.compile(r"[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][-+]?[0-9]{1,3})?")
@@ -87,7 +89,7 @@ class Request(Model):
     uninformative: Annotated[
         str, checked(checks.choice, get_args(Uninformative), "uninformative")
     ] = "drop"
-    min_users: Annotated[int, checked(checks.whole, "min_users", least=1)] = 1
+    min_users: Annotated[int, checked(checks.whole, "min_users", least=1)] = FEWEST_USERS
     min_records: Annotated[int, checked(checks.whole, "min_records", least=1)] = 1
     weights: Annotated[dict[str, float], BeforeValidator(_weights)] = Field(default_factory=dict)
 

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.cells import told
 from shoal.cells.cell_statistics import Mean, Variance
+from shoal.cells.decision import BY_RULE
 from shoal.cells.estimates import Estimates
 from shoal.cells.left_out import reasons
 from shoal.cells.plan_facts import PlanFacts
@@ -22,9 +24,12 @@ from shoal.cells.typical_error import (
 )
 from shoal.cells.weights import Floats, Ints
 
+# Columns of cells that a public rule leaves out, beside their keys.
+_KNOWN = ("statistic", "status", "reason")
 
-def make_table(numbers: Estimates, confidence: float) -> pa.Table:
-    """One row a cell and statistic, left-out cells with a pooled mean and else nulls.
+
+def make_table(numbers: Estimates, confidence: float, *, left_out: bool = False) -> pa.Table:
+    """One row a cell and statistic, cells left out for errors with a pooled mean and else nulls.
 
     `value` is the posterior median of means, and the released number, `plain`, of all else. Of a
     variance, its square root follows as the statistic `std`, with the roots of the interval.
@@ -51,10 +56,10 @@ def make_table(numbers: Estimates, confidence: float) -> pa.Table:
         if statistic == Variance():
             rooted = _block(plan, "std", status, _roots(block))
             blocks.append(_with_source(rooted, plan, None))
-    return pa.concat_tables(blocks).combine_chunks()
+    return _for_readers(blocks, plan, left_out=left_out)
 
 
-def plan_table(plan: PlanFacts) -> pa.Table:
+def plan_table(plan: PlanFacts, *, left_out: bool = False) -> pa.Table:
     """One row a cell and statistic: what is known before anything is spent, in its unit."""
     cells, blocks, own = len(plan.released), [], told.planned(plan)
     if told.decides(plan):
@@ -77,7 +82,21 @@ def plan_table(plan: PlanFacts) -> pa.Table:
             "lower_bound": plan.lower_bound[rows],
         }
         blocks.append(_block(plan, statistic.name, status, block))
-    return pa.concat_tables(blocks).combine_chunks()
+    return _for_readers(blocks, plan, left_out=left_out)
+
+
+def _for_readers(blocks: list[pa.Table], plan: PlanFacts, *, left_out: bool) -> pa.Table:
+    """One table, without cells that a public rule leaves out, or with their keys and reasons."""
+    table = pa.concat_tables(blocks).combine_chunks()
+    by_rule = pc.is_in(table["status"], pa.array(BY_RULE))
+    if not left_out:
+        return table.filter(pc.invert(by_rule))
+    for at, name in enumerate(table.column_names):
+        if name not in _KNOWN and name not in plan.counts.cells.column_names:
+            column = table[name]
+            own = pc.if_else(by_rule, pa.scalar(None, column.type), column)
+            table = table.set_column(at, name, own)
+    return table
 
 
 def statuses(plan: PlanFacts, own: list[str]) -> dict[str, list[str | None]]:

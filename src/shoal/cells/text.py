@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from shoal.cells.cell_statistics import Mean
 from shoal.cells.largest_error import part_of_range
+from shoal.cells.left_out import counted_out
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.plan_warnings import plan_warnings
 from shoal.cells.request import MIDPOINT_ERROR
@@ -27,7 +28,7 @@ _TITLES = {
 
 def summary(plan: PlanFacts) -> str:
     """Returns cells, loss and method in one line."""
-    released = f"{len(plan.released):,} of {counted(len(plan.status), 'cell')}"
+    released = f"{len(plan.released):,} of {counted(len(plan.shown), 'cell')}"
     delta = f", delta {plan.delta:g}" if plan.gaussian else ""
     spent = f"epsilon {show(plan.exact_epsilon)}{delta}"
     return f"{released} released with {spent} per user, by {plan.method}"
@@ -44,7 +45,7 @@ def describe(plan: PlanFacts) -> TextTable:
 
 def forecast(plan: PlanFacts) -> str:
     """Returns how many cells can be told, in a sentence; nothing if all are."""
-    cells = len(plan.status)
+    cells = len(plan.shown)
     if not decides(plan):
         return ""
     many, *fewer = (round(float(often_told(plan, each).sum())) for each in (CELLS, *ALIKE))
@@ -89,7 +90,7 @@ def cell_title(plan: PlanFacts) -> str:
 
 def labels(plan: PlanFacts, table: pa.Table) -> list[str]:
     """Returns the cell of each row, with its statistic where there are several."""
-    names, cells = table["statistic"].to_pylist(), map(printable, plan.counts.labels)
+    names, cells = table["statistic"].to_pylist(), map(printable, plan.shown_labels)
     several = len({*names}) > 1
     return [
         f"{cell} {name}" if several else cell
@@ -102,7 +103,7 @@ def _short(number: float | None, sign: str) -> str:
 
 
 def _notes(plan: PlanFacts, table: pa.Table) -> Iterator[str]:
-    yield from legend(table)
+    yield from legend(plan, table)
     if plan.statistics == (Mean(),):
         yield (
             "Errors are from simulated releases with these counts, for values with a standard "
@@ -133,8 +134,8 @@ def _notes(plan: PlanFacts, table: pa.Table) -> Iterator[str]:
     yield _largest_losses(plan)
 
 
-def legend(table: pa.Table) -> Iterator[str]:
-    """Returns what each status other than released means, and how many cells have it."""
+def legend(plan: PlanFacts, table: pa.Table) -> Iterator[str]:
+    """Returns what each status but released means, how many cells have it, and who is left out."""
     first = table["statistic"][0].as_py()
     reasons: dict[str, list[str]] = {}
     for row in table.select(["statistic", "status", "reason"]).to_pylist():
@@ -143,6 +144,7 @@ def legend(table: pa.Table) -> Iterator[str]:
     for status, found in reasons.items():
         one = "" if len({*found}) == 1 else "for example one "
         yield f"{status} ({counted(len(found), 'cell')}): {one}{found[0]}"
+    yield from counted_out(plan)
 
 
 def _certificate(plan: PlanFacts) -> Iterator[str]:

@@ -15,7 +15,7 @@ _ASSUMED = {"deviation": "deviation", "between": "between", "apart": "cells"}
 def compare(
     data: o.Data, bounds: o.Bounds, user: o.User = "", value: o.Value = "", by: o.By = None,
     epsilon: o.Epsilons = None, method: o.Methods = None, statistic: o.Statistic = None,
-    delta: o.Delta = "0", missing: o.Missing = "refuse", min_users: o.MinUsers = 1,
+    delta: o.Delta = "0", missing: o.Missing = "refuse", min_users: o.MinUsers = None,
     setting: o.Setting = None, picture: o.Picture = None, force: o.Force = False,
     as_json: o.Json = False,
 ) -> None:  # fmt: skip
@@ -42,7 +42,7 @@ def compare(
     found: Any
     document = None
     if len(losses) == 1:
-        if statistic or delta != "0" or min_users > 1:
+        if statistic or delta != "0" or min_users is not None:
             raise InputError(
                 "--statistic, --delta and --min-users work only with several values of epsilon",
                 "leave them out, or give several, for example --epsilon 1 --epsilon 2",
@@ -59,9 +59,10 @@ def compare(
         document = rows.copy
     else:
         rules = taken(settings, "min_records")
+        rules |= {} if min_users is None else {"min_users": min_users}
         nothing_left(settings, "min_records")
         base = shoal.plan(
-            counts, bounds=bounds, epsilon=losses[0], delta=delta, min_users=min_users,
+            counts, bounds=bounds, epsilon=losses[0], delta=delta,
             statistics=statistic or ["mean"], uninformative="keep", **rules,
         )  # fmt: skip
         found = base.frontier(method, losses, progress=bar("planning"))

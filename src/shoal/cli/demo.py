@@ -151,7 +151,7 @@ def _report(release: "Release", title: str, *, holds: bool) -> None:
             row["noise_scale"],
             f"{label} {row['value']:.0f} mph [{row['low']:.0f}, {row['high']:.0f}]",
         )
-        for label, row in zip(release.plan.counts.labels, rows, strict=True)
+        for label, row in zip(release.plan.shown_labels, rows, strict=True)
         if row["status"] == "released"
     ]
     show(f"Released {title}: {how}; manifest {'verified' if holds else 'NOT verified'}")

@@ -72,7 +72,10 @@ Method = Annotated[
     OptionalText, later("Method to use, such as balanced, instead of the one that shoal chooses.")
 ]
 Methods = Annotated[Texts, first("A method to compare, such as balanced.", "--method")]
-MinUsers = Annotated[int, later("Leave out cells with fewer users, such as 10.")]
+MinUsers = Annotated[
+    int | None,
+    later("Leave out cells with fewer users, such as 10. [default: 3]"),
+]
 Setting = Annotated[
     Texts,
     later("A setting of the method, as listed above.", metavar="NAME=VALUE"),

@@ -11,7 +11,7 @@ def plan(
     data: o.Data, user: o.User, value: o.Value, bounds: o.Bounds, by: o.By = None,
     epsilon: o.Epsilon = "", objective: o.Objective = None, max_error: o.MaxError = None,
     output: o.Output = None, statistic: o.Statistic = None, delta: o.Delta = "0",
-    method: o.Method = None, missing: o.Missing = "refuse", min_users: o.MinUsers = 1,
+    method: o.Method = None, missing: o.Missing = "refuse", min_users: o.MinUsers = None,
     setting: o.Setting = None, advice: o.Advice = False, picture: o.Picture = None,
     force: o.Force = False, as_json: o.Json = False,
 ) -> None:  # fmt: skip
@@ -34,9 +34,10 @@ def plan(
     lattice = taken(settings, "tick_bits")
     asked: dict[str, Any] = {
         "epsilon": epsilon or None, "statistics": statistic or ["mean"], "delta": delta,
-        "max_error": max_error, "objective": objective, "method": method, "min_users": min_users,
+        "max_error": max_error, "objective": objective, "method": method,
         **taken(settings, "range", "error", "uninformative", "min_records"), "settings": settings,
     }  # fmt: skip
+    asked |= {} if min_users is None else {"min_users": min_users}
     # Before a large file is read for nothing.
     Request.of(bounds=bounds, **lattice, **asked)
     check_places({"DATA": data}, force=force, output=output, picture=picture)

@@ -33,7 +33,7 @@ def draw_release(release: Release, confidence: float) -> Figure:
 
     Few cells come in their own order with their names, many from the smallest value to the largest.
     """
-    table, labels = release.table(confidence), release.plan.counts.labels
+    table, labels = release.table(confidence), release.plan.shown_labels
     statistics, places = table["statistic"].unique().to_pylist(), _hexagons(release)
     named = places is None and len(labels) <= MOST_NAMED
     told = table["status"].to_pylist()[: len(labels)].count("released")
@@ -70,7 +70,8 @@ def _hexagons(release: Release) -> list[str] | None:
     """Returns the hexagons that all cells are, if they are nothing else."""
     rules = release.manifest["records"]["cell"]
     if len(rules) == 1 and rules[0].startswith("hexagon("):
-        return list(map(str, release.plan.counts.cells.column(0).to_pylist()))
+        own = release.plan.counts.cells.column(0).take(release.plan.shown)
+        return list(map(str, own.to_pylist()))
     return None
 
 

@@ -107,7 +107,8 @@ def _rows(
     """One destination each: the truth, a release, and errors over all releases."""
     request = Request.of(
         method="balanced", bounds=aggregate.lattice.bounds, tick_bits=aggregate.lattice.bits,
-        epsilon=epsilon, statistics=["variance"], uninformative="keep", min_records=MIN_RECORDS,
+        epsilon=epsilon, statistics=["variance"], uninformative="keep", min_users=1,
+        min_records=MIN_RECORDS,
     )  # fmt: skip
     plan = make_plan(aggregate.occupancy, request)
     found = []

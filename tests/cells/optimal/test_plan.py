@@ -155,7 +155,12 @@ def test_selected_ranges_and_optimal_weights_go_together() -> None:
 def test_more_cells_than_a_program_solves_are_refused() -> None:
     """With a method that plans them, which is what the best certified plan then is."""
     counts = Counts.from_counts([*range(4002)], [*range(2001)] * 2, [1] * 4002)
-    asked: dict[str, Any] = {"bounds": (0, 9), "epsilon": 4, "uninformative": "keep"}
+    asked: dict[str, Any] = {
+        "bounds": (0, 9),
+        "epsilon": 4,
+        "uninformative": "keep",
+        "min_users": 1,
+    }
     with pytest.raises(InputError, match='method="balanced"'):
         shoal.plan(counts, method="optimal", **asked)
     assert shoal.plan(counts, objective="worst_case", **asked).method == "balanced"
