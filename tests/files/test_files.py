@@ -124,7 +124,8 @@ def test_outputs_are_checked_before_any_work(tmp_path: Path) -> None:
         ({"--manifest": tmp_path / "x" / ".." / "A.csv"}, "also the name of --output"),
         ({"--manifest": tmp_path / "folder.json"}, "not a regular file"),
         ({"--manifest": tmp_path / "pipe.json"}, "not a regular file"),
-        ({"--manifest": tmp_path / "none" / "a.json"}, "cannot be written"),
+        ({"--manifest": tmp_path / "none" / "a.json"}, "there is no folder"),
+        ({"--manifest": tmp_path / "pipe.json" / "a.json"}, "is no folder"),
     ):
         with pytest.raises(DocumentError, match=words):
             files.check_outputs({**one, **more}, {}, overwrite=True)

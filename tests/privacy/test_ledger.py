@@ -107,7 +107,7 @@ def test_long_sums_stay_short_in_the_file(tmp_path: Path) -> None:
     [
         ({"name": "a.db"}, "the ledger is named 'a.db'; end its name in .ledger"),
         ({"name": "a\0.ledger"}, "a path"),
-        ({"name": "no/a.ledger"}, "cannot be created"),
+        ({"name": "no/a.ledger"}, "/no'; make it"),
         ({"unit": ""}, "the privacy unit has no name"),
         ({"unit": " person"}, "has blanks around it"),
         ({"unit": "per\0son"}, "printable"),
@@ -148,7 +148,7 @@ def test_a_ledger_is_made_once_and_never_by_opening(tmp_path: Path) -> None:
         Ledger(tmp_path / "a.ledger")
     assert not list(tmp_path.iterdir())
     book = book_of(tmp_path)
-    with pytest.raises(LedgerError, match="File exists"):
+    with pytest.raises(LedgerError, match="another file at .* already; open the ledger"):
         book_of(tmp_path, epsilon=9)
     assert Ledger(book.path).budget == Budget.of(1)
     assert (book.unit, Ledger(book.path).unit) == ("person", "person")
@@ -319,6 +319,33 @@ def test_a_flipped_byte_changes_nothing_unseen(tmp_path: Path) -> None:
         else:
             assert (book.state(), book.entries(), book.find("q", "b")) == told
     assert found > 150
+
+
+def test_a_write_ahead_log_is_set_back_before_a_charge(tmp_path: Path) -> None:
+    """The file alone, as a backup copies it, then holds every charge."""
+    book = book_of(tmp_path)
+    with closing(sqlite3.connect(book.path)) as other:
+        assert other.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
+    book.record("q", **ASK)
+    assert [each.name for each in tmp_path.iterdir()] == ["a.ledger"]
+    shutil.copy(book.path, tmp_path / "copy.ledger")
+    assert Ledger(tmp_path / "copy.ledger").spent == Budget.of("1/4")
+
+
+def test_a_write_ahead_log_that_another_program_holds_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is charged while it is open; afterwards the same call charges once."""
+    monkeypatch.setattr(module, "_PATIENCE", 0.1)
+    book = book_of(tmp_path)
+    with closing(sqlite3.connect(book.path)) as other:
+        other.execute("PRAGMA journal_mode = WAL")
+        other.execute("SELECT * FROM entry").fetchall()
+        with pytest.raises(LedgerError, match="another process holds it"):
+            book.record("q", **ASK)
+        assert other.execute("SELECT count(*) FROM entry").fetchone() == (0,)
+    assert book.record("q", **ASK).number == 1
+    assert book.verify().spent == Budget.of("1/4")
 
 
 def test_no_charge_is_lost_or_overspent_by_kills(tmp_path: Path) -> None:

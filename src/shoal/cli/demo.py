@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.cli import options as o
 from shoal.cli.output import show
 from shoal.cli.progress import working
+from shoal.errors import InputError
 
 if TYPE_CHECKING:
     from shoal import Plan, Records, Release
@@ -61,7 +62,10 @@ def demo(folder: o.Folder = DEMO, force: o.Force = False) -> None:
         from shoal.pictures import check_picture
 
         check_picture("demo.png")
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise InputError(f"{str(folder)!r} exists and is no folder", "name a new folder") from None
     place = folder / _LEDGER
     # Beside its ledger the files are those of an earlier run.
     force = force or place.exists()

@@ -150,7 +150,21 @@ def _there(target: Path) -> DocumentError:
     )
 
 
+def folder_fault(target: Path) -> tuple[str, str] | None:
+    """What is wrong with the folder of a new file, and a step; None if there is such a folder."""
+    folder = target.parent
+    if folder.is_dir():
+        return None
+    for each in (folder, *folder.parents):
+        if os.path.lexists(each) and not each.is_dir():
+            return f"{os.fspath(each)!r} is no folder", "choose a folder for the file"
+    return f"there is no folder {os.fspath(folder)!r}", "make it, or choose another folder"
+
+
 def _unwritable(target: Path, error: OSError) -> DocumentError:
+    fault = folder_fault(target)
+    if fault is not None:
+        return DocumentError(*fault)
     return DocumentError(
         f"{os.fspath(target)!r} cannot be written ({error.strerror or type(error).__name__})",
         "choose a path in a writable folder, or free some space",

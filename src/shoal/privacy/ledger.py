@@ -27,6 +27,7 @@ from typing import Any
 from shoal import checks
 from shoal.documents import LEDGER_ENDING as ENDING
 from shoal.errors import BudgetError, InputError, LedgerError, ShoalError
+from shoal.files import folder_fault
 from shoal.files.text_table import Shown, TextTable, counted
 from shoal.privacy.budget import Amount, Budget, from_text
 from shoal.privacy.unit import EACH_ROW, checked_name, checked_unit, words
@@ -190,11 +191,15 @@ class Ledger(Shown):
         facts = (str(uuid.uuid4()), str(budget.epsilon), str(budget.delta), whose, _now())
         try:
             place.touch(exist_ok=False)
-        except OSError as error:
+        except FileExistsError:
             raise LedgerError(
-                f"the ledger {str(place)!r} cannot be created ({error.strerror})",
+                f"there is a ledger or another file at {str(place)!r} already",
                 "open the ledger that is there, or choose another path",
             ) from None
+        except OSError as error:
+            failed = f"the ledger {str(place)!r} cannot be created ({error.strerror})"
+            fault = folder_fault(Path(path)) or (failed, "choose a path in a writable folder")
+            raise LedgerError(*fault) from None
         try:
             # One transaction: a crash leaves a ledger, or an empty file, which is refused.
             with _plain_errors(place), closing(_connection(place)) as connection:
@@ -356,8 +361,16 @@ class Ledger(Shown):
         with _plain_errors(self.path), closing(_connection(self.path)) as connection:
             if write:
                 connection.executescript(_DURABLE)
+                # Another program may have set a write-ahead log, which the file remembers.
+                _patiently(connection, "PRAGMA journal_mode = DELETE")
             _patiently(connection, "BEGIN IMMEDIATE" if write else "BEGIN")
             self._check_version(connection)
+            # Nobody can set it while this process holds the lock.
+            if write and connection.execute("PRAGMA journal_mode").fetchone() != ("delete",):
+                raise LedgerError(
+                    f"another program has set the ledger {str(self.path)!r} to a write-ahead log",
+                    "end the programs that have it open, and try again; nothing was charged",
+                )
             yield connection, self._creation(connection)
             _patiently(connection, "COMMIT")
 
