@@ -10,7 +10,7 @@ from typing import Any
 from shoal import checks
 from shoal.cells.plan import plan
 from shoal.cells.release import Release, no_ledger
-from shoal.columns import column_name, read_trial
+from shoal.columns import check_names, column_name, read_trial
 from shoal.data.cell_rules import Rule
 from shoal.data.records import Records
 from shoal.data.value_lattice import Bounds
@@ -114,12 +114,14 @@ def effects(
         cluster: Column of the cluster within which units were assigned.
         unit: Column of names of units.
         assigned: Column of the group (class, village) that was assigned to an arm whole.
-        control: The arm that others are compared with; the first when sorted unless given.
+        control: The arm that others are compared with; of two arms the first when sorted unless
+            given.
         missing: Rows that lack a value: `refuse` them, or drop them as `public`.
         spread: Expected standard deviation of outcomes; only predictions rest on it.
         ledger: The data set's ledger, or its path; without one only simulated noise is allowed.
         name: What the release is of; another name draws, and costs, again.
-        privacy_unit: What a unit is, in a word; the column of names unless given.
+        privacy_unit: What a unit is, in a word; the column of names unless given. Of a column of
+            the data each value must have one row.
         noise: `shoal.Simulated(seed)` to try it out: marked and not private.
 
     Returns:
@@ -142,16 +144,21 @@ def effects(
         True
     """
     source = Source.of(
-        value=outcome, arm=arm, cluster=cluster, unit=unit, assigned=assigned, missing=missing
-    )
+        value=outcome, arm=arm, cluster=cluster, unit=unit, assigned=assigned, missing=missing,
+        privacy_unit=privacy_unit or None,
+    )  # fmt: skip
     if ledger is None and noise is None:
         raise no_ledger()
     levels = space_of(space)
-    columns = [by] if isinstance(by, str) else [*by]
-    study, outcomes = read_trial(data, source, levels, columns, control=control, look=True)
+    columns = [by] if isinstance(by, str) else checks.items(by, "by", least=0)
+    names = [column_name(source, checks.text(each, "by")) for each in columns]
+    check_names(data, columns)
+    study, outcomes = read_trial(
+        data, source, levels, names, control=control, look=True, ledger=ledger
+    )
     asked = study.ask().effect()
-    for each in columns:
-        asked = asked.effect(by=column_name(source, each))
+    for each in names:
+        asked = asked.effect(by=each)
     planned = with_source(asked.plan(levels, epsilon, spread=spread), source)
     print(planned)
     privacy_unit = privacy_unit or unit or ""

@@ -13,6 +13,7 @@ from shoal import documents, files
 from shoal.cells.plan import Plan, plan
 from shoal.cells.release import Release
 from shoal.cells.request import Request
+from shoal.columns import check_unit
 from shoal.data.records import Records
 from shoal.documents.strict_json import strict
 from shoal.errors import DocumentError, InputError, ShoalError
@@ -64,6 +65,7 @@ def publish(
     made = plan(records, **old.request.model_dump(exclude={"bounds", "tick_bits"}))
     _check_name(ledger, made, records.describe(), name)
     unit = privacy_unit or unit
+    check_unit(data, records.user, unit, ledger, missing=records.missing, value=records.value)
     done = made.release(records, ledger=os.fspath(ledger), name=name, privacy_unit=unit)
     writers: dict[str, Callable[..., None]] = {
         "table": done.write, "manifest": done.write_manifest, "picture": partial(picture, done)

@@ -75,7 +75,7 @@ def put(words: list[str], option: str, value: str) -> list[str]:
         (["trial", "plan", "--units", "10", "--output", "p.json"], "a forecast cannot be saved"),
         ([*TRIAL, "--missing", "ignore"], "missing is not usable"),
         (put(TABLE, "--outcome", ""), "--mechanism needs DATA"),
-        (put(TABLE, "--unit", "city"), "named twice"),
+        (put(TABLE, "--unit", "city"), "4 names of units occur in several rows"),
         ([*TABLE, "--space", "fog"], "no space 'fog'"),
         ([*TABLE, "--setting", "magic=1"], "no setting 'magic'"),
         (PRIOR, "floor and noise are missing for cluster_free"),

@@ -1,6 +1,7 @@
 """`shoal trial` and `shoal mean`: from a CSV file to effects, regressions and means."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pyarrow.csv as pcsv
 import pytest
 
 import shoal
+from shoal.errors import InputError
 from shoal.trials import Experiment, Plan, Release, Space
 from shoal.unbiased import UnbiasedPlan
 from tests.cli.conftest import ASK, MEAN, RELEASES, TRIAL, UNITS, Shell, visits
@@ -109,11 +111,62 @@ def test_effects_are_shown_again(shell: Shell) -> None:
 def test_the_unit_is_the_column_of_names(shell: Shell) -> None:
     """Said where it is missing; then each row is one, or what the ledger calls it."""
     said = shell.good(*without(ASK, "--unit"), "--effect", "--output", "rows.json")
-    assert "give --unit COLUMN if the ledger counts persons" in said
-    assert "give --unit" not in shell.good(*ASK, "--effect")
+    assert "if the ledger counts persons, each of whom has one row, give --privacy-unit" in said
+    assert "each row is" not in shell.good(*ASK, "--effect")
     rows = ["release", "visits.csv", "rows.json", "--ledger", "visits.ledger"]
     assert "the charge protects the values of one row" in shell.bad(*rows)
     shell.good(*rows, "--privacy-unit", "person")
+    ask = [*without(ASK, "--unit"), "--means", "--privacy-unit", "person", "--output", "own.json"]
+    assert "each row is" not in shell.good(*ask)
+    said = shell.good("release", "visits.csv", "own.json", "--ledger", "visits.ledger", "--json")
+    assert json.loads(said)["guarantee"]["unit"]["name"] == "person"
+
+
+@pytest.mark.parametrize("unit", ["city", "class"])
+def test_a_person_of_many_rows_has_no_way_to_a_charge(shell: Shell, unit: str) -> None:
+    """Neither by names, nor by a word of the ledger, in plans of trials, of means and of cells."""
+    own = [*without(ASK, "--unit"), "--effect"]
+    shell.good("ledger", "create", "o.ledger", "--epsilon", "9", "--delta", "0.1", "--unit", unit)
+    assert "names of units occur in several rows" in shell.bad(*own, "--unit", unit)
+    shell.good(*own, "--output", "rows.json")
+    shell.good(*without(MEAN, "--user"), "--output", "mean-rows.json")
+    shell.good("plan", "visits.csv", "--user", "person", "--value", "minutes", "--bounds", 0, 99,
+               "--epsilon", 1, "--output", "cells.json")  # fmt: skip
+    for words in (
+        [*own, "--privacy-unit", unit],
+        [*own, "--privacy-unit", unit.upper()],
+        *(
+            ["release", "visits.csv", plan, "--ledger", "o.ledger", *said]
+            for plan in ("rows.json", "mean-rows.json", "mean.json", "cells.json")
+            for said in ([], ["--privacy-unit", unit])
+        ),
+    ):
+        assert f"values of '{unit}', the privacy unit, belong to several " in shell.bad(*words)
+    said = shell.bad("release", "visits.csv", "rows.json", "--ledger", "o.ledger",
+                     "--privacy-unit", "bought")  # fmt: skip
+    assert "'bought' is also given as privacy unit" in said
+
+
+def test_a_column_of_a_file_means_itself(shell: Shell) -> None:
+    """A name that questions use is refused, and so is a formula that is a column's name."""
+    names = {"arm": "treatment", "city": "town", "zone": "arm", "sex": "cluster",
+             "far": "far:zone", "class": "C(liked)", "liked": "liked"}  # fmt: skip
+    table = visits().rename_columns([names.get(each, each) for each in visits().column_names])
+    pcsv.write_csv(table, "named.csv")
+    ask = ["trial", "ask", "named.csv", "--arm", "treatment", "--space", "binary", "--epsilon", 1]
+    for words, said in (
+        (["--effect-by", "cluster"], "'cluster' has a name that questions use for clusters"),
+        (["--ols", "treatment + arm"], "'arm' has a name that .*; .*write 'treatment'"),
+        (["--ols", "treatment + C(arm)"], "'arm' has a name that questions use for the treatment"),
+        (["--ols", "far:zone"], "'far:zone' has a name that questions read as a formula; rename"),
+        (["--effect-by", "C(liked)"], r"'C\(liked\)' has a name that questions read as a formula"),
+        (["--effect-by", "treatment"], "the treatment makes no subgroups"),
+    ):  # fmt: skip
+        assert re.search(said, shell.bad(*ask, *words))
+    shell.good(*ask, "--cluster", "town", "--effect-by", "town", "--ols", "treatment + town")
+    with pytest.raises(InputError, match="'cluster' has a name that questions use for clusters"):
+        shoal.effects("named.csv", outcome="bought", arm="treatment", by=["cluster"],
+                      space="binary", epsilon=1, noise=shoal.Simulated(1))  # fmt: skip
 
 
 def test_questions_are_those_of_python(shell: Shell) -> None:
@@ -125,15 +178,16 @@ def test_questions_are_those_of_python(shell: Shell) -> None:
     wanted = asked.plan(Space.binary(), 2).to_document()
     found = Plan.load("own.json").to_document()
     assert found.pop("source") == {
-        **dict.fromkeys(("user", "assigned")), "value": "bought", "missing": "refuse",
-        "single_arm": "refuse", "arm": "arm", "cluster": "city", "unit": "person",
+        **dict.fromkeys(("user", "assigned", "privacy_unit")), "value": "bought",
+        "missing": "refuse", "single_arm": "refuse", "arm": "arm", "cluster": "city",
+        "unit": "person",
     }  # fmt: skip
     assert wanted.pop("source") is None
     assert found == wanted
 
 
 def test_regressions_are_free_afterwards(shell: Shell) -> None:
-    """On some of the columns, by the names of the file or of Python."""
+    """On some of the columns, by the names of the file."""
     table = visits().rename_columns(
         ["treatment" if name == "arm" else name for name in visits().column_names]
     )
@@ -143,7 +197,8 @@ def test_regressions_are_free_afterwards(shell: Shell) -> None:
                "--output", "other.json")  # fmt: skip
     shell.good("release", "other.csv", "other.json", *ANSWER[3:], "--manifest", "m.json",
                "--output", "a.csv", "--picture", "a.png")  # fmt: skip
-    shown = shell.good("show", "m.json", "--ols", "treatment + far", "--ols", "arm")
+    shown = shell.good("show", "m.json", "--ols", "treatment + far", "--ols", "treatment")
+    assert "write 'treatment'" in shell.bad("show", "m.json", "--ols", "arm")
     assert "far in arm + far" in shown
     assert "arm in arm\n" not in shown
     assert shown.count("estimated SE") >= 2

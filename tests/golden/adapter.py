@@ -174,13 +174,15 @@ def _plan(request: Plain) -> trials.Plan:
     covariates = {"age": request["age"], "sex": request["sex"]}
     arm, cluster = np.array(request["arm"]), np.array(request["cluster"])
     space, epsilon = trials.Space(tuple(request["levels"])), request["epsilon"]
+    control = arm.min()
     if "questions" in request:
-        asked = trials.Experiment(arm, cluster, covariates).ask()
+        asked = trials.Experiment(arm, cluster, covariates, control=control).ask()
         for kind, options in request["questions"]:
             asked = getattr(asked, kind)(**options)
         return asked.plan(space, epsilon, spread=request.get("spread"))
     unit = [f"n{at:04}" for at in range(len(arm))] if request["named"] else None
-    study, options = trials.Experiment(arm, cluster, unit=unit), dict(request["options"])
+    study = trials.Experiment(arm, cluster, unit=unit, control=control)
+    options = dict(request["options"])
     name = request["mechanism"]
     if name == "noisy_histogram":
         return study.histogram(space, epsilon)

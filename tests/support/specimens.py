@@ -105,7 +105,7 @@ def _trials() -> Iterator[tuple[str, bytes]]:
     # Three arms; the last two clusters have cells of one unit, and are taken together.
     arm, cluster = np.append(at % 3, [0, 1, 2, 0, 1, 2, 2]), np.append(at // 45, [2] * 3 + [3] * 4)
     outcome = rng.uniform(0, 10, len(arm))
-    three = Experiment(arm, cluster, unit=np.arange(len(arm)))
+    three = Experiment(arm, cluster, unit=np.arange(len(arm)), control=0)
     for name in ("cluster_dp", "cluster_free", "uniform_prior", "best_table", "noisy_histogram"):
         yield f"{name}, three arms", _trial(PLANS[name], three, SPACES["counts"], outcome)
     space = Space.bins(-3, 5)
@@ -116,7 +116,10 @@ def _trials() -> Iterator[tuple[str, bytes]]:
         "clusters": lambda each: each.effect("cluster"),
     }
     for name, ask in asked.items():
-        for own, of in (("", study), (", three arms", Experiment(at % 3, covariates=public))):
+        for own, of in (
+            ("", study),
+            (", three arms", Experiment(at % 3, covariates=public, control=0)),
+        ):
             outcome = rng.uniform(-3, 5, len(at))
             if of is study or name in ("effects", "several"):
                 yield (

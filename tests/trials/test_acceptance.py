@@ -43,7 +43,7 @@ class Population:
         """The public side, the same in every run: who is treated is in the order of outcomes."""
         clusters, arms = self.sizes.shape
         cell = np.repeat(np.arange(clusters * arms), self.sizes.ravel())
-        return Experiment(cell % arms, cell // arms)
+        return Experiment(cell % arms, cell // arms, control=0)
 
     @property
     def effects(self) -> Floats:

@@ -68,7 +68,7 @@ def released(
 ) -> tuple[Release, Ints]:
     """A table of named units, and the group of each name."""
     cluster, arm, group, outcome = columns(*shape, most=most)  # type: ignore[misc]
-    study = Experiment(arm, cluster, unit=np.arange(len(arm)), **more)
+    study = Experiment(arm, cluster, unit=np.arange(len(arm)), control=0, **more)
     plan = study.table(SPACE, 4, mechanism=mechanism)
     return plan.release(outcome, study, noise=Simulated(3)), group
 
@@ -191,7 +191,7 @@ def test_unusable_groups_are_refused(given: dict[str, Any], words: str) -> None:
 
 def test_units_without_names_are_in_groups_that_are_cells() -> None:
     """Else it is refused: no order of rows says who is in which group."""
-    study = Experiment(ARM, CLUSTER)
+    study = Experiment(ARM, CLUSTER, control=0)
     release = study.table(SPACE, 4).release(ARM * 3, study, noise=Simulated(2))
     with pytest.raises(DataError, match="one cluster and arm are in several assigned groups"):
         release.estimate(assigned=UNITS)

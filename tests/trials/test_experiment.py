@@ -34,7 +34,9 @@ def test_kinds_are_those_of_a_plain_count(people: list[tuple[str, int, int]], ra
     def made(order: list[int], *, named: bool) -> Experiment:
         homes, arms, age = (list(each) for each in zip(*(people[at] for at in order), strict=True))
         names = [f"unit {at:03}" for at in order] if named else None
-        return Experiment(arms, homes, {"age": age}, unit=names, single_arm="drop")
+        return Experiment(
+            arms, homes, {"age": age}, unit=names, control=min(arms), single_arm="drop"
+        )
 
     order = list(range(len(people)))
     if not whole or len(present) < 2 or len({age for *_, age in people}) < 2:
@@ -94,7 +96,9 @@ AGE = np.arange(N) // 2 + 10.0
         ({"arm": ARM[:-1], "cluster": ["a"] * N}, "columns have 11 and 12 rows"),
         ({"cluster": ARM}, "2 clusters has units of only one arm"),
         ({"cluster": [0] * 11 + [1]}, "1 of 2 clusters lack units of an arm"),
-        ({"unit": ["x"] * N}, "named twice"),
+        ({"unit": ["x"] * N}, "1 names of units occur in several rows; make one row"),
+        ({"arm": np.arange(N) % 3}, "which of 3 arms is the control: 0, 1, 2; .*control=0"),
+        ({"arm": list("abcd") * 3}, "which of 4 arms is .* --control 'a'"),
         ({"control": 5}, "no arm 5 to be the control"),
         ({"single_arm": "keep"}, "single_arm"),
         ({"assigned": "classes"}, "assigned is 'classes'"),
@@ -105,6 +109,8 @@ AGE = np.arange(N) // 2 + 10.0
         ({"clustering_epsilon": -1}, "epsilon"),
         ({"covariates": {"arm": AGE}}, "printable characters"),
         ({"covariates": {"a + b": AGE}}, "printable characters"),
+        ({"covariates": {"C(a)": AGE}}, "rename it"),
+        ({"covariates": {"constant": AGE}}, "rename it"),
         ({"covariates": {"a": AGE * 0}}, "same for all"),
         ({"covariates": {"a": [None] * N}}, "missing"),
         ({"covariates": {"a": AGE[:-1]}}, "rows"),

@@ -48,7 +48,7 @@ def test_binary_outcomes_have_closed_forms() -> None:
 def test_questions_are_forecast_as_their_plan_says(arms: int) -> None:
     """Root mean square over arms, of effects and of effects by cluster; what they need in all."""
     at = np.arange(240 * arms)
-    study = Experiment(at % arms, at // arms % 3)
+    study = Experiment(at % arms, at // arms % 3, control=0)
     row = study.forecast(SPACE, 1, expected=Expected(5, 2))["questions"]
     assert row.standard_error[0] == row.standard_error[1]
     for by, error in ((None, row.standard_error[0]), ("cluster", row.cluster_error[0])):

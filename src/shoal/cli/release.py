@@ -116,22 +116,30 @@ def _load(path: Path) -> Any:
 
 def _carry_out(plan: Any, data: Path, *, privacy_unit: str, **options: Any) -> Any:
     """A release of the records in a file, of a plan of any family."""
-    from shoal.columns import read, read_trial
+    from shoal.columns import check_unit, read, read_trial
     from shoal.publishing import no_source, records_of
 
     source = plan.source
     if source is None:
         raise no_source()
+    ledger = options["ledger"]
+    if family(plan) != "cells":
+        privacy_unit = privacy_unit or source.privacy_unit or ""
+        source = source.model_copy(update={"privacy_unit": privacy_unit or None})
     if family(plan) == "mean":
-        found = read(data, source, "value", {"user": source.user}, look=True)
+        found = read(data, source, "value", {"user": source.user}, look=True, ledger=ledger)
         unit = privacy_unit or source.user or ""
         return plan.release(found["value"], found["user"], privacy_unit=unit, **options)
     if family(plan) == "cells":
         records = records_of(data, plan.request, source)
+        roles = {"missing": records.missing, "value": records.value}
+        check_unit(data, records.user, privacy_unit, ledger, **roles)
         return plan.release(records, privacy_unit=privacy_unit, **options)
     design = plan.design
+    # Of texts that are numbers the plan says how they are read.
+    names = [each.name if each.numeric else f"C({each.name})" for each in design.covariates]
     study, outcomes = read_trial(
-        data, source, plan.space, [each.name for each in design.covariates],
-        control=design.arms[0].as_py(), clustering_epsilon=design.clustering_epsilon, look=True,
+        data, source, plan.space, names, control=design.arms[0].as_py(),
+        clustering_epsilon=design.clustering_epsilon, look=True, ledger=ledger,
     )  # fmt: skip
     return plan.release(outcomes, study, privacy_unit=privacy_unit or source.unit or "", **options)

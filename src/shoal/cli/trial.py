@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.cli import options as o
 from shoal.cli.output import check_places, finish, nothing_left, settings_of, taken
 from shoal.cli.progress import working
-from shoal.columns import column_name, formula, read_trial
+from shoal.columns import check_names, column_name, formula, read_trial
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 _SETTINGS = ("levels", "floor", "noise", "rounding", "clustering_epsilon")
 _MECHANISMS = ("best_table", "uniform_prior", "cluster_dp", "cluster_free", "noisy_histogram")
 _EACH_ROW = (
-    "each row is one unit, and the charge protects each row: give --unit COLUMN if the ledger "
-    "counts persons"
+    "each row is one unit, and the charge protects each row; if the ledger counts persons, each of "
+    "whom has one row, give --privacy-unit person"
 )
 
 
@@ -29,7 +29,8 @@ def plan(
     between: o.Between = 0.0, power: o.Power = 0.8, confidence: o.Confidence = 0.95,
     against_units: o.OtherUnits = None, against_clusters: o.OtherClusters = None,
     single_arm: o.SingleArm = "refuse", missing: o.Missing = "refuse", setting: o.Setting = None,
-    picture: o.Picture = None, force: o.Force = False, as_json: o.Json = False,
+    picture: o.Picture = None, privacy_unit: o.PrivacyUnit = "", force: o.Force = False,
+    as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """Forecast errors and power of every mechanism, or plan a release by one.
 
@@ -48,8 +49,9 @@ def plan(
     losses, settings = epsilon or ["1"], settings_of(setting)
     outcomes = space_of(space, **taken(settings, "rounding"))
     source = _source(
-        outcome, missing=missing, single_arm=single_arm, arm=arm, cluster=cluster, unit=unit
-    )
+        outcome, missing=missing, single_arm=single_arm, arm=arm, cluster=cluster, unit=unit,
+        privacy_unit=privacy_unit,
+    )  # fmt: skip
     if mechanism is not None:
         if data is None or not arm or not outcome or len(losses) != 1 or picture is not None:
             raise InputError(
@@ -100,8 +102,8 @@ def ask(
     control: o.Control = None, missing: o.Missing = "refuse", effect: o.Effect = False,
     precision: o.Precision = False, effect_by: o.EffectBy = None, means: o.Means = False,
     ols: o.Ols = None, output: o.Output = None, spread: o.Spread = None,
-    single_arm: o.SingleArm = "refuse", picture: o.Picture = None, force: o.Force = False,
-    as_json: o.Json = False,
+    single_arm: o.SingleArm = "refuse", picture: o.Picture = None,
+    privacy_unit: o.PrivacyUnit = "", force: o.Force = False, as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """Plan answers to questions of an experiment, with their errors.
 
@@ -122,11 +124,12 @@ def ask(
         raise InputError("--output needs --outcome", "give for example --outcome bought")
     source = _source(
         outcome, single_arm=single_arm, arm=arm, cluster=cluster, unit=unit, assigned=assigned,
-        missing=missing,
+        missing=missing, privacy_unit=privacy_unit,
     )  # fmt: skip
     formulas = [formula(source, text) for text in ols or []]
     groups = [column_name(source, each) for each in effect_by or []]
     names = [part for each in formulas for name in each for part in name.split(":")] + groups
+    check_names(data, [*(ols or []), *(effect_by or [])])
     with working("reading public columns, sharing the noise"):
         asked = read_trial(data, source, outcomes, names, control=control)[0].ask()
         asked = asked.effect() if effect else asked
@@ -149,7 +152,8 @@ def _finish(made: "Plan", source: "Source", **places: Any) -> None:
     def document() -> dict[str, Any]:
         return {"epsilon": made.epsilon, "questions": predicted().to_pylist()}
 
-    text = made if source.unit else f"{made}\n{_EACH_ROW}"
+    named = source.unit or source.privacy_unit
+    text = made if named else f"{made}\n{_EACH_ROW}"
     finish(with_source(made, source), text, predicted and document, **places)
 
 

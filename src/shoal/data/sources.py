@@ -85,6 +85,20 @@ def described(source: object) -> str:
     return called(source) if isinstance(source, str) else f"the {_library(source)} table"
 
 
+def names_of(source: object) -> list[str]:
+    """Returns the names of a source's columns; no row is read."""
+    place = located(source)
+    with engine_errors(described(place)):
+        if not isinstance(place, str):
+            return [name for name in _names_in(place) if isinstance(name, str)]
+        first = files_of(place)[0]
+        if codec_of(first):
+            return header(first)
+        import pyarrow.parquet as pq
+
+        return [*pq.read_schema(first).names, *_folders(first)]
+
+
 @contextmanager
 def opened(
     source: object, uses: Mapping[str, Use], private: Collection[str] = ()
@@ -169,7 +183,7 @@ def _read_parquet(
 
     schemas = [pq.read_schema(each) for each in files]
     names = schemas[0].names
-    folders = [part.partition("=")[0] for part in Path(files[0]).parts[:-1] if "=" in part]
+    folders = _folders(files[0])
     _check_names([*names, *(set(folders) - set(names))], uses, described(files[0]))
     hive = [name for name in uses if name not in names]
     if {*private} & {*hive}:
@@ -197,6 +211,11 @@ def _read_parquet(
     return hive
 
 
+def _folders(path: str) -> list[str]:
+    """Columns that folders such as month=5 stand for."""
+    return [part.partition("=")[0] for part in Path(path).parts[:-1] if "=" in part]
+
+
 def _read_table(
     source: Any, uses: Mapping[str, Use], private: Collection[str], connection: Any
 ) -> None:
@@ -208,8 +227,7 @@ def _read_table(
             f"the records have the type {type(source).__name__}",
             "give a path, a PyArrow, Polars or pandas table, a Spark frame, or an Ibis table",
         )
-    known = source.collect_schema().names() if lazy else source.columns
-    _check_names(source.schema.names if kind == "pyarrow" else known, uses, described(source))
+    _check_names(_names_in(source), uses, described(source))
     if kind == "ibis":
         with _READING:
             table = source.select(*names).to_pyarrow()
@@ -230,6 +248,15 @@ def _read_table(
     columns = [_plain(table.column(name)) for name in names]
     plain = pa.Table.from_arrays(columns, names=[f"c{at}" for at in range(len(columns))])
     connection.register("records", plain)
+
+
+def _names_in(table: Any) -> Sequence[object]:
+    """Names of the columns of a table in memory, or of one that is read later."""
+    if _library(table) == "pyarrow":
+        return list(table.schema.names)
+    if hasattr(table, "collect_schema"):
+        return list(table.collect_schema().names())
+    return list(getattr(table, "columns", ()))
 
 
 def _plain(column: Any) -> Any:

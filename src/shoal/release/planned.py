@@ -28,6 +28,7 @@ class Source(Model):
     cluster: Text | None = None
     unit: Text | None = None
     assigned: Text | None = None
+    privacy_unit: Text | None = None
 
 
 def called(source: Source | None, name: str) -> str:

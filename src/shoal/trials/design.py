@@ -3,6 +3,7 @@
 Units that are alike in all public columns are one kind, and come in no order. All of it is public.
 """
 
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -25,6 +26,9 @@ Floats = NDArray[np.float64]
 # A fraction in documents.
 AS_TEXT = PlainSerializer(str, return_type=str)
 ARM, CLUSTER, CONSTANT = "arm", "cluster", "constant"
+# What questions mean by these names, which no covariate can have.
+RESERVED = {ARM: "the treatment", CLUSTER: "clusters", CONSTANT: "the constant"}
+_CATEGORY = re.compile(r"C\((.*)\)", re.DOTALL)
 
 
 def _keys(name: str) -> tuple[BeforeValidator, PlainSerializer]:
@@ -126,13 +130,20 @@ class Design(Model):
         return [str(key_text(each)) for each in self.arms.to_pylist()]
 
     def covariate(self, name: str) -> Covariate:
-        """A covariate, or the clusters as one."""
+        """A covariate, or the clusters as one; `C(age)` has the numbers of `age` as texts."""
         if name == CLUSTER:
+            if len(self.clusters) == 1:
+                raise InputError(
+                    "all units are in one cluster", "give clusters, or leave cluster out"
+                )
             named = tuple(str(key_text(each)) for each in self.clusters.to_pylist())
             return Covariate(name=CLUSTER, values=named, codes=self.cluster)
         for each in self.covariates:
             if each.name == name:
                 return each
+        if column_of(name) != name:
+            found = self.covariate(column_of(name))
+            return Covariate(name=name, values=tuple(map(_text, found.values)), codes=found.codes)
         raise InputError(
             f"there is no public column {checks.shown(name)}",
             f"choose one of {', '.join([CLUSTER, *(each.name for each in self.covariates)])}, or "
@@ -171,6 +182,16 @@ class Design(Model):
         )
         if not fits:
             raise DocumentError("the columns do not fit the units", "fetch the file again")
+
+
+def column_of(name: str) -> str:
+    """The covariate that a name in a question is about: that of `C(age)` is `age`."""
+    category = _CATEGORY.fullmatch(name)
+    return category[1] if category else name
+
+
+def _text(value: float | str) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def key_text(value: Any) -> Any:

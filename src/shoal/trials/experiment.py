@@ -14,11 +14,11 @@ from shoal.errors import DataError, InputError
 from shoal.privacy.budget import Amount
 from shoal.trials.assigned_groups import check_groups, check_one_by_one
 from shoal.trials.cluster_prior import ClusterPrior, choice_of
-from shoal.trials.design import ARM, CLUSTER, CONSTANT, Covariate, Design, Ints
+from shoal.trials.design import RESERVED, Covariate, Design, Ints, column_of
 from shoal.trials.expected import Expected
 from shoal.trials.forecasting import Forecast, forecast
 from shoal.trials.histogram import HistogramPlan, fitted
-from shoal.trials.plan import Plan, Request
+from shoal.trials.plan import ONE_ROW, Plan, Request
 from shoal.trials.questions.ask import Questions
 from shoal.trials.space import FEWEST_LEVELS, MOST_LEVELS, Space, space_of
 from shoal.trials.unit_table import (
@@ -29,7 +29,7 @@ from shoal.trials.unit_table import (
     uniform_table,
 )
 
-_RESERVED, _BETWEEN = (ARM, CLUSTER, CONSTANT), (" + ", ":")
+_BETWEEN = (" + ", ":")
 _FEWEST, _MOST_ARMS, _MOST_COVARIATES, _LONGEST = 2, 64, 64, 100
 # Sums of squares of regressors must be numbers.
 _SMALLEST, _LARGEST = 1e-50, 1e50
@@ -51,7 +51,8 @@ class Experiment:
         covariates: Public columns by name, each of shape (rows,): numbers, booleans or texts.
         unit: A public name of each unit, different from all others. Without names units are in no
             order: that of the rows could follow the outcomes.
-        control: The arm that others are compared with; the first when sorted unless given.
+        control: The arm that others are compared with; of two arms the first when sorted unless
+            given.
         assigned: The group (class, village) of each unit where groups were assigned to arms whole.
             `units` says that units were assigned one by one, as None supposes.
         single_arm: What happens to clusters where an arm has nobody: `refuse`, or `drop`, which
@@ -61,7 +62,8 @@ class Experiment:
         clustering_epsilon: What private clusters cost when they were made; it is charged, too.
 
     Raises:
-        InputError: Unusable names or rules, an unknown control, or an arm of one group.
+        InputError: Unusable names or rules, an unknown control, none of three arms or more, or an
+            arm of one group.
         DataError: Columns that are not usable, fewer than two arms, clusters in which an arm has
             nobody, or groups with units of several arms or clusters.
 
@@ -338,8 +340,10 @@ def _names(unit: Any, rows: Ints) -> "tuple[pa.Array[Any], Ints]":
     names = keys.as_array(unit, "unit").take(rows)
     distinct, place = keys.ranked(names, "unit")
     if len(distinct) != len(names):
+        several = int((np.bincount(place) > 1).sum())
         raise DataError(
-            "a unit is named twice", "give each unit one row and one name, or leave the names out"
+            f"{several} names of units occur in several rows",
+            ONE_ROW,
         )
     return names, place
 
@@ -352,6 +356,13 @@ def _control_first(found: "pa.Array[Any]", arm: Ints, control: Any) -> "tuple[pa
         )
     values = found.to_pylist()
     if control is None:
+        if len(found) > _FEWEST:
+            shown = ", ".join(checks.shown(each) for each in values[:10])
+            raise InputError(
+                f"it is not clear which of {len(found)} arms is the control: {shown}",
+                f"name it, for example control={checks.shown(values[0])} or on the command line "
+                f"--control {checks.shown(str(values[0]))}",
+            )
         return found, arm
     if isinstance(control, list | dict | set) or control not in values:
         raise InputError(
@@ -386,13 +397,13 @@ def _whole(
 
 
 def _name(name: Any) -> str:
-    usable = keys.is_name(name) and len(name) <= _LONGEST and name not in _RESERVED
-    if usable and not any(each in name for each in _BETWEEN):
+    usable = keys.is_name(name) and len(name) <= _LONGEST and name not in RESERVED
+    if usable and not any(each in name for each in _BETWEEN) and name == column_of(name):
         return str(name)
     raise InputError(
         f"the name {checks.shown(name)} of a covariate is not usable",
-        f"give up to {_LONGEST} printable characters without ' + ' and ':', but not one of "
-        f"{', '.join(_RESERVED)}",
+        f"rename it: up to {_LONGEST} printable characters without ' + ' and ':', not C(...), and "
+        f"not one of {', '.join(RESERVED)}",
     )
 
 

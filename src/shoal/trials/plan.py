@@ -20,7 +20,7 @@ from pydantic import Field, ValidationError
 from shoal import documents
 from shoal.checks import check_confidence, paired
 from shoal.documents.model import Model, checked
-from shoal.errors import DataError, DocumentError, InputError, ShoalError, ShoalWarning
+from shoal.errors import DataError, DocumentError, InputError, ShoalError, ShoalWarning, printable
 from shoal.files.text_table import Shown
 from shoal.privacy.budget import Amount, Budget, check_epsilon, show
 from shoal.privacy.ledger import Ledger
@@ -32,7 +32,8 @@ from shoal.release.envelope import Envelope, Exact, Text
 from shoal.release.manifest import CONFIDENCE
 from shoal.release.planned import Planned, Source, called
 from shoal.release.question import Question
-from shoal.trials.design import AS_TEXT, Design, Floats
+from shoal.release.unit_column import check_unit_column
+from shoal.trials.design import AS_TEXT, CLUSTER, Design, Floats
 from shoal.trials.effects import Answers
 from shoal.trials.space import Space
 
@@ -44,6 +45,11 @@ _LEAST_DELTA = Fraction(1, 10**100)
 _PRIVACY = {
     False: "pure label differential privacy", True: "approximate label differential privacy"
 }  # fmt: skip
+# What to do where a person has several rows.
+ONE_ROW = (
+    "make one row for each of them, for example with its mean outcome; or release means by user "
+    "with shoal.mean_by (shoal plan --user)"
+)
 _NEIGHBOURS = "one unit's outcome changes; its cluster, treatment and covariates are public"
 Kind = Literal["table", "cluster_prior", "histogram", "questions"]
 KINDS = get_args(Kind)
@@ -180,7 +186,11 @@ class Plan(Shown, Planned):
         """The first line of a plan's text."""
         delta = f", delta {show(self.loss.delta)}" if self.loss.delta else ""
         epsilon = show(self.loss.epsilon)
-        return f"{what} of {self.design}, epsilon {epsilon}{delta} for one outcome"
+        control = printable(self.design.arm_names[0])
+        return (
+            f"{what} of {self.design}, epsilon {epsilon}{delta} for one outcome, against control "
+            f"{control!r}"
+        )
 
     @cached_property
     def loss(self) -> Budget:
@@ -240,6 +250,7 @@ class Plan(Shown, Planned):
         Guarantees: G-LOSS, G-LEDGER, G-ROWS, G-REFUSE.
         """
         outcome_name = called(self.source, outcome_name)
+        self._check_unit(privacy_unit)
         unit = unit_of_values(
             privacy_unit, several=self.design.units is not None, recorded=ledger is not None,
             unnamed="" if outcome_name else "outcome_name",
@@ -248,6 +259,17 @@ class Plan(Shown, Planned):
         draw, question = _TrialDraw(self, study, outcomes), question_of(self, records, unit, name)
         done = deliver(question, draw, ledger=ledger, noise=noise)
         return Release.delivered(done, self, ledger)
+
+    def _check_unit(self, privacy_unit: str) -> None:
+        """Refuse a privacy unit that is a public column one of whose values has several units."""
+        design, source = self.design, self.source
+        columns = {each.name: each.codes for each in design.covariates}
+        columns[(source and source.cluster) or CLUSTER] = design.cluster
+        if design.group is not None:
+            columns[(source and source.assigned) or "assigned"] = design.group
+        codes = columns.get(privacy_unit)
+        if codes is not None:
+            check_unit_column(privacy_unit, codes[design.kind_of_unit], None, ONE_ROW)
 
     def to_document(self) -> documents.Document:
         """The plan as a JSON object.

@@ -29,7 +29,7 @@ ASKED: dict[str, Callable[[], Questions]] = {
     "precision": lambda: Experiment(ARM, HOME).ask().effect(weights="precision"),
     "means": lambda: Experiment(ARM).ask().means(),
     "several": lambda: Experiment(ARM, HOME, {"age": AGE}).ask().effect().regression(["age"]),
-    "three arms": lambda: Experiment(np.arange(6) % 3).ask().effect(),
+    "three arms": lambda: Experiment(np.arange(6) % 3, control=0).ask().effect(),
     "groups": lambda: Experiment([0, 0, 0, 1, 1, 1], assigned=[0, 0, 1, 2, 3, 3]).ask().effect(),
 }
 # Moves of nine tenths of the range lose most where second moments have too little noise.

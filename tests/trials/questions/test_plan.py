@@ -55,7 +55,7 @@ def test_a_plan_says_what_noise_does_to_each_interval() -> None:
 @pytest.mark.parametrize("arms", [2, 3, 8])
 def test_effects_of_many_arms_follow_from_their_means(arms: int) -> None:
     """No more noise than by hand, by arm; two arms are one difference."""
-    plan = Experiment(np.arange(120 * arms) % arms).ask().effect().plan(BINARY, 1)
+    plan = Experiment(np.arange(120 * arms) % arms, control=0).ask().effect().plan(BINARY, 1)
     noise = np.array([each.noise for each in plan.predicted])
     by_arm, even = 2 / 120, 2**0.5 * (arms - 1) / 120
     assert noise.max() <= 1.18 * min(by_arm, even)

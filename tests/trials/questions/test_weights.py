@@ -1,14 +1,17 @@
 """Rows of weights against means of arms, subgroup by subgroup, and numpy.linalg.lstsq."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from shoal.errors import InputError
 from shoal.trials import Experiment
 from shoal.trials.design import Design
 from shoal.trials.questions import weights
-from shoal.trials.questions.weights import Entry, blocks_of
+from shoal.trials.questions.weights import Entry, blocks_of, regressors_of
 
 Floats = NDArray[np.float64]
 
@@ -56,9 +59,30 @@ def test_effects_and_means_are_those_of_the_arms() -> None:
     assert answers(Entry.of(kind="means")) == pytest.approx(means)
 
 
+@pytest.mark.parametrize("ages", [[8.0, 10.0, 9.5], [False, True]])
+def test_numbers_are_names_in_categories(ages: list[Any]) -> None:
+    """C() makes a column a value but the first, of numbers, booleans and texts alike."""
+    age = np.array(ages)[np.arange(600) // 2 % len(ages)]
+    study = Experiment(np.arange(600) % 2, covariates={"age": age})
+    labels, columns = regressors_of(study.design, ["arm", "C(age)"])
+    rising = sorted(ages)
+    assert labels == ["constant", "arm", *(f"C(age) {float(each):g}" for each in rising[1:])]
+    codes = np.repeat(study.design.covariate("age").codes, study.design.many)
+    found = np.repeat(columns[:, 2:], study.design.many, axis=0)
+    assert np.array_equal(found, codes[:, None] == np.arange(1, len(ages)))
+    by = study.ask().effect(by="C(age)").regression("arm + C(age)").plan("binary", 1)
+    assert by.names[0] == f"effect where C(age) is {float(rising[0]):g}"
+
+
+def test_one_cluster_makes_no_subgroups() -> None:
+    """A question about clusters where none were given is refused."""
+    with pytest.raises(InputError, match="all units are in one cluster"):
+        Experiment([0, 1] * 9).ask().effect(by="cluster")
+
+
 def test_other_arms_count_in_shares_only() -> None:
     """n_c has the units of all arms."""
-    study = Experiment([0, 1, 2, 0, 1, 2, 2], [0, 0, 0, 1, 1, 1, 1])
+    study = Experiment([0, 1, 2, 0, 1, 2, 2], [0, 0, 0, 1, 1, 1, 1], control=0)
     expected = [-3 / 7, 3 / 7, 0, -4 / 7, 4 / 7, 0]
     assert weights.effects(study.design, 1)[0] == pytest.approx(expected)
 

@@ -11,7 +11,7 @@ import numpy as np
 from shoal import checks
 from shoal.errors import InputError, ShoalWarning
 from shoal.privacy.budget import Amount
-from shoal.trials.design import Design
+from shoal.trials.design import ARM, Design
 from shoal.trials.questions.noise import choices
 from shoal.trials.questions.plan import QuestionsPlan, QuestionsRequest
 from shoal.trials.questions.weights import (
@@ -87,7 +87,9 @@ class Questions:
                 subgroups.
         """
         if by is not None:
-            self.design.covariate(checks.text(by, "by"))
+            if checks.text(by, "by") == ARM:
+                raise InputError("the treatment makes no subgroups", "give a covariate or cluster")
+            self.design.covariate(by)
             if weights == PRECISION:
                 raise InputError("subgroups take no precision weights", "leave by= or weights= out")
         return self._with(Entry.of(kind=EFFECT, by=by or "", weights=weights))
@@ -111,7 +113,8 @@ class Questions:
 
         Args:
             columns: Names of covariates, `arm` or `cluster`, or a text as "arm + age". Texts, arms
-                and clusters stand for a column a value but the first; `arm:age` for products.
+                and clusters stand for a column a value but the first, as do numbers in `C(age)`;
+                `arm:age` for products.
 
         Returns:
             The list with these questions.

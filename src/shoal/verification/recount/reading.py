@@ -109,6 +109,12 @@ def _design(plan: Document) -> Document:
     many, cell = public["many"], public["cell"]
     sizes = np.bincount(cell, many, len(clusters) * len(arms)).reshape(len(clusters), -1)
     columns = {each["name"]: (each["codes"], each["values"]) for each in public["covariates"]}
+    # C(age) has the numbers of age as texts.
+    categories = {
+        f"C({name})": (codes, [str(value) for value in values])
+        for name, (codes, values) in columns.items()
+    }
+    columns = categories | columns
     columns["arm"] = (cell % len(arms), list(range(len(arms))))
     columns["cluster"] = (cell // len(arms), [str(each) for each in clusters])
     return {**request, **plan["chosen"]} | {
