@@ -8,8 +8,9 @@ from inspect import signature
 from typing import Any
 
 from shoal import checks
+from shoal.cells.advice import check_worth
 from shoal.cells.plan import plan
-from shoal.cells.release import Release, no_ledger
+from shoal.cells.release import Release, no_ledger, release_cells
 from shoal.columns import check_names, column_name, read_trial
 from shoal.data.cell_rules import Rule
 from shoal.data.records import Records
@@ -34,6 +35,7 @@ def mean_by(
     name: str = "",
     missing: str = "refuse",
     noise: Simulated | None = None,
+    anyway: bool = False,
     **more: Any,
 ) -> Release:
     """Plan means of cells, print the plan, and release them: `Records`, `plan` and `Plan.release`.
@@ -49,6 +51,7 @@ def mean_by(
         name: What the release is of, such as a period; another name draws, and costs, again.
         missing: Rows without user, cell or value: `refuse` them, or drop them as `public`.
         noise: `shoal.Simulated(seed)` to try it out: marked and not private.
+        anyway: Release also what is likely to tell no cell, which else is refused.
         **more: Other arguments of `shoal.plan`, such as `objective`, `max_error` or `min_users`.
 
     Returns:
@@ -77,7 +80,10 @@ def mean_by(
         raise no_ledger()
     planned = plan(records, epsilon=epsilon, **more)
     print(planned)
-    return planned.release(records, ledger=ledger, name=name, noise=noise)
+    return release_cells(
+        planned, planned.source, records, ledger=ledger, name=name, noise=noise, privacy_unit="",
+        worth=None if anyway else check_worth,
+    )  # fmt: skip
 
 
 def effects(

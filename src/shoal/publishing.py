@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal import documents, files
+from shoal.cells.advice import check_worth
+from shoal.cells.frontier import Progress
 from shoal.cells.plan import Plan, plan
-from shoal.cells.release import Release
+from shoal.cells.release import Release, release_cells
 from shoal.cells.request import Request
 from shoal.columns import check_unit
 from shoal.data.records import Records
@@ -41,13 +43,16 @@ def publish(
     output: files.Place = ".",
     privacy_unit: str = "",
     overwrite: bool = False,
+    anyway: bool = False,
+    progress: Progress | None = None,
 ) -> Published:
     """Asks new records what an earlier release or plan of cells asked, releases, writes, verifies.
 
     `like` is its manifest, or a plan that was made of a file; the plan is made anew from the counts
     of these records. Budget and names are as in `Plan.release`: the same records and name again
     deliver what is recorded, and cost nothing. Files go into a folder that is there, or their names
-    begin with `output`. The privacy unit is that of the manifest unless given.
+    begin with `output`. The privacy unit is that of the manifest unless given. What is likely to
+    tell no cell is refused unless `anyway`; `progress` shows how far the search for advice is.
 
     Raises:
         ShoalError: As `shoal.plan`, `Plan.release` and `shoal.verify`, or files that are there.
@@ -66,7 +71,10 @@ def publish(
     _check_name(ledger, made, records.describe(), name)
     unit = privacy_unit or unit
     check_unit(data, records.user, unit, ledger, missing=records.missing, value=records.value)
-    done = made.release(records, ledger=os.fspath(ledger), name=name, privacy_unit=unit)
+    done = release_cells(
+        made, made.source, records, ledger=os.fspath(ledger), name=name, noise=None,
+        privacy_unit=unit, worth=None if anyway else partial(check_worth, progress=progress),
+    )  # fmt: skip
     writers: dict[str, Callable[..., None]] = {
         "table": done.write, "manifest": done.write_manifest, "picture": partial(picture, done)
     }  # fmt: skip

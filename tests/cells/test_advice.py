@@ -1,23 +1,37 @@
 """What would let more cells be told: the forecast of other plans, on counts by fewer labels."""
 
+import warnings
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
+import pytest
 
 import shoal
-from shoal.cells.advice import Advice, Alternative
+from shoal.cells.advice import Advice, Alternative, check_worth
 from shoal.cells.typical_error import CELLS, often_told
+from shoal.errors import InputError, ShoalWarning
 
 HEXAGON = shoal.hexagon("lat", "lon", 6)
 
 
-def records(*by: object) -> shoal.Records:
+def made_up() -> pa.Table:
     """Users at eight places at many times."""
     rng = np.random.default_rng(1)
     at, time = rng.integers(0, 8, 4000), rng.integers(0, 48, 4000)
     table = {"who": rng.integers(0, 400, 4000), "v": rng.uniform(20, 40, 4000)}
     table |= {"lat": 48 + 0.1 * at, "lon": 11 + 0.3 * at}
     table["time"] = np.datetime64("2024-03-01T00", "s") + 3600 * time
-    return shoal.Records(pa.table(table), user="who", value="v", bounds=(0, 100), by=[*by])
+    return pa.table(table)
+
+
+TABLE = made_up()
+
+
+def records(*by: object) -> shoal.Records:
+    """The same by columns and rules."""
+    return shoal.Records(TABLE, user="who", value="v", bounds=(0, 100), by=[*by])
 
 
 def told(plan: shoal.Plan) -> int:
@@ -58,3 +72,34 @@ def test_this_plan_is_the_plan_itself() -> None:
     asked = {"bounds": (0, 100), "method": "balanced", "uninformative": "keep"}
     plan = shoal.plan(records(HEXAGON).counts(), epsilon="0.01", **asked)
     assert plan.advise().now == Alternative("this plan", "0.01", len(plan.released), 0)
+
+
+def test_nothing_worth_having_is_drawn_unasked(tmp_path: Path) -> None:
+    """One call stops with what would tell more and charges nothing; what is recorded is free."""
+    known = records(HEXAGON, shoal.timeslot("time", "1h"))
+    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=1, unit="who")
+    asked: dict[str, Any] = {"user": "who", "value": "v", "bounds": (0, 100), "epsilon": "0.1"}
+    asked |= {"by": [HEXAGON, shoal.timeslot("time", "1h")], "ledger": ledger}
+    with pytest.raises(InputError, match=r"none of 383 cells .*without time_1h \(about 8 of 8 cel"):
+        shoal.mean_by(TABLE, **asked)
+    assert ledger.spent.epsilon == 0
+    found = shoal.mean_by(TABLE, **asked, anyway=True)
+    assert shoal.mean_by(TABLE, **asked).document == found.document
+    plan = shoal.plan(known, epsilon="0.1")
+    with pytest.warns(ShoalWarning, match="none of 383 cells") as caught:
+        plan.release(known, ledger=ledger, name="warned")
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plan.release(known, noise=shoal.Simulated(1))
+        plan.release(known, ledger=ledger, name="warned")
+
+
+def test_a_plan_without_a_word_of_cells_that_are_told_is_carried_out() -> None:
+    """Few cells, and cells that are kept for the asking, are told whatever they err."""
+    few = shoal.plan(records(HEXAGON), epsilon="0.01")
+    kept = shoal.plan(
+        records(HEXAGON, shoal.timeslot("time", "1h")), epsilon="0.1", uninformative="keep"
+    )
+    check_worth(few)
+    check_worth(kept)

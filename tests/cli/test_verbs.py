@@ -8,6 +8,8 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -199,6 +201,29 @@ def test_intervals_can_be_narrower(shell: Shell) -> None:
     assert sum(y["high"] - y["low"] < x["high"] - x["low"] for x, y in zip(a, b, strict=True)) > 1
 
 
+def test_what_tells_nothing_is_released_only_on_request(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a first release nor the next month charges for noise alone, but for --anyway."""
+    monkeypatch.setattr(progress, "_LONG", 600)
+    rng = np.random.default_rng(1)
+    table = {name: rng.integers(0, most, 3000) for name, most in (("who", 300), ("at", 200))}
+    table = pa.table({**table, "v": rng.uniform(20, 40, 3000)})
+    for month in ("one", "two"):
+        pq.write_table(table.slice(month == "two"), f"{month}.parquet")
+    asked = ["--user", "who", "--value", "v", "--bounds", "0", "100", "--by", "at"]
+    shell.good("plan", "one.parquet", *asked, "--epsilon", "0.1", "--output", "noise.json")
+    shell.good("ledger", "create", "who.ledger", "--epsilon", "1", "--unit", "who")
+    release = ["release", "one.parquet", "noise.json", "--ledger", "who.ledger"]
+    assert "likely none of 200 cells can be told" in shell.bad(*release)
+    shell.good(*release, "--manifest", "m.json", "--anyway")
+    shell.good(*release)
+    following = ["publish", "two.parquet", "--like", "m.json", "--ledger", "who.ledger"]
+    assert "--anyway (anyway=True)" in shell.bad(*following, "--name", "two")
+    assert len(shoal.Ledger("who.ledger").entries()) == 1
+    shell.good(*following, "--name", "two", "--anyway")
+
+
 def test_the_demo_is_free_the_second_time(shell: Shell) -> None:
     """Figures of the issue, and the same numbers from the ledger. Six seconds of planning."""
     first, second = (shell.run("demo", "--folder", "d")[1] for _ in range(2))
@@ -252,3 +277,8 @@ def test_long_work_is_said(
     assert capsys.readouterr() == ("", "shoal: counting ...\n")
     assert [*progress.bar("quick")([1, 2], 2)] == [1, 2]
     assert capsys.readouterr() == ("", "")
+    # A bar takes the place of the work that it is in.
+    with progress.working("releasing"):
+        for _ in progress.bar("simulating")([1, 2], 2):
+            time.sleep(0.1)
+    assert capsys.readouterr() == ("", "shoal: simulating ...\n")

@@ -148,7 +148,7 @@ def test_a_ledger_is_made_once_and_never_by_opening(tmp_path: Path) -> None:
         Ledger(tmp_path / "a.ledger")
     assert not list(tmp_path.iterdir())
     book = book_of(tmp_path)
-    with pytest.raises(LedgerError, match="another file at .* already; open the ledger"):
+    with pytest.raises(LedgerError, match=r"another file at .* already; open the ledger"):
         book_of(tmp_path, epsilon=9)
     assert Ledger(book.path).budget == Budget.of(1)
     assert (book.unit, Ledger(book.path).unit) == ("person", "person")

@@ -4,6 +4,7 @@ Each choice is planned and released a few times on made-up values, as the foreca
 """
 
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -18,13 +19,15 @@ from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.planner import make_plan
 from shoal.cells.request import Request
 from shoal.cells.told import ERROR
-from shoal.cells.typical_error import CELLS, often_told, typical_errors
+from shoal.cells.typical_error import CELLS, expected_told, typical_errors
 from shoal.data.occupancy import Counts
-from shoal.errors import InputError
-from shoal.files.text_table import Shown, TextTable
+from shoal.errors import InputError, ShoalWarning
+from shoal.files.text_table import Shown, TextTable, counted
 from shoal.privacy.budget import show
 
 _TIMES = (2, 4)
+# Calls between a warning and the caller of `Plan.release`.
+_CALLER = 8
 # How many sizes of larger hexagons are tried, and memberships whose linear program takes seconds.
 _PARENTS, _MOST_OF_PROGRAM = 3, 10_000
 
@@ -104,6 +107,31 @@ def advise(plan: PlanFacts, progress: Progress | None) -> Advice:
     return Advice(now, tuple(sorted(found, key=lambda each: -each.told)))
 
 
+def check_worth(plan: PlanFacts, progress: Progress | None = None) -> None:
+    """Refuses a plan that is likely to tell no cell, with the changes that would tell some."""
+    if expected_told(plan):
+        return
+    found = [
+        f"{each.change} (about {each.told:,} of {counted(each.cells, 'cell')})"
+        for each in advise(plan, progress).best
+    ]
+    better = f"try {', or '.join(found)}" if found else "use more users or fewer cells"
+    raise InputError(
+        _nothing_told(plan), f"{better}; or release it all the same with --anyway (anyway=True)"
+    )
+
+
+def warn_of_worth(plan: PlanFacts) -> None:
+    """Warns, in Python, before a plan is charged that is likely to tell no cell."""
+    if not expected_told(plan):
+        text = f"{_nothing_told(plan)}; plan.advise() shows which changes would tell some"
+        warnings.warn(text, ShoalWarning, stacklevel=_CALLER)
+
+
+def _nothing_told(plan: PlanFacts) -> str:
+    return f"likely none of {counted(len(plan.shown), 'cell')} can be told from one common number"
+
+
 def _alternative(change: str, plan: PlanFacts) -> Alternative:
     loss = show(plan.request.epsilon or plan.exact_epsilon)
     return Alternative(change, loss, len(plan.released), _told(plan))
@@ -113,7 +141,7 @@ def _told(plan: PlanFacts) -> int:
     """Cells that err less than one common number if cells differ as much as 30%."""
     if plan.certified:
         return int((typical_errors(plan) <= ERROR * np.sqrt(CELLS)).sum())
-    return round(float(often_told(plan, CELLS).sum()))
+    return expected_told(plan)
 
 
 def _choices(plan: PlanFacts) -> Iterator[tuple[str, Counts, dict[str, Any]]]:

@@ -214,7 +214,8 @@ class Plan(Shown, PlanFacts, Planned):
 
         The ledger commits the noisy numbers and their charge in one transaction before anything
         is returned. The same plan and name again delivers the recorded bytes, says when they were
-        recorded, and costs nothing; counts, bounds and columns must still be the plan's.
+        recorded, and costs nothing; counts, bounds and columns must still be the plan's. A plan
+        that is likely to tell no cell is carried out with a `ShoalWarning`.
 
         Args:
             records: What the plan's counts were counted from.

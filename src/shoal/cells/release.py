@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from shoal import checks, documents
 from shoal.cells import table
+from shoal.cells.advice import warn_of_worth
 from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
 from shoal.cells.plan_facts import PlanFacts
@@ -163,8 +164,12 @@ def release_cells(
     name: str,
     noise: Simulated | None,
     privacy_unit: str,
+    worth: Callable[[PlanFacts], None] | None = warn_of_worth,
 ) -> Release:
-    """See `Plan.release`; `source` describes the records that the plan is about, if it is known."""
+    """See `Plan.release`; `source` describes the records that the plan is about, if it is known.
+
+    `worth` looks at a plan that is not recorded yet, before its values are read and charged.
+    """
     if ledger is None and noise is None:
         raise no_ledger()
     checks.instance(records, Records, "records", "give the shoal.Records that were counted")
@@ -176,7 +181,12 @@ def release_cells(
         )
     unit = unit_of_column(privacy_unit, records.user)
     question = question_of(plan, described, unit, name)
-    done = deliver(question, CellDraw(plan, records), ledger=ledger, noise=noise)
+    done = deliver(
+        question,
+        CellDraw(plan, records, worth if noise is None else None),
+        ledger=ledger,
+        noise=noise,
+    )
     inputs = {"records": records.place, "plan": plan.counts.origin}
     return Release.delivered(done, plan, ledger, inputs=inputs)
 
@@ -195,10 +205,13 @@ class CellDraw:
 
     plan: PlanFacts
     records: Records
+    worth: Callable[[PlanFacts], None] | None = None
 
     def draw(self, noise: Noise) -> Estimates:
         """Read the values once, and draw all numbers."""
         plan = self.plan
+        if self.worth is not None:
+            self.worth(plan)
         self._check_lattice()
         measures = [each.measure for each in plan.statistics if each.measure is not None]
         aggregate = self.records.aggregate(measures)

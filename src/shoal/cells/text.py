@@ -14,7 +14,7 @@ from shoal.cells.plan_warnings import plan_warnings
 from shoal.cells.request import MIDPOINT_ERROR
 from shoal.cells.table import plan_table
 from shoal.cells.told import decides
-from shoal.cells.typical_error import ALIKE, CELLS, SPREAD, often_told
+from shoal.cells.typical_error import ALIKE, CELLS, SPREAD, expected_told, often_told
 from shoal.errors import printable
 from shoal.files.text_table import SHOWN, TextTable, counted, text_of
 from shoal.privacy.budget import show
@@ -48,7 +48,8 @@ def forecast(plan: PlanFacts) -> str:
     cells = len(plan.shown)
     if not decides(plan):
         return ""
-    many, *fewer = (round(float(often_told(plan, each).sum())) for each in (CELLS, *ALIKE))
+    many = expected_told(plan)
+    fewer = [round(float(often_told(plan, each).sum())) for each in ALIKE]
     others = ", ".join(f"{n:,} if {each:.0%}" for n, each in zip(fewer, ALIKE, strict=True))
     advice = " plan.advise() (--advice) shows how more could be told." if 2 * many < cells else ""
     return (

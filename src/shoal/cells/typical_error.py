@@ -12,7 +12,7 @@ from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.posterior import values_of
-from shoal.cells.told import statuses
+from shoal.cells.told import decides, planned, statuses
 from shoal.cells.weights import Floats
 from shoal.data.aggregate import Aggregate
 from shoal.errors import InputError
@@ -56,6 +56,13 @@ def often_told(plan: PlanFacts, between: float) -> Floats:
     simulated = _simulations(plan, SPREAD, between)
     own = [np.array(statuses(each.numbers)) == "released" for each in simulated]
     return np.asarray(np.mean(own, axis=0))
+
+
+def expected_told(plan: PlanFacts) -> int:
+    """Returns how many cells are likely to be told: the number in a plan's first line."""
+    if not decides(plan):
+        return planned(plan).count("released")
+    return round(float(often_told(plan, CELLS).sum()))
 
 
 def _typical(plan: PlanFacts, spread: float) -> tuple[Floats, Floats]:

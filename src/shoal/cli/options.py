@@ -94,6 +94,7 @@ Confidence = Annotated[float, later("Confidence of the intervals, such as 0.9.")
 Force = Annotated[
     bool, later("Replace files that exist; inputs and ledgers are never replaced.", "--force")
 ]
+Anyway = Annotated[bool, later("Release a plan that is likely to tell no cell.", "--anyway")]
 Json = Annotated[bool, later("Print sorted JSON instead of text.", "--json")]
 Folder = Annotated[Path, first("A new folder for plans, tables, pictures and the ledger.")]
 

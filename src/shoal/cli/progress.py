@@ -9,6 +9,8 @@ from typing import Protocol, TypeVar
 T = TypeVar("T")
 # Seconds after which work is long.
 _LONG = 2.0
+# What ends the lines of work that is going on: a bar takes their place.
+_ends: list[Callable[[], None]] = []
 
 
 class Progress(Protocol):
@@ -21,7 +23,7 @@ class Progress(Protocol):
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """Say on standard error what is going on, once it is long."""
-    ends: list[Callable[[], None]] = []
+    shown: list[Callable[[], None]] = []
 
     def begin() -> None:
         if sys.stderr.isatty():
@@ -29,26 +31,34 @@ def working(what: str) -> Iterator[None]:
 
             status = Console(stderr=True).status(f"{what} ...")
             status.start()
-            ends.append(status.stop)
+            shown.append(status.stop)
         else:
             sys.stderr.write(f"shoal: {what} ...\n")
 
     timer = Timer(_LONG, begin)
     timer.daemon = True
     timer.start()
+
+    def end() -> None:
+        timer.cancel()
+        timer.join()
+        for each in shown:
+            each()
+
+    _ends.append(end)
     try:
         yield
     finally:
-        timer.cancel()
-        timer.join()
-        for end in ends:
-            end()
+        _ends.remove(end)
+        end()
 
 
 def bar(what: str) -> Progress:
     """A progress bar on a terminal, which goes away when the work is done."""
 
     def shown(items: Iterable[T], total: int) -> Iterable[T]:
+        for end in _ends:
+            end()
         if not sys.stderr.isatty():
             with working(what):
                 yield from items

@@ -4,12 +4,13 @@ import typer
 
 from shoal.cli import options as o
 from shoal.cli.output import delivery, recorded, show, show_json
-from shoal.cli.progress import working
+from shoal.cli.progress import bar, working
 
 
 def publish(
     data: o.Data, like: o.Like, ledger: o.Ledger, name: o.Name, output: o.Stem = o.HERE,
-    privacy_unit: o.PrivacyUnit = "", force: o.Force = False, as_json: o.Json = False,
+    privacy_unit: o.PrivacyUnit = "", force: o.Force = False, anyway: o.Anyway = False,
+    as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """Repeat a release with new records: table, picture, manifest.
 
@@ -24,7 +25,7 @@ def publish(
     with working("counting, planning, releasing, verifying"):
         done = publishing.publish(
             data, like, ledger=ledger, name=name, output=output, privacy_unit=privacy_unit,
-            overwrite=force,
+            overwrite=force, anyway=anyway, progress=bar("simulating other plans"),
         )  # fmt: skip
     entry, again, verdict = done.release.entry, done.release.from_ledger, done.verdict
     with publishing.delivering(entry, ledger):

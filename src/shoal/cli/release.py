@@ -6,7 +6,7 @@ from typing import Any
 
 from shoal.cli import options as o
 from shoal.cli.output import check_places, delivery, recorded, show, show_json
-from shoal.cli.progress import working
+from shoal.cli.progress import bar, working
 from shoal.errors import InputError
 
 # What plans of a family have, and no others.
@@ -16,7 +16,8 @@ _PARTS = {"trial": "design", "mean": "choice"}
 def release(
     data: o.Data, plan: o.PlanFile, ledger: o.Ledger, name: o.Name = "", output: o.Output = None,
     manifest: o.ManifestOutput = None, picture: o.Picture = None, confidence: o.Confidence = 0.95,
-    privacy_unit: o.PrivacyUnit = "", force: o.Force = False, as_json: o.Json = False,
+    privacy_unit: o.PrivacyUnit = "", force: o.Force = False, anyway: o.Anyway = False,
+    as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """Carry out a plan: read values once, charge the ledger, deliver.
 
@@ -34,7 +35,9 @@ def release(
     made = _load(plan)
     check_shown(made, confidence, output, picture)
     with working("reading values, drawing noise, recording"):
-        done = _carry_out(made, data, ledger=ledger, name=name, privacy_unit=privacy_unit)
+        done = _carry_out(
+            made, data, anyway=anyway, ledger=ledger, name=name, privacy_unit=privacy_unit
+        )
     writers: list[Any] = [
         (partial(done.write, confidence=confidence) if output else None, output),
         (done.write_manifest, manifest),
@@ -114,8 +117,10 @@ def _load(path: Path) -> Any:
     return shoal.Plan.load(path)
 
 
-def _carry_out(plan: Any, data: Path, *, privacy_unit: str, **options: Any) -> Any:
+def _carry_out(plan: Any, data: Path, *, privacy_unit: str, anyway: bool, **options: Any) -> Any:
     """A release of the records in a file, of a plan of any family."""
+    from shoal.cells.advice import check_worth
+    from shoal.cells.release import release_cells
     from shoal.columns import check_unit, read, read_trial
     from shoal.publishing import no_source, records_of
 
@@ -134,7 +139,10 @@ def _carry_out(plan: Any, data: Path, *, privacy_unit: str, **options: Any) -> A
         records = records_of(data, plan.request, source)
         roles = {"missing": records.missing, "value": records.value}
         check_unit(data, records.user, privacy_unit, ledger, **roles)
-        return plan.release(records, privacy_unit=privacy_unit, **options)
+        worth = None if anyway else partial(check_worth, progress=bar("simulating other plans"))
+        return release_cells(
+            plan, source, records, noise=None, privacy_unit=privacy_unit, worth=worth, **options
+        )
     design = plan.design
     # Of texts that are numbers the plan says how they are read.
     names = [each.name if each.numeric else f"C({each.name})" for each in design.covariates]
