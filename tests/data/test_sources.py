@@ -78,7 +78,7 @@ def test_names_that_differ_in_case_alone_are_refused(tmp_path: Path) -> None:
         for source in (table, tmp_path / "a.parquet", tmp_path / "r.csv"):
             given: dict[str, Any] = {"user": "who", "value": "v", "by": "c"}
             assert "called 'v' if case is ignored" in said(source, **given)
-    assert "columns share a name" in said(tmp_path / "a.parquet", user="who", value="c", by=None)
+    assert "share a name, if case" in said(tmp_path / "a.parquet", user="who", value="c", by=None)
     for option, role in (("user", "user"), ("by", "cell")):
         with pytest.raises(InputError, match=f"the value column 'speed' is also given as {role}"):
             records(TABLE, **{option: "SPEED"})
@@ -107,11 +107,10 @@ def test_several_files_are_one_table(tmp_path: Path) -> None:
         assert records(source).aggregate().cell_sums() == records(TABLE).aggregate().cell_sums()
     changed = TABLE.set_column(2, "speed", pa.array([1, 2]))
     pq.write_table(changed, tmp_path / "c.parquet")
-    assert "of other files differ" in said(tmp_path)
+    assert "the column 'speed' is bigint in" in said(tmp_path)
     (tmp_path / "c.parquet").unlink()
     kinds.csv(TABLE, tmp_path)
-    assert records(tmp_path).counts().n_users == 2
-    assert "several kinds of files" in said(f"{tmp_path}/*")
+    assert "several kinds of files" in said(tmp_path)
     (tmp_path / "s.csv").write_text("tailnum,Origin,speed\n")
     assert "the first lines of" in said(f"{tmp_path}/?.csv")
 
@@ -125,14 +124,14 @@ def test_names_of_folders_are_public_columns(tmp_path: Path) -> None:
     for name in ("pay", "PAY"):
         assert "but hold a private" in said(tmp_path / "a", value=name) or name == "PAY"
     pq.write_to_dataset(table, tmp_path / "speed=1", partition_cols=["month"])
-    assert "columns share a name" in said(tmp_path / "speed=1", by="month")
+    assert "share a name, if case" in said(tmp_path / "speed=1", by="month")
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
         *(("gone.parquet", "no file of records"), ("folder.csv", "no file of records")),
-        *(("notes.txt", "a file that ends in"), ("corrupt.parquet", r"could not read .* \(Arrow")),
+        *(("notes.txt", "names end in"), ("corrupt.parquet", "is no Parquet file")),
         *(("none*.csv", "in quotes"), ("text.csv", "holds text; give a number")),
     ],
 )
@@ -188,7 +187,7 @@ def test_private_columns_have_a_numeric_type(tmp_path: Path) -> None:
     for column, message in (
         (pa.array(["1", CANARY]), "'speed' holds varchar; convert it to numbers"),
         (pa.array([[1], [2]]), "'speed' holds "),
-        (long, "decimals of 60 digits"),
+        (long, "holds decimal256(60, 3); convert it to numbers"),
     ):
         source = TABLE.set_column(2, "speed", column)
         assert message in said(source)

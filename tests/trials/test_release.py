@@ -232,4 +232,4 @@ def test_public_columns_stay_public() -> None:
     with pytest.raises(InputError, match="best_table gives no regression"):
         release.regression(["arm"])
     with pytest.raises(DataError):
-        Experiment(ARM, OUTCOME)
+        Experiment(ARM, OUTCOME + 0.5)

@@ -142,10 +142,10 @@ def main(arguments: list[str]) -> int:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ShoalWarning)
         status, lines = _run(arguments)
-    asked = [each.message for each in caught if issubclass(each.category, ShoalWarning)]
-    # What fails says one line: why.
-    for each in [*lines, *(asked if status == 0 else [])]:
-        sys.stderr.write(f"shoal: {one_line(str(each), 2 * _LONGEST)}\n")
+    said = [str(each.message) for each in caught if issubclass(each.category, ShoalWarning)]
+    # What fails says one line: why. What is asked twice is shown once.
+    for each in [*lines, *(dict.fromkeys(said) if status == 0 else [])]:
+        print(f"shoal: {one_line(each, 2 * _LONGEST)}", file=sys.stderr)
     return status
 
 

@@ -20,16 +20,26 @@ import pyarrow as pa
 
 from shoal import checks
 from shoal.data.engines import floored, rest
-from shoal.data.sources import Columns, Use
+from shoal.data.sources import CELL_RULES, Columns
+from shoal.data.types import Use
 from shoal.errors import DataError, InputError, MissingPartError, ShoalWarning
 
+# Columns of tables of results; a cell column of such a name gets a line behind it: `status_`.
+RESERVED = frozenset({
+    "user", "count", "statistic", "status", "users", "records", "reason", "source", "value", "low",
+    "high", "plain", "noise_scale", "bias_bound", "worst_case_error", "typical_error",
+    "typical_half_width", "certified_error", "lower_bound",
+})  # fmt: skip
 _HOUR, _DAY, _THURSDAY = 3600, 86400, 3  # days from Monday to 1970-01-01
-_UNITS = {"s": 1, "min": 60, "h": _HOUR, "d": _DAY}
-_WIDTH = re.compile(r"([1-9][0-9]{0,8})(s|min|h|d)")
+_WEEK = 7 * _DAY
+_UNITS = {"s": 1, "min": 60, "h": _HOUR, "d": _DAY, "w": _WEEK}
+_WIDTH = re.compile(r"([1-9][0-9]{0,8})(s|min|h|d|w)")
 # Numbers, widths and starts of bins are below it, so that floating point tells whole numbers apart.
 _MOST = 2**52
 # In place of a place that is none: no index of H3.
-_FINEST, _POLE, _DATE_LINE, _NOWHERE = 15, 90, 180, 0
+_FINEST, _POLE, _DATE_LINE = 15, 90, 180
+# Nowhere, but somewhere if columns are exchanged, or if 360 is subtracted from longitudes.
+_NOWHERE, _EXCHANGED, _AROUND = 0, 1, 2
 _CIRCLE = 66.6
 # What names another zone on another machine, or none.
 _OF_MACHINES = {"localtime", "posixrules", "Factory"}
@@ -146,8 +156,9 @@ def timeslot(column: str, width: str, tz: str | None = None) -> Rule:
     """A cell rule by time: slots of a fixed width from 1970-01-01; the key is the slot's start.
 
     Args:
-        column: Times with or without a zone (then UTC), or dates.
-        width: A whole number of `s`, `min`, `h` or `d`.
+        column: Times with or without a zone (then UTC), or dates. Times without a zone that are
+            all midnights are dates. A date is a day: it has no hours, and no zone moves it.
+        width: A whole number of `s`, `min`, `h`, `d` or `w`; weeks begin on Mondays.
         tz: A name of the time zone database, such as `Europe/Berlin`: slots are those of the
             clocks there, and an hour that they show twice is one. Universal time without it.
 
@@ -165,14 +176,24 @@ def timeslot(column: str, width: str, tz: str | None = None) -> Rule:
     if not slot:
         raise InputError(
             f"a timeslot has the width {checks.shown(width)}",
-            "give a whole number of s, min, h or d, such as timeslot(column, '15min')",
+            "give a whole number of s, min, h, d or w, such as timeslot(column, '15min'); calendar "
+            "months are month(column)",
         )
+    seconds = int(slot[1]) * _UNITS[slot[2]]
+    weeks = slot[2] == "w"
+    if seconds % _WEEK == 0 and not weeks:
+        asked = f"slots of {width} begin on Thursdays; those of 1w begin on Mondays"
+        warnings.warn(asked, ShoalWarning, stacklevel=2)
 
     def keys(code: pa.Array[Any]) -> Any:
+        if weeks:
+            return _whole(code).astype("M8[s]").astype("M8[D]")
         return pa.array(_whole(code), pa.timestamp("s", None if tz else "UTC"))
 
-    code = floored("{0}", int(slot[1]) * _UNITS[slot[2]])
-    return _time("timeslot", column, tz, width, code, keys, width)
+    # 1970 began on a Thursday.
+    late = _THURSDAY * _DAY if weeks else 0
+    code = f"({floored(f'({{0}} + {late})', seconds)} - {late})"
+    return _time("timeslot", column, tz, width, code, keys, width, hours=seconds % _DAY != 0)
 
 
 def hour_of_day(column: str, tz: str | None = None) -> Rule:
@@ -185,7 +206,9 @@ def hour_of_day(column: str, tz: str | None = None) -> Rule:
         'hour_of_day(time_hour,America/New_York)'
     """
     code = floored(rest("{0}", _DAY), _HOUR)
-    return _time("hour_of_day", column, tz, "hour", code, lambda code: _whole(code) // _HOUR)
+    return _time(
+        "hour_of_day", column, tz, "hour", code, lambda code: _whole(code) // _HOUR, hours=True
+    )
 
 
 def weekday(column: str, tz: str | None = None) -> Rule:
@@ -239,19 +262,17 @@ _CALL, _NUMBER = re.compile(r"\s*(\w+)\s*\((.*)\)\s*"), re.compile(r"-?[0-9]{1,1
 def parse(text: str) -> Rule:
     """Returns a rule from its text: a column's name, or a call as `str` of a rule writes it."""
     call = _CALL.fullmatch(text)
-    if call is None:
-        return Rule(text, text, (text,), "key", lambda columns: columns.key(text))
+    if call is None or call[1] not in _MAKERS:
+        name = f"{text}_" if text.casefold() in RESERVED else text
+        return Rule(text, name, (text,), "key", lambda columns: columns.key(text))
     given = [part.strip() for part in call[2].split(",")]
     settings = [int(each) if _NUMBER.fullmatch(each) else each for each in given[1:]]
     try:
         return _MAKERS[call[1]](given[0], *settings)
-    except (KeyError, TypeError):
-        pass
-    raise InputError(
-        f"there is no cell rule {text!r}",
-        "give a column, timeslot(column,1h), hour_of_day(column), weekday(column), date(column), "
-        "month(column), each with a time zone or without, bins(column,10) or hexagon(lat,lon,7)",
-    )
+    except TypeError:
+        raise InputError(
+            f"there is no cell rule {text!r}", f"give a column, {CELL_RULES}"
+        ) from None
 
 
 def rules_of(by: object) -> tuple[Rule, ...]:
@@ -281,6 +302,7 @@ def _time(
     code: str,
     keys: Callable[[pa.Array[Any]], Any],
     *settings: str,
+    hours: bool = False,
 ) -> Rule:
     """Returns a rule by what the clocks of a zone show: seconds since 1970 there."""
     zone = checks.optional(tz, checks.text, "tz")
@@ -291,11 +313,19 @@ def _time(
             "no such database, install the package tzdata",
         )
 
+    text = _text(call, checks.text(column, "a column"), *settings, zone)
+
     def base(columns: Columns) -> str:
         seconds = columns.engine.seconds(columns.sql[column], columns.types[column])
-        return columns.engine.local(seconds, zone) if zone else seconds
+        if columns.kinds[column] != "date":
+            return columns.engine.local(seconds, zone) if zone else seconds
+        if hours:
+            raise DataError(
+                f"the column {column!r} holds dates, which have no hours",
+                f"leave out {text}, or give a column of times",
+            )
+        return seconds
 
-    text = _text(call, checks.text(column, "a column"), *settings, zone)
     return Rule(text, f"{column}_{ending}", (column,), "time", base, code, keys)
 
 
@@ -319,17 +349,23 @@ def _zones() -> frozenset[str]:
 
 def _check_places(cells: Any, lat: str, lon: str, resolution: int) -> None:
     """Refuses places outside the globe, and asks whether latitude and longitude are exchanged."""
-    meant = f"did you mean hexagon({lon},{lat},{resolution})?"
-    if (cells == _NOWHERE).any():
-        raise DataError(
-            f"{lat} or {lon} has latitudes beyond +-90 or longitudes beyond +-180",
-            f"drop such rows, or exchange the columns, as latitudes come first: {meant[:-1]}",
-        )
     from h3ronpy.vector import cells_to_coordinates
 
-    places: Any = pa.record_batch(cells_to_coordinates(cells.astype(np.uint64)))
+    odd = set(cells[cells <= _AROUND].tolist())
+    places: Any = pa.record_batch(cells_to_coordinates(cells[cells > _AROUND].astype(np.uint64)))
     y, x = (np.abs(places.column(name).to_numpy()) for name in ("lat", "lng"))
-    if np.mean((y > _CIRCLE) & (x <= _CIRCLE)) > 1 / 2:
+    meant = f"did you mean hexagon({lon},{lat},{resolution})?"
+    if odd:
+        todo = "drop such rows"
+        # A hint is given only if what it says would work for all rows.
+        if odd == {_EXCHANGED} and (x <= _POLE).all():
+            todo += f", or exchange the columns, as latitudes come first: {meant[:-1]}"
+        elif odd == {_AROUND}:
+            todo = f"longitudes of {lon} go beyond 180: subtract 360 from those above 180"
+        raise DataError(
+            f"{lat} or {lon} has latitudes beyond +-90 or longitudes beyond +-180", todo
+        )
+    if np.mean((y > _CIRCLE) & (x <= _CIRCLE)) > 1 / 2 and (x <= _POLE).all():
         text = f"most cells lie beyond a polar circle, but not if columns are exchanged: {meant}"
         warnings.warn(text, ShoalWarning, stacklevel=2)
 
@@ -340,7 +376,8 @@ def _indexes(resolution: int) -> Callable[..., pa.Array[Any]]:
         raise MissingPartError(
             "h3ronpy, which computes hexagons, is not installed", 'run pip install "shoal[geo]"'
         )
-    pole, date_line, nowhere = _POLE, _DATE_LINE, _NOWHERE
+    pole, date_line, around = _POLE, _DATE_LINE, _AROUND
+    exchanged, nowhere = _EXCHANGED, _NOWHERE
 
     def index(lat: Any, lon: Any) -> Any:
         from h3ronpy.vector import coordinates_to_cells
@@ -349,7 +386,10 @@ def _indexes(resolution: int) -> Callable[..., pa.Array[Any]]:
         y, x = (each.to_numpy(zero_copy_only=False) for each in (lat, lon))
         inside = (np.abs(y) <= pole) & (np.abs(x) <= date_line)
         found = coordinates_to_cells(np.where(inside, y, 0.0), np.where(inside, x, 0.0), resolution)
-        code = np.where(inside, found.to_numpy().astype(np.int64), nowhere)
+        outside = np.where((np.abs(y) <= date_line) & (np.abs(x) <= pole), exchanged, nowhere)
+        is_around = (np.abs(y) <= pole) & (x > date_line) & (x <= 3 * date_line)
+        outside = np.where(is_around, around, outside)
+        code = np.where(inside, found.to_numpy().astype(np.int64), outside)
         return pa.array(code, mask=np.isnan(y) | np.isnan(x))
 
     index.__annotations__ = dict.fromkeys(("lat", "lon", "return"), pa.Array)  # Spark reads them

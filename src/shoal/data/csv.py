@@ -5,43 +5,73 @@ read, and one that looks for the ends of records in parallel loses some: so type
 and records are counted a second time, by their line ends and quotes alone.
 """
 
+import codecs
 import csv
 import io
-import os
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from shoal.data.places import called, codec_of, file_literal, readable
 from shoal.errors import DataError
 
-# How files are compressed, by the endings of their names.
-CODECS = {".csv": "none", ".csv.gz": "gzip", ".csv.zst": "zstd"}
 _BLOCK, _MOST_HEADER = 2**20, 2**20
 _MARK = b"\xef\xbb\xbf"
 _QUOTE, _LINE = b'"\n'
+_DATE, _DATE_LENGTH = "[0-9]{4}-[0-9]{2}-[0-9]{2}", 10
 _TIME = (
-    "^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?"
-    "(Z| UTC|[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)?)?$"
+    f"^{_DATE}([ T][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}([.][0-9]{{1,9}})?)?"
+    "(Z| UTC| ?[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)?)?$"
 )
+# A midnight without a zone; if all cells of a column are one, they are days.
+_MIDNIGHT = f"^{_DATE}([ T]00:00(:00([.]0+)?)?)?$"
 _ALLOWED = {
-    "number": "a number, true, false or nothing in every row",
-    "time": "a date or time in ISO 8601, or nothing, in every row",
+    "number": "a number with a decimal point, true, false, or an empty field if it is missing",
+    "time": "a date or time in ISO 8601, or an empty field if it is missing",
 }
-
-
-def codec_of(path: str) -> str:
-    """Returns how a CSV file is compressed, by its name; an empty text for another file."""
-    name = path.casefold()
-    return next((codec for ending, codec in CODECS.items() if name.endswith(ending)), "")
+_LATIN = "convert it, for example from Latin-1: iconv -f latin1 -t utf-8"
+_MARKS_OF_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+# First bytes of files that are no texts.
+_OTHERS = {
+    b"PAR1": "a Parquet file",
+    b"PK\3\4": "a workbook or a zip archive",
+    b"\x1f\x8b": "compressed by gzip",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd",
+}
+# What DuckDB says of a line that it leaves out.
+_REJECTED = {
+    "MISSING COLUMNS": (
+        "has lines with fewer fields than names in its first line",
+        "write it again with a CSV writer: each line with all fields, empty ones too",
+    ),
+    "TOO MANY COLUMNS": (
+        "has lines with more fields than names in its first line",
+        "write decimals with points, and quote cells that hold a comma",
+    ),
+    "LINE SIZE OVER MAXIMUM": (
+        "has a line of more than 2 MB, as where a quote is never closed",
+        "write it again with a CSV writer",
+    ),
+}
 
 
 def header(path: str) -> list[str]:
     """Returns names in the first line; they are not for messages: the line may be a record."""
     with _stream(path) as stream:
         start = stream.read(_MOST_HEADER).removeprefix(_MARK)
+    for first, kind in _OTHERS.items():
+        if start.startswith(first):
+            raise DataError(
+                f"{called(path)} is {kind} by its first bytes", "give its name the right ending"
+            )
+    if start.startswith(_MARKS_OF_UTF16) or b"\0" in start.partition(b"\n")[0]:
+        raise DataError(
+            f"the first line of {called(path)} names no columns in UTF-8, but perhaps in UTF-16",
+            "convert it: iconv -f utf-16 -t utf-8",
+        )
     lines = io.StringIO(start.decode(errors="replace"), newline="")
     try:
         names = next(csv.reader(lines, strict=True), [])
@@ -51,42 +81,120 @@ def header(path: str) -> list[str]:
     if not names or not whole or "\ufffd" in "".join(names):
         raise DataError(
             f"the first line of {called(path)} names no columns" + ", as it is empty" * (not start),
-            "give a CSV file in UTF-8 whose first line names the columns, with commas between; "
-            "convert one in Latin-1, as Windows or Excel may write it: iconv -f latin1 -t utf-8",
+            "give a CSV file in UTF-8 whose first line names the columns, with commas between; or "
+            f"{_LATIN}",
         )
     return names
 
 
 def read_texts(
     connection: Any, files: Sequence[str], names: Sequence[str], uses: Mapping[str, str]
-) -> None:
+) -> int:
     """Makes the view `records` of columns of CSV files, `c0`, `c1`, ... in the order of their uses.
 
     Commas between cells, double quotes around them, UTF-8; `names` are those of the first line.
+    Returns how many records there are.
     """
+    from duckdb import InvalidInputException
+
     chosen = []
     for at, (name, use) in enumerate(uses.items()):
         text = f"t{names.index(name)}"
         value = _value(text, use)
         odd = f"{value} IS NULL AND trim({text}, E' \\t\\r\\n') <> ''"
-        chosen.append(f"{value} AS c{at}, {odd} AS bad{at}")
+        # How long a time without a zone is that is a midnight; 0 of all others.
+        day = f"regexp_extract(nullif({text}, ''), '{_MIDNIGHT}')" if use == "time" else "''"
+        chosen.append(f"{value} AS c{at}, {odd} AS bad{at}, length({day}) AS day{at}")
+    try:
+        connection.execute(
+            f"CREATE TEMP TABLE texts AS SELECT {', '.join(chosen)} FROM "
+            f"{_lines_of(files, names)}, ignore_errors = false)"
+        )
+    except InvalidInputException:
+        raise _cause(connection, files, names) from None
+    asked = ", ".join(
+        f"bool_or(bad{at}), min(day{at}), bool_or(day{at} = {_DATE_LENGTH})"
+        for at in range(len(uses))
+    )
+    rows, *found = connection.execute(f"SELECT count(*), {asked} FROM texts").fetchone()
+    if rows != sum(count_records(each, columns=len(names)) for each in files):
+        raise _cause(connection, files, names)
+    kept = []
+    for at, (name, use) in enumerate(uses.items()):
+        is_bad, shortest, has_dates = found[3 * at : 3 * at + 3]
+        if is_bad:
+            raise DataError(f"the column {name!r} holds text", f"give {_ALLOWED[use]}")
+        if has_dates and not shortest:
+            raise DataError(
+                f"the column {name!r} holds dates in some rows and times in others",
+                "give dates in all rows, or times in all rows",
+            )
+        kept.append(f"CAST(c{at} AS DATE) AS c{at}" if shortest else f"c{at}")
+    connection.execute(f"CREATE TEMP VIEW records AS SELECT {', '.join(kept)} FROM texts")
+    return int(rows)
+
+
+def _lines_of(files: Sequence[str], names: Sequence[str]) -> str:
+    """Returns the beginning of SQL that reads each cell of files as a text."""
     texts = ", ".join(f"'t{at}': 'VARCHAR'" for at in range(len(names)))
-    connection.execute(
-        f"CREATE TEMP TABLE texts AS SELECT {', '.join(chosen)} FROM "
+    return (
         f"read_csv([{', '.join(map(file_literal, files))}], columns = {{{texts}}}, "
         "auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', "
-        "strict_mode = true, null_padding = false, ignore_errors = false, "
-        f"hive_partitioning = false, parallel = false, compression = '{codec_of(files[0])}')"
+        "strict_mode = true, null_padding = false, hive_partitioning = false, parallel = false, "
+        f"compression = '{codec_of(files[0])}'"
     )
-    any_bad = ", ".join(f"bool_or(bad{at})" for at in range(len(uses)))
-    rows, *wrong = connection.execute(f"SELECT count(*), {any_bad} FROM texts").fetchone()
-    if rows != sum(count_records(each, columns=len(names)) for each in files):
-        raise _malformed(files)
-    for (name, use), is_wrong in zip(uses.items(), wrong, strict=True):
-        if is_wrong:
-            raise DataError(f"the column {name!r} holds text", f"give {_ALLOWED[use]}")
-    kept = ", ".join(f"c{at}" for at in range(len(uses)))
-    connection.execute(f"CREATE TEMP VIEW records AS SELECT {kept} FROM texts")
+
+
+def _cause(connection: Any, files: Sequence[str], names: Sequence[str]) -> DataError:
+    """Returns what is wrong with files that were not read as they are, and with which one.
+
+    Neither a line nor its number is told.
+    """
+    from duckdb import Error
+
+    for path in files:
+        encoded, alike = _bytes_of(path)
+        if not encoded:
+            return DataError(f"{called(path)} is not in UTF-8", _LATIN)
+        rejected = []
+        try:
+            # The table of what is left out is made at the end.
+            connection.execute(
+                f"SELECT count(*) FROM {_lines_of([path], names)}, store_rejects = true)"
+            ).fetchall()
+            kinds = "SELECT DISTINCT error_type FROM reject_errors ORDER BY 1"
+            rejected = [kind for (kind,) in connection.execute(kinds).fetchall()]
+        except Error:
+            pass  # What follows says what it can.
+        for kind in rejected:
+            if kind in _REJECTED:
+                what, todo = _REJECTED[kind]
+                return DataError(f"{called(path)} {what}", todo)
+        if not alike:
+            return DataError(
+                f"{called(path)} has lines that end in different ways, or in CR alone",
+                "end every line in the same way, with LF or with CR and LF",
+            )
+    return _malformed(files)
+
+
+def _bytes_of(path: str) -> tuple[bool, bool]:
+    """Whether a file is in UTF-8, and whether all its lines end alike, with or without a CR."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    carriages, lines, both, last = 0, 0, 0, b""
+    with _stream(path) as stream:
+        block = stream.read(_BLOCK)
+        while block:
+            try:
+                decoder.decode(block)
+            except UnicodeDecodeError:
+                return False, False
+            carriages += block.count(b"\r")
+            lines += block.count(b"\n")
+            both += (last + block).count(b"\r\n")
+            last = block[-1:]
+            block = stream.read(_BLOCK)
+    return True, carriages == both and both in {0, lines}
 
 
 def count_records(path: str, *, columns: int) -> int:
@@ -114,23 +222,15 @@ def count_records(path: str, *, columns: int) -> int:
     return lines + (last != b"\n") - 1
 
 
-def called(path: str) -> str:
-    """Returns a path as messages show it: from the working folder, if it is in there."""
-    return repr(path.removeprefix(os.path.join(os.getcwd(), "")))
-
-
-def file_literal(path: str) -> str:
-    """Returns a path in SQL: square brackets and stars in a name are no pattern."""
-    return "'" + re.sub(r"([*?\[])", r"[\1]", path).replace("'", "''") + "'"
-
-
 def _value(text: str, use: str) -> str:
     """Returns SQL of what a cell is by itself: null if it is not of its column's use."""
-    if use in {"key", "text"}:
+    if use in {"key", "public", "label"}:
         return text
     if use == "time":
+        joined = f"regexp_replace({text}, ' ([+-])', '\\1')"
         return (
-            f"CASE WHEN regexp_matches({text}, '{_TIME}') THEN TRY_CAST({text} AS TIMESTAMPTZ) END"
+            f"CASE WHEN regexp_matches({text}, '{_TIME}') "
+            f"THEN TRY_CAST({joined} AS TIMESTAMPTZ) END"
         )
     # 1_0, +-5 and nan(1) are numbers for DuckDB alone.
     odd = f"regexp_matches({text}, '_|[(]|[+]-')"
@@ -139,10 +239,15 @@ def _value(text: str, use: str) -> str:
     return f"coalesce({number}, {truth})"
 
 
-def _stream(path: str) -> Any:
+@contextmanager
+def _stream(path: str) -> Iterator[Any]:
+    """Opens a file as the text that its name promises."""
     stream: Any = pa.input_stream  # without compression: None
     codec = codec_of(path)
-    return stream(path, compression=None if codec == "none" else codec)
+    packed = None if codec == "none" else codec
+    kind = f"file compressed by {packed}" if packed else "CSV file"
+    with readable(path, kind), stream(path, compression=packed) as opened:
+        yield opened
 
 
 def _malformed(files: Sequence[str]) -> DataError:

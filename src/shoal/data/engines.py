@@ -5,37 +5,20 @@ times and how texts are grouped, is in here. No session's time zone matters: Duc
 Spark is asked for seconds since 1970.
 """
 
-import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 
+from shoal.data.types import Kind
 from shoal.errors import DataError, ShoalError
 
-Kind = Literal["whole", "float", "decimal", "truth", "text", "date", "time", "other"]
-
-_KINDS: dict[Kind, str] = {
-    "whole": "u?(tiny|small|big)int|u?int(eger)?",
-    "float": "float|double",
-    "decimal": r"decimal\([0-9, ]+\)|u?hugeint",
-    "truth": "boolean",
-    "text": r"(var)?char(\([0-9]+\))?|string( collate .*)?",
-    "date": "date",
-    "time": "timestamp(tz)?(_s|_ms|_ns|_ntz)?( with time zone)?",
-}
 # PySpark's logs of failed queries quote the values that a query failed on.
 _LOGS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-
-
-def kind_of(engine_type: str) -> Kind:
-    """Returns what a type of an engine means, whichever engine it is."""
-    name = engine_type.lower()
-    return next((kind for kind, form in _KINDS.items() if re.fullmatch(form, name)), "other")
 
 
 @dataclass(frozen=True)
@@ -60,7 +43,7 @@ class DuckDB:
         numbers = ["DOUBLE", "DOUBLE"]
         self.connection.create_function(name, function, numbers, "BIGINT", type="arrow")
 
-    def key(self, column: str, kind: Kind) -> str:
+    def key(self, column: str, kind: Kind | None) -> str:
         """Returns a key as it is grouped by: tables of our own have no collation."""
         return column
 
@@ -102,7 +85,7 @@ class Spark:
         functions: Any = import_module("pyspark.sql.functions")
         self.frame.sparkSession.udf.register(name, functions.arrow_udf(function, "bigint"))
 
-    def key(self, column: str, kind: Kind) -> str:
+    def key(self, column: str, kind: Kind | None) -> str:
         """Returns texts as bytes: columns of Spark may have a collation."""
         return f"CAST({column} AS BINARY)" if kind == "text" else column
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any
@@ -11,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from shoal.data.types import MOST_WHOLE, in_words, kind_in_arrow
 from shoal.documents.strict_json import Document, canonical_bytes
-from shoal.errors import DataError, DocumentError
+from shoal.errors import DataError, DocumentError, ShoalWarning
 
 Whole = NDArray[np.int64]
 
@@ -24,37 +26,30 @@ _FIRST_DAY, _LAST_DAY = (
     day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max)
 )
 _PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
+# What R, databases and Python write for nothing.
+_WORDS_FOR_NOTHING = (
+    *("NA", "N/A", "#N/A", "<NA>", "NULL", "null", "None", "none", "nan", "NaN", "NaT", "\\N"),
+)
 # In a microsecond, the least that texts of times tell apart.
 _NANOSECONDS = 1000
-_IS_KEY = (
-    *(pa.types.is_string, pa.types.is_integer, pa.types.is_boolean),
-    *(pa.types.is_date32, pa.types.is_timestamp),
-)
 
 
 def as_array(values: Any, name: str) -> pa.Array[Any]:
     """Returns keys as one Arrow array, without nulls and of a type that keys may have."""
-    array: Any = _in_arrow(values)
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
-    if isinstance(array, pa.DictionaryArray):
-        array = array.dictionary_decode()
-    kind = None if array is None else array.type
-    if kind in {pa.large_string(), pa.string_view()}:
-        array = array.cast(pa.string())
-    if array is not None and array.null_count:
+    given = _in_arrow(values)
+    array = None if given is None else _as_named(given)
+    if any(each is not None and each.null_count for each in (given, array)):
         raise DataError(
             f"the {name} column has a null",
             'leave such rows out, or declare missing="public" to drop them',
         )
-    if array is None or not any(test(array.type) for test in _IS_KEY):
+    if array is None:
         odd = "mixed or nested values, or text that is not UTF-8"
         raise DataError(
-            f"the column {name} holds {kind or odd}, which cannot name users or cells",
+            f"the column {name} holds {odd if given is None else in_words(given.type)}, which "
+            "cannot name users or cells",
             "give text, integers (such as rounded numbers), booleans, dates or times",
         )
-    if pa.types.is_integer(array.type) and (pc.max(array).as_py() or 0) < 2**63:
-        array = array.cast(pa.int64())  # the same keys whatever the width of their type
     if not _has_a_text(array):
         raise DataError(
             f"the column {name} has dates or times that are too early, late or fine",
@@ -86,6 +81,20 @@ def as_table(cells: Any) -> pa.Table:
     if len(set(map(len, arrays))) != 1:
         raise DataError("cell columns differ in length", "give one row for each count")
     return pa.Table.from_arrays(arrays, names=names)
+
+
+def warn_of_words(name: str, column: Any) -> None:
+    """Warns of texts that other programs write where there is nothing: here they are names."""
+    if column.type not in {pa.string(), pa.large_string()}:
+        return
+    found = pc.filter(column, pc.is_in(column, value_set=pa.array(_WORDS_FOR_NOTHING)))
+    for word in sorted(pc.unique(found).to_pylist()):
+        warnings.warn(
+            f"the column {name!r} holds the text {word} in some rows, which is taken as a name; if "
+            "these rows lack one, leave the field empty",
+            ShoalWarning,
+            stacklevel=2,
+        )
 
 
 def numbers(column: Any) -> NDArray[Any]:
@@ -185,6 +194,33 @@ def _revive(values: list[Any], kind: str) -> Any:
     if kind == "date32[day]":
         return pa.array([date.fromisoformat(each) for each in values], pa.date32())
     return pa.array(values, named.type_for_alias(kind))
+
+
+def _as_named(array: Any) -> Any:
+    """Returns an array in the one type that keys of its kind have; None if it has none.
+
+    Numbers with fractions are whole numbers if all are, as pandas has them beside a missing one.
+    """
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if isinstance(array, pa.DictionaryArray):
+        array = array.dictionary_decode()
+    kind = kind_in_arrow(array.type)
+    if kind in MOST_WHOLE:
+        array = array.cast(pa.float64()) if kind == "float" else array
+        compute: Any = pc
+        is_whole = compute.equal(compute.floor(array), array)
+        is_exact = compute.less(compute.abs(array), MOST_WHOLE[kind])
+        return (
+            array.cast(pa.int64())
+            if compute.all(compute.and_(is_whole, is_exact)).as_py()
+            else None
+        )
+    if kind == "text":
+        return array.cast(pa.string())
+    if kind == "whole" and (pc.max(array).as_py() or 0) < 2**63:
+        return array.cast(pa.int64())  # the same keys whatever the width of their type
+    return array if kind in {"whole", "truth", "date", "time"} else None
 
 
 def _in_arrow(values: Any) -> Any:

@@ -16,7 +16,9 @@ from shoal.data import occupancy as occupancies
 from shoal.data.aggregate import Aggregate
 from shoal.data.cell_rules import Rule, rules_of
 from shoal.data.occupancy import Counts
-from shoal.data.sources import Columns, Use, described, located, opened
+from shoal.data.places import located
+from shoal.data.sources import Columns, described, opened
+from shoal.data.types import Use
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import DataError, InputError
 from shoal.files.text_table import Shown, TextTable
@@ -26,19 +28,8 @@ Missing = Literal["refuse", "public"]
 # Columns of the sums of measures, by their place.
 _MEASURES = tuple(f"measure_{at}" for at in range(8))
 _SUMS = ("centred", "squares", *_MEASURES)
-RESERVED = frozenset({
-    "user", "count", "present", "statistic", "status", "users", "records", "reason", "source",
-    "value", "low", "high", "plain", "noise_scale", "bias_bound",
-    "worst_case_error", *_SUMS,
-})  # fmt: skip
 # Of the text of a cell rule, and how many there may be: what a manifest can hold.
 _LONGEST_RULE, _MOST_RULES = 400, 64
-_KEYS = "text, integers, booleans or dates (times by timeslot)"
-_FITS: dict[Use, tuple[set[str], str]] = {
-    "key": ({"text", "whole", "truth", "date"}, _KEYS),
-    "number": ({"whole", "float", "decimal", "truth"}, "numbers or booleans"),
-    "time": ({"time", "date"}, "times or dates"),
-}
 
 
 class Measure(Protocol):
@@ -186,15 +177,16 @@ class Records(Shown):
                 # A column of dates may be a key and a time.
                 uses[name] = "key" if uses.get(name) == "key" else rule.use
         with opened(self.source, uses, [self.value]) as columns:
-            _check_types(columns, {self.value: "number", self.user: "key"})
             for rule in self.rules:
-                _check_types(columns, dict.fromkeys(rule.columns, rule.use))
+                _check_rule(rule, columns)
             query = _queries(columns, self)
             sums = columns.engine.run(query("DOUBLE", measures))
             largest = pc.max(sums.column("count")).as_py() or 0
             if measures is not None and largest > 2 ** (53 - 2 * (self.lattice.bits - 1)):
                 check_size(largest, self.lattice)
                 sums = columns.engine.run(query("BIGINT", measures))
+        if self.missing == "refuse":
+            columns.check_rows(int(keys.numbers(sums.column("count")).sum()))
         return self._counted(sums.combine_chunks())
 
     def _counted(self, table: pa.Table) -> tuple[Counts, list[np.ndarray]]:
@@ -214,6 +206,8 @@ class Records(Shown):
         if not is_there.all() or any(np.isnan(each).any() for each in sums[:1]):
             raise _missing(self.value, "null, NaN or infinite")
         users, *codes = map(_text, columns)
+        for name, code in zip([self.user, *names], (users, *codes), strict=True):
+            keys.warn_of_words(name, code)
         for rule, code in zip(self.rules, codes, strict=True):
             rule.check(code)
         cells = pa.table(codes, names=names)
@@ -298,12 +292,15 @@ def _text(column: pa.Array[Any]) -> pa.Array[Any]:
     return column.cast(pa.string()) if pa.types.is_binary(column.type) else column
 
 
-def _check_types(columns: Columns, uses: dict[str, Use]) -> None:
-    """Refuses columns that are no numbers or times where these are needed, or no keys."""
-    for name, use in uses.items():
-        if columns.kinds[name] not in _FITS[use][0]:
-            kind = columns.types[name].lower()
-            raise DataError(f"the column {name!r} holds {kind}", f"convert it to {_FITS[use][1]}")
+def _check_rule(rule: Rule, columns: Columns) -> None:
+    """Refuses a rule whose columns do not fit, or whose text is also the name of a column."""
+    for name in rule.columns:
+        columns.check_use(name, rule.use)
+    if str(rule) in columns.names and rule.columns != (str(rule),):
+        raise InputError(
+            f"{str(rule)!r} is a cell rule and also a column of the source",
+            "rename the column, or compute the cells as a column of another name",
+        )
 
 
 def _check_names(user: str, value: str, rules: tuple[Rule, ...]) -> None:
@@ -322,11 +319,10 @@ def _check_names(user: str, value: str, rules: tuple[Rule, ...]) -> None:
             f"the user column {user!r} is also given as cell, which would publish who is who",
             "leave it out of by: a cell holds several users",
         )
-    if len(set(names)) != len(names) or set(names) & RESERVED:
+    if len(set(names)) != len(names):
         raise InputError(
-            f"two cell columns share a name, or one has a reserved name: {', '.join(names)}",
-            "rename columns of the source so that no two names are equal and none is "
-            f"{', '.join(sorted(RESERVED))}; give hexagons different resolutions",
+            f"two cell columns share a name: {', '.join(names)}",
+            "rename one of them in the source; give hexagons different resolutions",
         )
 
 

@@ -4,52 +4,91 @@ Files, frames and tables of Ibis are read into our own DuckDB, whoever holds the
 stay where they are.
 """
 
-import glob
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 
 from shoal import checks
-from shoal.data.csv import CODECS, called, codec_of, file_literal, header, read_texts
-from shoal.data.engines import DuckDB, Kind, Spark, duckdb, engine_errors, kind_of
+from shoal.data.csv import header, read_texts
+from shoal.data.engines import DuckDB, Spark, duckdb, engine_errors
+from shoal.data.keys import warn_of_words
+from shoal.data.places import called, codec_of, file_literal, files_of, located, readable
+from shoal.data.types import MOST_WHOLE, Kind, Use, fits, kind_of, misfit, refuse_unknown
 from shoal.errors import DataError, InputError
 
-# What a column is for: public keys, numbers, numbers or truths, texts, or times.
-Use = Literal["key", "number", "text", "time"]
-
-PARQUET = (".parquet", ".pq")
-ENDINGS = (*PARQUET, *CODECS)
-_MOST_DIGITS = 38  # of a decimal of DuckDB
-_MOST_WHOLE = 2.0**53
-# What all texts of a public column are, if they are no texts.
+_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+# What all texts of a public column are, if they are no texts. R writes 100000 as 1e+05, and pandas
+# writes 1 as 1.0 beside a missing number.
+_WHOLE = "^(0|-?[1-9][0-9]{0,17})([.]0+)?$|^-?[1-9]([.][0-9]+)?e[+](0[0-9]|1[0-4])$"
+_NUMBER = "^-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][+-]?[0-9]+)?$"
 _FORMS = {
-    "BIGINT": "^(0|-?[1-9][0-9]{0,17})$",
-    "BOOLEAN": "^(?i:true|false)$",
-    "DATE": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+    "BIGINT": f"bool_and(regexp_matches(c, '{_WHOLE}') AND TRY_CAST(c AS DOUBLE) % 1 = 0)",
+    "BOOLEAN": "bool_and(regexp_matches(c, '^(?i:true|false)$'))",
+    "DATE": "bool_and(regexp_matches(c, '^[0-9]{4}-[0-9]{2}-[0-9]{2}$') "
+    "AND TRY_CAST(c AS DATE) IS NOT NULL)",
+    "DOUBLE": f"bool_and(regexp_matches(c, '{_NUMBER}')) "
+    "AND bool_or(TRY_CAST(c AS DOUBLE) % 1 <> 0)",
 }
-_NUMBER = "regexp_matches(c, '^-?[0-9]+([.][0-9]+)?$')"
+CELL_RULES = (
+    "timeslot(column,1h), hour_of_day(column), weekday(column), date(column), month(column), each "
+    "with a time zone or without, bins(column,10) or hexagon(lat,lon,7)"
+)
 # One connection of the user's own is no place for two threads.
 _READING = Lock()
 
 
 @dataclass(frozen=True)
 class Columns:
-    """By names of columns: what queries call them, what they hold, the engine's word for it."""
+    """By names of columns: what queries call them, what they hold, the engine's word for it.
+
+    Attributes:
+        engine: Where they are.
+        sql: Each column in SQL.
+        kinds: What each holds; None if that has no use.
+        types: The engine's word for it.
+        names: Of all columns of the source.
+        rows: How many the source has, as its own footers say; None if nothing says it.
+    """
 
     engine: DuckDB | Spark
     sql: dict[str, str]
-    kinds: dict[str, Kind]
+    kinds: dict[str, Kind | None]
     types: dict[str, str]
+    names: tuple[str, ...]
+    rows: int | None
 
     def key(self, name: str) -> str:
         """Returns a public key as it is grouped by."""
         return self.engine.key(self.sql[name], self.kinds[name])
+
+    def check_use(self, name: str, use: Use) -> None:
+        """Refuses a column that does not hold what it is used for."""
+        if not fits(self.kinds[name], use):
+            raise misfit(name, self.types[name].lower(), use)
+
+    def check_rows(self, found: int) -> None:
+        """Refuses a result that lacks rows of the source."""
+        if self.rows is not None and found != self.rows:
+            raise DataError(
+                f"{found} of {self.rows} rows of the source were read",
+                "write its files again with another tool",
+            )
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What is known of a source before its types: names, texts without a type, rows."""
+
+    names: Sequence[object]
+    texts: Collection[str] = ()
+    rows: int | None = None
 
 
 def read_columns(
@@ -62,22 +101,20 @@ def read_columns(
     """Returns columns of records by their roles, in the order of the source's rows. Private."""
     checks.roles(private, public)
     hidden = [name for name in private.values() if name is not None]
-    uses: dict[str, Use] = dict.fromkeys(hidden, "text" if texts else "number")
-    uses.update({name: "key" for name in public.values() if name is not None})
+    uses: dict[str, Use] = dict.fromkeys(hidden, "label" if texts else "number")
+    uses.update({name: "public" for name in public.values() if name is not None})
     place = located(source)
     with opened(place, uses, hidden) as columns:
         chosen = ", ".join(f"{columns.sql[name]} AS c{at}" for at, name in enumerate(uses))
         table = columns.engine.run(f"SELECT {chosen} FROM {columns.engine.relation}")
     if table.num_rows == 0:
         raise DataError(f"{described(place)} has no rows", "check the source and its filters")
-    return table.rename_columns(list(uses))
-
-
-def located(source: object) -> object:
-    """Returns a path as text that no change of the working folder moves; anything else as it is."""
-    if isinstance(source, str | os.PathLike):
-        return os.path.join(os.getcwd(), checks.path(source, "a source"))
-    return source
+    columns.check_rows(table.num_rows)
+    table = table.rename_columns(list(uses))
+    for name, use in uses.items():
+        if use == "public":
+            warn_of_words(name, table.column(name))
+    return table
 
 
 def described(source: object) -> str:
@@ -94,9 +131,7 @@ def names_of(source: object) -> list[str]:
         first = files_of(place)[0]
         if codec_of(first):
             return header(first)
-        import pyarrow.parquet as pq
-
-        return [*pq.read_schema(first).names, *_folders(first)]
+        return [*_footer(first).schema.to_arrow_schema().names, *_folders(first)]
 
 
 @contextmanager
@@ -106,50 +141,21 @@ def opened(
     """Yields columns of a source by the names that it has for them, in an engine."""
     with engine_errors(described(source)):
         if _library(source) == "pyspark":
-            yield _typed(Spark(_spark_columns(source, uses)), uses, ())
+            frame: Any = source
+            yield _typed(Spark(_spark_columns(frame, uses)), uses, _Source(frame.columns))
             return
         with duckdb() as engine:
             if not isinstance(source, str):
-                _read_table(source, uses, private, engine.connection)
-                yield _typed(engine, uses, ())
+                yield _typed(engine, uses, _read_table(source, uses, private, engine.connection))
                 return
             before = _states(source)
-            texts = _read_files(list(before), uses, private, engine.connection)
-            yield _typed(engine, uses, texts)
+            known = _read_files(list(before), uses, private, engine.connection)
+            yield _typed(engine, uses, known)
         if _states(source) != before:
             raise DataError(
                 f"the file {called(source)} changed while it was read",
                 "try again once the file is complete",
             )
-
-
-def files_of(path: str) -> list[str]:
-    """Returns files of a path, a pattern, or a folder of Parquet files, in the order of names."""
-    if os.path.isdir(path):
-        each_file = (each for each in Path(path).rglob("*") if _is_like(each, PARQUET))
-        # What begins with these signs are notes of Spark and others.
-        found = [
-            str(each)
-            for each in each_file
-            if not any(part[0] in "_." for part in each.relative_to(path).parts)
-        ]
-    else:
-        # Names of folders that are there are no patterns.
-        root = next(each for each in Path(path).parents if each.is_dir())
-        like = os.path.relpath(path, root)
-        found = [str(root / each) for each in glob.glob(like, root_dir=root, recursive=True)]
-        found = [path] if os.path.exists(path) else found
-    if len(set(map(codec_of, found))) != 1 or not all(_is_like(each, ENDINGS) for each in found):
-        raise DataError(
-            f"{'several kinds of files are' if found else 'no file of records'} at {called(path)}",
-            f"give a file that ends in {', '.join(ENDINGS)}, a pattern for such files (in "
-            "quotes), or a folder of Parquet files",
-        )
-    return sorted(set(found), key=os.fsencode)
-
-
-def _is_like(path: object, endings: tuple[str, ...]) -> bool:
-    return str(path).casefold().endswith(endings) and os.path.isfile(str(path))
 
 
 def _states(path: str) -> dict[str, tuple[int, int]]:
@@ -159,8 +165,8 @@ def _states(path: str) -> dict[str, tuple[int, int]]:
 
 def _read_files(
     files: list[str], uses: Mapping[str, Use], private: Collection[str], connection: Any
-) -> list[str]:
-    """Makes `records` of files; returns names of columns that are texts for want of a type."""
+) -> _Source:
+    """Makes `records` of files."""
     if not codec_of(files[0]):
         return _read_parquet(files, uses, private, connection)
     names = header(files[0])
@@ -171,44 +177,61 @@ def _read_files(
                 f"the first lines of {called(each)} and {called(files[0])} differ",
                 "give files with the same columns in the same order",
             )
-    read_texts(connection, files, names, uses)
-    return [name for name, use in uses.items() if use == "key"]
+    rows = read_texts(connection, files, names, uses)
+    texts = [name for name, use in uses.items() if use in {"key", "public"}]
+    return _Source(names, texts, rows)
 
 
 def _read_parquet(
     files: list[str], uses: Mapping[str, Use], private: Collection[str], connection: Any
-) -> list[str]:
+) -> _Source:
     """Reads Parquet files of the same columns; a folder such as month=5 is a column, too."""
-    import pyarrow.parquet as pq
-
-    schemas = [pq.read_schema(each) for each in files]
-    names = schemas[0].names
+    footers = {each: _footer(each) for each in files}
+    schemas = {each: footer.schema.to_arrow_schema() for each, footer in footers.items()}
+    names = schemas[files[0]].names
     folders = _folders(files[0])
-    _check_names([*names, *(set(folders) - set(names))], uses, described(files[0]))
-    hive = [name for name in uses if name not in names]
+    hive = [name for name in uses if name not in names and name in folders]
     if {*private} & {*hive}:
         raise InputError(
             f"names of folders are public, but hold a private column: {', '.join(private)}",
             "name a column that the files themselves hold",
         )
-    for schema in schemas:
-        _check_digits(schema, private)
+    for each, schema in schemas.items():
+        _check_names([*schema.names, *({*folders} - {*schema.names})], uses, called(each))
+        refuse_unknown(schema, {name: use for name, use in uses.items() if name not in hive})
+        folded = [name.casefold() for name in (*schema.names, *(folders if hive else ()))]
+        if len(set(folded)) < len(folded):
+            raise DataError(
+                f"two columns of {called(each)} share a name, if case is ignored",
+                "give files whose names of columns differ in more than case",
+            )
     chosen = ", ".join(f"{quoted(name)} AS c{at}" for at, name in enumerate(uses))
     options = f"hive_partitioning = {bool(hive)}, hive_types_autocast = false"
-    folded = [name.casefold() for name in (*names, *(folders if hive else ()))]
     select = "SELECT {} FROM read_parquet([{}], {})".format
-    places = list(map(file_literal, files))
-    shapes = {
-        str(connection.execute(f"DESCRIBE {select(chosen, each, options)}").fetchall())
-        for each in places
-    }
-    if len(shapes) > 1 or len(set(folded)) < len(folded):
-        raise DataError(
-            f"columns of {called(files[0])} and of other files differ, or two columns share a name",
-            "give files whose columns have the same types, and names that differ in more than case",
-        )
-    connection.execute(f"CREATE TEMP VIEW records AS {select(chosen, ', '.join(places), options)}")
-    return hive
+    places = {each: file_literal(each) for each in files}
+    first = None
+    for each, place in places.items():
+        rows = connection.execute(f"DESCRIBE {select(chosen, place, options)}").fetchall()
+        types = [row[1] for row in rows]
+        first = first or types
+        for name, kind, other in zip(uses, types, first, strict=True):
+            if kind != other:
+                raise DataError(
+                    f"the column {name!r} is {kind.lower()} in {called(each)} and "
+                    f"{other.lower()} in {called(files[0])}",
+                    "write the files with the same types",
+                )
+    every = ", ".join(places.values())
+    connection.execute(f"CREATE TEMP VIEW records AS {select(chosen, every, options)}")
+    return _Source([*names, *folders], hive, sum(each.num_rows for each in footers.values()))
+
+
+def _footer(path: str) -> Any:
+    """Returns the metadata of a Parquet file."""
+    import pyarrow.parquet as pq
+
+    with readable(path, "Parquet file"):
+        return pq.read_metadata(path)
 
 
 def _folders(path: str) -> list[str]:
@@ -218,36 +241,66 @@ def _folders(path: str) -> list[str]:
 
 def _read_table(
     source: Any, uses: Mapping[str, Use], private: Collection[str], connection: Any
-) -> None:
-    """Makes `records` of a frame, or of a table of Ibis, which its own engine reads."""
-    kind, names = _library(source), list(uses)
-    lazy = hasattr(source, "collect_schema")
-    if kind not in {"ibis", "pandas", "polars", "pyarrow"} or not hasattr(type(source), "columns"):
+) -> _Source:
+    """Makes `records` of a frame, or of a table that its own engine reads."""
+    kind = _library(source)
+    is_known = kind in {"duckdb", "ibis", "pandas", "polars", "pyarrow"}
+    if not is_known or not hasattr(type(source), "columns"):
         raise InputError(
             f"the records have the type {type(source).__name__}",
-            "give a path, a PyArrow, Polars or pandas table, a Spark frame, or an Ibis table",
+            "give a path, a PyArrow, Polars or pandas table, a Spark frame, or a table of DuckDB "
+            "or Ibis",
         )
-    _check_names(_names_in(source), uses, described(source))
-    if kind == "ibis":
+    names = _names_in(source)
+    index = [*source.index.names] if kind == "pandas" else []
+    if {*uses} & {*index} - {*names}:
+        raise DataError("a column that is asked for is the index", "call reset_index() first")
+    _check_names(names, uses, described(source))
+    if kind in {"duckdb", "ibis"}:
         with _READING:
-            table = source.select(*names).to_pyarrow()
-    elif kind == "pandas":
-        for name in private:
-            if source[name].dtype == object:
-                raise DataError(
-                    f"the private column {name!r} holds Python objects",
-                    "convert it to one type, for example with astype(float)",
-                )
-        table = pa.Table.from_pandas(source[names], preserve_index=False)
-    elif kind == "polars":
-        chosen = source.select(*names)
-        table = (chosen.collect() if lazy and hasattr(chosen, "collect") else chosen).to_arrow()
-    else:
-        table = pa.table(source.select(names))
-    _check_digits(table.schema, private)
-    columns = [_plain(table.column(name)) for name in names]
-    plain = pa.Table.from_arrays(columns, names=[f"c{at}" for at in range(len(columns))])
-    connection.register("records", plain)
+            if kind == "ibis":
+                source = source.select(*uses).to_pyarrow()
+            else:
+                source = source.select(*map(quoted, uses)).to_arrow_table()
+    elif hasattr(source, "collect_schema"):
+        source = source.lazy().select(*uses).collect()
+    columns = [_column(source, name, name in private) for name in uses]
+    table = pa.Table.from_arrays(columns, names=list(uses))
+    refuse_unknown(table.schema, uses)
+    plain = [_plain(column) for column in table.columns]
+    connection.register(
+        "records", pa.Table.from_arrays(plain, [f"c{at}" for at in range(len(plain))])
+    )
+    return _Source(names, rows=table.num_rows)
+
+
+def _column(frame: Any, name: str, private: bool) -> Any:
+    """Returns a column of a frame in Arrow."""
+    column = frame.column(name) if isinstance(frame, pa.Table) else frame[name]
+    if isinstance(column, pa.Array | pa.ChunkedArray):
+        return column
+    if checks.is_object_column(column):
+        if private or not hasattr(column, "dropna"):
+            raise DataError(
+                f"the {'private ' if private else ''}column {name!r} holds Python objects",
+                "convert it to one type, for example with astype(float)",
+            )
+        found = sorted({each.__name__ for each in column.dropna().map(type).unique()})
+        if len(found) > 1:
+            raise DataError(
+                f"the column {name!r} mixes {' and '.join(found[:2])}",
+                "convert it to one type, for example with astype(str)",
+            )
+    try:
+        return (
+            column.to_arrow() if hasattr(column, "to_arrow") else pa.array(column, from_pandas=True)
+        )
+    except Exception:
+        # The text of the error may hold a cell.
+        raise DataError(
+            f"the column {name!r} holds a type that Arrow does not know ({column.dtype})",
+            "convert it, for example with astype(str)",
+        ) from None
 
 
 def _names_in(table: Any) -> Sequence[object]:
@@ -272,43 +325,73 @@ def _spark_columns(frame: Any, uses: Mapping[str, Use]) -> Any:
     return frame.selectExpr(*(f"`{name}` AS c{at}" for at, name in enumerate(escaped)))
 
 
-def _typed(engine: DuckDB | Spark, uses: Mapping[str, Use], texts: Collection[str]) -> Columns:
-    """Says what each column is; keys of texts or floats get the type that their whole column has.
+def _typed(engine: DuckDB | Spark, uses: Mapping[str, Use], known: _Source) -> Columns:
+    """Says what each column is, by a rule over the whole of a public one, in any order of rows.
 
-    A column of texts without a type is whole numbers, truths or dates if every cell is one in its
-    one form; a column of floats is whole numbers if all are, as pandas has them beside a missing
-    one. A rule over the whole of a public column depends on no order of rows.
+    Texts without a type are whole numbers, truths, dates or numbers if every cell is one. Numbers
+    that name something are whole if all are, as pandas has them beside a missing one. Times without
+    a zone are dates if all are midnights: a date is a day, which no zone moves.
     """
     types = dict(zip(uses, engine.types, strict=True))
     kinds = {name: kind_of(each) for name, each in types.items()}
     sql = {name: f"c{at}" for at, name in enumerate(uses)}
-    for name in uses:
+    found = Columns(engine, sql, kinds, types, tuple(map(str, known.names)), known.rows)
+    for name, use in uses.items():
         column = sql[name]
-        rows = f"SELECT DISTINCT {column} AS c FROM {engine.relation}"
-        if name in texts:
-            for target, form in _FORMS.items():
-                valid = f"regexp_matches(c, '{form}') AND TRY_CAST(c AS {target}) IS NOT NULL"
-                if _every(engine, rows, valid):
-                    sql[name], kinds[name] = f"CAST({column} AS {target})", kind_of(target)
-                    break
-            else:
-                if _every(engine, rows, _NUMBER) and not _every(engine, rows, "NOT c LIKE '%.%'"):
-                    kinds[name], types[name] = "float", "numbers with fractions"
-        elif uses[name] == "key" and kinds[name] == "float":
-            whole = f"c - c <> 0 OR (floor(c) = c AND abs(c) < {_MOST_WHOLE})"
-            if _every(engine, f"SELECT {column} AS c FROM {engine.relation}", whole):
-                sql[name] = f"CASE WHEN {column} - {column} = 0 THEN CAST({column} AS BIGINT) END"
-                kinds[name] = "whole"
+        if name in known.texts:
+            target = _form_of(engine, column)
+            if target:
+                sql[name] = f"CAST({column} AS {target})"
+                kinds[name] = kind_of(target)
+                types[name] = "numbers with fractions" if target == "DOUBLE" else target
+        elif kinds[name] == "uuid":
+            sql[name] = f"CAST({column} AS VARCHAR)"
+            kinds[name] = "text"
+        elif use in {"key", "public"} and _all_whole(engine, column, kinds[name]):
+            sql[name] = f"CASE WHEN {column} - {column} = 0 THEN CAST({column} AS BIGINT) END"
+            kinds[name] = "whole"
         elif kinds[name] == "decimal":
             # By the digits of each cell: those of the longest one decide nothing.
             sql[name] = f"CAST(CAST({column} AS STRING) AS DOUBLE)"
-        if uses[name] == "number" and kinds[name] == "truth":
+        elif kinds[name] == "time" and _all_days(engine, column, types[name]):
+            sql[name] = f"CAST({column} AS DATE)"
+            kinds[name] = "date"
+            types[name] = "date"
+        if use == "number" and kinds[name] == "truth":
             sql[name] = f"CAST({sql[name]} AS DOUBLE)"
-    return Columns(engine, sql, kinds, types)
+        found.check_use(name, use)
+    return found
 
 
-def _every(engine: DuckDB | Spark, rows: str, holds: str) -> bool:
+def _form_of(engine: DuckDB | Spark, column: str) -> str | None:
+    """Returns the type that every text of a column has, if it has one; None for texts."""
+    rows = f"SELECT DISTINCT {column} AS c FROM {engine.relation}"
+    asked = ", ".join(_FORMS.values())
+    answers = engine.run(f"SELECT {asked} FROM ({rows}) AS r WHERE c IS NOT NULL")
+    held = [answer[0].as_py() for answer in answers.columns]
+    return next((target for target, every in zip(_FORMS, held, strict=True) if every), None)
+
+
+def _all_whole(engine: DuckDB | Spark, column: str, kind: Kind | None) -> bool:
+    """Whether all numbers of a column are whole, as far as its kind tells them apart."""
+    if kind not in MOST_WHOLE:
+        return False
+    whole = f"c - c <> 0 OR (floor(c) = c AND abs(c) < {MOST_WHOLE[kind]})"
+    return _every(engine, column, whole)
+
+
+def _all_days(engine: DuckDB | Spark, column: str, engine_type: str) -> bool:
+    """Whether all times of a column are midnights without a zone."""
+    name = engine_type.lower()
+    has_zone = name == "timestamp" and isinstance(engine, Spark)
+    if has_zone or "zone" in name or "tz_" in name:
+        return False
+    return _every(engine, column, f"CAST(CAST(c AS DATE) AS {engine_type}) = c")
+
+
+def _every(engine: DuckDB | Spark, column: str, holds: str) -> bool:
     """Whether something holds of all that is there."""
+    rows = f"SELECT {column} AS c FROM {engine.relation}"
     query = f"SELECT bool_and({holds}) AS every FROM ({rows}) AS r WHERE c IS NOT NULL"
     return bool(engine.run(query).column("every")[0].as_py())
 
@@ -321,6 +404,11 @@ def _check_names(
     The first line of a CSV file may be a record: its names are told only if one is asked for.
     """
     texts = [name for name in known if isinstance(name, str)]
+    if known and not texts:
+        raise DataError(
+            f"the columns of {source} are named by numbers, or not by text",
+            "rename them, for example by frame.columns = frame.columns.astype(str)",
+        )
     folded = [name.casefold() for name in texts]
     for name in needed:
         if folded.count(name.casefold()) > 1:
@@ -328,27 +416,30 @@ def _check_names(
                 f"several columns of {source} are called {name!r} if case is ignored",
                 "rename all but one of them",
             )
-        if name not in texts:
-            near = "" if is_csv and not {*needed} & {*texts} else checks.suggestions(name, texts)
+        if name in texts:
+            continue
+        may_tell = not is_csv or {*needed} & {*texts}
+        calls = [each for each in texts if _reads(each, name)] if may_tell else []
+        if calls:
+            raise DataError(
+                f"the column {calls[0]!r} of {source} is written like a cell rule",
+                "rename the column",
+            )
+        near = checks.suggestions(name, texts) if may_tell else ""
+        columns = "one of " + ", ".join(sorted(texts))
+        if is_csv:
             columns = f"one of the {len(texts)} columns that the first line names"
-            for mark, plural in ((";", "semicolons"), ("\t", "tabs")):
-                if is_csv and len(texts) == 1 and mark in texts[0]:
-                    columns += f"; it seems to be separated by {plural}: write it with commas"
-            raise DataError(
-                f"there is no column {name!r} in {source}{near}",
-                f"give {columns if is_csv else 'one of ' + ', '.join(sorted(texts))}",
-            )
+        for mark, plural in _SEPARATORS.items():
+            if is_csv and len(texts) == 1 and mark in texts[0]:
+                columns += f"; it seems to be separated by {plural}: write it with commas"
+        if "(" in name:
+            columns += f"; or a cell rule: {CELL_RULES}"
+        raise DataError(f"there is no column {name!r} in {source}{near}", f"give {columns}")
 
 
-def _check_digits(schema: pa.Schema, private: Collection[str]) -> None:
-    """Refuses private decimals that DuckDB would read by the digits of the longest cell."""
-    for name in private:
-        kind: Any = schema.field(name).type
-        if pa.types.is_decimal(kind) and kind.precision > _MOST_DIGITS:
-            raise DataError(
-                f"the private column {name!r} holds decimals of {kind.precision} digits",
-                f"convert it to DECIMAL({_MOST_DIGITS}, s) or double",
-            )
+def _reads(call: str, column: str) -> bool:
+    """Whether a name of a column looks like a cell rule over another column."""
+    return bool(re.fullmatch(rf"\w+\s*\(\s*{re.escape(column)}\s*(,.*)?\)", call))
 
 
 def _library(source: object) -> str:
