@@ -42,6 +42,7 @@ def values_of(numbers: Estimates, confidence: float) -> Values:
     With the number's own interval, certified in every data set or, of clipped users, widened by
     what clipping may hide (`told.intervals`). The value of such a cell lies at most two noise
     scales from its number; if that is too noisy to be told it is the median, and inside as well.
+    Where users far from all others are clipped, the interval is the bounds.
     """
     plan, value = numbers.plan, numbers.value.copy()
     ends = told.intervals if numbers.of_vectors else Estimates.intervals
@@ -55,6 +56,10 @@ def values_of(numbers: Estimates, confidence: float) -> Values:
         held = np.clip(value, numbers.unclamped - near, numbers.unclamped + near)
         value = np.where(np.equal(own, "released"), held, value)
         value = np.clip(value, plan.bounds.lo, plan.bounds.hi)
+        # What clipped users hide is not known: the interval is all that is possible.
+        far = np.equal(own, "far users")
+        low = np.where(far, plan.bounds.lo, low)
+        high = np.where(far, plan.bounds.hi, high)
     return Values(value, np.minimum(low, value), np.maximum(high, value))
 
 

@@ -166,11 +166,9 @@ def statuses(numbers: Estimates) -> list[str]:
     noisy = _mean_error(scale, off, gaussian=plan.gaussian) > ERROR * spread(numbers)
     apart = _are_apart(plan) and max(sides) > _LARGEST_APART
     far = apart or average * len(scale) > _FAR_USERS * most
-    own = "far users" if far else "released"
-    return [
-        each if each != "released" else "too noisy" if too else own
-        for each, too in zip(found, noisy.tolist(), strict=True)
-    ]
+    # First what makes numbers and intervals wrong, then what makes them wide.
+    own = ["far users" if far else "too noisy" if too else "released" for too in noisy.tolist()]
+    return [each if each != "released" else why for each, why in zip(found, own, strict=True)]
 
 
 def spread(numbers: Estimates) -> float:
