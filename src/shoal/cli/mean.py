@@ -72,6 +72,8 @@ def bound(
 ) -> None:  # fmt: skip
     """Show the least error that a private estimator of a mean can have.
 
+    `shoal mean plan` compares the certified errors of the estimators with it.
+
     Example: shoal mean bound --users 10000 --epsilon 0.1 --bias 0.01 --size 1
     """
     from shoal.means.recommend import worst_moment
@@ -88,8 +90,7 @@ def bound(
         {"rmse": _finite(each.rmse), "source": each.source, "holds": each.holds}
         for each in found.terms
     ]
-    regime = {"regime": found.regime.name, "sentence": found.regime.sentence}
-    show_json({"rmse": _finite(found.rmse), "terms": terms, **regime})
+    show_json({"rmse": _finite(found.rmse), "terms": terms})
 
 
 def _counts(data: Path | None, users: int | None, source: "Source") -> Any:

@@ -10,7 +10,6 @@ from shoal import checks
 from shoal.errors import InputError
 from shoal.theory import paths
 from shoal.theory.problem import Amount, Moment, Setting, downwards
-from shoal.theory.regimes import Regime, regime_of
 
 _MOST_BIAS = 1 / 80
 _MOST_GAMMA = 1 / 5
@@ -47,7 +46,6 @@ class Trilemma:
         rmse: No (epsilon, delta)-private estimator with this bias has a smaller RMSE over the whole
             class, in the value's unit; infinite if there is none at all.
         terms: Every bound that was tried, the largest first.
-        regime: Which estimator of the library has the least error, in words.
         setting: The problem, in units of the moment's size.
 
     Guarantees: G-BOUND.
@@ -55,7 +53,6 @@ class Trilemma:
 
     rmse: float
     terms: tuple[Term, ...]
-    regime: Regime
     setting: Setting
 
     @property
@@ -65,14 +62,15 @@ class Trilemma:
         return self.rmse / free
 
     def __str__(self) -> str:
-        """The bound, the terms, and the regime."""
+        """The bound, the terms, and what chooses an estimator."""
         lines = [f"no RMSE below {self.rmse:.4g}: {self.terms[0].source}"]
         lines += [f"  {term.rmse:.4g}  {term.source}; {term.condition}" for term in self.terms]
-        return "\n".join([*lines, self.regime.sentence])
+        return "\n".join([*lines, _NEXT])
 
 
 _STATISTICS = "statistics alone (van Trees; Hodges and Lehmann)"
 _ALWAYS = "it always holds"
+_NEXT = "shoal.unbiased.recommend (shoal mean plan) compares the certified errors of the estimators"
 
 
 def trilemma(
@@ -143,7 +141,7 @@ def trilemma(
         for term in terms
     ]
     scaled.sort(key=lambda term: -term.rmse)
-    return Trilemma(scaled[0].rmse, tuple(scaled), regime_of(setting), setting)
+    return Trilemma(scaled[0].rmse, tuple(scaled), setting)
 
 
 def distance_to_bound(rmse: float, bound: Trilemma) -> float:

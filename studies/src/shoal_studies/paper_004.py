@@ -12,7 +12,6 @@ from typing import TypeAlias
 import numpy as np
 
 from shoal.theory.clipping import Moment, Moments
-from shoal.theory.regimes import regime
 from shoal.theory.trilemma import Trilemma, trilemma
 from shoal_studies.chart import Chart, Row
 from shoal_studies.paper_004_estimators import (
@@ -37,6 +36,7 @@ from shoal_studies.paper_004_estimators import (
     simulate,
     worst,
 )
+from shoal_studies.regimes import regime
 from shoal_studies.registry import Finding, Study, column, listed, short, spans, study
 from shoal_studies.simulate import Effort
 
@@ -312,7 +312,7 @@ def regimes(effort: Effort) -> Study:
         Finding("settings in which an estimator certifies the least error", "each in some",
                 ", ".join(f"{word} {each}" for word, each in counts.items()),
                 min(counts.values()) > 0),
-        Finding("settings in which `shoal.bounds.regime` names the same one", "all",
+        Finding("settings in which the paper's formulas name the same one", "all",
                 f"{same} of {len(rows)}", same == len(rows)),
         spans("certificate of the theory over the planned estimator's", theory / ours),
         spans("least certificate over the lower bound, of the clipped mean", over[clipped]),

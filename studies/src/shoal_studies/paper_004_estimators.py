@@ -21,9 +21,10 @@ from shoal.means.request import METHODS
 from shoal.means.sums import Grid, NoisySum
 from shoal.privacy.budget import Budget
 from shoal.privacy.noise import Simulated
-from shoal.theory import clipping, regimes
+from shoal.theory import clipping
 from shoal.theory.clipping import Moments
 from shoal.unbiased import UnbiasedPlan
+from shoal_studies import regimes
 from shoal_studies.simulate import Effort, carry_out
 
 Floats: TypeAlias = "NDArray[np.float64]"
