@@ -172,6 +172,7 @@ def _table(release: Any) -> tuple[str, str]:
     meaning = [*legend(release.plan, table)]
     if {*table["status"].to_pylist()} - {"released"}:
         meaning.insert(0, pooled)
+    meaning += [f"Warning: {each}" for each in release.warnings()]
     return TextTable("", names, rows).to_html(), _paragraphs(meaning)
 
 

@@ -1,6 +1,7 @@
 """Errors to expect: simulated on a plan's counts, and about what is made on such data."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -100,7 +101,9 @@ def test_counts_that_speak_against_a_plan_are_told() -> None:
     plan = shoal.plan(_crowd(cells=30), bounds=(0, 60), epsilon=4)
     assert plan_warnings(plan) == []
     assert "\n! " not in str(plan)
-    [told] = plan_warnings(shoal.plan(_crowd(cells=9), bounds=(0, 60), epsilon=4))
+    [told] = plan_warnings(shoal.plan(_crowd(cells=9), bounds=(0, 60), epsilon=1))
+    assert "six in ten releases" in told
+    assert plan_warnings(shoal.plan(_crowd(cells=9), bounds=(0, 60), epsilon=4)) == []
     assert told.startswith("with fewer than 10 cells a private radius clips more users")
     [told] = shoal.mean.user_clipped(
         np.arange(100.0), np.arange(100), bounds=(0, 60), epsilon=4, noise=shoal.Simulated(1)
@@ -114,7 +117,7 @@ def test_counts_that_speak_against_a_plan_are_told() -> None:
     heavy = shoal.Counts.from_counts(
         np.arange(400), np.arange(400) % 3, np.where(np.arange(400) == 3, 500, 2)
     )
-    _, often = plan_warnings(shoal.plan(heavy, bounds=(0, 60), epsilon=4))
+    [often] = plan_warnings(shoal.plan(heavy, bounds=(0, 60), epsilon=4))
     assert often.startswith("the 20 most frequent of 400 users have 4")
     few = shoal.Counts.from_counts(np.arange(19), np.arange(19) % 4, [*[1] * 18, 100])
     plan = shoal.plan(few, bounds=(0, 60), epsilon=8, method="user_clipped")
@@ -137,7 +140,7 @@ def _few_own(part: float, share: float, users: int = 1200) -> shoal.Counts:
 
 @pytest.mark.parametrize(
     ("part", "share", "told"),
-    [(0.05, 0.47, "60 most"), (0.01, 0.4, ""), (0.1, 0.5, "120 most"), (0.2, 0.4, "")],
+    [(0.05, 0.47, "60 most"), (0.01, 0.4, ""), (0.1, 0.5, ""), (0.2, 0.4, "")],
 )
 def test_few_users_with_much_of_the_records_are_warned_of(
     part: float, share: float, told: str
@@ -149,12 +152,33 @@ def test_few_users_with_much_of_the_records_are_warned_of(
     assert len(found) == bool(told)
     for sentence in found:
         assert sentence.startswith(f"the {told}")
-        assert "intervals rarely cover" in sentence
+        assert "in only a quarter of releases" in sentence
         assert sentence in str(plan).replace("\n  ", " ")
     certified = shoal.plan(
         plan.counts, bounds=(0, 120), epsilon=1, objective="worst_case", uninformative="keep"
     )
     assert plan_warnings(certified) == []
+
+
+def test_a_release_and_its_page_repeat_what_the_plan_warned_of(tmp_path: Path) -> None:
+    """Where a cell is told whose interval may miss; not with so much budget that it does not."""
+    counts = _few_own(0.05, 0.4)
+    rows = pa.table({
+        "who": np.repeat(counts.user, counts.count), "at": np.repeat(counts.cell, counts.count),
+        "v": np.repeat(40.0 + 10 * (counts.cell % 4), counts.count),
+    })  # fmt: skip
+    records = shoal.Records(rows, user="who", value="v", bounds=(0, 120), by="at")
+    for epsilon, many in ((1, 1), (4, 0)):
+        plan = shoal.plan(records, epsilon=epsilon)
+        release = plan.release(records, noise=shoal.Simulated(2))
+        assert "released" in release.table()["status"].to_pylist()
+        assert release.warnings() == plan_warnings(plan)
+        assert len(release.warnings()) == many
+        assert str(release).count("\n! ") == many
+        release.write_manifest(tmp_path / f"{epsilon}.json")
+        shoal.report(tmp_path / f"{epsilon}.json", tmp_path / f"{epsilon}.html")
+        page = (tmp_path / f"{epsilon}.html").read_text()
+        assert page.count("<p>Warning: the 60 most frequent of 1,200 users") == many
 
 
 @pytest.mark.parametrize("users", [31, 50, 74, 75])

@@ -6,14 +6,17 @@ import numpy as np
 
 from shoal.cells.estimates import Estimates
 from shoal.cells.plan_facts import PlanFacts
-from shoal.cells.told import planned
+from shoal.cells.told import planned, statuses
 from shoal.theory.user_clipping import MEASURED
 
 # Of the users, and of the records of released cells: equal, geometric and moderately skewed counts
 # stay below (docs/theory/cells.md#few-cells).
-_FREQUENT = ((1 / 20, 3 / 10), (1 / 10, 9 / 20))
+_FREQUENT, _MUCH = 1 / 20, 3 / 10
 # Users: of fewer a twentieth is nobody.
 _ENOUGH_USERS = 20
+# Epsilon times users: with more, intervals also cover where a few users are far from the others,
+# in one cell and in several, or where the most frequent ones are (docs/theory/cells.md#few-cells).
+_ONE, _SEVERAL, _OFTEN = 2_500.0, 1_000.0, 2_000.0
 # Epsilon times users: with less the second of two radii is often far too small.
 _TWICE = 250.0
 
@@ -23,7 +26,7 @@ def plan_warnings(plan: PlanFacts) -> list[str]:
     if not plan.decision.method.range.of_vectors:
         return []
     found = [*few_cell_warnings(plan), *frequent_user_warnings(plan)]
-    everyone = plan.epsilon * len(np.unique(plan.weights.user))
+    everyone = _everyone(plan)
     if plan.rounds > 1 and everyone < _TWICE:
         found.append(
             f"epsilon times the number of users is {everyone:.3g}, too little for two rounds: "
@@ -33,15 +36,29 @@ def plan_warnings(plan: PlanFacts) -> list[str]:
     return found
 
 
+def release_warnings(numbers: Estimates) -> list[str]:
+    """The warnings of a plan, of which one is about cells that are told, where any is."""
+    told = "released" in statuses(numbers)
+    frequent = [*frequent_user_warnings(numbers.plan)]
+    return [each for each in plan_warnings(numbers.plan) if told or each not in frequent]
+
+
+def _everyone(plan: PlanFacts) -> float:
+    """Epsilon times the number of users."""
+    return plan.epsilon * len(np.unique(plan.weights.user))
+
+
 def few_cell_warnings(plan: PlanFacts) -> Iterator[str]:
     """What a private radius in few cells may miss, before anything is spent."""
     selects = plan.decision.method.range.of_vectors and len(plan.decision.selection_scale) > 0
-    if selects and len(plan.released) < MEASURED:
+    one = len(plan.released) == 1
+    if selects and len(plan.released) < MEASURED and _everyone(plan) < (_ONE if one else _SEVERAL):
+        often = "a third of" if one else "six in ten"
         yield (
             f"with fewer than {MEASURED} cells a private radius clips more users than is best, "
             f"here {int(plan.parameters['clipped'][0])} of {len(np.unique(plan.weights.user))}: if "
             "a few percent of users are far from all others (outliers, long tails) errors are "
-            "several times larger, and 95% intervals may cover in only a third of releases; "
+            f"several times larger, and 95% intervals may cover in only {often} releases; "
             'objective="worst_case" certifies errors for any values'
         )
 
@@ -58,20 +75,19 @@ def private_range_warnings(numbers: Estimates) -> Iterator[str]:
 
 def frequent_user_warnings(plan: PlanFacts) -> Iterator[str]:
     """Few users with much of the records, where a cell may be told: they may be unlike others."""
-    if not plan.decision.method.range.of_vectors or "released" not in planned(plan):
+    vectors = plan.decision.method.range.of_vectors
+    if not vectors or _everyone(plan) >= _OFTEN or "released" not in planned(plan):
         return
     owned = np.bincount(plan.weights.user, plan.weights.count.astype(np.float64))
     owned = np.sort(owned[owned > 0])[::-1]
     if len(owned) < _ENOUGH_USERS:
         return
-    for part, most in _FREQUENT:
-        few = int(part * len(owned))
-        share = owned[:few].sum() / owned.sum()
-        if share >= most:
-            yield (
-                f"the {few:,} most frequent of {len(owned):,} users have {share:.0%} of the "
-                "records: if they differ from the others, errors may be several times larger than "
-                'stated, and intervals rarely cover; errors with objective="worst_case" '
-                "(--objective worst_case) hold for any users"
-            )
-            return
+    few = int(_FREQUENT * len(owned))
+    share = owned[:few].sum() / owned.sum()
+    if share >= _MUCH:
+        yield (
+            f"the {few:,} most frequent of {len(owned):,} users have {share:.0%} of the records: "
+            "if they differ from the others by half of the bounds, errors may be several times "
+            "larger than stated, and 95% intervals may cover in only a quarter of releases; errors "
+            'with objective="worst_case" (--objective worst_case) hold for any users'
+        )

@@ -17,7 +17,7 @@ from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.plan_file import KIND, Manifest, PlanDocument, question_of
-from shoal.cells.plan_warnings import frequent_user_warnings
+from shoal.cells.plan_warnings import release_warnings
 from shoal.cells.private_sums import Interval
 from shoal.cells.text import cell_title, labels, legend
 from shoal.cells.user_vectors import excess_of
@@ -89,7 +89,15 @@ class Release(Shown, release.TableRelease[PlanFacts, Estimates]):
         if "pooled" in table["source"].to_pylist():
             notes.insert(0, "* not told: the value is shrunk towards those of the other cells")
         head = f"{verdict}\n{self._head(origin=origin)}"
-        return TextTable(head, columns, rows, notes, [*frequent_user_warnings(plan)])
+        return TextTable(head, columns, rows, notes, self.warnings())
+
+    def warnings(self) -> list[str]:
+        """What a reader should know before relying on the numbers: where intervals may not cover.
+
+        Returns:
+            Sentences, as the plan said them before; none if there is nothing to say.
+        """
+        return release_warnings(self.numbers)
 
     def _plan_of(self, document: documents.Document) -> PlanFacts:
         """A plan, from its document; what is made of it replaces no records either."""
