@@ -45,13 +45,14 @@ def test_every_rule_and_order_gives_the_same_integers(spark: Any, tmp_path: Path
 
 
 def test_sessions_in_other_zones(spark: Any) -> None:
-    """Times with a zone are moments; those without one, and dates, are universal."""
+    """Times with a zone are moments; those without one are universal; no zone moves a date."""
     rows = spark.sql(
         "select who, 1.5D as value, timestamp '2013-07-01 04:15:00 UTC' as zoned, "
-        "timestamp_ntz '2013-07-01 04:15:00' as naive, date '2013-07-01' as day "
+        "timestamp_ntz '2013-07-01 04:15:00' as naive, date '2013-07-01' as day, "
+        "timestamp_ntz '2013-07-01 00:00:00' as midnight "
         "from values (1.0D), (2.0D), (double('nan')) as t(who)"
     )
-    for column, hours in (("zoned", (4, 0)), ("naive", (4, 0)), ("day", (0, 20))):
+    for column, hours in (("zoned", (4, 0)), ("naive", (4, 0))):
         for zone, hour in zip(("", ",America/New_York"), hours, strict=True):
             records = shoal.Records(
                 rows, user="who", value="value", bounds=(0, 9), missing="public",
@@ -60,6 +61,22 @@ def test_sessions_in_other_zones(spark: Any) -> None:
             found = records.counts()
             assert found.cells.column(0).to_pylist() == [hour], (column, zone)
             assert found.n_users == 2
+    for column in ("day", "midnight"):
+        records = shoal.Records(
+            rows, user="who", value="value", bounds=(0, 9), missing="public",
+            by=f"timeslot({column},1d,America/New_York)",
+        )  # fmt: skip
+        assert records.counts().labels == ("2013-07-01 00:00",)
+
+
+def test_types_that_stand_for_others_are_refused(spark: Any) -> None:
+    """By column and type, as in other sources."""
+    rows = spark.sql("select 'a' as who, 1.5D as v, interval '1' day as gap, binary('a') as raw")
+    for name, held in (("gap", "interval day"), ("raw", "binary")):
+        for given in ({"by": name}, {"value": name}):
+            options: dict[str, Any] = {"user": "who", "value": "v", "bounds": (0, 9), **given}
+            with pytest.raises(DataError, match=f"the column '{name}' holds {held}"):
+                shoal.Records(rows, **options).counts()
 
 
 def test_collations_do_not_merge_users(spark: Any) -> None:
