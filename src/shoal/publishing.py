@@ -15,7 +15,6 @@ from shoal.cells.frontier import Progress
 from shoal.cells.plan import Plan, plan
 from shoal.cells.release import Release, release_cells
 from shoal.cells.request import Request
-from shoal.columns import check_unit
 from shoal.data.records import Records
 from shoal.documents.strict_json import strict
 from shoal.errors import DocumentError, InputError, ShoalError
@@ -70,7 +69,6 @@ def publish(
     made = plan(records, **old.request.model_dump(exclude={"bounds", "tick_bits"}))
     _check_name(ledger, made, records.describe(), name)
     unit = privacy_unit or unit
-    check_unit(data, records.user, unit, ledger, missing=records.missing, value=records.value)
     done = release_cells(
         made, made.source, records, ledger=os.fspath(ledger), name=name, noise=None,
         privacy_unit=unit, worth=None if anyway else partial(check_worth, progress=progress),

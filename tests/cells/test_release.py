@@ -83,6 +83,23 @@ def test_a_release_needs_a_ledger_and_a_simulation_must_not_have_one(tmp_path: P
         plan.release(records, ledger=tmp_path / "other.ledger")
 
 
+def test_a_privacy_unit_of_several_users_is_refused(tmp_path: Path) -> None:
+    """If it is a column of the records, said or of the ledger; a part of a user is protected."""
+    table = flights.table()
+    who = np.unique(table.column("aircraft").to_pylist(), return_inverse=True)[1]
+    table = table.append_column("owner", pa.array(who // 2))
+    table = table.append_column("flight", pa.array(np.arange(len(who))))
+    plan, records = flights.plan(table), flights.records(table)
+    book = shoal.Ledger.create(tmp_path / "owners.ledger", epsilon=9, unit="owner")
+    for unit in ("", "Owner", "place"):
+        with pytest.raises(DataError, match="the privacy unit, belong to several users"):
+            plan.release(records, ledger=book, privacy_unit=unit)
+    with pytest.raises(InputError, match="'speed' is also given as privacy unit"):
+        plan.release(records, ledger=book, privacy_unit="speed")
+    assert book.spent.epsilon == 0
+    plan.release(records, noise=shoal.Simulated(1), privacy_unit="flight")
+
+
 def test_delta_of_gaussian_noise_is_charged(tmp_path: Path) -> None:
     """The ledger books both parts of the loss, and refuses a delta that does not fit."""
     user, cell = np.divmod(np.repeat(np.arange(50 * 80), 3), 80)

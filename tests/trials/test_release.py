@@ -111,6 +111,8 @@ BAD: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
     "no unit": (lambda: {"privacy_unit": ""}, "privacy_unit"),
     "no outcome name": (lambda: {"outcome_name": ""}, "outcome_name"),
     "each row": (lambda: {"privacy_unit": "each row"}, "unit of a column of users"),
+    "a unit of many": (lambda: {"privacy_unit": "Cluster"}, "the privacy unit, belong to several"),
+    "an age": (lambda: {"privacy_unit": "age"}, "the privacy unit, belong to several rows"),
     "no ledger": (lambda: {"ledger": "nowhere/there"}, "ledger"),
 }
 

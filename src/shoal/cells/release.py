@@ -33,6 +33,7 @@ from shoal.release import release
 from shoal.release.draw import release as deliver
 from shoal.release.manifest import CONFIDENCE
 from shoal.release.release import damaged
+from shoal.release.unit_column import check_unit_of_users
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -187,6 +188,10 @@ def release_cells(
             "columns, cell rules or missing= of the records differ from those of the plan",
             "give the records that the plan was made for, or make a new plan from these",
         )
+    check_unit_of_users(
+        records.source, user=records.user, value=records.value, missing=records.missing,
+        privacy_unit=privacy_unit, ledger=ledger,
+    )  # fmt: skip
     unit = unit_of_column(privacy_unit, records.user)
     question = question_of(plan, described, unit, name)
     done = deliver(

@@ -121,7 +121,7 @@ def _carry_out(plan: Any, data: Path, *, privacy_unit: str, anyway: bool, **opti
     """A release of the records in a file, of a plan of any family."""
     from shoal.cells.advice import check_worth
     from shoal.cells.release import release_cells
-    from shoal.columns import check_unit, read, read_trial
+    from shoal.columns import read, read_trial
     from shoal.publishing import no_source, records_of
 
     source = plan.source
@@ -137,15 +137,12 @@ def _carry_out(plan: Any, data: Path, *, privacy_unit: str, anyway: bool, **opti
         return plan.release(found["value"], found["user"], privacy_unit=unit, **options)
     if family(plan) == "cells":
         records = records_of(data, plan.request, source)
-        roles = {"missing": records.missing, "value": records.value}
-        check_unit(data, records.user, privacy_unit, ledger, **roles)
         worth = None if anyway else partial(check_worth, progress=bar("simulating other plans"))
         return release_cells(
             plan, source, records, noise=None, privacy_unit=privacy_unit, worth=worth, **options
         )
     design = plan.design
-    # Of texts that are numbers the plan says how they are read.
-    names = [each.name if each.numeric else f"C({each.name})" for each in design.covariates]
+    names = [each.name for each in design.covariates]
     study, outcomes = read_trial(
         data, source, plan.space, names, control=design.arms[0].as_py(),
         clustering_epsilon=design.clustering_epsilon, look=True, ledger=ledger,

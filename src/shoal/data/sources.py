@@ -14,6 +14,7 @@ from threading import Lock
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal import checks
 from shoal.data.csv import header, read_texts
@@ -97,8 +98,12 @@ def read_columns(
     private: Mapping[str, str | None],
     public: Mapping[str, str | None],
     texts: bool = False,
+    missing: str = "refuse",
 ) -> pa.Table:
-    """Returns columns of records by their roles, in the order of the source's rows. Private."""
+    """Returns columns of records by their roles, in the order of the source's rows. Private.
+
+    Where it is public which rows lack something (`missing`), these are left out.
+    """
     checks.roles(private, public)
     hidden = [name for name in private.values() if name is not None]
     uses: dict[str, Use] = dict.fromkeys(hidden, "label" if texts else "number")
@@ -112,6 +117,8 @@ def read_columns(
     columns.check_rows(table.num_rows)
     table = table.rename_columns(list(uses))
     for name, use in uses.items():
+        if missing == "public":
+            table = table.filter(pc.invert(pc.is_null(table.column(name), nan_is_null=True)))
         if use == "public":
             warn_of_words(name, table.column(name))
     return table

@@ -1,40 +1,72 @@
 """A privacy unit that is a column of the records: a charge says what it protects, or is refused."""
 
 import os
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from shoal.data.sources import names_of
+from shoal import checks
+from shoal.data import keys
+from shoal.data.sources import names_of, read_columns
 from shoal.errors import DataError
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.unit import EACH_ROW
 
+# What to do where a person has several rows.
+ONE_ROW = (
+    "make one row for each of them, for example with its mean outcome; or release means by user "
+    "with shoal.mean_by (shoal plan --user)"
+)
+
+
+def is_unit(name: str, privacy_unit: str) -> bool:
+    """Whether a column is what a privacy unit names, by hand: in other letters or blanks, too."""
+    return _plain(name) == _plain(privacy_unit) != ""
+
 
 def unit_column(
-    source: object, privacy_unit: str, ledger: str | os.PathLike[str] | Ledger | None
-) -> str | None:
-    """The column that the privacy unit names, or the ledger's where it is not said."""
+    source: object, users: str | None, privacy_unit: str,
+    ledger: str | os.PathLike[str] | Ledger | None,
+) -> str | None:  # fmt: skip
+    """The column besides that of users that the privacy unit names; the ledger's if not said."""
     if not privacy_unit and ledger is not None:
         privacy_unit = (ledger if isinstance(ledger, Ledger) else Ledger(ledger)).unit
-    if privacy_unit in ("", EACH_ROW):
+    if privacy_unit in ("", EACH_ROW) or is_unit(users or "", privacy_unit):
         return None
-    # A unit is named by hand: other letters or blanks make no other column.
-    return next((name for name in names_of(source) if _plain(name) == _plain(privacy_unit)), None)
+    return next((name for name in names_of(source) if is_unit(name, privacy_unit)), None)
 
 
-def check_unit_column(
-    name: str, codes: NDArray[np.int64], users: NDArray[np.int64] | None, todo: str
-) -> None:
-    """Refuse a column one of whose values has several users, or several rows if rows are users.
+def check_unit_of_users(
+    source: object, *, user: str, value: str, missing: str, privacy_unit: str,
+    ledger: str | os.PathLike[str] | Ledger | None,
+) -> None:  # fmt: skip
+    """Refuse a privacy unit that is a column of records, if one of its values has several users."""
+    unit = unit_column(source, user, privacy_unit, ledger)
+    if unit is None:
+        return
+    private, public = {"value": value}, {"user": user, "privacy unit": unit}
+    checks.roles(private, public)
+    # Only where it is public which values are missing, the value is looked at for that.
+    private = private if missing == "public" else {}
+    table = read_columns(source, private=private, public=public, missing=missing)
+    check_column(unit, table.column(unit), table.column(user))
+
+
+def check_column(name: str, column: Any, users: Any) -> None:
+    """Refuse a privacy unit one of whose values has several users; without `users` rows are users.
 
     The charge would say that it protects all values of one of them, but it protects one user.
     """
+    codes = keys.encode(keys.as_array(column, name), name)
+    todo = ONE_ROW
+    of_several = "several rows, each of which is a unit"
     if users is not None:
-        codes, users = np.unique(np.stack([codes, users]), axis=1)
+        who = keys.encode(keys.as_array(users, "user"), "user")
+        codes = np.unique(np.stack([codes, who]), axis=1)[0]
+        of_several = "several users"
+        todo = f"plan again with {name!r} as the column of users, or use a ledger of these users"
     several = int((np.bincount(codes) > 1).sum())
     if several:
-        of_several = "several rows, each of which is a unit" if users is None else "several users"
         raise DataError(
             f"{several} values of {name!r}, the privacy unit, belong to {of_several}", todo
         )

@@ -12,13 +12,14 @@ from shoal.checks import private_numbers
 from shoal.data import keys
 from shoal.errors import DataError, InputError
 from shoal.privacy.budget import Amount
+from shoal.release.unit_column import ONE_ROW
 from shoal.trials.assigned_groups import check_groups, check_one_by_one
 from shoal.trials.cluster_prior import ClusterPrior, choice_of
 from shoal.trials.design import RESERVED, Covariate, Design, Ints, column_of
 from shoal.trials.expected import Expected
 from shoal.trials.forecasting import Forecast, forecast
 from shoal.trials.histogram import HistogramPlan, fitted
-from shoal.trials.plan import ONE_ROW, Plan, Request
+from shoal.trials.plan import Plan, Request
 from shoal.trials.questions.ask import Questions
 from shoal.trials.space import FEWEST_LEVELS, MOST_LEVELS, Space, space_of
 from shoal.trials.unit_table import (

@@ -32,7 +32,7 @@ from shoal.release.envelope import Envelope, Exact, Text
 from shoal.release.manifest import CONFIDENCE
 from shoal.release.planned import Planned, Source, called
 from shoal.release.question import Question
-from shoal.release.unit_column import check_unit_column
+from shoal.release.unit_column import check_column, is_unit
 from shoal.trials.design import AS_TEXT, CLUSTER, Design, Floats
 from shoal.trials.effects import Answers
 from shoal.trials.space import Space
@@ -45,11 +45,6 @@ _LEAST_DELTA = Fraction(1, 10**100)
 _PRIVACY = {
     False: "pure label differential privacy", True: "approximate label differential privacy"
 }  # fmt: skip
-# What to do where a person has several rows.
-ONE_ROW = (
-    "make one row for each of them, for example with its mean outcome; or release means by user "
-    "with shoal.mean_by (shoal plan --user)"
-)
 _NEIGHBOURS = "one unit's outcome changes; its cluster, treatment and covariates are public"
 Kind = Literal["table", "cluster_prior", "histogram", "questions"]
 KINDS = get_args(Kind)
@@ -267,9 +262,9 @@ class Plan(Shown, Planned):
         columns[(source and source.cluster) or CLUSTER] = design.cluster
         if design.group is not None:
             columns[(source and source.assigned) or "assigned"] = design.group
-        codes = columns.get(privacy_unit)
-        if codes is not None:
-            check_unit_column(privacy_unit, codes[design.kind_of_unit], None, ONE_ROW)
+        for name, codes in columns.items():
+            if is_unit(name, privacy_unit):
+                check_column(name, codes[design.kind_of_unit], None)
 
     def to_document(self) -> documents.Document:
         """The plan as a JSON object.
