@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -55,6 +56,28 @@ def test_numbers_show_the_width_of_their_interval(tmp_path: Path) -> None:
     shown = [float(each) for each in str(release).split("\n")[-1].split()[-3:]]
     assert shown == pytest.approx([row[each] for each in ("value", "low", "high")], abs=0.02)
     assert row["high"] - row["low"] < 1
+
+
+def test_a_page_has_the_title_and_the_word_that_were_given(tmp_path: Path) -> None:
+    """As texts; the word heads the values. Stars and grey are explained."""
+    manifest = _release(tmp_path, ledger=False)
+    shoal.report(manifest, tmp_path / "a.html", title="Speed & <b>", label=HOSTILE)
+    page = (tmp_path / "a.html").read_text()
+    assert page.count("Speed &amp; &lt;b&gt;") == 2
+    assert "<th>&lt;script&gt;alert(1)&lt;/script&gt;</th><th>low</th>" in page
+    assert "Values with *" not in page
+    with pytest.raises(InputError, match="title"):
+        shoal.report(manifest, tmp_path / "b.html", title=5)  # type: ignore[arg-type]
+    rng = np.random.default_rng(5)
+    rows = {"who": np.repeat(np.arange(400), 3), "at": rng.integers(0, 15, 1200)}
+    table = pa.table({**rows, "v": 50 + rng.normal(0, 5, 1200)})
+    records = shoal.Records(table, user="who", value="v", bounds=(0, 100), by="at")
+    release = shoal.plan(records, epsilon="0.3").release(records, noise=shoal.Simulated(1))
+    release.write_manifest(tmp_path / "noise.json")
+    shoal.report(tmp_path / "noise.json", tmp_path / "noise.html")
+    page = (tmp_path / "noise.html").read_text()
+    assert page.count("*</td>") == release.table()["source"].to_pylist().count("pooled") > 0
+    assert "Values with * are grey in the picture." in page
 
 
 def test_no_page_replaces_what_it_is_made_of(tmp_path: Path) -> None:

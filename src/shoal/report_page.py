@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from shoal import checks, documents, files
 from shoal.cells.text import legend
-from shoal.errors import InputError
+from shoal.errors import InputError, printable
 from shoal.files.text_table import TextTable, texts_of
 from shoal.pictures import check_picture, image
 from shoal.privacy.budget import show
@@ -28,6 +28,10 @@ _NUMBERS = ("value", "low", "high", "users", "records", "status")
 _THESE = (
     "In the table low and high are for these units. Intervals hold if units were assigned one by "
     "one, within clusters."
+)
+_GREY = (
+    "Values with * are grey in the picture. There the data say too little about a place or group "
+    "by itself: the number is mostly what all of them have in common. Do not compare such values."
 )
 # What is public beside the rules of a release, by what its plan has: of trials, means, cells.
 _PUBLIC = {
@@ -72,6 +76,8 @@ def report(
     output: str | os.PathLike[str],
     *,
     ledger: str | os.PathLike[str] | Ledger | None = None,
+    title: str = "",
+    label: str = "",
     overwrite: bool = False,
 ) -> None:
     """Write a page about a release that can be published beside its table: one file, no links.
@@ -87,10 +93,12 @@ def report(
         manifest: Written by `shoal release` or `write_manifest`.
         output: Where to; ends in .html.
         ledger: The data set's ledger, or its path.
+        title: Of the page; by default columns, cell rules and name of the release.
+        label: Word for the values on axes and in tables, such as minutes.
         overwrite: Replace a file that is there.
 
     Raises:
-        InputError: Another ending.
+        InputError: Another ending, or a title or label that is no text.
         DocumentError: Not a manifest, or there is a file already.
         LedgerError: The ledger cannot be read.
 
@@ -108,15 +116,17 @@ def report(
     place = Path(checks.path(output, "the output"))
     if place.suffix.lower() != ".html":
         raise InputError(f"a report is named {place.name!r}", "choose a name that ends in .html")
+    for name, text in (("title", title), ("label", label)):
+        checks.instance(text, str, name, f'give a text, for example {name}="Minutes"')
     release = load(manifest)
     document, verdict = release.manifest, verify(manifest, ledger=ledger)
-    table, meaning = _table(release)
+    table, meaning = _table(release, printable(label))
     page = _PAGE.substitute(
-        title=escape(_title(document)),
+        title=escape(printable(title) or _title(document)),
         about=_about(document, ledger),
         table=table,
         legend=meaning,
-        picture=_picture(release),
+        picture=_picture(release, label),
         protected=_protected(document["guarantee"], release.plan),
         verdict=f"<p>Anybody can run <code>shoal verify {escape(Path(manifest).name)}</code>, "
         f"which found:</p><div class='wide'>{verdict._repr_html_()}</div>",
@@ -151,7 +161,7 @@ def _about(document: documents.Document, ledger: str | os.PathLike[str] | Ledger
     return _paragraphs(lines)
 
 
-def _table(release: Any) -> tuple[str, str]:
+def _table(release: Any, label: str) -> tuple[str, str]:
     """Results with the numbers first, and what the words in them mean."""
     found = release.estimate() if hasattr(release, "estimate") else release
     if not hasattr(found, "table"):
@@ -163,23 +173,27 @@ def _table(release: Any) -> tuple[str, str]:
         shown = table.select(["arm", "control", "value", "standard_error", "low", "high"])
         rows = [*map(texts_of, shown.to_pylist())]
         meaning = [*str(found).split("\n"), _THESE]
-        return TextTable("", shown.column_names, rows).to_html(), _paragraphs(meaning)
+        titles = [label or each if each == "value" else each for each in shown.column_names]
+        return TextTable("", titles, rows).to_html(), _paragraphs(meaning)
     one = len(set(table["statistic"].to_pylist())) == 1
     keys = table.column_names[: table.column_names.index("statistic") + (not one)]
     names = [*keys, *_NUMBERS]
+    marks = ["*" * (each == "pooled") for each in table["source"].to_pylist()]
     rows = [*map(texts_of, table.select(names).to_pylist())]
-    pooled = "Values of cells that are not released are shrunk towards the other cells."
+    for row, mark in zip(rows, marks, strict=True):
+        row[names.index("value")] += mark
+    titles = [label or each if each == "value" else each for each in names]
     meaning = [*legend(release.plan, table)]
     if {*table["status"].to_pylist()} - {"released"}:
-        meaning.insert(0, pooled)
+        meaning.insert(0, _GREY)
     meaning += [f"Warning: {each}" for each in release.warnings()]
-    return TextTable("", names, rows).to_html(), _paragraphs(meaning)
+    return TextTable("", titles, rows).to_html(), _paragraphs(meaning)
 
 
-def _picture(release: Any) -> str:
+def _picture(release: Any, label: str) -> str:
     check_picture("report.png")
     try:
-        drawn = base64.b64encode(image(release, "png")).decode()
+        drawn = base64.b64encode(image(release, "png", label=label)).decode()
     except InputError:
         # Nothing is drawn of a single mean.
         return ""

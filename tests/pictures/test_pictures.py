@@ -90,6 +90,25 @@ def test_few_released_cells_are_drawn_with_their_names(most: float | None) -> No
     assert np.allclose(ends, np.column_stack([table["low"], table["high"]])[left_out:])
 
 
+def test_a_map_is_of_what_is_told() -> None:
+    """Not told and far from all that is told: named below the map, which is not stretched."""
+    rng = np.random.default_rng(1)
+    lat, lon = 48 + rng.normal(0, 0.3, 6000), 11.5 + rng.normal(0, 0.4, 6000)
+    value = np.clip(50 + 30 * (lon - 11.5), 0, 100)
+    lat[:6], lon[:6] = 21.3, -157.8
+    columns = {"u": np.arange(6000) % 2000, "lat": lat, "lon": lon, "v": value}
+    rule = shoal.hexagon("lat", "lon", 5)
+    records = shoal.Records(pa.table(columns), user="u", by=rule, value="v", bounds=(0, 100))
+    release = shoal.plan(records, epsilon=1).release(records, noise=shoal.Simulated(1))
+    [far] = [
+        row for row in release.table().to_pylist() if row["hexagon_5"].startswith("8546")
+    ]  # fmt: skip
+    assert far["source"] == "pooled"
+    axis, _ = of_cells.draw_release(release, 0.95, "minutes").axes
+    assert axis.get_xlabel().endswith(f"not told, and not on this map: {far['hexagon_5']}")
+    assert 8 < axis.get_xlim()[0] < axis.get_xlim()[1] < 15
+
+
 def test_cells_that_a_public_rule_leaves_out_are_not_drawn() -> None:
     """Neither their names nor a place for them."""
     [axis] = of_cells.draw_release(_released(list(range(12)), min_records=60), 0.5).axes

@@ -89,6 +89,8 @@ ManifestOutput = Annotated[
     Path | None, first("Write the manifest here, such as 2013-05.json.", "--manifest")
 ]
 Report = Annotated[Path, first("Write the report here, such as report.html.", "--output")]
+Title = Annotated[str, first("Title of the page, such as 'Time in the library'.")]
+Label = Annotated[str, first("Word for the values on axes and in tables, such as minutes.")]
 Picture = Annotated[Path | None, later("File for a picture; its name ends in .png, .svg or .pdf.")]
 Confidence = Annotated[float, later("Confidence of the intervals, such as 0.9.")]
 Force = Annotated[

@@ -5,13 +5,15 @@ from shoal.cli.output import show
 
 
 def report(
-    manifest: o.Manifest, output: o.Report, ledger: o.KnownLedger = None, force: o.Force = False
-) -> None:
+    manifest: o.Manifest, output: o.Report, ledger: o.KnownLedger = None, title: o.Title = "",
+    label: o.Label = "", force: o.Force = False,
+) -> None:  # fmt: skip
     """Write a page for readers: results and what they mean.
 
     Example: shoal report manifest.json --output report.html --ledger flights.ledger
+    --title "Speed of flights" --label mph
     """
     import shoal
 
-    shoal.report(manifest, output, ledger=ledger, overwrite=force)
+    shoal.report(manifest, output, ledger=ledger, title=title, label=label, overwrite=force)
     show(f"wrote {output}")

@@ -46,8 +46,8 @@ def picture(
     files.write_bytes(place, drawn, overwrite=overwrite)
 
 
-def image(subject: object, form: str, confidence: float | None = None) -> bytes:
-    """Returns the picture's bytes, as `png`, `svg` or `pdf`."""
+def image(subject: object, form: str, confidence: float | None = None, *, label: str = "") -> bytes:
+    """Returns the picture's bytes, as `png`, `svg` or `pdf`, with a word for what was released."""
     from matplotlib import rc_context
 
     from shoal.pictures import cells, trials
@@ -68,7 +68,8 @@ def image(subject: object, form: str, confidence: float | None = None) -> bytes:
     # With the fonts of a user's own settings, but never by LaTeX.
     with rc_context({"text.usetex": False, "text.parse_math": True}):
         if kind in released:
-            figure = released[kind](subject, CONFIDENCE if confidence is None else confidence)
+            level = CONFIDENCE if confidence is None else confidence
+            figure = released[kind](subject, level, label)
         else:
             figure = planned[kind](subject)
         figure.savefig(drawn, dpi=150, format=form)

@@ -10,9 +10,11 @@ import pyarrow.compute as pc
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from shoal.cells.cell_statistics import Mean
 from shoal.cells.comparison import JOINT_BOUND, LOWER_BOUND, Comparison, over
+from shoal.cells.left_out import counted_out
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.release import Release
 from shoal.cells.request import MIDPOINT_ERROR
@@ -26,9 +28,11 @@ from shoal.privacy.budget import show
 _NAMED = 40
 # Bytes before the corners of a polygon: byte order, kind, number of rings, number of points.
 _HEAD, _CIRCLE = 13, 360.0
+# Of the extent of told hexagons, and in degrees at least: what is drawn around it.
+_AROUND, _CLOSE = 0.5, 2.0
 
 
-def draw_release(release: Release, confidence: float) -> Figure:
+def draw_release(release: Release, confidence: float, label: str = "") -> Figure:
     """Draws each cell's value with its interval, a panel a statistic; hexagons as a map.
 
     Few cells come in their own order with their names, many from the smallest value to the largest.
@@ -41,6 +45,8 @@ def draw_release(release: Release, confidence: float) -> Figure:
     kind = "simulated, not private: " if release.simulated else ""
     of = shapes.plain_name(release.manifest["records"]["value"])
     title = f"{kind}{of}, {told:,}{left} cells told, epsilon {show(release.plan.exact_epsilon)}"
+    title = "\n".join([title, *counted_out(release.plan)])
+    in_words = f", {shapes.plain_name(label)}," if label else ""
     height = 1.8 + 0.19 * len(labels) if named else 6.0 if places else 3.8
     figure, axes = shapes.new(title, (8.5, height * len(statistics)), (len(statistics), 1))
     for axis, statistic in zip(axes, map(str, statistics), strict=True):
@@ -49,10 +55,10 @@ def draw_release(release: Release, confidence: float) -> Figure:
             rows[name].to_numpy().astype(float) for name in ("value", "low", "high")
         )
         pooled = np.array([each == "pooled" for each in rows["source"].to_pylist()])
-        text = f"{statistic} of {of} with {100 * confidence:.4g}% intervals"
+        text = f"{statistic} of {of}{in_words} with {100 * confidence:.4g}% intervals"
         if places is not None:
             own = np.where(pooled, np.nan, value)
-            _draw_map(axis, places, own, high - low, f"{statistic} of {of}")
+            _draw_map(axis, places, own, high - low, f"{statistic} of {of}{in_words.rstrip(',')}")
         elif named:
             shapes.intervals(axis, labels, value, (low, high), pooled)
             axis.set_xlabel(text)
@@ -78,8 +84,14 @@ def _hexagons(release: Release) -> list[str] | None:
 def _draw_map(
     axis: Axes, hexagons: Sequence[str], value: Floats, width: Floats, label: str
 ) -> None:
-    """Fills each hexagon by its value: grey if not told, hatched if its interval is wide."""
-    corners, known = _outlines(hexagons), ~np.isnan(value)
+    """Fills each hexagon by its value: grey if not told, hatched if its interval is wide.
+
+    What is not told and lies far from all that is told is named below, and not drawn.
+    """
+    every, told = _outlines(hexagons), ~np.isnan(value)
+    near = _near(every, told)
+    corners = [each for each, here in zip(every, near, strict=True) if here]
+    known, value, width = told[near], value[near], width[near]
     wide = known & (width > (np.ptp(value[known]) / 2 if known.any() else 0))
     look: dict[str, Any] = {"ec": "white", "lw": 0.3, "array": value[known]}
     empty: dict[str, Any] = {"fc": PALE, "ec": GREY, "lw": 0.5, "label": "not told"}
@@ -92,8 +104,20 @@ def _draw_map(
     )
     axis.autoscale_view()
     middle = np.radians(np.mean([shape[:, 1].mean() for shape in corners]))
-    axis.set(xlabel="longitude", ylabel="latitude", aspect=1 / max(np.cos(middle), 0.05))
+    far = [each for each, here in zip(hexagons, near, strict=True) if not here]
+    beyond = f"\nnot told, and not on this map: {shapes.both_ends(far)}" if far else ""
+    axis.set(xlabel=f"longitude{beyond}", ylabel="latitude", aspect=1 / max(np.cos(middle), 0.05))
     axis.get_figure().colorbar(filled, ax=axis, label=label, shrink=0.8)  # type: ignore[union-attr]
+
+
+def _near(corners: Sequence[Floats], told: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Returns which hexagons lie in the extent of those that are told, or around it."""
+    if not told.any():
+        return np.ones(len(told), dtype=bool)
+    low, high = (np.array([end(each, axis=0) for each in corners]) for end in (np.min, np.max))
+    least, most = low[told].min(axis=0), high[told].max(axis=0)
+    around = np.maximum((most - least) * _AROUND, _CLOSE)
+    return np.asarray(((low >= least - around) & (high <= most + around)).all(axis=1))
 
 
 def _outlines(hexagons: Sequence[str]) -> list[Floats]:
@@ -205,7 +229,7 @@ def _draw_curves(found: Comparison[PlanFacts]) -> Figure:
     return figure
 
 
-RELEASED: dict[type, Callable[[Any, float], Figure]] = {Release: draw_release}
+RELEASED: dict[type, Callable[[Any, float, str], Figure]] = {Release: draw_release}
 PLANNED: dict[type, Callable[[Any], Figure]] = {
     Counts: draw_occupancy,
     PlanFacts: draw_plan,

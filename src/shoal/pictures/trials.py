@@ -39,7 +39,7 @@ def draw_plan(plan: Forecast) -> Figure:
     return figure
 
 
-def _effects(trial: Release, confidence: float) -> Figure:
+def _effects(trial: Release, confidence: float, unit: str) -> Figure:
     """Draws the effect of every arm: of all units, and cluster by cluster if several."""
     effects = trial.estimate(confidence)
     clusters = [str(name) for name in trial.plan.design.clusters.to_pylist()]
@@ -57,7 +57,7 @@ def _effects(trial: Release, confidence: float) -> Figure:
         shapes.intervals(axis, names, value, (low, high))
         axis.axvline(0, color=GREY, linewidth=0.8)
         arms = (shapes.plain_name(str(each)) for each in (effect.arm, effect.control))
-        text = f"effect, in the outcome's unit ({100 * here.confidence:.4g}%)"
+        text = f"effect, in {unit} ({100 * here.confidence:.4g}%)"
         axis.set(title=" against ".join(arms), xlabel=text)
     return figure
 
@@ -74,13 +74,13 @@ def draw_widths(plan: QuestionsPlan) -> Figure:
     return shapes.pairs(title, [each.question for each in found], label, halves)
 
 
-def _answers(release: Release, confidence: float) -> Figure:
+def _answers(release: Release, confidence: float, unit: str) -> Figure:
     """Draws each answer with its interval, a row a question."""
     found = list(release.estimate(confidence))
     kind = "simulated, not private: " if release.simulated else ""
     title = f"{kind}{release.plan.design.n:,} units, epsilon {show(release.epsilon)}"
     control = shapes.plain_name(str(release.plan.design.arm_names[0]))
-    label = f"answer, in the outcome's unit ({100 * confidence:.4g}%); control arm: {control}"
+    label = f"answer, in {unit} ({100 * confidence:.4g}%); control arm: {control}"
     low, high = np.array([each.interval for each in found], float).T
     value = np.array([each.value for each in found])
     figure, axis = shapes.rows(title, [each.question for each in found], value, (low, high), label)
@@ -88,11 +88,11 @@ def _answers(release: Release, confidence: float) -> Figure:
     return figure
 
 
-def draw_release(release: Release, confidence: float) -> Figure:
+def draw_release(release: Release, confidence: float, label: str = "") -> Figure:
     """Draws effects, or answers to questions."""
     draw = _answers if release.plan.kind == "questions" else _effects
-    return draw(release, confidence)
+    return draw(release, confidence, shapes.plain_name(label) or "the outcome's unit")
 
 
-RELEASED: dict[type, Callable[[Any, float], Figure]] = {Release: draw_release}
+RELEASED: dict[type, Callable[[Any, float, str], Figure]] = {Release: draw_release}
 PLANNED: dict[type, Callable[[Any], Figure]] = {Forecast: draw_plan, QuestionsPlan: draw_widths}
