@@ -111,7 +111,7 @@ class State:
     def check(self, charge: Budget, unit: str) -> Budget:
         """The sum after a charge; InputError of another unit, BudgetError if it does not fit."""
         if unit != self.unit:
-            same = "user" if unit == EACH_ROW else unit
+            same = "row" if unit == EACH_ROW else unit
             raise InputError(
                 f"the charge protects {words(unit)}, the ledger protects {words(self.unit)}",
                 f"if each {same} is one {self.unit.removeprefix('each ')}, give "
