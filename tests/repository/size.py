@@ -41,11 +41,11 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
 MOST_A_LINE, MOST_PACKED = 10.43, 35.4
-STUDIES = 47_231
+STUDIES = 47_767
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 23_039),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 2_605),
+    "tests": (("tests", "conftest.py"), ".py", 23_043),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 2_604),
 }
 
 

@@ -15,8 +15,8 @@ _FREQUENT, _MUCH = 1 / 20, 3 / 10
 # Users: of fewer a twentieth is nobody.
 _ENOUGH_USERS = 20
 # Epsilon times users: with more, intervals also cover where a few users are far from the others,
-# in one cell and in several, or where the most frequent ones are (docs/theory/cells.md#few-cells).
-_ONE, _SEVERAL, _OFTEN = 2_500.0, 1_000.0, 2_000.0
+# in one cell and in several, or where the most frequent ones are. Measured by `shoal bench warned`.
+_ONE, _SEVERAL, _OFTEN = 2_500.0, 1_000.0, 5_000.0
 # Epsilon times users: with less the second of two radii is often far too small.
 _TWICE = 250.0
 
@@ -53,12 +53,12 @@ def few_cell_warnings(plan: PlanFacts) -> Iterator[str]:
     selects = plan.decision.method.range.of_vectors and len(plan.decision.selection_scale) > 0
     one = len(plan.released) == 1
     if selects and len(plan.released) < MEASURED and _everyone(plan) < (_ONE if one else _SEVERAL):
-        often = "a third of" if one else "six in ten"
+        often = "72%" if one else "85%"
         yield (
             f"with fewer than {MEASURED} cells a private radius clips more users than is best, "
             f"here {int(plan.parameters['clipped'][0])} of {len(np.unique(plan.weights.user))}: if "
             "a few percent of users are far from all others (outliers, long tails) errors are "
-            f"several times larger, and 95% intervals may cover in only {often} releases; "
+            f"several times larger, and 95% intervals may cover in only {often} of releases; "
             'objective="worst_case" certifies errors for any values'
         )
 
@@ -88,6 +88,6 @@ def frequent_user_warnings(plan: PlanFacts) -> Iterator[str]:
         yield (
             f"the {few:,} most frequent of {len(owned):,} users have {share:.0%} of the records: "
             "if they differ from the others by half of the bounds, errors may be several times "
-            "larger than stated, and 95% intervals may cover in only a quarter of releases; errors "
+            "larger than stated, and 95% intervals may cover in only 47% of releases; errors "
             'with objective="worst_case" (--objective worst_case) hold for any users'
         )

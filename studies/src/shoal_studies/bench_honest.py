@@ -8,9 +8,18 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from shoal.cells.plan_warnings import few_cell_warnings, frequent_user_warnings
 from shoal.errors import InputError
 from shoal_studies.bench_cells import EPSILONS, default_plan, releases_of
-from shoal_studies.populations import Floats, Population, few, populations, unlike
+from shoal_studies.populations import (
+    Floats,
+    Population,
+    few,
+    made,
+    memberships,
+    populations,
+    unlike,
+)
 from shoal_studies.registry import Losses, bench, option
 
 # Of the releases, those that tell a cell whose coverage counts; of the cells, those told at all.
@@ -136,6 +145,62 @@ def honest(
         verdict = f"does not hold: {'; '.join(below)}" if below else "holds"
         concerned = any(map(bar.concerns, settings))
         yield f"{bar.text}: {bar.reach:.3g}: {verdict if concerned else 'not measured'}"
+
+
+# Cells, most cells of a user, users, and the share of the users who differ: the most frequent ones
+# in many cells, any in few.
+_WARNED = (
+    (40, 6, (600, 1200, 2400, 6000), 0.05, True),
+    (1, 1, (400, 1000, 2000, 4000), 0.05, False),
+    (1, 1, (400, 1000, 2000, 4000), 0.1, False),
+    (3, 2, (400, 800, 2000, 4000), 0.05, False),
+    (6, 3, (400, 800, 2000, 4000), 0.1, False),
+)
+# How far these users are from the others, in widths of the bounds.
+_AWAY = (0.0, 0.25, 0.5)
+
+
+@bench("warned")
+def warned(
+    releases: Annotated[int, option("Simulated releases of each.", 2, 10**7)] = 60,
+) -> Iterator[str]:
+    """Cover told cells, or all of few cells, where some users are far: plans warn of some of this.
+
+    Example: shoal bench warned
+    """
+    yield f"epsilon 1, {releases} releases a figure: 95% intervals that cover, by how far users are"
+    yield (
+        f"{'cells':>6}{'users':>7}" + "".join(f"{each:>8g}" for each in _AWAY) + "  the plan warns"
+    )
+    for cells, most, sizes, share, frequent in _WARNED:
+        for users in sizes:
+            found, warns = [], False
+            for away in _AWAY:
+                population = _far(users, cells, most, share, away, frequent=frequent)
+                plan = default_plan(population, 1.0, "0")
+                warnings = frequent_user_warnings if frequent else few_cell_warnings
+                warns = bool([*warnings(plan)])
+                figures = releases_of(plan, population, releases)
+                counts = figures.told if frequent else np.ones_like(figures.told)
+                found.append(figures.covered[counts].mean() if counts.any() else nan)
+            line = "".join(f"{each:>8.0%}" for each in found).replace("nan%", "   -")
+            yield f"{cells:>6}{users:>7}{share:>6.0%}{line}  {'yes' if warns else 'no'}"
+
+
+def _far(
+    users: int, cells: int, most: int, share: float, away: float, *, frequent: bool
+) -> Population:
+    """Users of whom some are away from all others by a part of the bounds."""
+    members = memberships([76, users], users, cells, most)
+    rng = np.random.default_rng([77, users])
+    records = np.bincount(members.user, members.records)
+    rank = records if frequent else rng.random(users)
+    is_far = rank >= np.quantile(rank, 1 - share)
+    # Frequent users have half of the records, whatever chance gave them.
+    count = members.records * np.where(frequent & is_far[members.user], 3, 1)
+    center = rng.normal(20, 2, cells)[members.cell] + rng.normal(0, 2, users)[members.user]
+    means = [center + rng.normal(0, 1, len(center)) + 65 * away * is_far[members.user]]
+    return made("far users", members._replace(records=count), means)
 
 
 def _line(found: Setting) -> str:
