@@ -141,6 +141,11 @@ def test_columns_with_other_indexes_are_refused() -> None:
         with pytest.raises(DataError, match=r"has another index than the .*give .to_numpy"):
             call(moved)
         call(pd.Series(at % 2, index=list(at)))
+    twice = pd.DataFrame({"one": at, "other": at}, index=at // 20)
+    checks.paired({"one": twice["one"]}, {"other": twice["other"] * 2})
+    for other in (twice.iloc[::-1], pd.concat([twice.iloc[:20], twice.iloc[20:]])):
+        with pytest.raises(DataError, match="are of different frames, with an index that repeats"):
+            checks.paired({"one": twice["one"]}, {"other": other["other"].set_axis(twice.index[:])})
     for pair in ((whole, [*moved]), (pa.array(whole), moved), ([0, 1], (1, 0))):
         checks.paired({}, {"one": pair[0], "other": pair[1]})
 

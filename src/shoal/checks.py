@@ -401,11 +401,18 @@ def _check_indexes(columns: Mapping[str, object]) -> None:
         return
     first, *others = known
     for name in others:
-        # Columns of different lengths are refused for that.
-        if len(known[name]) == len(known[first]) and not known[name].equals(known[first]):
+        one, other = known[first], known[name]
+        if len(one) != len(other):
+            continue  # Columns of different lengths are refused for that.
+        todo = "sort them alike, or give .to_numpy() of each if their rows are alike already"
+        if not one.equals(other):
+            raise DataError(f"the {first} column has another index than the {name} column", todo)
+        if not one.is_unique and not one.is_(other):
+            # Equal labels of several rows do not say which row is which.
             raise DataError(
-                f"the {first} column has another index than the {name} column",
-                "sort them alike, or give .to_numpy() of each if their rows are alike already",
+                f"the {first} column and the {name} column are of different frames, with an index "
+                "that repeats itself",
+                todo,
             )
 
 

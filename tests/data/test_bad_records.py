@@ -68,7 +68,7 @@ def test_bad_options(options: dict[str, Any], message: str) -> None:
         (changed(speed=[1.0, float("inf"), 2.0]), "column 'speed' has null, NaN or infinite"),
         (changed(speed=["1", CANARY, "3"]), "'speed' holds varchar; convert it to numbers"),
         (changed(who=["a", None, "b"]), "column 'who' has null"),
-        (changed(place=["a", None, "b"]), "column 'place' has null"),
+        (changed(place=["a", None, "b"]), r"column 'place' has null.*\(--missing public\)"),
         (changed(who=[1.5, 2.5, 3.5]), "'who' holds double; convert it to text, integers"),
         (changed(place=[1.5, 2.5, 3.5]), "'place' holds double; convert it to text, integers"),
         (changed(place=[["a"], ["b"], ["c"]]), "'place' holds list<item: string>"),

@@ -232,10 +232,9 @@ def test_a_key_has_the_type_that_every_cell_has(
 
 
 def test_times_are_read_one_by_one(tmp_path: Path) -> None:
-    """With and without a zone, seconds or not: hours in UTC, or refused."""
-    times = {
-        "2013-01-01 00:00": 0,
-        "2013-01-01 05:00": 5,
+    """With a zone or without it, and never both; seconds or not: hours in UTC, or refused."""
+    naive = {"2013-01-01 00:00": 0, "2013-01-01 05:00": 5, "1969-12-31T23:59:59.999999": 23}
+    zoned = {
         "2013-01-01T05:00:00Z": 5,
         "2013-01-01 05:00:00 UTC": 5,
         "2013-01-01 05:00:00.123456789+02:00": 3,
@@ -244,7 +243,8 @@ def test_times_are_read_one_by_one(tmp_path: Path) -> None:
         "1969-12-31 23:59:59.999999+00": 23,
     }
     path = tmp_path / "t.csv"
-    for order in (list(times), list(times)[::-1]):
+    for times, reverse in ((naive, False), (naive, True), (zoned, False), (zoned, True)):
+        order = sorted(times, reverse=reverse)
         path.write_text("who,c,v\n" + "".join(f"{at},{at},1\n" for at in order))
         found = records(path, by="hour_of_day(c)").counts()
         assert found.cells.column(0).to_pylist() == sorted(set(times.values()))
@@ -255,6 +255,9 @@ def test_times_are_read_one_by_one(tmp_path: Path) -> None:
             path.write_text("who,c,v\n" + "".join(f"{at},{at},1\n" for at in (*order, bad)))
             with pytest.raises(DataError, match="'c' holds text; give a date or time"):
                 records(path, by="hour_of_day(c)").counts()
+    path.write_text("who,c,v\na,2013-01-01 05:00,1\nb,2013-01-01 05:00Z,2\n")
+    with pytest.raises(DataError, match="'c' holds times with a zone in some rows"):
+        records(path, by="hour_of_day(c)").counts()
     path.write_text("who,c,v\na,2013-01-01,1\nb,2013-01-02,2\n")
     assert records(path, by=["c", "timeslot(c,1d)"]).counts().n_cells == 2
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.errors import DataError
+from shoal.errors import DataError, ShoalWarning
 
 TABLE = pa.table({"who": ["a", "b", "b"], "zone": ["n", "n", "s"], "v": [1.0, 2.0, 3.0]})
 LINES = "who,zone,v\na,n,1\nb,n,2\nb,s,3\n"
@@ -36,7 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place = tmp_path / "months" / "2024"
     place.mkdir(parents=True)
     for month in (1, 2):
-        pq.write_table(TABLE, place / f"{month}.parquet")
+        pq.write_table(TABLE.replace_schema_metadata({"m": str(month)}), place / f"{month}.parquet")
     (place / "_SUCCESS").touch()
     (place / ".1.parquet.crc").touch()
     (place / "_temporary").mkdir()
@@ -76,7 +76,7 @@ def test_folders_of_one_kind_are_read_whole(tmp_path: Path) -> None:
     for name in ("a", "b"):
         place = tmp_path / f"{name}.csv"
         place.mkdir()
-        (place / "part-0.csv").write_text(LINES)
+        (place / "part-0.csv").write_text(LINES.replace("a,", f"{name},"))
     for source in (tmp_path, f"{tmp_path}/*.csv", f"{tmp_path}/**/*.csv"):
         assert counts(source).totals.tolist() == [4, 2]
     (tmp_path / "a.csv" / "_delta_log").mkdir()
@@ -115,13 +115,19 @@ def test_a_file_is_refused_by_its_true_cause(
     assert repr(name) in found
 
 
+def test_a_copy_of_a_file_is_asked_about(folder: Path) -> None:
+    """Of the browser's, for example; other files of the same size are none."""
+    (folder / "1 (1).parquet").write_bytes((folder / "2024" / "1.parquet").read_bytes())
+    with pytest.warns(ShoalWarning, match=r"1.parquet' and 'months/1 \(1\).parquet' hold the same"):
+        assert counts(folder).totals.tolist() == [6, 3]
+
+
 def test_the_file_and_the_column_that_differ_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of several files; one that is none; and what stands in the way of reading."""
     monkeypatch.chdir(tmp_path)
-    for name in ("a", "b"):
-        pq.write_table(TABLE, f"{name}.parquet")
+    pq.write_table(TABLE, "a.parquet")
     pq.write_table(TABLE.drop_columns(["zone"]), "b.parquet")
     assert "there is no column 'zone' in 'b.parquet'" in said("*.parquet")
     pq.write_table(TABLE.set_column(1, "zone", pa.array([1, 2, 3])), "b.parquet")

@@ -195,6 +195,10 @@ def test_words_for_nothing_are_names_with_a_word(tmp_path: Path) -> None:
             "the column 'who' mixes date and datetime",
         ),
         (pd.DataFrame({"who": ["a"], "v": [1.0]}).set_index("who"), "is the index; call reset_in"),
+        (
+            pd.DataFrame({"who": pd.Series([pd.Timestamp(0), None], dtype=object), "v": [1.0, 2]}),
+            "the column 'who' holds times as Python objects",
+        ),
         (pd.DataFrame([["a", 1.0]]), "columns of the pandas table are named by numbers"),
         (pd.DataFrame({("who", ""): ["a"], ("v", ""): [1.0]}), "are named by numbers, or not by"),
         (
@@ -213,3 +217,23 @@ def test_a_frame_is_refused_by_its_column(frame: Any, message: str) -> None:
     with pytest.raises(DataError, match=message) as caught:
         counted(frame, by=None)
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("names", [["00001", "1"], ["38", "38.0 "], ["ann", "ann "], ["-7", "-07"]])
+def test_one_user_is_spelled_in_one_way(tmp_path: Path, names: list[str]) -> None:
+    """Each half of a person would be protected by itself; in files of two years, too."""
+    made = table(pa.array([*names, "z"]), role="who")
+    said = "1 names of the user column are equal to others but for blanks"
+    with pytest.raises(DataError, match=said):
+        counted(made)
+    for year, name in enumerate(names):
+        (tmp_path / f"{year}.csv").write_text(f"who,cell,v\n{name},x,1\nb{year},x,1\n")
+    with pytest.raises(DataError, match=said):
+        counted(tmp_path)
+    with pytest.raises(DataError, match=said):
+        shoal.mean.auto([1.0, 2.0], names, bounds=(0, 4), epsilon=1, noise=shoal.Simulated(1))
+    with pytest.raises(DataError, match="1 names of the unit column are equal"):
+        shoal.trials.Experiment([0, 1], unit=names)
+    assert counted(table(pa.array(["00001", "00002", "A1"]), role="who")).n_users == 3
+    mixed = pd.Series([1, 2.0, 1.0], dtype=object)
+    assert counted(pd.DataFrame({"who": mixed, "cell": "x", "v": 1.0})).n_users == 2

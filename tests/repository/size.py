@@ -21,13 +21,13 @@ DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "cells": (("cells",), 63_515),
     "theory": (("theory",), 11_574),
-    "trials": (("trials",), 39_293),
+    "trials": (("trials",), 39_301),
     "means": (("means",), 13_563),
-    "data": (("data",), 16_118),
+    "data": (("data",), 16_366),
     "privacy": (("privacy",), 7_145),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),
-        9_973,
+        10_001,
     ),
     "cli": (("cli", "columns.py", "publishing.py", "__main__.py"), 13_348),
     "pictures": (("pictures",), 5_176),
@@ -40,11 +40,11 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
 }
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
-MOST_A_LINE, MOST_PACKED = 10.43, 35.4
+MOST_A_LINE, MOST_PACKED = 10.41, 35.4
 STUDIES = 47_767
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 23_043),
+    "tests": (("tests", "conftest.py"), ".py", 23_081),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 2_604),
 }
 

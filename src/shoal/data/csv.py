@@ -26,6 +26,7 @@ _TIME = (
     f"^{_DATE}([ T][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}([.][0-9]{{1,9}})?)?"
     "(Z| UTC| ?[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)?)?$"
 )
+_ZONE = "(Z|UTC|[0-9] ?[+-][0-9:]+)$"
 # A midnight without a zone; if all cells of a column are one, they are days.
 _MIDNIGHT = f"^{_DATE}([ T]00:00(:00([.]0+)?)?)?$"
 _ALLOWED = {
@@ -104,7 +105,10 @@ def read_texts(
         odd = f"{value} IS NULL AND trim({text}, E' \\t\\r\\n') <> ''"
         # How long a time without a zone is that is a midnight; 0 of all others.
         day = f"regexp_extract(nullif({text}, ''), '{_MIDNIGHT}')" if use == "time" else "''"
-        chosen.append(f"{value} AS c{at}, {odd} AS bad{at}, length({day}) AS day{at}")
+        zone = f"regexp_matches(substr({text}, 12), '{_ZONE}')" if use == "time" else "false"
+        chosen.append(
+            f"{value} AS c{at}, {odd} AS bad{at}, length({day}) AS day{at}, {zone} AS zone{at}"
+        )
     try:
         connection.execute(
             f"CREATE TEMP TABLE texts AS SELECT {', '.join(chosen)} FROM "
@@ -113,7 +117,8 @@ def read_texts(
     except InvalidInputException:
         raise _cause(connection, files, names) from None
     asked = ", ".join(
-        f"bool_or(bad{at}), min(day{at}), bool_or(day{at} = {_DATE_LENGTH})"
+        f"bool_or(bad{at}), min(day{at}), bool_or(day{at} = {_DATE_LENGTH}), "
+        f"count(DISTINCT zone{at}) FILTER (c{at} IS NOT NULL)"
         for at in range(len(uses))
     )
     rows, *found = connection.execute(f"SELECT count(*), {asked} FROM texts").fetchone()
@@ -121,13 +126,19 @@ def read_texts(
         raise _cause(connection, files, names)
     kept = []
     for at, (name, use) in enumerate(uses.items()):
-        is_bad, shortest, has_dates = found[3 * at : 3 * at + 3]
+        is_bad, shortest, has_dates, zones = found[4 * at : 4 * at + 4]
         if is_bad:
             raise DataError(f"the column {name!r} holds text", f"give {_ALLOWED[use]}")
         if has_dates and not shortest:
             raise DataError(
                 f"the column {name!r} holds dates in some rows and times in others",
                 "give dates in all rows, or times in all rows",
+            )
+        if zones > 1:
+            raise DataError(
+                f"the column {name!r} holds times with a zone in some rows and without one in "
+                "others",
+                "write all of them in the same way",
             )
         kept.append(f"CAST(c{at} AS DATE) AS c{at}" if shortest else f"c{at}")
     connection.execute(f"CREATE TEMP VIEW records AS SELECT {', '.join(kept)} FROM texts")

@@ -123,8 +123,28 @@ def ranked(array: Any, name: str) -> tuple[pa.Array[Any], Whole]:
 
 
 def encode(array: Any, name: str) -> Whole:
-    """Returns each key's position among the distinct keys as `ranked` sorts them."""
-    return ranked(array, name)[1]
+    """Returns each user's position among the distinct users as `ranked` sorts them."""
+    users, place = ranked(array, name)
+    check_spelling(users, name)
+    return place
+
+
+def check_spelling(distinct: Any, name: str) -> None:
+    """Refuses names that are one if blanks around them, or zeros of numbers, are left out.
+
+    Of one person who is spelled in two ways each half would be protected by itself.
+    """
+    if not pa.types.is_string(distinct.type):
+        return
+    plain: Any = pc.utf8_trim_whitespace(distinct)
+    plain = pc.replace_substring_regex(plain, r"^(-?)0*([0-9]+)([.]0+)?$", r"\1\2")
+    twice = len(distinct) - len(plain.unique())
+    if twice:
+        raise DataError(
+            f"{twice} names of the {name} column are equal to others but for blanks around them, "
+            "or as numbers, such as 007 and 7",
+            "spell each of them in one way in all rows, or put a letter before those that differ",
+        )
 
 
 def encode_cells(cells: pa.Table) -> tuple[pa.Table, Whole]:

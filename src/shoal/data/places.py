@@ -1,17 +1,19 @@
 """Where files of records are, and which ones a path stands for: all of them, or a refusal."""
 
+import filecmp
 import glob
 import os
 import re
 import stat
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 
 from shoal import checks
-from shoal.errors import DataError
+from shoal.errors import DataError, ShoalWarning
 
 PARQUET = (".parquet", ".pq")
 # How CSV files are compressed, by the endings of their names.
@@ -89,6 +91,20 @@ def files_of(path: str) -> list[str]:
                 "give a pattern for one kind, or convert the others",
             )
     return files
+
+
+def warn_of_copies(files: Sequence[str]) -> None:
+    """Warns of files that are alike byte by byte: the records of a copy count once more."""
+    by_size: dict[int, str] = {}
+    for each in files:
+        other = by_size.setdefault(os.stat(each).st_size, each)
+        if other != each and filecmp.cmp(each, other, shallow=False):
+            warnings.warn(
+                f"{called(each)} and {called(other)} hold the same bytes, and each record counts "
+                "twice; move one of them away if it is a copy",
+                ShoalWarning,
+                stacklevel=2,
+            )
 
 
 def _matches(path: str) -> list[str]:

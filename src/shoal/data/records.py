@@ -198,7 +198,8 @@ class Records(Shown):
             )
         names = [rule.name for rule in self.rules]
         columns = [table.column(at).combine_chunks() for at in range(len(names) + 1)]
-        for name, column in zip([self.user, *names], columns, strict=True):
+        read = [self.user, *(" or ".join(rule.columns) for rule in self.rules)]
+        for name, column in zip(read, columns, strict=True):
             if column.null_count:
                 raise _missing(name, "null")
         sums = [keys.numbers(table.column(name)) for name in _SUMS if name in table.column_names]
@@ -206,7 +207,7 @@ class Records(Shown):
         if not is_there.all() or any(np.isnan(each).any() for each in sums[:1]):
             raise _missing(self.value, "null, NaN or infinite")
         users, *codes = map(_text, columns)
-        for name, code in zip([self.user, *names], (users, *codes), strict=True):
+        for name, code in zip(read, (users, *codes), strict=True):
             keys.warn_of_words(name, code)
         for rule, code in zip(self.rules, codes, strict=True):
             rule.check(code)
@@ -330,5 +331,5 @@ def _missing(name: str, what: str) -> DataError:
     return DataError(
         f"the column {name!r} has {what} values",
         "clean the records; or, if it is public which rows lack a user, a cell or a finite value, "
-        'declare missing="public" to drop these rows',
+        'declare missing="public" (--missing public) to drop these rows',
     )

@@ -20,7 +20,15 @@ from shoal import checks
 from shoal.data.csv import header, read_texts
 from shoal.data.engines import DuckDB, Spark, duckdb, engine_errors
 from shoal.data.keys import warn_of_words
-from shoal.data.places import called, codec_of, file_literal, files_of, located, readable
+from shoal.data.places import (
+    called,
+    codec_of,
+    file_literal,
+    files_of,
+    located,
+    readable,
+    warn_of_copies,
+)
 from shoal.data.types import MOST_WHOLE, Kind, Use, fits, kind_of, misfit, refuse_unknown
 from shoal.errors import DataError, InputError
 
@@ -174,6 +182,7 @@ def _read_files(
     files: list[str], uses: Mapping[str, Use], private: Collection[str], connection: Any
 ) -> _Source:
     """Makes `records` of files."""
+    warn_of_copies(files)
     if not codec_of(files[0]):
         return _read_parquet(files, uses, private, connection)
     names = header(files[0])
@@ -293,10 +302,15 @@ def _column(frame: Any, name: str, private: bool) -> Any:
                 "convert it to one type, for example with astype(float)",
             )
         found = sorted({each.__name__ for each in column.dropna().map(type).unique()})
-        if len(found) > 1:
+        if len(found) > 1 and found != ["float", "int"]:
             raise DataError(
                 f"the column {name!r} mixes {' and '.join(found[:2])}",
-                "convert it to one type, for example with astype(str)",
+                "convert it to one type, in which what is equal stays equal",
+            )
+        if {"datetime", "Timestamp"} & {*found}:
+            raise DataError(
+                f"the column {name!r} holds times as Python objects",
+                "convert them with pd.to_datetime, with utc=True if they have zones",
             )
     try:
         return (
@@ -306,7 +320,7 @@ def _column(frame: Any, name: str, private: bool) -> Any:
         # The text of the error may hold a cell.
         raise DataError(
             f"the column {name!r} holds a type that Arrow does not know ({column.dtype})",
-            "convert it, for example with astype(str)",
+            "convert it to numbers, text, booleans, dates or times",
         ) from None
 
 
@@ -414,7 +428,7 @@ def _check_names(
     if known and not texts:
         raise DataError(
             f"the columns of {source} are named by numbers, or not by text",
-            "rename them, for example by frame.columns = frame.columns.astype(str)",
+            "give each column a text as its name",
         )
     folded = [name.casefold() for name in texts]
     for name in needed:

@@ -340,6 +340,7 @@ def _names(unit: Any, rows: Ints) -> "tuple[pa.Array[Any], Ints]":
     """Names of units, each different, and the place of each when sorted."""
     names = keys.as_array(unit, "unit").take(rows)
     distinct, place = keys.ranked(names, "unit")
+    keys.check_spelling(distinct, "unit")
     if len(distinct) != len(names):
         several = int((np.bincount(place) > 1).sum())
         raise DataError(
