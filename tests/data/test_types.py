@@ -63,6 +63,17 @@ def test_a_type_is_never_read_as_what_stores_it(tmp_path: Path, cells: Any, held
         as_array(column, "cell")
 
 
+def test_a_type_that_no_library_knows_is_refused_by_its_name(tmp_path: Path) -> None:
+    """As months of pandas are where pandas is not imported: metadata alone says what they are."""
+    field = pa.field("cell", pa.int64(), metadata={"ARROW:extension:name": "acme.month"})
+    made = table(pa.array([648, 648, 649]))
+    made = made.cast(made.schema.set(1, field))
+    pq.write_table(made, tmp_path / "r.parquet")
+    for source in (made, tmp_path / "r.parquet"):
+        with pytest.raises(DataError, match=r"'cell' holds the extension type acme\.month"):
+            counted(source)
+
+
 @pytest.mark.parametrize(
     ("cells", "same"),
     [

@@ -19,8 +19,8 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 63_515),
-    "theory": (("theory",), 11_574),
+    "cells": (("cells",), 63_640),
+    "theory": (("theory",), 11_615),
     "trials": (("trials",), 39_301),
     "means": (("means",), 13_563),
     "data": (("data",), 16_366),
@@ -32,7 +32,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "cli": (("cli", "columns.py", "publishing.py", "__main__.py"), 13_348),
     "pictures": (("pictures",), 5_176),
     "one call and report": (("one_call.py", "report_page.py"), 1_906),
-    "verification": (("verification",), 18_724),
+    "verification": (("verification",), 18_849),
     "other modules": (
         ("__init__.py", "mean.py", "bounds.py", "unbiased.py", "intervals.py"),
         2_539,
@@ -40,11 +40,11 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
 }
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
-MOST_A_LINE, MOST_PACKED = 10.41, 35.4
+MOST_A_LINE, MOST_PACKED = 10.41, 35.3
 STUDIES = 47_767
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 23_081),
+    "tests": (("tests", "conftest.py"), ".py", 23_092),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 2_604),
 }
 

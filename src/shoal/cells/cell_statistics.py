@@ -86,6 +86,15 @@ def cell_errors(
     return error
 
 
+def mean_error(epsilon_per_cell: float) -> Callable[[int, int, int], float]:
+    """The same of a mean of one cell, without arrays: the same number."""
+
+    def error(heaviest: int, kept: int, total: int) -> float:
+        return (total - kept) / total + min(1.0, heaviest / kept * OUTWARD) / epsilon_per_cell
+
+    return error
+
+
 @dataclass(frozen=True)
 class Statistic(ABC):
     """One number of a cell."""

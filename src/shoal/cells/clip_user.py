@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from shoal.cells import caps
 from shoal.cells.accounting import ReleasedStatistics
 from shoal.cells.allocation import balanced
-from shoal.cells.cell_statistics import cell_errors
+from shoal.cells.cell_statistics import MEAN, cell_errors, mean_error
 from shoal.cells.decision import Task
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.shared_noise import finish
@@ -47,7 +47,8 @@ def _least_cells(task: Task, epsilon: float) -> tuple[Ints, NDArray[np.bool_], i
 
     def clip(cells_of_user: int) -> tuple[NDArray[np.bool_], int]:
         cost = cell_errors(forms, epsilon / cells_of_user)
-        kept = clip_user(user, cell, count, cost, spare_best=spare_best)
+        one = mean_error(epsilon / cells_of_user) if forms == [MEAN] else None
+        kept = clip_user(user, cell, count, cost, one=one, spare_best=spare_best)
         return kept, int(np.bincount(user[kept]).max())
 
     most, least = int(np.bincount(user).max()), 1
@@ -71,11 +72,13 @@ def clip_user(
     count: Ints,
     cost: Cost,
     *,
+    one: Callable[[int, int, int], float] | None = None,
     error: float | None = None,
     spare_best: bool = False,
 ) -> NDArray[np.bool_]:
     """Which memberships are kept while no cell that somebody leaves has an error above E.
 
+    `one` is the same cost of one cell: a user's few cells are no work for arrays.
     Users in the most cells, by index, leave the cell whose error `cost(heaviest, kept, all)` is
     then smallest; by default E is the largest error at the start (paper 000, Algorithm 1).
     """
@@ -90,43 +93,50 @@ def clip_user(
     rising = np.lexsort((-np.arange(len(cell)), count, cell))
     line = [each.tolist() for each in np.split(rising, _starts(cell[rising], n_cells))]
 
-    def two_heaviest(row: list[int]) -> tuple[int, int]:
-        """The last two that are kept; those that left are dropped on the way."""
-        while row and not alive[row[-1]]:
-            row.pop()
-        while len(row) > 1 and not alive[row[-2]]:
-            del row[-2]
-        return row[-1] if row else -1, row[-2] if len(row) > 1 else -1
+    heaviest = [_two_last(row, alive) for row in line]
 
-    heaviest = [two_heaviest(row) for row in line]
+    size = totals.tolist()
+    cost_of = one or (lambda *cell: float(cost(*(np.array([each]) for each in cell))[0]))
 
-    def errors_without(own: list[int]) -> Floats:
-        """The error of each of a user's cells without its records."""
-        cells = [of_cell[place] for place in own]
-        left = np.array([kept[g] - amount[place] for g, place in zip(cells, own, strict=True)])
-        most = [
-            amount[heaviest[g][heaviest[g][0] == place]]
-            for g, place in zip(cells, own, strict=True)
-        ]
-        never = (left <= 0) | (np.array(cells) == barred)
-        found = cost(np.array(most), np.maximum(left, 1), totals[cells])
-        return np.where(never, np.inf, found)
+    def least_without(own: list[int]) -> tuple[float, int]:
+        """The least error of a user's cells without its records, and which of them has it."""
+        best = np.inf
+        at = 0
+        for number, place in enumerate(own):
+            g = of_cell[place]
+            left = kept[g] - amount[place]
+            if left <= 0 or g == barred:
+                continue
+            first, second = heaviest[g]
+            found = cost_of(amount[second if first == place else first], left, size[g])
+            if found < best:
+                best = found
+                at = number
+        return best, at
 
     by_user = np.lexsort((cell, user))
     of_user = [each.tolist() for each in np.split(by_user, _starts(user[by_user], n_users))]
     for number in range(max(map(len, of_user)), 0, -1):
         for own in [each for each in of_user if len(each) == number]:
-            found = errors_without(own)
-            at = int(found.argmin())
-            if found[at] > limit:
+            least, at = least_without(own)
+            if least > limit:
                 return np.array(alive)
             gone = own.pop(at)
             g = of_cell[gone]
             alive[gone] = False
             kept[g] -= amount[gone]
             if gone in heaviest[g]:
-                heaviest[g] = two_heaviest(line[g])
+                heaviest[g] = _two_last(line[g], alive)
     return np.array(alive)
+
+
+def _two_last(row: list[int], alive: list[bool]) -> tuple[int, int]:
+    """The last two places that are kept; those that left are dropped on the way."""
+    while row and not alive[row[-1]]:
+        row.pop()
+    while len(row) > 1 and not alive[row[-2]]:
+        del row[-2]
+    return row[-1] if row else -1, row[-2] if len(row) > 1 else -1
 
 
 def _starts(sorted_groups: Ints, size: int) -> Ints:

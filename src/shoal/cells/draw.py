@@ -37,7 +37,12 @@ def draw(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> Drawn:
     Formal guarantee: user l loses what `plan.losses` says, whatever the values, and nothing but the
     values of one user differs between neighbours.
     """
-    exact, chosen, excess = exact_numbers(plan, aggregate, noise)
+    return add_noise(plan, exact_numbers(plan, aggregate, noise), noise)
+
+
+def add_noise(plan: PlanFacts, numbers: Exact, noise: Noise) -> Drawn:
+    """Draws one noisy number for each exact one, and of the excesses."""
+    exact, chosen, excess = numbers
     add = noise.add_gaussian if plan.gaussian else noise.add_laplace
     parts, bits = excess_of(plan.parameters)
     measured = noise.add_pair(excess, bits, _EXCESS) if parts else None

@@ -45,7 +45,7 @@ def release_warnings(numbers: Estimates) -> list[str]:
 
 def _everyone(plan: PlanFacts) -> float:
     """Epsilon times the number of users."""
-    return plan.epsilon * len(np.unique(plan.weights.user))
+    return plan.epsilon * plan.weights.n_users
 
 
 def few_cell_warnings(plan: PlanFacts) -> Iterator[str]:
@@ -56,7 +56,7 @@ def few_cell_warnings(plan: PlanFacts) -> Iterator[str]:
         often = "72%" if one else "85%"
         yield (
             f"with fewer than {MEASURED} cells a private radius clips more users than is best, "
-            f"here {int(plan.parameters['clipped'][0])} of {len(np.unique(plan.weights.user))}: if "
+            f"here {int(plan.parameters['clipped'][0])} of {plan.weights.n_users}: if "
             "a few percent of users are far from all others (outliers, long tails) errors are "
             f"several times larger, and 95% intervals may cover in only {often} of releases; "
             'objective="worst_case" certifies errors for any values'

@@ -8,7 +8,7 @@ import numpy as np
 from shoal import checks
 from shoal.cells.assumptions import NAIVE, Distribution, usual
 from shoal.cells.comparison import Choice, Comparison, Row, checked_choice, label
-from shoal.cells.draw import draw, exact_numbers
+from shoal.cells.draw import add_noise, exact_numbers
 from shoal.cells.estimates import Estimates
 from shoal.cells.methods import METHODS
 from shoal.cells.plan_facts import PlanFacts
@@ -198,11 +198,12 @@ def _errors(row: Row[PlanFacts], private: Aggregate, noise: Simulated) -> Floats
         guess = NAIVE[row.method](private.occupancy, mean, float(row.epsilon), rng)
         return np.stack([np.abs(bounds.lo + guess * float(bounds.width) - truth)] * 2)
     truth = truth[plan.released]
-    numbers = Estimates(plan, *exact_numbers(plan, private, noise))
+    exact_steps = exact_numbers(plan, private, noise)
+    numbers = Estimates(plan, *exact_steps)
     scale = numbers.noise_scale / plan.width
     exact, aim, low, high = (
         (each - bounds.lo) / plan.width for each in (numbers.unclamped, truth, *numbers.range)
     )
     plain = laplace.clamped_error(exact, scale, aim, low, high) * plan.width
-    value = values_of(Estimates(plan, *draw(plan, private, noise)), CONFIDENCE).value
+    value = values_of(Estimates(plan, *add_noise(plan, exact_steps, noise)), CONFIDENCE).value
     return np.stack([plain, np.abs(value - truth)])

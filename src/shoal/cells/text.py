@@ -114,7 +114,7 @@ def _notes(plan: PlanFacts, table: pa.Table) -> Iterator[str]:
     if plan.rounds > 1:
         yield "Two rounds: users are clipped around the noisy values of a first round."
     if plan.decision.method.range.of_vectors:
-        users = len(np.unique(plan.weights.user))
+        users = plan.weights.n_users
         if len(plan.decision.selection_scale):
             yield (
                 f"About {int(plan.parameters['clipped'][0]):,} of {users:,} users are clipped, "

@@ -130,7 +130,7 @@ def _crowding(plan: PlanFacts) -> float:
 
 def _are_apart(plan: PlanFacts) -> bool:
     """Whether users are mostly in one cell each."""
-    return are_apart(len(np.unique(plan.weights.user)), len(plan.weights.user))
+    return are_apart(plan.weights.n_users, len(plan.weights.user))
 
 
 def planned(plan: PlanFacts) -> list[str]:

@@ -46,7 +46,7 @@ def _plan(task: Task, *, gaussian: bool) -> PlanFacts:
     epsilon, delta = float(limit), task.delta if gaussian else Fraction(0)
     two_rounds = "first_ball" in method.range.names
     member = members(task.counts, task.cells)[0]
-    users = len(np.unique(task.counts.user[member]))
+    users = int(np.count_nonzero(np.bincount(task.counts.user[member])))
     budget = split(epsilon, users, len(member), len(task.cells))
     weights, cap, shape = _weighted(task, _planned_rate(epsilon, delta), budget, gaussian=gaussian)
     bits = _bits(weights, epsilon, delta)
@@ -173,7 +173,7 @@ def _candidates(
         found["first_clipped"] = [0]
     if budget is not None:
         found |= {"centres": [budget.bins], "radii": [0, RADII], "clipped": [budget.clipped]}
-        users = len(np.unique(weights.user))
+        users = weights.n_users
         for name, ball in balls.items() if len(balls) > 1 or gaussian else ():
             diameter = ball * 2.0 ** (1 - bits)
             wanted = 3 * weights.n_cells / diameter

@@ -243,7 +243,7 @@ class UserVectors:
                 known[key] = self._ball.norms(apart, self.weights.user)
             size = ball_of(self.parameters) * radius // self.private.top
             beyond.append(int((known[key] > size + np.minimum(self._slack, size >> 6)).sum()))
-        users = len(np.unique(self.weights.user))
+        users = self.weights.n_users
         wanted = int(self.parameters["clipped"][0])
         return rank_scores(np.array(beyond, dtype=np.int64), wanted, users)
 

@@ -74,10 +74,15 @@ class Weights:
         """How many cells are released."""
         return len(self.cells)
 
-    @property
+    @cached_property
     def user(self) -> Ints:
         """User of each member."""
         return self.counts.user[self.member]
+
+    @cached_property
+    def n_users(self) -> int:
+        """How many users have a member."""
+        return int(np.count_nonzero(np.bincount(self.user)))
 
     @property
     def count(self) -> Ints:

@@ -9,6 +9,7 @@ them in or let go of all.
 Source: docs/theory/cells.md#values.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,36 +88,48 @@ def posterior_quantile(
     apart = estimate - prediction
     reach = np.abs(apart) + 40 * np.minimum(scale, mixture.deviation.max())
     low, high = -reach, reach
-    below_of = _below_normal if normal else _below
+    below_of = (_normal_posterior if normal else _posterior)(apart, scale, mixture)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        below = below_of(middle, apart, scale, mixture) < level
+        below = below_of(middle) < level
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return np.asarray(prediction + (low + high) / 2)
 
 
-def _below(residual: Floats, apart: Floats, scale: Floats, mixture: Mixture) -> Floats:
+def _posterior(apart: Floats, scale: Floats, mixture: Mixture) -> Callable[[Floats], Floats]:
     """Posterior probability that each cell's residual stays below a value.
 
     Given a normal, the density is that of N(t^2/b, t^2) below y and of N(-t^2/b, t^2) above.
     """
-    x, d, b = residual[:, None], apart[:, None], scale[:, None]
-    t = mixture.deviation
+    d, b, t = apart[:, None], scale[:, None], mixture.deviation
     below, above = _sides(d, b, t)
     total = np.logaddexp(below, above)
-    under = np.exp(-d / b + special.log_ndtr(np.minimum(x, d) / t - t / b) - total)
-    beyond = np.exp(d / b + special.log_ndtr(-np.maximum(x, d) / t - t / b) - total)
-    between = np.exp(above - total) - beyond
-    found = under + np.where(x > d, np.maximum(between, 0.0), 0.0)
-    return np.asarray((mixture.share * found).sum(axis=1))
+    # What does not depend on the residual is computed once for all steps of a bisection.
+    rising = -d / b - total
+    falling = d / b - total
+    whole = np.exp(above - total)
+    far = d / t
+    shift = t / b
+
+    def below_of(residual: Floats) -> Floats:
+        x = residual[:, None] / t
+        under = np.exp(rising + special.log_ndtr(np.minimum(x, far) - shift))
+        beyond = np.exp(falling + special.log_ndtr(-np.maximum(x, far) - shift))
+        found = under + np.where(x > far, np.maximum(whole - beyond, 0.0), 0.0)
+        return np.asarray((mixture.share * found).sum(axis=1))
+
+    return below_of
 
 
-def _below_normal(residual: Floats, apart: Floats, scale: Floats, mixture: Mixture) -> Floats:
+def _normal_posterior(apart: Floats, scale: Floats, mixture: Mixture) -> Callable[[Floats], Floats]:
     """The same with normal noise: given a normal, N(k d, k b^2) with k = t^2/(t^2 + b^2)."""
     t, b = mixture.deviation, scale[:, None]
     kept = (t / np.hypot(t, b)) ** 2
-    place = (residual[:, None] - kept * apart[:, None]) / (b * np.sqrt(kept))
-    return np.asarray((mixture.share * special.ndtr(place)).sum(axis=1))
+    place = kept * apart[:, None]
+    deviation = b * np.sqrt(kept)
+    return lambda x: np.asarray(
+        (mixture.share * special.ndtr((x[:, None] - place) / deviation)).sum(axis=1)
+    )
 
 
 def _sides(apart: Floats, scale: Floats, deviation: Floats) -> tuple[Floats, Floats]:

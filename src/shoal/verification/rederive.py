@@ -166,4 +166,8 @@ def _same(true: Any, stated: Any, unit: Any) -> bool:
             return all(_same(*both, unit) for both in zip(true, stated, strict=True))
     elif not isinstance(true, float) or not isinstance(stated, float):
         return repr(true) == repr(stated)
-    return bool(np.isclose(true, stated, _CLOSE, 1e-14 * np.asarray(unit)).all())
+    one = np.asarray(true)
+    other = np.asarray(stated)
+    with np.errstate(invalid="ignore"):
+        near = np.abs(one - other) <= 1e-14 * np.asarray(unit) + _CLOSE * np.abs(other)
+    return bool(np.all(near | (one == other)))

@@ -46,9 +46,16 @@ def read(document: Document) -> Release:
 def differs(what: str, stated: Any, true: Any, part: float, slack: float = 0.0) -> Iterator[str]:
     """A sentence if stated numbers are further from the true ones; None is the true nan."""
     given = np.array(stated, dtype=np.float64)
-    near = given.shape == np.shape(true) and np.isclose(given, true, part, slack, equal_nan=True)
-    if not np.all(near):
+    if given.shape != np.shape(true) or not _near(given, np.asarray(true, np.float64), part, slack):
         yield f"{what}: {true}, not {stated}"
+
+
+def _near(given: Array, true: Array, part: float, slack: float) -> bool:
+    """What `np.isclose` says of all, in a tenth of its time where there are two or three."""
+    with np.errstate(invalid="ignore"):
+        near = np.abs(given - true) <= slack + part * np.abs(true)
+    both_missing = np.isnan(given) & np.isnan(true)
+    return bool((near | (given == true) | both_missing).all())
 
 
 def _plain(entry: Any) -> Any:
