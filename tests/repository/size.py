@@ -23,7 +23,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "theory": (("theory",), 11_615),
     "trials": (("trials",), 39_301),
     "means": (("means",), 13_563),
-    "data": (("data",), 16_366),
+    "data": (("data",), 16_377),
     "privacy": (("privacy",), 7_145),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),

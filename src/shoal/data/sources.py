@@ -282,7 +282,8 @@ def _read_table(
         source = source.lazy().select(*uses).collect()
     columns = [_column(source, name, name in private) for name in uses]
     table = pa.Table.from_arrays(columns, names=list(uses))
-    refuse_unknown(table.schema, uses)
+    # Fields of a table of Arrow may say what its columns alone do not.
+    refuse_unknown(source.schema if _library(source) == "pyarrow" else table.schema, uses)
     plain = [_plain(column) for column in table.columns]
     connection.register(
         "records", pa.Table.from_arrays(plain, [f"c{at}" for at in range(len(plain))])
