@@ -19,7 +19,7 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 63_640),
+    "cells": (("cells",), 63_643),
     "theory": (("theory",), 11_615),
     "trials": (("trials",), 39_301),
     "means": (("means",), 13_563),

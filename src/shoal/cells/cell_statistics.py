@@ -87,7 +87,7 @@ def cell_errors(
 
 
 def mean_error(epsilon_per_cell: float) -> Callable[[int, int, int], float]:
-    """The same of a mean of one cell, without arrays: the same number."""
+    """Returns the error of one cell's mean, as `cell_errors` does for arrays of cells."""
 
     def error(heaviest: int, kept: int, total: int) -> float:
         return (total - kept) / total + min(1.0, heaviest / kept * OUTWARD) / epsilon_per_cell

@@ -78,7 +78,7 @@ def clip_user(
 ) -> NDArray[np.bool_]:
     """Which memberships are kept while no cell that somebody leaves has an error above E.
 
-    `one` is the same cost of one cell: a user's few cells are no work for arrays.
+    `one` is the cost of a single cell in plain numbers, faster than arrays for a user's few cells.
     Users in the most cells, by index, leave the cell whose error `cost(heaviest, kept, all)` is
     then smallest; by default E is the largest error at the start (paper 000, Algorithm 1).
     """

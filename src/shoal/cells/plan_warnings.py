@@ -37,10 +37,12 @@ def plan_warnings(plan: PlanFacts) -> list[str]:
 
 
 def release_warnings(numbers: Estimates) -> list[str]:
-    """The warnings of a plan, of which one is about cells that are told, where any is."""
-    told = "released" in statuses(numbers)
+    """Returns the warnings of the plan; of frequent users only if intervals of told cells exist."""
+    warnings = plan_warnings(numbers.plan)
+    if "released" in statuses(numbers):
+        return warnings
     frequent = [*frequent_user_warnings(numbers.plan)]
-    return [each for each in plan_warnings(numbers.plan) if told or each not in frequent]
+    return [each for each in warnings if each not in frequent]
 
 
 def _everyone(plan: PlanFacts) -> float:

@@ -130,9 +130,9 @@ def encode(array: Any, name: str) -> Whole:
 
 
 def check_spelling(distinct: Any, name: str) -> None:
-    """Refuses names that are one if blanks around them, or zeros of numbers, are left out.
+    """Refuses names that differ only in blanks around them or in zeros of numbers, as 007 and 7.
 
-    Of one person who is spelled in two ways each half would be protected by itself.
+    A person who is spelled in two ways would be two users, each of them protected by itself.
     """
     if not pa.types.is_string(distinct.type):
         return
@@ -231,11 +231,9 @@ def _as_named(array: Any) -> Any:
         compute: Any = pc
         is_whole = compute.equal(compute.floor(array), array)
         is_exact = compute.less(compute.abs(array), MOST_WHOLE[kind])
-        return (
-            array.cast(pa.int64())
-            if compute.all(compute.and_(is_whole, is_exact)).as_py()
-            else None
-        )
+        if not compute.all(compute.and_(is_whole, is_exact)).as_py():
+            return None
+        return array.cast(pa.int64())
     if kind == "text":
         return array.cast(pa.string())
     if kind == "whole" and (pc.max(array).as_py() or 0) < 2**63:
