@@ -24,10 +24,11 @@ def problem_of(plan: Plan) -> Problem:
     return plan.numbers.problem(plan.importance, plan.decision.scale)
 
 
-def make(seed: int, **wanted: object) -> Plan:
+def make(seed: int, occupancy: shoal.Counts | None = None, **wanted: object) -> Plan:
     """A plan that keeps every cell."""
+    occupancy = occupancies.sparse(seed) if occupancy is None else occupancy
     wanted = {"epsilon": 1, "uninformative": "keep", "min_users": 1, **wanted}
-    return shoal.plan(occupancies.sparse(seed), bounds=BOUNDS, **{"method": "balanced", **wanted})
+    return shoal.plan(occupancy, bounds=BOUNDS, **{"method": "balanced", **wanted})
 
 
 def shares(plan: Plan) -> np.ndarray:
@@ -114,6 +115,27 @@ def test_balanced_is_the_optimum_of_a_general_solver(seed: int) -> None:
     assert plan.gap < 1e-3
     assert best <= own + 1e-5
     assert own - best <= plan.gap + 1e-5
+
+
+def test_few_users_decide_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dual variables of users who may lose most prove as good a plan as those of all."""
+    occupancy = occupancies.sparse(2, users=3_000, cells=20)
+    whole = make(2, occupancy=occupancy)
+    monkeypatch.setattr(allocation, "_MANY", 0)
+    asked: list[int] = []
+    of_users = Problem.of_users
+
+    def noted(problem: Problem, users: np.ndarray) -> Problem:
+        asked.append(len(users))
+        return of_users(problem, users)
+
+    monkeypatch.setattr(Problem, "of_users", noted)
+    found = make(2, occupancy=occupancy)
+    assert max(asked) < 1_000
+    assert found.gap is not None
+    assert found.gap < 1e-3
+    assert np.log(found.decision.scale / whole.decision.scale).mean() < 1e-3
+    assert found.exact_epsilon <= 1
 
 
 @given(occupancy=occupancies.small, seed=st.integers(0, 10))

@@ -52,6 +52,14 @@ def test_equal_estimates_are_no_division_by_zero() -> None:
         np.testing.assert_allclose(found, 3.0, rtol=1e-6)
 
 
+def test_labels_that_explain_all_without_noise() -> None:
+    """Where rounding hides that a matrix is positive definite."""
+    labels = grid(10, 12)
+    truth = 3.0 * labels[0] + labels[1]
+    found = fitted_without(truth, np.full(120, 1e-20), labels)
+    np.testing.assert_allclose(found, truth, atol=0.1)
+
+
 def test_columns_with_a_level_a_cell_are_left_out() -> None:
     """They would predict each cell from itself."""
     labels = [*grid(3, 4), np.arange(12), np.zeros(12, dtype=np.int64)]

@@ -17,6 +17,9 @@ _STEPS = 50_000
 # Measured: 80 to 400 steps of own paces where equal ones take 400 to 3,000.
 _FAST_STEPS, _FASTER, _SLOWER, _FASTEST = 3_000, 1.2, 0.5, 50.0
 _LEAST = 1e-100
+# Of more members only users who may have the largest losses get dual variables above 0: so many a
+# cell join them at a time. Those who join start at this share of the average.
+_MANY, _JOIN, _START = 100_000, 4, 1e-3
 # Dual variables below this share of the total prove nothing and are not kept.
 _NEGLIGIBLE = 1e-9
 
@@ -52,10 +55,22 @@ class Problem:
         """The sensitivity of each cell: that of its heaviest user."""
         return largest(self.cell, self.sensitivity, self.n_cells)
 
+    @property
+    def heaviest(self) -> Ints:
+        """A user with the largest sensitivity of each cell."""
+        most = np.flatnonzero(self.sensitivity == self.largest[self.cell])
+        first = np.unique(self.cell[most], return_index=True)[1]
+        return self.user[most[first]]
+
     @cached_property
     def most_cells(self) -> int:
         """G_1: most cells that one user is in."""
         return int(np.bincount(self.user, minlength=self.n_users).max())
+
+    def of_users(self, users: Ints) -> Problem:
+        """The same cells with some users alone."""
+        rows = self.by_user[users].tocoo()
+        return Problem(rows.row, rows.col, rows.data, len(users), self.weight)
 
     def loss(self, noise_scale: Floats) -> Floats:
         """Privacy loss of each user: sum of sensitivity over noise scale."""
@@ -108,13 +123,42 @@ def balanced(problem: Problem, gap: float = _GAP) -> Allocation:
     """
     if problem.most_cells == 1:
         return _disjoint(problem)
+    dual = np.zeros(problem.n_users)
+    users = np.arange(problem.n_users)
+    if len(problem.user) > _MANY:
+        equal = problem.weight / problem.by_cell.sum(axis=1)
+        users = np.union1d(problem.heaviest, _most_loss(problem, equal))
+    while True:
+        dual[users] = _dual_variables(problem.of_users(users), gap, dual[users])
+        inverse = problem.weight / (problem.by_cell @ dual)
+        # Those whom these dual variables leave with the largest losses join.
+        joined = np.union1d(users, _most_loss(problem, inverse))
+        largest_loss = float((problem.by_user @ inverse).max())
+        if len(joined) == len(users) or math.log(largest_loss) <= gap:
+            break
+        users = joined
+    kept = np.where(dual > _NEGLIGIBLE * dual.sum(), dual, 0.0).astype(np.float32)
+    return Allocation(largest_loss / inverse, _cover(problem, kept.astype(np.float64), dual))
+
+
+def _most_loss(problem: Problem, inverse: Floats) -> Ints:
+    """Users with the largest losses at these inverse noise scales, four times as many as cells."""
+    loss = problem.by_user @ inverse
+    few = min(_JOIN * problem.n_cells, problem.n_users)
+    return np.argpartition(-loss, few - 1)[:few]
+
+
+def _dual_variables(problem: Problem, gap: float, known: Floats) -> Floats:
+    """Dual variables that leave nobody a loss above e^gap, from those that are known, if any."""
     weight, rows, columns = problem.weight, problem.by_user, problem.by_cell
     total = float(weight.sum())
     dual = np.full(problem.n_users, total / problem.n_users)
+    if known.any():
+        dual = np.maximum(known, _START * dual)
+        dual = dual * (total / dual.sum())
     pace, lead = np.ones(problem.n_users), np.zeros(problem.n_users)
     for step in range(_STEPS):
-        inverse = weight / (columns @ dual)
-        loss = rows @ inverse
+        loss = rows @ (weight / (columns @ dual))
         if math.log(float(loss.max())) <= gap:
             break
         if step >= _FAST_STEPS:
@@ -126,8 +170,7 @@ def balanced(problem: Problem, gap: float = _GAP) -> Allocation:
         # A dual variable that underflows could never come back.
         dual = np.maximum(dual * np.exp(np.clip(pace * lead, -1.0, 1.0)), _LEAST * total)
         dual = dual * (total / dual.sum())
-    kept = np.where(dual > _NEGLIGIBLE * dual.sum(), dual, 0.0).astype(np.float32)
-    return Allocation(float(loss.max()) / inverse, _cover(problem, kept.astype(np.float64), dual))
+    return dual
 
 
 def _disjoint(problem: Problem) -> Allocation:

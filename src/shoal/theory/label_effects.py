@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -81,19 +82,36 @@ class _Fitted(NamedTuple):
     without: Floats
 
 
-def _fitted(estimate: Floats, variance: Floats, labels: Sequence[Ints], prior: float) -> _Fitted:
+class _Design(NamedTuple):
+    """Where each cell has a one: in the common mean, and in its label of every column."""
+
+    place: Ints
+    pair: Ints
+    ends: Ints
+
+    @property
+    def size(self) -> int:
+        """The common mean and all labels."""
+        return int(self.ends[-1])
+
+
+def _design(labels: Sequence[Ints]) -> _Design:
+    """Columns by cells, and columns by columns by cells: rows and entries of the Gram matrix."""
     ends = np.cumsum([1, *(int(each.max()) + 1 for each in labels)])
-    matrix = np.zeros((len(estimate), int(ends[-1])))
-    matrix[:, 0] = 1
-    rows = np.arange(len(estimate))
-    for start, each in zip(ends, labels, strict=False):
-        matrix[rows, start + each] = 1
+    common = np.zeros(len(labels[0]), dtype=np.int64)
+    place = np.stack([common, *map(np.add, ends, labels)])
+    return _Design(place, place[:, None] * int(ends[-1]) + place, ends)
+
+
+def _fitted(estimate: Floats, variance: Floats, labels: Sequence[Ints], prior: float) -> _Fitted:
+    design = _design(labels)
+    ends = design.ends
     least = _LEAST * max(float(np.var(estimate)), float(variance.min()))
     spread = max(float(np.var(estimate) - variance.mean()), float(variance.min()) * 1e-3, least)
     residual, effects = spread / 2, np.full(len(labels), spread / 2)
     for _ in range(_ROUNDS):
         fit, leverage, uncertain, effect = _fit(
-            matrix, ends, estimate, 1 / (residual + variance), effects, prior
+            design, estimate, 1 / (residual + variance), effects, prior
         )
         for at, (start, stop) in enumerate(pairwise(ends.tolist())):
             squares = effect[start:stop] ** 2 + uncertain[start:stop]
@@ -101,20 +119,31 @@ def _fitted(estimate: Floats, variance: Floats, labels: Sequence[Ints], prior: f
         kept = residual / (residual + variance)
         around = (estimate - fit) ** 2 + leverage * (residual + variance)
         residual = max(float((kept**2 * around + kept * variance).mean()), least)
-    fit, leverage, _, effect = _fit(
-        matrix, ends, estimate, 1 / (residual + variance), effects, prior
-    )
+    fit, leverage, _, effect = _fit(design, estimate, 1 / (residual + variance), effects, prior)
     own = np.minimum(leverage, _MOST_LEVERAGE)
     return _Fitted(effect, ends, np.asarray((fit - own * estimate) / (1 - own)))
 
 
 def _fit(
-    matrix: Floats, ends: Ints, estimate: Floats, weight: Floats, effects: Floats, prior: float
+    design: _Design, estimate: Floats, weight: Floats, effects: Floats, prior: float
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Fitted values, leverages, variances of the effects given the estimates, and the effects."""
-    precision = np.concatenate([[prior], np.repeat(1 / effects, np.diff(ends))])
-    scaled = matrix * weight[:, None]
-    inverse = np.linalg.pinv(scaled.T @ matrix + np.diag(precision), hermitian=True)
-    effect = inverse @ (scaled.T @ estimate)
-    leverage = ((matrix @ inverse) * matrix).sum(axis=1) * weight
-    return matrix @ effect, leverage, np.diag(inverse), effect
+    place, pair, size = design.place, design.pair, design.size
+    each = np.broadcast_to(weight, pair.shape)
+    gram = np.bincount(pair.ravel(), each.ravel(), minlength=size**2).reshape(size, size)
+    gram[np.diag_indices(size)] += np.repeat([prior, *1 / effects], np.diff([0, *design.ends]))
+    inverse = _inverse(gram)
+    each = np.broadcast_to(weight * estimate, place.shape)
+    effect = inverse @ np.bincount(place.ravel(), each.ravel(), minlength=size)
+    leverage = inverse.ravel()[pair].sum(axis=(0, 1)) * weight
+    return effect[place].sum(axis=0), leverage, np.diag(inverse), effect
+
+
+def _inverse(gram: Floats) -> Floats:
+    """The inverse of a positive definite matrix; the pseudoinverse where rounding hides that."""
+    root = 1 / np.sqrt(np.diag(gram))
+    factor, failed = lapack.dpotrf(gram * root * root[:, None], lower=1)
+    if failed:
+        return np.asarray(np.linalg.pinv(gram, hermitian=True))
+    inverse, _ = lapack.dpotri(factor, lower=1)
+    return np.asarray((inverse + np.tril(inverse, -1).T) * root * root[:, None])
