@@ -70,7 +70,8 @@ class Problem:
     def of_users(self, users: Ints) -> Problem:
         """The same cells with some users alone."""
         rows = self.by_user[users].tocoo()
-        return Problem(rows.row, rows.col, rows.data, len(users), self.weight)
+        user, cell = rows.row.astype(np.int64), rows.col.astype(np.int64)
+        return Problem(user, cell, rows.data, len(users), self.weight)
 
     def loss(self, noise_scale: Floats) -> Floats:
         """Privacy loss of each user: sum of sensitivity over noise scale."""

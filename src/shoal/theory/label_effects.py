@@ -130,7 +130,8 @@ def _fit(
     """Fitted values, leverages, variances of the effects given the estimates, and the effects."""
     place, pair, size = design.place, design.pair, design.size
     each = np.broadcast_to(weight, pair.shape)
-    gram = np.bincount(pair.ravel(), each.ravel(), minlength=size**2).reshape(size, size)
+    entries = np.bincount(pair.ravel(), each.ravel(), minlength=size**2)
+    gram = entries.reshape(size, size).astype(np.float64)
     gram[np.diag_indices(size)] += np.repeat([prior, *1 / effects], np.diff([0, *design.ends]))
     inverse = _inverse(gram)
     each = np.broadcast_to(weight * estimate, place.shape)
