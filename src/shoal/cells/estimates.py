@@ -36,14 +36,14 @@ class Estimates:
     @cached_property
     def _drawn(self) -> Floats:
         """What lattice numbers stand for, rounded once; of a joint variance, the second moment."""
-        plan, cells = self.plan, len(self.plan.released)
-        ranges = [each for each in plan.statistic_ranges for _ in range(cells)]
-        scales, bits = plan.decision.scale.tolist(), plan.decision.bits
-        each = zip(ranges, self.steps, scales, self._widths, strict=True)
-        return np.array([
-            _value(low, length * width, steps, scale, bits)
-            for (low, length), steps, scale, width in each
-        ])  # fmt: skip
+        decision, cells = self.plan.decision, len(self.plan.released)
+        scales, widths = decision.scale.tolist(), self._widths
+        found = list[float]()
+        for at, (low, length) in enumerate(self.plan.statistic_ranges):
+            own = slice(at * cells, (at + 1) * cells)
+            part = length / self._whole_width
+            found += _values(low, part, decision.bits, self.steps[own], scales[own], widths[own])
+        return np.array(found)
 
     @cached_property
     def unclamped(self) -> Floats:
@@ -227,24 +227,42 @@ class Estimates:
         cells, (_, second) = len(self.plan.released), self.plan.numbers.pair
         return slice(second * cells, (second + 1) * cells)
 
+    @property
+    def _whole_width(self) -> int:
+        """What the width of a range is a part of: 1 without a selected range."""
+        return 1 if self.chosen is None else self.top
+
     @cached_property
-    def _widths(self) -> list[Fraction]:
-        """The selected range of each number as a part of the width; 1 without one."""
+    def _widths(self) -> list[int]:
+        """The selected range of each number in ticks over 2^FINE; 1 without one."""
         if self.chosen is None:
-            return [Fraction(1)] * len(self.steps)
-        return [Fraction(width, self.top) for width in self.chosen.width.tolist()]
+            return [1] * len(self.steps)
+        widths: list[int] = self.chosen.width.tolist()
+        return widths
 
     @cached_property
     def _width(self) -> Floats:
-        return np.array([float(width) for width in self._widths])
+        return np.array(self._widths, dtype=np.float64) / self._whole_width
 
 
-def _value(low: Fraction, length: Fraction, steps: int, scale: float, bits: int) -> float:
-    up, down = scale.as_integer_ratio()
-    whole = low.denominator * length.denominator * down << bits
-    part = low.numerator * length.denominator * (down << bits)
-    # Dividing two integers rounds once, unlike floating-point arithmetic on the parts.
-    return (part + length.numerator * steps * up * low.denominator) / whole
+def _values(
+    low: Fraction,
+    part: Fraction,
+    bits: int,
+    steps: list[int],
+    scales: list[float],
+    widths: list[int],
+) -> list[float]:
+    """low + part x width x scale x steps/2^bits of each number, rounded once."""
+    found = list[float]()
+    whole = low.denominator * part.denominator << bits
+    offset = low.numerator * part.denominator << bits
+    factor = part.numerator * low.denominator
+    for step, scale, width in zip(steps, scales, widths, strict=True):
+        up, down = scale.as_integer_ratio()
+        # Dividing two integers rounds once, unlike floating-point arithmetic on the parts.
+        found.append((offset * down + factor * width * step * up) / (whole * down))
+    return found
 
 
 def joint_variances(plan: PlanFacts, shares: Floats) -> Floats:

@@ -180,11 +180,20 @@ def extremes(vectors: Floats) -> Ints:
 
 def disjoint_parts(rows: Floats) -> Floats | None:
     """Positive and negative parts of questions, each once, if no unit is in two of them."""
-    both = np.concatenate([np.maximum(rows, 0), np.maximum(-rows, 0)])
-    most = both.max(axis=1)
-    both, most = both[most > 0], most[most > 0]
-    parts = np.unique(np.round(both / most[:, None], _DIGITS), axis=0)
-    return None if int((parts > 0).sum(axis=0).max()) > 1 else np.asarray(parts)
+    found, used = list[Floats](), np.zeros(rows.shape[1], dtype=bool)
+    for signed in (sign * row for row in rows for sign in (1, -1)):
+        most = float(signed.max())
+        if most <= 0:
+            continue
+        part = np.round(np.maximum(signed, 0) / most, _DIGITS)
+        if any(np.array_equal(part, each) for each in found):
+            continue
+        if used[part > 0].any():
+            return None
+        used |= part > 0
+        found.append(part)
+    # In one order, whatever that of the questions: rising, so that the last kinds are first.
+    return np.array(sorted(found, key=lambda part: -int((part > 0).argmax())))
 
 
 def _searched_sums(vectors: Floats, names: Sequence[str]) -> Floats:

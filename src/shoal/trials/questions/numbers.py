@@ -32,6 +32,8 @@ _ROUNDING = 1000
 # A question that is off by less than this part of its length is answered.
 _ANSWERED = 1e-9
 _NUMBERS, _MOMENTS = 0, 1
+# Bits of a part of a weight: sums of 2^24 units times 2^20 ticks leave room for 19.
+_PART = 14
 
 
 class Choice(Model):
@@ -67,12 +69,12 @@ class Numbers:
         if choice.rows is not None:
             self.rows = choice.rows.reshape(len(self.steps), len(many)) - _ROW
             # Products with ticks must fit 64 bits.
-            if int(np.abs(self.rows).max()) > _ROW:
+            if max(int(self.rows.max()), -int(self.rows.min())) > _ROW:
                 raise LookupError
         elif len(self.sums) != len(many) or len(np.unique(self.sums)) != len(self.steps):
             raise LookupError
 
-    @property
+    @cached_property
     def most_steps(self) -> int:
         """Steps that an outcome moves all linear numbers by: max_i sum_k ceil(|a_ki| 2^20/step)."""
         if self.rows is None:
@@ -101,7 +103,7 @@ class Numbers:
         if self.rows is None:
             own = np.bincount(self.sums, self.many).astype(np.int64).astype(object) * _ROW
         else:
-            own = np.abs(self.rows).astype(object) @ self.many.astype(object)
+            own = [_product(np.abs(row), self.many) for row in self.rows]
         most = [
             2 * (int(each) * (TICKS // 2) // step + 1)
             for each, step in zip(own, self.steps.tolist(), strict=True)
@@ -125,7 +127,7 @@ class Numbers:
             np.add.at(whole, self.sums, own)
             plain = [int(each) * _ROW for each in whole.tolist()]
         else:
-            plain = [int(each) for each in self.rows.astype(object) @ own.astype(object)]
+            plain = [_product(row, own) for row in self.rows]
         # The sampler adds to numbers from 0 on.
         raised = [
             each // step + _MOST_STEP for each, step in zip(plain, self.steps.tolist(), strict=True)
@@ -190,6 +192,14 @@ class Numbers:
         return self.moment_step * (width / TICKS) ** 2
 
 
+def _product(row: Ints, sums: Ints) -> int:
+    """The exact sum of products of a row and of sums over units, whose parts fit 64 bits."""
+    top, rest = row >> 2 * _PART, row & (4**_PART - 1)
+    parts = top @ sums, (rest >> _PART) @ sums, (rest & (2**_PART - 1)) @ sums
+    high, middle, low = map(int, parts)
+    return (((high << _PART) + middle) << _PART) + low
+
+
 def fitted_rows(rows: Floats, many: Ints, epsilon: Fraction, by: tuple[str, ...]) -> Choice:
     """Whole numbers for rows of noise of one scale, of an exact loss of at most epsilon."""
     rounding = Fraction(len(rows), 2**BITS)
@@ -221,14 +231,12 @@ def _fitted(
         if not bool((wanted < _MOST_STEP).all()):
             break
         steps = np.maximum(np.ceil(wanted), 1).astype(np.int64)
-        found = Choice(**parts, steps=steps, moment_step=0)
+        own = Numbers(many, Choice(**parts, steps=steps, moment_step=0))
         if moments:
-            free = -(-(TICKS**2) // Numbers(many, found).most_steps)
-            found = Choice(**parts, steps=steps, moment_step=free)
-        own = Numbers(many, found)
+            own.moment_step = -(-(TICKS**2) // own.most_steps)
         if own.loss <= epsilon:
             own.check()
-            return found
+            return Choice(**parts, steps=steps, moment_step=own.moment_step)
         wanted = np.maximum(wanted * float(own.loss / epsilon), steps * (1 + 2.0**-40))
     raise InputError(
         f"the noise does not fit a lattice of {BITS} bits",
