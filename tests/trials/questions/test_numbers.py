@@ -138,8 +138,9 @@ def test_noise_is_what_it_says() -> None:
     outcome = np.linspace(0, 1, 6)
     rows = np.concatenate([each.rows for each in plan.blocks])
     drawn = [plan.draw(outcome, Simulated(seed)).numbers for seed in range(runs)]
-    values = np.array(drawn, dtype=float) @ plan.numbers.recover(rows).T / TICKS
-    wanted, seen = plan.numbers.noise(rows, 1.0), np.cov(values.T)
+    recovered = plan.numbers.recover(rows)
+    values = np.array(drawn, dtype=float) @ recovered.T / TICKS
+    wanted, seen = numbers.noise(recovered, 1.0), np.cov(values.T)
     scale = np.sqrt(np.outer(np.diag(wanted), np.diag(wanted)))
     # Fourth moments of Laplace variables: a deviation of sqrt(5/runs) at most.
     assert (np.abs(seen - wanted) < 6.2 * scale * np.sqrt(5 / runs)).all()

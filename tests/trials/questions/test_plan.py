@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from shoal.errors import InputError, ShoalWarning
 from shoal.privacy.noise import Simulated
 from shoal.trials import Experiment, Questions, Space
+from shoal.trials.questions.numbers import noise
 from shoal.trials.questions.plan import QuestionsPlan
 from shoal.trials.questions.variances import fit_of
 from tests.trials.questions.test_numbers import Steps
@@ -107,11 +108,12 @@ def test_variances_are_those_of_textbooks() -> None:
     residual = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
     own = float(residual @ residual) / 958
     wanted["age in age"] = own * np.linalg.inv(x.T @ x)[1, 1]
-    off = plan.numbers.noise(np.concatenate([each.rows for each in plan.blocks]), 9).max()
+    rows = np.concatenate([each.rows for each in plan.blocks])
+    off = noise(plan.numbers.recover(rows), 9).max()
     for name, variance in wanted.items():
         # What is taken back for noise in the squares of means is not there.
         assert _within(plan, outcome, name) == pytest.approx(variance, rel=1e-3, abs=off)
-    many = [len(fit_of(plan.design, each, plan.chosen.by).degrees) for each in plan.blocks]
+    many = [len(fit_of(plan.design, each, plan.chosen.by)[0].degrees) for each in plan.blocks]
     assert many == [4, 2, 1]
 
 

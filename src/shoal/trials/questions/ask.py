@@ -45,6 +45,7 @@ class Questions:
     Attributes:
         design: The public columns.
         entries: What was asked.
+        names: Names of the questions.
         one_by_one: Whether it was said that units were assigned one by one.
 
     Guarantees: G-LOSS, G-UNBIASED.
@@ -60,6 +61,7 @@ class Questions:
 
     design: Design
     entries: tuple[Entry, ...] = ()
+    names: tuple[str, ...] = ()
     one_by_one: bool = False
 
     def __repr__(self) -> str:
@@ -166,11 +168,10 @@ class Questions:
         request = QuestionsRequest.of(**asked)
         loss = request.epsilon
         blocks = blocks_of(design, self.entries, width / spread / float(loss))
-        tried = [
-            QuestionsPlan(request, design, each) for each in choices(design, blocks, width, loss)
-        ]
+        chosen = choices(design, blocks, width, loss)
+        tried = (QuestionsPlan.with_blocks(request, design, each, blocks) for each in chosen)
         # Of equal ones the first.
-        found = tried[0] if len(tried) == 1 else min(tried, key=_total_width)
+        found = min(tried, key=_total_width)
         try:
             spent = found.exact_epsilon
         except LookupError:
@@ -190,10 +191,9 @@ class Questions:
         return found
 
     def _with(self, entry: Entry) -> "Questions":
-        found = replace(self, entries=(*self.entries, entry))
         # Questions without an answer are found as they are asked.
-        blocks_of(self.design, found.entries, 1 / USUAL)
-        return found
+        (own,) = blocks_of(self.design, [entry], 1 / USUAL, self.names)
+        return replace(self, entries=(*self.entries, entry), names=(*self.names, *own.names))
 
 
 def _total_width(plan: QuestionsPlan) -> float:

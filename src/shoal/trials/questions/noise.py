@@ -8,9 +8,10 @@ noise of these vectors. Source: docs/theory/experiments.md#noise-for-many-questi
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from shoal import checks
 from shoal.errors import InputError
@@ -45,7 +46,7 @@ _DIGITS = 12
 
 def choices(
     design: Design, blocks: Sequence[Block], width: float, epsilon: Fraction
-) -> list[Choice]:
+) -> Iterator[Choice]:
     """Whole numbers whose loss is at most epsilon, from which all questions follow."""
     entries = [each.entry for each in blocks]
     if design.n > MOST_UNITS:
@@ -57,7 +58,8 @@ def choices(
         codes = design.codes(subgroups)
         both = design.group * (int(codes.max()) + 1) + codes
         sums = np.unique(both, return_inverse=True)[1].astype(np.int64)
-        return [fitted_sums(_few(sums), design.many, epsilon, None)]
+        yield fitted_sums(_few(sums), design.many, epsilon, None)
+        return
     by = grouped_by(design, entries)
     means = means_needed(design, entries, by)
     rows = np.concatenate([each.rows for each in blocks])
@@ -82,19 +84,15 @@ def choices(
                 f"ask at most {_MOST_SEARCHED}",
             )
         sums = design.codes(list(dict.fromkeys([CLUSTER, ARM, *subgroups])))
-        return [fitted_sums(_few(sums), design.many, epsilon, by)]
+        yield fitted_sums(_few(sums), design.many, epsilon, by)
+        return
     main, alone = best
     if alone or needed is None:
-        return [fitted_rows(main / width, design.many, epsilon, by)]
-    return [
-        fitted_rows(
-            np.concatenate([(1 - share) * main, share * (needed > 0)]) / width,
-            design.many,
-            epsilon,
-            by,
-        )
-        for share in MEANS_SHARES
-    ]
+        yield fitted_rows(main / width, design.many, epsilon, by)
+        return
+    for share in MEANS_SHARES:
+        both = np.concatenate([(1 - share) * main, share * (needed > 0)])
+        yield fitted_rows(both / width, design.many, epsilon, by)
 
 
 def _candidates(
@@ -164,7 +162,7 @@ def extremes(vectors: Floats) -> Ints:
     """Kinds of different vectors: those that are far out together, and in each question."""
     if vectors.shape[1] <= _MOST_KINDS:
         return np.arange(vectors.shape[1])
-    first = np.sort(np.unique(vectors, axis=1, return_index=True)[1])
+    first = _first_of_each(vectors)
     if len(first) <= _MOST_KINDS:
         return first
     own = vectors[:, first]
@@ -176,6 +174,20 @@ def extremes(vectors: Floats) -> Ints:
     alone = -(-part // len(own))
     chosen += [np.argsort(-np.abs(row), kind="stable")[:alone] for row in own]
     return np.asarray(first[np.unique(np.concatenate(chosen))])
+
+
+def _first_of_each(vectors: Floats) -> Ints:
+    """Places of different columns, where each comes first."""
+    # Zero has one sign here: equal columns have equal bytes.
+    columns = np.ascontiguousarray(vectors.T) + 0.0
+    width = pa.binary(columns.itemsize * columns.shape[1])
+    data: Any = columns
+    texts: Any = pa.FixedSizeBinaryArray.from_buffers(
+        width, len(columns), [None, pa.py_buffer(data)]
+    )
+    # Codes are given in the order in which columns come first.
+    codes = texts.dictionary_encode().indices.to_numpy()
+    return np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
 
 
 def disjoint_parts(rows: Floats) -> Floats | None:

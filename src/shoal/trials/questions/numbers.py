@@ -34,6 +34,8 @@ _ANSWERED = 1e-9
 _NUMBERS, _MOMENTS = 0, 1
 # Bits of a part of a weight: sums of 2^24 units times 2^20 ticks leave room for 19.
 _PART = 14
+# Of the noise of a number, in steps.
+_DEVIATION = math.sqrt(0.5) / math.sinh(2.0 ** (-BITS - 1))
 
 
 class Choice(Model):
@@ -60,24 +62,30 @@ class Drawn(Model):
 
 
 class Numbers:
-    """A choice for so many units of each kind; `rows` are a, shape (numbers, kinds), or None."""
+    """A choice for so many units of each kind; `rows` are a, shape (numbers, kinds)."""
 
     def __init__(self, many: Ints, choice: Choice) -> None:
         self.many, self.steps, self.moment_step = many, choice.steps, choice.moment_step
         self.sums = np.zeros(0, dtype=np.int64) if choice.sums is None else choice.sums
-        self.rows: Ints | None = None
+        self._raised = choice.rows
         if choice.rows is not None:
-            self.rows = choice.rows.reshape(len(self.steps), len(many)) - _ROW
+            fits = choice.rows.size == len(self.steps) * len(many)
             # Products with ticks must fit 64 bits.
-            if max(int(self.rows.max()), -int(self.rows.min())) > _ROW:
+            if not fits or int(choice.rows.max()) > 2 * _ROW:
                 raise LookupError
         elif len(self.sums) != len(many) or len(np.unique(self.sums)) != len(self.steps):
             raise LookupError
 
+    @property
+    def rows(self) -> Ints:
+        """The weights a of `rows`, made anew each time: they may take much memory."""
+        raised: Any = self._raised
+        return np.asarray(raised.reshape(len(self.steps), len(self.many)) - _ROW)
+
     @cached_property
     def most_steps(self) -> int:
         """Steps that an outcome moves all linear numbers by: max_i sum_k ceil(|a_ki| 2^20/step)."""
-        if self.rows is None:
+        if self._raised is None:
             return int(-((-_ROW * TICKS) // int(self.steps.min())))
         moved = -((-np.abs(self.rows) * TICKS) // self.steps[:, None])
         if float(moved.sum(axis=0, dtype=np.float64).max()) > _MOST_STEP:
@@ -96,16 +104,17 @@ class Numbers:
             return Fraction(most, 2**BITS)
         if self.moment_step * most < TICKS**2:
             raise LookupError
-        return Fraction(most + (1 if self.rows is None else len(self.rows)), 2**BITS)
+        return Fraction(most + (1 if self._raised is None else len(self.steps)), 2**BITS)
 
     def check(self) -> None:
         """Refuse numbers that do not fit 61 bits, raised by 2^60."""
-        if self.rows is None:
-            own = np.bincount(self.sums, self.many).astype(np.int64).astype(object) * _ROW
+        if self._raised is None:
+            units = np.bincount(self.sums, self.many).astype(np.int64).tolist()
+            own = [each * _ROW for each in units]
         else:
             own = [_product(np.abs(row), self.many) for row in self.rows]
         most = [
-            2 * (int(each) * (TICKS // 2) // step + 1)
+            2 * (each * (TICKS // 2) // step + 1)
             for each, step in zip(own, self.steps.tolist(), strict=True)
         ]
         if self.moment_step:
@@ -122,7 +131,7 @@ class Numbers:
         clipped = np.clip(ticks, -TICKS // 2, TICKS // 2)
         own = np.zeros(len(self.many), dtype=np.int64)
         np.add.at(own, kind, clipped)
-        if self.rows is None:
+        if self._raised is None:
             whole = np.zeros(len(self.steps), dtype=np.int64)
             np.add.at(whole, self.sums, own)
             plain = [int(each) * _ROW for each in whole.tolist()]
@@ -143,7 +152,7 @@ class Numbers:
 
     def recover(self, rows: Floats) -> Floats:
         """Rows of weights of kinds as sums of released ones, shape (questions, numbers)."""
-        if self.rows is None:
+        if self._raised is None:
             # All units of a sum weigh alike: the mean of what a row gives them.
             units = np.bincount(self.sums, self.many)
             mean = np.stack([np.bincount(self.sums, row * self.many) for row in rows]) / units
@@ -155,37 +164,19 @@ class Numbers:
         weighed = self._weights * np.sqrt(self.many)
         return np.asarray(np.linalg.pinv(weighed, rcond=1e-12))
 
-    @cached_property
+    @property
     def _weights(self) -> Floats:
         """The rows as they are released, in steps a tick, shape (numbers, kinds)."""
-        rows: Any = self.rows
-        return np.asarray(rows / self.steps[:, None])
+        return np.asarray(self.rows / self.steps[:, None])
 
-    def answer(self, rows: Floats) -> bool:
-        """Whether rows are sums of multiples of released ones, to 1e-9 of their length."""
-        found = self.recover(rows)
-        if self.rows is None:
+    def answer(self, rows: Floats, found: Floats) -> bool:
+        """Whether rows are sums of multiples of released ones, `found`, to 1e-9 of their length."""
+        if self._raised is None:
             found = (found * _ROW / self.steps)[:, self.sums] - rows
         else:
             found = found @ self._weights - rows
         off = np.sqrt((found**2 * self.many).sum(axis=1))
         return bool((off <= _ANSWERED * np.sqrt((rows**2 * self.many).sum(axis=1))).all())
-
-    def _noise(self, rows: Floats, width: float) -> Floats:
-        """Standard deviation of each number's noise in each row, in the outcome's unit."""
-        deviation = math.sqrt(0.5) / math.sinh(2.0 ** (-BITS - 1))
-        return self.recover(rows) * (width / TICKS * deviation)
-
-    def noise(self, rows: Floats, width: float) -> Floats:
-        """Covariance of the noise of rows, in the outcome's squared unit, shape (rows, rows)."""
-        weighed = self._noise(rows, width)
-        return np.asarray(weighed @ weighed.T)
-
-    def noise_parts(self, rows: Floats, width: float) -> tuple[Floats, Floats]:
-        """M = sum v, the variance of each row's noise, and M^2/sum v^2, over Laplace variables."""
-        parts = self._noise(rows, width) ** 2
-        total = parts.sum(axis=1)
-        return total, np.asarray(total**2 / (parts**2).sum(axis=1))
 
     def moment_value(self, width: float) -> float:
         """What one step of a second moment is worth, in the outcome's squared unit."""
@@ -198,6 +189,19 @@ def _product(row: Ints, sums: Ints) -> int:
     parts = top @ sums, (rest >> _PART) @ sums, (rest & (2**_PART - 1)) @ sums
     high, middle, low = map(int, parts)
     return (((high << _PART) + middle) << _PART) + low
+
+
+def noise(recovered: Floats, width: float) -> Floats:
+    """Covariance of the noise of sums of released numbers, in the outcome's squared unit."""
+    weighed = recovered * (width / TICKS * _DEVIATION)
+    return np.asarray(weighed @ weighed.T)
+
+
+def noise_parts(recovered: Floats, width: float) -> tuple[Floats, Floats]:
+    """M = sum v, the variance of each sum's noise, and M^2/sum v^2, over Laplace variables."""
+    parts = (recovered * (width / TICKS * _DEVIATION)) ** 2
+    total = parts.sum(axis=1)
+    return total, np.asarray(total**2 / (parts**2).sum(axis=1))
 
 
 def fitted_rows(rows: Floats, many: Ints, epsilon: Fraction, by: tuple[str, ...]) -> Choice:

@@ -18,12 +18,21 @@ from shoal.intervals import check_level, student
 from shoal.privacy.budget import show
 from shoal.privacy.noise import Noise
 from shoal.trials.assigned_groups import CORRELATION, assigned_by, cr2, few_groups
-from shoal.trials.design import ARM, Floats, Ints
+from shoal.trials.design import ARM, Design, Floats, Ints
 from shoal.trials.effects import Answer, Answers
 from shoal.trials.inference import FEWEST, Spread
 from shoal.trials.plan import Plan, Request
 from shoal.trials.questions import noise as noises
-from shoal.trials.questions.numbers import BITS, TICKS, Choice, Drawn, Numbers, ticks_of
+from shoal.trials.questions.numbers import (
+    BITS,
+    TICKS,
+    Choice,
+    Drawn,
+    Numbers,
+    noise_parts,
+    ticks_of,
+)
+from shoal.trials.questions.numbers import noise as noise_of
 from shoal.trials.questions.variances import FEWEST_UNITS, MEANS_SHARE, Fit, fit_of
 from shoal.trials.questions.weights import (
     EFFECT,
@@ -90,6 +99,15 @@ class QuestionsPlan(Plan):
     chosen_model: ClassVar[type[Model]] = Choice
     drawn_model: ClassVar[type[Model]] = Drawn
 
+    @classmethod
+    def with_blocks(
+        cls, request: QuestionsRequest, design: Design, chosen: Choice, blocks: tuple[Block, ...]
+    ) -> "QuestionsPlan":
+        """A plan whose questions have been computed."""
+        found = cls(request, design, chosen)
+        vars(found)["blocks"] = blocks
+        return found
+
     @cached_property
     def numbers(self) -> Numbers:
         """What is released, in whole numbers."""
@@ -99,7 +117,7 @@ class QuestionsPlan(Plan):
     def exact_epsilon(self) -> Fraction:
         """The exact loss of one outcome; the numbers must answer the questions."""
         self.numbers.check()
-        if not all(self.numbers.answer(each.rows) for each in self.blocks):
+        if not all(map(self._answered, self.blocks)):
             raise LookupError
         return self.numbers.loss
 
@@ -142,7 +160,7 @@ class QuestionsPlan(Plan):
         names = regressor_names(self.design, columns)
         entry = Entry.of(kind=REGRESSION, columns=names)
         block = blocks_of(self.design, [entry], 1.0)[0]
-        if not self.numbers.answer(block.rows):
+        if not self._answered(block):
             raise InputError(
                 f"the regression on {checks.shown(' + '.join(names))} does not follow from what "
                 "was released",
@@ -159,7 +177,7 @@ class QuestionsPlan(Plan):
             predicted = {each.question: each.standard_error for each in self._predicted(block)}
             # Weights add up to 1 for means and constants, and to 0 for all other questions.
             away = middle * np.rint(block.rows @ self.design.many)
-            values = self._recovered(drawn, block.rows) + away
+            values = self._values(drawn, self._recovered(block)) + away
             for name, value, parts in zip(
                 block.names, values.tolist(), self._spreads(drawn, block), strict=True
             ):
@@ -174,13 +192,34 @@ class QuestionsPlan(Plan):
         title = f"{counted(len(found), 'answer')}, epsilon {show(self.loss.epsilon)}"
         return Answers(tuple(found), f"{title}; control: {control}", tuple(short))
 
-    def _recovered(self, drawn: Drawn, rows: Floats) -> Floats:
-        """Rows of weights of outcomes less the middle of the range, in the outcome's unit."""
-        ticks = self.numbers.recover(rows) @ np.array(drawn.numbers, dtype=float)
+    def _values(self, drawn: Drawn, recovered: Floats) -> Floats:
+        """Sums of released numbers of outcomes less the middle of the range, in their unit."""
+        ticks = recovered @ np.array(drawn.numbers, dtype=float)
         return np.asarray(ticks * self.space.width / TICKS)
 
-    def _fit(self, block: Block) -> Fit:
-        return fit_of(self.design, block, self.chosen.by)
+    def _answered(self, block: Block) -> bool:
+        return self.numbers.answer(block.rows, self._recovered(block))
+
+    def _recovered(self, block: Block) -> Floats:
+        """The questions of a block as sums of released numbers."""
+        if block.entry not in self._rows:
+            self._rows[block.entry] = self.numbers.recover(block.rows)
+        return self._rows[block.entry]
+
+    def _fit(self, block: Block) -> tuple[Fit, Floats]:
+        """How residuals are known, and coefficients of their prediction as sums of numbers."""
+        if block.entry not in self._fits:
+            fit, weights = fit_of(self.design, block, self.chosen.by)
+            self._fits[block.entry] = fit, self.numbers.recover(weights)
+        return self._fits[block.entry]
+
+    @cached_property
+    def _rows(self) -> dict[Entry, Floats]:
+        return {}
+
+    @cached_property
+    def _fits(self) -> dict[Entry, tuple[Fit, Floats]]:
+        return {}
 
     def _spreads(self, drawn: Drawn, block: Block) -> Iterator[Spread]:
         """Variance of each answer, with its noise and the noise of the variance."""
@@ -189,18 +228,18 @@ class QuestionsPlan(Plan):
             sums = np.array(drawn.numbers, dtype=float) * self.chosen.steps / 2.0**40
             yield from self._group_spreads(block, sums * width / TICKS)
             return
-        fit = self._fit(block)
-        noise = self.numbers.noise(fit.weights, width)
-        coefficients = self._recovered(drawn, fit.weights)
+        fit, prediction = self._fit(block)
+        noise = noise_of(prediction, width)
+        coefficients = self._values(drawn, prediction)
         squares = np.array(drawn.moments, dtype=float) * self.numbers.moment_value(width)
         variance = fit.variances(self._coarser(fit.codes, squares), coefficients, noise)
         loose = self._variance_noise(fit, coefficients, noise)
-        yield from self._with_noise(block.rows, variance, loose, fit.fewest)
+        yield from self._with_noise(block, variance, loose, fit.fewest)
 
     def _with_noise(
-        self, rows: Floats, variance: Floats, loose: Floats, degrees: Floats
+        self, block: Block, variance: Floats, loose: Floats, degrees: Floats
     ) -> Iterator[Spread]:
-        total, terms = self.numbers.noise_parts(rows, self.space.width)
+        total, terms = noise_parts(self._recovered(block), self.space.width)
         every = (each.tolist() for each in (variance, degrees, total, terms, loose))
         return map(Spread, *every)
 
@@ -265,7 +304,7 @@ class QuestionsPlan(Plan):
 
     def _predicted(self, block: Block) -> Iterator[Predicted]:
         design, rows = self.design, block.rows
-        noise, _ = self.numbers.noise_parts(rows, self.space.width)
+        noise, _ = noise_parts(self._recovered(block), self.space.width)
         size = lengths(rows, design.many)
         heaviest = np.abs(rows).max(axis=1) / size * math.sqrt(design.n)
         widths = self._widths(block, size) if design.group is None else self._group_widths(block)
@@ -276,14 +315,14 @@ class QuestionsPlan(Plan):
 
     def _widths(self, block: Block, size: Floats) -> Iterator[tuple[float, float, float, float]]:
         """Variance without noise; half of the interval, if asked alone, and without noise."""
-        fit, spread = self._fit(block), self.request.spread
+        (fit, prediction), spread = self._fit(block), self.request.spread
         rows, width = block.rows, self.space.width
         # Means of outcomes of this spread are no further from the middle.
         away = fit.flat * math.sqrt(max(width**2 / 4 - spread**2, 0.0))
-        loose = self._variance_noise(fit, away, self.numbers.noise(fit.weights, width))
+        loose = self._variance_noise(fit, away, noise_of(prediction, width))
         share = 0.0 if block.entry.kind == REGRESSION else MEANS_SHARE
         most = np.abs(rows).max(axis=1) * width / float(self.exact_epsilon) / (1 - share)
-        spreads = self._with_noise(rows, (spread * size) ** 2, loose, fit.fewest)
+        spreads = self._with_noise(block, (spread * size) ** 2, loose, fit.fewest)
         for parts, own, scale in zip(spreads, fit.squares.T, most.tolist(), strict=True):
             # Satterthwaite's degrees of freedom, for groups whose outcomes differ alike.
             degrees = float(own.sum() ** 2 / (own**2 / fit.degrees).sum())
@@ -294,7 +333,7 @@ class QuestionsPlan(Plan):
 
     def _group_widths(self, block: Block) -> Iterator[tuple[float, float, float, float]]:
         """The same where groups were assigned whole."""
-        noise, _ = self.numbers.noise_parts(block.rows, self.space.width)
+        noise, _ = noise_parts(self._recovered(block), self.space.width)
         parts, many = self.numbers.sums, self.design.many
         for at, added in enumerate(noise.tolist()):
             regressors, sizes, row, _ = self._group_design(block, at)
@@ -324,7 +363,8 @@ class QuestionsPlan(Plan):
             return math.nan
         size = lengths(rows, self.design.many)
         vectors = rows * (self.space.width / size)[:, None]
-        total = self.numbers.noise_parts(rows, self.space.width)[0] / size**2
+        recovered = np.concatenate([self._recovered(each) for each in self.blocks])
+        total = noise_parts(recovered, self.space.width)[0] / size**2
         # What some units need, all need.
         least = noises.gaussian_noise(vectors[:, noises.extremes(vectors)]).lower_bound
         return float(total.sum()) / (2 * least / float(self.request.epsilon) ** 2)
@@ -406,8 +446,8 @@ class QuestionsPlan(Plan):
         other = self.design.group is not None or block.entry.kind == REGRESSION
         if other or self.space.size != _LEVELS:
             return
-        fit = self._fit(block)
-        means = self._recovered(drawn, fit.weights) / self.space.width
+        fit, prediction = self._fit(block)
+        means = self._values(drawn, prediction) / self.space.width
         units = np.bincount(fit.codes, self.design.many) * np.maximum(1 / 4 - means**2, 0)
         sampled = any(each.variance > each.noise for each in self._spreads(drawn, block))
         if units.min() < FEWEST and sampled:
@@ -446,7 +486,7 @@ class QuestionsPlan(Plan):
         """Of questions whose variance rests on few of the units that are taken to differ alike."""
         found, many = list[tuple[float, str]](), self.design.many
         for block in self.blocks if self.design.group is None else ():
-            codes = self._fit(block).codes
+            codes = self._fit(block)[0].codes
             units = np.bincount(codes, many)
             most = _UNEVEN_COLUMN if block.entry.kind == REGRESSION else _UNEVEN
             for name, row in zip(block.names, block.rows, strict=True):

@@ -55,14 +55,13 @@ def means_needed(design: Design, entries: Sequence[Entry], by: Sequence[str]) ->
 class Fit(NamedTuple):
     """V = sum_h part_h S_h - b' form b + tr(form C), for coefficients b with noise of covariance C.
 
-    `weights` of the coefficients of a prediction, shape (coefficients, kinds); `codes`, the group
-    of each kind, within which residuals differ alike; `degrees`, units of each group less their
-    leverages; `flat`, coefficients of a prediction of 1 for every unit. `squares`, sums of squared
-    weights of questions, and `parts`, these over degrees, shape (groups, questions); `forms` of
-    coefficients, shape (questions, coefficients, coefficients), or their diagonals.
+    `codes`, the group of each kind, within which residuals differ alike; `degrees`, units of each
+    group less their leverages; `flat`, coefficients of a prediction of 1 for every unit. `squares`,
+    sums of squared weights of questions, and `parts`, these over degrees, shape (groups,
+    questions); `forms` of coefficients, shape (questions, coefficients, coefficients), or their
+    diagonals.
     """
 
-    weights: Floats
     codes: Ints
     degrees: Floats
     flat: Floats
@@ -98,8 +97,11 @@ class Fit(NamedTuple):
         return np.asarray(np.where(counted, self.degrees[:, None], np.inf).min(axis=0))
 
 
-def fit_of(design: Design, block: Block, by: Sequence[str]) -> Fit:
-    """The prediction by which residuals of questions are known: a regression, or group means."""
+def fit_of(design: Design, block: Block, by: Sequence[str]) -> tuple[Fit, Floats]:
+    """The prediction by which residuals of questions are known: a regression, or group means.
+
+    Beside it the weights of its coefficients, shape (coefficients, kinds).
+    """
     codes, many = design.codes(adjusted_for(block.entry, by)), design.many
     if block.entry.kind != REGRESSION:
         sizes = np.bincount(codes, many).astype(np.float64)
@@ -118,10 +120,11 @@ def fit_of(design: Design, block: Block, by: Sequence[str]) -> Fit:
     squares = np.stack(own, axis=1).astype(np.float64)
     parts = squares / degrees[:, None]
     if block.entry.kind != REGRESSION:
-        return Fit(weights, codes, degrees, flat, squares, parts, (parts * sizes[:, None]).T)
+        diagonals = (parts * sizes[:, None]).T
+        return Fit(codes, degrees, flat, squares, parts, diagonals), weights
     inside = [basis[codes == each] for each in range(len(degrees))]
     forms = np.einsum("hk,hij->kij", parts, np.stack([each.T @ each for each in inside]))
-    return Fit(weights, codes, degrees, flat, squares, parts, forms)
+    return Fit(codes, degrees, flat, squares, parts, forms), weights
 
 
 def _degrees(basis: Floats, codes: Ints, many: Ints) -> Floats:

@@ -40,9 +40,14 @@ class Block(NamedTuple):
     rows: Floats
 
 
-def blocks_of(design: Design, entries: Sequence[Entry], ratio: float) -> tuple[Block, ...]:
-    """Names and weights of all questions; precision weights follow width/(spread epsilon)."""
-    found, names = [], set[str]()
+def blocks_of(
+    design: Design, entries: Sequence[Entry], ratio: float, asked: Sequence[str] = ()
+) -> tuple[Block, ...]:
+    """Names and weights of questions beside those asked before, whose names are `asked`.
+
+    Precision weights follow width/(spread epsilon).
+    """
+    found, names = [], set(asked)
     for each in entries:
         own, rows = _ROWS[each.kind](design, each, ratio)
         twice = names & set(own)
