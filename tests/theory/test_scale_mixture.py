@@ -62,6 +62,18 @@ def test_quantiles_are_those_of_the_posterior(
         assert np.interp(found[at], grid, below) == pytest.approx(level, abs=2e-3)
 
 
+def test_noise_far_below_the_spread_leaves_numbers_as_they_are() -> None:
+    """Without a prior to speak of the posterior is the noise around the number: b ln(1/20) below.
+
+    Logarithms of masses near -5e17, all alike, must not decide.
+    """
+    estimate = np.random.default_rng(3).normal(0, 100, 200)
+    scale = np.full(200, 1e-7)
+    mixture = fit_mixture(estimate, scale, np.zeros(200), 1000.0)
+    found = posterior_quantile(estimate, scale, np.zeros(200), mixture, 0.025)
+    np.testing.assert_allclose((found - estimate) / scale, np.log(0.05), atol=1e-5)
+
+
 def test_a_few_cells_that_are_unlike_the_rest_are_let_be() -> None:
     """One cell far away keeps its estimate; the others are pulled together."""
     rng = np.random.default_rng(1)

@@ -147,6 +147,14 @@ def decides(plan: PlanFacts) -> bool:
 
 
 def statuses(numbers: Estimates) -> list[str]:
+    """Returns what each released cell's number is good for: found once for the same numbers."""
+    known: dict[str, list[str]] = vars(numbers)
+    if "statuses" not in known:
+        known["statuses"] = _statuses(numbers)
+    return known["statuses"]
+
+
+def _statuses(numbers: Estimates) -> list[str]:
     """Returns what each released cell's number is good for: to be told, or not and why.
 
     Told is what errs at most 0.8 of the spread between cells, by noise and expected bias, never the

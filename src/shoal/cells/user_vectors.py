@@ -165,7 +165,7 @@ class UserVectors:
         """Weights of the users: public."""
         return self.private.weights
 
-    @property
+    @cached_property
     def reach(self) -> Floats:
         """Weight of each member over its lattice step: public."""
         weights = self.weights

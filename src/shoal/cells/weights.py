@@ -84,7 +84,7 @@ class Weights:
         """How many users have a member."""
         return int(np.count_nonzero(np.bincount(self.user)))
 
-    @property
+    @cached_property
     def count(self) -> Ints:
         """Records of each member."""
         return self.counts.count[self.member]
