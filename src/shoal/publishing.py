@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal import documents, files
 from shoal.cells.advice import check_worth
-from shoal.cells.frontier import Progress
 from shoal.cells.plan import Plan, plan
 from shoal.cells.release import Release, release_cells
 from shoal.cells.request import Request
@@ -19,6 +18,7 @@ from shoal.data.records import Records
 from shoal.documents.strict_json import strict
 from shoal.errors import DocumentError, InputError, ShoalError
 from shoal.privacy.ledger import Entry, Ledger
+from shoal.progress import Progress
 
 if TYPE_CHECKING:
     from shoal.verification.verdict import Verdict

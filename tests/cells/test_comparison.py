@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
+from shoal.cells import frontier
 from shoal.cells.comparison import JOINT_BOUND, LOWER_BOUND, Comparison
 from shoal.errors import InputError
 from tests.support import occupancies
@@ -189,3 +190,15 @@ def test_bad_wishes_are_refused(methods: Any, epsilons: Any, said: str) -> None:
     with pytest.raises(InputError, match=said) as caught:
         base().frontier(methods, epsilons)
     assert "\n" not in str(caught.value)
+
+
+def test_methods_that_take_minutes_have_to_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With many pairs of a user and a cell; the plan's own method and what is named are there."""
+    monkeypatch.setattr(frontier, "MOST_PAIRS", len(OCCUPANCY.user) - 1)
+    found = base(method="clip_user").frontier(epsilons=[2])
+    assert found.methods == ("balanced", "equalised", "uniform", "clip_user")
+    assert found.unnamed == ("optimal", "optimal (targets=balanced)")
+    assert "optimal, optimal (targets=balanced); name them" in " ".join(str(found).split())
+    assert base().frontier(["optimal"], epsilons=[2]).methods == ("optimal",)
+    monkeypatch.setattr(frontier, "MOST_PAIRS", len(OCCUPANCY.user))
+    assert base().frontier(epsilons=[2]).unnamed == ()

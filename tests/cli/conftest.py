@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import typer
 
-from shoal.cli import progress
+from shoal import progress
 from shoal.cli.main import main
 from tests.support import flights
 

@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal import documents
-from shoal.cli import progress
+from shoal import documents, progress
 from shoal.cli.main import VERBS
 from tests.cli.conftest import PLAN, RELEASES, Shell
 from tests.support import flights

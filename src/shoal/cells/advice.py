@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.cells.frontier import Progress
+from shoal.cells.methods import MOST_PAIRS
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.planner import make_plan
 from shoal.cells.request import Request
@@ -24,12 +24,13 @@ from shoal.data.occupancy import Counts
 from shoal.errors import InputError, ShoalWarning
 from shoal.files.text_table import Shown, TextTable, counted
 from shoal.privacy.budget import show
+from shoal.progress import Progress, tracked
 
 _TIMES = (2, 4)
 # Calls between a warning and the caller of `Plan.release`.
 _CALLER = 8
-# How many sizes of larger hexagons are tried, and memberships whose linear program takes seconds.
-_PARENTS, _MOST_OF_PROGRAM = 3, 10_000
+# How many sizes of larger hexagons are tried.
+_PARENTS = 3
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def advise(plan: PlanFacts, progress: Progress | None) -> Advice:
     asked = request.model_dump(exclude={"error"}) | {"weights": {}}
     asked["epsilon"] = asked["epsilon"] or plan.exact_epsilon
     found = []
-    for change, counts, other in work if progress is None else progress(work, len(work)):
+    for change, counts, other in tracked(work, "simulating other plans", progress):
         try:
             found.append(_alternative(change, make_plan(counts, Request.of(**asked | other))))
         except InputError:
@@ -150,7 +151,7 @@ def _choices(plan: PlanFacts) -> Iterator[tuple[str, Counts, dict[str, Any]]]:
     for times in _TIMES:
         yield f"epsilon={show(loss * times)}", counts, {"epsilon": loss * times}
     free: dict[str, Any] = {"objective": None, "range": None, "method": None, "settings": {}}
-    if not plan.certified and len(counts.user) <= _MOST_OF_PROGRAM:
+    if not plan.certified and len(counts.user) <= MOST_PAIRS:
         yield 'objective="worst_case"', counts, free | {"objective": "worst_case"}
     if plan.decision.method.range.of_vectors and plan.rounds == 1:
         twice = {"method": "user_clipped", "settings": {"rounds": 2}}

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from shoal import checks
 from shoal.cells.assumptions import Distribution
-from shoal.cells.methods import METHODS, checked_settings
+from shoal.cells.methods import METHODS, MOST_PAIRS, checked_settings
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.request import MIDPOINT_ERROR
 from shoal.cells.text import proof
@@ -116,11 +116,13 @@ class Comparison(Shown, Generic[P]):
         rows: One a method and loss.
         left_out: Methods without a plan at a loss, with the reason.
         assumed: What draws the values that typical errors are for; None if none were drawn.
+        unnamed: Methods that were not tried, as they take minutes here and nobody named them.
     """
 
     rows: tuple[Row[P], ...]
     left_out: tuple[LeftOut, ...] = ()
     assumed: Distribution | None = None
+    unnamed: tuple[str, ...] = ()
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -370,6 +372,11 @@ def _notes(found: Comparison[P]) -> list[str]:
         lines.append("no lower bound is known where noise is Gaussian")
     for method in found.methods:
         lines += _notes_on(method, [each for each in found.rows if each.method == method])
+    if found.unnamed:
+        lines.append(
+            f"not tried, as they take minutes with more than {MOST_PAIRS:,} pairs of a user and a "
+            f"cell: {', '.join(found.unnamed)}; name them with methods= (--method) to have them"
+        )
     reasons: dict[tuple[str, str], list[str]] = {}
     for name, epsilon, reason in found.left_out:
         reasons.setdefault((name, reason), []).append(show(epsilon, _DIGITS))

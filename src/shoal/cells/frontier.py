@@ -1,9 +1,8 @@
 """Certified errors of methods at several losses, with a plan for each: see `Plan.frontier`."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, TypeAlias
 
 from shoal import checks
 from shoal.cells.comparison import (
@@ -16,14 +15,13 @@ from shoal.cells.comparison import (
     checked_choice,
     label,
 )
-from shoal.cells.methods import METHODS, method_of
+from shoal.cells.methods import METHODS, MOST_PAIRS, method_of
 from shoal.cells.plan_file import met
 from shoal.cells.planner import make_plan
 from shoal.cells.request import Request
 from shoal.errors import InputError
 from shoal.privacy.budget import Amount, check_epsilon, show
-
-Progress: TypeAlias = Callable[[Iterable[Any], int], Iterable[Any]]
+from shoal.progress import Progress, tracked
 
 
 def frontier(
@@ -33,10 +31,15 @@ def frontier(
     progress: Progress | None,
 ) -> Comparison[P]:
     """Certified errors of methods, by default all that certify; see `Plan.frontier`."""
+    unnamed: list[str] = []
     if methods is None:
         own: Choice = (base.method, base.decision.method.settings)
         every: list[Choice] = [(name, {}) for name in METHODS if not method_of(name).means_alone]
         choices = [*every, ("optimal", {"targets": "balanced"})]
+        if len(base.counts.user) > MOST_PAIRS:
+            long = [each for each in choices if method_of(*each).takes_long]
+            unnamed = [label(each) for each in long if each != own]
+            choices = [each for each in choices if label(each) not in unnamed]
         choices = choices if label(own) in map(label, choices) else [own, *choices]
     else:
         choices = [checked_choice(one, METHODS) for one in checks.items(methods, "methods")]
@@ -48,7 +51,7 @@ def frontier(
     named = {label(choice): choice for choice in choices}
     work = [(choice, epsilon) for choice in named.values() for epsilon in losses]
     rows, left_out = [], []
-    for choice, epsilon in work if progress is None else progress(work, len(work)):
+    for choice, epsilon in tracked(work, "planning", progress):
         try:
             rows.append(Row(label(choice), epsilon, _spending_all(base, choice, epsilon)))
         except InputError as error:
@@ -59,7 +62,7 @@ def frontier(
             f"no method has a plan ({method} at epsilon {show(epsilon)}: {reason.rstrip('.')})",
             "compare other methods or other values of epsilon",
         )
-    return Comparison(tuple(rows), tuple(left_out))
+    return Comparison(tuple(rows), tuple(left_out), unnamed=tuple(unnamed))
 
 
 def _spending_all(base: P, choice: Choice, epsilon: Fraction) -> P:

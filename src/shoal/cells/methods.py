@@ -47,6 +47,8 @@ Setting = str | int | float
 # parameters and a part of the loss in each cell; the others plan all cells and users at once.
 Planner = Literal["shared", "by cell", "clip user", "user clipped", "optimal"]
 _MOST_RECORDS = 2**36
+# Pairs of a user and a cell above which some methods take minutes.
+MOST_PAIRS = 10_000
 _CHOICES: dict[str, tuple[str, ...]] = {
     "grouping": ("best_fit", "wrap_around"),
     "quantiles": ("fixed", "optimised"),
@@ -102,6 +104,11 @@ class Method:
     def takes_weights(self) -> bool:
         """Whether some cells may matter more than others."""
         return self.planner != "shared" or self.name == "balanced"
+
+    @property
+    def takes_long(self) -> bool:
+        """Whether planning takes minutes with more than `MOST_PAIRS`."""
+        return self.planner in ("optimal", "clip user")
 
     @property
     def overcounts(self) -> bool:

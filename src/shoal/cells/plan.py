@@ -13,7 +13,7 @@ from shoal import checks, documents
 from shoal.cells.advice import Advice, advise
 from shoal.cells.assumptions import Distribution
 from shoal.cells.comparison import Choice, Comparison
-from shoal.cells.frontier import Progress, frontier
+from shoal.cells.frontier import frontier
 from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.plan_file import PlanDocument, described, document_of, met
 from shoal.cells.planner import make_plan
@@ -34,6 +34,7 @@ from shoal.privacy.budget import Amount
 from shoal.privacy.events import event_of
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Simulated
+from shoal.progress import Progress
 from shoal.release.planned import Planned
 
 if TYPE_CHECKING:
@@ -149,6 +150,7 @@ class Plan(Shown, PlanFacts, Planned):
         *,
         assumed: Distribution | None = None,
         repetitions: int | None = None,
+        progress: Progress | None = None,
     ) -> Comparison[PlanFacts]:
         """This plan's method, all others and what anybody writes by hand, by their typical errors.
 
@@ -158,6 +160,8 @@ class Plan(Shown, PlanFacts, Planned):
             methods: Names, or names with settings; all but linear programs if not given.
             assumed: What values may look like.
             repetitions: Data sets to draw.
+            progress: Wraps the plans, then the repetitions, to show how far they are; by default a
+                bar on a terminal.
 
         Returns:
             Errors of each method, the smallest first.
@@ -173,7 +177,7 @@ class Plan(Shown, PlanFacts, Planned):
             >>> found.table()["method"].to_pylist()
             ['balanced', 'midpoint']
         """
-        return compare_methods(self, methods, assumed, repetitions)
+        return compare_methods(self, methods, assumed, repetitions, progress)
 
     def advise(self, progress: Progress | None = None) -> Advice:
         """What would let more cells be told: other losses, objectives, rounds and coarser labels.
@@ -183,7 +187,7 @@ class Plan(Shown, PlanFacts, Planned):
         the rule of docs/theory/cells.md#which-cells-are-told is applied. No value is read.
 
         Args:
-            progress: Wraps the choices, to show how far they are.
+            progress: Wraps the choices, to show how far they are; by default a bar on a terminal.
 
         Returns:
             How many cells can be told as planned and by each choice, if cells differ as much as 30%
@@ -255,9 +259,11 @@ class Plan(Shown, PlanFacts, Planned):
         `shoal.picture(frontier, path)` and `frontier.plan(method, epsilon)` look at the result.
 
         Args:
-            methods: Names, or names with settings; by default those that suit the statistics.
+            methods: Names, or names with settings; by default those that suit the statistics, but
+                with more than 10,000 pairs of a user and a cell neither linear programs nor
+                `clip_user`, which take minutes and have to be named.
             epsilons: By default from an eighth to eight times the plan's, in powers of two.
-            progress: Wraps the plans, to show how far they are.
+            progress: Wraps the plans, to show how far they are; by default a bar on a terminal.
 
         Returns:
             One point a method and loss, with lower bounds where they are known.

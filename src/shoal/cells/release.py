@@ -77,14 +77,15 @@ class Release(Shown, release.TableRelease[PlanFacts, Estimates]):
         plan, table = self.plan, self.table(confidence)
         status = table["status"].to_pylist()[: len(plan.shown)]
         verdict = f"{status.count('released'):,} of {counted(len(status), 'cell')} told."
-        names, rows = labels(plan, table), []
-        for name, row in zip(names, table.slice(0, SHOWN).to_pylist(), strict=False):
+        shown = table.slice(0, SHOWN)
+        names, rows = labels(plan, table, range(len(shown))), []
+        for name, row in zip(names, shown.to_pylist(), strict=True):
             mark = "*" * (row["source"] == "pooled")
             value, *ends = texts_of({each: row[each] for each in ("value", "low", "high")})
             counts = [f"{row[each]:,}" for each in ("users", "records")]
             rows.append([name, *counts, value + mark, *ends])
-        if len(names) > SHOWN:
-            rows.append([f"... {len(names) - SHOWN:,} more in to_pandas() and files"])
+        if len(table) > SHOWN:
+            rows.append([f"... {len(table) - SHOWN:,} more in to_pandas() and files"])
         columns = [cell_title(plan), "users", "records", "value", "low", "high"]
         notes = [*legend(plan, table)]
         if "pooled" in table["source"].to_pylist():

@@ -1,6 +1,7 @@
 """Typical errors: every method on values that somebody assumes, before any value is read."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
 from shoal.privacy.budget import Amount, check_epsilon
 from shoal.privacy.noise import Simulated
+from shoal.progress import Progress, tracked
 from shoal.release.manifest import CONFIDENCE
 from shoal.theory import laplace
 
@@ -44,7 +46,7 @@ def compare(
     repetitions: int | None = None,
     seed: int = 0,
     tick_bits: int = 20,
-    progress: Callable[[Iterable[int]], Iterable[int]] = iter,
+    progress: Progress | None = None,
 ) -> Comparison[PlanFacts]:
     """Typical and worst-case errors of every method for these counts, before a value is read.
 
@@ -70,7 +72,8 @@ def compare(
         repetitions: Data sets to draw; by default as many as give about three million records.
         seed: Of the simulation.
         tick_bits: Values are rounded to the width over 2^tick_bits.
-        progress: Wraps the repetitions, to show how far they are.
+        progress: Wraps the plans, then the repetitions, to show how far they are; by default a bar
+            on a terminal.
 
     Returns:
         Mean absolute errors of each method with their standard errors, the smallest first, and the
@@ -103,18 +106,16 @@ def compare(
     several = isinstance(epsilon, list | tuple | np.ndarray)
     losses: Any = checks.items(epsilon, "epsilon", most=_MOST_METHODS) if several else [epsilon]
     rows: list[Row[PlanFacts]] = []
-    for loss in losses:
-        for name, settings in choices:
-            plan = None
-            if name not in NAIVE:
-                plan = plan_means(
-                    occupancy, lattice.bounds, name, loss, settings, tick_bits=tick_bits
-                )
-            rows.append(Row(label((name, settings)), check_epsilon(loss), plan))
+    work = [*product(losses, choices)]
+    for loss, (name, settings) in tracked(work, "planning", progress):
+        plan = None
+        if name not in NAIVE:
+            plan = plan_means(occupancy, lattice.bounds, name, loss, settings, tick_bits=tick_bits)
+        rows.append(Row(label((name, settings)), check_epsilon(loss), plan))
     user, cell = (np.repeat(each, occupancy.count) for each in (occupancy.user, occupancy.cell))
     totals: list[Floats] = [np.zeros(1)] * len(rows)
     means = np.zeros((len(rows), turns))
-    for turn in progress(range(turns)):
+    for turn in tracked(range(turns), "simulating releases", progress):
         values = distribution(np.random.default_rng([start, turn]), user, cell)
         private = made_up(occupancy, lattice, values)
         for at, row in enumerate(rows):
@@ -161,6 +162,7 @@ def compare_methods(
     methods: Sequence[str | Choice] | None,
     assumed: Distribution | None,
     repetitions: int | None,
+    progress: Progress | None,
 ) -> Comparison[PlanFacts]:
     """Returns typical errors of a plan's method and of all others; see `Plan.compare`."""
     if plan.request.statistics != ("mean",):
@@ -170,7 +172,7 @@ def compare_methods(
     return compare(
         plan.counts, bounds=plan.bounds, epsilon=plan.request.epsilon or plan.exact_epsilon,
         methods=[own, *others] if methods is None else methods, assumed=assumed,
-        repetitions=repetitions,
+        repetitions=repetitions, progress=progress,
     )  # fmt: skip
 
 

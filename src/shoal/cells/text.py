@@ -1,10 +1,10 @@
 """A plan in words and columns: what `print(plan)`, notebooks and `shoal plan` show."""
 
-from collections.abc import Iterator
-from itertools import cycle
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.cells.cell_statistics import Mean
 from shoal.cells.largest_error import part_of_range
@@ -67,17 +67,17 @@ def _rows(plan: PlanFacts, table: pa.Table) -> tuple[list[str], list[list[str]]]
     gap = len(order) - SHOWN
     if gap > 0:
         order = np.delete(order, np.s_[SHOWN // 2 : SHOWN // 2 + gap])
-    names = labels(plan, table)
+    names = labels(plan, table, order.tolist())
     columns = [cell_title(plan), "users", "records", *map(_TITLES.__getitem__, errors), "status"]
     rows = [
         [
-            names[at],
+            name,
             f"{row['users']:,}",
             f"{row['records']:,}",
             *(_short(row[each], "±" * (each == "typical_half_width")) for each in errors),
             row["status"],
         ]
-        for at, row in zip(order.tolist(), table.take(order).to_pylist(), strict=True)
+        for name, row in zip(names, table.take(order).to_pylist(), strict=True)
     ]
     if gap > 0:
         rows.insert(SHOWN // 2, [f"... {gap:,} more"])
@@ -89,14 +89,14 @@ def cell_title(plan: PlanFacts) -> str:
     return printable(", ".join(plan.counts.cells.column_names))
 
 
-def labels(plan: PlanFacts, table: pa.Table) -> list[str]:
-    """Returns the cell of each row, with its statistic where there are several."""
-    names, cells = table["statistic"].to_pylist(), map(printable, plan.shown_labels)
-    several = len({*names}) > 1
-    return [
-        f"{cell} {name}" if several else cell
-        for name, cell in zip(names, cycle(cells), strict=False)
-    ]
+def labels(plan: PlanFacts, table: pa.Table, rows: Iterable[int]) -> list[str]:
+    """Returns the cell of some rows, with its statistic where there are several."""
+    names, cells = table["statistic"], plan.shown_labels
+    found = []
+    for at in rows:
+        cell = printable(cells[at % len(cells)])
+        found.append(f"{cell} {names[at]}" if len(names) > len(cells) else cell)
+    return found
 
 
 def _short(number: float | None, sign: str) -> str:
@@ -137,14 +137,14 @@ def _notes(plan: PlanFacts, table: pa.Table) -> Iterator[str]:
 
 def legend(plan: PlanFacts, table: pa.Table) -> Iterator[str]:
     """Returns what each status but released means, how many cells have it, and who is left out."""
-    first = table["statistic"][0].as_py()
-    reasons: dict[str, list[str]] = {}
-    for row in table.select(["statistic", "status", "reason"]).to_pylist():
-        if row["statistic"] == first and row["status"] != "released":
-            reasons.setdefault(row["status"], []).append(row["reason"])
-    for status, found in reasons.items():
-        one = "" if len({*found}) == 1 else "for example one "
-        yield f"{status} ({counted(len(found), 'cell')}): {one}{found[0]}"
+    # The rows of the first statistic: each has the same.
+    cells = table.slice(0, len(plan.shown))
+    for status in map(str, cells["status"].unique().to_pylist()):
+        if status != "released":
+            found = cells.filter(pc.equal(cells["status"], pa.scalar(status)))["reason"]
+            reasons = found.unique().to_pylist()
+            one = "" if len(reasons) == 1 else "for example one "
+            yield f"{status} ({counted(len(found), 'cell')}): {one}{reasons[0]}"
     yield from counted_out(plan)
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from shoal.cli import options as o
 from shoal.cli.output import check_places, finish, nothing_left, settings_of, taken
-from shoal.cli.progress import bar, working
 from shoal.errors import InputError
+from shoal.progress import bar, working
 
 _ASSUMED = {"deviation": "deviation", "between": "between", "apart": "cells"}
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.cli import options as o
 from shoal.cli.output import show
-from shoal.cli.progress import working
 from shoal.errors import InputError
+from shoal.progress import working
 
 if TYPE_CHECKING:
     from shoal import Plan, Records, Release

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.cli import options as o
 from shoal.cli.output import check_places, finish, show, show_json
-from shoal.cli.progress import working
 from shoal.columns import read
 from shoal.errors import InputError
+from shoal.progress import working
 
 if TYPE_CHECKING:
     from shoal.release.planned import Source

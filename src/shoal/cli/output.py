@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shoal.errors import InputError, printable
+from shoal.progress import working
 
 if TYPE_CHECKING:
     from shoal.privacy.ledger import Entry
@@ -55,7 +56,10 @@ def finish(
     if as_json:
         show_json((document or subject.to_document)())
     else:
-        show(text or subject)
+        # A plan of many cells is simulated when it is printed.
+        with working("working out errors"):
+            words = str(text or subject)
+        show(words)
 
 
 def show(text: object) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from shoal.cli import options as o
 from shoal.cli.output import check_places, finish, settings_of, taken
-from shoal.cli.progress import bar, working
+from shoal.progress import bar, working
 
 
 def plan(

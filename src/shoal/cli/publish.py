@@ -4,7 +4,7 @@ import typer
 
 from shoal.cli import options as o
 from shoal.cli.output import delivery, recorded, show, show_json
-from shoal.cli.progress import bar, working
+from shoal.progress import bar, working
 
 
 def publish(

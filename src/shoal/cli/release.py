@@ -6,8 +6,8 @@ from typing import Any
 
 from shoal.cli import options as o
 from shoal.cli.output import check_places, delivery, recorded, show, show_json
-from shoal.cli.progress import bar, working
 from shoal.errors import InputError
+from shoal.progress import bar, working
 
 # What plans of a family have, and no others.
 _PARTS = {"trial": "design", "mean": "choice"}

@@ -2,6 +2,7 @@
 
 from shoal.cli import options as o
 from shoal.cli.output import show
+from shoal.progress import working
 
 
 def report(
@@ -15,5 +16,6 @@ def report(
     """
     import shoal
 
-    shoal.report(manifest, output, ledger=ledger, title=title, label=label, overwrite=force)
+    with working("verifying, drawing, writing"):
+        shoal.report(manifest, output, ledger=ledger, title=title, label=label, overwrite=force)
     show(f"wrote {output}")

@@ -5,10 +5,10 @@ from typing import Any
 
 from shoal.cli import options as o
 from shoal.cli.output import check_places, recorded, show, show_json
-from shoal.cli.progress import working
 from shoal.cli.release import check_shown, family, in_words
 from shoal.columns import UNITS, formula
 from shoal.errors import InputError
+from shoal.progress import working
 
 _ASSIGNED = (
     "intervals hold for units that were assigned one by one, within clusters; if whole classes or "

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.cli import options as o
 from shoal.cli.output import check_places, finish, nothing_left, settings_of, taken
-from shoal.cli.progress import working
 from shoal.columns import check_names, column_name, formula, read_trial
 from shoal.errors import InputError
+from shoal.progress import working
 
 if TYPE_CHECKING:
     from shoal.release.planned import Source

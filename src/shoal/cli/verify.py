@@ -6,7 +6,7 @@ import typer
 
 from shoal.cli import options as o
 from shoal.cli.output import show, show_json
-from shoal.cli.progress import working
+from shoal.progress import working
 
 
 def verify(

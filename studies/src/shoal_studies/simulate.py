@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from shoal.cells.assumptions import Distribution
 from shoal.cells.comparison import Choice
 from shoal.cells.simulation import simulate
-from shoal.cli.progress import Progress
 from shoal.data.occupancy import Counts
 from shoal.errors import InputError
+from shoal.progress import Progress
 from shoal_studies.chart import Chart, Row
 
 FULL, QUICK = 10_000, 60

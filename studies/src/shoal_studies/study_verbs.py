@@ -14,8 +14,8 @@ import typer
 from shoal import files, pictures
 from shoal.cli.options import Force
 from shoal.cli.output import show
-from shoal.cli.progress import bar
 from shoal.errors import InputError
+from shoal.progress import bar
 from shoal_studies.chart import draw
 from shoal_studies.registry import ALL, Job, Seed, Study, find
 from shoal_studies.simulate import FULL, QUICK, Effort
