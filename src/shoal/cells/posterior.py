@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -36,28 +36,34 @@ class Values(NamedTuple):
     high: Floats
 
 
-def values_of(numbers: Estimates, confidence: float) -> Values:
-    """Returns the best estimate of every number: a posterior median of a mean, else the number.
+def values_of(numbers: Estimates, confidence: float, some: Ints | None = None) -> Values:
+    """Returns the best estimate of numbers: a posterior median of a mean, else the number itself.
+
+    Of all numbers, or of `some`.
 
     With the number's own interval, certified in every data set or, of clipped users, widened by
     what clipping may hide (`told.intervals`). The value of such a cell lies at most two noise
     scales from its number; if that is too noisy to be told it is the median, and inside as well.
     Where users far from all others are clipped, the interval is the bounds.
     """
-    plan, value = numbers.plan, numbers.value.copy()
+    plan = numbers.plan
+    rows = np.arange(len(numbers.steps)) if some is None else some
+    value = numbers.value[rows]
     ends = told.intervals if numbers.of_vectors else Estimates.intervals
-    low, high = ends(numbers, check_confidence(confidence))
+    low, high = (each[rows] for each in ends(numbers, check_confidence(confidence)))
     if applies(numbers):
         first = plan.statistics.index(Mean()) * len(plan.released)
-        rows = slice(first, first + len(plan.released))
-        value[rows] = posterior(numbers)
+        means = (rows >= first) & (rows < first + len(plan.released))
+        value[means] = posterior(numbers, rows[means] - first)
     if numbers.of_vectors:
-        near, own = told.VALUE[plan.gaussian] * numbers.noise_scale, told.statuses(numbers)
-        held = np.clip(value, numbers.unclamped - near, numbers.unclamped + near)
-        value = np.where(np.equal(own, "released"), held, value)
+        own = np.array(told.statuses(numbers))[rows]
+        near = told.VALUE[plan.gaussian] * numbers.noise_scale[rows]
+        number = numbers.unclamped[rows]
+        held = np.clip(value, number - near, number + near)
+        value = np.where(own == "released", held, value)
         value = np.clip(value, plan.bounds.lo, plan.bounds.hi)
         # What clipped users hide is not known: the interval is all that is possible.
-        far = np.equal(own, "far users")
+        far = own == "far users"
         low = np.where(far, plan.bounds.lo, low)
         high = np.where(far, plan.bounds.hi, high)
     return Values(value, np.minimum(low, value), np.maximum(high, value))
@@ -68,10 +74,10 @@ def applies(numbers: Estimates) -> bool:
     return Mean() in numbers.plan.statistics and len(numbers.plan.released) >= _FEWEST
 
 
-def posterior(numbers: Estimates) -> Floats:
-    """Returns posterior medians of the released cells' means."""
+def posterior(numbers: Estimates, rows: Ints) -> Floats:
+    """Returns posterior medians of the means of some released cells."""
     bounds, fit = numbers.plan.bounds, fitted(numbers)
-    value = fit.seen.quantile(fit.prediction, fit.mixture, 0.5)
+    value = fit.seen.quantile(fit.prediction, fit.mixture, 0.5, rows)
     return np.clip((value + fit.middle) * fit.unit, bounds.lo, bounds.hi)
 
 
@@ -123,10 +129,15 @@ class Seen:
             self.estimate, self.scale, prediction, width, normal=self.normal
         )
 
-    def quantile(self, prediction: Floats, mixture: Mixture, level: float) -> Floats:
-        """Of the posterior."""
+    def quantile(self, prediction: Floats, mixture: Mixture, level: float, rows: Ints) -> Floats:
+        """Of the posterior of some cells."""
         return scale_mixture.posterior_quantile(
-            self.estimate, self.scale, prediction, mixture, level, normal=self.normal
+            self.estimate[rows],
+            self.scale[rows],
+            prediction[rows],
+            replace(mixture, share=mixture.share[rows]),
+            level,
+            normal=self.normal,
         )
 
 

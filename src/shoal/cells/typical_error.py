@@ -8,46 +8,60 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.cells.draw import draw
+from shoal.cells.draw import add_noise, exact_numbers
 from shoal.cells.estimates import Estimates
 from shoal.cells.plan_facts import PlanFacts
-from shoal.cells.posterior import values_of
+from shoal.cells.posterior import applies, values_of
 from shoal.cells.told import decides, planned, statuses
-from shoal.cells.weights import Floats
+from shoal.cells.weights import Floats, Ints
 from shoal.data.aggregate import Aggregate
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
 from shoal.release.manifest import CONFIDENCE
+from shoal.theory.scale_mixture import some_cells
 
 # Parts of the variance between cells, the same of cells that are ever more alike, between users.
 CELLS, ALIKE, USERS = 0.3, (0.1, 0.03), 0.4
 # The population's standard deviation and place, as parts of the width.
 SPREAD, PLACE = 1 / 6, 0.4
 # Releases are simulated until so many counts, or cells, were drawn.
-_MEMBERS, _CELLS, _FEWEST, _MOST = 100_000, 4_000, 3, 12
-# Errors are averaged over cells with about the same noise until so many make a figure.
-_TOGETHER = 36
+_MEMBERS, _CELLS, _FEWEST, _MOST = 600_000, 6_000, 3, 12
+# Of a normal variable: mean absolute value over its deviation.
+_NORMAL = (2 / np.pi) ** 0.5
+# How many releases what is common to all cells counts for beside a cell's own, when biases are
+# averaged; cells to which a curve of half widths is fitted, at least.
+_COMMON, _CURVE = 3, 12
 
 
 class Simulation(NamedTuple):
-    """A simulated release, the true means of the released cells, and how far values spread."""
+    """A simulated release, true means of the released cells, biases, and how far values spread.
+
+    A bias is what a number would err without noise.
+    """
 
     numbers: Estimates
     truth: Floats
+    bias: Floats
     deviation: float
 
 
 def typical_errors(plan: PlanFacts, spread: float = SPREAD) -> Floats:
     """Returns the mean absolute error of each released cell's value, over values' deviation.
 
-    As a part of the width, up to a half, that is `spread`. Each of 3 to 12 simulated releases draws
-    its own population; errors of cells with about the same noise are averaged.
+    As a part of the width, up to a half, that is `spread`. Each of 1 to 12 simulated releases draws
+    its own population. With noise of mean size b, a bias of deviation B, both known of each cell,
+    and cells that are normal with deviation T: c/sqrt(1/(b^2 + 2 B^2/pi) + pi/(2 T^2)), with the c
+    that gives the simulated errors' mean.
     """
     return _typical(plan, spread)[0]
 
 
 def typical_half_widths(plan: PlanFacts) -> Floats:
-    """Returns half of each released cell's 95% interval, in the median of the same releases."""
+    """Returns half of each released cell's 95% interval, in the median of the same releases.
+
+    Few releases say little of one cell: the geometric mean of that median and of a curve in the
+    noise scale that is fitted to all cells.
+    """
     return _typical(plan, SPREAD)[1]
 
 
@@ -69,20 +83,46 @@ def _typical(plan: PlanFacts, spread: float) -> tuple[Floats, Floats]:
     """Mean absolute errors and half 95% intervals of cells, over the population's deviation."""
     known: dict[float, tuple[Floats, Floats]] = vars(plan).setdefault("typical", {})
     if spread not in known:
+        simulated = _simulations(plan, spread, CELLS)
+        some = some_cells(len(plan.released))
         errors, halves = [], []
-        for numbers, truth, deviation in _simulations(plan, spread, CELLS):
-            found = values_of(numbers, CONFIDENCE)
-            errors.append(np.abs(found.value - truth) / deviation)
+        for numbers, truth, _, deviation in simulated:
+            found = values_of(numbers, CONFIDENCE, some)
+            errors.append(np.abs(found.value - truth[some]) / deviation)
             halves.append((found.high - found.low) / 2 / deviation)
-        error = np.mean(errors, axis=0)
-        together = min(-(-_TOGETHER // len(errors)), len(error))
+        scale = np.median([each.numbers.noise_scale / each.deviation for each in simulated], axis=0)
         # Not the mean of widths: one private radius in fifty is far too large.
-        half_width = np.median(halves, axis=0)
-        error = _smooth(error, plan.noise_scale, together)
+        half_width = _steady(np.median(halves, axis=0), scale, some)
+        error = _expected(simulated, scale)
+        error *= float(np.mean(errors)) / float(error[some].mean())
         if plan.certified:
             error = np.minimum(error, plan.worst_case_error / (plan.width * spread))
         known[spread] = error, half_width
     return known[spread]
+
+
+def _expected(simulated: list[Simulation], scale: Floats) -> Floats:
+    """Errors by formula, from noise scales over values' deviation and from simulated biases."""
+    noise = scale * (_NORMAL if simulated[0].numbers.plan.gaussian else 1.0)
+    squares = np.mean([(each.bias / each.deviation) ** 2 for each in simulated], axis=0)
+    common = noise**2 * squares.sum() / (noise**2).sum()
+    own = len(simulated)
+    bias = np.sqrt((own * squares + _COMMON * common) / (own + _COMMON))
+    # Fewer than three cells say nothing of each other.
+    between = CELLS**0.5 if applies(simulated[0].numbers) else np.inf
+    mean = np.hypot(noise, _NORMAL * bias)
+    return np.asarray(1 / np.hypot(1 / mean, 1 / (_NORMAL * between)))
+
+
+def _steady(half_width: Floats, scale: Floats, some: Ints) -> Floats:
+    """Half widths of all cells, from those of some of them: halfway to a + b scale + c scale^2."""
+    if len(scale) < _CURVE:
+        return half_width
+    terms = np.stack([np.ones_like(scale), scale, scale**2], axis=1)
+    fit = np.linalg.lstsq(terms[some] / half_width[:, None], np.ones(len(some)), rcond=None)[0]
+    found = np.clip(terms @ fit, half_width.min(), half_width.max())
+    found[some] = np.sqrt(found[some] * half_width)
+    return np.asarray(found)
 
 
 @np.errstate(all="ignore")
@@ -94,21 +134,10 @@ def _simulations(plan: PlanFacts, spread: float, between: float) -> list[Simulat
         )
     known: dict[tuple[float, float], list[Simulation]] = vars(plan).setdefault("simulated", {})
     if (spread, between) not in known:
-        enough = min(_MEMBERS // len(plan.counts.user), _CELLS // plan.counts.n_cells)
-        turns = range(min(max(enough, _FEWEST), _MOST))
+        by_counts = max(_MEMBERS // len(plan.counts.user), _FEWEST)
+        turns = range(min(by_counts, 1 + _CELLS // plan.counts.n_cells, _MOST))
         known[spread, between] = [_simulated(plan, each, spread, between) for each in turns]
     return known[spread, between]
-
-
-def _smooth(error: Floats, noise_scale: Floats, together: int) -> Floats:
-    """Returns means over cells that are next to one another by their noise."""
-    order, ranks = np.argsort(noise_scale, kind="stable"), np.arange(len(error))
-    half = together // 2
-    total = np.append(0.0, np.cumsum(error[order]))
-    low, high = np.maximum(ranks - half, 0), np.minimum(ranks + half + 1, len(error))
-    smooth = np.empty(len(error))
-    smooth[order] = (total[high] - total[low]) / (high - low)
-    return smooth
 
 
 def _simulated(plan: PlanFacts, turn: int, spread: float, between: float) -> Simulation:
@@ -125,5 +154,10 @@ def _simulated(plan: PlanFacts, turn: int, spread: float, between: float) -> Sim
     sums = np.rint(mean * counts.count * 2.0**lattice.bits).astype(np.int64)
     centred = sums - (counts.count << (lattice.bits - 1))
     aggregate = Aggregate(counts, lattice, centred, np.zeros_like(centred))
-    numbers = Estimates(plan, *draw(plan, aggregate, Simulated(turn)))
-    return Simulation(numbers, aggregate.cell_means()[plan.released], plan.width * spread)
+    noise = Simulated(turn)
+    exact = exact_numbers(plan, aggregate, noise)
+    numbers = Estimates(plan, *add_noise(plan, exact, noise))
+    truth = aggregate.cell_means()[plan.released]
+    added = np.array([noisy - own for noisy, own in zip(numbers.steps, exact[0], strict=True)])
+    drawn = added * 2.0**-plan.decision.bits * numbers.noise_scale
+    return Simulation(numbers, truth, numbers.unclamped - drawn - truth, plan.width * spread)
