@@ -63,6 +63,17 @@ def test_the_error_is_about_what_is_made_on_such_data(
     assert abs(plan.typical_error(spread).mean() / np.median(made) - 1) < within
 
 
+def test_cells_of_a_heavy_user_and_of_little_noise_have_errors_of_their_own() -> None:
+    """Where one user has most records the bias decides, not the noise; cell by cell."""
+    crowd = _crowd(users=2000)
+    heavy = np.where(np.arange(len(crowd.user)) == np.flatnonzero(crowd.cell == 3)[0], 4000, 0)
+    counts = shoal.Counts.from_counts(crowd.user, crowd.cell, crowd.count + heavy)
+    plan = shoal.plan(counts, bounds=(0, 60), epsilon=2, uninformative="keep")
+    made = [np.abs(found.value - truth) for found, truth in _releases(plan, 60 * SPREAD, 60)]
+    ratio = plan.typical_error(60 * SPREAD) / np.mean(made, axis=0)
+    assert 0.55 < ratio.min() < ratio.max() < 1.65
+
+
 def test_the_error_is_a_public_number_of_the_plan() -> None:
     """The same for the same counts; less with more epsilon; in the unit of the spread."""
     plans = [shoal.plan(_crowd(), bounds=(0, 60), epsilon=epsilon) for epsilon in (1, 1, 4)]

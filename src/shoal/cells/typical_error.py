@@ -50,7 +50,7 @@ def typical_errors(plan: PlanFacts, spread: float = SPREAD) -> Floats:
 
     As a part of the width, up to a half, that is `spread`. Each of 1 to 12 simulated releases draws
     its own population. With noise of mean size b, a bias of deviation B, both known of each cell,
-    and cells that are normal with deviation T: c/sqrt(1/(b^2 + 2 B^2/pi) + pi/(2 T^2)), with the c
+    and cells that are normal with deviation T: c sqrt(1/(1/b^2 + pi/(2 T^2)) + 2 B^2/pi), with a c
     that gives the simulated errors' mean.
     """
     return _typical(plan, spread)[0]
@@ -103,15 +103,16 @@ def _typical(plan: PlanFacts, spread: float) -> tuple[Floats, Floats]:
 
 def _expected(simulated: list[Simulation], scale: Floats) -> Floats:
     """Errors by formula, from noise scales over values' deviation and from simulated biases."""
-    noise = scale * (_NORMAL if simulated[0].numbers.plan.gaussian else 1.0)
+    plan = simulated[0].numbers.plan
+    noise = scale * (_NORMAL if plan.gaussian else 1.0)
     squares = np.mean([(each.bias / each.deviation) ** 2 for each in simulated], axis=0)
     common = noise**2 * squares.sum() / (noise**2).sum()
     own = len(simulated)
     bias = np.sqrt((own * squares + _COMMON * common) / (own + _COMMON))
-    # Fewer than three cells say nothing of each other.
+    # Fewer than three cells say nothing of each other; what clipping hides no cell says.
     between = CELLS**0.5 if applies(simulated[0].numbers) else np.inf
-    mean = np.hypot(noise, _NORMAL * bias)
-    return np.asarray(1 / np.hypot(1 / mean, 1 / (_NORMAL * between)))
+    drawn = 1 / np.hypot(1 / noise, 1 / (_NORMAL * between))
+    return np.asarray(np.hypot(drawn, _NORMAL * bias))
 
 
 def _steady(half_width: Floats, scale: Floats, some: Ints) -> Floats:
