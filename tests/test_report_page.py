@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from shoal import report_page
 from shoal.errors import DocumentError, InputError
 
 HOSTILE = "<script>alert(1)</script>"
@@ -121,3 +122,21 @@ def test_a_browser_shows_the_page(tmp_path: Path) -> None:
         done = subprocess.run(["chromium", *how, address], capture_output=True, text=True)
         assert done.returncode == 0
     assert "<title>true,b</title>" in done.stdout
+
+
+def test_a_table_of_many_rows_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells with numbers of their own come first, in their order; words say where the rest is."""
+    rng = np.random.default_rng(1)
+    cell = np.repeat(np.arange(40), [3, 300] * 20)
+    values = rng.uniform(10, 50, 40)[cell] + rng.normal(0, 3, len(cell))
+    table = pa.table({"who": np.arange(len(cell)), "at": cell, "speed": values})
+    records = shoal.Records(table, user="who", value="speed", bounds=(0, 65), by="at")
+    release = shoal.plan(records, epsilon=2).release(records, noise=shoal.Simulated(1))
+    release.write_manifest(tmp_path / "m.json")
+    monkeypatch.setattr(report_page, "_MOST_ROWS", 15)
+    shoal.report(tmp_path / "m.json", tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    own = [row["at"] for row in release.table().to_pylist() if row["source"] == "released"]
+    assert len(own) == 20
+    assert re.findall(r"<tr><td>(\d+)</td>", text) == [str(each) for each in own[:15]]
+    assert "The table has 15 of 40 rows, first those without *" in text

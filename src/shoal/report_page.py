@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import math
 import os
 from html import escape
@@ -10,6 +11,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from shoal import checks, documents, files
@@ -20,11 +22,18 @@ from shoal.pictures import check_picture, image
 from shoal.privacy.budget import show
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.unit import words
+from shoal.progress import said
 from shoal.verification.rederive import load
-from shoal.verification.verify import verify
+from shoal.verification.verify import verdict_on
 
 # Columns of a table of cells that readers need, after the keys.
 _NUMBERS = ("value", "low", "high", "users", "records", "status")
+# Rows of a table that a page can hold.
+_MOST_ROWS = 2000
+_SOME = (
+    "The table has {shown:,} of {all:,} rows, first those without *. All rows are in the file that "
+    "shoal release wrote with --output, and that shoal show --output table.csv writes again."
+)
 _THESE = (
     "In the table low and high are for these units. Intervals hold if units were assigned one by "
     "one, within clusters."
@@ -118,21 +127,22 @@ def report(
         raise InputError(f"a report is named {place.name!r}", "choose a name that ends in .html")
     for name, text in (("title", title), ("label", label)):
         checks.instance(text, str, name, f'give a text, for example {name}="Minutes"')
-    release = load(manifest)
-    document, verdict = release.manifest, verify(manifest, ledger=ledger)
-    table, meaning = _table(release, printable(label))
-    page = _PAGE.substitute(
-        title=escape(printable(title) or _title(document)),
-        about=_about(document, ledger),
-        table=table,
-        legend=meaning,
-        picture=_picture(release, label),
-        protected=_protected(document["guarantee"], release.plan),
-        verdict=f"<p>Anybody can run <code>shoal verify {escape(Path(manifest).name)}</code>, "
-        f"which found:</p><div class='wide'>{verdict._repr_html_()}</div>",
-    )
-    book = ledger.path if isinstance(ledger, Ledger) else ledger
-    inputs = {**release.inputs, "ledger": book}
+    book = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger(ledger)
+    with said("verifying, drawing, writing"):
+        release = load(manifest)
+        verdict = verdict_on(release.document, book, release=release)
+        table, meaning = _table(release, printable(label))
+        page = _PAGE.substitute(
+            title=escape(printable(title) or _title(release.manifest)),
+            about=_about(release, book),
+            table=table,
+            legend=meaning,
+            picture=_picture(release, label),
+            protected=_protected(release.manifest["guarantee"], release.plan),
+            verdict=f"<p>Anybody can run <code>shoal verify {escape(Path(manifest).name)}</code>, "
+            f"which found:</p><div class='wide'>{verdict._repr_html_()}</div>",
+        )
+    inputs = {**release.inputs, "ledger": None if book is None else book.path}
     files.write_bytes(output, page.encode(), inputs, overwrite=overwrite)
 
 
@@ -143,7 +153,8 @@ def _title(document: documents.Document) -> str:
     return f"{what}{by}{', ' if document['name'] else ''}{document['name']}"
 
 
-def _about(document: documents.Document, ledger: str | os.PathLike[str] | Ledger | None) -> str:
+def _about(release: Any, book: Ledger | None) -> str:
+    document = release.manifest
     confidence, epsilon = document["confidence"], document["guarantee"]["epsilon_at_most"]
     lines = [
         f"Released with differential privacy, epsilon {show(epsilon)}, by shoal "
@@ -151,9 +162,8 @@ def _about(document: documents.Document, ledger: str | os.PathLike[str] | Ledger
     ]
     if document["simulation"]:
         lines.append("This is a simulation: nobody is protected. Do not publish it.")
-    if ledger is not None:
-        book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-        sha = documents.digest(document)
+    if book is not None:
+        sha = hashlib.sha256(release.document).hexdigest()
         when = [each.recorded_at for each in book.entries() if each.document_sha256 == sha]
         left, budget = (each.show(up=False) for each in (book.state().left, book.budget))
         recorded = f"Recorded {when[0][:10]}." if when else "Not recorded in this ledger."
@@ -178,12 +188,17 @@ def _table(release: Any, label: str) -> tuple[str, str]:
     one = len(set(table["statistic"].to_pylist())) == 1
     keys = table.column_names[: table.column_names.index("statistic") + (not one)]
     names = [*keys, *_NUMBERS]
-    marks = ["*" * (each == "pooled") for each in table["source"].to_pylist()]
-    rows = [*map(texts_of, table.select(names).to_pylist())]
-    for row, mark in zip(rows, marks, strict=True):
-        row[names.index("value")] += mark
+    pooled = np.array(table["source"].to_pylist(), dtype=object) == "pooled"
+    # Of many rows those with numbers of their own come first.
+    first = np.sort(np.argsort(pooled, kind="stable")[:_MOST_ROWS])
+    rows = [*map(texts_of, table.select(names).take(first).to_pylist())]
+    for row, grey in zip(rows, pooled[first].tolist(), strict=True):
+        if grey:
+            row[names.index("value")] += "*"
     titles = [label or each if each == "value" else each for each in names]
     meaning = [*legend(release.plan, table)]
+    if len(table) > len(first):
+        meaning.insert(0, _SOME.format(shown=len(first), all=len(table)))
     if {*table["status"].to_pylist()} - {"released"}:
         meaning.insert(0, _GREY)
     meaning += [f"Warning: {each}" for each in release.warnings()]

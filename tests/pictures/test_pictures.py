@@ -13,6 +13,7 @@ import shoal
 from shoal import trials
 from shoal.errors import InputError
 from shoal.pictures import cells as of_cells
+from shoal.pictures import shapes
 from shoal.pictures import trials as of_trials
 from shoal.pictures.shapes import GREY, plain_name
 from tests.support import occupancies
@@ -235,3 +236,15 @@ def test_bad_pictures_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=words):
             shoal.picture(subject, tmp_path / name, **options)
+
+
+def test_many_dots_are_thinned_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At equal distances along the order, with the smallest and the largest."""
+    monkeypatch.setattr(shapes, "_MOST_DOTS", 5)
+    _, [axis] = shapes.new("", (4, 3))
+    value = np.random.default_rng(1).permutation(101).astype(float)
+    order = shapes.ranked(axis, value, ends=(value - 1, value + 1), hollow=value < 50)
+    np.testing.assert_array_equal(value[order], np.arange(101))
+    [told, grey] = axis.lines
+    assert [*told.get_ydata(), *grey.get_ydata()] == [50, 75, 100, 0, 25]
+    assert [*told.get_xdata(), *grey.get_xdata()] == [51, 76, 101, 1, 26]

@@ -67,9 +67,14 @@ class Model(BaseModel):
         return found
 
     @classmethod
-    def from_bytes(cls, data: bytes, what: str) -> Self:
-        """The inverse of `to_document`, from canonical bytes and nothing else."""
-        found, named = strict(data, what), cls.model_fields.get("schema_")
+    def from_bytes(cls, data: bytes, what: str, found: object = None) -> Self:
+        """The inverse of `to_document`, from canonical bytes and nothing else.
+
+        What `strict` found in the bytes can be given, so that it is not looked for twice.
+        """
+        if found is None:
+            found = strict(data, what)
+        named = cls.model_fields.get("schema_")
         if named is not None:
             documents.expect(found, get_args(named.annotation)[0], what)
         try:

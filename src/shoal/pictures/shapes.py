@@ -18,6 +18,8 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5
 MARKERS = "os^DvPX<"
 # More rows than that have no room for their names.
 MOST_NAMED = 80
+# Dots side by side that a picture has room for.
+_MOST_DOTS = 2000
 # Up to this span a logarithmic axis has ticks at 2 and 5.
 _FINE = 1e3
 
@@ -85,16 +87,20 @@ def ranked(
     ends: tuple[Floats, Floats] | None = None,
     hollow: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.int64]:
-    """Draws a dot each, from the smallest value to the largest; returns their order."""
+    """Draws a dot each, from the smallest value to the largest; returns their order.
+
+    Of more dots than a picture has room for, some at equal distances, and both ends.
+    """
     order = np.argsort(value, kind="stable")
-    place = np.arange(1, len(order) + 1)
-    grey = None if hollow is None else hollow[order]
-    for rows, look in _told(grey, len(order), label):
-        at = order[rows]
+    drawn = np.unique(np.linspace(0, len(order) - 1, min(len(order), _MOST_DOTS)).astype(np.int64))
+    grey = None if hollow is None else hollow[order[drawn]]
+    for rows, look in _told(grey, len(drawn), label):
+        place = drawn[rows] + 1
+        at = order[drawn[rows]]
         if ends is not None:
-            lines = place[rows], ends[0][at], ends[1][at]
+            lines = place, ends[0][at], ends[1][at]
             axis.vlines(*lines, color=look["color"], lw=0.8, alpha=0.5)
-        axis.plot(place[rows], value[at], "o", markersize=2.5, **look)
+        axis.plot(place, value[at], "o", markersize=2.5, **look)
     return order
 
 

@@ -71,17 +71,20 @@ class Release(Generic[PlanT, Drawn]):
         Guarantees: G-LEDGER.
         """
         data = documents.read_bytes(path, "manifest")
-        what = f"manifest {str(path)!r}"
-        found = strict(data, what)
+        return cls.of_file(path, data, strict(data, f"manifest {str(path)!r}"))
+
+    @classmethod
+    def of_file(cls, path: str | os.PathLike[str], data: bytes, found: object) -> Self:
+        """The release in a file, of which its bytes and what they say are read."""
         kind = found.get("kind") if isinstance(found, dict) else None
         if isinstance(kind, str) and kind not in cls.kinds:
             raise DocumentError(
                 f"the manifest is of the kind {checks.shown(kind)}, not {' or '.join(cls.kinds)}",
                 "give another file, or load it with the class of its kind",
             )
-        cls.read(data, what)
         # An absolute path, whatever the working folder is later.
         loaded = cls(data, loaded=True, inputs={"manifest": os.path.abspath(path)})
+        vars(loaded)["manifest"] = cls.read(data, f"manifest {str(path)!r}", found)
         # What cannot be read is refused here, not when somebody looks at it.
         _ = loaded.released
         loaded._part(loaded._check_loss)
@@ -107,9 +110,9 @@ class Release(Generic[PlanT, Drawn]):
         return self.read(self.document, "manifest")
 
     @classmethod
-    def read(cls, data: bytes, what: str) -> documents.Document:
-        """A manifest of this kind, from its bytes."""
-        return cls.model.from_bytes(data, what).to_document()
+    def read(cls, data: bytes, what: str, found: object = None) -> documents.Document:
+        """A manifest of this kind, from its bytes, and what `strict` found in them if it did."""
+        return cls.model.from_bytes(data, what, found).to_document()
 
     @cached_property
     def plan(self) -> PlanT:

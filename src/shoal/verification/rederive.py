@@ -57,6 +57,9 @@ def _of_cells(release: cells.Release) -> Iterator[str]:
     yield from _statuses(plan)
     size = float(np.max(np.abs(plan.limits))) + plan.width
     for true, drawn in zip(cells.results_of(release.numbers), manifest["results"], strict=True):
+        # What is the same to the last place is not looked at part by part.
+        if true == drawn and repr(true["key"]) == repr(drawn["key"]):
+            continue
         for name, each in true.items():
             if not _same(each, drawn[name], size):
                 yield f"{name} of {drawn['statistic']} of cell {drawn['cell']} does not follow"
@@ -149,9 +152,10 @@ FAMILIES = {
 
 def load(path: str | os.PathLike[str]) -> Release[Any, Any]:
     """The release in a manifest of any family."""
-    found: Any = strict(documents.read_bytes(path, "manifest"), f"manifest {os.fspath(path)!r}")
+    data = documents.read_bytes(path, "manifest")
+    found: Any = strict(data, f"manifest {os.fspath(path)!r}")
     kind = found.get("kind") if isinstance(found, dict) else None
-    return FAMILIES.get(str(kind), FAMILIES["cells"]).release.load(path)
+    return FAMILIES.get(str(kind), FAMILIES["cells"]).release.of_file(path, data, found)
 
 
 def _same(true: Any, stated: Any, unit: Any) -> bool:

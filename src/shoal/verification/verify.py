@@ -10,7 +10,7 @@ from shoal import documents
 from shoal.documents.strict_json import strict
 from shoal.privacy.ledger import Ledger
 from shoal.release.envelope import MANIFEST
-from shoal.release.release import damaged
+from shoal.release.release import Release, damaged
 from shoal.verification import verdict
 from shoal.verification.ledger_record import record_checks
 from shoal.verification.recount import recount
@@ -54,12 +54,27 @@ def verify(
         data = documents.canonical_bytes(plain)
     else:
         data = documents.read_bytes(manifest, "manifest")
+    return verdict_on(data, book, replan=replan)
+
+
+def verdict_on(
+    data: bytes,
+    book: Ledger | None,
+    *,
+    replan: bool = False,
+    release: Release[Any, Any] | None = None,
+) -> Verdict:
+    """See `verify`; of the bytes of a manifest, and of the release in it if that was read."""
     document = documents.expect(strict(data, "manifest"), MANIFEST, "manifest")
     try:
         # A number that overflows is no number of shoal's; one that is lost near 0 is, whatever the
         # caller has told NumPy to do with it.
         with np.errstate(all="ignore", over="raise"):
-            checks = [*_checks(document, data, replan=replan)]
+            family = FAMILIES[document["kind"]]
+            if release is None:
+                release = family.release(data, loaded=True)
+                vars(release)["manifest"] = release.read(data, "manifest", document)
+            checks = [*_checks(release, document, replan=replan)]
     except _DAMAGED:
         raise damaged() from None
     if book is not None:
@@ -67,10 +82,11 @@ def verify(
     return Verdict(tuple(checks), (*verdict.ALWAYS, *_unverified(document, replan=replan)))
 
 
-def _checks(manifest: documents.Document, data: bytes, *, replan: bool) -> Iterator[Check]:
-    family = FAMILIES[manifest["kind"]]
-    release = family.release(data, loaded=True)
-    plan, found = release.plan, [*guarantee(release), *family.differences(release)]
+def _checks(
+    release: Release[Any, Any], manifest: documents.Document, *, replan: bool
+) -> Iterator[Check]:
+    plan = release.plan
+    found = [*guarantee(release), *FAMILIES[manifest["kind"]].differences(release)]
     loss = f"epsilon {plan.epsilon:.6g}, delta {plan.delta:.6g}"
     yield _check("loss, claims and values follow", found, loss)
     yield _check("recount by other code", recount(manifest), loss)

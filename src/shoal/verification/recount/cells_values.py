@@ -1,16 +1,16 @@
 """Values, claimed errors and certified intervals of cells, and what a plan proves of others."""
 
-import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from shoal.verification.recount import noise
 from shoal.verification.recount.cells_loss import Losses
-from shoal.verification.recount.reading import Array, Release, differs
+from shoal.verification.recount.reading import Array, Release, cells_differ, differs
 
 # Mechanisms that select a range in private.
 _SELECTING = ("levy", "quantile", "akmv", "adaptive", "optimal_in_range", "user_clipped")
@@ -30,107 +30,123 @@ class Values:
         """Loss, claims, values, intervals, bounds and gaps that do not follow."""
         yield from self.losses.differences()
         cells = self.cells
-        places = [(name, at) for name in cells.statistics for at in range(cells.size)]
-        stated = zip(cells.bias_bound, cells.worst_case_error, strict=True)
-        for (name, at), claims in zip(places, stated, strict=True):
-            true = [float(self.cells.ranges[name][1]) * each for each in self._errors(name, at)]
-            yield from differs(f"bias bound and error of {name} of cell {at}", claims, true, 1e-9)
-            yield from self._result(name, at)
+        claims = np.array([cells.bias_bound, cells.worst_case_error], dtype=np.float64)
+        claims = claims.reshape(2, len(cells.statistics), cells.size)
+        for at, name in enumerate(cells.statistics):
+            true = float(cells.ranges[name][1]) * np.array(self._errors(name))
+            yield from cells_differ(f"bias bound and error of {name}", claims[:, at], true, 1e-9)
+            yield from self._results(name)
         yield from self._not_proved()
 
-    def _errors(self, name: str, at: int) -> tuple[float, float]:
+    def _errors(self, name: str) -> tuple[Array, Array]:
         """Bias bound and worst-case error over the range; 1 where a smaller range is selected."""
+        whole = np.ones(self.cells.size)
         if self.cells.name in _SELECTING:
-            return 1.0, 1.0
-        bias = float(self._bias(name, at, Fraction(1)))
-        return bias, bias + self._mean_noise(name, at)
+            return whole, whole
+        bias = self._bias(name, whole)
+        return bias, bias + self._mean_noise(name)
 
-    def _bounding_bias(self, name: str, at: int) -> tuple[Fraction, Fraction]:
+    @cached_property
+    def _moved(self) -> Array:
+        """Mass of each cell that is weighed otherwise than records are."""
+        return np.array([float(each) for each in self.losses.bias])
+
+    def _scale(self, name: str) -> Array:
+        """Noise scale of each cell over the range."""
+        return np.array([float(each) for each in self.cells.scale[name]])
+
+    def _bounding_bias(self, name: str) -> tuple[Array, Array]:
         """Bias by bounding over the range, and what is added (docs/theory/cells.md#variance)."""
-        moved, missing = self.losses.bias[at], 2 * self.losses.bias[at]
+        moved, missing = self._moved, 2 * self._moved
         if name != "variance":
-            return moved, Fraction(0)
+            return moved, np.zeros_like(moved)
         if self.cells.name not in ("optimal", "optimal_in_range"):
-            moved = min(moved, Fraction(1, 2))
-            return 4 * moved * (1 - moved), Fraction(0)
+            moved = np.minimum(moved, 1 / 2)
+            return 4 * moved * (1 - moved), np.zeros_like(moved)
         # What is missing is taken to lie in the middle of the bounds.
         below = missing * (1 - missing)
-        above = 3 * below if 2 * missing <= 1 else 1 - below
+        above = np.where(2 * missing <= 1, 3 * below, 1 - below)
         return (above + below) / 2, (above - below) / 2
 
-    def _bias(self, name: str, at: int, width: Fraction) -> Fraction:
-        """Most that an estimate is off before noise, over its range, in a range of this width."""
-        cells, half_step = self.cells, Fraction(1, 2 << self.cells.lattice_bits)
+    def _bias(self, name: str, width: Array) -> Array:
+        """Most that estimates are off before noise, over their range, in ranges of this width."""
+        cells, half_step = self.cells, 2.0 ** -(self.cells.lattice_bits + 1)
         shares = cells.method in ("balanced", "equalised", "uniform")
-        means = Fraction(0 if shares else 1, cells.top)
-        moved = means + Fraction(1025, 1024 << (cells.tick_bits + 1))
+        means = 0 if shares else 1 / cells.top
+        moved = means + 1025 / 1024 * 2.0 ** -(cells.tick_bits + 1)
         rounding = {"mean": moved, "variance": 4 * (moved + moved**2)}.get(name, means)
-        rounding += half_step * cells.scale[name][at] * width
+        steps = half_step * self._scale(name) * width
         if name == "variance" and cells.joint:
-            first = half_step * cells.scale["mean"][at]
-            rounding += 4 * (first + first**2)
-        return rounding + self._bounding_bias(name, at)[0]
+            first = half_step * self._scale("mean")
+            steps += 4 * (first + first**2)
+        return np.asarray(rounding + steps + self._bounding_bias(name)[0])
 
-    def _mean_noise(self, name: str, at: int) -> float:
+    def _mean_noise(self, name: str) -> Array:
         """Mean absolute noise over the range; of a joint variance, a bound."""
         cells, step = self.cells, 2.0**-self.cells.lattice_bits
         mean = math.sqrt(2 / math.pi) if cells.gaussian else step / math.sinh(step)
-        error = float(cells.scale[name][at]) * mean
+        error = self._scale(name) * mean
         if name == "variance" and cells.joint:
-            first = float(cells.scale["mean"][at])
+            first = self._scale("mean")
             square = noise.GAUSSIAN_SQUARE if cells.gaussian else noise.LAPLACE_SQUARE
             error += 4 * (first * mean + square * first**2)
         return error
 
-    def _result(self, name: str, at: int) -> Iterator[str]:
-        """Whether a value and its interval follow from lattice steps."""
-        cells, (low, length) = self.cells, self.cells.ranges[name]
-        steps, ends, unclamped, value, interval = cells.results[name][at]
-        width = Fraction(ends[1] - ends[0], cells.top) if ends else Fraction(1)
-        bias, joint = self._bias(name, at, width), cells.joint and name == "variance"
-        if ends:
-            bias = min(bias + self.losses.range_bias(at, ends[0], ends[1]), Fraction(1))
+    def _results(self, name: str) -> Iterator[str]:
+        """Whether values and their intervals follow from lattice steps."""
+        cells, (low, length) = self.cells, map(float, self.cells.ranges[name])
+        steps, ends, unclamped, value, interval = zip(*cells.results[name], strict=True)
+        width, bias = np.ones(cells.size), self._bias(name, np.ones(cells.size))
+        selected = None not in ends
+        if selected:
+            width = np.diff(np.array(ends, dtype=np.float64)).ravel() / cells.top
+            ranges = [self.losses.range_bias(at, *each) for at, each in enumerate(ends)]
+            bias = self._bias(name, width) + np.array(ranges, dtype=np.float64)
+            bias = np.minimum(bias, 1)
+        joint = cells.joint and name == "variance"
         miss = (1 - cells.confidence) / (2 if joint else 1)
-        far = Fraction(noise.quantile(cells.lattice_bits, miss, gaussian=cells.gaussian))
-        scale = cells.scale[name][at] * width
-        drawn = scale * Fraction(steps, 2**cells.lattice_bits)
-        exact, least, most, size = drawn, drawn - far * scale, drawn + far * scale, 1 + abs(drawn)
+        far = noise.quantile(cells.lattice_bits, miss, gaussian=cells.gaussian)
+        scale = self._scale(name) * width
+        exact = scale * np.array([each * 2.0**-cells.lattice_bits for each in steps])
+        least, most, size = exact - far * scale, exact + far * scale, 1 + np.abs(exact)
         if joint:
-            exact, least, most, size = self._variance(at, drawn, far)
-        digits = 1e-14 * float(abs(low) + length * size)
-        true, *span = (float(low + length * each) for each in (exact, least - bias, most + bias))
+            exact, least, most, size = self._variance(exact, far)
+        digits = 1e-14 * (abs(low) + length * size)
+        true = low + length * exact
+        inside = np.broadcast_to([low, low + length], (cells.size, 2))
         # Sums are clamped to the selected range where everybody is clipped to it.
-        if ends is None or cells.widened or cells.name in ("akmv", "user_clipped"):
-            ends = [0, cells.top]
-        inside = [float(low + length * end / cells.top) for end in ends]
-        values = [true, min(max(true, inside[0]), inside[1])]
-        yield from differs(f"{name} of cell {at}", [unclamped, value], values, 0.0, digits)
-        bottom, top = float(low), float(low + length)
-        if span[0] > top or span[1] < bottom:
-            span = [bottom, top]
-        span = [min(max(span[0], bottom), value), max(min(span[1], top), value)]
-        slack = 1e-6 * float(length * (bias + (most - least) / 2)) + digits
-        yield from differs(f"interval of {name} of cell {at}", interval, span, 0.0, slack)
+        if selected and not cells.widened and cells.name not in ("akmv", "user_clipped"):
+            inside = low + length * np.array(ends, dtype=np.float64) / cells.top
+        values = np.array([true, np.clip(true, *inside.T)])
+        stated = np.array([unclamped, value], dtype=np.float64)
+        yield from cells_differ(name, stated, values, 0.0, digits)
+        span = low + length * np.array([least - bias, most + bias])
+        bottom, top = low, low + length
+        outside = (span[0] > top) | (span[1] < bottom)
+        span = np.where(outside, [[bottom], [top]], np.clip(span, bottom, top))
+        span = np.array([np.minimum(span[0], stated[1]), np.maximum(span[1], stated[1])])
+        slack = 1e-6 * length * (bias + (most - least) / 2) + digits
+        given = np.array(interval, dtype=np.float64).T
+        yield from cells_differ(f"interval of {name}", given, span, 0.0, slack)
 
-    def _variance(self, at: int, second: Fraction, far: Fraction) -> tuple[Fraction, ...]:
-        """A variance by both moments, its ends but for the bias, and the size of its parts."""
-        cells, middle = self.cells, self._bounding_bias("variance", at)[1]
-        scale, steps = cells.scale["mean"][at], cells.results["mean"][at][0]
-        centre = scale * Fraction(steps, 2**cells.lattice_bits) - Fraction(1, 2)
-        squares = sorted((centre + side * far * scale) ** 2 for side in (-1, 1))
-        least = Fraction(0) if abs(centre) <= far * scale else squares[0]
-        moved, most = far * cells.scale["variance"][at], min(squares[1], Fraction(1, 4))
+    def _variance(self, second: Array, far: float) -> tuple[Array, Array, Array, Array]:
+        """Variances by both moments, their ends but for the bias, and the size of their parts."""
+        cells, middle = self.cells, self._bounding_bias("variance")[1]
+        scale = self._scale("mean")
+        steps = [each[0] * 2.0**-cells.lattice_bits for each in cells.results["mean"]]
+        centre = scale * np.array(steps) - 1 / 2
+        nearest = np.maximum(np.abs(centre) - far * scale, 0) ** 2
+        farthest = np.minimum((np.abs(centre) + far * scale) ** 2, 1 / 4)
+        moved = far * self._scale("variance")
         # The square of the noise adds b^2, or 2 b^2, to that of the mean.
         exact = second - 4 * (centre**2 - (1 if cells.gaussian else 2) * scale**2)
-        ends = (exact, second - moved - 4 * most, second + moved - 4 * least)
-        size = 1 + abs(second) + 4 * centre**2 + 8 * scale**2
-        return (*(each + middle for each in ends), size)
+        ends = second - moved - 4 * farthest + middle, second + moved - 4 * nearest + middle
+        return exact + middle, *ends, 1 + np.abs(second) + 4 * centre**2 + 8 * scale**2
 
     def _not_proved(self) -> Iterator[str]:
         """Lower bounds, and gaps to the best plan, that are not proved."""
         cells = self.cells
-        places = [(name, at) for name in cells.statistics for at in range(cells.size)]
-        true = [] if cells.gaussian else [self._least(name, at) for name, at in places]
+        true: Any = [] if cells.gaussian else np.concatenate([*map(self._least, cells.statistics)])
         yield from differs("lower bounds", cells.lower_bound or [], true, 1e-9)
         balanced = "balanced" in (cells.method, cells.settings.get("noise"))
         if cells.dual is None or cells.gap is None:
@@ -141,17 +157,33 @@ class Values:
         elif cells.gap < 0 or not self._optimal_holds(cells.dual, cells.gap):
             yield f"a gap of {cells.gap:.9g} to the best plan is not proved"
 
-    def _least(self, name: str, at: int) -> float:
-        """Error that no Laplace noise of this loss beats (docs/theory/cells.md#limits-of-means)."""
+    def _least(self, name: str) -> Array:
+        """Errors below any Laplace noise of this loss (docs/theory/cells.md#limits-of-means)."""
         cells, length = self.cells, float(self.cells.ranges[name][1])
-        counts = np.sort(cells.count[cells.members[at]]).astype(np.float64)
+        epsilon = np.full(cells.size, float(cells.epsilon))
         if name != "variance":
-            return length * _least_error(counts, 0.5, float(cells.epsilon))
+            return length * self._least_error(np.full(cells.size, 0.5), epsilon)
         # Errors of at most this leave this mass, of which a unit moves the variance so much.
-        most = min(self._errors(name, at)[1], 0.5)
-        kept = (1 + math.sqrt(max(1 - 2 * most, 0.0))) / 2
-        move = 1 + _steeper(min(float(counts[-1] / counts.sum()), kept), kept)
-        return length * min(_least_error(counts, 2 * kept, float(cells.epsilon) / move), most)
+        most = np.minimum(self._errors(name)[1], 0.5)
+        kept = (1 + np.sqrt(np.maximum(1 - 2 * most, 0.0))) / 2
+        heaviest = [cells.count[each].max() / cells.count[each].sum() for each in cells.members]
+        move = 1 + _steeper(np.minimum(heaviest, kept), kept)
+        return length * np.minimum(self._least_error(2 * kept, epsilon / move), most)
+
+    def _least_error(self, cut: Array, epsilon: Array) -> Array:
+        """Least over all thresholds T of the mass that is cut and of T/epsilon, of each cell."""
+        cells = self.cells
+        order = np.lexsort((cells.count, cells.cell))
+        count, cell = cells.count[order], cells.cell[order]
+        members = np.bincount(cell, minlength=cells.size)
+        end = np.cumsum(members)
+        total = np.add.reduceat(count, end - members)
+        # Records of users who have at least as many, and how many users they are.
+        above = np.cumsum(total)[cell] - np.cumsum(count) + count
+        lost = above - count * (end[cell] - np.arange(len(cell)))
+        found = cut[cell] * lost + count / epsilon[cell]
+        least = np.minimum(np.minimum.reduceat(found, end - members) / total, cut)
+        return np.where(epsilon > 0, least, cut)
 
     def _balanced(self, dual: Array) -> float:
         """How far the mean of ln b could still fall (docs/theory/cells.md#balanced-plans)."""
@@ -169,8 +201,8 @@ class Values:
         """Whether plans of errors over 1 + gap lose more (docs/theory/cells.md#optimal-plan)."""
         cells, targets, total = self.cells, np.array(self.cells.targets), 0.0
         names, errors = cells.statistics, np.zeros(cells.size)
-        for at, name in itertools.product(range(cells.size), names):
-            errors[at] += float(self._bounding_bias(name, at)[0]) + self._mean_noise(name, at)
+        for name in names:
+            errors += self._bounding_bias(name)[0] + self._mean_noise(name)
         allowed = (errors / targets).max() / (1 + gap) * (1 - 1e-9) * targets
         linear, varies = sum(name != "variance" for name in names), "variance" in names
 
@@ -198,24 +230,14 @@ class Values:
         linear = sum(name != "variance" for name in names)
         if "variance" not in names:
             return float(linear**2)
-        direct = (linear + math.sqrt(1 + _steeper(min(heaviest, 1 - missing), 1 - missing))) ** 2
+        mass = np.asarray(1 - missing)
+        direct = (linear + math.sqrt(1 + _steeper(np.minimum(heaviest, mass), mass))) ** 2
         joint = (linear - 1 + math.sqrt(_JOINT_COST)) ** 2
         return min(direct, joint) if "mean" in names else direct
 
 
-def _steeper(part: float, mass: float) -> float:
+def _steeper(part: Array, mass: Array) -> Array:
     """What others add to how far a share moves a variance, over the share."""
     others = mass - part
-    if not 0 < part < 1:
-        return 0.0
-    return max((others**2 / (1 - part) - max(others - part, 0.0) ** 2) / part, 0.0)
-
-
-def _least_error(counts: Array, cut: float, epsilon: float) -> float:
-    """Least over all thresholds T of the mass that is cut and of T/epsilon; counts rise."""
-    if epsilon <= 0:
-        return cut
-    above = np.append(np.cumsum(counts[::-1])[::-1], 0)
-    threshold, at = np.append(0, counts), np.append(0, np.arange(len(counts)))
-    lost = above[at] - threshold * (len(counts) - at)
-    return float((cut * lost + threshold / epsilon).min() / above[0])
+    more = (others**2 / (1 - part) - np.maximum(others - part, 0.0) ** 2) / part
+    return np.where((part > 0) & (part < 1), np.maximum(more, 0.0), 0.0)

@@ -46,26 +46,42 @@ def read(document: Document) -> Release:
 def differs(what: str, stated: Any, true: Any, part: float, slack: float = 0.0) -> Iterator[str]:
     """A sentence if stated numbers are further from the true ones; None is the true nan."""
     given = np.array(stated, dtype=np.float64)
-    if given.shape != np.shape(true) or not _near(given, np.asarray(true, np.float64), part, slack):
+    near = given.shape == np.shape(true)
+    near = near and bool(_near(given, np.asarray(true, np.float64), part, slack).all())
+    if not near:
         yield f"{what}: {true}, not {stated}"
 
 
-def _near(given: Array, true: Array, part: float, slack: float) -> bool:
-    """What `np.isclose` says of all, in a tenth of its time where there are two or three."""
+def cells_differ(
+    what: str, stated: Array, true: Array, part: float, slack: Array | float = 0.0
+) -> Iterator[str]:
+    """The same of two numbers a cell, shape (2, cells): a sentence for each cell."""
+    if stated.shape != true.shape:
+        raise ValueError
+    near = _near(stated, true, part, slack).all(axis=0)
+    for at in np.flatnonzero(~near).tolist():
+        yield f"{what} of cell {at}: {true[:, at]}, not {stated[:, at]}"
+
+
+def _near(given: Array, true: Array, part: float, slack: Array | float) -> Array:
+    """What `np.isclose` says, in a tenth of its time where there are two or three."""
     with np.errstate(invalid="ignore"):
         near = np.abs(given - true) <= slack + part * np.abs(true)
     both_missing = np.isnan(given) & np.isnan(true)
-    return bool((near | (given == true) | both_missing).all())
+    return np.asarray(near | (given == true) | both_missing)
 
 
 def _plain(entry: Any) -> Any:
     """The same with all packed columns of whole numbers unpacked."""
     if isinstance(entry, list):
-        return [_plain(each) for each in entry]
+        return [_plain(each) if isinstance(each, list | dict) else each for each in entry]
     if not isinstance(entry, dict):
         return entry
     if entry.keys() != {"type", "length", "data"}:
-        return {name: _plain(each) for name, each in entry.items()}
+        return {
+            name: _plain(each) if isinstance(each, list | dict) else each
+            for name, each in entry.items()
+        }
     raw = zlib.decompress(base64.b64decode(entry["data"]))
     numbers = np.frombuffer(raw, dtype=entry["type"]).astype(np.int64)
     if len(numbers) != entry["length"]:
