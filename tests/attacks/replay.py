@@ -24,7 +24,8 @@ def attack(size: int, seed: int, folder: Path) -> Iterator[str]:
         name = list(CASES)[turn % len(CASES)]
         turn += 1
         case = CASES[name](rng)
-        watcher.watch(case, case.base())  # what is computed once a process is computed here
+        # What is computed once a process is computed here.
+        watcher.watch(case, case.base(), trace=False)
         base = watcher.watch(case, case.base())
         for number in range(_NEIGHBOURS):
             other = watcher.watch(case, case.neighbour(rng), base)

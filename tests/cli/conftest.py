@@ -127,7 +127,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for words in (
             ["plan", "flights.parquet", *PLAN, "--method", "balanced", "--output", "plan.json"],
             [*TRIAL, "--mechanism", "best_table", "--output", "table.json"],
-            [*ASK, "--effect", "--ols", "arm + far + C(zone)", "--output", "asked.json"],
+            [*ASK, "--effect", "--ols", "arm + far", "--output", "asked.json"],
             [*MEAN, "--output", "mean.json"],
             ["ledger", "create", "flights.ledger", "--epsilon", "1.5", "--unit", "aircraft"],
             ["ledger", "create", "visits.ledger", "--epsilon", "9", "--delta", "0.001",

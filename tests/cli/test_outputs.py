@@ -9,7 +9,8 @@ import pytest
 import shoal
 from tests.cli.conftest import ASK, MEAN, PLAN, RELEASES, TRIAL, Shell
 
-COUNTS = ["compare", "counts.json", "--bounds", "0", "700"]
+COUNTS = ["compare", "counts.json", "--bounds", "0", "700", "--method", "uniform",
+          "--setting", "repetitions=2"]  # fmt: skip
 # Every verb that writes, what it reads by name, and the options that say where to.
 VERBS: dict[str, tuple[list[str], dict[str, str], dict[str, str]]] = {
     "plan": (["plan", "flights.parquet", *PLAN], {"DATA": "flights.parquet"},

@@ -18,7 +18,8 @@ def test_neighbours_differ_only_inside_the_mechanism(
     cases = [name for name in CASES if name.startswith(family)][::every]
     for name in cases:
         case = CASES[name](rng)
-        watcher.watch(case, case.base())  # what is computed once a process is computed here
+        # What is computed once a process is computed here.
+        watcher.watch(case, case.base(), trace=False)
         base = watcher.watch(case, case.base())
         wrong, unclear = ["no neighbour"], True
         while unclear:  # whether another bin was guessed, so that another range follows

@@ -30,7 +30,7 @@ PLANS: dict[str, Make] = {
     "noisy_histogram": lambda study, space: study.histogram(space, "3/2"),
     "subgroups": lambda study, space: study.ask().effect("sex").means().plan(space, 1),
     "several": lambda study, space: (
-        study.ask().effect(weights="precision").regression(["arm", "age", "sex"]).plan(space, "1/2")
+        study.ask().effect(weights="precision").regression(["arm", "age"]).plan(space, "1/2")
     ),
 }
 SPACES = {

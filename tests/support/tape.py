@@ -118,10 +118,12 @@ def lost(one: Tape, other: Tape, *, gaussian: bool = False) -> tuple[float, floa
             b.draw,
             len(b.numbers),
         )
-        apart = [abs(x - y) for x, y in zip(a.numbers, b.numbers, strict=True)]
         if a.kind == "select":
-            epsilon += 2 * max(apart) / a.scale
-        elif a.kind == "laplace":
+            # Scores are many, and fit 64 bits.
+            epsilon += 2 * int(np.abs(np.subtract(a.numbers, b.numbers)).max()) / a.scale
+            continue
+        apart = [abs(x - y) for x, y in zip(a.numbers, b.numbers, strict=True)]
+        if a.kind == "laplace":
             epsilon += sum(apart) / 2**a.scale
         elif a.kind == "pair":
             epsilon += max(*apart, abs(sum(a.numbers) - sum(b.numbers))) / 2**a.scale

@@ -32,6 +32,7 @@ _SHORT, _ROUNDED = 1e-7, 2.0**-50
 # is shorter than the second cannot be told from it well enough to be answered.
 _DEPENDENT, _UNCLEAR = 2.0**-46, 2.0**-30
 _OUTWARD = 1 + 2.0**-40
+_NO_LENGTH = 1e-15
 # The maximum over units is approached by these norms, each from where the one before ended.
 _NORMS, _SEARCH_STEPS = (20, 80, 400), 150
 # Kinds that lose less than this part of the most do not matter to a norm; each norm looks anew.
@@ -319,9 +320,18 @@ def _objective(
     loss = np.abs(moved).sum(axis=0)
     most = float(loss.max())
     parts = (loss / most) ** norm
-    inverse = np.linalg.pinv(strategy.T @ strategy, hermitian=True)
+    inverse = _inverse(strategy.T @ strategy)
     trace = float(np.trace(inverse))
     value = np.log(trace) + 2 * (np.log(most) + np.log(parts.sum()) / norm)
     share = parts / np.where(loss > 0, loss, 1) / parts.sum()
     slope = -2 / trace * strategy @ inverse @ inverse + 2 * (np.sign(moved) * share) @ inside.T
     return float(value), slope.ravel()
+
+
+def _inverse(square: Floats) -> Floats:
+    """The inverse of a symmetric matrix without negative directions; those of no length stay 0."""
+    values, axes = np.linalg.eigh(square)
+    values, axes = values[::-1], axes[:, ::-1]
+    kept = values > _NO_LENGTH * values[0]
+    inverse = np.divide(1, values, where=kept, out=np.zeros_like(values))
+    return np.asarray(axes @ (inverse[:, None] * axes.T))
