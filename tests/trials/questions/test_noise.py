@@ -78,6 +78,9 @@ def test_dependent_questions_are_free() -> None:
     sums = noise.released_sums(both, names(both))
     assert noise.independent(both, names(both))[0].shape == (3, 2)
     assert total(sums, both) <= 1.3 * alone
+    # Rounding errors of a million units are no question of their own.
+    both[2] += 1e-13 * np.array([1.0, 1.0, -1.0, 1.0])
+    assert noise.independent(both, names(both))[0].shape == (3, 2)
 
 
 @pytest.mark.parametrize("apart", [1e-10, 1e-12])
@@ -99,7 +102,8 @@ def test_few_kinds_decide_the_noise_of_many() -> None:
     sums = noise.released_sums(rows, names(rows))
     few = noise.released_sums(rows[:, chosen], names(rows))
     assert total(sums, rows) <= 1.01 * total(few, rows)
-    assert len(noise.extremes(np.repeat(rows[:, :9], 5000, axis=1))) == 9
+    few = rows[:, :9] * (np.arange(9) > 0)
+    assert len(noise.extremes(np.tile(np.hstack([few, few[:, :1] * -1.0]), 5000))) == 9
 
 
 def test_parts_are_disjoint_or_none() -> None:

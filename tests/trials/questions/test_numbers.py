@@ -108,6 +108,10 @@ def test_sums_are_exact_and_outcomes_outside_are_the_ends() -> None:
     pairs = list(zip(rows.tolist(), steps.tolist(), strict=True))
     moved = [sum(-(-abs(row[k]) * TICKS // step) for row, step in pairs) for k in range(60)]
     assert own.most_steps == max(moved)
+    # All units of the largest data set at one end, with the largest weight.
+    most = np.array([numbers.MOST_UNITS * TICKS // 2])
+    for weight in (one, -one, one - 1):
+        assert numbers._product(np.array([weight]), most) == weight * int(most[0])
 
 
 def test_answers_without_noise_are_those_of_the_data() -> None:

@@ -28,9 +28,10 @@ _MOST_STEPS = 20_000
 _GAUSSIAN_GAP, _DIAGONAL_GAP = 5e-5, 1e-4
 # Shorter directions, as a part of the longest, are left out of a bound.
 _SHORT, _ROUNDED = 1e-7, 2.0**-50
-# Of vectors with questions of one size: what is shorter than the first is rounding error, and what
-# is shorter than the second cannot be told from it well enough to be answered.
-_DEPENDENT, _UNCLEAR = 2.0**-46, 2.0**-30
+# Of vectors with questions of one size: what is shorter than the first is rounding error (9e-14 for
+# a million kinds), and what is shorter than the second cannot be told from it well enough to be
+# answered.
+_DEPENDENT, _UNCLEAR = 2.0**-42, 2.0**-30
 _OUTWARD = 1 + 2.0**-40
 _NO_LENGTH = 1e-15
 # The maximum over units is approached by these norms, each from where the one before ended.
@@ -63,25 +64,13 @@ def choices(
         return
     by = grouped_by(design, entries)
     means = means_needed(design, entries, by)
-    rows = np.concatenate([each.rows for each in blocks])
-    names = [name for each in blocks for name in each.names]
     needed = None if means is None else group_means(means, design.many)
-    root, best, least = np.sqrt(design.many), None, np.inf
-    size = lengths(rows, design.many)
-    for main in _candidates(rows, rows / size[:, None], names, blocks):
-        inverse = np.asarray(np.linalg.pinv(main * root, rcond=1e-12), dtype=np.float64)
-        if not _follow(rows, main, inverse, root):
-            continue
-        alone = needed is None or _follow(needed, main, inverse, root)
-        share = 0.0 if alone else MEANS_SHARE
-        recovered = (rows / size[:, None] * root) @ inverse
-        total = float((recovered**2).sum()) / (1 - share) ** 2
-        if total < least:
-            least, best = total, (main, alone)
+    best = _best(design, blocks, needed)
     if best is None:
         if any(each.kind == REGRESSION for each in entries):
+            many = sum(len(each.names) for each in blocks)
             raise InputError(
-                f"{len(rows)} questions are too many with regressions",
+                f"{many} questions are too many with regressions",
                 f"ask at most {_MOST_SEARCHED}",
             )
         sums = design.codes(list(dict.fromkeys([CLUSTER, ARM, *subgroups])))
@@ -94,6 +83,28 @@ def choices(
     for share in MEANS_SHARES:
         both = np.concatenate([(1 - share) * main, share * (needed > 0)])
         yield fitted_rows(both / width, design.many, epsilon, by)
+
+
+def _best(
+    design: Design, blocks: Sequence[Block], needed: Floats | None
+) -> tuple[Floats, bool] | None:
+    """The sums of least total variance, and whether what is needed follows from them alone."""
+    rows = np.concatenate([each.rows for each in blocks])
+    names = [name for each in blocks for name in each.names]
+    root, best, least = np.sqrt(design.many), None, np.inf
+    size = lengths(rows, design.many)
+    weighed = rows / size[:, None] * root
+    for main in _candidates(rows, rows / size[:, None], names, blocks):
+        inverse = np.asarray(np.linalg.pinv(main * root, rcond=1e-12), dtype=np.float64)
+        if not _follow(rows, main, inverse, root):
+            continue
+        alone = needed is None or _follow(needed, main, inverse, root)
+        share = 0.0 if alone else MEANS_SHARE
+        recovered = weighed @ inverse
+        total = float((recovered**2).sum()) / (1 - share) ** 2
+        if total < least:
+            least, best = total, (main, alone)
+    return best
 
 
 def _candidates(

@@ -87,10 +87,14 @@ class Numbers:
         """Steps that an outcome moves all linear numbers by: max_i sum_k ceil(|a_ki| 2^20/step)."""
         if self._raised is None:
             return int(-((-_ROW * TICKS) // int(self.steps.min())))
-        moved = -((-np.abs(self.rows) * TICKS) // self.steps[:, None])
-        if float(moved.sum(axis=0, dtype=np.float64).max()) > _MOST_STEP:
+        moved, rough = np.zeros(len(self.many), dtype=np.int64), np.zeros(len(self.many))
+        for row, step in zip(self.rows, self.steps.tolist(), strict=True):
+            own = -((-np.abs(row) * TICKS) // step)
+            moved += own
+            rough += own
+        if float(rough.max()) > _MOST_STEP:
             raise InputError("steps do not fit 60 bits", "ask for a smaller epsilon")
-        return int(moved.sum(axis=0).max())
+        return int(moved.max())
 
     @cached_property
     def loss(self) -> Fraction:
@@ -213,7 +217,11 @@ def fitted_rows(rows: Floats, many: Ints, epsilon: Fraction, by: tuple[str, ...]
             f"ask for an epsilon of {float(_ROUNDING * rounding):.3g} or more, or fewer questions",
         )
     most = np.abs(rows).max(axis=1)
-    whole = np.rint(rows / most[:, None] * _ROW).astype(np.int64) + _ROW
+    # In place: these weights may take much memory.
+    scaled = rows / most[:, None]
+    scaled *= _ROW
+    whole = np.rint(scaled, out=scaled).astype(np.int64)
+    whole += _ROW
     together = float(np.abs(rows).sum(axis=0).max())
     # Every row has the same scale in its own unit: one step of row k is that scale over 2^32.
     wanted = together / most * 2.0 ** (40 - BITS) * TICKS / float(epsilon - rounding)
