@@ -123,3 +123,24 @@ def test_delta_of_gaussian_noise_is_charged(tmp_path: Path) -> None:
     assert rich.spent == plan.loss
     assert rich.spent.delta == Fraction(1, 10**6)
     assert poor.spent.epsilon == poor.spent.delta == 0
+
+
+@pytest.mark.parametrize("statistics", [["mean"], ["share_above(30)", "mean"]])
+def test_printed_rows_are_the_first_of_the_table(statistics: list[str]) -> None:
+    """Their values alone are computed: of cells that are told, that are not, and not of others."""
+    rng = np.random.default_rng(1)
+    cell = np.repeat(np.arange(40), [2, 3, 300, 300] * 10)
+    values = rng.uniform(10, 50, 40)[cell] + rng.normal(0, 3, len(cell))
+    table = pa.table({"who": np.arange(len(cell)), "at": cell, "speed": values})
+    records = shoal.Records(table, user="who", value="speed", bounds=(0, 65), by="at")
+    plan = shoal.plan(records, epsilon=2, statistics=statistics)
+    release = plan.release(records, noise=shoal.Simulated(1))
+    lines = [line.split() for line in str(release).splitlines()]
+    start = next(at for at, line in enumerate(lines) if line[:2] == ["at", "users"])
+    rows = release.table().to_pylist()[:12]
+    assert len({row["source"] for row in rows}) == 2 or len(statistics) == 2
+    for row, line in zip(rows, lines[start + 1 :], strict=False):
+        shown = [float(each.rstrip("*")) for each in line[-3:]]
+        known = [row[each] for each in ("value", "low", "high")]
+        assert line[0] == str(row["at"])
+        assert shown == pytest.approx(known, rel=1e-3)

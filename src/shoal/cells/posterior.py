@@ -159,6 +159,14 @@ class Fitted:
 
 
 def fitted(numbers: Estimates) -> Fitted:
+    """Returns what released cells say of one another: found once for the same numbers."""
+    known: dict[str, Fitted] = vars(numbers)
+    if "fitted" not in known:
+        known["fitted"] = _fitted(numbers)
+    return known["fitted"]
+
+
+def _fitted(numbers: Estimates) -> Fitted:
     """Returns predictions and residuals of the means of released cells, of which there are some."""
     plan = numbers.plan
     # Squares of values near either end of what numbers reach would be no numbers.
