@@ -74,7 +74,7 @@ jobs[job]()
 memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 print(json.dumps([time.perf_counter() - start, time.process_time() - used, memory]))
 """
-_CELLS_PER_USER, _USERS_PER_CELL, _MOST_CELLS, _MOST_SECONDS = 10, 100, 250, 600.0
+_CELLS_PER_USER, _USERS_PER_CELL, _MOST_CELLS = 10, 100, 250
 _BOUNDS = (0.0, 100.0)
 _UNIT, _CHARGE, _DOCUMENT = "person", Budget.of("1/1000"), b"412.7 " * 50
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[-+]\d+)?")
@@ -266,7 +266,7 @@ def _planned(tolerance: float, size: int) -> list[str]:
     if program.is_small(user, cells):
         target, share = 0.8 * fair.noise_scale, problem.sensitivity
         columns = user, cell, share, np.ones(len(share)), target, users
-        best = interior.solve(program.Program(*columns), tolerance, _MOST_SECONDS)
+        best = interior.solve(program.Program(*columns), tolerance)
         found = f"epsilon {best.loss:.4g}, at least {best.lower_bound:.4g}: gap {best.gap:.2%}"
     done("optimal, errors a fifth less", found)
     done(f"peak memory {peak():.2f} GiB", "")

@@ -8,8 +8,9 @@ membership (of z >= 0 and y >= 0); see docs/theory/cells.md#the-linear-program.
 from __future__ import annotations
 
 import math
-import time
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from itertools import islice
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,6 +23,8 @@ from shoal.cells.weights import Floats
 Products = tuple[Floats, Floats, Floats]
 # Steps end this far on the way to the nearest bound, and are of use from this length on.
 _STEPS, _BACK, _SHORTEST = 100, 0.995, 1e-8
+# Steps times memberships times cells, and steps that even the largest programs take.
+_WORK, _FEWEST = 8e10, 40
 _BLOCK, _FILLED = 64, 0.05
 # Products further from their aim than this factor are out of balance; what corrects that looks
 # this far beyond the step, and is of use if steps get this much longer.
@@ -132,16 +135,24 @@ def _squared(rows: sp.csr_array) -> Floats:
     return np.asarray(filled.T @ filled)
 
 
-def solve(program: Program, tolerance: float = 1e-3, seconds: float = math.inf) -> Solution:
-    """Returns the least loss within a relative gap, or what was proved when time ran out."""
-    needing, end = program.needing(), time.monotonic() + seconds
+def steps_of(program: Program) -> Iterator[int]:
+    """How many steps programs of this size may take in all: on any machine the same."""
+    return iter(range(max(_FEWEST, int(_WORK / (len(program.share) * len(program.target))))))
+
+
+def solve(
+    program: Program, tolerance: float = 1e-3, steps: Iterator[int] | None = None
+) -> Solution:
+    """Returns the least loss within a relative gap, or what was proved when steps ran out."""
+    needing = program.needing()
     weight, duals = np.zeros(len(program.share)), np.zeros(program.n_users)
     if not len(needing.target):
         return certify(program, weight, duals)
     users, user = np.unique(needing.user, return_inverse=True)
     needing = replace(needing, user=user, n_users=len(users))
     at, best = _start(needing), certify(needing, needing.share, duals[users])
-    for _ in range(_STEPS):
+    steps = steps_of(program) if steps is None else steps
+    for _ in islice(steps, _STEPS):
         newton = Newton(needing, at)
         if newton.singular:
             break
@@ -154,7 +165,7 @@ def solve(program: Program, tolerance: float = 1e-3, seconds: float = math.inf) 
             best = replace(best, weight=now.weight, noise=now.noise, loss=now.loss)
         if now.lower_bound > best.lower_bound:
             best = replace(best, lower_bound=now.lower_bound, duals=now.duals)
-        if best.gap <= tolerance or time.monotonic() > end:
+        if best.gap <= tolerance:
             break
     weight[program.target[program.cell] < MIDPOINT_ERROR] = best.weight
     duals[users] = best.duals

@@ -26,7 +26,7 @@ from shoal.cells.weights import FINE, PART, Floats, Ints, members, parts
 from shoal.errors import InputError
 from shoal.privacy.noise_lattice import round_scale
 
-_TOLERANCE, _SECONDS = 0.004, 60.0
+_TOLERANCE = 0.004
 # A variance's bias and sensitivity depend on the weights they are planned with: rounds with
 # chords of the bias to start with, and with tangents as long as errors fall.
 _CHORDS, _TANGENTS, _WORTH = 2, 5, 1e-3
@@ -120,9 +120,9 @@ class _Search:
         for _ in range(_CHORDS if self.programs.varies else 1):
             program = self.programs.at(missing)
             if self.epsilon:
-                solution = least_factor(program, self.epsilon, _TOLERANCE, _SECONDS).solution
+                solution = least_factor(program, self.epsilon, _TOLERANCE).solution
             else:
-                solution = solve(program, _TOLERANCE, _SECONDS)
+                solution = solve(program, _TOLERANCE)
             factor, plan = self._best(self._weigh(solution.weight))
             plans.append((factor, plan, solution.duals))
             missing = plan.numbers.weights.missing
@@ -137,7 +137,7 @@ class _Search:
         for _ in range(_TANGENTS):
             missing = best.numbers.weights.missing
             program = self.programs.tangent(missing, least if self.epsilon else 1.0)
-            now, plan = self._best(self._weigh(solve(program, _TOLERANCE, _SECONDS).weight))
+            now, plan = self._best(self._weigh(solve(program, _TOLERANCE).weight))
             if now > least * (1 - _WORTH):
                 break
             best, least = plan, now

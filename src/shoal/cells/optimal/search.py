@@ -1,13 +1,13 @@
 """The least factor of all errors at a given loss, with a proof from both sides."""
 
 import math
-import time
 from collections.abc import Callable
+from operator import length_hint
 from typing import NamedTuple
 
 import numpy as np
 
-from shoal.cells.optimal.interior import solve
+from shoal.cells.optimal.interior import solve, steps_of
 from shoal.cells.optimal.program import (
     Program,
     Solution,
@@ -34,14 +34,12 @@ class Factor(NamedTuple):
     solution: Solution
 
 
-def least_factor(
-    program: Program, epsilon: float, tolerance: float = 0.004, seconds: float = math.inf
-) -> Factor:
+def least_factor(program: Program, epsilon: float, tolerance: float = 0.004) -> Factor:
     """The least s at which errors of s E_g cost at most epsilon: L(s) is nearly a power of s."""
     # Every cell is free here.
     high, low = MIDPOINT_ERROR / float(program.target.min()) * (1 + 2.0**-50), 0.0
     weight, duals = np.zeros(len(program.share)), np.zeros(program.n_users)
-    end, fine = time.monotonic() + seconds, tolerance / 32
+    steps, fine = steps_of(program), tolerance / 32
 
     def cost(at: Program, kept: Floats) -> float:
         return loss_of(at, *feasible(at, kept))
@@ -54,12 +52,12 @@ def least_factor(
     # Where not even the shares do better than guessing, perhaps nothing does.
     at, line = (_START if weight.any() else 1 - _EDGE) * high, _Line()
     for _ in range(_ROUNDS):
-        solution = solve(program.scaled(at), tolerance / 4, max(end - time.monotonic(), 0.0))
+        solution = solve(program.scaled(at), tolerance / 4, steps)
         if (factor := crossing(cost, solution.weight)[1]) < high:
             high, weight = factor, solution.weight
         if (factor := crossing(dual_bound, solution.duals)[0]) > low:
             low, duals = factor, solution.duals
-        if high <= low * (1 + tolerance) or time.monotonic() > end:
+        if high <= low * (1 + tolerance) or not length_hint(steps):
             break
         at = line.next(at, max(solution.loss, 1e-300) / epsilon)
         room = (high / low) ** _INSIDE if low else 1.0
