@@ -19,7 +19,7 @@ from shoal.cells.plan_facts import PlanFacts
 from shoal.cells.planner import make_plan
 from shoal.cells.request import Request
 from shoal.cells.told import ERROR
-from shoal.cells.typical_error import CELLS, expected_told, typical_errors
+from shoal.cells.typical_error import CELLS, expected_told, tells_some, typical_errors
 from shoal.data.occupancy import Counts
 from shoal.errors import InputError, ShoalWarning
 from shoal.files.text_table import Shown, TextTable, counted
@@ -110,7 +110,7 @@ def advise(plan: PlanFacts, progress: Progress | None) -> Advice:
 
 def check_worth(plan: PlanFacts, progress: Progress | None = None) -> None:
     """Refuses a plan that is likely to tell no cell, with the changes that would tell some."""
-    if expected_told(plan):
+    if tells_some(plan):
         return
     found = [
         f"{each.change} (about {each.told:,} of {counted(each.cells, 'cell')})"
@@ -124,7 +124,7 @@ def check_worth(plan: PlanFacts, progress: Progress | None = None) -> None:
 
 def warn_of_worth(plan: PlanFacts) -> None:
     """Warns, in Python, before a plan is charged that is likely to tell no cell."""
-    if not expected_told(plan):
+    if not tells_some(plan):
         text = f"{_nothing_told(plan)}; plan.advise() shows which changes would tell some"
         warnings.warn(text, ShoalWarning, stacklevel=_CALLER)
 

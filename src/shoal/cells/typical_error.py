@@ -4,6 +4,7 @@ The population is made up on the plan's own counts: three tenths of the variance
 tenths between users, the rest between a user's records, normal. No record is read.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -72,6 +73,15 @@ def often_told(plan: PlanFacts, between: float) -> Floats:
     return np.asarray(np.mean(own, axis=0))
 
 
+def tells_some(plan: PlanFacts) -> bool:
+    """Returns whether a cell is likely to be told; often one simulated release says so."""
+    if decides(plan):
+        first = next(_simulations(plan, SPREAD, CELLS))
+        if statuses(first.numbers).count("released") >= _MOST:
+            return True
+    return expected_told(plan) > 0
+
+
 def expected_told(plan: PlanFacts) -> int:
     """Returns how many cells are likely to be told: the number in a plan's first line."""
     if not decides(plan):
@@ -83,7 +93,7 @@ def _typical(plan: PlanFacts, spread: float) -> tuple[Floats, Floats]:
     """Mean absolute errors and half 95% intervals of cells, over the population's deviation."""
     known: dict[float, tuple[Floats, Floats]] = vars(plan).setdefault("typical", {})
     if spread not in known:
-        simulated = _simulations(plan, spread, CELLS)
+        simulated = [*_simulations(plan, spread, CELLS)]
         some = some_cells(len(plan.released))
         errors, halves = [], []
         for numbers, truth, _, deviation in simulated:
@@ -126,21 +136,23 @@ def _steady(half_width: Floats, scale: Floats, some: Ints) -> Floats:
     return np.asarray(found)
 
 
-@np.errstate(all="ignore")
-def _simulations(plan: PlanFacts, spread: float, between: float) -> list[Simulation]:
+def _simulations(plan: PlanFacts, spread: float, between: float) -> Iterator[Simulation]:
+    """Simulated releases, each made when it is first asked for."""
     if plan.request.statistics != ("mean",):
         raise InputError(
             "typical errors are known only for plans of the mean",
             'make a plan with statistics=["mean"]',
         )
     known: dict[tuple[float, float], list[Simulation]] = vars(plan).setdefault("simulated", {})
-    if (spread, between) not in known:
-        by_counts = max(_MEMBERS // len(plan.counts.user), _FEWEST)
-        turns = range(min(by_counts, 1 + _CELLS // plan.counts.n_cells, _MOST))
-        known[spread, between] = [_simulated(plan, each, spread, between) for each in turns]
-    return known[spread, between]
+    made = known.setdefault((spread, between), [])
+    by_counts = max(_MEMBERS // len(plan.counts.user), _FEWEST)
+    for turn in range(min(by_counts, 1 + _CELLS // plan.counts.n_cells, _MOST)):
+        if turn == len(made):
+            made.append(_simulated(plan, turn, spread, between))
+        yield made[turn]
 
 
+@np.errstate(all="ignore")
 def _simulated(plan: PlanFacts, turn: int, spread: float, between: float) -> Simulation:
     """Returns one simulated release of means; turn and size of counts are its seed."""
     counts, lattice = plan.counts, plan.lattice

@@ -31,13 +31,15 @@ class Draw(Protocol[Drawn]):
 class Delivered(NamedTuple):
     """What may leave the process: the manifest's bytes, where they are recorded, what was drawn.
 
-    There is no entry without a ledger, and nothing drawn if it had been recorded before.
+    There is no entry without a ledger; nothing was drawn, and no manifest read, if it had been
+    recorded before.
     """
 
     document: bytes
     entry: Entry | None
     from_ledger: bool
-    drawn: Any
+    drawn: Any = None
+    manifest: Any = None
 
 
 def release(
@@ -61,19 +63,19 @@ def release(
     source = source_of(noise, recorded=ledger is not None)
     checked_name(question.name)
 
-    def draw() -> tuple[bytes, Any]:
+    def draw() -> Delivered:
         drawn = way.draw(source)
         manifest = make_manifest(question, way.results(drawn), simulated=noise is not None)
-        return _written(manifest, question), drawn
+        document, read = _written(manifest, question)
+        return Delivered(document, None, from_ledger=False, drawn=drawn, manifest=read)
 
     if ledger is None:
-        document, drawn = draw()
-        return Delivered(document, None, from_ledger=False, drawn=drawn)
+        return draw()
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     known = book.find(question.key, question.name)
     if known is None:
         book.state().check(question.loss, question.unit)
-        document, drawn = draw()
+        made = draw()
         known = book.record(
             question.key,
             name=question.name,
@@ -81,20 +83,19 @@ def release(
             unit=question.unit,
             epsilon=question.loss.epsilon,
             delta=question.loss.delta,
-            document=document,
+            document=made.document,
         )
-        if known.document == document:
-            return Delivered(document, known, from_ledger=False, drawn=drawn)
+        if known.document == made.document:
+            return made._replace(entry=known)
     way.check()
-    return Delivered(known.document, known, from_ledger=True, drawn=None)
+    return Delivered(known.document, known, from_ledger=True)
 
 
-def _written(manifest: documents.Document, question: Question) -> bytes:
-    """A manifest's bytes; one that nobody could read is not recorded."""
+def _written(manifest: documents.Document, question: Question) -> tuple[bytes, Any]:
+    """A manifest's bytes, and what is read in them; one that nobody could read is not recorded."""
     with suppress(DocumentError):
         found = documents.canonical_bytes(manifest)
-        question.read(found)
-        return found
+        return found, question.read(found)
     raise InputError(
         "a manifest cannot hold public facts as long as these; nothing was charged",
         "give shorter names and keys, rounded times, and amounts with fewer digits",

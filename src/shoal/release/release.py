@@ -41,6 +41,7 @@ class Release(Generic[PlanT, Drawn]):
         loaded: Whether it is from a manifest's file, which knows no ledger.
         known_plan: The plan, if it was drawn just now; else it is read from the manifest.
         drawn: What was drawn, if that was just now; else it is read from the manifest.
+        known_manifest: What was read in the document, if it was drawn just now.
     """
 
     document: bytes
@@ -50,6 +51,7 @@ class Release(Generic[PlanT, Drawn]):
     loaded: bool = False
     known_plan: PlanT | None = field(default=None, repr=False)
     drawn: Drawn | None = field(default=None, repr=False)
+    known_manifest: Model | None = field(default=None, repr=False)
 
     kinds: ClassVar[tuple[str, ...]]
     model: ClassVar[type[Model]]
@@ -102,11 +104,14 @@ class Release(Generic[PlanT, Drawn]):
         more["inputs"] = more.get("inputs", {}) | {"ledger": place}
         if done.from_ledger:
             return cls(done.document, done.entry, from_ledger=True, **more)
-        return cls(done.document, done.entry, known_plan=plan, drawn=done.drawn, **more)
+        more |= {"known_plan": plan, "drawn": done.drawn, "known_manifest": done.manifest}
+        return cls(done.document, done.entry, **more)
 
     @cached_property
     def manifest(self) -> documents.Document:
         """Everything public about the release, as a JSON object."""
+        if self.known_manifest is not None:
+            return self.known_manifest.to_document()
         return self.read(self.document, "manifest")
 
     @classmethod

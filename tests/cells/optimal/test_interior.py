@@ -29,7 +29,7 @@ def test_heavy_users_are_solved(*, degenerate: bool) -> None:
 
 
 def test_what_few_steps_find_is_certified() -> None:
-    """After a single step: a plan and a bound. Steps are counted, as time is another on busy days."""
+    """After a single step: a plan and a bound. Steps are counted: time differs on busy days."""
     program = programs.random(0)
     stopped, best = solve(program, 1e-6, iter(range(1))), solve(program, 1e-6)
     assert 0 < stopped.lower_bound < best.loss < stopped.loss < np.inf
