@@ -11,13 +11,8 @@ one cell in memory, `mean`; of experiments, `trials`; without bias, `unbiased`.
 `Ledger`. **Whether it is true**: `verify`. **What it looks like**: `picture`, `report`.
 """
 
-import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-# Threads of OpenBLAS look for work for millions of cycles before they sleep, which triples the
-# processor time of many small matrices; here for 2^4. NumPy reads it when it is first imported.
-os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
 if TYPE_CHECKING:
     __version__: str

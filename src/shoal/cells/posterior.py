@@ -20,6 +20,7 @@ from shoal.checks import check_confidence
 from shoal.theory import scale_mixture, shrinkage
 from shoal.theory.label_effects import fitted_without, predicted, useful_columns
 from shoal.theory.scale_mixture import Mixture
+from shoal.threads import one_thread
 
 # Cells that say something of each other; that show how far cells spread; and that say what cells
 # have in common about as surely as noise is known; at least.
@@ -166,6 +167,7 @@ def fitted(numbers: Estimates) -> Fitted:
     return known["fitted"]
 
 
+@one_thread
 def _fitted(numbers: Estimates) -> Fitted:
     """Returns predictions and residuals of the means of released cells, of which there are some."""
     plan = numbers.plan

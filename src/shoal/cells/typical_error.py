@@ -130,7 +130,9 @@ def _steady(half_width: Floats, scale: Floats, some: Ints) -> Floats:
     if len(scale) < _CURVE:
         return half_width
     terms = np.stack([np.ones_like(scale), scale, scale**2], axis=1)
-    fit = np.linalg.lstsq(terms[some] / half_width[:, None], np.ones(len(some)), rcond=None)[0]
+    # Relative to noise: an interval that bounds cut to nearly nothing is no measure.
+    own = scale[some]
+    fit = np.linalg.lstsq(terms[some] / own[:, None], half_width / own, rcond=None)[0]
     found = np.clip(terms @ fit, half_width.min(), half_width.max())
     found[some] = np.sqrt(found[some] * half_width)
     return np.asarray(found)

@@ -11,6 +11,7 @@ import numpy as np
 from shoal import checks
 from shoal.errors import InputError, ShoalWarning
 from shoal.privacy.budget import Amount
+from shoal.threads import one_thread
 from shoal.trials.design import ARM, Design
 from shoal.trials.questions.noise import choices
 from shoal.trials.questions.plan import QuestionsPlan, QuestionsRequest
@@ -127,6 +128,7 @@ class Questions:
         """
         return self._with(Entry.of(kind=REGRESSION, columns=regressor_names(self.design, columns)))
 
+    @one_thread
     @np.errstate(all="ignore")
     def plan(
         self, space: Space | str, epsilon: Amount, *, spread: float | None = None
