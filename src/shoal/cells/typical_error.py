@@ -147,7 +147,9 @@ def _simulations(plan: PlanFacts, spread: float, between: float) -> Iterator[Sim
         )
     known: dict[tuple[float, float], list[Simulation]] = vars(plan).setdefault("simulated", {})
     made = known.setdefault((spread, between), [])
-    by_counts = max(_MEMBERS // len(plan.counts.user), _FEWEST)
+    # What other variances between cells would tell is one number: one release of many users does.
+    fewest = _FEWEST if between == CELLS else 1
+    by_counts = max(_MEMBERS // len(plan.counts.user), fewest)
     for turn in range(min(by_counts, 1 + _CELLS // plan.counts.n_cells, _MOST)):
         if turn == len(made):
             made.append(_simulated(plan, turn, spread, between))

@@ -141,7 +141,7 @@ def aggregate(
         place = (folder or Path(scratch)).resolve()
         place.mkdir(parents=True, exist_ok=True)
         paths = [
-            _generated(place, many, users, cells, cells_per_user) for many in (rows, rows // 10)
+            generated(place, many, users, cells, cells_per_user) for many in (rows, rows // 10)
         ]
         size = paths[0].stat().st_size / 1e9
         yield f"{rows:,} records, {users:,} users, {cells:,} cells; {size:.2f} GB of Parquet"
@@ -189,7 +189,7 @@ def _ratio(older: Iterator[str], number: re.Match[str]) -> str:
     return text.rjust(len(number[0]))
 
 
-def _generated(place: Path, rows: int, users: int, cells: int, cells_per_user: int) -> Path:
+def generated(place: Path, rows: int, users: int, cells: int, cells_per_user: int) -> Path:
     """A file of records, which is used again if it is there."""
     import duckdb
 

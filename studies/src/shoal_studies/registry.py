@@ -22,7 +22,8 @@ P = ParamSpec("P")
 # What registers studies and benches.
 STUDY_MODULES = *(f"paper_00{number}" for number in range(5)), "flights_variance"
 BENCH_MODULES = tuple(
-    f"bench_{each}" for each in ("system", "cells", "honest", "trials", "questions", "unbiased")
+    f"bench_{each}"
+    for each in ("system", "cost", "cells", "honest", "trials", "questions", "unbiased")
 )
 ALL = "all"
 
