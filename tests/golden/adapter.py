@@ -21,7 +21,7 @@ from shoal.cells.table import make_table
 from shoal.errors import ShoalError
 from shoal.means.request import Drawn as MeanDrawn
 from shoal.trials.histogram import HistogramDrawn
-from shoal.trials.questions.numbers import Choice, Drawn, noise_parts
+from shoal.trials.questions.numbers import Choice, Drawn
 from shoal.trials.questions.plan import QuestionsPlan
 from shoal.trials.unit_table import PriorPlan, TableDrawn
 
@@ -224,7 +224,7 @@ def _questions(plan: Any) -> Plain:
         "loss": {"exact": str(plan.exact_epsilon)},
         "whole": {"second_moments_by": list(plan.chosen.by)},
         "scale": {
-            "noise": _plain(np.sqrt(noise_parts(plan.numbers.recover(rows), plan.space.width)[0])),
+            "noise": _plain(np.sqrt(plan.numbers.noise_parts(rows, plan.space.width)[0])),
             "noise_of_second_moments": plan.numbers.moment_value(plan.space.width) * 2.0**32,
         },
         **_columns(told, **names, without_noise="plain_half_width"),

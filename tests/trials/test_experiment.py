@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shoal import documents
 from shoal.errors import DataError, DocumentError, InputError
 from shoal.trials import Experiment
-from shoal.trials.design import Design, places
+from shoal.trials.design import Design
 from shoal.trials.plan import read_model
 
 pytestmark = pytest.mark.unit
@@ -146,9 +146,3 @@ def test_a_design_that_does_not_fit_its_units_is_refused() -> None:
     ):
         with pytest.raises((DocumentError, ValueError)):
             read_model(Design, {**good, name: documents.pack_integers(np.array(value))})
-
-
-def test_places_are_those_of_sorted_codes() -> None:
-    """Also where codes are too large to be counted."""
-    assert places(np.array([3, 1, 3])).tolist() == [1, 0, 1]
-    assert places(np.array([7, 10**15, 7])).tolist() == [0, 1, 0]

@@ -19,7 +19,7 @@ from scipy import special
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-# Of a residual of each cell: the probability to stay below, and the density.
+# Of a residual of each cell by each normal: the probability to stay below, and the density.
 Posterior: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
 
 _NORMALS, _ROUNDS, _PSEUDO = 8, 30, 0.3
@@ -110,18 +110,18 @@ def posterior_quantile(
     found = np.empty(len(apart))
     for first in range(0, len(apart), _TOGETHER):
         rows = slice(first, first + _TOGETHER)
-        known = posterior(apart[rows], scale[rows], mixture.deviation, mixture.share[rows])
-        found[rows] = _level(known, level, reach[rows])
+        known = posterior(apart[rows, None], scale[rows, None], mixture.deviation)
+        found[rows] = _level(known, mixture.share[rows], level, reach[rows])
     return np.asarray(prediction + found)
 
 
 @np.errstate(all="ignore")
-def _level(posterior: Posterior, level: float, reach: Floats) -> Floats:
+def _level(posterior: Posterior, share: Floats, level: float, reach: Floats) -> Floats:
     """Where posteriors within a reach of 0 pass a level: by Newton's steps, or else by halving."""
     place, low, high = np.zeros_like(reach), -reach, reach
     step = 2 * reach
     for _ in range(_MOST_STEPS):
-        below, density = posterior(place)
+        below, density = ((share * each).sum(axis=1) for each in posterior(place[:, None]))
         low = np.where(below < level, place, low)
         high = np.where(below < level, high, place)
         newton = place - (below - level) / density
@@ -135,44 +135,37 @@ def _level(posterior: Posterior, level: float, reach: Floats) -> Floats:
     return place
 
 
-def _posterior(apart: Floats, scale: Floats, deviation: Floats, share: Floats) -> Posterior:
-    """Posterior probability that each cell's residual stays below a value, and its density.
+def _posterior(d: Floats, b: Floats, t: Floats) -> Posterior:
+    """Posterior probability that a residual stays below a value, and its density.
+
+    `d` is how far a cell is apart, `b` the scale of its noise, `t` deviations of the normals.
 
     Given a normal, the density is that of N(t^2/b, t^2) below y and of N(-t^2/b, t^2) above.
     """
-    d, b, t = apart[:, None], scale[:, None], deviation
     # What does not depend on the residual is computed once for all its places.
     whole = (d / t) ** 2 / 2 - _sides(d, b, t)
     ratio = t / b
 
-    def posterior(residual: Floats) -> tuple[Floats, Floats]:
-        x = residual[:, None]
+    def posterior(x: Floats) -> tuple[Floats, Floats]:
         upper = x > d
         density = whole - np.abs(x - d) / b - (x / t) ** 2 / 2
         # The mass below a place below y, or above one above y.
         mass = np.exp(density + _log_erfcx(ratio + np.where(upper, x, -x) / t))
-        return _mixed(share, np.where(upper, 1 - mass, mass), np.exp(density) * _PEAK / t)
+        return np.where(upper, 1 - mass, mass), np.exp(density) * _PEAK / t
 
     return posterior
 
 
-def _normal_posterior(apart: Floats, scale: Floats, deviation: Floats, share: Floats) -> Posterior:
+def _normal_posterior(d: Floats, b: Floats, t: Floats) -> Posterior:
     """The same with normal noise: given a normal, N(k d, k b^2) with k = t^2/(t^2 + b^2)."""
-    b = scale[:, None]
-    kept = (deviation / np.hypot(deviation, b)) ** 2
-    middle = kept * apart[:, None]
+    kept = (t / np.hypot(t, b)) ** 2
     own = b * np.sqrt(kept)
 
     def posterior(residual: Floats) -> tuple[Floats, Floats]:
-        x = (residual[:, None] - middle) / own
-        return _mixed(share, special.ndtr(x), np.exp(-(x**2) / 2 - _ROOT) / own)
+        x = (residual - kept * d) / own
+        return special.ndtr(x), np.exp(-(x**2) / 2 - _ROOT) / own
 
     return posterior
-
-
-def _mixed(share: Floats, below: Floats, density: Floats) -> tuple[Floats, Floats]:
-    """Both, over the normals of a mixture."""
-    return np.asarray((share * below).sum(axis=1)), np.asarray((share * density).sum(axis=1))
 
 
 def _sides(apart: Floats, scale: Floats, deviation: Floats) -> Floats:

@@ -28,8 +28,6 @@ AS_TEXT = PlainSerializer(str, return_type=str)
 ARM, CLUSTER, CONSTANT = "arm", "cluster", "constant"
 # What questions mean by these names, which no covariate can have.
 RESERVED = {ARM: "the treatment", CLUSTER: "clusters", CONSTANT: "the constant"}
-# Codes are counted where the largest is at most so many times as large as their number.
-_MOST_COUNTED = 4
 _CATEGORY = re.compile(r"C\((.*)\)", re.DOTALL)
 
 
@@ -161,7 +159,7 @@ class Design(Model):
             else:
                 column = self.covariate(name)
                 own, many = column.codes, len(column.values)
-            found = places(found * many + own)
+            found = np.unique(found * many + own, return_inverse=True)[1].astype(np.int64)
         return found
 
     @cached_property
@@ -176,7 +174,10 @@ class Design(Model):
         codes += [] if self.group is None else [(self.group, int(self.group.max()) + 1)]
         fits = (
             kinds == len(self.many) > 0
-            and all(len(own) == kinds and _all_used(own, many) for own, many in codes)
+            and all(
+                len(own) == kinds and len(np.unique(own)) == many > int(own.max())
+                for own, many in codes
+            )
             and int(self.cell.max()) < len(self.clusters) * len(self.arms)
             and int(self.many.min()) > 0
             and int(self.sizes.min()) > 0
@@ -184,21 +185,6 @@ class Design(Model):
         )
         if not fits:
             raise DocumentError("the columns do not fit the units", "fetch the file again")
-
-
-def places(codes: Ints) -> Ints:
-    """The place of each code among the different ones, from 0."""
-    if int(codes.max()) > _MOST_COUNTED * len(codes):
-        return np.unique(codes, return_inverse=True)[1].astype(np.int64)
-    # Counting takes less time than sorting.
-    return np.asarray((np.cumsum(np.bincount(codes) > 0) - 1)[codes], dtype=np.int64)
-
-
-def _all_used(codes: Ints, many: int) -> bool:
-    """Whether codes are numbers below `many`, and each is used."""
-    if many > len(codes) or int(codes.max()) >= many:
-        return False
-    return bool(np.bincount(codes, minlength=many).all())
 
 
 def column_of(name: str) -> str:

@@ -8,10 +8,9 @@ noise of these vectors. Source: docs/theory/experiments.md#noise-for-many-questi
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from shoal import checks
 from shoal.errors import InputError
@@ -33,7 +32,6 @@ _SHORT, _ROUNDED = 1e-7, 2.0**-50
 # answered.
 _DEPENDENT, _UNCLEAR = 2.0**-42, 2.0**-30
 _OUTWARD = 1 + 2.0**-40
-_NO_LENGTH = 1e-15
 # The maximum over units is approached by these norms, each from where the one before ended.
 _NORMS, _SEARCH_STEPS = (20, 80, 400), 150
 # Kinds that lose less than this part of the most do not matter to a norm; each norm looks anew.
@@ -190,16 +188,10 @@ def extremes(vectors: Floats) -> Ints:
 
 def _first_of_each(vectors: Floats) -> Ints:
     """Places of different columns, where each comes first."""
-    # Zero has one sign here: equal columns have equal bytes.
-    columns = np.ascontiguousarray(vectors.T) + 0.0
-    width = pa.binary(columns.itemsize * columns.shape[1])
-    data: Any = columns
-    texts: Any = pa.FixedSizeBinaryArray.from_buffers(
-        width, len(columns), [None, pa.py_buffer(data)]
-    )
-    # Codes are given in the order in which columns come first.
-    codes = texts.dictionary_encode().indices.to_numpy()
-    return np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
+    order = np.lexsort(vectors)
+    columns = vectors[:, order]
+    differs = (columns[:, 1:] != columns[:, :-1]).any(axis=0)
+    return np.sort(order[np.append(True, differs)])
 
 
 def disjoint_parts(rows: Floats) -> Floats | None:
@@ -331,18 +323,9 @@ def _objective(
     loss = np.abs(moved).sum(axis=0)
     most = float(loss.max())
     parts = (loss / most) ** norm
-    inverse = _inverse(strategy.T @ strategy)
+    inverse = np.linalg.pinv(strategy.T @ strategy, hermitian=True)
     trace = float(np.trace(inverse))
     value = np.log(trace) + 2 * (np.log(most) + np.log(parts.sum()) / norm)
     share = parts / np.where(loss > 0, loss, 1) / parts.sum()
     slope = -2 / trace * strategy @ inverse @ inverse + 2 * (np.sign(moved) * share) @ inside.T
     return float(value), slope.ravel()
-
-
-def _inverse(square: Floats) -> Floats:
-    """The inverse of a symmetric matrix without negative directions; those of no length stay 0."""
-    values, axes = np.linalg.eigh(square)
-    values, axes = values[::-1], axes[:, ::-1]
-    kept = values > _NO_LENGTH * values[0]
-    inverse = np.divide(1, values, where=kept, out=np.zeros_like(values))
-    return np.asarray(axes @ (inverse[:, None] * axes.T))

@@ -34,6 +34,7 @@ _ANSWERED = 1e-9
 _NUMBERS, _MOMENTS = 0, 1
 # Bits of a part of a weight: sums of 2^24 units times 2^20 ticks leave room for 19.
 _PART = 14
+
 # Of the noise of a number, in steps.
 _DEVIATION = math.sqrt(0.5) / math.sinh(2.0 ** (-BITS - 1))
 
@@ -62,39 +63,29 @@ class Drawn(Model):
 
 
 class Numbers:
-    """A choice for so many units of each kind; `rows` are a, shape (numbers, kinds)."""
+    """A choice for so many units of each kind; `rows` are a, shape (numbers, kinds), or None."""
 
     def __init__(self, many: Ints, choice: Choice) -> None:
         self.many, self.steps, self.moment_step = many, choice.steps, choice.moment_step
         self.sums = np.zeros(0, dtype=np.int64) if choice.sums is None else choice.sums
-        self._raised = choice.rows
+        self.rows: Ints | None = None
         if choice.rows is not None:
-            fits = choice.rows.size == len(self.steps) * len(many)
+            self.rows = choice.rows.reshape(len(self.steps), len(many)) - _ROW
             # Products with ticks must fit 64 bits.
-            if not fits or int(choice.rows.max()) > 2 * _ROW:
+            if int(self.rows.max()) > _ROW:
                 raise LookupError
         elif len(self.sums) != len(many) or len(np.unique(self.sums)) != len(self.steps):
             raise LookupError
 
-    @property
-    def rows(self) -> Ints:
-        """The weights a of `rows`, made anew each time: they may take much memory."""
-        raised: Any = self._raised
-        return np.asarray(raised.reshape(len(self.steps), len(self.many)) - _ROW)
-
     @cached_property
     def most_steps(self) -> int:
         """Steps that an outcome moves all linear numbers by: max_i sum_k ceil(|a_ki| 2^20/step)."""
-        if self._raised is None:
+        if self.rows is None:
             return int(-((-_ROW * TICKS) // int(self.steps.min())))
-        moved, rough = np.zeros(len(self.many), dtype=np.int64), np.zeros(len(self.many))
-        for row, step in zip(self.rows, self.steps.tolist(), strict=True):
-            own = -((-np.abs(row) * TICKS) // step)
-            moved += own
-            rough += own
-        if float(rough.max()) > _MOST_STEP:
+        moved = -((-np.abs(self.rows) * TICKS) // self.steps[:, None])
+        if float(moved.sum(axis=0, dtype=np.float64).max()) > _MOST_STEP:
             raise InputError("steps do not fit 60 bits", "ask for a smaller epsilon")
-        return int(moved.max())
+        return int(moved.sum(axis=0).max())
 
     @cached_property
     def loss(self) -> Fraction:
@@ -108,11 +99,11 @@ class Numbers:
             return Fraction(most, 2**BITS)
         if self.moment_step * most < TICKS**2:
             raise LookupError
-        return Fraction(most + (1 if self._raised is None else len(self.steps)), 2**BITS)
+        return Fraction(most + (1 if self.rows is None else len(self.rows)), 2**BITS)
 
     def check(self) -> None:
         """Refuse numbers that do not fit 61 bits, raised by 2^60."""
-        if self._raised is None:
+        if self.rows is None:
             units = np.bincount(self.sums, self.many).astype(np.int64).tolist()
             own = [each * _ROW for each in units]
         else:
@@ -135,7 +126,7 @@ class Numbers:
         clipped = np.clip(ticks, -TICKS // 2, TICKS // 2)
         own = np.zeros(len(self.many), dtype=np.int64)
         np.add.at(own, kind, clipped)
-        if self._raised is None:
+        if self.rows is None:
             whole = np.zeros(len(self.steps), dtype=np.int64)
             np.add.at(whole, self.sums, own)
             plain = [int(each) * _ROW for each in whole.tolist()]
@@ -156,7 +147,7 @@ class Numbers:
 
     def recover(self, rows: Floats) -> Floats:
         """Rows of weights of kinds as sums of released ones, shape (questions, numbers)."""
-        if self._raised is None:
+        if self.rows is None:
             # All units of a sum weigh alike: the mean of what a row gives them.
             units = np.bincount(self.sums, self.many)
             mean = np.stack([np.bincount(self.sums, row * self.many) for row in rows]) / units
@@ -168,19 +159,27 @@ class Numbers:
         weighed = self._weights * np.sqrt(self.many)
         return np.asarray(np.linalg.pinv(weighed, rcond=1e-12))
 
-    @property
+    @cached_property
     def _weights(self) -> Floats:
         """The rows as they are released, in steps a tick, shape (numbers, kinds)."""
-        return np.asarray(self.rows / self.steps[:, None])
+        rows: Any = self.rows
+        return np.asarray(rows / self.steps[:, None])
 
-    def answer(self, rows: Floats, found: Floats) -> bool:
-        """Whether rows are sums of multiples of released ones, `found`, to 1e-9 of their length."""
-        if self._raised is None:
+    def answer(self, rows: Floats) -> bool:
+        """Whether rows are sums of multiples of released ones, to 1e-9 of their length."""
+        found = self.recover(rows)
+        if self.rows is None:
             found = (found * _ROW / self.steps)[:, self.sums] - rows
         else:
             found = found @ self._weights - rows
         off = np.sqrt((found**2 * self.many).sum(axis=1))
         return bool((off <= _ANSWERED * np.sqrt((rows**2 * self.many).sum(axis=1))).all())
+
+    def noise_parts(self, rows: Floats, width: float) -> tuple[Floats, Floats]:
+        """M = sum v, the variance of each row's noise, and M^2/sum v^2, over Laplace variables."""
+        parts = (self.recover(rows) * (width / TICKS * _DEVIATION)) ** 2
+        total = parts.sum(axis=1)
+        return total, np.asarray(total**2 / (parts**2).sum(axis=1))
 
     def moment_value(self, width: float) -> float:
         """What one step of a second moment is worth, in the outcome's squared unit."""
@@ -201,13 +200,6 @@ def noise(recovered: Floats, width: float) -> Floats:
     return np.asarray(weighed @ weighed.T)
 
 
-def noise_parts(recovered: Floats, width: float) -> tuple[Floats, Floats]:
-    """M = sum v, the variance of each sum's noise, and M^2/sum v^2, over Laplace variables."""
-    parts = (recovered * (width / TICKS * _DEVIATION)) ** 2
-    total = parts.sum(axis=1)
-    return total, np.asarray(total**2 / (parts**2).sum(axis=1))
-
-
 def fitted_rows(rows: Floats, many: Ints, epsilon: Fraction, by: tuple[str, ...]) -> Choice:
     """Whole numbers for rows of noise of one scale, of an exact loss of at most epsilon."""
     rounding = Fraction(len(rows), 2**BITS)
@@ -217,11 +209,7 @@ def fitted_rows(rows: Floats, many: Ints, epsilon: Fraction, by: tuple[str, ...]
             f"ask for an epsilon of {float(_ROUNDING * rounding):.3g} or more, or fewer questions",
         )
     most = np.abs(rows).max(axis=1)
-    # In place: these weights may take much memory.
-    scaled = rows / most[:, None]
-    scaled *= _ROW
-    whole = np.rint(scaled, out=scaled).astype(np.int64)
-    whole += _ROW
+    whole = np.rint(rows / most[:, None] * _ROW).astype(np.int64) + _ROW
     together = float(np.abs(rows).sum(axis=0).max())
     # Every row has the same scale in its own unit: one step of row k is that scale over 2^32.
     wanted = together / most * 2.0 ** (40 - BITS) * TICKS / float(epsilon - rounding)

@@ -23,15 +23,7 @@ from shoal.trials.effects import Answer, Answers
 from shoal.trials.inference import FEWEST, Spread
 from shoal.trials.plan import Plan, Request
 from shoal.trials.questions import noise as noises
-from shoal.trials.questions.numbers import (
-    BITS,
-    TICKS,
-    Choice,
-    Drawn,
-    Numbers,
-    noise_parts,
-    ticks_of,
-)
+from shoal.trials.questions.numbers import BITS, TICKS, Choice, Drawn, Numbers, ticks_of
 from shoal.trials.questions.numbers import noise as noise_of
 from shoal.trials.questions.variances import FEWEST_UNITS, MEANS_SHARE, Fit, fit_of
 from shoal.trials.questions.weights import (
@@ -117,7 +109,7 @@ class QuestionsPlan(Plan):
     def exact_epsilon(self) -> Fraction:
         """The exact loss of one outcome; the numbers must answer the questions."""
         self.numbers.check()
-        if not all(map(self._answered, self.blocks)):
+        if not all(self.numbers.answer(each.rows) for each in self.blocks):
             raise LookupError
         return self.numbers.loss
 
@@ -160,7 +152,7 @@ class QuestionsPlan(Plan):
         names = regressor_names(self.design, columns)
         entry = Entry.of(kind=REGRESSION, columns=names)
         block = blocks_of(self.design, [entry], 1.0)[0]
-        if not self._answered(block):
+        if not self.numbers.answer(block.rows):
             raise InputError(
                 f"the regression on {checks.shown(' + '.join(names))} does not follow from what "
                 "was released",
@@ -177,7 +169,7 @@ class QuestionsPlan(Plan):
             predicted = {each.question: each.standard_error for each in self._predicted(block)}
             # Weights add up to 1 for means and constants, and to 0 for all other questions.
             away = middle * np.rint(block.rows @ self.design.many)
-            values = self._values(drawn, self._recovered(block)) + away
+            values = self._values(drawn, self.numbers.recover(block.rows)) + away
             for name, value, parts in zip(
                 block.names, values.tolist(), self._spreads(drawn, block), strict=True
             ):
@@ -197,28 +189,20 @@ class QuestionsPlan(Plan):
         ticks = recovered @ np.array(drawn.numbers, dtype=float)
         return np.asarray(ticks * self.space.width / TICKS)
 
-    def _answered(self, block: Block) -> bool:
-        return self.numbers.answer(block.rows, self._recovered(block))
+    def _fit(self, block: Block) -> tuple[Fit, Floats, Floats]:
+        """How residuals are known; coefficients of their prediction as sums, and their noise.
 
-    def _recovered(self, block: Block) -> Floats:
-        """The questions of a block as sums of released numbers."""
-        if block.entry not in self._rows:
-            self._rows[block.entry] = self.numbers.recover(block.rows)
-        return self._rows[block.entry]
-
-    def _fit(self, block: Block) -> tuple[Fit, Floats]:
-        """How residuals are known, and coefficients of their prediction as sums of numbers."""
+        The noise as a covariance, in the outcome's squared unit.
+        """
         if block.entry not in self._fits:
             fit, weights = fit_of(self.design, block, self.chosen.by)
-            self._fits[block.entry] = fit, self.numbers.recover(weights)
+            prediction = self.numbers.recover(weights)
+            noise = noise_of(prediction, self.space.width)
+            self._fits[block.entry] = fit, prediction, noise
         return self._fits[block.entry]
 
     @cached_property
-    def _rows(self) -> dict[Entry, Floats]:
-        return {}
-
-    @cached_property
-    def _fits(self) -> dict[Entry, tuple[Fit, Floats]]:
+    def _fits(self) -> dict[Entry, tuple[Fit, Floats, Floats]]:
         return {}
 
     def _spreads(self, drawn: Drawn, block: Block) -> Iterator[Spread]:
@@ -228,18 +212,17 @@ class QuestionsPlan(Plan):
             sums = np.array(drawn.numbers, dtype=float) * self.chosen.steps / 2.0**40
             yield from self._group_spreads(block, sums * width / TICKS)
             return
-        fit, prediction = self._fit(block)
-        noise = noise_of(prediction, width)
+        fit, prediction, noise = self._fit(block)
         coefficients = self._values(drawn, prediction)
         squares = np.array(drawn.moments, dtype=float) * self.numbers.moment_value(width)
         variance = fit.variances(self._coarser(fit.codes, squares), coefficients, noise)
         loose = self._variance_noise(fit, coefficients, noise)
-        yield from self._with_noise(block, variance, loose, fit.fewest)
+        yield from self._with_noise(block.rows, variance, loose, fit.fewest)
 
     def _with_noise(
-        self, block: Block, variance: Floats, loose: Floats, degrees: Floats
+        self, rows: Floats, variance: Floats, loose: Floats, degrees: Floats
     ) -> Iterator[Spread]:
-        total, terms = noise_parts(self._recovered(block), self.space.width)
+        total, terms = self.numbers.noise_parts(rows, self.space.width)
         every = (each.tolist() for each in (variance, degrees, total, terms, loose))
         return map(Spread, *every)
 
@@ -304,7 +287,7 @@ class QuestionsPlan(Plan):
 
     def _predicted(self, block: Block) -> Iterator[Predicted]:
         design, rows = self.design, block.rows
-        noise, _ = noise_parts(self._recovered(block), self.space.width)
+        noise, _ = self.numbers.noise_parts(rows, self.space.width)
         size = lengths(rows, design.many)
         heaviest = np.abs(rows).max(axis=1) / size * math.sqrt(design.n)
         widths = self._widths(block, size) if design.group is None else self._group_widths(block)
@@ -315,14 +298,14 @@ class QuestionsPlan(Plan):
 
     def _widths(self, block: Block, size: Floats) -> Iterator[tuple[float, float, float, float]]:
         """Variance without noise; half of the interval, if asked alone, and without noise."""
-        (fit, prediction), spread = self._fit(block), self.request.spread
+        (fit, _, noise), spread = self._fit(block), self.request.spread
         rows, width = block.rows, self.space.width
         # Means of outcomes of this spread are no further from the middle.
         away = fit.flat * math.sqrt(max(width**2 / 4 - spread**2, 0.0))
-        loose = self._variance_noise(fit, away, noise_of(prediction, width))
+        loose = self._variance_noise(fit, away, noise)
         share = 0.0 if block.entry.kind == REGRESSION else MEANS_SHARE
         most = np.abs(rows).max(axis=1) * width / float(self.exact_epsilon) / (1 - share)
-        spreads = self._with_noise(block, (spread * size) ** 2, loose, fit.fewest)
+        spreads = self._with_noise(rows, (spread * size) ** 2, loose, fit.fewest)
         for parts, own, scale in zip(spreads, fit.squares.T, most.tolist(), strict=True):
             # Satterthwaite's degrees of freedom, for groups whose outcomes differ alike.
             degrees = float(own.sum() ** 2 / (own**2 / fit.degrees).sum())
@@ -333,7 +316,7 @@ class QuestionsPlan(Plan):
 
     def _group_widths(self, block: Block) -> Iterator[tuple[float, float, float, float]]:
         """The same where groups were assigned whole."""
-        noise, _ = noise_parts(self._recovered(block), self.space.width)
+        noise, _ = self.numbers.noise_parts(block.rows, self.space.width)
         parts, many = self.numbers.sums, self.design.many
         for at, added in enumerate(noise.tolist()):
             regressors, sizes, row, _ = self._group_design(block, at)
@@ -363,8 +346,7 @@ class QuestionsPlan(Plan):
             return math.nan
         size = lengths(rows, self.design.many)
         vectors = rows * (self.space.width / size)[:, None]
-        recovered = np.concatenate([self._recovered(each) for each in self.blocks])
-        total = noise_parts(recovered, self.space.width)[0] / size**2
+        total = self.numbers.noise_parts(rows, self.space.width)[0] / size**2
         # What some units need, all need.
         least = noises.gaussian_noise(vectors[:, noises.extremes(vectors)]).lower_bound
         return float(total.sum()) / (2 * least / float(self.request.epsilon) ** 2)
@@ -446,7 +428,7 @@ class QuestionsPlan(Plan):
         other = self.design.group is not None or block.entry.kind == REGRESSION
         if other or self.space.size != _LEVELS:
             return
-        fit, prediction = self._fit(block)
+        fit, prediction, _ = self._fit(block)
         means = self._values(drawn, prediction) / self.space.width
         units = np.bincount(fit.codes, self.design.many) * np.maximum(1 / 4 - means**2, 0)
         sampled = any(each.variance > each.noise for each in self._spreads(drawn, block))

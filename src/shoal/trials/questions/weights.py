@@ -12,7 +12,7 @@ import numpy as np
 from shoal import checks
 from shoal.documents.model import Model
 from shoal.errors import InputError
-from shoal.trials.design import ARM, CONSTANT, Covariate, Design, Floats, Ints, places
+from shoal.trials.design import ARM, CONSTANT, Covariate, Design, Floats, Ints
 
 EFFECT, MEANS, REGRESSION = "effect", "means", "regression"
 UNITS, PRECISION = "units", "precision"
@@ -212,7 +212,7 @@ def effects(
     The part omega_c of a cluster, with all arms, is n_c/n unless it is given.
     """
     many, codes = design.many, np.zeros_like(design.cell) if group is None else group.codes
-    part = places(codes * len(design.clusters) + design.cluster)
+    part = np.unique(codes * len(design.clusters) + design.cluster, return_inverse=True)[1]
     pair = np.where(design.arm == arm, 1, np.where(design.arm == 0, 0, 2))
     sizes = np.bincount(part * 3 + pair, many, 3 * (int(part.max()) + 1)).reshape(-1, 3)
     if group is not None and not sizes[:, :2].all():

@@ -74,14 +74,11 @@ def _near(given: Array, true: Array, part: float, slack: Array | float) -> Array
 def _plain(entry: Any) -> Any:
     """The same with all packed columns of whole numbers unpacked."""
     if isinstance(entry, list):
-        return [_plain(each) if isinstance(each, list | dict) else each for each in entry]
+        return [_plain(each) for each in entry]
     if not isinstance(entry, dict):
         return entry
     if entry.keys() != {"type", "length", "data"}:
-        return {
-            name: _plain(each) if isinstance(each, list | dict) else each
-            for name, each in entry.items()
-        }
+        return {name: _plain(each) for name, each in entry.items()}
     raw = zlib.decompress(base64.b64decode(entry["data"]))
     numbers = np.frombuffer(raw, dtype=entry["type"]).astype(np.int64)
     if len(numbers) != entry["length"]:
