@@ -31,15 +31,14 @@ def frontier(
     progress: Progress | None,
 ) -> Comparison[P]:
     """Certified errors of methods, by default all that certify; see `Plan.frontier`."""
-    unnamed: list[str] = []
+    unnamed: list[Choice] = []
     if methods is None:
         own: Choice = (base.method, base.decision.method.settings)
         every: list[Choice] = [(name, {}) for name in METHODS if not method_of(name).means_alone]
         choices = [*every, ("optimal", {"targets": "balanced"})]
         if len(base.counts.user) > MOST_PAIRS:
-            long = [each for each in choices if method_of(*each).takes_long]
-            unnamed = [label(each) for each in long if each != own]
-            choices = [each for each in choices if label(each) not in unnamed]
+            unnamed = [each for each in choices if method_of(*each).takes_long and each != own]
+            choices = [each for each in choices if each not in unnamed]
         choices = choices if label(own) in map(label, choices) else [own, *choices]
     else:
         choices = [checked_choice(one, METHODS) for one in checks.items(methods, "methods")]
@@ -62,7 +61,7 @@ def frontier(
             f"no method has a plan ({method} at epsilon {show(epsilon)}: {reason.rstrip('.')})",
             "compare other methods or other values of epsilon",
         )
-    return Comparison(tuple(rows), tuple(left_out), unnamed=tuple(unnamed))
+    return Comparison(tuple(rows), tuple(left_out), unnamed=tuple(map(label, unnamed)))
 
 
 def _spending_all(base: P, choice: Choice, epsilon: Fraction) -> P:

@@ -74,7 +74,7 @@ class Release(Shown, release.TableRelease[PlanFacts, Estimates]):
 
     def _text(self, confidence: float = CONFIDENCE, *, origin: bool = True) -> TextTable:
         """The verdict, warnings, the first rows, and why cells are not told."""
-        plan, table = self.plan, self._first_rows(confidence)
+        plan, table = self.plan, self.table(confidence)
         status = table["status"].to_pylist()[: len(plan.shown)]
         verdict = f"{status.count('released'):,} of {counted(len(status), 'cell')} told."
         shown = table.slice(0, SHOWN)
@@ -139,11 +139,6 @@ class Release(Shown, release.TableRelease[PlanFacts, Estimates]):
     def numbers(self) -> Estimates:
         """The released numbers with their error bars, as arrays in the order of released cells."""
         return self.released
-
-    @np.errstate(all="ignore")
-    def _first_rows(self, confidence: float) -> pa.Table:
-        """The table, with values in the rows that are printed."""
-        return table.make_table(self.numbers, confidence, first=SHOWN)
 
     @np.errstate(all="ignore")
     def table(self, confidence: float = CONFIDENCE, *, left_out: bool = False) -> pa.Table:

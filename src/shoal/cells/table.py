@@ -28,21 +28,14 @@ from shoal.cells.weights import Floats, Ints
 _KNOWN = ("statistic", "status", "reason")
 
 
-def make_table(
-    numbers: Estimates, confidence: float, *, left_out: bool = False, first: int | None = None
-) -> pa.Table:
+def make_table(numbers: Estimates, confidence: float, *, left_out: bool = False) -> pa.Table:
     """One row a cell and statistic, cells left out for errors with a pooled mean and else nulls.
 
     `value` is the posterior median of means, and the released number, `plain`, of all else. Of a
-    variance, its square root follows as the statistic `std`, with the roots of the interval. If
-    only the `first` rows are looked at, other cells that are released have no values.
+    variance, its square root follows as the statistic `std`, with the roots of the interval.
     """
     plan, cells = numbers.plan, numbers.plan.released
-    some = None
-    if first is not None and first < len(plan.shown):
-        some = np.flatnonzero(np.isin(cells, plan.shown[:first]))
-    best = _scattered(values_of(numbers, confidence, some), some, len(numbers.steps))
-    others = pooled(numbers, confidence)
+    best, others = values_of(numbers, confidence), pooled(numbers, confidence)
     columns = {
         "value": best.value,
         "low": best.low,
@@ -90,15 +83,6 @@ def plan_table(plan: PlanFacts, *, left_out: bool = False) -> pa.Table:
         }
         blocks.append(_block(plan, statistic.name, status, block))
     return _for_readers(blocks, plan, left_out=left_out)
-
-
-def _scattered(found: Values, some: Ints | None, size: int) -> Values:
-    """Values of some numbers in their places among all, which have none."""
-    if some is None:
-        return found
-    columns = np.full((len(found), size), np.nan)
-    columns[:, some] = found
-    return Values(*columns)
 
 
 def _for_readers(blocks: list[pa.Table], plan: PlanFacts, *, left_out: bool) -> pa.Table:

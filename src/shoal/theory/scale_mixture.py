@@ -23,8 +23,8 @@ Ints = NDArray[np.int64]
 Posterior: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
 
 _NORMALS, _ROUNDS, _PSEUDO = 8, 30, 0.3
-# Part of the reach to which a quantile is found, and cells that are looked at together.
-_PRECISION, _TOGETHER = 2.0**-44, 2048
+# Part of the reach to which a quantile is found.
+_PRECISION = 2.0**-44
 _MOST_STEPS = 100
 _ROOT = float(np.log(2 * np.pi) / 2)
 _PEAK = (2 / np.pi) ** 0.5
@@ -107,12 +107,8 @@ def posterior_quantile(
     apart = estimate - prediction
     reach = np.abs(apart) + 40 * np.minimum(scale, mixture.deviation.max())
     posterior = _normal_posterior if normal else _posterior
-    found = np.empty(len(apart))
-    for first in range(0, len(apart), _TOGETHER):
-        rows = slice(first, first + _TOGETHER)
-        known = posterior(apart[rows, None], scale[rows, None], mixture.deviation)
-        found[rows] = _level(known, mixture.share[rows], level, reach[rows])
-    return np.asarray(prediction + found)
+    known = posterior(apart[:, None], scale[:, None], mixture.deviation)
+    return np.asarray(prediction + _level(known, mixture.share, level, reach))
 
 
 @np.errstate(all="ignore")

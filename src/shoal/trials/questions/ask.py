@@ -171,7 +171,7 @@ class Questions:
         loss = request.epsilon
         blocks = blocks_of(design, self.entries, width / spread / float(loss))
         chosen = choices(design, blocks, width, loss)
-        tried = (QuestionsPlan.with_blocks(request, design, each, blocks) for each in chosen)
+        tried = (QuestionsPlan(request, design, each) for each in chosen)
         # Of equal ones the first.
         found = min(tried, key=_total_width)
         try:

@@ -18,7 +18,7 @@ from shoal.intervals import check_level, student
 from shoal.privacy.budget import show
 from shoal.privacy.noise import Noise
 from shoal.trials.assigned_groups import CORRELATION, assigned_by, cr2, few_groups
-from shoal.trials.design import ARM, Design, Floats, Ints
+from shoal.trials.design import ARM, Floats, Ints
 from shoal.trials.effects import Answer, Answers
 from shoal.trials.inference import FEWEST, Spread
 from shoal.trials.plan import Plan, Request
@@ -90,15 +90,6 @@ class QuestionsPlan(Plan):
     request_model: ClassVar[type[Request]] = QuestionsRequest
     chosen_model: ClassVar[type[Model]] = Choice
     drawn_model: ClassVar[type[Model]] = Drawn
-
-    @classmethod
-    def with_blocks(
-        cls, request: QuestionsRequest, design: Design, chosen: Choice, blocks: tuple[Block, ...]
-    ) -> "QuestionsPlan":
-        """A plan whose questions have been computed."""
-        found = cls(request, design, chosen)
-        vars(found)["blocks"] = blocks
-        return found
 
     @cached_property
     def numbers(self) -> Numbers:

@@ -176,12 +176,7 @@ class Losses:
         if self.cells.name in (*_IN_PARTS, "worst_case_optimal"):
             return [(1 - each) / 2 for each in self.mass]
         biases = []
-        unlike = np.bincount(self.cells.cell, self.weight != self.cells.count, self.cells.size)
-        records = [int(self.cells.count[members].sum()) for members in self.cells.members]
         for at, total in enumerate(self.total):
-            if total == records[at] and not unlike[at]:
-                biases.append(Fraction(0))
-                continue
             count, weight, _ = self._members(at)
             apart = (count * total - weight * count.sum()) * (self.cells.name != "akmv")
             most = max(apart[apart > 0].sum(), -apart[apart < 0].sum())

@@ -49,11 +49,11 @@ class Values:
     @cached_property
     def _moved(self) -> Array:
         """Mass of each cell that is weighed otherwise than records are."""
-        return np.array([float(each) for each in self.losses.bias])
+        return np.array(self.losses.bias, dtype=np.float64)
 
     def _scale(self, name: str) -> Array:
         """Noise scale of each cell over the range."""
-        return np.array([float(each) for each in self.cells.scale[name]])
+        return np.array(self.cells.scale[name], dtype=np.float64)
 
     def _bounding_bias(self, name: str) -> tuple[Array, Array]:
         """Bias by bounding over the range, and what is added (docs/theory/cells.md#variance)."""

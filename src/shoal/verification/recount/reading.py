@@ -46,9 +46,11 @@ def read(document: Document) -> Release:
 def differs(what: str, stated: Any, true: Any, part: float, slack: float = 0.0) -> Iterator[str]:
     """A sentence if stated numbers are further from the true ones; None is the true nan."""
     given = np.array(stated, dtype=np.float64)
-    near = given.shape == np.shape(true)
-    near = near and bool(_near(given, np.asarray(true, np.float64), part, slack).all())
-    if not near:
+    wanted = np.asarray(true, dtype=np.float64)
+    if (
+        given.shape != wanted.shape
+        or not np.isclose(given, wanted, part, slack, equal_nan=True).all()
+    ):
         yield f"{what}: {true}, not {stated}"
 
 
@@ -58,17 +60,9 @@ def cells_differ(
     """The same of two numbers a cell, shape (2, cells): a sentence for each cell."""
     if stated.shape != true.shape:
         raise ValueError
-    near = _near(stated, true, part, slack).all(axis=0)
+    near = np.isclose(stated, true, part, slack, equal_nan=True).all(axis=0)
     for at in np.flatnonzero(~near).tolist():
         yield f"{what} of cell {at}: {true[:, at]}, not {stated[:, at]}"
-
-
-def _near(given: Array, true: Array, part: float, slack: Array | float) -> Array:
-    """What `np.isclose` says, in a tenth of its time where there are two or three."""
-    with np.errstate(invalid="ignore"):
-        near = np.abs(given - true) <= slack + part * np.abs(true)
-    both_missing = np.isnan(given) & np.isnan(true)
-    return np.asarray(near | (given == true) | both_missing)
 
 
 def _plain(entry: Any) -> Any:
