@@ -90,7 +90,9 @@ def mean_error(epsilon_per_cell: float) -> Callable[[int, int, int], float]:
     """Returns the error of one cell's mean, as `cell_errors` does for arrays of cells."""
 
     def error(heaviest: int, kept: int, total: int) -> float:
-        return (total - kept) / total + min(1.0, heaviest / kept * OUTWARD) / epsilon_per_cell
+        part = heaviest / kept * OUTWARD
+        # Clip-User asks ten million times, and `min` would take a third of that time.
+        return (total - kept) / total + (1.0 if part > 1.0 else part) / epsilon_per_cell
 
     return error
 
