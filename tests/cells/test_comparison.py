@@ -38,7 +38,7 @@ def rows(found: Comparison[Any], method: str) -> list[dict[str, Any]]:
 
 
 @given(occupancies.small, st.floats(0.05, 50))
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_no_error_is_below_a_bound(counts: shoal.Counts, epsilon: float) -> None:
     """In every cell alone, so also in the table; and none of the worst of all together."""
     many = [*FAST, "clip_user", "optimal", "worst_case_optimal"]

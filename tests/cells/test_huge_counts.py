@@ -47,24 +47,23 @@ def test_no_user_of_a_huge_table_loses_more(name: str, bits: int) -> None:
                 occupancy, bounds=(0, 1), epsilon=10, tick_bits=bits, uninformative="keep",
                 **{"method": "balanced", **_PLAIN[name]},
             )  # fmt: skip
-            for changed in range(len(users)):
-                one = _tape(plan, bits, changed, [], low=False)
+            one = _tape(plan, bits, None, [])
+            # Users with equal counts have equal losses.
+            for changed in np.unique(counts, return_index=True)[1].tolist():
                 # A second round starts from what the first one gave.
-                other = _tape(plan, bits, changed, one.given, low=True)
+                other = _tape(plan, bits, changed, one.given)
                 epsilon, _ = lost(one, other)
                 assert epsilon <= float(plan.epsilon) * (1 + 1e-9)
                 tried += 1
     assert tried > 0
 
 
-def _tape(
-    plan: shoal.Plan, bits: int, changed: int, answers: list[list[int]], *, low: bool
-) -> Tape:
+def _tape(plan: shoal.Plan, bits: int, changed: int | None, answers: list[list[int]]) -> Tape:
     occupancy, tape = plan.counts, Tape(answers=answers)
     count: Any = occupancy.count.astype(object)
     half = 2 ** (bits - 1)
     sums = np.array(
-        [-half * int(m) if low and at == changed else half * int(m) for at, m in enumerate(count)]
+        [-half * int(m) if at == changed else half * int(m) for at, m in enumerate(count)]
     )
     lattice = Lattice(Bounds(0, 1), bits)
     draw(plan, Aggregate(occupancy, lattice, sums, np.zeros_like(sums)), tape)

@@ -48,6 +48,17 @@ class Tiny:
     outcomes: tuple[tuple[int, ...], ...]
     sizes: tuple[int, ...]
 
+    def outcomes_of_draws(self) -> list[tuple[float, list[float], list[float]]]:
+        """Draws with the same means and variances are taken together."""
+        chances: dict[tuple[tuple[float, ...], ...], float] = {}
+        for chance, *found in self.draws():
+            # In text, as what is no number is equal to nothing.
+            key = tuple(tuple(f"{x:.13g}" for x in each) for each in found)
+            chances[key] = chances.get(key, 0.0) + chance
+        return [
+            (chance, *([float(x) for x in each] for each in key)) for key, chance in chances.items()
+        ]
+
     def draws(self) -> Iterator[tuple[float, Floats, Floats]]:
         """Probability, means and variances of debiased responses by arm, of all that may be."""
         arms = [arm for arm, size in enumerate(self.sizes) for _ in range(size)]
@@ -83,7 +94,7 @@ def enumerated(clusters: Sequence[Tiny], arm: int) -> Floats:
     """Means of the value, of its square, and of both estimated variances."""
     sizes = [cluster.sizes for cluster in clusters]
     total = np.zeros(5)
-    for draw in itertools.product(*(list(cluster.draws()) for cluster in clusters)):
+    for draw in itertools.product(*(cluster.outcomes_of_draws() for cluster in clusters)):
         chance = math.prod(part[0] for part in draw)
         found = effects(sizes, [part[1] for part in draw], [part[2] for part in draw])[arm - 1]
         errors = [each.standard_error for each in (found.finite_population, found.super_population)]

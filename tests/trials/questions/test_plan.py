@@ -203,7 +203,8 @@ def test_intervals_of_assigned_groups_cover() -> None:
         arm = rng.permutation(np.arange(40) % 2)[group]
         chance = np.clip(rng.normal(0.5, 0.2, 40), 0.02, 0.98)[group]
         outcome = (rng.random(len(group)) < chance).astype(float)
-        for assigned in (group, None):
+        # Fewer runs show how often intervals of units one by one miss.
+        for assigned in (group, None) if seed % 5 == 0 else (group,):
             study = Experiment(arm, assigned=assigned)
             plan = study.ask().effect().plan(BINARY, 3)
             found = plan.read(plan.draw(outcome[study.rows], Simulated(seed)), 0.95)
@@ -211,7 +212,7 @@ def test_intervals_of_assigned_groups_cover() -> None:
             held = low <= 0 <= high
             hit, units = (hit, units + held) if assigned is None else (hit + held, units)
     assert 0.94 - 0.04 <= hit / runs <= 1
-    assert units / runs < 0.9
+    assert units / (runs / 5) < 0.9
 
 
 def _lonely() -> NDArray[np.int64]:
