@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,10 +15,6 @@ from shoal.cells import frontier
 from shoal.cells.comparison import JOINT_BOUND, LOWER_BOUND, Comparison
 from shoal.errors import InputError
 from tests.support import occupancies
-
-if TYPE_CHECKING:
-    pass
-
 
 OCCUPANCY = occupancies.sparse(6)
 FAST = ["balanced", "equalised", "uniform"]
