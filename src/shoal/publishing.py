@@ -79,7 +79,7 @@ def publish(
     with delivering(done.entry, ledger):
         write_all([(writers[kind], place) for kind, place in places.items()], overwrite=overwrite)
         verdict = verify(places["manifest"], ledger=ledger)
-    same = made.counts.fingerprint == old.counts.fingerprint
+    same = made.counts.same_as(old.counts)
     return Published(done, verdict, same, places)
 
 
@@ -91,7 +91,7 @@ def _check_name(ledger: files.Place, made: Plan, described: Mapping[str, Any], n
         old = Release(known.document, known) if known and known.kind in Release.kinds else None
         if old is None or (old.plan.request, old.manifest["records"]) != (made.request, described):
             continue
-        if old.plan.counts.fingerprint != made.counts.fingerprint:
+        if not made.counts.same_as(old.plan.counts):
             raise InputError(
                 f"the ledger holds a release named {name!r} of records with other counts",
                 f"get it with `shoal show --ledger {ledger} --name {name}`, or give a correction a "

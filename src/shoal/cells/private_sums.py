@@ -177,7 +177,9 @@ class WeightedMoments:
     @cached_property
     def _second(self) -> list[int]:
         """Sum of reach times mean square, in squared ticks."""
-        return self._weighted(self.aggregate.squares, 0)
+        squares = self.aggregate.squares
+        assert squares is not None
+        return self._weighted(squares, 0)
 
     def _weighted(self, sums: Ints, fine: int) -> list[int]:
         """Sum over members of reach times mean, in 2^-fine; exact where it is a multiple."""

@@ -13,6 +13,7 @@ import numpy as np
 from shoal import checks, documents
 from shoal.cells import table
 from shoal.cells.advice import warn_of_worth
+from shoal.cells.cell_statistics import Variance
 from shoal.cells.draw import draw
 from shoal.cells.estimates import Estimates
 from shoal.cells.plan_facts import PlanFacts
@@ -228,7 +229,7 @@ class CellDraw:
             self.worth(plan)
         self._check_lattice()
         measures = [each.measure for each in plan.statistics if each.measure is not None]
-        aggregate = self.records.aggregate(measures)
+        aggregate = self.records.aggregate(measures, squares=Variance() in plan.statistics)
         self._check_counts(aggregate.occupancy)
         return Estimates(plan, *draw(plan, aggregate, noise))
 
@@ -252,7 +253,7 @@ class CellDraw:
             )
 
     def _check_counts(self, counts: Counts) -> None:
-        if counts.fingerprint != self.plan.counts.fingerprint:
+        if not counts.same_as(self.plan.counts):
             raise DataError(
                 "the public counts of the records differ from those of the plan",
                 "check the file, or make a new plan from these records",

@@ -20,7 +20,7 @@ class Aggregate:
         occupancy: The counts.
         lattice: What a tick is.
         centred: Sum of (ticks - 2^(bits-1)) of each membership, shape (memberships,).
-        squares: Sum of their squares, shape (memberships,).
+        squares: Sum of their squares, shape (memberships,); None if nobody asked for them.
         measures: Sums of what statistics measure besides, in ticks from 0, by name, each of shape
             (memberships,).
     """
@@ -28,7 +28,7 @@ class Aggregate:
     occupancy: Counts
     lattice: Lattice
     centred: NDArray[np.int64] = field(repr=False)
-    squares: NDArray[np.int64] = field(repr=False)
+    squares: NDArray[np.int64] | None = field(repr=False)
     measures: Mapping[str, NDArray[np.int64]] = field(default_factory=dict, repr=False)
 
     def sums_of(self, measure: str) -> NDArray[np.int64]:

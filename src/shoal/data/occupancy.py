@@ -181,13 +181,24 @@ class Counts(Shown):
         columns = keys.to_document(self.cells)["columns"]
         return tuple(zip(*(column["values"] for column in columns), strict=True))
 
+    @property
+    def _columns(self) -> tuple[NDArray[np.int64], ...]:
+        """User, cell and count of each membership."""
+        return self.user, self.cell, self.count
+
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of cells and counts: equal for equal occupancies whoever the users are."""
         state = hashlib.sha256(documents.canonical_bytes(keys.to_document(self.cells)))
-        for column in (self.user, self.cell, self.count):
+        for column in self._columns:
             state.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
         return state.hexdigest()
+
+    def same_as(self, other: Counts) -> bool:
+        """Whether cells and counts are equal, as their fingerprints then are."""
+        columns = zip(self._columns, other._columns, strict=True)
+        equal = all(np.array_equal(one, another) for one, another in columns)
+        return equal and keys.to_document(self.cells) == keys.to_document(other.cells)
 
     def table(self) -> pa.Table:
         """One row a cell: its keys, users and records."""

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from shoal import checks
 from shoal.data import keys
@@ -27,7 +28,7 @@ Missing = Literal["refuse", "public"]
 
 # Columns of the sums of measures, by their place.
 _MEASURES = tuple(f"measure_{at}" for at in range(8))
-_SUMS = ("centred", "squares", *_MEASURES)
+_SUMS = {"centred": "tick", "squares": "tick * tick"}
 # Of the text of a cell rule, and how many there may be: what a manifest can hold.
 _LONGEST_RULE, _MOST_RULES = 400, 64
 
@@ -144,13 +145,14 @@ class Records(Shown):
         Raises:
             DataError: The source cannot be read, is empty, or has missing values that are refused.
         """
-        return self._group(None)[0]
+        return self._group([], [])[0]
 
-    def aggregate(self, measures: Sequence[Measure] = ()) -> Aggregate:
+    def aggregate(self, measures: Sequence[Measure] = (), *, squares: bool = True) -> Aggregate:
         """Count, and add ticks and their squares, for each user and cell, in one pass.
 
         Args:
             measures: What statistics need added up besides.
+            squares: Whether to add up squares, which variances alone need.
 
         Returns:
             Exact integer sums of each user in each cell. Private.
@@ -164,13 +166,14 @@ class Records(Shown):
         names = [each.name for each in listed]
         if len(set(names)) < len(names):
             raise InputError("a measure is given twice", f"give each of {', '.join(names)} once")
-        occupancy, (centred, squares, *others) = self._group(listed)
-        return Aggregate(
-            occupancy, self.lattice, centred, squares, dict(zip(names, others, strict=True))
-        )
+        occupancy, sums = self._group(["centred", *["squares"] * squares], listed)
+        measured = {name: sums[at] for name, at in zip(names, _MEASURES, strict=False)}
+        return Aggregate(occupancy, self.lattice, sums["centred"], sums.get("squares"), measured)
 
-    def _group(self, measures: Sequence[Measure] | None) -> tuple[Counts, list[np.ndarray]]:
-        """Returns counts, and with measures also sums, in the order of the counts."""
+    def _group(
+        self, powers: Sequence[str], measures: Sequence[Measure]
+    ) -> tuple[Counts, dict[str, NDArray[np.int64]]]:
+        """Returns counts, and sums of powers of the ticks and of measures in their order."""
         uses: dict[str, Use] = {self.value: "number", self.user: "key"}
         for rule in self.rules:
             for name in rule.columns:
@@ -180,16 +183,16 @@ class Records(Shown):
             for rule in self.rules:
                 _check_rule(rule, columns)
             query = _queries(columns, self)
-            sums = columns.engine.run(query("DOUBLE", measures))
+            sums = columns.engine.run(query("DOUBLE", powers, measures))
             largest = pc.max(sums.column("count")).as_py() or 0
-            if measures is not None and largest > 2 ** (53 - 2 * (self.lattice.bits - 1)):
+            if powers and largest > 2 ** (53 - 2 * (self.lattice.bits - 1)):
                 check_size(largest, self.lattice)
-                sums = columns.engine.run(query("BIGINT", measures))
+                sums = columns.engine.run(query("BIGINT", powers, measures))
         if self.missing == "refuse":
             columns.check_rows(int(keys.numbers(sums.column("count")).sum()))
         return self._counted(sums.combine_chunks())
 
-    def _counted(self, table: pa.Table) -> tuple[Counts, list[np.ndarray]]:
+    def _counted(self, table: pa.Table) -> tuple[Counts, dict[str, NDArray[np.int64]]]:
         counts = keys.numbers(table.column("count"))
         if len(counts) == 0:
             raise DataError(
@@ -202,9 +205,13 @@ class Records(Shown):
         for name, column in zip(read, columns, strict=True):
             if column.null_count:
                 raise _missing(name, "null")
-        sums = [keys.numbers(table.column(name)) for name in _SUMS if name in table.column_names]
+        sums = {
+            name: keys.numbers(table.column(name))
+            for name in (*_SUMS, *_MEASURES)
+            if name in table.column_names
+        }
         is_there = keys.numbers(table.column("present")) == counts
-        if not is_there.all() or any(np.isnan(each).any() for each in sums[:1]):
+        if not is_there.all() or np.isnan(sums.get("centred", 0.0)).any():
             raise _missing(self.value, "null, NaN or infinite")
         users, *codes = map(_text, columns)
         for name, code in zip(read, (users, *codes), strict=True):
@@ -219,7 +226,7 @@ class Records(Shown):
         occupancy, order = occupancies.build(
             users, cells, counts, finish=self._keys, origin=self.place
         )
-        return occupancy, [each[order].astype(np.int64) for each in sums]
+        return occupancy, {name: each[order].astype(np.int64) for name, each in sums.items()}
 
     def _keys(self, cells: pa.Table) -> pa.Table:
         """Returns key columns of the cells as people read them."""
@@ -239,7 +246,9 @@ def check_size(largest: int, lattice: Lattice) -> None:
         )
 
 
-def _queries(columns: Columns, records: Records) -> Callable[[str, Sequence[Measure] | None], str]:
+def _queries(
+    columns: Columns, records: Records
+) -> Callable[[str, Sequence[str], Sequence[Measure]], str]:
     """Returns the query of a pass, by the type of its sums and what is measured.
 
     Sums of whole numbers in floating point are exact in any order below 2^53, and faster than the
@@ -260,15 +269,15 @@ def _queries(columns: Columns, records: Records) -> Callable[[str, Sequence[Meas
         there = ["v - v = 0", *(f"{name} IS NOT NULL" for name in ("who", *bases))]
         rows += f" WHERE {' AND '.join(there)}"
 
-    def query(kind: str, measures: Sequence[Measure] | None) -> str:
+    def query(kind: str, powers: Sequence[str], measures: Sequence[Measure]) -> str:
         # Arithmetic tells NaN from numbers: DuckDB answers isnan() from statistics. In floating
         # point a sum is NaN where a value is missing, which is refused.
-        value = "1" if measures is None else f"CAST({tick} AS {kind})"
+        value = f"CAST({tick} AS {kind})" if powers else "1"
         value = f"CASE WHEN v - v = 0 THEN {value} END"
-        if measures is not None and kind == "DOUBLE":
+        if powers and kind == "DOUBLE":
             value = f"{tick} + (v - v)"
-        added = {} if measures is None else {"centred": "tick", "squares": "tick * tick"}
-        for name, each in zip(_MEASURES, measures or (), strict=False):
+        added = {name: _SUMS[name] for name in powers}
+        for name, each in zip(_MEASURES, measures, strict=False):
             above = f"CASE WHEN tick > {each.edge(lattice)} THEN {2**lattice.bits} ELSE 0 END"
             added[name] = f"CAST({above} AS {kind})"
         sums = {name: f"CAST(coalesce(sum({x}), 0) AS {kind})" for name, x in added.items()}
