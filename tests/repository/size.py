@@ -19,33 +19,41 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 63_643),
-    "theory": (("theory",), 11_615),
-    "trials": (("trials",), 39_301),
+    "cells": (("cells",), 64_902),
+    "theory": (("theory",), 12_126),
+    "trials": (("trials",), 39_644),
     "means": (("means",), 13_563),
-    "data": (("data",), 16_377),
+    "data": (("data",), 16_536),
     "privacy": (("privacy",), 7_145),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),
-        10_001,
+        10_106,
     ),
-    "cli": (("cli", "columns.py", "publishing.py", "__main__.py"), 13_348),
-    "pictures": (("pictures",), 5_176),
-    "one call and report": (("one_call.py", "report_page.py"), 1_906),
-    "verification": (("verification",), 18_849),
+    "cli": (("cli", "columns.py", "publishing.py", "__main__.py"), 13_031),
+    "pictures": (("pictures",), 5_209),
+    "one call and report": (("one_call.py", "report_page.py"), 2_004),
+    "verification": (("verification",), 19_140),
     "other modules": (
-        ("__init__.py", "mean.py", "bounds.py", "unbiased.py", "intervals.py"),
-        2_539,
+        (
+            "__init__.py",
+            "mean.py",
+            "bounds.py",
+            "unbiased.py",
+            "intervals.py",
+            "progress.py",
+            "threads.py",
+        ),
+        3_193,
     ),
 }
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
 MOST_A_LINE, MOST_PACKED = 10.41, 35.3
-STUDIES = 47_767
+STUDIES = 48_532
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 23_092),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 2_604),
+    "tests": (("tests", "conftest.py"), ".py", 23_305),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 2_609),
 }
 
 
