@@ -17,9 +17,10 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.1])
+@pytest.mark.parametrize("seconds", [0.0, 0.25])
 def test_a_terminal_shows_long_work(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """A bar by items, and a line of what has none but no second one below a line that is there."""
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(progress, "_LONG", 0.05)
     monkeypatch.setattr(sys, "stderr", Terminal())
     for _ in progress.tracked([1, 2], "simulating", None):

@@ -52,7 +52,7 @@ MOST_A_LINE, MOST_PACKED = 10.41, 35.3
 STUDIES = 48_532
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 23_305),
+    "tests": (("tests", "conftest.py"), ".py", 23_306),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 2_609),
 }
 
