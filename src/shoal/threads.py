@@ -1,4 +1,4 @@
-"""Threads of linear algebra: matrices here are small, and several threads wait for one another."""
+"""Threads of linear algebra: matrices here are small."""
 
 from collections.abc import Callable
 from functools import cache, wraps
@@ -19,7 +19,7 @@ def _libraries() -> ThreadpoolController:
 
 
 def one_thread(work: Callable[P, T]) -> Callable[P, T]:
-    """Work whose linear algebra takes one thread: with more, busy cores take ten times as long."""
+    """Work whose linear algebra takes one thread: several would wait for one another."""
 
     @wraps(work)
     def alone(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -21,7 +21,7 @@ DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "cells": (("cells",), 64_902),
     "theory": (("theory",), 12_126),
-    "trials": (("trials",), 39_644),
+    "trials": (("trials",), 39_658),
     "means": (("means",), 13_563),
     "data": (("data",), 16_536),
     "privacy": (("privacy",), 7_145),

@@ -72,7 +72,7 @@ class Numbers:
         if choice.rows is not None:
             self.rows = choice.rows.reshape(len(self.steps), len(many)) - _ROW
             # Products with ticks must fit 64 bits.
-            if int(self.rows.max()) > _ROW:
+            if int(self.rows.max()) > _ROW or int(self.rows.min()) < -_ROW:
                 raise LookupError
         elif len(self.sums) != len(many) or len(np.unique(self.sums)) != len(self.steps):
             raise LookupError
