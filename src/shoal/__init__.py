@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     __version__: str
 
     from shoal import bounds, mean, trials, unbiased
-    from shoal.cells.assumptions import Normal
+    from shoal.cells.comparisons.assumptions import Normal
+    from shoal.cells.comparisons.simulation import compare, simulate
     from shoal.cells.plan import Plan, plan
     from shoal.cells.release import Release
-    from shoal.cells.simulation import compare, simulate
     from shoal.data.cell_rules import bins, date, hexagon, hour_of_day, month, timeslot, weekday
     from shoal.data.occupancy import Counts
     from shoal.data.records import Records
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Bounds": "shoal.data.value_lattice",
     "Ledger": "shoal.privacy.ledger",
-    "Normal": "shoal.cells.assumptions",
+    "Normal": "shoal.cells.comparisons.assumptions",
     "Counts": "shoal.data.occupancy",
     "Plan": "shoal.cells.plan",
     "Records": "shoal.data.records",
@@ -46,7 +46,7 @@ _HOME = {
     "ShoalError": "shoal.errors",
     "Simulated": "shoal.privacy.noise",
     "bins": "shoal.data.cell_rules",
-    "compare": "shoal.cells.simulation",
+    "compare": "shoal.cells.comparisons.simulation",
     "date": "shoal.data.cell_rules",
     "hexagon": "shoal.data.cell_rules",
     "effects": "shoal.one_call",
@@ -56,7 +56,7 @@ _HOME = {
     "picture": "shoal.pictures",
     "plan": "shoal.cells.plan",
     "report": "shoal.report_page",
-    "simulate": "shoal.cells.simulation",
+    "simulate": "shoal.cells.comparisons.simulation",
     "timeslot": "shoal.data.cell_rules",
     "verify": "shoal.verification.verify",
     "weekday": "shoal.data.cell_rules",

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats
 from shoal.errors import DataError, InputError
 
 Kind = TypeVar("Kind")
@@ -303,7 +304,7 @@ def array(value: object) -> NDArray[Any] | None:
     return None
 
 
-def private_numbers(values: Any) -> NDArray[np.float64] | None:
+def private_numbers(values: Any) -> Floats | None:
     """Private numbers in floating point, NaN where one is missing; None for anything else.
 
     A list is read number by number, its rows may be lists; a column has a numeric type of its
@@ -331,7 +332,7 @@ def private_numbers(values: Any) -> NDArray[np.float64] | None:
     return None
 
 
-def floats(column: Any) -> NDArray[np.float64]:
+def floats(column: Any) -> Floats:
     """The nearest float of each number of an Arrow column, NaN where there is none.
 
     Decimals are read from their texts: Arrow's cast is wrong in the last bit at some numbers of

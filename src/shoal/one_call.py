@@ -8,7 +8,7 @@ from inspect import signature
 from typing import Any
 
 from shoal import checks
-from shoal.cells.advice import check_worth
+from shoal.cells.comparisons.advice import check_worth
 from shoal.cells.plan import plan
 from shoal.cells.release import Release, no_ledger, release_cells
 from shoal.columns import check_names, column_name, read_trial

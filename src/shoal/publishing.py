@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal import documents, files
-from shoal.cells.advice import check_worth
+from shoal.cells.comparisons.advice import check_worth
+from shoal.cells.facts.request import Request
 from shoal.cells.plan import Plan, plan
 from shoal.cells.release import Release, release_cells
-from shoal.cells.request import Request
 from shoal.data.records import Records
 from shoal.documents.strict_json import strict
 from shoal.errors import DocumentError, InputError, ShoalError

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 import shoal
-from shoal.cells.methods import METHODS
+from shoal.cells.mechanisms.methods import METHODS
 
 SIZE, UNIT = 5_000, "plans"
 _LOSSES = ("1/1000", 1, 50)

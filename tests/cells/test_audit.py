@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import shoal
-from shoal.cells import ranges
-from shoal.cells.draw import draw
-from shoal.cells.estimates import Estimates
+from shoal.cells.estimates.draw import draw
+from shoal.cells.estimates.numbers import Estimates
+from shoal.cells.mechanisms import ranges
 from shoal.data.aggregate import Aggregate
 from shoal.privacy import permute_and_flip as selection
 from shoal.privacy.noise import OperatingSystem

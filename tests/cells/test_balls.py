@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.cells.draw import draw
-from shoal.cells.ranges import USER
-from shoal.cells.user_vectors import balls, moved, radius_of, rank_scores
+from shoal.cells.estimates.draw import draw
+from shoal.cells.mechanisms.ranges import USER
+from shoal.cells.mechanisms.user_vectors import balls, moved, radius_of, rank_scores
 from shoal.data.aggregate import Aggregate
 from shoal.theory.user_clipping import RADII
 from tests.support.tape import Tape

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import shoal
-from shoal.cells.ranges import USER
-from shoal.cells.typical_error import typical_errors
-from tests.cells.test_user_vectors import CASES, plan_of
+from shoal.cells.estimates.typical_error import typical_errors
+from shoal.cells.mechanisms.ranges import USER
+from tests.cells.mechanisms.test_user_vectors import CASES, plan_of
 from tests.support import draws
 from tests.support.loop import loop_over
 

@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.cells.methods import method_of
-from shoal.cells.ranges import MOST_HALVINGS, USER
+from shoal.cells.mechanisms.methods import method_of
+from shoal.cells.mechanisms.ranges import MOST_HALVINGS, USER
 from tests.support import occupancies
 
 _USERS, _CELLS, _RUNS = 400, 4, 12

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.cells.draw import draw
+from shoal.cells.estimates.draw import draw
 from shoal.data.aggregate import Aggregate
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import DataError, ShoalError

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from shoal.cells.cell_statistics import ShareAbove
-from shoal.cells.methods import method_of
-from shoal.cells.private_sums import WeightedMoments
-from shoal.cells.weights import FINE, PART, Parameters, Weights
+from shoal.cells.mechanisms.cell_statistics import ShareAbove
+from shoal.cells.mechanisms.methods import method_of
+from shoal.cells.mechanisms.private_sums import WeightedMoments
+from shoal.cells.mechanisms.weights import FINE, PART, Parameters, Weights
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Counts
 from shoal.data.records import check_size

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.cells import planner
-from shoal.cells.decision import Task, public_status
-from shoal.cells.largest_error import keeping_order
-from shoal.cells.typical_error import SPREAD
+from shoal.cells.estimates.typical_error import SPREAD
+from shoal.cells.facts.decision import Task, public_status
+from shoal.cells.planners import planner
+from shoal.cells.planners.largest_error import keeping_order
 from shoal.errors import InputError
 from tests.support import occupancies
 from tests.support.loop import loop_over

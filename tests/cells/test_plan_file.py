@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal import documents
-from shoal.cells.plan_file import PlanDocument
+from shoal.cells.facts.plan_file import PlanDocument
 from shoal.errors import DocumentError, InputError
 from tests.support import occupancies
 

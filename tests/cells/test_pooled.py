@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.cells.posterior import left_out, pooled
-from shoal.cells.table import make_table
+from shoal.cells.estimates.posterior import left_out, pooled
+from shoal.cells.shown.table import make_table
 from shoal.data.aggregate import Aggregate
 from tests.support import occupancies
 from tests.support.draws import drawn, sums_of

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.cells.methods import Method, method_of
-from shoal.cells.private_sums import Interval, PrivateMeans, ends
-from shoal.cells.ranges import range_bias
-from shoal.cells.weights import FINE, Parameters, Weights
+from shoal.cells.mechanisms.methods import Method, method_of
+from shoal.cells.mechanisms.private_sums import Interval, PrivateMeans, ends
+from shoal.cells.mechanisms.ranges import range_bias
+from shoal.cells.mechanisms.weights import FINE, Parameters, Weights
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
@@ -32,7 +32,7 @@ COUNTS = {
 WRAPPED: dict[str, str | int | float] = {"cap": 4, "grouping": "wrap_around"}
 TWO: dict[str, str | int | float] = {"cap": 2}
 # Every row of the table of methods but users' vectors, which are clipped as one
-# (tests/cells/test_user_vectors.py), with settings that change weights or range.
+# (tests.cells.mechanisms.test_user_vectors.py), with settings that change weights or range.
 METHODS = {
     "baseline": method_of("baseline"),
     "clip_user": method_of("clip_user"),

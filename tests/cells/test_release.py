@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.cells.draw import draw
-from shoal.cells.estimates import Estimates
+from shoal.cells.estimates.draw import draw
+from shoal.cells.estimates.numbers import Estimates
 from shoal.errors import BudgetError, DataError, InputError, LedgerError
 from shoal.theory.laplace import mean_absolute
 from tests.support import flights

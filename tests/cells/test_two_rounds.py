@@ -12,11 +12,11 @@ import pytest
 from numpy.typing import NDArray
 
 import shoal
-from shoal.cells import draw as drawing
-from shoal.cells.draw import exact_numbers, first_round
-from shoal.cells.posterior import values_of
-from shoal.cells.ranges import USER
-from tests.cells.test_user_vectors import (
+from shoal.cells.estimates import draw as drawing
+from shoal.cells.estimates.draw import exact_numbers, first_round
+from shoal.cells.estimates.posterior import values_of
+from shoal.cells.mechanisms.ranges import USER
+from tests.cells.mechanisms.test_user_vectors import (
     BITS,
     CASES,
     data_sets,

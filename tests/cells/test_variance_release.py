@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 import shoal
-from shoal.cells.draw import draw
-from shoal.cells.estimates import Estimates
+from shoal.cells.estimates.draw import draw
+from shoal.cells.estimates.numbers import Estimates
 from tests.support import flights
 from tests.support.loop import loop_over
 

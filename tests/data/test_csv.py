@@ -15,7 +15,7 @@ import pytest
 
 import shoal
 from shoal import trials
-from shoal.cells.draw import draw
+from shoal.cells.estimates.draw import draw
 from shoal.data import csv as reading
 from shoal.data import sources
 from shoal.data.csv import count_records

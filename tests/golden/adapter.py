@@ -15,9 +15,9 @@ import pyarrow as pa
 
 import shoal
 from shoal import trials, unbiased
-from shoal.cells.estimates import Estimates
-from shoal.cells.private_sums import Interval
-from shoal.cells.table import make_table
+from shoal.cells.estimates.numbers import Estimates
+from shoal.cells.mechanisms.private_sums import Interval
+from shoal.cells.shown.table import make_table
 from shoal.errors import ShoalError
 from shoal.means.request import Drawn as MeanDrawn
 from shoal.trials.histogram import HistogramDrawn

@@ -7,7 +7,7 @@ import numpy as np
 import opendp.prelude as dp
 import pytest
 
-from shoal.cells.draw import draw
+from shoal.cells.estimates.draw import draw
 from shoal.errors import InputError
 from shoal.privacy.noise import OperatingSystem, Simulated, source_of
 from tests.support import flights

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal.cells import ranges as private_ranges
-from shoal.cells.methods import method_of
-from shoal.cells.private_sums import Interval, PrivateMeans, ends
+from shoal.cells.mechanisms import ranges as private_ranges
+from shoal.cells.mechanisms.methods import method_of
+from shoal.cells.mechanisms.private_sums import Interval, PrivateMeans, ends
 from shoal.data.aggregate import Aggregate
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.privacy import permute_and_flip as selection

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shoal.cells.plan_file import Manifest
+from shoal.cells.facts.plan_file import Manifest
 from shoal.errors import BudgetError, InputError
 from shoal.privacy.budget import Budget
 from shoal.privacy.ledger import Ledger

@@ -42,6 +42,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
             "intervals.py",
             "progress.py",
             "threads.py",
+            "arrays.py",
         ),
         3_193,
     ),

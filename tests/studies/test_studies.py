@@ -11,7 +11,7 @@ from shoal_studies import data, paper_002
 from shoal_studies.registry import ALL, Study, column, find
 from shoal_studies.simulate import QUICK, Effort, carry_out
 
-from shoal.cells import caps, weights
+from shoal.cells.mechanisms import caps, weights
 from shoal.cli.main import main
 from shoal.errors import InputError
 

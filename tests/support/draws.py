@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import shoal
-from shoal.cells.draw import draw
-from shoal.cells.estimates import Estimates
-from shoal.cells.plan_facts import PlanFacts
+from shoal.cells.estimates.draw import draw
+from shoal.cells.estimates.numbers import Estimates
+from shoal.cells.facts.facts import PlanFacts
 from shoal.data.aggregate import Aggregate
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from shoal.cells import user_clipped
+from shoal.cells.planners import user_clipped
 
 
 @contextmanager

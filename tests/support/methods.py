@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import shoal
-from shoal.cells.draw import draw
-from shoal.cells.methods import METHODS as NAMES
-from shoal.cells.methods import method_of
+from shoal.cells.estimates.draw import draw
+from shoal.cells.mechanisms.methods import METHODS as NAMES
+from shoal.cells.mechanisms.methods import method_of
 from shoal.data.aggregate import Aggregate
 from tests.support.tape import Tape
 

@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from shoal.cells.optimal.program import Floats, Ints, Program
+from shoal.arrays import Floats, Ints
+from shoal.cells.facts.program import Program
 
 
 def of_counts(user: Ints, cell: Ints, count: Ints, target: Floats, cost: Floats | float) -> Program:

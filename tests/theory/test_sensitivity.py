@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.cells import weights as weighing
+from shoal.cells.mechanisms import weights as weighing
 from shoal.data.occupancy import Counts
 from shoal.errors import InputError
 from shoal.theory import sensitivity

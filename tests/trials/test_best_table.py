@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from shoal.arrays import Floats
 from shoal.errors import InputError
 from shoal.trials import Expected, Experiment, Space
 from shoal.trials.best_table import Columns, Proof, best_table, whole
-from shoal.trials.design import Floats
 from shoal.trials.unit_table import least_table
 
 pytestmark = pytest.mark.oracle

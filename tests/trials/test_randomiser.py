@@ -9,9 +9,9 @@ from functools import cache
 import numpy as np
 import pytest
 
+from shoal.arrays import Floats
 from shoal.errors import InputError
 from shoal.trials.best_table import best_table
-from shoal.trials.design import Floats
 from shoal.trials.randomiser import ONE, PART, ResponseTable, even, with_prior
 
 pytestmark = pytest.mark.property

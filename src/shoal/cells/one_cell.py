@@ -11,18 +11,18 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from shoal import checks
-from shoal.cells import told
-from shoal.cells.draw import draw
-from shoal.cells.estimates import Estimates
-from shoal.cells.objective import choose
-from shoal.cells.plan_warnings import (
+from shoal.arrays import Floats
+from shoal.cells.estimates import intervals
+from shoal.cells.estimates.draw import draw
+from shoal.cells.estimates.numbers import Estimates
+from shoal.cells.facts.request import Request
+from shoal.cells.planners.objective import choose
+from shoal.cells.planners.planner import make_plan
+from shoal.cells.shown.plan_warnings import (
     few_cell_warnings,
     frequent_user_warnings,
     private_range_warnings,
 )
-from shoal.cells.planner import make_plan
-from shoal.cells.request import Request
-from shoal.cells.weights import Floats
 from shoal.checks import check_confidence, paired, private_numbers
 from shoal.data import keys
 from shoal.data.aggregate import Aggregate
@@ -129,7 +129,7 @@ def one_estimate(
         request = request.model_copy(update={"method": name, "objective": None, "range": None})
     plan = make_plan(private.occupancy, request)
     found = Estimates(plan, *draw(plan, private, source))
-    likely = told.intervals if found.of_vectors else Estimates.typical_intervals
+    likely = intervals.intervals if found.of_vectors else Estimates.typical_intervals
     interval, typical = (
         (float(low[0]), float(high[0]))
         for low, high in (found.intervals(confidence), likely(found, confidence))

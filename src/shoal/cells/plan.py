@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from shoal import checks, documents
-from shoal.cells.advice import Advice, advise
-from shoal.cells.assumptions import Distribution
-from shoal.cells.comparison import Choice, Comparison
-from shoal.cells.frontier import frontier
-from shoal.cells.plan_facts import PlanFacts
-from shoal.cells.plan_file import PlanDocument, described, document_of, met
-from shoal.cells.planner import make_plan
+from shoal.arrays import Floats
+from shoal.cells.comparisons.advice import Advice, advise
+from shoal.cells.comparisons.assumptions import Distribution
+from shoal.cells.comparisons.comparison import Choice, Comparison
+from shoal.cells.comparisons.frontier import frontier
+from shoal.cells.comparisons.simulation import compare_methods
+from shoal.cells.estimates.typical_error import typical_errors
+from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.plan_file import PlanDocument, described, document_of, met
+from shoal.cells.facts.request import FEWEST_USERS, Request
+from shoal.cells.planners.planner import make_plan
 from shoal.cells.release import Release, release_cells
-from shoal.cells.request import FEWEST_USERS, Request
-from shoal.cells.simulation import compare_methods
-from shoal.cells.table import plan_table
-from shoal.cells.text import describe, summary
-from shoal.cells.typical_error import typical_errors
-from shoal.cells.weights import Floats
+from shoal.cells.shown.table import plan_table
+from shoal.cells.shown.text import describe, summary
 from shoal.data.occupancy import Counts
 from shoal.data.records import Records
 from shoal.data.value_lattice import Bounds
@@ -113,7 +113,8 @@ class Plan(Shown, PlanFacts, Planned):
         """The mean absolute error that each released cell will typically have: no value is read.
 
         Simulated releases on the plan's own counts with normal users about alike
-        (`shoal.cells.typical_error`). No certificate: unlike users or long tails err by more.
+        (`shoal.cells.estimates.typical_error`). No certificate: unlike users or long tails err
+        by more.
 
         Args:
             spread: Standard deviation of the values, those of all cells together, in their unit, if

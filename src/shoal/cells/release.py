@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal import checks, documents
-from shoal.cells import table
-from shoal.cells.advice import warn_of_worth
-from shoal.cells.cell_statistics import Variance
-from shoal.cells.draw import draw
-from shoal.cells.estimates import Estimates
-from shoal.cells.plan_facts import PlanFacts
-from shoal.cells.plan_file import KIND, Manifest, PlanDocument, question_of
-from shoal.cells.plan_warnings import release_warnings
-from shoal.cells.private_sums import Interval
-from shoal.cells.text import cell_title, labels, legend
-from shoal.cells.user_vectors import excess_of
+from shoal.cells.comparisons.advice import warn_of_worth
+from shoal.cells.estimates.draw import draw
+from shoal.cells.estimates.numbers import Estimates
+from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.plan_file import KIND, Manifest, PlanDocument, question_of
+from shoal.cells.mechanisms.cell_statistics import Variance
+from shoal.cells.mechanisms.private_sums import Interval
+from shoal.cells.mechanisms.user_vectors import excess_of
+from shoal.cells.shown import table
+from shoal.cells.shown.plan_warnings import release_warnings
+from shoal.cells.shown.text import cell_title, labels, legend
 from shoal.data.occupancy import Counts
 from shoal.data.records import Records
 from shoal.errors import DataError, InputError

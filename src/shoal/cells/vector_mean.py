@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shoal import checks
-from shoal.cells.draw import to_steps
+from shoal.arrays import Floats, Ints
+from shoal.cells.estimates.draw import to_steps
 from shoal.cells.one_cell import Users, numbers_of, one_estimate
-from shoal.cells.weights import Floats, Ints
 from shoal.checks import check_confidence, paired
 from shoal.data import keys
 from shoal.data.value_lattice import Bounds, Lattice

@@ -33,7 +33,7 @@ def compare(
     that lies between users), repetitions=20 (data sets to draw). With several: min_records=10.
     """
     import shoal
-    from shoal.cells.assumptions import usual
+    from shoal.cells.comparisons.assumptions import usual
 
     check_places({"DATA": data}, force=force, picture=picture)
     settings = settings_of(setting)

@@ -137,8 +137,8 @@ def _middle(numbers: Any) -> float:
 
 
 def _about(plan: "Plan", title: str) -> None:
-    from shoal.cells.plan_warnings import plan_warnings
-    from shoal.cells.text import forecast
+    from shoal.cells.shown.plan_warnings import plan_warnings
+    from shoal.cells.shown.text import forecast
 
     for sentence in (forecast(plan), *plan_warnings(plan)):
         text = f"{title}: {sentence}"

@@ -28,7 +28,7 @@ def plan(
     array_averaging, opt_array_averaging, worst_case_optimal, levy, quantile, akmv, baseline.
     """
     import shoal
-    from shoal.cells.request import Request
+    from shoal.cells.facts.request import Request
 
     settings = settings_of(setting)
     lattice = taken(settings, "tick_bits")

@@ -119,7 +119,7 @@ def _load(path: Path) -> Any:
 
 def _carry_out(plan: Any, data: Path, *, privacy_unit: str, anyway: bool, **options: Any) -> Any:
     """A release of the records in a file, of a plan of any family."""
-    from shoal.cells.advice import check_worth
+    from shoal.cells.comparisons.advice import check_worth
     from shoal.cells.release import release_cells
     from shoal.columns import read, read_trial
     from shoal.publishing import no_source, records_of

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Ints
 from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Lattice
 
@@ -27,16 +27,16 @@ class Aggregate:
 
     occupancy: Counts
     lattice: Lattice
-    centred: NDArray[np.int64] = field(repr=False)
-    squares: NDArray[np.int64] | None = field(repr=False)
-    measures: Mapping[str, NDArray[np.int64]] = field(default_factory=dict, repr=False)
+    centred: Ints = field(repr=False)
+    squares: Ints | None = field(repr=False)
+    measures: Mapping[str, Ints] = field(default_factory=dict, repr=False)
 
-    def sums_of(self, measure: str) -> NDArray[np.int64]:
+    def sums_of(self, measure: str) -> Ints:
         """Returns whole ticks of a measure by its name, or of the values, shape (memberships,)."""
         return self.measures[measure] if measure else self.sums
 
     @property
-    def sums(self) -> NDArray[np.int64]:
+    def sums(self) -> Ints:
         """Sum of ticks of each membership, shape (memberships,)."""
         return self.centred + (self.occupancy.count << (self.lattice.bits - 1))
 
@@ -54,7 +54,7 @@ class Aggregate:
         high, low = (half.astype(np.int64).astype(object) for half in halves)
         return list(high * 2**_HALF + low)
 
-    def cell_means(self) -> NDArray[np.float64]:
+    def cell_means(self) -> Floats:
         """Returns each cell's mean, in the value's unit, shape (cells,): for simulations."""
         share = np.array(self.cell_sums(), dtype=np.float64) / self.occupancy.totals
         bounds = self.lattice.bounds

@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from shoal.arrays import Ints
 from shoal.data.types import MOST_WHOLE, in_words, kind_in_arrow
 from shoal.documents.strict_json import Document, canonical_bytes
 from shoal.errors import DataError, DocumentError, ShoalWarning
 
-Whole = NDArray[np.int64]
+Whole = Ints
 
 # What documents hold of a column's name, and of columns that make a cell.
 LONGEST_NAME, MOST_COLUMNS = 200, 64

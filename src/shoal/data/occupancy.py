@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal import checks, documents, files
+from shoal.arrays import Ints
 from shoal.data import keys
 from shoal.documents.strict_json import strict
 from shoal.errors import DataError, DocumentError, InputError
@@ -77,9 +78,9 @@ class Counts(Shown):
     """
 
     cells: pa.Table
-    user: NDArray[np.int64]
-    cell: NDArray[np.int64]
-    count: NDArray[np.int64]
+    user: Ints
+    cell: Ints
+    count: Ints
     origin: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -155,18 +156,18 @@ class Counts(Shown):
         return int(self.cells.num_rows)
 
     @cached_property
-    def totals(self) -> NDArray[np.int64]:
+    def totals(self) -> Ints:
         """The records n_g of each cell, shape (cells,)."""
         # Exact: all records together are below 2^53.
         return np.bincount(self.cell, self.count, minlength=self.n_cells).astype(np.int64)
 
     @cached_property
-    def users_per_cell(self) -> NDArray[np.int64]:
+    def users_per_cell(self) -> Ints:
         """Users of each cell, shape (cells,)."""
         return np.bincount(self.cell, minlength=self.n_cells).astype(np.int64)
 
     @cached_property
-    def cells_per_user(self) -> NDArray[np.int64]:
+    def cells_per_user(self) -> Ints:
         """The cells G_l of each user, shape (users,)."""
         return np.bincount(self.user, minlength=self.n_users).astype(np.int64)
 
@@ -182,7 +183,7 @@ class Counts(Shown):
         return tuple(zip(*(column["values"] for column in columns), strict=True))
 
     @property
-    def _columns(self) -> tuple[NDArray[np.int64], ...]:
+    def _columns(self) -> tuple[Ints, ...]:
         """User, cell and count of each membership."""
         return self.user, self.cell, self.count
 
@@ -286,11 +287,11 @@ class Counts(Shown):
 def build(
     users: pa.Array[Any],
     cells: pa.Table,
-    counts: NDArray[np.int64],
+    counts: Ints,
     *,
     finish: Callable[[pa.Table], pa.Table] = lambda cells: cells,
     origin: str | None = None,
-) -> tuple[Counts, NDArray[np.int64]]:
+) -> tuple[Counts, Ints]:
     """Returns the canonical occupancy of rows (user, cell, count), and its order of the rows.
 
     Users come by what they contribute, ties by key: mechanisms treat users of equal counts
@@ -329,6 +330,6 @@ def _mix(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return value ^ (value >> np.uint64(31))
 
 
-def _quartiles(values: NDArray[np.int64]) -> tuple[int, ...]:
+def _quartiles(values: Ints) -> tuple[int, ...]:
     found = np.quantile(values, [0, 0.25, 0.5, 0.75, 1], method="inverted_cdf")
     return tuple(int(each) for each in found)

@@ -9,9 +9,9 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from shoal import checks
+from shoal.arrays import Ints
 from shoal.data import keys
 from shoal.data import occupancy as occupancies
 from shoal.data.aggregate import Aggregate
@@ -172,7 +172,7 @@ class Records(Shown):
 
     def _group(
         self, powers: Sequence[str], measures: Sequence[Measure]
-    ) -> tuple[Counts, dict[str, NDArray[np.int64]]]:
+    ) -> tuple[Counts, dict[str, Ints]]:
         """Returns counts, and sums of powers of the ticks and of measures in their order."""
         uses: dict[str, Use] = {self.value: "number", self.user: "key"}
         for rule in self.rules:
@@ -192,7 +192,7 @@ class Records(Shown):
             columns.check_rows(int(keys.numbers(sums.column("count")).sum()))
         return self._counted(sums.combine_chunks())
 
-    def _counted(self, table: pa.Table) -> tuple[Counts, dict[str, NDArray[np.int64]]]:
+    def _counted(self, table: pa.Table) -> tuple[Counts, dict[str, Ints]]:
         counts = keys.numbers(table.column("count"))
         if len(counts) == 0:
             raise DataError(

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal import checks
+from shoal.arrays import Floats, Ints
 from shoal.errors import InputError
 
 MOST_BITS = 24
@@ -94,7 +94,7 @@ class Lattice:
         """Ticks per unit of the value, as the floating-point number that every engine uses."""
         return float(2**self.bits / self.bounds.width)
 
-    def ticks(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+    def ticks(self, values: Floats) -> Ints:
         """Returns ticks of finite values: floor((clip(x) - lo) * factor + 1/2), as engines do."""
         clipped = np.clip(values, self.bounds.lo, self.bounds.hi)
         return np.floor((clipped - self.bounds.lo) * self.factor + 0.5).astype(np.int64)

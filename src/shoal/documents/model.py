@@ -9,20 +9,20 @@ from functools import cached_property
 from typing import Annotated, Any, Self, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError
 
 from shoal import documents
+from shoal.arrays import Floats, Ints
 from shoal.documents.strict_json import strict
 from shoal.errors import DocumentError, InputError
 
 Integers = Annotated[
-    NDArray[np.int64],
+    Ints,
     BeforeValidator(lambda found: _unpacked(found)),
     PlainSerializer(documents.pack_integers, return_type=dict[str, Any]),
 ]
 Numbers = Annotated[
-    NDArray[np.float64],
+    Floats,
     BeforeValidator(lambda found: np.asarray(found, dtype=np.float64)),
     PlainSerializer(lambda found: found.tolist(), return_type=list[float]),
 ]
@@ -33,7 +33,7 @@ def checked(check: Callable[..., Any], *args: Any, **named: Any) -> BeforeValida
     return BeforeValidator(lambda found: found if found is None else check(found, *args, **named))
 
 
-def _unpacked(found: Any) -> NDArray[np.int64]:
+def _unpacked(found: Any) -> Ints:
     if isinstance(found, np.ndarray):
         return np.asarray(found, dtype=np.int64)
     return documents.unpack_integers(found, "integers")

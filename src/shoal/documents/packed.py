@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Ints
 from shoal.documents.strict_json import Document
 from shoal.errors import DocumentError
 
@@ -34,7 +35,7 @@ def pack_integers(values: NDArray[np.integer[Any]]) -> Document:
     return {"type": kind, "length": len(values), "data": base64.b64encode(packed).decode()}
 
 
-def unpack_integers(packed: object, what: str) -> NDArray[np.int64]:
+def unpack_integers(packed: object, what: str) -> Ints:
     """The inverse of `pack_integers`, and of nothing else.
 
     Raises:
@@ -51,7 +52,7 @@ def unpack_integers(packed: object, what: str) -> NDArray[np.int64]:
     return values
 
 
-def _inflate(packed: object) -> NDArray[np.int64] | None:
+def _inflate(packed: object) -> Ints | None:
     if not isinstance(packed, dict) or packed.keys() != _PARTS or packed["type"] not in _TYPES:
         return None
     length, text = packed["length"], packed["data"]

@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
+from shoal.arrays import Floats
 from shoal.errors import InputError
-from shoal.means.guess import Coarse, Floats, Step
+from shoal.means.guess import Coarse, Step
 from shoal.means.request import Request
 from shoal.means.sums import TICK_BITS
 from shoal.means.users import Weights

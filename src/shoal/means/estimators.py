@@ -7,9 +7,7 @@ import math
 from fractions import Fraction
 from typing import ClassVar, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from shoal.arrays import Floats
 from shoal.documents.model import Model
 from shoal.errors import InputError
 from shoal.means.certificate import Certificate, best_steps
@@ -86,9 +84,7 @@ class ClippedChoice(Model):
         """What the sum is counted from, in the value's unit: the grid's middle."""
         return self.grid.middle * self.grid.tick
 
-    def runs(
-        self, values: NDArray[np.float64], last_sum: SumAboutCentre, source: Noise
-    ) -> list[Drawn]:
+    def runs(self, values: Floats, last_sum: SumAboutCentre, source: Noise) -> list[Drawn]:
         """Independent draws, one a row of values of shape (runs, users), in the users' order."""
         words = source.bits(values.size, _ROUNDING).reshape(values.shape)
         found = self.grid.whole(values, words)
@@ -137,9 +133,7 @@ class SymmetricChoice(Model):
         """What the last sum is counted from, in the value's unit: the guess."""
         return exactly(drawn.guess or (0, 0), self.coarse.exponent)
 
-    def runs(
-        self, values: NDArray[np.float64], last_sum: SumAboutCentre, source: Noise
-    ) -> list[Drawn]:
+    def runs(self, values: Floats, last_sum: SumAboutCentre, source: Noise) -> list[Drawn]:
         """Independent draws, one a row of values; the first users are in the coarse step."""
         coarse, last = self.coarse, self.last
         first = Places.of(values[:, : coarse.users], coarse.exponent)

@@ -11,16 +11,14 @@ from functools import cached_property
 from typing import Annotated, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from shoal.arrays import Bools, Floats, Ints
 from shoal.documents.model import Model
 from shoal.means import sums
 from shoal.means.sums import Bits, Exponent, NoisySum, Positive, unfit
 from shoal.privacy.noise import Noise
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 # Values are kept as multiples of 2^-60 bins within 2^61; offsets are odd multiples of 2^-61.
 FINE, _FARTHEST, _NEAR = 60, 2.0**61, 2.0
 _OFFSET, _NOISE, _TIES, _MIDDLE = 4, 5, 6, 8
@@ -56,7 +54,7 @@ class Guess(NamedTuple):
 
     bin: Ints
     offset: Ints
-    failed: NDArray[np.bool_]
+    failed: Bools
 
 
 def exactly(guess: tuple[int, int], exponent: int) -> Fraction:
@@ -233,7 +231,7 @@ def _exponential(power: Fraction) -> Fraction:
     return Fraction(found)
 
 
-def _counts(bins: Ints) -> tuple[NDArray[np.bool_], Ints]:
+def _counts(bins: Ints) -> tuple[Bools, Ints]:
     """Where each window begins in sorted rows, and from there how many are in it."""
     users = bins.shape[1]
     first = np.ones(bins.shape, dtype=np.bool_)

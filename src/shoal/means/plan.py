@@ -10,10 +10,11 @@ from importlib.metadata import version
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from pydantic import Field
 
 from shoal import checks, documents
+from shoal.arrays import Floats, Ints
 from shoal.documents.model import Integers, Model
 from shoal.errors import DataError, DocumentError, InputError
 from shoal.files.text_table import Shown, TextTable, digits_of
@@ -117,7 +118,7 @@ class UnbiasedPlan(Shown, Planned):
     """
 
     request: Request
-    counts: NDArray[np.int64]
+    counts: Ints
     choice: ClippedChoice | SymmetricChoice
     source: Source | None = None
 
@@ -143,11 +144,11 @@ class UnbiasedPlan(Shown, Planned):
         """What follows from the choice."""
         return self.choice.facts(self.request, self.weights)
 
-    def runs(self, values: NDArray[np.float64], source: Noise) -> list[Drawn]:
+    def runs(self, values: Floats, source: Noise) -> list[Drawn]:
         """Independent draws, one a row of values of shape (runs, users), in the users' order."""
         return self.choice.runs(values, self.facts.last_sum, source)
 
-    def draw(self, values: NDArray[np.float64], source: Noise) -> Drawn:
+    def draw(self, values: Floats, source: Noise) -> Drawn:
         """One draw from the users' private values, shape (users,)."""
         if self.choice.mixes:
             values = values[self.weights.shuffled(source, _ORDER)]

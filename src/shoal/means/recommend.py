@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from shoal import checks, documents
+from shoal.arrays import Ints
 from shoal.errors import InputError
 from shoal.files.text_table import Shown, TextTable, counted, first_rows
 from shoal.means.plan import UnbiasedPlan
@@ -208,9 +208,7 @@ def recommend(
     return Recommendation(len(counts), budget, moments, releases, tuple(options))
 
 
-def best_bias(
-    request: Request, counts: NDArray[np.int64], *, most: float | None, releases: int
-) -> float:
+def best_bias(request: Request, counts: Ints, *, most: float | None, releases: int) -> float:
     """The bias budget of a clipped mean whose average over R releases has the smallest error."""
     moments, (low, high) = request.moments, check_interval(request.interval)
     size, width = clipping.deviation(moments), high - low

@@ -5,10 +5,10 @@ from fractions import Fraction
 from typing import Annotated, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import AfterValidator, PlainSerializer, model_validator
 
 from shoal import checks
+from shoal.arrays import Ints
 from shoal.documents.model import Model, checked
 from shoal.errors import InputError
 from shoal.means.users import Weights
@@ -84,7 +84,7 @@ class Request(Model):
             )
         return self
 
-    def weights_of(self, counts: NDArray[np.int64]) -> Weights:
+    def weights_of(self, counts: Ints) -> Weights:
         """The users' weights, from their counts, ascending."""
         most = 1 if self.weights == WEIGHTS[0] else self.cap or int(counts[-1])
         return Weights(np.minimum(counts, most))

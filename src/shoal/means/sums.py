@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from shoal.arrays import Floats, Ints
 from shoal.documents.model import Model
 from shoal.errors import InputError
 from shoal.intervals import half_width
@@ -79,7 +80,7 @@ class Grid(Model):
         """The interval in the value's unit."""
         return math.ldexp(self.low, self.exponent), math.ldexp(self.high, self.exponent)
 
-    def whole(self, values: NDArray[np.float64], words: NDArray[np.uint64]) -> NDArray[np.int64]:
+    def whole(self, values: Floats, words: NDArray[np.uint64]) -> Ints:
         """Clipped values as ticks from the middle, rounded away from 0 where words are below."""
         places = np.ldexp(np.clip(values, *self.edges), -self.exponent)
         # Towards zero, so that the rest of a tiny negative number is not rounded to 1.
@@ -205,7 +206,7 @@ class SumAboutCentre:
         return NoisySquares(step=max(1, -(-price * moved // left)), bits=bits)
 
     def release(
-        self, ticks: NDArray[np.int64], squares: NoisySquares | None, source: Noise, draw: int
+        self, ticks: Ints, squares: NoisySquares | None, source: Noise, draw: int
     ) -> tuple[list[int], list[int] | list[None]]:
         """Noisy sums, and those of w^2 y^2 rounded upwards, in steps: one a row of ticks."""
         number = self.weights.number

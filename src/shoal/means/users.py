@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal import checks
+from shoal.arrays import Floats, Ints
 from shoal.data import keys
 from shoal.errors import DataError, InputError
 from shoal.privacy.noise import Noise
@@ -32,8 +33,8 @@ class UserValues:
     Without keys rows are users and come as they are: no distribution depends on their order.
     """
 
-    value: NDArray[np.float64] = field(repr=False)
-    count: NDArray[np.int64]
+    value: Floats = field(repr=False)
+    count: Ints
 
     @classmethod
     def of(cls, values: ArrayLike, users: "Users | None" = None) -> "UserValues":
@@ -50,7 +51,7 @@ class UserValues:
             )
         count = np.bincount(who).astype(np.int64)
 
-        def sums(each: NDArray[np.float64]) -> NDArray[np.float64]:
+        def sums(each: Floats) -> Floats:
             order = np.lexsort((each, np.abs(each), who))
             return np.add.reduceat(each[order], np.cumsum(count) - count)
 
@@ -64,7 +65,7 @@ class UserValues:
 class Weights:
     """Weights w_l from 1, ascending, shape (users,): the estimate is of sum_l w_l x_l / W."""
 
-    number: NDArray[np.int64]
+    number: Ints
 
     def __post_init__(self) -> None:
         if self.total > MOST_WEIGHT:
@@ -99,14 +100,14 @@ class Weights:
         """Whether users count as two equal ones at least: fewer say nothing of how values vary."""
         return self.squares <= Fraction(1, 2)
 
-    def shuffled(self, source: Noise, draw: int) -> NDArray[np.int64]:
+    def shuffled(self, source: Noise, draw: int) -> Ints:
         """Places of all users in ascending weights, those of one weight in random order."""
         users = len(self.number)
         words = source.bits(2 * users, draw)
         return np.lexsort((words[:users], words[users:], self.number))
 
 
-def counts_of(counts: object) -> NDArray[np.int64]:
+def counts_of(counts: object) -> Ints:
     """Public counts, ascending: of so many users with a record each, or one count a user."""
     if isinstance(counts, Integral) and not isinstance(counts, bool):
         users = checks.whole(counts, "users", least=1, most=MOST_WEIGHT, example=1000)
@@ -124,7 +125,7 @@ def counts_of(counts: object) -> NDArray[np.int64]:
     return np.sort(found.astype(np.int64))
 
 
-def _numbers(values: ArrayLike) -> NDArray[np.float64]:
+def _numbers(values: ArrayLike) -> Floats:
     masked = np.ma.is_masked(values)
     numbers = None if masked else checks.private_numbers(values)
     if masked or (numbers is not None and not np.isfinite(numbers).all()):

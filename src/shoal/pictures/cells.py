@@ -10,18 +10,17 @@ import pyarrow.compute as pc
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
-from shoal.cells.cell_statistics import Mean
-from shoal.cells.comparison import JOINT_BOUND, LOWER_BOUND, Comparison, over
-from shoal.cells.left_out import counted_out
-from shoal.cells.plan_facts import PlanFacts
+from shoal.arrays import Bools, Floats
+from shoal.cells.comparisons.comparison import JOINT_BOUND, LOWER_BOUND, Comparison, over
+from shoal.cells.estimates.typical_error import CELLS, SPREAD, typical_errors
+from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR, Mean
 from shoal.cells.release import Release
-from shoal.cells.request import MIDPOINT_ERROR
-from shoal.cells.typical_error import CELLS, SPREAD, typical_errors
+from shoal.cells.shown.left_out import counted_out
 from shoal.data.occupancy import Counts
 from shoal.pictures import shapes
-from shoal.pictures.shapes import DARK, GREY, MOST_NAMED, ORANGE, PALE, Floats
+from shoal.pictures.shapes import DARK, GREY, MOST_NAMED, ORANGE, PALE
 from shoal.privacy.budget import show
 
 # More cells than that have no room for their names under a plan.
@@ -110,7 +109,7 @@ def _draw_map(
     axis.get_figure().colorbar(filled, ax=axis, label=label, shrink=0.8)  # type: ignore[union-attr]
 
 
-def _near(corners: Sequence[Floats], told: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _near(corners: Sequence[Floats], told: Bools) -> Bools:
     """Returns which hexagons lie in the extent of those that are told, or around it."""
     if not told.any():
         return np.ones(len(told), dtype=bool)

@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 from numpy.typing import NDArray
 
+from shoal.arrays import Bools, Floats, Ints
 from shoal.errors import printable
 
-Floats = NDArray[np.float64]
 BLUE, ORANGE, GREY, DARK, PALE = "#1f6f8b", "#d1495b", "#8d99ae", "#333333", "#eeeeee"
 # Told apart by people who see no red or no green (Okabe and Ito).
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5d3a9b", "#7a5c3e")
@@ -43,7 +43,7 @@ def intervals(
     names: Sequence[str],
     value: Floats,
     ends: tuple[Floats, Floats],
-    hollow: NDArray[np.bool_] | None = None,
+    hollow: Bools | None = None,
 ) -> None:
     """Draws a row a name, downwards: its value as a dot with its interval, grey if not told."""
     place = np.arange(len(names))
@@ -85,8 +85,8 @@ def ranked(
     value: NDArray[Any],
     label: str = "",
     ends: tuple[Floats, Floats] | None = None,
-    hollow: NDArray[np.bool_] | None = None,
-) -> NDArray[np.int64]:
+    hollow: Bools | None = None,
+) -> Ints:
     """Draws a dot each, from the smallest value to the largest; returns their order.
 
     Of more dots than a picture has room for, some at equal distances, and both ends.
@@ -104,9 +104,7 @@ def ranked(
     return order
 
 
-def _told(
-    hollow: NDArray[np.bool_] | None, size: int, label: str
-) -> Iterator[tuple[NDArray[np.bool_], dict[str, Any]]]:
+def _told(hollow: Bools | None, size: int, label: str) -> Iterator[tuple[Bools, dict[str, Any]]]:
     """Rows that are told, and those that are not, with their looks, if there are any."""
     grey = np.zeros(size, bool) if hollow is None else hollow
     for rows, colour, name in ((~grey, BLUE, label), (grey, GREY, "not told")):

@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats
 from shoal.errors import InputError
 from shoal.privacy.budget import round_up
 from shoal.theory.gaussian import epsilon_of_lattice
@@ -110,7 +111,7 @@ class Losses:
         return round_up(self.noise_rho + _largest(self.pure) ** 2 / 2)
 
     @cached_property
-    def of_users(self) -> NDArray[np.float64]:
+    def of_users(self) -> Floats:
         """Each user's pure loss, or rho if some noise is Gaussian, rounded upwards."""
         lost, whole = self.pure
         kinds, kind = np.unique(lost, return_inverse=True)

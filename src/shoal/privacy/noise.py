@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from opendp.mod import Measurement, Metric
 
 from shoal import checks
+from shoal.arrays import Ints
 from shoal.errors import InputError
 
 # A number and its noise must fit 64-bit integers with room to spare.
@@ -52,7 +53,7 @@ class Noise(Protocol):
                 return below + x, above + y
         raise RuntimeError("of 512 pairs of noise none was accepted")
 
-    def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
+    def select(self, scores: Ints, scale: float, draw: int) -> int:
         """Position of a high score, by permute-and-flip."""
 
     def bits(self, size: int, draw: int) -> NDArray[np.uint64]:
@@ -92,7 +93,7 @@ class OperatingSystem(Noise):
 
         return _exact(dp.m.make_gaussian, dp.l2_distance(T="i64"), steps, lattice_bits)
 
-    def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
+    def select(self, scores: Ints, scale: float, draw: int) -> int:
         """OpenDP's noisy max with exact exponential noise, which is permute-and-flip."""
         import opendp.prelude as dp
 
@@ -144,7 +145,7 @@ class Simulated(Noise):
         """Add the discrete Gaussian itself, by rejection from discrete Laplace noise."""
         return _added(steps, _gaussian(self._numbers(draw), 2.0**lattice_bits, len(steps)))
 
-    def select(self, scores: NDArray[np.int64], scale: float, draw: int) -> int:
+    def select(self, scores: Ints, scale: float, draw: int) -> int:
         """The position of the highest score, each with exponential noise."""
         rng = np.random.default_rng([self.seed, draw, _SELECTIONS])
         return int((scores + rng.exponential(scale, len(scores))).argmax())
@@ -186,12 +187,12 @@ def _exact(
         return [number for part in pool.map(measurement, chunks) for number in part]
 
 
-def _laplace(rng: np.random.Generator, scale: float, size: int) -> NDArray[np.int64]:
+def _laplace(rng: np.random.Generator, scale: float, size: int) -> Ints:
     first, second = rng.geometric(-np.expm1(-1 / scale), size=(2, size))
     return np.asarray(first - second)
 
 
-def _gaussian(rng: np.random.Generator, scale: float, size: int) -> NDArray[np.int64]:
+def _gaussian(rng: np.random.Generator, scale: float, size: int) -> Ints:
     """Canonne, Kamath and Steinke 2020, Algorithm 3, for all numbers at once.
 
     A discrete Laplace y of scale t is kept with probability exp(-(|y| - s^2/t)^2 / (2 s^2)), which
@@ -205,7 +206,7 @@ def _gaussian(rng: np.random.Generator, scale: float, size: int) -> NDArray[np.i
     return found[:size]
 
 
-def _added(steps: list[int], noise: NDArray[np.int64]) -> list[int]:
+def _added(steps: list[int], noise: Ints) -> list[int]:
     return [int(x) + int(z) for x, z in zip(_clamped(steps), noise, strict=True)]
 
 

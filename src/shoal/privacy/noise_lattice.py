@@ -5,8 +5,8 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats
 from shoal.errors import InputError
 from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS
 
@@ -25,20 +25,20 @@ def lattice_bits(most_numbers: int, epsilon: float, delta: float = 0.0) -> int:
     return max(bits, math.ceil((wide + _OVERHEAD_BITS) / 2))
 
 
-def round_scale(noise_scale: NDArray[np.float64]) -> NDArray[np.float64]:
+def round_scale(noise_scale: Floats) -> Floats:
     """Noise scales with 24 significant bits, rounded upwards: the same on every machine."""
     mantissa, exponent = np.frexp(noise_scale)
     return np.ldexp(np.ceil(mantissa * 2.0**_SCALE_BITS) / 2.0**_SCALE_BITS, exponent)
 
 
 def fit(
-    noise_scale: NDArray[np.float64],
+    noise_scale: Floats,
     bits: int,
     allowed: Fraction,
-    loss: Callable[[NDArray[np.float64]], Fraction],
+    loss: Callable[[Floats], Fraction],
     *,
     power: int = 1,
-) -> NDArray[np.float64]:
+) -> Floats:
     """The method's scales, widened by the least that brings the exact loss under what is allowed.
 
     Scales are b over the range of each number; the loss falls with their `power`. InputError if the

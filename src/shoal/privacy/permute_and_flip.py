@@ -8,7 +8,8 @@ NeurIPS 2020, Theorem 1). It is never worse than the exponential mechanism.
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
+
+from shoal.arrays import Ints
 
 # Scores are whole numbers: one user counts for this much.
 UNIT = 1 << 10
@@ -21,7 +22,7 @@ def loss(sensitivity: int, scale: float) -> Fraction:
     return Fraction(2 * sensitivity) / Fraction(scale)
 
 
-def middle_scores(values: NDArray[np.int64], bins: int, top: int) -> NDArray[np.int64]:
+def middle_scores(values: Ints, bins: int, top: int) -> Ints:
     """- max(#below, #above) of each of `bins` equal bins, each value in its nearest midpoint's bin.
 
     One value that changes moves a score by at most 1 (paper 002, Algorithm 3;
@@ -37,9 +38,7 @@ def middle_scores(values: NDArray[np.int64], bins: int, top: int) -> NDArray[np.
     return np.asarray(-np.maximum(upto - inside, len(values) - upto))
 
 
-def quantile_scores(
-    values: NDArray[np.int64], rank: int, candidates: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def quantile_scores(values: Ints, rank: int, candidates: Ints) -> Ints:
     """- distance of the wanted rank from the ranks at each candidate, in 1/UNIT of a value.
 
     A candidate t has the ranks #{y < t} to #{y <= t}; one value that changes moves a score by at
@@ -56,7 +55,7 @@ def quantile_scores(
     return -np.maximum(np.maximum(below - rank, rank - upto), 0)
 
 
-def grid(top: int) -> NDArray[np.int64]:
+def grid(top: int) -> Ints:
     """Equally spaced candidates from 0 to top: `CELLS` steps, or every whole number if fewer."""
     steps = min(CELLS, top)
     return np.arange(steps + 1, dtype=np.int64) * top // steps

@@ -10,12 +10,10 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from shoal.arrays import Floats
 from shoal.errors import InputError
-
-Floats = NDArray[np.float64]
 
 # Below it, rounding upwards would no longer be close.
 LEAST_DELTA = 1e-300

@@ -12,11 +12,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from shoal.arrays import Floats, Ints
 
 _ROUNDS = 40
 # Columns, and levels of a column.

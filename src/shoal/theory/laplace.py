@@ -6,11 +6,9 @@ Source: docs/theory/privacy.md#lattice-noise.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats
 from shoal.errors import InputError
-
-Floats = NDArray[np.float64]
 
 
 def mean_absolute(scale: float) -> float:

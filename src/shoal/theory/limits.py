@@ -3,16 +3,13 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Ints
 from shoal.errors import InputError
 from shoal.theory import variance
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
-
-def threshold(counts: NDArray[np.int64], epsilon: float, dimension: int = 1) -> int:
+def threshold(counts: Ints, epsilon: float, dimension: int = 1) -> int:
     """T over U: no user moves the sum of the cell by more than T records' worth.
 
     T is the ceil(2d/epsilon)-th largest count, 0 if there are fewer users: the largest one for

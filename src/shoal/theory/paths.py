@@ -10,11 +10,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats
 from shoal.theory.problem import Setting
-
-Floats = NDArray[np.float64]
 
 # No numbers below this: their squares would vanish.
 _TINY = 1e-140

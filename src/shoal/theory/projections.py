@@ -9,9 +9,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from shoal.arrays import Ints
 
 # Sums of a user's absolute numbers stay below this, so that no sum of 64 bits overflows.
 MOST_L1 = 1 << 61

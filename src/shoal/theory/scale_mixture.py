@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from shoal.arrays import Floats, Ints
+
 # Of a residual of each cell by each normal: the probability to stay below, and the density.
 Posterior: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
 

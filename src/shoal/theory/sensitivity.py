@@ -4,12 +4,9 @@ Source: docs/theory/privacy.md#sensitivity; docs/theory/privacy.md#lattice-noise
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Ints
 from shoal.errors import InputError
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Two roundings of a double stay below this relative margin.
 OUTWARD = 1 + 2.0**-51

@@ -8,9 +8,8 @@ theta_g ~ N(m, t^2); the noise of y_g is Laplace with scale b_g
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from shoal.arrays import Floats
 
 _ROUNDS = 200
 _CLOSE = 1e-10

@@ -7,10 +7,8 @@ Source: docs/theory/cells.md#variance.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from shoal.arrays import Floats, Ints
 
 # Six roundings of a double stay below this relative margin.
 _OUTWARD = 1 + 2.0**-50

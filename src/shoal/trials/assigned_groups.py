@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow.compute as pc
 
 from shoal import checks
+from shoal.arrays import Floats, Ints
 from shoal.data import keys
 from shoal.errors import DataError, InputError, printable
-from shoal.trials.design import Covariate, Design, Floats, Ints
+from shoal.trials.design import Covariate, Design, effect_weights
 from shoal.trials.effects import Effect
 from shoal.trials.inference import (
     ROUNDING,
@@ -26,7 +27,6 @@ from shoal.trials.inference import (
     effects_of,
     inferred,
 )
-from shoal.trials.questions.weights import effects
 
 UNITS = "units"
 FEWEST_GROUPS = 2
@@ -85,7 +85,7 @@ def effects_of_groups(
     regressors, sizes = np.hstack(dummies).astype(np.float64), groups.many.astype(np.float64)
     apart, many, found = _within_clusters(groups, sums), np.bincount(groups.arm).tolist(), []
     for arm, effect in enumerate(effects_of(groups, cells, confidence), 1):
-        spread = cr2(regressors, sizes, effects(groups, arm)[0], sums)
+        spread = cr2(regressors, sizes, effect_weights(groups, arm)[0], sums)
         tiny = ROUNDING * float(weight**2 @ squares[:, [arm, 0]].sum(axis=1))
         here = inferred(effect.value, spread, tiny, confidence, _THESE_UNITS)
         there = effect.super_population
@@ -199,7 +199,7 @@ def check_groups(design: Design, code: Ints, labels: Any) -> None:
         )
 
 
-def check_one_by_one(assigned: Any, unit: Any) -> None:
+def refuse_texts_but_units(assigned: Any, unit: Any) -> None:
     """Refuse other texts than `units`, and names of units without groups."""
     if assigned not in (None, UNITS):
         raise InputError(

@@ -9,12 +9,11 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.arrays import Bools, Floats
 from shoal.documents.model import Model, Numbers
 from shoal.errors import InputError
 from shoal.theory.randomised_response import ratio_for
-from shoal.trials.design import Floats
 from shoal.trials.randomiser import ONE, ResponseTable
 
 LEAST_EPSILON, MOST_EPSILON = Fraction(1, 100), Fraction(8)
@@ -64,7 +63,7 @@ class Proof(Model):
         """The same of levels that lie from -1/2 to 1/2."""
         return float(self.total.sum() + self.slope @ y - self.weight @ y**2)
 
-    def pieces(self, ratio: float) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    def pieces(self, ratio: float) -> tuple[Floats, Floats, Bools]:
         """The least R between each two of its breaks, exactly, where it is, and where h < 0."""
         under = self.slope**2 + 4 * self.weight * self.total
         root = np.sqrt(np.maximum(under, 0))
@@ -98,7 +97,7 @@ class Columns(NamedTuple):
     """Outputs, levels under which each is likelier, and the smaller probability."""
 
     output: Floats
-    likely: NDArray[np.bool_]
+    likely: Bools
     mass: Floats
 
 

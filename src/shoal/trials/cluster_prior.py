@@ -11,10 +11,10 @@ from typing import Literal
 import numpy as np
 
 from shoal import checks
+from shoal.arrays import Floats, Ints
 from shoal.documents.model import Integers, Model
 from shoal.errors import InputError
 from shoal.theory.randomised_response import response_epsilon
-from shoal.trials.design import Floats, Ints
 from shoal.trials.randomiser import ONE, PART, PART_BITS, replaced_for
 
 LATTICE_BITS = 20

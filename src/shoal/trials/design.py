@@ -11,18 +11,16 @@ from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from pydantic import BeforeValidator, PlainSerializer
 
 from shoal import checks, documents
+from shoal.arrays import Floats, Ints
 from shoal.data import keys
 from shoal.documents.model import Integers, Model, checked
 from shoal.errors import DocumentError, InputError
 from shoal.files.text_table import counted
 from shoal.privacy.budget import MOST_EPSILON, Amount, Budget
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 # A fraction in documents.
 AS_TEXT = PlainSerializer(str, return_type=str)
 ARM, CLUSTER, CONSTANT = "arm", "cluster", "constant"
@@ -200,3 +198,41 @@ def _text(value: float | str) -> str:
 def key_text(value: Any) -> Any:
     """A key as JSON can hold it: dates and times as ISO text."""
     return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+def effect_weights(
+    design: Design, arm: int, group: Covariate | None = None, shares: Floats | None = None
+) -> Floats:
+    """Rows of sum of omega_c (mean of arm - mean of control in c), of all units or each subgroup.
+
+    The part omega_c of a cluster, with all arms, is n_c/n unless it is given.
+    """
+    many, codes = design.many, np.zeros_like(design.cell) if group is None else group.codes
+    part = np.unique(codes * len(design.clusters) + design.cluster, return_inverse=True)[1]
+    pair = np.where(design.arm == arm, 1, np.where(design.arm == 0, 0, 2))
+    sizes = np.bincount(part * 3 + pair, many, 3 * (int(part.max()) + 1)).reshape(-1, 3)
+    if group is not None and not sizes[:, :2].all():
+        raise _lacking(design, arm, group)
+    share = np.bincount(part, many)[part] / np.bincount(codes, many)[codes]
+    if shares is not None:
+        share = shares[design.cluster]
+    own = np.where(pair < 2, np.where(pair == 1, share, -share) / sizes[part, pair], 0.0)
+    found = np.zeros((int(codes.max()) + 1, len(codes)))
+    found[codes, np.arange(len(codes))] = own
+    return found
+
+
+def _lacking(design: Design, arm: int, group: Covariate) -> InputError:
+    """Says in words which part of a cluster has nobody in an arm."""
+    shape = len(design.clusters), len(group.values), len(design.arms)
+    place = (design.cluster * shape[1] + group.codes) * shape[2] + design.arm
+    count = np.bincount(place, minlength=shape[0] * shape[1] * shape[2]).reshape(shape)
+    lacking = np.argwhere(count.any(axis=2) & (count[:, :, [0, arm]] == 0).any(axis=2))
+    home, at = lacking[0].tolist()
+    where = f" of the cluster {design.clusters[home].as_py()}" if shape[0] > 1 else ""
+    return InputError(
+        f"all units where {group.name} is {_text(group.values[at])}{where} have the same arm "
+        f"({len(lacking)} such cells)",
+        "merge subgroups or clusters until each has units of both arms, or ask for a regression "
+        "on the covariate",
+    )

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from shoal import checks, documents
+from shoal.arrays import Floats
 from shoal.errors import InputError, printable
 from shoal.files import tables
 from shoal.files.text_table import Shown, TextTable, digits_of, first_rows, text_of
@@ -71,9 +71,9 @@ class ClusterEffects:
     """
 
     names: tuple[object, ...]
-    value: NDArray[np.float64]
-    standard_error: NDArray[np.float64]
-    weight: NDArray[np.float64]
+    value: Floats
+    standard_error: Floats
+    weight: Floats
 
     def __str__(self) -> str:
         """One line a cluster: its name, effect, standard error and part of the units."""

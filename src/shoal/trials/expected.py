@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal import checks
+from shoal.arrays import Floats, Ints
 from shoal.errors import InputError
-from shoal.trials.design import Floats, Ints
 from shoal.trials.space import Space
 
 # Five kinds of clusters match the first nine moments of normal cluster means.

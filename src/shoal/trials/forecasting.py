@@ -15,10 +15,10 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from shoal import checks, documents, intervals
+from shoal.arrays import Floats, Ints
 from shoal.errors import InputError
 from shoal.files.text_table import Shown, TextTable, counted
 from shoal.privacy.budget import Amount, check_epsilon, round_up, show
-from shoal.trials.design import Floats, Ints
 from shoal.trials.expected import Expected, effect_weights, kinds_of
 from shoal.trials.histogram import fitted, mean_noise
 from shoal.trials.plan import check_delta

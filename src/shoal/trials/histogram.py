@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from shoal.arrays import Floats, Ints
 from shoal.documents.model import Model
 from shoal.errors import InputError
 from shoal.files.text_table import TextTable
 from shoal.intervals import check_level
 from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS, Noise
 from shoal.privacy.noise_lattice import lattice_bits
-from shoal.trials.design import Floats, Ints
 from shoal.trials.effects import Effects
 from shoal.trials.inference import Cells, effects_of, warned
 from shoal.trials.plan import Plan

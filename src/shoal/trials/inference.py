@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Bools, Floats, Ints
 from shoal.errors import printable
 from shoal.intervals import half_width, student
-from shoal.trials.design import Design, Floats, Ints
+from shoal.trials.design import Design
 from shoal.trials.effects import ClusterEffects, Effect, Inference
 
 # Equal outcomes leave a variance of this part of their square by rounding of their mean.
@@ -136,7 +137,7 @@ def inferred(value: float, spread: Spread, tiny: float, confidence: float, about
 
 def _finite(weight: Floats, pair: Cells) -> Spread:
     """Neyman's variance where both arms have one, and how effects differ where not."""
-    lacking: NDArray[np.bool_] = np.asarray(np.isnan(pair.estimated).any(axis=1))
+    lacking: Bools = np.asarray(np.isnan(pair.estimated).any(axis=1))
     if lacking.sum() == 1:
         if len(lacking) == 1:
             return UNKNOWN
@@ -159,7 +160,7 @@ def _finite(weight: Floats, pair: Cells) -> Spread:
     return Spread(variance, known_with, noise, terms, math.sqrt(loose / 2))
 
 
-def _pooled(weight: Floats, pair: Cells, chosen: NDArray[np.bool_]) -> Spread:
+def _pooled(weight: Floats, pair: Cells, chosen: Bools) -> Spread:
     return between(weight[chosen], pair.value[chosen], (1 / pair.sizes[chosen]).sum(axis=1))
 
 

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 from pydantic import Field, ValidationError
 
 from shoal import documents
+from shoal.arrays import Floats
 from shoal.checks import check_confidence, paired
 from shoal.documents.model import Model, checked
 from shoal.errors import DataError, DocumentError, InputError, ShoalError, ShoalWarning, printable
@@ -33,12 +34,10 @@ from shoal.release.manifest import CONFIDENCE
 from shoal.release.planned import Planned, Source, called
 from shoal.release.question import Question
 from shoal.release.unit_column import check_column, is_unit
-from shoal.trials.design import AS_TEXT, CLUSTER, Design, Floats
+from shoal.trials.design import AS_TEXT, CLUSTER, Design
 from shoal.trials.effects import Answers
 from shoal.trials.space import Space
-
-if TYPE_CHECKING:
-    from shoal.trials.experiment import Experiment
+from shoal.trials.units import Units
 
 # Below floating-point numbers end.
 _LEAST_DELTA = Fraction(1, 10**100)
@@ -208,7 +207,7 @@ class Plan(Shown, Planned):
     def release(
         self,
         outcomes: Any,
-        study: "Experiment",
+        study: Units,
         *,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         name: str = "",
@@ -364,7 +363,7 @@ class _TrialDraw:
     """The draw of a plan of a trial from private outcomes."""
 
     plan: Plan
-    study: "Experiment"
+    study: Units
     outcomes: Any = field(repr=False)
 
     def check(self) -> None:

@@ -11,9 +11,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import Floats, Ints
 from shoal.errors import InputError
 from shoal.theory.randomised_response import ratio_epsilon, replacement_for, response_epsilon
-from shoal.trials.design import Floats, Ints
 
 # Probabilities are whole numbers of 2^-62: the upper bits of one fair word.
 BITS = 62

@@ -14,10 +14,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal import checks
+from shoal.arrays import Floats, Ints
 from shoal.checks import floats, is_object_column, private_numbers
 from shoal.errors import DataError, InputError
 
-Positions: TypeAlias = "Sequence[int] | NDArray[np.int64]"
+Positions: TypeAlias = "Sequence[int] | Ints"
 
 FEWEST_LEVELS, MOST_LEVELS = 2, 256
 # Fourth powers of outcomes must be numbers, and their differences must keep seven digits: what is
@@ -172,12 +173,12 @@ class Space:
         return self.levels[-1] - self.levels[0]
 
     @cached_property
-    def array(self) -> NDArray[np.float64]:
+    def array(self) -> Floats:
         """The levels, shape (K,), in the outcome's unit."""
         return np.array(self.levels)
 
     @cached_property
-    def _label_numbers(self) -> NDArray[np.float64] | None:
+    def _label_numbers(self) -> Floats | None:
         """The labels as numbers, if all of them are."""
         labels = self.labels or ()
         if not labels or not all(re.fullmatch(_NUMBER, each) for each in labels):
@@ -189,7 +190,7 @@ class Space:
         many = checks.whole(number, "number of levels", least=FEWEST_LEVELS, most=self.size)
         return tuple(np.linspace(0, self.size - 1, many).round().astype(int).tolist())
 
-    def moved_to(self, kept: Positions) -> NDArray[np.float64]:
+    def moved_to(self, kept: Positions) -> Floats:
         """Where random rounding moves each level: shape (K, levels in use), rows summing to 1."""
         below, share = self._between(self.array, kept)
         found, rows = np.zeros((self.size, len(kept))), np.arange(self.size)
@@ -197,7 +198,7 @@ class Space:
         found[rows, below + 1] += share
         return found
 
-    def numbers(self, outcomes: Any) -> NDArray[np.float64]:
+    def numbers(self, outcomes: Any) -> Floats:
         """Outcomes as numbers, NaN where one is missing. Private."""
         if is_object_column(outcomes) and self.labels is None:
             raise DataError(
@@ -223,9 +224,7 @@ class Space:
             )
         return numbers
 
-    def encode(
-        self, numbers: NDArray[np.float64], words: NDArray[np.uint64], kept: Positions
-    ) -> NDArray[np.int64]:
+    def encode(self, numbers: Floats, words: NDArray[np.uint64], kept: Positions) -> Ints:
         """Positions of finite outcomes among kept levels, by a fair word each. Private."""
         levels = self.array
         value = np.clip(numbers, levels[0], levels[-1])
@@ -235,15 +234,13 @@ class Space:
         below, share = self._between(value, kept)
         return np.asarray(below + ((words >> np.uint64(11)) * _UNIT < share))
 
-    def _between(
-        self, value: NDArray[np.float64], kept: Positions
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _between(self, value: Floats, kept: Positions) -> tuple[Ints, Floats]:
         """The kept level below each value, and how far it is on the way to the next."""
         used = self.array[list(kept)]
         below = np.clip(np.searchsorted(used, value, side="right") - 1, 0, len(used) - 2)
         return below, (value - used[below]) / np.diff(used)[below]
 
-    def _labelled(self, array: Any) -> NDArray[np.float64]:
+    def _labelled(self, array: Any) -> Floats:
         """Scores of labels, NaN where an outcome is missing: the types decide how it is read.
 
         What is no label counts as the first one: an error would tell of one outcome.

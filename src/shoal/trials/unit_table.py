@@ -9,15 +9,20 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyarrow as pa
 
+from shoal.arrays import Floats, Ints
 from shoal.documents.model import Integers, Model, Numbers
 from shoal.errors import InputError
 from shoal.files.text_table import TextTable
 from shoal.intervals import student
 from shoal.privacy.noise import Noise
-from shoal.trials.assigned_groups import by_group, check_one_by_one, effects_of_groups, grouped
+from shoal.trials.assigned_groups import (
+    by_group,
+    effects_of_groups,
+    grouped,
+    refuse_texts_but_units,
+)
 from shoal.trials.best_table import AUTO_LEVELS, Proof, best_table
 from shoal.trials.cluster_prior import PriorChoice, prior_of
-from shoal.trials.design import Floats, Ints
 from shoal.trials.effects import Effects
 from shoal.trials.expected import Expected, effect_weights, kinds_of
 from shoal.trials.inference import Cells, effects_of, warned
@@ -189,7 +194,7 @@ class TablePlan(Plan):
         squares = (counts * (says - mean[:, :, None]) ** 2).sum(axis=2)
         cells = Cells.of(sizes, mean, squares / np.maximum(sizes - 1, 1))
         if assigned is None or isinstance(assigned, str):
-            check_one_by_one(assigned, unit)
+            refuse_texts_but_units(assigned, unit)
             own = None if assigned or design.group is None else design.group[design.kind_of_unit]
         else:
             own = grouped(design, assigned, unit)

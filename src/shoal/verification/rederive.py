@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal import documents
-from shoal.cells import plan_file
 from shoal.cells import release as cells
-from shoal.cells.decision import public_status
-from shoal.cells.largest_error import within
-from shoal.cells.plan_facts import PlanFacts
-from shoal.cells.planner import make_plan
-from shoal.cells.request import MIDPOINT_ERROR
+from shoal.cells.facts import plan_file
+from shoal.cells.facts.decision import public_status
+from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR
+from shoal.cells.planners.largest_error import within
+from shoal.cells.planners.planner import make_plan
 from shoal.documents.strict_json import strict
 from shoal.errors import ShoalError
 from shoal.means import plan as means

@@ -9,17 +9,17 @@ from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 
-from shoal.cells.assumptions import NAIVE
-from shoal.cells.draw import draw
-from shoal.cells.estimates import Estimates
-from shoal.cells.plan_facts import PlanFacts
-from shoal.cells.plan_warnings import plan_warnings
-from shoal.cells.planner import make_plan, plan_means
-from shoal.cells.posterior import values_of
-from shoal.cells.request import Request
-from shoal.cells.simulation import made_up
-from shoal.cells.told import statuses
-from shoal.cells.typical_error import typical_errors
+from shoal.cells.comparisons.assumptions import NAIVE
+from shoal.cells.comparisons.simulation import made_up
+from shoal.cells.estimates.draw import draw
+from shoal.cells.estimates.intervals import statuses
+from shoal.cells.estimates.numbers import Estimates
+from shoal.cells.estimates.posterior import values_of
+from shoal.cells.estimates.typical_error import typical_errors
+from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.request import Request
+from shoal.cells.planners.planner import make_plan, plan_means
+from shoal.cells.shown.plan_warnings import plan_warnings
 from shoal.data.aggregate import Aggregate
 from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice

@@ -153,7 +153,7 @@ def subgroups(many, each):
 
 def noise(numbers):
     import numpy as np
-    from shoal.cells.draw import to_steps
+    from shoal.cells.estimates.draw import to_steps
     from shoal.privacy.noise import OperatingSystem
     rng = np.random.default_rng(1)
     sums, scales = rng.integers(0, 2**40, numbers).tolist(), rng.uniform(0.01, 1, numbers).tolist()

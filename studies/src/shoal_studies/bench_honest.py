@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from shoal.cells.plan_warnings import few_cell_warnings, frequent_user_warnings
+from shoal.cells.shown.plan_warnings import few_cell_warnings, frequent_user_warnings
 from shoal.errors import InputError
 from shoal_studies.bench_cells import EPSILONS, default_plan, releases_of
 from shoal_studies.populations import (

@@ -27,11 +27,11 @@ import pyarrow as pa
 
 import shoal
 from shoal import trials
-from shoal.cells import allocation
-from shoal.cells.cell_statistics import MEAN, cell_errors
-from shoal.cells.clip_user import clip_user
-from shoal.cells.draw import to_steps
-from shoal.cells.optimal import interior, program
+from shoal.cells.estimates.draw import to_steps
+from shoal.cells.facts import allocation, program
+from shoal.cells.mechanisms.cell_statistics import MEAN, cell_errors
+from shoal.cells.planners.clip_user import clip_user
+from shoal.cells.planners.optimal import interior
 from shoal.privacy import ledger as ledgers
 from shoal.privacy.budget import Budget
 from shoal.privacy.noise import OperatingSystem

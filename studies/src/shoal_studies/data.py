@@ -8,7 +8,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.cells.assumptions import Distribution, Normal
+from shoal.cells.comparisons.assumptions import Distribution, Normal
 from shoal.data.occupancy import Counts
 
 # The largest speed of buses, km/h (papers 001 and 002).

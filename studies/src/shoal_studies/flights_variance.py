@@ -12,10 +12,10 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-from shoal.cells.draw import draw
-from shoal.cells.estimates import Estimates
-from shoal.cells.planner import make_plan
-from shoal.cells.request import Request
+from shoal.cells.estimates.draw import draw
+from shoal.cells.estimates.numbers import Estimates
+from shoal.cells.facts.request import Request
+from shoal.cells.planners.planner import make_plan
 from shoal.data.aggregate import Aggregate
 from shoal.data.records import Records
 from shoal.privacy.noise import Simulated

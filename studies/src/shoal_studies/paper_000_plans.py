@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.cells import allocation
-from shoal.cells.optimal.interior import solve
-from shoal.cells.optimal.program import Program, Solution, dual_bound
-from shoal.cells.weights import Floats, largest
+from shoal.arrays import Floats
+from shoal.cells.facts import allocation
+from shoal.cells.facts.program import Program, Solution, dual_bound
+from shoal.cells.mechanisms.weights import largest
+from shoal.cells.planners.optimal.interior import solve
 from shoal.data.occupancy import Counts
 from shoal.theory import variance
 

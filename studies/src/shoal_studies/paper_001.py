@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from shoal.cells.draw import exact_numbers
-from shoal.cells.estimates import Estimates
-from shoal.cells.planner import plan_means
-from shoal.cells.simulation import made_up
+from shoal.cells.comparisons.simulation import made_up
+from shoal.cells.estimates.draw import exact_numbers
+from shoal.cells.estimates.numbers import Estimates
+from shoal.cells.planners.planner import plan_means
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.privacy.noise import Simulated
 from shoal_studies import data

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.cells import caps
-from shoal.cells.comparison import Choice
-from shoal.cells.weights import wrap_around
+from shoal.cells.comparisons.comparison import Choice
+from shoal.cells.mechanisms import caps
+from shoal.cells.mechanisms.weights import wrap_around
 from shoal_studies import data
 from shoal_studies.chart import Chart, Row
 from shoal_studies.registry import Finding, Study, column, span, spans, study

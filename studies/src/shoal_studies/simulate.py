@@ -19,9 +19,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.cells.assumptions import Distribution
-from shoal.cells.comparison import Choice
-from shoal.cells.simulation import simulate
+from shoal.cells.comparisons.assumptions import Distribution
+from shoal.cells.comparisons.comparison import Choice
+from shoal.cells.comparisons.simulation import simulate
 from shoal.data.occupancy import Counts
 from shoal.errors import InputError
 from shoal.progress import Progress

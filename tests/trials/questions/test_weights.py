@@ -84,7 +84,7 @@ def test_other_arms_count_in_shares_only() -> None:
     """n_c has the units of all arms."""
     study = Experiment([0, 1, 2, 0, 1, 2, 2], [0, 0, 0, 1, 1, 1, 1], control=0)
     expected = [-3 / 7, 3 / 7, 0, -4 / 7, 4 / 7, 0]
-    assert weights.effects(study.design, 1)[0] == pytest.approx(expected)
+    assert weights.effect_weights(study.design, 1)[0] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal import checks
+from shoal.arrays import Floats, Ints
 from shoal.errors import InputError
-from shoal.trials.design import ARM, CLUSTER, Design, Floats, Ints
+from shoal.trials.design import ARM, CLUSTER, Design
 from shoal.trials.questions.numbers import MOST_UNITS, Choice, fitted_rows, fitted_sums
 from shoal.trials.questions.variances import MEANS_SHARE, MEANS_SHARES, grouped_by, means_needed
 from shoal.trials.questions.weights import REGRESSION, Block, group_means, lengths

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from shoal.arrays import Floats, Ints
 from shoal.documents.model import Integers, Model
 from shoal.errors import InputError
 from shoal.privacy.noise import LARGEST_STEPS, Noise
-from shoal.trials.design import Floats, Ints
 from shoal.trials.space import Space
 
 BITS = 32

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import checks
+from shoal.arrays import Floats, Ints
 from shoal.documents.model import Model
 from shoal.errors import InputError, printable
 from shoal.files.text_table import TextTable, counted
@@ -18,7 +19,7 @@ from shoal.intervals import check_level, student
 from shoal.privacy.budget import show
 from shoal.privacy.noise import Noise
 from shoal.trials.assigned_groups import CORRELATION, assigned_by, cr2, few_groups
-from shoal.trials.design import ARM, Floats, Ints
+from shoal.trials.design import ARM
 from shoal.trials.effects import Answer, Answers
 from shoal.trials.inference import FEWEST, Spread
 from shoal.trials.plan import Plan, Request

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.trials.design import ARM, CLUSTER, Design, Floats, Ints
+from shoal.arrays import Floats, Ints
+from shoal.trials.design import ARM, CLUSTER, Design
 from shoal.trials.questions.weights import (
     EFFECT,
     REGRESSION,

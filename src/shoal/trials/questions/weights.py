@@ -10,9 +10,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from shoal import checks
+from shoal.arrays import Floats, Ints
 from shoal.documents.model import Model
 from shoal.errors import InputError
-from shoal.trials.design import ARM, CONSTANT, Covariate, Design, Floats, Ints
+from shoal.trials.design import ARM, CONSTANT, Design, effect_weights
 
 EFFECT, MEANS, REGRESSION = "effect", "means", "regression"
 UNITS, PRECISION = "units", "precision"
@@ -74,24 +75,8 @@ def _effect(design: Design, entry: Entry, ratio: float) -> tuple[list[str], Floa
             what += ", precision weights"
         where = [f" where {entry.by} is {_text(each)}" for each in group.values] if group else [""]
         names += [what + each for each in where]
-        found.append(effects(design, arm, group, shares))
+        found.append(effect_weights(design, arm, group, shares))
     return names, np.concatenate(found)
-
-
-def _lacking(design: Design, arm: int, group: Covariate) -> InputError:
-    """Says in words which part of a cluster has nobody in an arm."""
-    shape = len(design.clusters), len(group.values), len(design.arms)
-    place = (design.cluster * shape[1] + group.codes) * shape[2] + design.arm
-    count = np.bincount(place, minlength=shape[0] * shape[1] * shape[2]).reshape(shape)
-    lacking = np.argwhere(count.any(axis=2) & (count[:, :, [0, arm]] == 0).any(axis=2))
-    home, at = lacking[0].tolist()
-    where = f" of the cluster {design.clusters[home].as_py()}" if shape[0] > 1 else ""
-    return InputError(
-        f"all units where {group.name} is {_text(group.values[at])}{where} have the same arm "
-        f"({len(lacking)} such cells)",
-        "merge subgroups or clusters until each has units of both arms, or ask for a regression "
-        "on the covariate",
-    )
 
 
 def _means(design: Design, _: Entry, __: float) -> tuple[list[str], Floats]:
@@ -202,28 +187,6 @@ def lengths(rows: Floats, many: Ints) -> Floats:
     # Scaled first: squares of small weights leave the floating-point numbers.
     most = np.abs(rows).max(axis=1, keepdims=True)
     return np.asarray(most[:, 0] * np.sqrt(((rows / most) ** 2 * many).sum(axis=1)))
-
-
-def effects(
-    design: Design, arm: int, group: Covariate | None = None, shares: Floats | None = None
-) -> Floats:
-    """Rows of sum of omega_c (mean of arm - mean of control in c), of all units or each subgroup.
-
-    The part omega_c of a cluster, with all arms, is n_c/n unless it is given.
-    """
-    many, codes = design.many, np.zeros_like(design.cell) if group is None else group.codes
-    part = np.unique(codes * len(design.clusters) + design.cluster, return_inverse=True)[1]
-    pair = np.where(design.arm == arm, 1, np.where(design.arm == 0, 0, 2))
-    sizes = np.bincount(part * 3 + pair, many, 3 * (int(part.max()) + 1)).reshape(-1, 3)
-    if group is not None and not sizes[:, :2].all():
-        raise _lacking(design, arm, group)
-    share = np.bincount(part, many)[part] / np.bincount(codes, many)[codes]
-    if shares is not None:
-        share = shares[design.cluster]
-    own = np.where(pair < 2, np.where(pair == 1, share, -share) / sizes[part, pair], 0.0)
-    found = np.zeros((int(codes.max()) + 1, len(codes)))
-    found[codes, np.arange(len(codes))] = own
-    return found
 
 
 def precision_shares(sizes: Ints, ratio: float) -> Floats:

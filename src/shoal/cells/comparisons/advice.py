@@ -1,0 +1,199 @@
+"""What would let more cells be told: other losses, objectives and coarser labels, by simulation.
+
+Each choice is planned and released a few times on made-up values, as the forecast of the plan is.
+"""
+
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.cells.estimates.intervals import ERROR
+from shoal.cells.estimates.typical_error import CELLS, expected_told, tells_some, typical_errors
+from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.request import Request
+from shoal.cells.mechanisms.methods import MOST_PAIRS
+from shoal.cells.planners.planner import make_plan
+from shoal.data.occupancy import Counts
+from shoal.errors import InputError, ShoalWarning
+from shoal.files.text_table import Shown, TextTable, counted
+from shoal.privacy.budget import show
+from shoal.progress import Progress, tracked
+
+_TIMES = (2, 4)
+# Calls between a warning and the caller of `Plan.release`.
+_CALLER = 8
+# How many sizes of larger hexagons are tried.
+_PARENTS = 3
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One other plan, and how many of its cells can be told if they differ as much as 30%.
+
+    Attributes:
+        change: What is different, as it is typed.
+        epsilon: Privacy loss.
+        cells: How many cells it releases.
+        told: How many of them can be told from one common number.
+    """
+
+    change: str
+    epsilon: str
+    cells: int
+    told: int
+
+
+@dataclass(frozen=True)
+class Advice(Shown):
+    """What the plan tells, and what others would: see `Plan.advise`.
+
+    Attributes:
+        now: The plan itself.
+        choices: All others, those that tell most cells first.
+    """
+
+    now: Alternative
+    choices: tuple[Alternative, ...]
+
+    @property
+    def best(self) -> tuple[Alternative, ...]:
+        """At most two that tell more cells: at the same epsilon, and at a larger one."""
+        more = [each for each in self.choices if each.told > self.now.told]
+        same = [each for each in more if each.epsilon == self.now.epsilon]
+        return tuple([*same[:1], *[each for each in more if each not in same][:1]])
+
+    def table(self) -> pa.Table:
+        """One row a choice: `change`, `epsilon`, `cells`, `told`; the plan itself comes first."""
+        rows = [vars(each) for each in (self.now, *self.choices)]
+        return pa.Table.from_pylist(rows)
+
+    def _text(self) -> TextTable:
+        rows = [
+            [each.change, each.epsilon, f"{each.cells:,}", f"{each.told:,}"]
+            for each in (self.now, *self.choices)
+        ]
+        notes = [
+            f"{each.change}: about {each.told:,} of {each.cells:,} cells can be told, "
+            f"in place of {self.now.told:,} of {self.now.cells:,}"
+            for each in self.best
+        ]
+        nothing = "none of these lets more cells be told; more users or fewer cells would"
+        some = self.now.told < self.now.cells
+        head = f"cells that can be told if {CELLS:.0%} of the variance is between cells"
+        columns = ("change", "epsilon", "cells", "can be told")
+        return TextTable(head, columns, rows, notes or [nothing if some else "all cells are told"])
+
+
+def advise(plan: PlanFacts, progress: Progress | None) -> Advice:
+    """Returns what other losses, objectives, rounds and coarser labels would tell."""
+    request = plan.request.model_copy(update={"uninformative": "drop"})
+    now = _alternative("this plan", PlanFacts(plan.counts, request, plan.decision))
+    work = [*_choices(plan)]
+    asked = request.model_dump(exclude={"error"}) | {"weights": {}}
+    asked["epsilon"] = asked["epsilon"] or plan.exact_epsilon
+    found = []
+    for change, counts, other in tracked(work, "simulating other plans", progress):
+        try:
+            found.append(_alternative(change, make_plan(counts, Request.of(**asked | other))))
+        except InputError:
+            # No cell is left, or the mechanism does not take the change.
+            continue
+    return Advice(now, tuple(sorted(found, key=lambda each: -each.told)))
+
+
+def check_worth(plan: PlanFacts, progress: Progress | None = None) -> None:
+    """Refuses a plan that is likely to tell no cell, with the changes that would tell some."""
+    if tells_some(plan):
+        return
+    found = [
+        f"{each.change} (about {each.told:,} of {counted(each.cells, 'cell')})"
+        for each in advise(plan, progress).best
+    ]
+    better = f"try {', or '.join(found)}" if found else "use more users or fewer cells"
+    raise InputError(
+        _nothing_told(plan), f"{better}; or release it all the same with --anyway (anyway=True)"
+    )
+
+
+def warn_of_worth(plan: PlanFacts) -> None:
+    """Warns, in Python, before a plan is charged that is likely to tell no cell."""
+    if not tells_some(plan):
+        text = f"{_nothing_told(plan)}; plan.advise() shows which changes would tell some"
+        warnings.warn(text, ShoalWarning, stacklevel=_CALLER)
+
+
+def _nothing_told(plan: PlanFacts) -> str:
+    return f"likely none of {counted(len(plan.shown), 'cell')} can be told from one common number"
+
+
+def _alternative(change: str, plan: PlanFacts) -> Alternative:
+    loss = show(plan.request.epsilon or plan.exact_epsilon)
+    return Alternative(change, loss, len(plan.released), _told(plan))
+
+
+def _told(plan: PlanFacts) -> int:
+    """Cells that err less than one common number if cells differ as much as 30%."""
+    if plan.certified:
+        return int((typical_errors(plan) <= ERROR * np.sqrt(CELLS)).sum())
+    return expected_told(plan)
+
+
+def _choices(plan: PlanFacts) -> Iterator[tuple[str, Counts, dict[str, Any]]]:
+    """What is changed, as it is typed, with the counts and the changed request."""
+    counts, loss = plan.counts, plan.request.epsilon or plan.exact_epsilon
+    for times in _TIMES:
+        yield f"epsilon={show(loss * times)}", counts, {"epsilon": loss * times}
+    free: dict[str, Any] = {"objective": None, "range": None, "method": None, "settings": {}}
+    if not plan.certified and len(counts.user) <= MOST_PAIRS:
+        yield 'objective="worst_case"', counts, free | {"objective": "worst_case"}
+    if plan.decision.method.range.of_vectors and plan.rounds == 1:
+        twice = {"method": "user_clipped", "settings": {"rounds": 2}}
+        yield 'method="user_clipped", settings={"rounds": 2}', counts, free | twice
+    yield from ((change, coarse, {}) for change, coarse in _coarser(counts))
+
+
+def _coarser(counts: Counts) -> Iterator[tuple[str, Counts]]:
+    """Counts by fewer labels: without columns, by parent hexagons, and by days."""
+    columns: list[list[tuple[str, dict[str, Any]]]] = [
+        [("", dict[str, Any]({name: column})), (f"without {name}", {}), *_others(name, column)]
+        for name, column in zip(counts.cells.column_names, counts.cells.columns, strict=True)
+    ]
+    known = {counts.cell.tobytes()}
+    for choice in product(*columns):
+        labels = {name: column for _, own in choice for name, column in own.items()}
+        found = _merged(counts, pa.table(labels)) if labels else counts
+        if found.n_cells > 1 and found.cell.tobytes() not in known:
+            known.add(found.cell.tobytes())
+            yield ", ".join(change for change, _ in choice if change), found
+
+
+def _others(name: str, column: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Coarser columns in the place of one, by their names."""
+    if re.fullmatch("hexagon_[0-9]+", name) and pa.types.is_string(column.type):
+        from h3ronpy import cells_parse, cells_to_string, change_resolution
+
+        found: Any = cells_parse(column.combine_chunks(), set_failing_to_invalid=True)
+        size, cells = int(name.removeprefix("hexagon_")), pa.array(found)
+        for parent in () if cells.null_count else range(size - 1, max(size - 1 - _PARENTS, -1), -1):
+            found = cells_to_string(change_resolution(cells, parent))
+            yield f"hexagon_{parent} for {name}", {f"hexagon_{parent}": pa.array(found)}
+    elif pa.types.is_timestamp(column.type):
+        yield f"days for {name}", {f"{name}_day": pc.floor_temporal(column, unit="day")}
+
+
+def _merged(counts: Counts, cells: pa.Table) -> Counts:
+    """Counts in fewer cells: those of a user that have the same label now are added up."""
+    rows = cells.take(counts.cell).append_column("user", pa.array(counts.user))
+    rows = rows.append_column("count", pa.array(counts.count))
+    names = cells.column_names
+    found = rows.group_by(["user", *names]).aggregate([("count", "sum")])
+    return Counts.from_counts(
+        found["user"].combine_chunks(), found.select(names), found["count_sum"].to_numpy()
+    )

@@ -1,0 +1,129 @@
+"""What values are assumed to look like, and what anybody writes in ten lines to compare plans with.
+
+What is written by hand has continuous noise and no lattice: never for a release.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from shoal import checks
+from shoal.arrays import Floats, Ints
+from shoal.cells.estimates.typical_error import CELLS, PLACE, SPREAD, USERS
+from shoal.cells.mechanisms import caps
+from shoal.cells.mechanisms.weights import largest
+from shoal.data.occupancy import Counts
+from shoal.data.value_lattice import Bounds
+from shoal.theory import user_clipping
+
+Rng = np.random.Generator
+Distribution = Callable[[Rng, Ints, Ints], Floats]
+Estimator = Callable[[Counts, Floats, float, Rng], Floats]
+# Sums and products of values this large are numbers.
+_LARGEST = 1e280
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Normal values, with parts of the variance between users and between cells.
+
+    Source: docs/theory/cells.md#adaptive-mean, where users are exchangeable in the same way.
+
+    Args:
+        mean: Mean of all values, in the value's unit.
+        deviation: Standard deviation of one record of a cell, in the value's unit.
+        between: Part of that variance that lies between users, 0 to 1.
+        cells: Standard deviation of the means of cells, in the value's unit.
+
+    Raises:
+        InputError: A deviation below 0 or a part outside 0 to 1.
+
+    Example:
+        >>> import numpy as np
+        >>> users, cells = np.repeat([0, 1], 5000), np.zeros(10000, np.int64)
+        >>> values = Normal(20.0, 10.0, between=1.0)(np.random.default_rng(1), users, cells)
+        >>> len(np.unique(values))
+        2
+    """
+
+    mean: float
+    deviation: float
+    between: float = 0.0
+    cells: float = 0.0
+
+    def __post_init__(self) -> None:
+        most = {"mean": _LARGEST, "deviation": _LARGEST, "between": 1.0, "cells": _LARGEST}
+        for name, end in most.items():
+            least = -end if name == "mean" else 0.0
+            number = checks.number(getattr(self, name), name, least=least, most=end)
+            object.__setattr__(self, name, number)
+
+    def __str__(self) -> str:
+        """In words, with six significant digits."""
+        parts = [f"standard deviation {self.deviation:g}"]
+        parts += [f"{self.between:.3g} of the variance between users"] if self.between else []
+        parts += [f"means of cells with {self.cells:g}"] if self.cells else []
+        return f"normal values of mean {self.mean:g}, {', '.join(parts)}"
+
+    def __call__(self, rng: Rng, user: Ints, cell: Ints) -> Floats:
+        """One value a record; a user has one deviation in all cells."""
+        own = self.deviation * math.sqrt(1 - self.between)
+        values = self.mean + own * rng.standard_normal(len(user))
+        if self.between:
+            of_user = rng.standard_normal(int(user.max()) + 1)
+            values += self.deviation * math.sqrt(self.between) * of_user[user]
+        if self.cells:
+            values += self.cells * rng.standard_normal(int(cell.max()) + 1)[cell]
+        return values
+
+
+def usual(bounds: Bounds) -> Normal:
+    """What is assumed of values if nobody says more: the population of typical errors."""
+    wide, own = float(bounds.width) * SPREAD, 1 - CELLS
+    mean = bounds.lo + PLACE * float(bounds.width)
+    return Normal(mean, wide * own**0.5, USERS / own, wide * CELLS**0.5)
+
+
+def midpoint(counts: Counts, mean: Floats, epsilon: float, rng: Rng) -> Floats:
+    """Returns the middle of the range in every cell, without a look at the data."""
+    del mean, epsilon, rng
+    return np.full(counts.n_cells, 0.5)
+
+
+def one_constant(counts: Counts, mean: Floats, epsilon: float, rng: Rng) -> Floats:
+    """Returns the mean of all users' means, with Laplace noise of scale U/(users epsilon)."""
+    own = np.bincount(counts.user, counts.count * mean) / np.bincount(counts.user, counts.count)
+    noisy = float(own.mean()) + rng.laplace(0, 1 / (counts.n_users * epsilon))
+    return np.full(counts.n_cells, min(max(noisy, 0.0), 1.0))
+
+
+def laplace_of_users(counts: Counts, mean: Floats, epsilon: float, rng: Rng) -> Floats:
+    """Returns users' means, one vote a user, and epsilon in equal parts among a user's cells."""
+    return _laplace(counts, mean, np.ones(len(mean)), epsilon, rng)
+
+
+def laplace_with_caps(counts: Counts, mean: Floats, epsilon: float, rng: Rng) -> Floats:
+    """Returns means of records capped where noise and heavy users err least, in the same parts."""
+    split = np.full(counts.n_cells, epsilon / int(counts.cells_per_user.max()))
+    known = counts.cell, counts.count, counts.n_cells, split
+    cap = caps.of_vectors(*known, penalty=1.0, width=user_clipping.WHOLE_WIDTH)
+    weight = np.minimum(counts.count, cap[counts.cell]).astype(np.float64)
+    return _laplace(counts, mean, weight, epsilon, rng)
+
+
+NAIVE: dict[str, Estimator] = {
+    "midpoint": midpoint,
+    "one constant": one_constant,
+    "Laplace, one vote a user": laplace_of_users,
+    "Laplace, best caps": laplace_with_caps,
+}
+
+
+def _laplace(counts: Counts, mean: Floats, weight: Floats, epsilon: float, rng: Rng) -> Floats:
+    total = np.bincount(counts.cell, weight)
+    exact = np.bincount(counts.cell, weight * mean) / total
+    split = epsilon / int(counts.cells_per_user.max())
+    heaviest = largest(counts.cell, weight, counts.n_cells)
+    return np.clip(exact + rng.laplace(0, heaviest / total / split), 0, 1)

@@ -1,0 +1,409 @@
+"""Methods side by side on the same counts, before any value is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from shoal import checks
+from shoal.arrays import Floats
+from shoal.cells.comparisons.assumptions import Distribution
+from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR
+from shoal.cells.mechanisms.methods import METHODS, MOST_PAIRS, checked_settings
+from shoal.cells.shown.text import proof
+from shoal.errors import InputError
+from shoal.files.text_table import Shown, TextTable
+from shoal.privacy.budget import Amount, check_epsilon, round_up, show
+
+Settings: TypeAlias = Mapping[str, str | int | float]
+Choice: TypeAlias = tuple[str, Settings]
+P = TypeVar("P", bound=PlanFacts)
+LOWER_BOUND, JOINT_BOUND = "lower bound, each cell alone", "lower bound, all cells at once"
+# More than floating point loses.
+_FLOATS = 1e-6
+_MOST_REASONS, _DIGITS = 8, 4
+# Titles of the columns of the table that are shown, where values were drawn and where none were.
+_DRAWN = {
+    "typical error": "typical_error",
+    "+-": "standard_error",
+    "plain": "plain_error",
+    "worst case": "worst_case_error",
+}
+_CERTIFIED = {
+    "worst-case error, worst cell": "worst",
+    "worst-case error, median cell": "median",
+    "cells better than guessing": "better_than_guessing",
+    "only noise, worst cell": "noise_worst",
+    "only noise, median cell": "noise_median",
+}
+# Nothing without a certificate has these.
+_PROVED = {"worst", "median", "better_than_guessing", "worst_case_error"}
+# Part of a loss below which a plan leaves much of it.
+LEAST_SPENT = Fraction(99, 100)
+_KINDS: dict[pa.DataType, str] = {
+    pa.string(): "method",
+    pa.int64(): "cells below_quarter better_than_guessing",
+    pa.bool_(): "certified",
+    pa.float64(): "epsilon asked spent worst median geometric_mean noise_worst noise_median gap "
+    "typical_error standard_error plain_error worst_case_error",
+}
+_FIELDS = [pa.field(name, kind) for kind, names in _KINDS.items() for name in names.split()]
+
+
+@dataclass(frozen=True, eq=False)
+class Row(Generic[P]):
+    """One method at one loss; without a plan if it is what anybody writes by hand.
+
+    `plain` of released numbers and `typical` of values have one mean absolute error a cell, in the
+    value's unit, and `turns` one mean over cells a data set.
+    """
+
+    method: str
+    epsilon: Fraction
+    plan: P | None = None
+    plain: Floats | None = None
+    typical: Floats | None = None
+    turns: Floats | None = None
+
+    @cached_property
+    def error(self) -> Floats | None:
+        """Worst-case error of each cell over the range, (cells,): 1 if nothing is certified."""
+        return None if self.plan is None else _of_cells(self.plan, self.plan.worst_case_error)
+
+    @property
+    def certified(self) -> bool:
+        """Whether its errors hold in every data set."""
+        return self.plan is not None and self.plan.certified
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean over cells of `typical`; not a number after a single data set."""
+        if self.turns is None or len(self.turns) < 2:
+            return math.nan
+        return float(np.std(self.turns, ddof=1) / np.sqrt(len(self.turns)))
+
+
+class Bound(NamedTuple):
+    """Errors over the range that no plan beats: of each cell alone, or of the worst one of all."""
+
+    method: str
+    epsilon: Fraction
+    spent: Fraction
+    error: Floats
+
+
+class LeftOut(NamedTuple):
+    """A method that has no plan at a loss, and why."""
+
+    method: str
+    epsilon: Fraction
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(Shown, Generic[P]):
+    """Errors of several methods on the same cells: look at it with `print` and `table()`.
+
+    Attributes:
+        rows: One a method and loss.
+        left_out: Methods without a plan at a loss, with the reason.
+        assumed: What draws the values that typical errors are for; None if none were drawn.
+        unnamed: Methods that were not tried, as they take minutes here and nobody named them.
+    """
+
+    rows: tuple[Row[P], ...]
+    left_out: tuple[LeftOut, ...] = ()
+    assumed: Distribution | None = None
+    unnamed: tuple[str, ...] = ()
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Names of the methods, with their settings, in the order asked for."""
+        return tuple(dict.fromkeys(each.method for each in self.rows))
+
+    @property
+    def epsilons(self) -> tuple[Fraction, ...]:
+        """Losses at which methods are compared, rising."""
+        return tuple(sorted({each.epsilon for each in self.rows}))
+
+    @property
+    def statistics(self) -> tuple[str, ...]:
+        """Names of what is compared."""
+        return next((each.plan.request.statistics for each in self.rows if each.plan), ("mean",))
+
+    def plan(self, method: str, epsilon: Amount) -> P:
+        """The plan of a method at one of the losses, to be looked at, saved or released.
+
+        Args:
+            method: Its name, with its settings, as in `methods`.
+            epsilon: One of the losses in `epsilons`.
+
+        Returns:
+            The plan, which spends at most this loss.
+
+        Raises:
+            InputError: There is none.
+        """
+        exact = check_epsilon(epsilon)
+        for each in self.rows:
+            if (each.method, each.epsilon) == (method, exact) and each.plan is not None:
+                return each.plan
+        raise InputError(
+            f"there is no plan by {checks.shown(method)} at epsilon {checks.shown(epsilon)}",
+            f"take {' or '.join(self.methods)} at {' or '.join(map(show, self.epsilons))}",
+        )
+
+    @cached_property
+    def bounds(self) -> tuple[Bound, ...]:
+        """Lower bounds where they are known: not where noise is Gaussian, which may do better.
+
+        Of each cell as if it were alone, and of the worst of all where an optimal plan proves one
+        (docs/theory/cells.md#limits-of-means; docs/theory/cells.md#the-dual-bound).
+        """
+        alone, joint = [], []
+        for epsilon in self.epsilons:
+            plans = [each.plan for each in self.rows if each.epsilon == epsilon and each.plan]
+            plans = [each for each in plans if each.exact_epsilon > 0]
+            # Where one plan has no bound, that of another plan need not hold for it.
+            if not plans or any(np.isnan(each.lower_bound).any() for each in plans):
+                continue
+            # Bounds fall with the loss.
+            most = max(plans, key=lambda each: each.exact_epsilon)
+            error = _of_cells(most, most.lower_bound)
+            alone.append(Bound(LOWER_BOUND, epsilon, most.exact_epsilon, error))
+            worst = max(_proved(each, epsilon) for each in plans)
+            if worst > 0:
+                joint.append(Bound(JOINT_BOUND, epsilon, epsilon, np.array([worst])))
+        return (*alone, *joint)
+
+    def table(self) -> pa.Table:
+        """One row a method and loss, then the lower bounds; nulls where nothing is known.
+
+        Errors over the range, of the worst of a cell's statistics: `worst`, `median` and
+        `geometric_mean` over cells of what is certified, how many cells are below 1/4 and 1/2;
+        `noise_worst` and `noise_median` of methods that select a range, over that range. `epsilon`
+        is the loss that methods are compared at, `asked` what the plan was asked for, `spent` what
+        it has; `gap` is the plan's own proof of how close to the best it is.
+
+        Where values were drawn, the smallest typical error first and without bounds, in the value's
+        unit: `typical_error` with its `standard_error`, of values, and `plain_error`, of released
+        numbers, means over cells; `worst_case_error`, the median over cells of what is certified,
+        and the width where a range is selected.
+
+        Returns:
+            One row a method and loss, then one a bound.
+        """
+        rows = [_row(each) for each in self.rows]
+        if self.assumed is not None:
+            rows.sort(key=lambda row: (row["epsilon"], row["typical_error"]))
+        else:
+            rows += [_bound_row(each) for each in self.bounds]
+        return pa.Table.from_pylist(rows, pa.schema(_FIELDS))
+
+    def to_document(self) -> dict[str, object]:
+        """The table, what was left out and the notes, as a JSON object.
+
+        Returns:
+            Names of the statistics, rows, methods that were left out, and notes.
+        """
+        left_out = [each._asdict() | {"epsilon": round_up(each.epsilon)} for each in self.left_out]
+        known = {"statistics": [*self.statistics], "rows": self.table().to_pylist()}
+        return known | {"left_out": left_out, "notes": _notes(self)}
+
+    def _text(self) -> TextTable:
+        return _describe(self)
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<Comparison of {len(self.methods)} methods at {len(self.epsilons)} losses>"
+
+
+def label(choice: Choice) -> str:
+    """Returns a method with its settings, as it is named in tables and pictures."""
+    name, settings = choice
+    known = ", ".join(f"{each}={settings[each]}" for each in sorted(settings))
+    return f"{name} ({known})" if known else name
+
+
+def checked_choice(method: object, names: Sequence[str]) -> Choice:
+    """Returns a name, or a pair of a name and its settings, with settings that the method has."""
+    pair = [method, {}]
+    if not isinstance(method, str):
+        pair = checks.items(method, "a method", least=2, most=2)
+    name, settings = checks.choice(pair[0], names, "method"), checks.mapping(pair[1], "settings")
+    if name in METHODS:
+        return name, checked_settings(name, settings)
+    if settings:
+        raise InputError(f"the method {name} has no settings", "leave its settings out")
+    return name, {}
+
+
+def _of_cells(plan: PlanFacts, number: Floats) -> Floats:
+    """Returns the largest of each cell's statistics, over their ranges."""
+    return np.asarray(plan.numbers.per_statistic(number / plan.statistic_range).max(axis=0))
+
+
+def _proved(plan: PlanFacts, epsilon: Fraction) -> float:
+    """What an optimal plan of equal targets proves of any worst cell at a loss; else 0.
+
+    A plan of loss epsilon becomes one of the plan's own, smaller loss e with epsilon/e times the
+    noise.
+    """
+    targets = plan.decision.targets
+    if targets is None or plan.gap is None or plan.request.statistics != ("mean",):
+        return 0.0
+    if targets.min() < targets.max():
+        return 0.0
+    # The proof is about errors without roundings.
+    own = float((plan.relative_error - 2 * plan.rounding).max())
+    spent = float(plan.exact_epsilon / epsilon)
+    return max(0.0, own / (1 + plan.gap) * spent * (1 - _FLOATS))
+
+
+def _figures(error: Floats) -> dict[str, Any]:
+    """Returns errors of all cells over the range in a few numbers."""
+    return {
+        "worst": float(error.max()),
+        "median": float(np.median(error)),
+        "geometric_mean": float(np.exp(np.log(error).mean())),
+        "below_quarter": int((error < 1 / 4).sum()),
+        "better_than_guessing": int((error < MIDPOINT_ERROR).sum()),
+    }
+
+
+def _row(row: Row[P]) -> dict[str, Any]:
+    plan, known = row.plan, {"method": row.method, "epsilon": round_up(row.epsilon)}
+    known["certified"] = row.certified
+    if plan is not None and row.error is not None:
+        asked = round_up(plan.request.epsilon or row.epsilon)
+        known |= {"asked": asked, "spent": plan.epsilon, "cells": len(plan.released)}
+        known |= {"gap": plan.gap} | _figures(row.error)
+    if plan is not None and not plan.certified:
+        noise = plan.relative_error
+        known |= {"noise_worst": float(noise.max()), "noise_median": float(np.median(noise))}
+    if row.plain is not None and row.typical is not None:
+        known |= {"typical_error": float(row.typical.mean()), "standard_error": row.standard_error}
+        known["plain_error"] = float(row.plain.mean())
+        if plan is not None:
+            known["worst_case_error"] = float(np.median(plan.worst_case_error))
+    return known
+
+
+def _bound_row(bound: Bound) -> dict[str, Any]:
+    known: dict[str, Any] = {"method": bound.method, "epsilon": round_up(bound.epsilon)}
+    known |= {"certified": True, "spent": float(bound.spent)}
+    if bound.method == JOINT_BOUND:
+        return known | {"worst": float(bound.error[0])}
+    return known | {"cells": len(bound.error)} | _figures(bound.error)
+
+
+def _describe(found: Comparison[P]) -> TextTable:
+    """Returns a table a quantity with one column a loss, or a column a quantity at one loss."""
+    table, blocks = found.table().to_pylist(), {}
+    for title, column in (_CERTIFIED if found.assumed is None else _DRAWN).items():
+        numbers = {
+            (row["method"], row["epsilon"]): f"{row[column]:.{_DIGITS}g}"
+            for row in table
+            if row[column] is not None and (row["certified"] or column not in _PROVED)
+        }
+        most = f", of {max(row['cells'] or 0 for row in table)}" if "better" in column else ""
+        if numbers:
+            blocks[title + most] = numbers
+    losses = {round_up(each): show(each, _DIGITS) for each in found.epsilons}
+    if len(losses) == 1:
+        [loss] = losses
+        rows = [["method", *blocks]]
+        for method in dict.fromkeys(name for numbers in blocks.values() for name, _ in numbers):
+            rows.append([method, *(each.get((method, loss), "-") for each in blocks.values())])
+    else:
+        rows = [["epsilon", *losses.values()]]
+        for title, numbers in blocks.items():
+            rows.append([title])
+            for method in dict.fromkeys(name for name, _ in numbers):
+                rows.append([f"  {method}", *(numbers.get((method, at), "-") for at in losses)])
+    return TextTable(_head(found), rows[0], rows[1:], _notes(found))
+
+
+def _head(found: Comparison[P]) -> str:
+    head = f"epsilon {show(found.epsilons[0], _DIGITS)}: " if len(found.epsilons) == 1 else ""
+    plan = next((each.plan for each in found.rows if each.plan is not None), None)
+    if plan is not None:
+        bounds = f"bounds [{plan.bounds.lo:g}, {plan.bounds.hi:g}]"
+        head += f"{len(plan.released)} cells, {', '.join(found.statistics)}, {bounds}; "
+    if found.assumed is not None:
+        return f"{head}errors in the value's unit"
+    return f"{head}errors over {over(found)}; guessing has an error of 0.5"
+
+
+def over(found: Comparison[P]) -> str:
+    """Returns what certified errors are divided by."""
+    if len(found.statistics) > 1:
+        return "the range of each statistic (its worst one counts for a cell)"
+    [name] = found.statistics
+    return "the width" if name == "mean" else f"the range of the {name}"
+
+
+def _notes(found: Comparison[P]) -> list[str]:
+    """Returns what a reader has to know to read the figures."""
+    if found.assumed is not None:
+        # Of a function its name says more than where it lies in memory.
+        assumed = getattr(found.assumed, "__name__", str(found.assumed))
+        return [
+            f"typical: mean absolute error of values under {assumed}; plain: of noisy numbers",
+            "worst case: certified error of the median cell in every data set; -: not certified",
+            "names with blanks are simple estimators that anybody can write; they use the bounds "
+            "as given, since closer clipping needs knowledge of the values",
+            "errors differ for other values (long tails, two kinds of users): give assumed= a "
+            "function that draws them",
+        ]
+    lines = ["cells no better than guessing are kept, so that all methods have the same cells"]
+    known = {each.epsilon for each in found.bounds}
+    if known:
+        lines.append("lower bound: no plan certifies less; alone: if one cell had all of epsilon")
+    if len(known) < len(found.epsilons):
+        lines.append("no lower bound is known where noise is Gaussian")
+    for method in found.methods:
+        lines += _notes_on(method, [each for each in found.rows if each.method == method])
+    if found.unnamed:
+        lines.append(
+            f"not tried, as they take minutes with more than {MOST_PAIRS:,} pairs of a user and a "
+            f"cell: {', '.join(found.unnamed)}; name them with methods= (--method) to have them"
+        )
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for name, epsilon, reason in found.left_out:
+        reasons.setdefault((name, reason), []).append(show(epsilon, _DIGITS))
+    for (name, reason), losses in list(reasons.items())[:_MOST_REASONS]:
+        lines.append(f"left out: {name} at epsilon {', '.join(losses)}: {reason}")
+    if len(reasons) > _MOST_REASONS:
+        lines.append(f"and {len(reasons) - _MOST_REASONS} more, in left_out")
+    return lines
+
+
+def _notes_on(method: str, rows: list[Row[P]]) -> Iterator[str]:
+    plans = [(each.plan, each.epsilon) for each in rows if each.plan is not None]
+    if not rows[0].certified:
+        yield (
+            f"{method}: selects a range privately and certifies no error; its noise is divided by "
+            "that range, which is narrower than the bounds; see shoal compare"
+        )
+    more = max((plan.request.epsilon or epsilon) / epsilon for plan, epsilon in plans)
+    if more > 1:
+        yield (
+            f"{method}: its own accounting overstates losses, so it plans with up to "
+            f"{float(more):.3g} times the epsilon shown, and loses at most the epsilon shown"
+        )
+    plan, epsilon = min(plans, key=lambda each: each[0].exact_epsilon / each[1])
+    if plan.exact_epsilon < epsilon * LEAST_SPENT:
+        spent = show(plan.exact_epsilon, 3)
+        yield f"{method}: spends only {spent} of epsilon {show(epsilon, _DIGITS)}"
+    gaps = [plan.gap for plan, _ in plans if plan.gap is not None]
+    if gaps:
+        yield f"{method}: {proof(plan, max(gaps))}"

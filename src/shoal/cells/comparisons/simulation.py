@@ -1,0 +1,211 @@
+"""Typical errors: every method on values that somebody assumes, before any value is read."""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from shoal import checks
+from shoal.arrays import Floats
+from shoal.cells.comparisons.assumptions import NAIVE, Distribution, usual
+from shoal.cells.comparisons.comparison import Choice, Comparison, Row, checked_choice, label
+from shoal.cells.estimates.draw import add_noise, exact_numbers
+from shoal.cells.estimates.numbers import Estimates
+from shoal.cells.estimates.posterior import values_of
+from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.mechanisms.methods import METHODS
+from shoal.cells.planners.planner import plan_means
+from shoal.data.aggregate import Aggregate
+from shoal.data.occupancy import Counts
+from shoal.data.value_lattice import Bounds, Lattice
+from shoal.errors import InputError
+from shoal.privacy.budget import Amount, check_epsilon
+from shoal.privacy.noise import Simulated
+from shoal.progress import Progress, tracked
+from shoal.release.manifest import CONFIDENCE
+from shoal.theory import laplace
+
+COMPARED = (
+    "user_clipped", "adaptive", "balanced", "array_averaging", "opt_array_averaging", "levy",
+    "quantile", "akmv", "worst_case_optimal", "baseline", *NAIVE,
+)  # fmt: skip
+# Records drawn in all when the number of repetitions is left to us.
+_DRAWN, _FEWEST, _MOST = 3_000_000, 3, 200
+_STRIDE, _MOST_SEED, _MOST_TURNS, _MOST_METHODS = 2**32, 2**64, 100_000, 1000
+
+
+@np.errstate(all="ignore")
+def compare(
+    occupancy: Counts,
+    *,
+    bounds: Bounds | tuple[float, float],
+    epsilon: Amount | Sequence[Amount] = 1.0,
+    methods: Sequence[str | Choice] = COMPARED,
+    assumed: Distribution | None = None,
+    repetitions: int | None = None,
+    seed: int = 0,
+    tick_bits: int = 20,
+    progress: Progress | None = None,
+) -> Comparison[PlanFacts]:
+    """Typical and worst-case errors of every method for these counts, before a value is read.
+
+    Methods are ranked by the typical error, the mean absolute error on drawn values; a worst case
+    is the plan's certificate. What anybody writes by hand is among them: guessing the middle, one
+    constant, Laplace noise cell by cell. Each repetition draws values, aggregates them, and lets
+    every method select its ranges with simulated randomness. For released numbers the expectation
+    over the Laplace noise is taken in closed form, so that few repetitions say much; values follow
+    from one draw. No budget is spent.
+
+    Source: docs/theory/privacy.md#lattice-noise; docs/theory/privacy.md#selections.
+
+    Args:
+        occupancy: The public counts.
+        bounds: Public range of the values, in their unit; what is drawn is clipped to it.
+        epsilon: Total privacy loss, or several.
+        methods: Names, or pairs of a name and its settings; all but linear programs if not given,
+            which take long.
+        assumed: What values may look like: draws a value for every record from (rng, user, cell);
+            by default `Normal` around 0.4 of the width, with a deviation of a sixth of the width,
+            three tenths of its variance between cells and four tenths between users. Never fit it
+            to the records: that would cost privacy which nobody accounts.
+        repetitions: Data sets to draw; by default as many as give about three million records.
+        seed: Of the simulation.
+        tick_bits: Values are rounded to the width over 2^tick_bits.
+        progress: Wraps the plans, then the repetitions, to show how far they are; by default a bar
+            on a terminal.
+
+    Returns:
+        Mean absolute errors of each method with their standard errors, the smallest first, and the
+        plans.
+
+    Raises:
+        InputError: An unusable argument, or the distribution does not draw one finite number
+            for each record.
+
+    Example:
+        >>> import shoal
+        >>> counts = shoal.Counts.from_counts(range(40), ["all"] * 40, [1] * 39 + [61])
+        >>> found = shoal.compare(counts, bounds=(0, 10), methods=["baseline", "adaptive"])
+        >>> found.table()["method"].to_pylist(), found.table()["certified"].to_pylist()
+        (['adaptive', 'baseline'], [False, True])
+    """
+    checks.instance(
+        occupancy, Counts, "an occupancy", "call records.counts() or Counts.from_counts(...)"
+    )
+    lattice = Lattice(Bounds.of(bounds), tick_bits)
+    distribution = usual(lattice.bounds) if assumed is None else assumed
+    if repetitions is None:
+        repetitions = min(max(_DRAWN // int(occupancy.count.sum()), _FEWEST), _MOST)
+    turns = checks.whole(repetitions, "repetitions", least=1, most=_MOST_TURNS)
+    start = checks.whole(seed, "seed", most=_MOST_SEED)
+    names = tuple(dict.fromkeys((*METHODS, *NAIVE)))
+    choices = [
+        checked_choice(each, names) for each in checks.items(methods, "methods", most=_MOST_METHODS)
+    ]
+    several = isinstance(epsilon, list | tuple | np.ndarray)
+    losses: Any = checks.items(epsilon, "epsilon", most=_MOST_METHODS) if several else [epsilon]
+    rows: list[Row[PlanFacts]] = []
+    work = [*product(losses, choices)]
+    for loss, (name, settings) in tracked(work, "planning", progress):
+        plan = None
+        if name not in NAIVE:
+            plan = plan_means(occupancy, lattice.bounds, name, loss, settings, tick_bits=tick_bits)
+        rows.append(Row(label((name, settings)), check_epsilon(loss), plan))
+    user, cell = (np.repeat(each, occupancy.count) for each in (occupancy.user, occupancy.cell))
+    totals: list[Floats] = [np.zeros(1)] * len(rows)
+    means = np.zeros((len(rows), turns))
+    for turn in tracked(range(turns), "simulating releases", progress):
+        values = distribution(np.random.default_rng([start, turn]), user, cell)
+        private = made_up(occupancy, lattice, values)
+        for at, row in enumerate(rows):
+            errors = _errors(row, private, Simulated(start * _STRIDE + turn))
+            totals[at] = totals[at] + errors
+            means[at, turn] = errors[1].mean()
+    measured = (
+        Row(row.method, row.epsilon, row.plan, total[0] / turns, total[1] / turns, each)
+        for row, total, each in zip(rows, totals, means, strict=True)
+    )
+    return Comparison(tuple(measured), assumed=distribution)
+
+
+def simulate(
+    occupancy: Counts, distribution: Distribution, *, repetitions: int = 200, **options: Any
+) -> Comparison[PlanFacts]:
+    """Mean absolute errors of methods on values of a distribution: `compare` with that assumption.
+
+    Args:
+        occupancy: The public counts.
+        distribution: Draws a value for every record from (rng, user, cell); see `Normal`.
+        repetitions: How many data sets are drawn.
+        options: As of `compare`, with `bounds` among them.
+
+    Returns:
+        Mean absolute errors with their standard errors, and the plans.
+
+    Raises:
+        InputError: As `compare` does.
+
+    Example:
+        >>> import shoal
+        >>> counts = shoal.Counts.from_counts(range(50), ["all"] * 50, [5] * 50)
+        >>> values = shoal.Normal(20, 5)
+        >>> found = simulate(counts, values, bounds=(0, 100), methods=["baseline"])
+        >>> found.table()["plain_error"].to_numpy().round(3).tolist()
+        [2.0]
+    """
+    return compare(occupancy, assumed=distribution, repetitions=repetitions, **options)
+
+
+def compare_methods(
+    plan: PlanFacts,
+    methods: Sequence[str | Choice] | None,
+    assumed: Distribution | None,
+    repetitions: int | None,
+    progress: Progress | None,
+) -> Comparison[PlanFacts]:
+    """Returns typical errors of a plan's method and of all others; see `Plan.compare`."""
+    if plan.request.statistics != ("mean",):
+        raise InputError("only plans of the mean are simulated", "here use plan.frontier(...)")
+    own: Choice = (plan.method, plan.decision.method.settings)
+    others = [each for each in COMPARED if (each, {}) != own]
+    return compare(
+        plan.counts, bounds=plan.bounds, epsilon=plan.request.epsilon or plan.exact_epsilon,
+        methods=[own, *others] if methods is None else methods, assumed=assumed,
+        repetitions=repetitions, progress=progress,
+    )  # fmt: skip
+
+
+def made_up(occupancy: Counts, lattice: Lattice, values: Floats) -> Aggregate:
+    """Returns private sums of values that somebody made up, one a record in the counts' order."""
+    records = int(occupancy.count.sum())
+    drawn = checks.private_numbers(values)
+    if drawn is None or drawn.shape != (records,) or not np.isfinite(drawn).all():
+        raise InputError(
+            f"the distribution does not draw {records:,} finite numbers, one for each record",
+            "draw one number for each entry of `user`",
+        )
+    start = np.cumsum(occupancy.count) - occupancy.count
+    ticks = lattice.ticks(drawn) - (1 << (lattice.bits - 1))
+    sums, squares = np.add.reduceat(ticks, start), np.add.reduceat(ticks**2, start)
+    return Aggregate(occupancy, lattice, sums, squares)
+
+
+def _errors(row: Row[PlanFacts], private: Aggregate, noise: Simulated) -> Floats:
+    """Returns expected errors of released numbers over the noise, and errors of values drawn."""
+    bounds, truth, plan = private.lattice.bounds, private.cell_means(), row.plan
+    if plan is None:
+        mean = private.sums / private.occupancy.count / 2.0**private.lattice.bits
+        rng = np.random.default_rng([noise.seed, len(row.method)])
+        guess = NAIVE[row.method](private.occupancy, mean, float(row.epsilon), rng)
+        return np.stack([np.abs(bounds.lo + guess * float(bounds.width) - truth)] * 2)
+    truth = truth[plan.released]
+    exact_steps = exact_numbers(plan, private, noise)
+    numbers = Estimates(plan, *exact_steps)
+    scale = numbers.noise_scale / plan.width
+    exact, aim, low, high = (
+        (each - bounds.lo) / plan.width for each in (numbers.unclamped, truth, *numbers.range)
+    )
+    plain = laplace.clamped_error(exact, scale, aim, low, high) * plan.width
+    value = values_of(Estimates(plan, *add_noise(plan, exact_steps, noise)), CONFIDENCE).value
+    return np.stack([plain, np.abs(value - truth)])

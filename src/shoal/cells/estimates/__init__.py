@@ -1,0 +1,1 @@
+"""Noise drawn and taken back out: numbers, values, intervals, typical errors."""

@@ -1,0 +1,301 @@
+"""What the noisy lattice numbers of a release stand for: values, ranges and their error bars."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from statistics import NormalDist
+from typing import TypeAlias
+
+import numpy as np
+
+from shoal.arrays import Floats
+from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.mechanisms.cell_statistics import Mean
+from shoal.cells.mechanisms.private_sums import Interval, ends
+from shoal.cells.mechanisms.ranges import range_bias
+from shoal.cells.mechanisms.weights import FINE
+from shoal.checks import check_confidence
+from shoal.privacy.noise import Pair
+from shoal.theory import gaussian, laplace
+
+Ends: TypeAlias = "tuple[Floats, Floats]"
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """The released numbers of a plan: noisy lattice numbers, in the unit of each statistic.
+
+    Arrays have a number for each statistic of each released cell, statistic by statistic; `excess`
+    is the noisy parts that are cut off from all users, below and above.
+    """
+
+    plan: PlanFacts
+    steps: list[int]
+    chosen: Interval | None
+    excess: Pair | None = None
+
+    @cached_property
+    def _drawn(self) -> Floats:
+        """What lattice numbers stand for, rounded once; of a joint variance, the second moment."""
+        decision, cells = self.plan.decision, len(self.plan.released)
+        scales, widths = decision.scale.tolist(), self._widths
+        found = list[float]()
+        for at, (low, length) in enumerate(self.plan.statistic_ranges):
+            own = slice(at * cells, (at + 1) * cells)
+            part = length / self._whole_width
+            found += _values(low, part, decision.bits, self.steps[own], scales[own], widths[own])
+        return np.array(found)
+
+    @cached_property
+    def unclamped(self) -> Floats:
+        """The estimates before they are moved into ranges, shape (numbers,), in their units."""
+        found = self._drawn
+        if self.plan.decision.joint:
+            found = found.copy()
+            found[self._variance_rows] = joint_variances(self.plan, self._shares)
+        return found
+
+    @cached_property
+    def value(self) -> Floats:
+        """The estimates, moved into `range`, shape (numbers,), in their units."""
+        return np.clip(self.unclamped, *self.range)
+
+    @property
+    def range(self) -> Ends:
+        """Where the values of each statistic lie: as the bounds allow, or in a selected range.
+
+        A range of sums, or one that is wider for lighter users, does not hold the estimate.
+        """
+        weights = self.plan.weights
+        free = weights.sums or weights.widened or self.of_vectors
+        return self.plan.limits if free else self._selected
+
+    @property
+    def of_vectors(self) -> bool:
+        """Whether users' whole vectors were clipped to a ball."""
+        return self.plan.decision.method.range.of_vectors
+
+    @cached_property
+    def _selected(self) -> Ends:
+        """The selected range of the means; what the bounds allow if there is none."""
+        if self.chosen is None or self.plan.weights.sums:
+            return self.plan.limits
+        place = self.plan.lattice.value
+        low = np.array([place(int(a), self.top) for a in self.chosen.low])
+        high = np.array([place(int(b), self.top) for b in self.chosen.high])
+        return low, high
+
+    def clipped_to(self, at: int) -> tuple[float, float] | None:
+        """Where the means (of akmv, the sums above lo) of one cell were clipped, if selected."""
+        if self.chosen is None:
+            return None
+        low, high = int(self.chosen.low[at]), int(self.chosen.high[at])
+        if self.plan.weights.sums:
+            return 0.0, high / self.top * self.plan.width
+        if self.of_vectors:
+            low, high = max(2 * low - high, 0), min(high, self.top)
+        place = self.plan.lattice.value
+        return place(low, self.top), place(high, self.top)
+
+    @property
+    def noise_scale(self) -> Floats:
+        """Noise scale of each number, shape (numbers,), in its unit, now that ranges are known."""
+        return self.plan.decision.scale * self._width * self.plan.statistic_range
+
+    @property
+    def bias_bound(self) -> Floats:
+        """Largest bias in any data set with these ranges, shape (numbers,), in their units."""
+        plan = self.plan
+        if self.chosen is None or self.of_vectors:
+            return plan.bias_bound
+        bias = plan.weights.bias + range_bias(plan.weights, self.chosen, self.top)
+        return np.minimum(self._rounding + bias, 1.0) * plan.width
+
+    def half_widths(self, confidence: float) -> Floats:
+        """Bias bound plus the noise's quantile of each number released directly."""
+        return self.bias_bound + self.noise_scale * self.quantile(1 - confidence)
+
+    def intervals(self, confidence: float) -> Ends:
+        """Ends that cover in every data set, cut to what bounds allow, or all of that."""
+        confidence, plan = check_confidence(confidence), self.plan
+        half = self.half_widths(confidence)
+        low, high = self.unclamped - half, self.unclamped + half
+        if plan.decision.joint:
+            rows, miss = self._variance_rows, self.quantile((1 - confidence) / 2)
+            low[rows], high[rows] = joint_intervals(plan, self._shares, miss)
+        least, most = plan.limits
+        outside = (low > most) | (high < least)
+        low = np.where(outside, least, np.maximum(low, least))
+        high = np.where(outside, most, np.minimum(high, most))
+        # A value moved into its range stays inside its interval.
+        return np.minimum(low, self.value), np.maximum(high, self.value)
+
+    def typical_intervals(self, confidence: float) -> Ends:
+        """Ends of intervals of means if users are exchangeable, never wider than `intervals`.
+
+        The normal quantile of `_spread` and the noise's quantile share the chance of a miss; users
+        who count in parts of a selected range are assumed to have their means in it
+        (docs/theory/cells.md#adaptive-mean).
+        """
+        low, high = self.intervals(confidence)
+        plan, miss = self.plan, 1 - confidence
+        weights, statistics = plan.weights, plan.statistics
+        if statistics == (Mean(),) and not weights.sums and weights.window is None:
+            miss /= 2
+            # A miss that is lost in rounding leaves no finite interval but the certified one.
+            normal = NormalDist().inv_cdf(1 - miss / 2) if 1 - miss / 2 < 1 else np.inf
+            off = normal * self._spread(weights.weight / weights.total[weights.cell])
+        elif self.chosen is not None and weights.window is not None:
+            off = weights.missing * self._width / 2
+        else:
+            return low, high
+        half = self.noise_scale * self.quantile(miss) + (off + self._rounding) * plan.width
+        lower, upper = self.unclamped - half, self.unclamped + half
+        # An estimate so far outside says that the assumption or the noise is unusual.
+        outside = (upper <= plan.bounds.lo) | (lower >= plan.bounds.hi)
+        return (
+            np.where(outside, low, np.minimum(np.maximum(low, lower), self.value)),
+            np.where(outside, high, np.maximum(np.minimum(high, upper), self.value)),
+        )
+
+    def without_missing_mass(self) -> tuple[Floats, Floats, Floats]:
+        """Means as if nothing were missing in the middle, their noise scales, and deviations.
+
+        (estimate - d middle)/(1 - d) with noise b/(1 - d), in the value's unit, shape (cells,)
+        each; where everything is missing, noise of ten widths.
+        """
+        plan, weights, cells = self.plan, self.plan.weights, len(self.plan.released)
+        first = plan.statistics.index(Mean()) * cells
+        rows = slice(first, first + cells)
+        kept = np.maximum(1 - weights.missing, 1e-9)
+        low, high = self._selected if weights.missing.any() else self.plan.limits
+        middle = (low[rows] + high[rows]) / 2
+        estimate = (self.unclamped[rows] - weights.missing * middle) / kept
+        empty = weights.missing >= 1
+        scale = np.where(empty, 10 * plan.width, self.noise_scale[rows] / kept)
+        weight = weights.weight if weights.window is None else weights.reach
+        part = weight / (weights.total * kept)[weights.cell]
+        spread = np.zeros(cells) if weights.sums else self._spread(part)
+        return np.where(empty, middle, estimate), scale, spread * plan.width
+
+    @property
+    def radius(self) -> float | None:
+        """The private radius of users' vectors, in the value's unit; None without one."""
+        if self.chosen is None or not self.of_vectors:
+            return None
+        return float(self.chosen.width[0]) / self.top * self.plan.width
+
+    def quantile(self, miss: float) -> float:
+        """Noise, in noise scales, that is exceeded with at most this probability."""
+        bits, kind = self.plan.decision.bits, gaussian if self.plan.gaussian else laplace
+        return float(kind.tail_quantile(2.0**bits, miss)) * 2.0**-bits
+
+    @property
+    def _shares(self) -> Floats:
+        """The numbers over their ranges: far from 0 the values have fewer places than these."""
+        scale = self.plan.decision.scale * 2.0**-self.plan.decision.bits
+        return np.array(self.steps, dtype=np.float64) * scale
+
+    @property
+    def _rounding(self) -> Floats:
+        """Most that ticks, means of users and lattice steps move each mean, over the width."""
+        lattice, decision = self.plan.lattice, self.plan.decision
+        steps = decision.scale * self._width * 2.0 ** -(decision.bits + 1)
+        return float(lattice.rounding) + 2.0 ** -(lattice.bits + FINE) + steps
+
+    def _spread(self, part: Floats) -> Floats:
+        """sqrt(sum (w - v)^2 r^2 L/(L-1)) of each mean over the width, r half of a user's range."""
+        weights = self.plan.weights
+        half = np.full(len(weights.member), 0.5)
+        if self.chosen is not None and weights.window is None:
+            low, high = ends(weights, self.chosen)
+            half = np.minimum((high - low) / (2 * self.top), 0.5)
+        elif self.chosen is not None:
+            half = (self.chosen.width / (2 * self.top))[weights.cell]
+        apart = (part - weights.share) * half
+        users = np.bincount(weights.cell, minlength=weights.n_cells)
+        variance = np.bincount(weights.cell, apart**2, minlength=weights.n_cells)
+        return np.asarray(np.sqrt(variance * users / np.maximum(users - 1, 1)))
+
+    @property
+    def top(self) -> int:
+        """The width of the bounds in ticks over 2^FINE."""
+        return 1 << (self.plan.lattice.bits + FINE)
+
+    @property
+    def _variance_rows(self) -> slice:
+        """Where the variances are among the numbers of a joint release."""
+        cells, (_, second) = len(self.plan.released), self.plan.numbers.pair
+        return slice(second * cells, (second + 1) * cells)
+
+    @property
+    def _whole_width(self) -> int:
+        """What the width of a range is a part of: 1 without a selected range."""
+        return 1 if self.chosen is None else self.top
+
+    @cached_property
+    def _widths(self) -> list[int]:
+        """The selected range of each number in ticks over 2^FINE; 1 without one."""
+        if self.chosen is None:
+            return [1] * len(self.steps)
+        widths: list[int] = self.chosen.width.tolist()
+        return widths
+
+    @cached_property
+    def _width(self) -> Floats:
+        return np.array(self._widths, dtype=np.float64) / self._whole_width
+
+
+def _values(
+    low: Fraction,
+    part: Fraction,
+    bits: int,
+    steps: list[int],
+    scales: list[float],
+    widths: list[int],
+) -> list[float]:
+    """low + part x width x scale x steps/2^bits of each number, rounded once."""
+    found = list[float]()
+    whole = low.denominator * part.denominator << bits
+    offset = low.numerator * part.denominator << bits
+    factor = part.numerator * low.denominator
+    for step, scale, width in zip(steps, scales, widths, strict=True):
+        up, down = scale.as_integer_ratio()
+        # Dividing two integers rounds once, unlike floating-point arithmetic on the parts.
+        found.append((offset * down + factor * width * step * up) / (whole * down))
+    return found
+
+
+def joint_variances(plan: PlanFacts, shares: Floats) -> Floats:
+    """Variances from noisy moments (docs/theory/cells.md#two-moments)."""
+    centre, second, scale = _moments(plan, shares)
+    square = 1 if plan.gaussian else 2
+    estimate = second - 4 * centre**2 + 4 * square * scale**2 + _middle(plan)
+    return np.asarray(estimate * plan.width**2 / 4)
+
+
+def joint_intervals(plan: PlanFacts, shares: Floats, quantile: float) -> Ends:
+    """Ends that cover the variance whenever both noises stay below a quantile."""
+    centre, second, scale = _moments(plan, shares)
+    rows, (_, at) = plan.numbers.per_statistic, plan.numbers.pair
+    far = np.minimum(np.abs(centre) + quantile * scale, 0.5)
+    near = np.maximum(np.abs(centre) - quantile * scale, 0.0)
+    noise, bias = quantile * rows(plan.decision.scale)[at], rows(plan.bias_bound)[at]
+    low, high = second - noise - 4 * far**2, second + noise - 4 * near**2
+    unit = plan.width**2 / 4
+    return (low + _middle(plan)) * unit - bias, (high + _middle(plan)) * unit + bias
+
+
+def _middle(plan: PlanFacts) -> Floats:
+    """The middle of what missing mass may add to each variance, over U^2/4."""
+    missing = plan.weights.missing
+    added = missing * (1 - missing)
+    return np.where(missing > 1 / 2, 1 / 2 - added, added)
+
+
+def _moments(plan: PlanFacts, shares: Floats) -> tuple[Floats, Floats, Floats]:
+    """Centred first moment over U, second over U^2/4, noise scale of the first over U."""
+    first, second = plan.numbers.pair
+    numbers = plan.numbers.per_statistic(shares)
+    scale = plan.numbers.per_statistic(plan.decision.scale)[first]
+    return numbers[first] - 1 / 2, numbers[second], scale

@@ -1,0 +1,1 @@
+"""What was asked and decided for a plan, and what follows: losses, errors, certificates."""

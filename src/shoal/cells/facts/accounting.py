@@ -1,0 +1,260 @@
+"""Numbers of a plan, and the steps that they cost every user (docs/theory/privacy.md#accounting).
+
+Numbers are ordered statistic by statistic, each in the order of the released cells. The statistics
+of a cell keep a fixed ratio of their noise scales: a planner sees one column a cell.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from shoal.arrays import Floats, Ints
+from shoal.cells.facts.allocation import Problem
+from shoal.cells.mechanisms.cell_statistics import Mean, Statistic, Variance
+from shoal.cells.mechanisms.ranges import Range
+from shoal.cells.mechanisms.user_vectors import ball_of, excess_of
+from shoal.cells.mechanisms.weights import Parameters, Weights, add, largest
+from shoal.errors import InputError
+from shoal.privacy import permute_and_flip
+from shoal.privacy.accounting import Losses, NoisyVector, Selections, Step, account
+from shoal.privacy.noise import LARGEST_STEPS
+from shoal.privacy.noise_lattice import fit
+from shoal.theory import gaussian, sensitivity, variance
+
+MEAN_AND_VARIANCE = (Mean(), Variance())
+# Squares of steps are added in floating point; this covers the roundings of 2^20 terms.
+_SQUARES_OUTWARD = 1 + 2.0**-30
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedStatistics:
+    """What is released of every cell; `joint` if mean and variance come from two moments."""
+
+    weights: Weights
+    statistics: tuple[Statistic, ...]
+    joint: bool = False
+    gaussian: bool = False
+
+    @property
+    def power(self) -> int:
+        """Losses grow with this power of what is moved over the noise."""
+        return 2 if self.gaussian else 1
+
+    def per_statistic(self, numbers: Floats) -> Floats:
+        """The same, one row a statistic."""
+        return numbers.reshape(-1, self.weights.n_cells)
+
+    @cached_property
+    def alone(self) -> tuple[int, ...]:
+        """Positions of the statistics that are released on their own."""
+        pair = MEAN_AND_VARIANCE if self.joint else ()
+        return tuple(at for at, each in enumerate(self.statistics) if each not in pair)
+
+    @cached_property
+    def pair(self) -> tuple[int, int]:
+        """Positions of mean and variance, if they are released jointly."""
+        first, second = (self.statistics.index(each) for each in MEAN_AND_VARIANCE)
+        return first, second
+
+    @cached_property
+    def sensitivity(self) -> Floats:
+        """Most that each member moves each statistic, over its range; one row a statistic."""
+        return np.stack([each.sensitivity(self.weights) for each in self.statistics])
+
+    @cached_property
+    def largest(self) -> Floats:
+        """The largest sensitivity of each number, one row a statistic."""
+        cell, size = self.weights.cell, self.weights.n_cells
+        return np.stack([largest(cell, each, size) for each in self.sensitivity])
+
+    @cached_property
+    def bias(self) -> Floats:
+        """Most that bounding moves each number in any data set, over its range."""
+        return np.concatenate([each.bias(self.weights) for each in self.statistics])
+
+    def member_losses(self, scale: Floats) -> Floats:
+        """Loss of each member at these noise scales over the range; squared if Gaussian."""
+        rows, cell = self.per_statistic(scale), self.weights.cell
+        lost = np.zeros(len(cell))
+        for at in self.alone:
+            lost += (self.sensitivity[at] / rows[at][cell]) ** self.power
+        if self.joint:
+            lost += (self.weights.part * self._pair_rate(rows)[cell]) ** self.power
+        return lost
+
+    def member_steps(self, scale: Floats, bits: int) -> list[Ints]:
+        """Most lattice steps that each member moves the noisy numbers by, one array a term."""
+        rows, cell = self.per_statistic(scale), self.weights.cell
+        found = [
+            sensitivity.whole_steps(self.sensitivity[at], rows[at][cell], bits) for at in self.alone
+        ]
+        if self.joint:
+            rate = self._pair_rate(rows)[cell]
+            steps = sensitivity.whole_steps(self.weights.part, 1 / rate, bits)
+            # Each of the two numbers is rounded to its own lattice.
+            found.append(np.where(steps > 0, steps + (2 if self.gaussian else 1), 0))
+        return found
+
+    def problem(self, weight: Floats, scale: Floats) -> Problem:
+        """One column a cell: what a unit of noise costs with the ratios of these scales."""
+        total = self.per_statistic(scale).sum(axis=0)[self.weights.cell]
+        return Problem(
+            user=self.weights.user,
+            cell=self.weights.cell,
+            sensitivity=self.member_losses(scale) * total**self.power,
+            n_users=self.weights.counts.n_users,
+            weight=weight,
+        )
+
+    def shape(self, *, least_sum: bool) -> Floats:
+        """Ratios of the noise scales within each cell: of the least sum of errors, or product.
+
+        One number each, adding up to 1, for the heaviest user: in proportion to the roots of the
+        sensitivities for the sum, to the sensitivities for the product; mean and variance together
+        are one term.
+        """
+        cost = np.maximum(self.largest, 1e-300)
+        errors, logarithms = np.ones((len(cost), 1)), np.ones((len(cost), 1))
+        between = 0.0
+        if self.joint:
+            between, rate = _ratio(gaussian_noise=self.gaussian, least_sum=least_sum)
+            first, _ = self.pair
+            cost[first] *= rate
+            errors[first], logarithms[first] = 5 + 4 * between, 2
+        if least_sum:
+            ratio = (cost**self.power / errors) ** (1 / (self.power + 1))
+        else:
+            ratio = cost / logarithms ** (1 / self.power)
+        if self.joint:
+            ratio[self.pair[1]] = 4 * between * ratio[self.pair[0]]
+        return np.asarray((ratio / ratio.sum(axis=0)).ravel())
+
+    def _pair_rate(self, rows: Floats) -> Floats:
+        """J of each cell: loss of a user with all of its records (root of R if Gaussian)."""
+        first, second = self.pair
+        rate = _rate(rows[first], rows[second] / 4, gaussian_noise=self.gaussian)
+        return rate * sensitivity.ROUNDED_MEANS
+
+
+def _rate(mean_scale: Floats, square_scale: Floats, *, gaussian_noise: bool) -> Floats:
+    if gaussian_noise:
+        return np.sqrt(gaussian.joint_rate(mean_scale, square_scale)) * sensitivity.OUTWARD
+    return variance.joint_loss(mean_scale, square_scale)
+
+
+def _ratio(*, gaussian_noise: bool, least_sum: bool) -> tuple[float, float]:
+    """Ratio b2/b1 of a joint release, and its loss at b1 = 1 (docs/theory/cells.md#two-moments)."""
+    ratio = np.geomspace(0.02, 2.0, 400)
+    one = np.ones_like(ratio)
+    rate = _rate(one, ratio, gaussian_noise=gaussian_noise)
+    mean, variance = one, 4 * (1 + ratio)
+    error = mean + variance if least_sum else np.sqrt(mean * variance)
+    best = int((rate * error).argmin())
+    return float(ratio[best]), float(rate[best])
+
+
+@dataclass(frozen=True, eq=False)
+class Cost:
+    """What selections and then numbers cost every user (docs/theory/privacy.md#accounting).
+
+    `selection_scale` has one scale a cell, one in all, or none; `delta` is 0 with Laplace noise.
+    """
+
+    released: ReleasedStatistics
+    range: Range
+    parameters: Parameters
+    selection_scale: Floats
+    bits: int
+    delta: Fraction = Fraction(0)
+
+    def steps(self, scale: Floats) -> list[Step]:
+        """The steps of a release at these noise scales over the range."""
+        weights, bits = self.released.weights, self.bits
+        users, each = weights.counts.n_users, self.selection_steps
+        present = np.bincount(weights.user, minlength=users) > 0
+        if float(each.sum(dtype=np.float64)) >= LARGEST_STEPS:
+            raise _too_large()
+        if self.range.selects == "per cell":
+            found: list[Step] = [Selections(bits, add(weights.user, each[weights.cell], users))]
+        else:
+            found = [Selections(bits, present * int(each.sum()))]
+        parts, fine = excess_of(self.parameters)
+        if parts:
+            found.append(NoisyVector("pair", fine, present * parts))
+        balls = [ball_of(self.parameters, name) for name in ("first_ball", "ball")]
+        terms = [] if any(balls) else self.released.member_steps(scale, bits)
+        if self.released.gaussian:
+            moves = present.astype(object) * sum((2 * ball) ** 2 for ball in balls)
+            if terms:
+                squares = np.sum([term.astype(np.float64) ** 2 for term in terms], axis=0)
+                moves = np.bincount(weights.user, squares, minlength=users) * _SQUARES_OUTWARD
+            return [*found, NoisyVector("gaussian", bits, moves, self.most_numbers)]
+        # Sums of balls are those of l1 diameters, of numbers those of steps.
+        moves = present * 2 * sum(balls)
+        if terms:
+            whole = np.sum(terms, axis=0)
+            if float(whole.sum(dtype=np.float64)) >= LARGEST_STEPS:
+                raise _too_large()
+            moves = add(weights.user, whole, users)
+        return [*found, NoisyVector("laplace", bits, moves)]
+
+    def losses(self, scale: Floats) -> Losses:
+        """What each user loses at these noise scales over the range."""
+        return account(self.steps(scale), self.delta)
+
+    def fitted(self, scale: Floats, epsilon: Fraction) -> Floats:
+        """The scales, rounded and widened by the least that brings the loss under epsilon."""
+        if not self.released.gaussian:
+            return fit(scale, self.bits, epsilon, lambda tried: self.losses(tried).epsilon)
+        user, allowed = self.released.weights.user, self.allowed_rho(epsilon)
+        squares = np.bincount(user, self.released.member_losses(scale))
+        scale = scale * float(squares.max() / (2 * float(allowed))) ** 0.5
+        return fit(scale, self.bits, allowed, lambda tried: self.losses(tried).noise_rho, power=2)
+
+    def allowed_rho(self, epsilon: Fraction) -> Fraction:
+        """The largest rho of Gaussian noise that an epsilon allows, beside the selections."""
+        left = epsilon - self.selecting
+        near = float(left)
+        below = near if near <= left else math.nextafter(near, 0.0)
+        found = gaussian.rho_of_lattice(below, float(self.delta), self.most_numbers, self.bits)
+        return Fraction(found)
+
+    @property
+    def selecting(self) -> Fraction:
+        """Loss of everybody by selections for all cells together, and by the excess; 0 if none."""
+        if self.range.selects != "for all":
+            return Fraction(0)
+        parts, fine = excess_of(self.parameters)
+        return Fraction(int(self.selection_steps.sum()), 2**self.bits) + Fraction(parts, 2**fine)
+
+    @property
+    def most_numbers(self) -> int:
+        """Most numbers that one user is in, of both rounds if there are two."""
+        cells = int(np.bincount(self.released.weights.user).max())
+        parts = len(self.released.statistics)
+        return cells * parts * (2 if ball_of(self.parameters, "first_ball") else 1)
+
+    @cached_property
+    def selection_steps(self) -> Ints:
+        """Loss of each selection in 2^-j, rounded upwards."""
+        if len(self.selection_scale) == 0:
+            return np.zeros(0, dtype=np.int64)
+        moved = self.range.score_sensitivity(self.released.weights)
+        kinds, kind = np.unique(self.selection_scale, return_inverse=True)
+        steps = [
+            math.ceil(self.range.rounds * permute_and_flip.loss(moved, scale) * 2**self.bits)
+            for scale in kinds.tolist()
+        ]
+        if max(steps) >= LARGEST_STEPS:
+            raise _too_large()
+        return np.array(steps, dtype=np.int64)[kind]
+
+
+def _too_large() -> InputError:
+    return InputError(
+        "the privacy loss is too large for exact accounting",
+        "ask for a smaller epsilon: sums have to stay below 2^61 lattice steps",
+    )

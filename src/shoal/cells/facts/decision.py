@@ -1,0 +1,137 @@
+"""What a planner is asked, and what it decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from shoal.arrays import Floats, Ints
+from shoal.cells.facts.request import Request
+from shoal.cells.mechanisms.methods import Method
+from shoal.cells.mechanisms.weights import FINE, PART, Parameters
+from shoal.data.occupancy import Counts
+from shoal.errors import InputError
+
+Status = Literal["released", "uninformative", "error too large", "too few users", "too few records"]
+STATUS: tuple[Status, ...] = get_args(Status)
+# Of cells that a public rule leaves out: readers see none of them.
+BY_RULE: tuple[Status, ...] = ("too few users", "too few records")
+# Means and mean squares of weighted users are kept finely enough from here on.
+_FEWEST_BITS = 20
+_NONE = np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """What the planner chose; all else of a plan follows from it, the request and the counts.
+
+    Attributes:
+        scale: b (sigma if Gaussian) of each number over its range, or over the selected range.
+        bits: j; the noise of a number has the scale of 2^j lattice steps.
+        selection_scale: Of the private selections: one a released cell, one in all, or none.
+        joint: Whether mean and variance come from one release of first and second moments.
+        targets: Of an optimal plan: relative error of each released cell up to a common factor.
+        duals: Proof of near-optimality, one a user, or None.
+        reason: Why this method, where an objective chose it.
+    """
+
+    method: Method
+    status: tuple[Status, ...]
+    scale: Floats
+    bits: int
+    parameters: Parameters = field(default_factory=dict)
+    selection_scale: Floats = field(default_factory=lambda: _NONE)
+    joint: bool = False
+    gaussian: bool = False
+    targets: Floats | None = None
+    duals: Floats | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a planner is asked: to release the cells of a status by a method, for a reason."""
+
+    counts: Counts
+    request: Request
+    method: Method
+    status: tuple[Status, ...]
+    reason: str = ""
+
+    @cached_property
+    def cells(self) -> Ints:
+        """Positions of the cells to release."""
+        return np.flatnonzero([status == "released" for status in self.status])
+
+    @property
+    def delta(self) -> Fraction:
+        """The delta that the method may use."""
+        return self.request.delta if self.method.takes_delta else Fraction(0)
+
+    @property
+    def noises(self) -> tuple[bool, ...]:
+        """The kinds of noise to plan with: whether each is Gaussian."""
+        return (False, True) if self.delta else (False,)
+
+    @property
+    def importance(self) -> Floats:
+        """Public weight of each cell, 1 where none was asked for."""
+        return importance(self.counts, self.cells, self.request.weights)
+
+    def with_status(self, status: np.ndarray) -> Task:
+        """The same task with other cells."""
+        return replace(self, status=tuple(status.tolist()))
+
+    def decide(self, scale: Floats, bits: int, **others: Any) -> Decision:
+        """The decision with these scales, bits and other fields."""
+        return Decision(self.method, self.status, scale, bits, reason=self.reason, **others)
+
+
+def importance(counts: Counts, cells: Ints, weights: Mapping[str, float]) -> Floats:
+    """Returns the importance of some of the cells, 1 where none was given."""
+    if not weights:
+        return np.ones(len(cells))
+    return np.array([weights.get(counts.labels[g], 1.0) for g in cells.tolist()])
+
+
+def public_status(counts: Counts, request: Request) -> np.ndarray:
+    """Returns each cell's status by counts alone: released, too few records, or too few users."""
+    status = np.full(counts.n_cells, "released", dtype=object)
+    status[counts.totals < request.min_records] = "too few records"
+    status[counts.users_per_cell < request.min_users] = "too few users"
+    return status
+
+
+def check_counts(counts: Counts, request: Request, method: Method) -> None:
+    """Refuses counts whose sums would not fit 64 bits, and weights of cells that there are not."""
+    most, bits = int(counts.count.max()), 62 - request.tick_bits - FINE
+    if most >= 1 << bits or (most + 1) * counts.n_cells >= 2**62:
+        raise InputError(
+            f"a user has {most:,} records in one cell, too many for {request.tick_bits} tick bits",
+            f"use smaller cells or fewer tick bits: fewer than 2^{bits} records fit",
+        )
+    bits = 62 - request.tick_bits - PART
+    all_records = int(counts.totals.max())
+    if method.planner == "optimal" and (most >= 1 << bits or all_records >= 1 << (62 - PART)):
+        raise InputError(
+            f"{most:,} records of a user in a cell, or {all_records:,} of a cell, are too many",
+            f"use smaller cells, fewer tick bits or another method: 2^{bits} and 2^{62 - PART} fit",
+        )
+    weighs = method.planner in ("optimal", "clip user") and "variance" in request.statistics
+    if weighs and request.tick_bits < _FEWEST_BITS:
+        # Rounding would pass the margins of a variance.
+        raise InputError(
+            f"{request.tick_bits} tick bits are too few for a variance with {method.name}",
+            f"give tick_bits={_FEWEST_BITS} or more",
+        )
+    unknown = set(request.weights) - set(counts.labels) if request.weights else set()
+    if unknown:
+        raise InputError(
+            f"a weight is given for the cell {min(unknown)!r}, which does not exist",
+            f"give labels of the {counts.n_cells} cells, such as {counts.labels[0]!r}",
+        )

@@ -1,0 +1,394 @@
+"""A plan as facts: which numbers are released, with how much noise, what it costs and promises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from shoal.arrays import Floats, Ints
+from shoal.cells.facts import allocation
+from shoal.cells.facts.accounting import MEAN_AND_VARIANCE, Cost, ReleasedStatistics
+from shoal.cells.facts.decision import BY_RULE, STATUS, Decision, Status, check_counts, importance
+from shoal.cells.facts.request import Request
+from shoal.cells.facts.variance_programs import gap as optimal_gap
+from shoal.cells.mechanisms.cell_statistics import Statistic, Variance
+from shoal.cells.mechanisms.user_vectors import ball_of
+from shoal.cells.mechanisms.weights import FINE, Parameters, Weights, largest
+from shoal.data.occupancy import Counts
+from shoal.data.value_lattice import Bounds, Lattice
+from shoal.errors import InputError
+from shoal.privacy.accounting import Losses
+from shoal.privacy.budget import Budget
+from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS
+from shoal.release.planned import Stated
+from shoal.theory import gaussian, laplace, limits, variance
+
+# Numbers have up to 2^63 lattice steps of this much of a range of 1e100; of means, their squares.
+_MOST_SCALE, _MOST_DUAL = 2.0**100, 2.0**400
+# Sums of weights are of floating-point numbers.
+_FULL = 1 + 2.0**-20
+
+
+@dataclass(frozen=True, eq=False)
+class PlanFacts(Stated):
+    """Everything public about a release before it happens; a pure function of public facts.
+
+    There is a number for each statistic of each released cell: statistic by statistic, each in the
+    order of the cells. Errors, biases and scales are in the statistic's unit (the value's, its
+    square for a variance, 1 for a share) unless a name says `relative`: then they are over the
+    statistic's range (U, U^2/4, 1), half of which is the error of guessing its middle.
+    """
+
+    counts: Counts
+    request: Request
+    decision: Decision
+
+    def __post_init__(self) -> None:
+        check_counts(self.counts, self.request, self.decision.method)
+        _check_decision(self)
+
+    @property
+    def lattice(self) -> Lattice:
+        """Bounds and ticks of the values."""
+        return self.request.lattice
+
+    @property
+    def bounds(self) -> Bounds:
+        """The public range of the values."""
+        return self.lattice.bounds
+
+    @cached_property
+    def width(self) -> float:
+        """The width U of the bounds, in the value's unit."""
+        return float(self.bounds.width)
+
+    @property
+    def method(self) -> str:
+        """Name of the method."""
+        return self.decision.method.name
+
+    @property
+    def status(self) -> tuple[Status, ...]:
+        """Of each cell: released, or why it is left out."""
+        return self.decision.status
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether the noise is Gaussian."""
+        return self.decision.gaussian
+
+    @property
+    def parameters(self) -> Parameters:
+        """Whole numbers of the method, such as the cap of each cell."""
+        return self.decision.parameters
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """What is released of every cell."""
+        return self.request.kinds
+
+    @cached_property
+    def released(self) -> Ints:
+        """Positions of the released cells, shape (released cells,)."""
+        return np.flatnonzero([status == "released" for status in self.status])
+
+    @cached_property
+    def shown(self) -> Ints:
+        """Positions of the cells that readers see: all but those that a public rule leaves out."""
+        return np.flatnonzero([status not in BY_RULE for status in self.status])
+
+    @cached_property
+    def shown_labels(self) -> list[str]:
+        """Labels of the cells that readers see."""
+        return [self.counts.labels[at] for at in self.shown.tolist()]
+
+    @cached_property
+    def weights(self) -> Weights:
+        """How much of every user counts in every released cell."""
+        return self.decision.method.weigh(self.counts, self.released, self.parameters)
+
+    @cached_property
+    def numbers(self) -> ReleasedStatistics:
+        """The numbers to release: every statistic of every released cell."""
+        chosen = self.decision
+        return ReleasedStatistics(
+            self.weights, self.statistics, joint=chosen.joint, gaussian=chosen.gaussian
+        )
+
+    @property
+    def rounds(self) -> int:
+        """How often users' vectors are hidden by noise: 2 if a first round finds their centres."""
+        return 2 if ball_of(self.parameters, "first_ball") else 1
+
+    @cached_property
+    def cost(self) -> Cost:
+        """What the release costs every user, as a function of noise scales."""
+        chosen = self.decision
+        return Cost(
+            self.numbers, chosen.method.range, chosen.parameters, chosen.selection_scale,
+            chosen.bits, self.exact_delta,
+        )  # fmt: skip
+
+    @cached_property
+    def losses(self) -> Losses:
+        """Privacy losses of the steps, by user (docs/theory/privacy.md#accounting)."""
+        return self.cost.losses(self.decision.scale)
+
+    @property
+    def exact_epsilon(self) -> Fraction:
+        """The total privacy loss: exact with Laplace noise, an upper bound with Gaussian noise."""
+        return self.losses.epsilon
+
+    @property
+    def exact_delta(self) -> Fraction:
+        """The exact delta of (epsilon, delta)-DP: 0 with Laplace noise."""
+        return self.request.delta if self.gaussian else Fraction(0)
+
+    @cached_property
+    def loss(self) -> Budget:
+        """What is stated and charged: what was asked for, or the exact loss, rounded upwards."""
+        exact = Budget(self.exact_epsilon, self.exact_delta)
+        return Budget.stated(exact, self.request.epsilon, self.request.delta)
+
+    @property
+    def rho(self) -> float | None:
+        """Zero-concentrated loss with Gaussian noise, rounded upwards; None with Laplace noise."""
+        return self.losses.rho
+
+    @property
+    def user_losses(self) -> Floats:
+        """Privacy loss of each user (rho if Gaussian), shape (users,), by anonymous rows."""
+        return self.losses.of_users
+
+    @cached_property
+    def paper_epsilon(self) -> float:
+        """The privacy loss by the paper's accounting of the same noise: max_l of the sum of eps_g.
+
+        Every user kept in a cell pays for the heaviest user of it, statistic by statistic (paper
+        000, Corollary II.1). With Gaussian noise it is the rho so charged.
+        """
+        lost, weights = self.numbers.member_losses(self.decision.scale), self.weights
+        most = largest(weights.cell, lost, weights.n_cells)
+        charged = np.where(weights.weight > 0, most[weights.cell], 0.0)
+        whole = float(np.bincount(weights.user, charged).max())
+        return whole / 2 if self.gaussian else whole
+
+    @property
+    def certified(self) -> bool:
+        """Whether errors are bounded in every data set: nothing is clipped to a selected range."""
+        return not self.decision.method.selects
+
+    @cached_property
+    def statistic_ranges(self) -> tuple[tuple[Fraction, Fraction], ...]:
+        """Lower end and length of the range of each statistic, as the bounds allow."""
+        return tuple(each.statistic_range(self.bounds) for each in self.statistics)
+
+    @cached_property
+    def limits(self) -> tuple[Floats, Floats]:
+        """Both ends of the range of each number's statistic, shape (numbers,), in its unit."""
+        ends = [(float(low), float(low + length)) for low, length in self.statistic_ranges]
+        low, high = np.repeat(ends, len(self.released), axis=0).T
+        return low, high
+
+    @cached_property
+    def statistic_range(self) -> Floats:
+        """Range of each number's statistic, shape (numbers,), in its unit: U, U^2/4 or 1."""
+        return np.repeat([float(length) for _, length in self.statistic_ranges], len(self.released))
+
+    @property
+    def widest(self) -> Floats | float:
+        """The longest range that can be selected, over the width, of each cell or of all."""
+        return self.decision.method.range.widest(self.parameters)
+
+    @property
+    def noise_scale(self) -> Floats:
+        """Scale of the noise of each number, shape (numbers,), in the statistic's unit.
+
+        Where a range is selected: at most this, in proportion to the range. Of a variance that is
+        released jointly: that of the second moment.
+        """
+        return self.decision.scale * self.widest * self.statistic_range
+
+    @cached_property
+    def bias_bound(self) -> Floats:
+        """Most that an estimate without noise is off; shape (numbers,), in the statistic's unit.
+
+        Rounding, what the bounding of users leaves out, and the whole width where a range is
+        selected: no data set is then excluded in which the range misses every value.
+        """
+        if not self.certified:
+            return np.full(len(self.released), self.width)
+        return (self.rounding + self.numbers.bias) * self.statistic_range
+
+    @property
+    def rounding(self) -> Floats:
+        """Most that rounding to ticks, of users' means and to lattice steps moves an estimate.
+
+        Shape (numbers,), as a part of its range.
+        """
+        exact = self.decision.method.planner == "shared"
+        means = 0.0 if exact else 2.0 ** -(self.lattice.bits + FINE)
+        ticks = [each.rounding(float(self.lattice.rounding), means) for each in self.statistics]
+        steps = self.decision.scale * self.widest * 2.0 ** -(self.decision.bits + 1)
+        if self.decision.joint:
+            rows, (first, second) = self.numbers.per_statistic(steps), self.numbers.pair
+            # The square of the first moment moves by less than its lattice step.
+            rows[second] += 4 * rows[first] * (1 + rows[first])
+        return np.repeat(ticks, len(self.released)) + steps
+
+    @cached_property
+    def worst_case_error(self) -> Floats:
+        """Bias bound plus mean absolute noise; shape (numbers,), in the statistic's unit.
+
+        It holds for every data set. Where a range is selected it is the width: estimates and means
+        stay within the bounds.
+        """
+        if not self.certified:
+            return self.bias_bound
+        return self.bias_bound + self.mean_noise * self.statistic_range
+
+    @cached_property
+    def mean_noise(self) -> Floats:
+        """Mean absolute noise, shape (numbers,), a part of the range; a bound if joint."""
+        noise = self.decision.scale * self._mean_noise
+        if self.decision.joint:
+            rows, (first, second) = self.numbers.per_statistic(noise), self.numbers.pair
+            b1 = self.numbers.per_statistic(self.decision.scale)[first]
+            square = gaussian.SQUARE_NOISE if self.gaussian else variance.SQUARE_NOISE
+            # |2 s1 z1| <= |z1|, and the square of the noise about its expectation.
+            rows[second] += 4 * rows[first] + 4 * square * b1**2
+        return noise
+
+    @property
+    def _mean_noise(self) -> float:
+        kind, steps = gaussian if self.gaussian else laplace, 2.0**self.decision.bits
+        return float(kind.mean_absolute(steps)) / steps
+
+    @property
+    def relative_error(self) -> Floats:
+        """Worst-case error, shape (numbers,), as a part of the range; 1/2 is that of guessing.
+
+        Where a range is selected: mean absolute noise, and what windows leave out, over that
+        range's range.
+        """
+        if not self.certified:
+            return self.decision.scale * self.widest * self._mean_noise + self.weights.missing / 2
+        return self.worst_case_error / self.statistic_range
+
+    @property
+    def cell_error(self) -> Floats:
+        """The largest relative error of a cell: shape (released cells,), a part of the range.
+
+        0 where the range is a radius of users' vectors: noise over the width tells nothing of it.
+        """
+        if self.decision.method.range.of_vectors:
+            return np.zeros(len(self.released))
+        return np.asarray(self.numbers.per_statistic(self.relative_error).max(axis=0))
+
+    @cached_property
+    def lower_bound(self) -> Floats:
+        """Error that no plan of this loss beats: shape (numbers,), in the statistic's unit.
+
+        However it weighs users, with Laplace noise (docs/theory/cells.md#limits-of-means). Each
+        holds for its number alone: no plan reaches all at once. NaN with Gaussian noise.
+        """
+        if self.gaussian:
+            return np.full_like(self.statistic_range, np.nan)
+        counts = self.counts.cell, self.counts.count, self.counts.n_cells
+        own = self.numbers.per_statistic(self.worst_case_error / self.statistic_range)
+        least = []
+        for each, error in zip(self.statistics, own, strict=True):
+            if isinstance(each, Variance):
+                # Only what a plan better than this one could do is bounded closely.
+                known = np.full(self.counts.n_cells, 0.5)
+                known[self.released] = error
+                found = limits.least_variance_error(*counts, self.epsilon, known)
+            else:
+                found = limits.least_mean_error(*counts, self.epsilon)
+            least.append(found[self.released])
+        return np.concatenate(least) * self.statistic_range
+
+    @cached_property
+    def gap(self) -> float | None:
+        """How far a plan can be from the best one of its family, as a part, or None.
+
+        Balanced: the mean logarithm of the noise could fall by at most this. Optimal: no plan has
+        all errors below this one's over 1 + gap.
+        """
+        duals, targets, scale = self.decision.duals, self.decision.targets, self.decision.scale
+        if duals is None:
+            return None
+        if targets is not None:
+            left = self.epsilon - float(self.cost.selecting)
+            return optimal_gap(self.numbers, targets, duals, scale, left)
+        total = self.numbers.per_statistic(scale).sum(axis=0)
+        spent = 2 * self.losses.noise_rho if self.gaussian else self.epsilon
+        power = self.numbers.power
+        problem = self.numbers.problem(self.importance, scale)
+        found = allocation.balanced_gap(problem, total**power, duals, float(spent))
+        return found / power
+
+    @property
+    def importance(self) -> Floats:
+        """Public weight of each released cell, 1 where none was asked for."""
+        return importance(self.counts, self.released, self.request.weights)
+
+
+def _check_decision(plan: PlanFacts) -> None:
+    """Refuses a decision whose loss, or whose sums, would not be exact; it may be from a file."""
+    chosen, method, cells = plan.decision, plan.decision.method, len(plan.released)
+    numbers = len(plan.statistics) * cells
+    sound = (
+        cells > 0
+        and len(plan.status) == plan.counts.n_cells
+        and set(plan.status) <= set(STATUS)
+        and 1 <= chosen.bits < MOST_BITS
+        and (not chosen.joint or set(MEAN_AND_VARIANCE) <= set(plan.statistics))
+        and (not chosen.gaussian or (method.takes_delta and plan.request.delta > 0))
+        and (not method.means_alone or plan.request.statistics == ("mean",))
+        and method.check(chosen.parameters, plan.counts, plan.released, plan.lattice.bits)
+        and _positive(chosen.scale, numbers)
+        and _positive(chosen.selection_scale, method.range.selections(chosen.parameters, cells))
+        and (chosen.targets is None or _positive(chosen.targets, cells))
+        and (method.planner == "optimal") == (chosen.targets is not None)
+        and (chosen.duals is None or _priced(chosen.duals, plan.counts.n_users))
+        and (not method.range.of_vectors or _in_the_ball(plan))
+    )
+    if not sound:
+        raise InputError("the plan has impossible decisions", "make the plan again with shoal.plan")
+    top = 1 << (plan.lattice.bits + FINE)
+    finest = float(chosen.scale.min()) / method.range.largest_zoom(chosen.parameters, top)
+    # Without room on the lattice the noise would have to look at the number it hides.
+    if 2.0**chosen.bits > LARGEST_STEPS * finest:
+        raise InputError(
+            f"the noise, which needs a lattice of {chosen.bits} bits, does not fit 61 bits",
+            "ask for a smaller epsilon: numbers and noise have to stay below 2^61 steps",
+        )
+
+
+def _positive(values: Floats, size: int) -> bool:
+    return values.shape == (size,) and bool(((values > 0) & (values <= _MOST_SCALE)).all())
+
+
+def _priced(duals: Floats, users: int) -> bool:
+    return duals.shape == (users,) and bool(
+        (duals >= 0).all() and 0 < float(duals.max()) <= _MOST_DUAL
+    )
+
+
+def _in_the_ball(plan: PlanFacts) -> bool:
+    """Whether nobody's weights over the noise leave the ball: then no sum of a vector overflows."""
+    weights, power = plan.weights, plan.numbers.power
+    step = plan.decision.scale[weights.cell] * 2.0**-plan.decision.bits
+    reach = weights.weight / weights.total[weights.cell] / step
+    norm = np.bincount(weights.user, reach**power) ** (1 / power)
+    return float(norm.max()) <= ball_of(plan.parameters) * _FULL
+
+
+def part_of_range(plan: PlanFacts, part: float) -> str:
+    """Returns a part of the range in words, of a single statistic in its unit too."""
+    over = f"{part:.3g} of the range"
+    return f"{part * plan.statistic_range[0]:.3g} ({over})" if len(plan.statistics) == 1 else over

@@ -1,0 +1,239 @@
+"""Plans and manifests of cells as documents: what was asked, the counts, the decision, and claims.
+
+Claims are for readers: reading a plan back computes loss and errors from the decision alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Annotated, Any, Literal, get_args
+
+import numpy as np
+from pydantic import BeforeValidator, Field, PlainSerializer
+
+from shoal.arrays import Floats
+from shoal.cells.facts.decision import Decision, Status
+from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.request import Request
+from shoal.cells.mechanisms.methods import method_of
+from shoal.data.occupancy import Counts
+from shoal.documents.model import Integers, Model, Numbers
+from shoal.errors import DocumentError, InputError
+from shoal.release.envelope import Envelope, Exact, Text
+from shoal.release.question import Question
+
+Noise = Literal["discrete laplace", "discrete gaussian"]
+SCHEMA, KIND = "shoal.plan/5", "cells"
+NEIGHBOURS = "values: all values of one user change, the counts are public"
+_NOISE: tuple[Noise, Noise] = get_args(Noise)
+_PRIVACY = {False: "pure differential privacy", True: "approximate differential privacy"}
+
+Floating = tuple[float, ...]
+# Fields that a decision and its document have in common.
+_DECIDED = (
+    *("status", "scale", "bits", "parameters", "selection_scale"),
+    *("joint", "targets", "reason"),
+)
+
+
+class Duals(Model):
+    """Dual variables of all users, of which a document holds those above 0."""
+
+    users: int
+    user: Integers
+    dual: Numbers
+
+    @classmethod
+    def sparse(cls, duals: Floats | None) -> Duals | None:
+        """Of each user, or none."""
+        if duals is None:
+            return None
+        user = np.flatnonzero(duals)
+        return cls(users=len(duals), user=user, dual=duals[user])
+
+    def dense(self, users: int) -> Floats:
+        """Of each of so many users; a LookupError if it is of others."""
+        if self.users != users or self.dual.shape != self.user.shape:
+            raise LookupError
+        duals = np.zeros(users)
+        duals[self.user] = self.dual
+        return duals
+
+
+class Records(Model):
+    """Which columns the records have, and what happens to missing values."""
+
+    user: Text
+    value: Text
+    cell: tuple[Text, ...]
+    missing: Literal["refuse", "public"]
+
+
+class DecisionPart(Model):
+    """What the planner chose, as `Decision` holds it."""
+
+    method: Text
+    settings: dict[str, str | int | float]
+    mechanism: Text
+    reason: Text
+    status: tuple[Status, ...]
+    noise: Noise
+    joint: bool
+    bits: int
+    scale: Numbers
+    parameters: dict[str, Integers]
+    selection_scale: Numbers
+    targets: Numbers | None
+    duals: Duals | None
+
+    def decision(self, users: int) -> Decision:
+        """The decision that it stands for, for counts of so many users."""
+        return Decision(
+            duals=None if self.duals is None else self.duals.dense(users),
+            method=method_of(self.method, self.settings),
+            gaussian=self.noise == _NOISE[1],
+            **{name: getattr(self, name) for name in _DECIDED},
+        )
+
+
+class Claims(Model):
+    """What a plan costs and promises, for readers."""
+
+    epsilon: Exact
+    delta: Exact
+    gap: float | None
+    weight: Floating
+    bias_bound: Floating
+    worst_case_error: Floating
+    lower_bound: Floating | None
+
+
+class PlanDocument(Model):
+    """A plan of cells."""
+
+    schema_: Literal["shoal.plan/5"] = Field(default="shoal.plan/5", alias="schema")
+    version: Text
+    neighbours: Literal["values"] = "values"
+    request: Request
+    records: Records | None
+    counts: Annotated[
+        Any,
+        BeforeValidator(
+            lambda each: each if isinstance(each, Counts) else Counts.from_document(each)
+        ),
+        PlainSerializer(lambda counts: counts.to_document()),
+    ]
+    decision: DecisionPart
+    claims: Claims
+
+    def facts(self) -> PlanFacts:
+        """The plan that it stands for, whose loss and errors follow from its decision."""
+        try:
+            return met(
+                PlanFacts(self.counts, self.request, self.decision.decision(self.counts.n_users))
+            )
+        except (InputError, LookupError, ArithmeticError):
+            raise damaged() from None
+
+
+class Result(Model):
+    """One released number: lattice steps, value, interval, selected range, and users' excess."""
+
+    cell: int
+    key: tuple[Any, ...]
+    statistic: Text
+    steps: int
+    range: tuple[int, int] | None
+    excess: tuple[int, int] | None
+    unclamped: float
+    value: float
+    interval: tuple[float, float]
+
+
+class Manifest(Envelope):
+    """Everything public about a release of cells."""
+
+    kind: Literal["cells"]
+    records: Records
+    plan: PlanDocument
+    results: tuple[Result, ...]
+
+
+def met(plan: PlanFacts) -> PlanFacts:
+    """Returns a plan that meets its request; refuses one that costs or errs more than was asked."""
+    request = plan.request
+    if (request.epsilon is not None and plan.exact_epsilon > request.epsilon) or (
+        request.error is not None and float(plan.worst_case_error.max()) > request.error
+    ):
+        raise InputError(
+            "the noise cannot be rounded finely enough for this request",
+            "ask for a larger error or a smaller epsilon, or give more tick_bits",
+        )
+    return plan
+
+
+def document_of(plan: PlanFacts, records: Mapping[str, Any] | None) -> PlanDocument:
+    """Returns a plan, with what it claims, as a document."""
+    chosen, lower = plan.decision, plan.lower_bound
+    return PlanDocument(
+        version=version("shoal"),
+        request=plan.request,
+        records=None if records is None else described(records),
+        counts=plan.counts,
+        decision=DecisionPart(
+            method=chosen.method.name,
+            settings=dict(chosen.method.settings),
+            mechanism=chosen.method.mechanism or chosen.method.name,
+            noise=_NOISE[chosen.gaussian],
+            duals=Duals.sparse(chosen.duals),
+            **{name: getattr(chosen, name) for name in _DECIDED},
+        ),
+        claims=Claims(
+            epsilon=str(plan.loss.epsilon),
+            delta=str(plan.loss.delta),
+            gap=plan.gap,
+            weight=tuple(plan.importance.tolist()),
+            bias_bound=tuple(plan.bias_bound.tolist()),
+            worst_case_error=tuple(plan.worst_case_error.tolist()),
+            lower_bound=None if plan.gaussian else tuple(lower.tolist()),
+        ),
+    )
+
+
+def described(records: Mapping[str, Any]) -> Records:
+    """Returns a description of records as `records.describe()` gives it; refuses another one."""
+    try:
+        given = dict(records)
+        if not isinstance(given["cell"], list | tuple):
+            raise TypeError
+        return Records(**{**given, "cell": tuple(given["cell"])})
+    except (ValueError, TypeError, LookupError):
+        raise InputError(
+            "the source does not describe records", "give records.describe(), or leave source out"
+        ) from None
+
+
+def question_of(plan: PlanFacts, records: Mapping[str, Any], unit: str, name: str = "") -> Question:
+    """Returns what a release of a plan is asked for: request, records and counts alone."""
+    asked = {"request": plan.request.to_document(), "counts": plan.counts.fingerprint}
+    return Question(
+        kind=KIND,
+        plan=document_of(plan, records).to_document(),
+        asked=asked,
+        records=records,
+        unit=unit,
+        loss=plan.loss,
+        privacy=_PRIVACY[plan.gaussian],
+        neighbours=NEIGHBOURS,
+        name=name,
+        read=lambda data: Manifest.from_bytes(data, "manifest"),
+    )
+
+
+def damaged() -> DocumentError:
+    """Returns the error for a plan that does not hold together."""
+    return DocumentError(
+        "the plan is damaged or was changed by hand",
+        "make the plan again with `shoal plan`",
+    )

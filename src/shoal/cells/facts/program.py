@@ -1,0 +1,166 @@
+"""Weights and noise with the least loss at given errors: a linear program, and its certificate.
+
+Everything is over the range. Cell g may have an error of E_g, and user l has the share v_gl of it:
+
+    (1 - sum_l w_gl)/2 + b_g <= E_g,   0 <= w_gl <= v_gl,   the largest sum_g c_gl w_gl/b_g least.
+
+No solver is trusted: `certify` makes a plan of any weights and a bound of any dual variables, with
+every rounding against us (docs/theory/cells.md#optimal-plan).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from shoal.arrays import Floats, Ints
+from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR
+
+_ULP = 2.0**-52
+# Above so many cells, or pairs of cells that share a user, a program takes more than minutes.
+_CELLS, _PAIRS = 2_000, 100_000_000
+# The least price of a user, over the largest: where users without a price make up 1 - 2E of a cell,
+# roundings decide whether they suffice.
+_PRICE = 2.0**-36
+_ROOM = 2.0**-40
+
+
+def is_small(user: Ints, n_cells: int) -> bool:
+    """Returns whether programs of these memberships, shape (memberships,), are solved in time."""
+    cells = np.bincount(user, minlength=1).astype(np.float64)
+    return n_cells <= _CELLS and float(cells @ cells) <= _PAIRS
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Memberships, with shares and costs above 0, and the error of every cell.
+
+    `target` has shape (cells,) and is above 0; every other array has shape (memberships,).
+    """
+
+    user: Ints
+    cell: Ints
+    share: Floats
+    cost: Floats
+    target: Floats
+    n_users: int
+
+    @cached_property
+    def size(self) -> Ints:
+        """Memberships of each cell, at least one."""
+        return np.bincount(self.cell, minlength=len(self.target))
+
+    def by_cell(self, entry: Floats) -> Floats:
+        """Returns sums over the memberships of each cell."""
+        total = np.bincount(self.cell, entry, minlength=len(self.target))
+        return total.astype(np.float64, copy=False)
+
+    def by_user(self, entry: Floats) -> Floats:
+        """Returns sums over the memberships of each user."""
+        return np.bincount(self.user, entry, minlength=self.n_users).astype(np.float64, copy=False)
+
+    def scaled(self, factor: float) -> Program:
+        """Returns the program with all errors times a factor."""
+        return replace(self, target=self.target * factor)
+
+    def needing(self) -> Program:
+        """Returns the program of the cells that need something."""
+        needed = self.target < MIDPOINT_ERROR
+        keep = needed[self.cell]
+        cell = (np.cumsum(needed) - 1)[self.cell[keep]]
+        arrays = self.user[keep], cell, self.share[keep], self.cost[keep], self.target[needed]
+        return Program(*arrays, self.n_users)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Weights and noise scales, their loss, and a loss that dual variables prove no plan beats."""
+
+    weight: Floats
+    noise: Floats
+    loss: float
+    lower_bound: float
+    duals: Floats
+
+    @property
+    def gap(self) -> float:
+        """Loss over lower bound, minus 1."""
+        if self.loss == 0:
+            return 0.0
+        return self.loss / self.lower_bound - 1 if self.lower_bound > 0 else math.inf
+
+
+def certify(program: Program, weight: Floats, duals: Floats) -> Solution:
+    """Returns the plan of any weights, (memberships,), and the bound of any duals, (users,)."""
+    weight, noise = feasible(program, weight)
+    loss = loss_of(program, weight, noise)
+    return Solution(weight, noise, loss, dual_bound(program, duals), np.maximum(duals, 0.0))
+
+
+def feasible(program: Program, weight: Floats) -> tuple[Floats, Floats]:
+    """Returns weights in [0, v] and the most noise; all of v where they leave no room for any."""
+    free = program.target >= MIDPOINT_ERROR
+    kept = np.fmin(np.fmax(weight, 0.0), program.share)
+    noise = _most_noise(program, kept)
+    short = (noise <= 0) & ~free
+    if short.any():
+        kept = np.where(short[program.cell], program.share, kept)
+        noise = _most_noise(program, kept)
+    return np.where(free[program.cell], 0.0, kept), np.where(free, 0.0, noise)
+
+
+def _most_noise(program: Program, weight: Floats) -> Floats:
+    """Returns E - (1 - sum w)/2 of each cell, rounded downwards."""
+    # A sum of k numbers is off by at most k roundings of it.
+    total = program.by_cell(weight) * (1 - (program.size + 2) * _ULP)
+    return np.asarray(program.target - (1 - total) / 2 - 4 * _ULP)
+
+
+def loss_of(program: Program, weight: Floats, noise: Floats) -> float:
+    """Returns the largest loss of a user, rounded upwards; infinite for weights without noise."""
+    scale = noise[program.cell]
+    each = np.where(weight > 0, math.inf, 0.0)
+    np.divide(program.cost * weight, scale, out=each, where=(weight > 0) & (scale > 0))
+    size = np.bincount(program.user, minlength=program.n_users)
+    return float((program.by_user(each) * (1 + (size + 4) * _ULP)).max())
+
+
+def dual_bound(program: Program, duals: Floats) -> float:
+    """A loss that no plan beats, (1/P) sum_g 2 tau_g (docs/theory/cells.md#the-dual-bound).
+
+    tau_g is the least, over prefixes of the cell's users by rising price, of sum p v/(2E - 1 + sum
+    v); what proves it is then checked.
+    """
+    duals = np.maximum(duals, 0.0)
+    largest = float(duals.max(initial=0.0))
+    if not 0 < largest < math.inf:
+        return 0.0
+    duals = duals / largest + _PRICE
+    price, need = duals[program.user] * program.cost, 1 - 2 * program.target
+    # By cell, then by price to some forty bits.
+    order = np.argsort(program.cell + price / (2 * float(price.max())))
+    start = np.cumsum(program.size) - program.size
+
+    def running(entry: Floats) -> Floats:
+        total = np.cumsum(entry[order])
+        return np.asarray(total - np.repeat(total[start] - entry[order[start]], program.size))
+
+    # Sums of k terms v (tau - p) with sum v = 1 are off by at most k + 6 roundings of tau.
+    slack = (program.size + 8) * _ULP
+    needed = need - 2 * slack
+    room = running(program.share) - np.repeat(needed, program.size)
+    ratio = np.full(len(room), math.inf)
+    np.divide(running(price * program.share), room, out=ratio, where=room > _ROOM)
+    tau = np.minimum.reduceat(ratio, start)
+    # Running sums have the roundings of all cells; those of the cell's own users have not.
+    kept = np.where(price <= tau[program.cell], program.share, 0.0)
+    room = program.by_cell(kept) - needed
+    np.divide(program.by_cell(price * kept), room, out=tau, where=room > _ROOM)
+    tau = np.where((need > 0) & np.isfinite(tau), tau, 0.0)
+    excess = program.by_cell(program.share * np.maximum(tau[program.cell] - price, 0.0))
+    proved = excess + slack * tau <= tau * need
+    total = float(duals.sum()) * (1 + (len(duals) + 2) * _ULP)
+    return 2 * float(tau[proved].sum()) / total * (1 - (len(tau) + 8) * _ULP)

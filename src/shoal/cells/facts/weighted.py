@@ -1,0 +1,86 @@
+"""Weights of users that were chosen, and the noise and loss that follow from them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from shoal.arrays import Bools, Floats
+from shoal.cells.facts.accounting import ReleasedStatistics
+from shoal.theory import variance
+
+# Noise of a cell in which nobody counts: it releases a constant.
+_CONSTANT = 2.0**-12
+_BISECTIONS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedPlan:
+    """Chosen weights, and all that follows at errors in proportion to `targets`, shape (cells,)."""
+
+    numbers: ReleasedStatistics
+    targets: Floats
+
+    @cached_property
+    def shape(self) -> Floats:
+        """Noise scales within each cell, with the least sum of errors; one row a statistic."""
+        return self.numbers.per_statistic(self.numbers.shape(least_sum=True))
+
+    @cached_property
+    def bias(self) -> Floats:
+        """Sum of the biases of each cell."""
+        return np.asarray(self.numbers.per_statistic(self.numbers.bias).sum(axis=0))
+
+    @cached_property
+    def unit(self) -> Floats:
+        """Loss of each member at scales of the shape."""
+        return self.numbers.member_losses(self.shape.ravel())
+
+    @cached_property
+    def costly(self) -> Bools:
+        """Whether anybody counts in each cell."""
+        return np.bincount(self.numbers.weights.cell, self.numbers.weights.reach) > 0
+
+    def error(self, scale: Floats) -> Floats:
+        """Sum over the statistics of bias and mean absolute noise, of each cell."""
+        rows = self.numbers.per_statistic(scale)
+        error = self.bias + rows.sum(axis=0)
+        if self.numbers.joint:
+            first = rows[self.numbers.pair[0]]
+            error = error + 4 * variance.joint_error(first, np.zeros_like(first))
+        return np.asarray(error)
+
+    def noise(self, factor: float) -> Floats:
+        """Sum of the scales of each cell that its target allows; not above 0 if none does."""
+        capacity = room = factor * self.targets - self.bias
+        if self.numbers.joint:
+            first = self.shape[self.numbers.pair[0]]
+            slope, square = 1 + 4 * first, 4 * variance.SQUARE_NOISE * first**2
+            root = np.sqrt(slope**2 + 4 * square * np.maximum(capacity, 0))
+            capacity = 2 * capacity / (slope + root)
+        # A constant needs no noise, but it has the error of its bias.
+        return np.where(self.costly, capacity, np.where(room >= 0, _CONSTANT, 0.0))
+
+    def loss(self, factor: float) -> float:
+        """Of the user with the largest loss at errors s e_g; infinite if they cannot be met."""
+        noise = self.noise(factor)
+        if not (noise > 0).all():
+            return float("inf")
+        weights = self.numbers.weights
+        return float(np.bincount(weights.user, self.unit / noise[weights.cell]).max())
+
+    def least(self, epsilon: float) -> float:
+        """The least factor at which the loss is at most epsilon."""
+        high = 1.0
+        while self.loss(high) > epsilon:
+            high *= 2
+        low = 0.0
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.loss(middle) > epsilon else (low, middle)
+        return high
+
+    @property
+    def scale(self) -> Floats:
+        """Noise scales at errors of exactly the targets, one row a statistic."""
+        return np.asarray(self.shape * self.noise(1.0))

@@ -1,0 +1,1 @@
+"""How users count, where values are clipped, and the exact sums before noise."""

@@ -1,0 +1,315 @@
+"""Every method by its name: how users weigh, where values are clipped, and who plans the noise."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from shoal import checks
+from shoal.arrays import Floats, Ints
+from shoal.cells.mechanisms import caps, weights
+from shoal.cells.mechanisms.ranges import (
+    MOST_BINS,
+    USER,
+    LevyInterval,
+    OneInterval,
+    QuantilePair,
+    Range,
+    SumThreshold,
+)
+from shoal.cells.mechanisms.user_vectors import (
+    LARGEST_BALL,
+    MOST_PARTS,
+    MOST_USERS,
+    CentreAndRadius,
+    TwoRounds,
+)
+from shoal.cells.mechanisms.weights import (
+    FINE,
+    PART,
+    Parameters,
+    Weights,
+    by_cell,
+    largest_counts,
+    members,
+)
+from shoal.data.occupancy import Counts
+from shoal.errors import InputError
+from shoal.privacy.noise import MOST_BITS
+from shoal.theory import limits
+from shoal.theory.user_clipping import RADII
+
+Setting = str | int | float
+# `shared`: every record counts, and noise is shared among cells; `by cell`: a mean mechanism has
+# parameters and a part of the loss in each cell; the others plan all cells and users at once.
+Planner = Literal["shared", "by cell", "clip user", "user clipped", "optimal"]
+_MOST_RECORDS = 2**36
+# Pairs of a user and a cell above which some methods take minutes.
+MOST_PAIRS = 10_000
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "grouping": ("best_fit", "wrap_around"),
+    "quantiles": ("fixed", "optimised"),
+    "spare": ("none", "best"),
+    "noise": ("uniform", "balanced"),
+    "targets": ("equal", "balanced"),
+    "range": ("whole", "selected"),
+}
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method with its settings: one row of the table in `method_of`.
+
+    Attributes:
+        planner: Who chooses its noise.
+        rule: Weights of counts, released cells and the parameters `own`, by their names.
+        bound: These parameters, of counts, cells and the loss of each cell.
+        range: Where values are clipped.
+        mechanism: What the literature calls the bounding within the range.
+    """
+
+    name: str
+    planner: Planner
+    rule: Callable[..., Weights] = weights.every_record
+    bound: Callable[[Counts, Ints, Floats], Parameters] = lambda counts, cells, epsilon: {}
+    own: tuple[str, ...] = ()
+    range: Range = field(default_factory=Range)
+    mechanism: str = ""
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+
+    @property
+    def selects(self) -> bool:
+        """Whether a range is selected privately, so that no error is certified."""
+        return self.range.selects != "nothing"
+
+    @property
+    def means_alone(self) -> bool:
+        """Whether only means can be released."""
+        return self.selects or self.planner == "by cell"
+
+    @property
+    def takes_error(self) -> bool:
+        """Whether an error can be asked for instead of a loss."""
+        return not self.means_alone and self.planner != "clip user"
+
+    @property
+    def takes_delta(self) -> bool:
+        """Whether noise may be Gaussian."""
+        return self.planner in ("shared", "user clipped")
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether some cells may matter more than others."""
+        return self.planner != "shared" or self.name == "balanced"
+
+    @property
+    def takes_long(self) -> bool:
+        """Whether planning takes minutes with more than `MOST_PAIRS`."""
+        return self.planner in ("optimal", "clip user")
+
+    @property
+    def overcounts(self) -> bool:
+        """Whether noise is planned by the paper's accounting, which counts losses too high."""
+        return self.name in ("uniform", "clip_user")
+
+    @property
+    def levels(self) -> bool:
+        """Whether the largest error should be small, instead of the mean of their logarithms."""
+        return self.name in ("equalised", "optimal")
+
+    def weigh(self, counts: Counts, cells: Ints, parameters: Parameters) -> Weights:
+        """Weights that follow from counts, released cells and parameters."""
+        return self.rule(counts, cells, **{name: parameters[name] for name in self.own})
+
+    def parameters(self, counts: Counts, cells: Ints, epsilon: Floats, bits: int) -> Parameters:
+        """Public whole numbers that follow from the counts and the loss of each cell."""
+        own = self.bound(counts, cells, epsilon)
+        if not self.range.names:
+            return own
+        found = self.weigh(counts, cells, own)
+        return own | self.range.parameters(found, own, epsilon, 1 << (bits + FINE))
+
+    def check(self, parameters: Parameters, counts: Counts, cells: Ints, bits: int) -> bool:
+        """Whether parameters have the names, shapes and limits that exact accounting needs."""
+        if parameters.keys() != {*self.own, *self.range.names}:
+            return False
+        member, _ = members(counts, cells)
+        limits = _limits(largest_counts(counts, cells), len(member), 1 << (bits + FINE))
+        for name, values in parameters.items():
+            size, low, high = limits[name]
+            if values.shape != (len(values) if size is None else size,) or not len(values):
+                return False
+            if (values < low).any() or (values > high).any():
+                return False
+        return self.range.fits(parameters)
+
+
+def _limits(most: Ints, members: int, top: int) -> dict[str, tuple[int | None, int, Any]]:
+    """Of each parameter its size, least and largest value."""
+    cells = len(most)
+    return {
+        "cap": (cells, 1, most),
+        "kept": (members, 0, 1),
+        "part": (members, 0, 1 << PART),
+        "threshold": (cells, 0, most),
+        "widened": (1, 0, 1),
+        "bins": (cells, 1, MOST_BINS),
+        "radius": (cells, 1, top),
+        "low_rank": (cells, 0, MOST_USERS),
+        "high_rank": (cells, 0, MOST_USERS),
+        "rank": (cells, 0, MOST_USERS),
+        "most": (cells, 1, most),
+        "reward": (None, 0, 1 << 60),
+        "centres": (1, 1, USER),
+        "radii": (2, 0, RADII),
+        "clipped": (1, 0, MOST_USERS),
+        "ball": (1, 1, LARGEST_BALL),
+        "excess": (2, 0, [MOST_PARTS, MOST_BITS]),
+        "first_clipped": (1, 0, MOST_USERS),
+        "first_ball": (1, 0, LARGEST_BALL),
+    }
+
+
+def method_of(name: str, settings: Mapping[str, Any] | None = None) -> Method:
+    """Returns a method with its settings, checked; those left out have their defaults."""
+    own = checked_settings(name, settings)
+    return replace(_ROWS[name]({**DEFAULTS[name], **own}), name=name, settings=own)
+
+
+def _optimal(given: Mapping[str, Any]) -> Method:
+    """Users count in parts of their shares, of the bounds or of a selected range."""
+    plain = Method("optimal", "optimal", weights.parts, _whole_parts, ("part",))
+    if given["range"] == "whole":
+        return plain
+    return replace(plain, range=OneInterval(), mechanism="optimal_in_range")
+
+
+def _user_clipped(given: Mapping[str, Any]) -> Method:
+    """Users' vectors are clipped around a private centre, in one round or two."""
+    where = TwoRounds() if given["rounds"] == 2 else CentreAndRadius()
+    return Method("user_clipped", "user clipped", weights.capped, _largest_caps, ("cap",), where)
+
+
+def _arrays(given: Mapping[str, Any], where: Range) -> Method:
+    """Means of arrays of records, averaged, or clipped to a selected range one by one."""
+
+    def chosen(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
+        of_cell = _each_cell(counts, cells)
+        cap = [caps.choose(given["cap"], own, float(epsilon[at])) for at, own in of_cell]
+        return {"cap": np.array(cap, dtype=np.int64)}
+
+    clipped = where.selects != "nothing"
+    averaged = partial(weights.arrays, grouping=given["grouping"], clipped=clipped)
+    return Method("", "by cell", averaged, chosen, ("cap",), where)
+
+
+def _each_cell(counts: Counts, cells: Ints) -> Iterator[tuple[int, Ints]]:
+    """Place and records of the users of each cell."""
+    member, cell = members(counts, cells)
+    for at, own in enumerate(by_cell(cell, len(cells))):
+        yield at, counts.count[member[own]]
+
+
+def _everybody_kept(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
+    kept = np.ones(len(members(counts, cells)[0]), dtype=np.int64)
+    return {"cap": largest_counts(counts, cells), "kept": kept}
+
+
+def _whole_parts(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
+    return {"part": np.full(len(members(counts, cells)[0]), 1 << PART, dtype=np.int64)}
+
+
+def _thresholds(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
+    of_cell = _each_cell(counts, cells)
+    found = [limits.threshold(own, float(epsilon[at])) for at, own in of_cell]
+    return {"threshold": np.array(found, dtype=np.int64)}
+
+
+def _widened(counts: Counts, cells: Ints, cap: Ints, widened: Ints) -> Weights:
+    return weights.capped(counts, cells, cap, widened=bool(widened[0]))
+
+
+def _exchangeable(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
+    """Caps, and whether every user is in one cell only, where lighter ones get wider ranges."""
+    member, cell = members(counts, cells)
+    alone = int(np.bincount(counts.user[member]).max()) == 1
+    cap = caps.exchangeable(cell, counts.count[member], len(cells), epsilon)
+    return {"cap": cap, "widened": np.array([int(alone)], dtype=np.int64)}
+
+
+def _largest_caps(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
+    return {"cap": largest_counts(counts, cells)}
+
+
+# The table of methods: of each name what it is made of, given its settings.
+_ROWS: dict[str, Callable[[Mapping[str, Any]], Method]] = {
+    **dict.fromkeys(
+        ("balanced", "equalised", "uniform"), lambda _: Method("", "shared", mechanism="baseline")
+    ),
+    "clip_user": lambda _: Method(
+        "", "clip user", weights.kept_users, _everybody_kept, ("cap", "kept")
+    ),
+    "optimal": _optimal,
+    "baseline": lambda _: Method("", "by cell"),
+    "array_averaging": lambda given: _arrays(given, Range()),
+    "opt_array_averaging": lambda given: _arrays(given, Range()),
+    "worst_case_optimal": lambda _: Method(
+        "", "by cell", weights.truncated, _thresholds, ("threshold",)
+    ),
+    "levy": lambda given: _arrays(given, LevyInterval(given["gamma"])),
+    "quantile": lambda given: _arrays(given, QuantilePair(given["quantiles"])),
+    "akmv": lambda _: Method("", "by cell", weights.user_sums, range=SumThreshold()),
+    "adaptive": lambda _: Method(
+        "", "by cell", _widened, _exchangeable, ("cap", "widened"), OneInterval()
+    ),
+    "user_clipped": _user_clipped,
+}
+_GROUPED: dict[str, Setting] = {"grouping": "best_fit"}
+DEFAULTS: dict[str, dict[str, Setting]] = {
+    "balanced": {},
+    "equalised": {},
+    "uniform": {},
+    "clip_user": {"spare": "none", "noise": "uniform"},
+    "optimal": {"targets": "equal", "range": "whole"},
+    "baseline": {},
+    "array_averaging": {"cap": "median", **_GROUPED},
+    "opt_array_averaging": {"cap": "minimax", **_GROUPED},
+    "worst_case_optimal": {},
+    "levy": {"cap": "levy", **_GROUPED, "gamma": 0.2},
+    "quantile": {"quantiles": "fixed", "cap": "levy", **_GROUPED},
+    "akmv": {},
+    "adaptive": {},
+    "user_clipped": {"rounds": 1},
+}
+METHODS = tuple(DEFAULTS)
+
+
+def checked_settings(method: str, settings: object) -> dict[str, Setting]:
+    """Returns settings of a method, checked, sorted by name."""
+    checks.choice(method, METHODS, "method")
+    given = {} if settings is None else checks.mapping(settings, "settings")
+    allowed = DEFAULTS[method]
+    for name in given:
+        if name not in allowed:
+            raise InputError(
+                f"the method {method} has no setting {checks.shown(name)}",
+                f"choose one of {', '.join(allowed)}"
+                if allowed
+                else "leave it out: the method has no settings",
+            )
+    return {name: _checked_setting(name, given[name]) for name in sorted(given)}
+
+
+def _checked_setting(name: str, value: object) -> Setting:
+    """The value of a setting, as a Python object that a plan can hold."""
+    if name in _CHOICES:
+        return checks.choice(value, _CHOICES[name], name)
+    if name == "rounds":
+        return checks.whole(value, name, least=1, most=2)
+    if name == "gamma":
+        return checks.number(value, name, above=0, below=1, example=0.2)
+    if isinstance(value, str):
+        return checks.choice(value, caps.NAMES, name)
+    return checks.whole(value, name, least=1, most=_MOST_RECORDS - 1)

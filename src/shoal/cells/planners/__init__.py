@@ -1,0 +1,1 @@
+"""Who chooses noise, weights and intervals for a request."""

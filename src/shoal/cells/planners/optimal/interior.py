@@ -1,0 +1,217 @@
+"""The linear program by interior points, with Mehrotra's predictor and corrector.
+
+Primal variables are x = 1/b of each cell, y = w/b and z = v x - y of each membership, the slack r
+of each user and the loss t; dual ones alpha of each cell, lam of each user, mu and sigma of each
+membership (of z >= 0 and y >= 0); see docs/theory/cells.md#the-linear-program.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from itertools import islice
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import lapack
+
+from shoal.arrays import Floats
+from shoal.cells.facts.program import Program, Solution, certify
+from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR
+
+Products = tuple[Floats, Floats, Floats]
+# Steps end this far on the way to the nearest bound, and are of use from this length on.
+_STEPS, _BACK, _SHORTEST = 100, 0.995, 1e-8
+# Steps times memberships times cells, and steps that even the largest programs take.
+_WORK, _FEWEST = 8e10, 40
+_BLOCK, _FILLED = 64, 0.05
+# Products further from their aim than this factor are out of balance; what corrects that looks
+# this far beyond the step, and is of use if steps get this much longer.
+_BALANCE, _BEYOND, _LONGER, _CORRECTIONS = 10.0, 0.08, 1.01, 2
+_PRIMAL = ("x", "y", "z", "r", "t")
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A point inside all inequalities, or a direction."""
+
+    x: Floats
+    y: Floats
+    z: Floats
+    r: Floats
+    t: float
+    alpha: Floats
+    lam: Floats
+    mu: Floats
+    sigma: Floats
+
+    def moved(self, step: Point, primal: float, dual: float) -> Point:
+        """Returns the point after a step of these lengths."""
+        return Point(*(
+            getattr(self, each.name)
+            + (primal if each.name in _PRIMAL else dual) * getattr(step, each.name)
+            for each in fields(self)
+        ))  # fmt: skip
+
+    def products(self) -> Products:
+        """Returns z mu, y sigma and r lam."""
+        return self.z * self.mu, self.y * self.sigma, self.r * self.lam
+
+    def lengths(self, step: Point) -> tuple[float, float]:
+        """Returns the longest primal and dual steps that stay inside, at most 1."""
+
+        def longest(*names: str) -> float:
+            falls = [float((-getattr(step, each) / getattr(self, each)).max()) for each in names]
+            return min(1.0, _BACK / max(1e-3, *falls))
+
+        return longest("y", "z", "r"), longest("mu", "sigma", "lam")
+
+
+class Newton:
+    """Newton's equations at a point, factorised once for several right-hand sides."""
+
+    def __init__(self, program: Program, at: Point) -> None:
+        """Factorises the dense system; every user has a membership."""
+        self.program, self.at = program, at
+        share, cost, n_cells, n_users = program.share, program.cost, len(at.x), len(at.lam)
+        cell, user = program.cell, program.user
+        self.short = MIDPOINT_ERROR - program.target
+        self.pull_z, self.pull_y = at.mu / at.z, at.sigma / at.y
+        self.stiff = self.pull_z + self.pull_y
+        self.root = 1 / np.sqrt(program.by_user(cost * cost / self.stiff) + at.r / at.lam)
+        each = cost / self.stiff * self.root[user]
+        data = np.concatenate([each * self.pull_z * share, each / 2, -self.root])
+        row = np.concatenate([user, user, np.arange(n_users)])
+        column = np.concatenate([cell, cell + n_cells, np.full(n_users, 2 * n_cells)])
+        self.rows = sp.csr_array((data, (row, column)), (n_users, 2 * n_cells + 1))
+        dense = -_squared(self.rows)
+        x, alpha = np.arange(n_cells), np.arange(n_cells, 2 * n_cells)
+        both = program.by_cell(share * self.pull_z / self.stiff) / 2 - self.short
+        pulls = self.pull_z * self.pull_y / self.stiff
+        dense[x, x] -= program.by_cell(share * share * pulls)
+        dense[alpha, alpha] += program.by_cell(1 / self.stiff) / 4
+        dense[x, alpha] += both
+        dense[alpha, x] += both
+        # The matrix is symmetric: half the work, with room for blocks of columns.
+        self.factors, self.pivots, self.singular = lapack.dsytrf(
+            dense.T, lwork=_BLOCK * len(dense), overwrite_a=True
+        )
+        self.miss_y = at.sigma - at.mu - cost * at.lam[user] + at.alpha[cell] / 2
+        self.miss_x = program.by_cell(share * at.mu) - self.short * at.alpha
+        self.miss_e = 1 - program.by_cell(at.y) / 2 + self.short * at.x
+        self.miss_z = share * at.x[cell] - at.y - at.z
+        self.miss_t = at.t - program.by_user(cost * at.y) - at.r
+
+    def step(self, of_z: Floats, of_y: Floats, of_r: Floats) -> Point:
+        """Returns the step that changes products so and meets all equations to first order."""
+        program, at = self.program, self.at
+        cell, user = program.cell, program.user
+        from_z = of_z / at.z - self.pull_z * self.miss_z
+        entry = (self.miss_y - from_z + of_y / at.y) / self.stiff
+        of_user = program.by_user(program.cost * entry) - self.miss_t + of_r / at.lam
+        right = np.concatenate([
+            -self.miss_x - program.by_cell(program.share * (from_z + self.pull_z * entry)),
+            self.miss_e - program.by_cell(entry) / 2,
+            [float(at.lam.sum()) - 1],
+        ])  # fmt: skip
+        right += self.rows.T @ (self.root * of_user)
+        solved, _ = lapack.dsytrs(self.factors, self.pivots, right)
+        x, alpha, t = np.split(solved, [len(at.x), 2 * len(at.x)])
+        lam = self.root * (self.rows @ solved) + self.root**2 * of_user
+        full = program.share * x[cell]
+        pulled = self.pull_z * full - program.cost * lam[user] + alpha[cell] / 2
+        y = entry + pulled / self.stiff
+        z = full - y + self.miss_z
+        mu, sigma = of_z / at.z - self.pull_z * z, of_y / at.y - self.pull_y * y
+        return Point(x, y, z, (of_r - at.r * lam) / at.lam, float(t[0]), alpha, lam, mu, sigma)
+
+
+def _squared(rows: sp.csr_array) -> Floats:
+    """Returns the dense product of the transposed rows with the rows, in the faster way."""
+    if rows.nnz <= _FILLED * math.prod(rows.shape):
+        return np.asarray((rows.T @ rows).toarray())
+    filled = rows.toarray()
+    return np.asarray(filled.T @ filled)
+
+
+def steps_of(program: Program) -> Iterator[int]:
+    """How many steps programs of this size may take in all: on any machine the same."""
+    return iter(range(max(_FEWEST, int(_WORK / (len(program.share) * len(program.target))))))
+
+
+def solve(
+    program: Program, tolerance: float = 1e-3, steps: Iterator[int] | None = None
+) -> Solution:
+    """Returns the least loss within a relative gap, or what was proved when steps ran out."""
+    needing = program.needing()
+    weight, duals = np.zeros(len(program.share)), np.zeros(program.n_users)
+    if not len(needing.target):
+        return certify(program, weight, duals)
+    users, user = np.unique(needing.user, return_inverse=True)
+    needing = replace(needing, user=user, n_users=len(users))
+    at, best = _start(needing), certify(needing, needing.share, duals[users])
+    steps = steps_of(program) if steps is None else steps
+    for _ in islice(steps, _STEPS):
+        newton = Newton(needing, at)
+        if newton.singular:
+            break
+        step, lengths = _step(newton)
+        if not (math.isfinite(step.t) and max(lengths) > _SHORTEST):
+            break
+        at = at.moved(step, *lengths)
+        now = certify(needing, at.y / at.x[needing.cell], at.lam)
+        if now.loss < best.loss:
+            best = replace(best, weight=now.weight, noise=now.noise, loss=now.loss)
+        if now.lower_bound > best.lower_bound:
+            best = replace(best, lower_bound=now.lower_bound, duals=now.duals)
+        if best.gap <= tolerance:
+            break
+    weight[program.target[program.cell] < MIDPOINT_ERROR] = best.weight
+    duals[users] = best.duals
+    return certify(program, weight, duals)
+
+
+def _step(newton: Newton) -> tuple[Point, tuple[float, float]]:
+    """The step towards products of a common, smaller size, and its lengths (Mehrotra, Gondzio)."""
+    at, now = newton.at, newton.at.products()
+    count = sum(map(len, now))
+    mean = sum(float(each.sum()) for each in now) / count
+    ahead = newton.step(*(-each for each in now))
+    after = at.moved(ahead, *at.lengths(ahead)).products()
+    left = sum(float(each.sum()) for each in after) / count / mean
+    aim, most = mean * min(0.5, left**3), _BALANCE * mean
+    second = (np.clip(each, -most, most) for each in ahead.products())
+    change = [aim - one - two for one, two in zip(now, second, strict=True)]
+    step = newton.step(*change)
+    lengths = at.lengths(step)
+    for _ in range(_CORRECTIONS):
+        further = (min(1.0, (1 + _BEYOND) * each + _BEYOND) for each in lengths)
+        beyond = at.moved(step, *further).products()
+        wrong = (np.clip(each, aim / _BALANCE, aim * _BALANCE) - each for each in beyond)
+        pairs = zip(change, wrong, strict=True)
+        change = [one + np.maximum(two, -_BALANCE * aim) for one, two in pairs]
+        other = newton.step(*change)
+        if not sum(at.lengths(other)) > _LONGER * sum(lengths):
+            break
+        step, lengths = other, at.lengths(other)
+    return step, lengths
+
+
+def _start(program: Program) -> Point:
+    """Returns a point well inside: cells keep 1 - E of their weight, prices are nearly equal."""
+    x = 2 / program.target
+    full = program.share * x[program.cell]
+    y = (1 - program.target)[program.cell] * full
+    spent = program.by_user(program.cost * y)
+    t = 1.1 * float(spent.max())
+    lam = spent + 10 * spent.max()
+    lam = lam / lam.sum()
+    price = lam[program.user] * program.cost
+    tau = 1.5 * program.by_cell(program.share * price)
+    above = tau[program.cell] - price
+    z, r = full - y, t - spent
+    least = 0.1 * float((r * lam).mean())
+    mu = (above + np.sqrt(above**2 + tau[program.cell] ** 2)) / 2
+    mu = np.maximum(mu, np.maximum(least / z, above + least / y))
+    return Point(x, y, z, r, t, 2 * tau, lam, mu, mu - above)

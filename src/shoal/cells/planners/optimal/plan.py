@@ -1,0 +1,201 @@
+"""Optimal plans: weights of all users in all cells, the noise, and dual variables that prove them.
+
+Errors of the cells are s e_g with given targets (docs/theory/cells.md#the-dual-bound).
+"""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from shoal.arrays import Floats, Ints
+from shoal.cells.facts.accounting import ReleasedStatistics
+from shoal.cells.facts.decision import Task
+from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.program import Program, is_small
+from shoal.cells.facts.variance_programs import StatisticPrograms
+from shoal.cells.facts.weighted import WeightedPlan
+from shoal.cells.mechanisms import caps
+from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR
+from shoal.cells.mechanisms.methods import method_of
+from shoal.cells.mechanisms.ranges import USER
+from shoal.cells.mechanisms.weights import FINE, PART, members, parts
+from shoal.cells.planners.optimal.interior import solve
+from shoal.cells.planners.optimal.search import least_factor
+from shoal.cells.planners.shared_noise import bad_error, finish, shared_noise, ways
+from shoal.errors import InputError
+from shoal.privacy.noise_lattice import round_scale
+
+_TOLERANCE = 0.004
+# A variance's bias and sensitivity depend on the weights they are planned with: rounds with
+# chords of the bias to start with, and with tangents as long as errors fall.
+_CHORDS, _TANGENTS, _WORTH = 2, 5, 1e-3
+# Slopes see one valley of a variance's error, and it may have several: where that is cheap, in a
+# single cell, a grid of thresholds looks at all, from the lightest share over 8 on.
+_GRID, _BELOW = 64, 8
+# Room for lattice steps, and for scales rounded upwards.
+_CAPACITY = 1 + 2.0**-18
+# Weights are rounded down to parts, and what that leaves out may be as much as a part: where only
+# some dozens of parts are left for noise, whole weights may do better.
+_SMALL = 2.0 ** (6 - PART)
+
+
+def optimal(task: Task) -> PlanFacts:
+    """Returns the plan with the least factor s at a loss, or the least loss at an error."""
+    member, cell = members(task.counts, task.cells)
+    user = task.counts.user[member]
+    if not is_small(user, len(task.cells)):
+        raise InputError(
+            f'method="optimal" cannot plan {len(task.cells):,} cells that share so many users',
+            'use method="balanced" or larger cells: optimal takes up to 2,000 cells and 100 '
+            "million pairs of cells that share a user",
+        )
+    share = task.counts.count[member] / task.counts.totals[task.cells][cell]
+    program = Program(user, cell, share, np.ones(len(share)), _targets(task), task.counts.n_users)
+    return _Search(task, StatisticPrograms.of(program, task.request.kinds)).plan()
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Rounds of linear programs; the best plan by the true formulas is kept."""
+
+    task: Task
+    programs: StatisticPrograms
+
+    @cached_property
+    def selecting(self) -> float:
+        """Part of the loss for a private range, as if weights were capped in every cell."""
+        task = self.task
+        if not task.method.selects:
+            return 0.0
+        epsilon, (member, cell) = float(task.request.epsilon or 0), members(task.counts, task.cells)
+        count, most = task.counts.count[member], int(np.bincount(self.programs.program.user).max())
+        each = np.full(len(task.cells), epsilon / most)
+        cap = caps.exchangeable(cell, count, len(task.cells), each)[cell]
+        part = (np.minimum(cap, count) << PART) // count
+        return task.method.range.selecting(parts(task.counts, task.cells, part), epsilon)
+
+    @cached_property
+    def epsilon(self) -> float:
+        """Loss of the noise; 0 for the least one at the targets."""
+        return float(self.task.request.epsilon or 0) * (1 - self.selecting)
+
+    def plan(self) -> PlanFacts:
+        """Returns the best plan, its noise on the lattice, and its selection."""
+        task, request, where = self.task, self.task.request, self.task.method.range
+        best, duals = self._chords()
+        if self.programs.varies:
+            best = self._thresholds(self._tangents(best))
+        if self.epsilon:
+            # With an epsilon targets are as small as that allows.
+            best = replace(best, targets=best.targets * best.least(self.epsilon))
+        elif not np.isfinite(best.loss(1.0)):
+            raise bad_error(request, request.kinds[0])
+        weights, spent = best.numbers.weights, self.selecting * float(request.epsilon or 0)
+        selections = np.full(where.selections({}, len(task.cells)), spent)
+        assert weights.window is not None
+        parameters = {"part": weights.window[0]}
+        parameters |= where.parameters(weights, {}, selections, 0)
+        plan = finish(
+            task,
+            best.numbers,
+            request.epsilon or Fraction(best.loss(1.0) * _CAPACITY),
+            best.scale.ravel(),
+            selection_scale=round_scale(2 * USER / selections),
+            parameters=parameters,
+            targets=best.targets,
+            # Single precision is enough for a proof.
+            duals=(duals / max(float(duals.max()), 1e-300)).astype(np.float32).astype(np.float64),
+        )
+        if not task.method.selects:
+            return plan
+        scale = plan.decision.scale
+        parameters = where.tune(weights, parameters, plan.epsilon, scale, self.selecting)
+        return replace(plan, decision=replace(plan.decision, parameters=parameters))
+
+    def _chords(self) -> tuple[WeightedPlan, Floats]:
+        """Returns the best plan, and proof, of programs right where the last one missed mass."""
+        missing = np.zeros(len(self.task.cells))
+        plans: list[tuple[float, WeightedPlan, Floats]] = []
+        for _ in range(_CHORDS if self.programs.varies else 1):
+            program = self.programs.at(missing)
+            if self.epsilon:
+                solution = least_factor(program, self.epsilon, _TOLERANCE).solution
+            else:
+                solution = solve(program, _TOLERANCE)
+            factor, plan = self._best(self._weigh(solution.weight))
+            plans.append((factor, plan, solution.duals))
+            missing = plan.numbers.weights.missing
+        least, best, _ = min(plans, key=lambda each: each[0])
+        known = (self.epsilon, least) if self.epsilon else (least, 1.0)
+        proofs = (each[2] for each in plans)
+        return best, max(proofs, key=lambda each: self.programs.least_factor(each, *known))
+
+    def _tangents(self, best: WeightedPlan) -> WeightedPlan:
+        """Returns the best of programs above the true errors that touch them at the best so far."""
+        least = self._judge(best)
+        for _ in range(_TANGENTS):
+            missing = best.numbers.weights.missing
+            program = self.programs.tangent(missing, least if self.epsilon else 1.0)
+            now, plan = self._best(self._weigh(solve(program, _TOLERANCE).weight))
+            if now > least * (1 - _WORTH):
+                break
+            best, least = plan, now
+        return best
+
+    def _thresholds(self, best: WeightedPlan) -> WeightedPlan:
+        """Returns, in a single cell, the best of weights of at most a threshold of a grid."""
+        share = self.programs.program.share
+        if len(self.task.cells) > 1:
+            return best
+        grid = np.geomspace(share.min() / _BELOW, share.max(), _GRID)
+        plans = [self._best(self._weigh(np.minimum(share, each)))[1] for each in grid]
+        return self._best([best, *plans])[1]
+
+    def _best(self, plans: list[WeightedPlan]) -> tuple[float, WeightedPlan]:
+        return min(((self._judge(each), each) for each in plans), key=lambda each: each[0])
+
+    def _judge(self, plan: WeightedPlan) -> float:
+        return plan.least(self.epsilon) if self.epsilon else plan.loss(1.0)
+
+    def _weigh(self, weight: Floats) -> list[WeightedPlan]:
+        """Returns plans with these weights in whole parts."""
+        program = self.programs.program
+        # A rounding of w/v above a whole number of parts must not cost one.
+        part = np.floor(weight / program.share * 2**PART + 2.0**-10).astype(np.int64)
+        part = np.minimum(part, 1 << PART)
+        plans = self._with_parts(part)
+        if self.task.request.error is None:
+            return plans
+        small = np.any([(each.noise(1.0) < _SMALL) & each.costly for each in plans], axis=0)
+        whole = small[program.cell]
+        return plans + (self._with_parts(np.where(whole, 1 << PART, part)) if whole.any() else [])
+
+    def _with_parts(self, part: Ints) -> list[WeightedPlan]:
+        """Returns every way to release the statistics of users who count in these parts."""
+        request, target = self.task.request, self.programs.program.target
+        weights = parts(self.task.counts, self.task.cells, part)
+        return [
+            WeightedPlan(ReleasedStatistics(weights, request.kinds, joint=joint), target)
+            for joint in ways(request)
+        ]
+
+
+def _targets(task: Task) -> Floats:
+    """Returns relative errors e_g: of an error asked for in every cell, else up to a factor."""
+    weight, request = task.importance, task.request
+    if request.error is not None:
+        statistic, lattice = request.kinds[0], request.lattice
+        error = request.error / float(statistic.statistic_range(lattice.bounds)[1])
+        rounded = statistic.rounding(float(lattice.rounding), 2.0 ** -(lattice.bits + FINE))
+        if not rounded < error < MIDPOINT_ERROR:
+            raise bad_error(request, statistic)
+        # The least important cells may have this error, more important ones a smaller one.
+        return np.asarray((error - rounded) * weight.min() / (weight * _CAPACITY))
+    if task.method.settings.get("targets", "equal") == "equal":
+        return np.asarray(1 / weight)
+    plain = request.model_copy(update={"delta": Fraction(0)})
+    plan = shared_noise(replace(task, request=plain, method=method_of("balanced")))
+    noise = plan.numbers.per_statistic(plan.mean_noise).sum(axis=0)
+    return np.asarray(noise / noise.min())

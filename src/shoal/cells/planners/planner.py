@@ -1,0 +1,151 @@
+"""Making a plan: the method, the cells worth releasing, and the method's own planner."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from shoal.arrays import Ints
+from shoal.cells.facts.allocation import Problem, given_up
+from shoal.cells.facts.decision import Task, check_counts, public_status
+from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.request import Request
+from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR
+from shoal.cells.mechanisms.methods import Planner, method_of
+from shoal.cells.planners.by_cell import by_cell
+from shoal.cells.planners.clip_user import clip_user_plan
+from shoal.cells.planners.largest_error import most_cells
+from shoal.cells.planners.objective import choose
+from shoal.cells.planners.optimal.plan import optimal
+from shoal.cells.planners.shared_noise import shared_noise
+from shoal.cells.planners.user_clipped import user_clipped
+from shoal.data.occupancy import Counts
+from shoal.data.value_lattice import Bounds
+from shoal.errors import InputError
+from shoal.privacy.budget import Amount
+
+_PLANNERS: dict[Planner, Callable[[Task], PlanFacts]] = {
+    "shared": shared_noise,
+    "by cell": by_cell,
+    "clip user": clip_user_plan,
+    "user clipped": user_clipped,
+    "optimal": optimal,
+}
+
+
+def make_plan(counts: Counts, request: Request) -> PlanFacts:
+    """Returns which cells are released and with how much noise: public facts alone decide."""
+    method, reason = choose(request, counts)
+    check_counts(counts, request, method)
+    task = Task(counts, request, method, tuple(public_status(counts, request)), reason)
+    if request.max_error is not None:
+        return most_cells(task, _plan)
+    equal = method.planner == "optimal" and method.settings.get("targets", "equal") == "equal"
+    if equal and request.uninformative == "drop":
+        return _fewest_left_out(task)
+    while True:
+        plan = _plan(task)
+        useless = plan.cell_error >= MIDPOINT_ERROR
+        if request.uninformative == "keep" or not useless.any():
+            return plan
+        if request.uninformative == "refuse":
+            raise _uninformative(plan, useless)
+        task = task.with_status(_without(task, _to_leave_out(plan)))
+
+
+def plan_means(
+    counts: Counts,
+    bounds: Bounds | tuple[float, float],
+    method: str,
+    epsilon: Amount,
+    settings: Mapping[str, str | int | float] | None = None,
+    *,
+    delta: Amount = 0,
+    tick_bits: int = 20,
+) -> PlanFacts:
+    """Returns a plan of means of every cell, uninformative or not, by a method: for comparisons."""
+    asked = {"epsilon": epsilon, "delta": delta, "method": method, "settings": settings or {}}
+    request = Request.of(
+        bounds=bounds, tick_bits=tick_bits, uninformative="keep", min_users=1, **asked
+    )
+    return make_plan(counts, request)
+
+
+def _plan(task: Task) -> PlanFacts:
+    if len(task.cells) == 0:
+        raise _nothing_left(task)
+    return _PLANNERS[task.method.planner](task)
+
+
+def _without(task: Task, places: Ints) -> np.ndarray:
+    status = np.array(task.status, dtype=object)
+    status[task.cells[places]] = "uninformative"
+    return status
+
+
+def _fewest_left_out(task: Task) -> PlanFacts:
+    """An optimal plan of equal errors, without the first few of the cells that cost most.
+
+    All are uninformative or none is: bisection over the order in which an equalised plan gives up.
+    """
+    plan = _plan(task)
+    if not (plan.cell_error >= MIDPOINT_ERROR).any():
+        return plan
+    plain = task.request.model_copy(update={"weights": {}, "delta": Fraction(0)})
+    equal = shared_noise(replace(task, request=plain, method=method_of("equalised")))
+    order = given_up(_problem(equal), 0.0)
+    few, enough = 0, len(task.cells)
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        tried = _plan(task.with_status(_without(task, order[:middle])))
+        if (tried.cell_error >= MIDPOINT_ERROR).any():
+            few = middle
+        else:
+            enough, plan = middle, tried
+    if enough == len(task.cells):
+        raise _nothing_left(task)
+    return plan
+
+
+def _problem(plan: PlanFacts) -> Problem:
+    return plan.numbers.problem(plan.importance, plan.decision.scale)
+
+
+def _to_leave_out(plan: PlanFacts) -> Ints:
+    """Released cells to give up next, by their places."""
+    error = plan.cell_error
+    if plan.method == "equalised":
+        problem = _problem(plan)
+        total = float(problem.loss(np.ones(problem.n_cells)).max())
+        return given_up(
+            problem, total * (MIDPOINT_ERROR / float(error.max())) ** plan.numbers.power
+        )
+    # The worse half at a time: what the first ones free may save the others.
+    return np.argsort(-error, kind="stable")[: (int((error >= MIDPOINT_ERROR).sum()) + 1) // 2]
+
+
+def _nothing_left(task: Task) -> InputError:
+    request = task.request
+    rules = {"users": request.min_users, "records": request.min_records}
+    lower = [f"lower min_{what}={least}" for what, least in rules.items() if least > 1]
+    if not (public_status(task.counts, request) == "released").any():
+        few = " or ".join(f"{least:,} {what}" for what, least in rules.items() if least > 1)
+        return InputError(
+            f"every cell has fewer than {few}, and would be left out",
+            f"use larger cells, or {' and '.join(lower)}: min_users=1 plans all cells, also those "
+            "of a single user",
+        )
+    return InputError(
+        "the plan would have no cell",
+        f"{', '.join(['raise epsilon', 'use larger cells', *lower])}, or give "
+        'uninformative="keep", which also plans cells that are no better than guessing',
+    )
+
+
+def _uninformative(plan: PlanFacts, useless: np.ndarray) -> InputError:
+    first = plan.counts.labels[plan.released[np.flatnonzero(useless)[0]]]
+    return InputError(
+        f"{int(useless.sum())} cells are uninformative, such as {first!r}",
+        'raise epsilon, use larger cells, or leave them out with uninformative="drop"',
+    )

@@ -1,0 +1,186 @@
+"""Plans of the user-clipped mean: caps, the shape of the noise, the ball and what it may cost."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from shoal.arrays import Floats, Ints
+from shoal.cells.estimates.typical_error import typical_errors
+from shoal.cells.facts.accounting import Cost, ReleasedStatistics
+from shoal.cells.facts.allocation import balanced
+from shoal.cells.facts.decision import Task
+from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.mechanisms import caps
+from shoal.cells.mechanisms.ranges import USER
+from shoal.cells.mechanisms.user_vectors import LARGEST_BALL, MOST_PARTS, NO_SELECTION
+from shoal.cells.mechanisms.weights import Parameters, Weights, capped, largest_counts, members
+from shoal.errors import InputError
+from shoal.privacy.noise_lattice import lattice_bits, round_scale
+from shoal.theory import gaussian as gaussian_noise
+from shoal.theory import user_clipping
+from shoal.theory.user_clipping import RADII, Split, balancing_users, clipped_users, split
+
+_ROUNDS, _FINER = 4, 8
+# Of the noise's loss, what a first round has, with Laplace noise and with Gaussian noise.
+_FIRST_ROUND = Fraction(1, 5), Fraction(3, 10)
+# Of the loss of the first radius, what that of the second round costs.
+_SECOND_RADIUS = 0.5
+# Of epsilon, what the noise is planned with until the parts are known.
+_NOISE_SHARE = 0.8
+
+
+def user_clipped(task: Task) -> PlanFacts:
+    """Returns the plan of user-clipped means whose noise has the smaller typical error."""
+    found = [
+        _plan(task, gaussian=gaussian) for gaussian in task.noises if not gaussian or _fits(task)
+    ]
+    if len(found) == 1:
+        return found[0]
+    return min(found, key=lambda plan: float(typical_errors(plan).mean()))
+
+
+def _plan(task: Task, *, gaussian: bool) -> PlanFacts:
+    """The plan with one kind of noise."""
+    limit, method = task.request.epsilon, task.method
+    assert limit is not None
+    epsilon, delta = float(limit), task.delta if gaussian else Fraction(0)
+    two_rounds = "first_ball" in method.range.names
+    member = members(task.counts, task.cells)[0]
+    users = int(np.count_nonzero(np.bincount(task.counts.user[member])))
+    budget = split(epsilon, users, len(member), len(task.cells))
+    weights, cap, shape = _weighted(task, _planned_rate(epsilon, delta), budget, gaussian=gaussian)
+    bits = _bits(weights, epsilon, delta)
+    selection_scale = _selection_scale(budget, epsilon, two_rounds=two_rounds)
+    numbers = ReleasedStatistics(weights, task.request.kinds, gaussian=gaussian)
+    # Where nothing is selected, there is nothing to go around.
+    again = two_rounds and budget is not None
+    excess = {"excess": _excess(budget.excess * epsilon if budget else 0.0)}
+    unknown = excess | {"first_ball": np.array([int(again)], dtype=np.int64)}
+    cost = Cost(numbers, method.range, unknown, selection_scale, bits, delta)
+    ball, first = _balls(cost, limit, two_rounds=again)
+    balls = {"ball": ball} | ({"first_ball": first} if two_rounds else {})
+    parameters = {name: np.array([size], dtype=np.int64) for name, size in balls.items()}
+    parameters |= excess | _candidates(budget, weights, epsilon, bits, balls, gaussian=gaussian)
+    chosen = task.decide(
+        round_scale(shape * float(Fraction(2**bits, ball))),
+        bits,
+        parameters={"cap": cap, **parameters},
+        selection_scale=selection_scale,
+        gaussian=gaussian,
+    )
+    return PlanFacts(task.counts, task.request, chosen)
+
+
+def _excess(epsilon: float) -> Ints:
+    """Parts of what one user can be cut, and bits of the noise on their sums; none at no loss."""
+    if not epsilon:
+        return np.zeros(2, dtype=np.int64)
+    bits = max(math.ceil(math.log2(MOST_PARTS / 2 / epsilon)), 1)
+    return np.array([min(math.floor(epsilon * 2**bits), MOST_PARTS), bits])
+
+
+def _fits(task: Task) -> bool:
+    """Whether the lattice that a delta needs leaves room for a ball; no delta is too large."""
+    epsilon = float(task.request.epsilon or 0)
+    bits = lattice_bits(len(task.cells), epsilon, float(task.delta))
+    # Its diameter is at most sqrt(2 rho) deviations, and rho below epsilon.
+    return bits + math.log2(max(2 * epsilon, 1)) / 2 <= math.log2(LARGEST_BALL)
+
+
+def _balls(cost: Cost, limit: Fraction, *, two_rounds: bool) -> tuple[int, int]:
+    """Radius in steps of the largest ball that the noise hides, and of the first round's, or 0."""
+    left, gaussian = limit - cost.selecting, cost.released.gaussian
+    part = _FIRST_ROUND[gaussian] if two_rounds else Fraction(0)
+    if left > 0 and gaussian:
+        # rho = (2 T)^2 / (2 4^j).
+        squares = math.floor(cost.allowed_rho(limit) * 4**cost.bits / 2)
+        first = math.isqrt(math.floor(squares * part))
+        ball = math.isqrt(squares - first**2)
+    else:
+        radius = max(math.floor(left * 2**cost.bits / 2), 0)
+        first = math.floor(radius * part)
+        ball = radius - first
+    if ball < 1 or (two_rounds and first < 1):
+        raise InputError("finding a private range uses up epsilon", "ask for a larger epsilon")
+    return ball, first
+
+
+def _bits(weights: Weights, epsilon: float, delta: Fraction) -> int:
+    """Lattice bits at which rounding is far below the noise, and hardly adds to delta."""
+    users = int(np.bincount(weights.cell).max())
+    fine = max(lattice_bits(1, epsilon), _FINER + math.ceil(math.log2(users)))
+    if not delta:
+        return fine
+    return max(fine, lattice_bits(int(np.bincount(weights.user).max()), epsilon, float(delta)))
+
+
+def _planned_rate(epsilon: float, delta: Fraction) -> float:
+    """Loss of Laplace noise with the mean size that noise will have: planned with until known."""
+    if not delta:
+        return _NOISE_SHARE * epsilon
+    rho = gaussian_noise.rho_of(_NOISE_SHARE * epsilon, float(delta))
+    return math.sqrt(math.pi * rho)
+
+
+def _weighted(
+    task: Task, rate: float, budget: Split | None, *, gaussian: bool
+) -> tuple[Weights, Ints, Floats]:
+    """Caps and the shape of the noise, each for the other, in turn: weights, caps and shape."""
+    cap = largest_counts(task.counts, task.cells)
+    penalty = user_clipping.ALONE if len(task.cells) == 1 else user_clipping.TOGETHER
+    width = user_clipping.WHOLE_WIDTH if budget is None else user_clipping.PRIVATE_RADIUS
+    for _ in range(_ROUNDS):
+        weights = capped(task.counts, task.cells, cap)
+        shape = _balanced(task, weights, gaussian=gaussian)
+        loss = rate * weights.largest / shape
+        before, cap = cap, caps.of_vectors(
+            weights.cell, weights.count, len(task.cells), loss, penalty=penalty, width=width
+        )  # fmt: skip
+        if np.array_equal(before, cap):
+            return weights, cap, shape
+    weights = capped(task.counts, task.cells, cap)
+    return weights, cap, _balanced(task, weights, gaussian=gaussian)
+
+
+def _balanced(task: Task, weights: Weights, *, gaussian: bool) -> Floats:
+    """Shape b of the noise with the norm of w/b over a user's cells at most 1."""
+    numbers = ReleasedStatistics(weights, task.request.kinds, gaussian=gaussian)
+    problem = numbers.problem(task.importance, np.ones(len(task.cells)))
+    scale = balanced(problem).noise_scale
+    return np.sqrt(scale) if gaussian else scale
+
+
+def _selection_scale(budget: Split | None, epsilon: float, *, two_rounds: bool) -> Floats:
+    """Of the centre and of the radii: each costs two users' worth of score over it."""
+    if budget is None:
+        return np.zeros(0)
+    again = [budget.radius * _SECOND_RADIUS] if two_rounds else []
+    return round_scale(2 * USER / (epsilon * np.array([budget.centre, budget.radius, *again])))
+
+
+def _candidates(
+    budget: Split | None,
+    weights: Weights,
+    epsilon: float,
+    bits: int,
+    balls: dict[str, int],
+    *,
+    gaussian: bool,
+) -> Parameters:
+    """Candidates, and how many users should be beyond each ball."""
+    names, found = {"ball": "clipped", "first_ball": "first_clipped"}, dict(NO_SELECTION)
+    if len(balls) > 1:
+        found["first_clipped"] = [0]
+    if budget is not None:
+        found |= {"centres": [budget.bins], "radii": [0, RADII], "clipped": [budget.clipped]}
+        users = weights.n_users
+        for name, ball in balls.items() if len(balls) > 1 or gaussian else ():
+            diameter = ball * 2.0 ** (1 - bits)
+            wanted = 3 * weights.n_cells / diameter
+            if gaussian:
+                wanted = balancing_users(diameter, weights.n_cells, len(weights.user) / users)
+            second = _SECOND_RADIUS if len(balls) > 1 and name == "ball" else 1.0
+            selecting = budget.radius * epsilon * second
+            found[names[name]] = [clipped_users(wanted, users, selecting, epsilon * users)]
+    return {name: np.array(values, dtype=np.int64) for name, values in found.items()}

@@ -1,0 +1,1 @@
+"""Tables, texts and warnings of plans and releases."""

@@ -1,0 +1,95 @@
+"""What a plan's counts say against it: where its typical error or its intervals may not hold."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from shoal.cells.estimates.intervals import planned, statuses
+from shoal.cells.estimates.numbers import Estimates
+from shoal.cells.facts.facts import PlanFacts
+from shoal.theory.user_clipping import MEASURED
+
+# Of the users, and of the records of released cells: equal, geometric and moderately skewed counts
+# stay below (docs/theory/cells.md#few-cells).
+_FREQUENT, _MUCH = 1 / 20, 3 / 10
+# Users: of fewer a twentieth is nobody.
+_ENOUGH_USERS = 20
+# Epsilon times users: with more, intervals also cover where a few users are far from the others,
+# in one cell and in several, or where the most frequent ones are. Measured by `shoal bench warned`.
+_ONE, _SEVERAL, _OFTEN = 2_500.0, 1_000.0, 5_000.0
+# Epsilon times users: with less the second of two radii is often far too small.
+_TWICE = 250.0
+
+
+def plan_warnings(plan: PlanFacts) -> list[str]:
+    """Sentences that a custodian should read before spending anything; empty if there are none."""
+    if not plan.decision.method.range.of_vectors:
+        return []
+    found = [*few_cell_warnings(plan), *frequent_user_warnings(plan)]
+    everyone = _everyone(plan)
+    if plan.rounds > 1 and everyone < _TWICE:
+        found.append(
+            f"epsilon times the number of users is {everyone:.3g}, too little for two rounds: "
+            'intervals may cover far less often than stated; use settings={"rounds": 1} '
+            "(--setting rounds=1)"
+        )
+    return found
+
+
+def release_warnings(numbers: Estimates) -> list[str]:
+    """Returns the warnings of the plan; of frequent users only if intervals of told cells exist."""
+    warnings = plan_warnings(numbers.plan)
+    if "released" in statuses(numbers):
+        return warnings
+    frequent = [*frequent_user_warnings(numbers.plan)]
+    return [each for each in warnings if each not in frequent]
+
+
+def _everyone(plan: PlanFacts) -> float:
+    """Epsilon times the number of users."""
+    return plan.epsilon * plan.weights.n_users
+
+
+def few_cell_warnings(plan: PlanFacts) -> Iterator[str]:
+    """What a private radius in few cells may miss, before anything is spent."""
+    selects = plan.decision.method.range.of_vectors and len(plan.decision.selection_scale) > 0
+    one = len(plan.released) == 1
+    if selects and len(plan.released) < MEASURED and _everyone(plan) < (_ONE if one else _SEVERAL):
+        often = "72%" if one else "85%"
+        yield (
+            f"with fewer than {MEASURED} cells a private radius clips more users than is best, "
+            f"here {int(plan.parameters['clipped'][0])} of {plan.weights.n_users}: if "
+            "a few percent of users are far from all others (outliers, long tails) errors are "
+            f"several times larger, and 95% intervals may cover in only {often} of releases; "
+            'objective="worst_case" certifies errors for any values'
+        )
+
+
+def private_range_warnings(numbers: Estimates) -> Iterator[str]:
+    """What the typical interval of one cell supposes, where a range was selected for it."""
+    if numbers.chosen is not None and not numbers.plan.decision.method.range.of_vectors:
+        yield (
+            "the typical interval assumes that the private range cuts off as much below as above: "
+            "with a second kind of user, outliers or long tails it may cover a third as often as "
+            "stated; the certified interval holds for any values"
+        )
+
+
+def frequent_user_warnings(plan: PlanFacts) -> Iterator[str]:
+    """Few users with much of the records, where a cell may be told: they may be unlike others."""
+    vectors = plan.decision.method.range.of_vectors
+    if not vectors or _everyone(plan) >= _OFTEN or "released" not in planned(plan):
+        return
+    owned = np.bincount(plan.weights.user, plan.weights.count.astype(np.float64))
+    owned = np.sort(owned[owned > 0])[::-1]
+    if len(owned) < _ENOUGH_USERS:
+        return
+    few = int(_FREQUENT * len(owned))
+    share = owned[:few].sum() / owned.sum()
+    if share >= _MUCH:
+        yield (
+            f"the {few:,} most frequent of {len(owned):,} users have {share:.0%} of the records: "
+            "if they differ from the others by half of the bounds, errors may be several times "
+            "larger than stated, and 95% intervals may cover in only 47% of releases; errors "
+            'with objective="worst_case" (--objective worst_case) hold for any users'
+        )

@@ -1,0 +1,178 @@
+"""A plan in words and columns: what `print(plan)`, notebooks and `shoal plan` show."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.cells.estimates.intervals import decides
+from shoal.cells.estimates.typical_error import ALIKE, CELLS, SPREAD, expected_told, often_told
+from shoal.cells.facts.facts import PlanFacts, part_of_range
+from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR, Mean
+from shoal.cells.shown.left_out import counted_out
+from shoal.cells.shown.plan_warnings import plan_warnings
+from shoal.cells.shown.table import plan_table
+from shoal.errors import printable
+from shoal.files.text_table import SHOWN, TextTable, counted, text_of
+from shoal.privacy.budget import show
+
+_TITLES = {
+    "typical_error": "typical error",
+    "typical_half_width": "95% interval",
+    "certified_error": "certified error",
+}
+
+
+def summary(plan: PlanFacts) -> str:
+    """Returns cells, loss and method in one line."""
+    released = f"{len(plan.released):,} of {counted(len(plan.shown), 'cell')}"
+    delta = f", delta {plan.delta:g}" if plan.gaussian else ""
+    spent = f"epsilon {show(plan.exact_epsilon)}{delta}"
+    return f"{released} released with {spent} per user, by {plan.method}"
+
+
+def describe(plan: PlanFacts) -> TextTable:
+    """Returns the plan on one screen: verdict, warnings, the best and the worst cells, notes."""
+    why = f": {plan.decision.reason}" if plan.decision.reason else ""
+    head = "\n".join(each for each in (forecast(plan), f"{summary(plan)}{why}.") if each)
+    table = plan_table(plan)
+    columns, rows = _rows(plan, table)
+    return TextTable(head, columns, rows, [*_notes(plan, table)], plan_warnings(plan))
+
+
+def forecast(plan: PlanFacts) -> str:
+    """Returns how many cells can be told, in a sentence; nothing if all are."""
+    cells = len(plan.shown)
+    if not decides(plan):
+        return ""
+    many = expected_told(plan)
+    fewer = [round(float(often_told(plan, each).sum())) for each in ALIKE]
+    others = ", ".join(f"{n:,} if {each:.0%}" for n, each in zip(fewer, ALIKE, strict=True))
+    advice = " plan.advise() (--advice) shows how more could be told." if 2 * many < cells else ""
+    return (
+        f"About {many:,} of {counted(cells, 'cell')} can be told if {CELLS:.0%} of the variance is "
+        f"between cells, {others}.{advice}"
+    )
+
+
+def _rows(plan: PlanFacts, table: pa.Table) -> tuple[list[str], list[list[str]]]:
+    """Returns columns and rows, from the smallest error to the largest, then cells left out."""
+    errors = ["typical_error", "certified_error" if plan.certified else "typical_half_width"]
+    errors = [each for each in errors if table[each].null_count < len(table)]
+    by = "certified_error" if "certified_error" in errors else "typical_error"
+    order = np.argsort(table[by].to_numpy(), kind="stable")
+    gap = len(order) - SHOWN
+    if gap > 0:
+        order = np.delete(order, np.s_[SHOWN // 2 : SHOWN // 2 + gap])
+    names = labels(plan, table, order.tolist())
+    columns = [cell_title(plan), "users", "records", *map(_TITLES.__getitem__, errors), "status"]
+    rows = [
+        [
+            name,
+            f"{row['users']:,}",
+            f"{row['records']:,}",
+            *(_short(row[each], "±" * (each == "typical_half_width")) for each in errors),
+            row["status"],
+        ]
+        for name, row in zip(names, table.take(order).to_pylist(), strict=True)
+    ]
+    if gap > 0:
+        rows.insert(SHOWN // 2, [f"... {gap:,} more"])
+    return columns, rows
+
+
+def cell_title(plan: PlanFacts) -> str:
+    """Returns the names of the key columns."""
+    return printable(", ".join(plan.counts.cells.column_names))
+
+
+def labels(plan: PlanFacts, table: pa.Table, rows: Iterable[int]) -> list[str]:
+    """Returns the cell of some rows, with its statistic where there are several."""
+    names, cells = table["statistic"], plan.shown_labels
+    found = []
+    for at in rows:
+        cell = printable(cells[at % len(cells)])
+        found.append(f"{cell} {names[at]}" if len(names) > len(cells) else cell)
+    return found
+
+
+def _short(number: float | None, sign: str) -> str:
+    return "-" if number is None else sign + text_of(float(f"{number:.3g}"))
+
+
+def _notes(plan: PlanFacts, table: pa.Table) -> Iterator[str]:
+    yield from legend(plan, table)
+    if plan.statistics == (Mean(),):
+        yield (
+            "Errors are from simulated releases with these counts, for values with a standard "
+            f"deviation of {plan.width * SPREAD:.3g} and users with similar values; no value was "
+            "read. For other values see plan.typical_error(spread=...)."
+        )
+    if plan.rounds > 1:
+        yield "Two rounds: users are clipped around the noisy values of a first round."
+    if plan.decision.method.range.of_vectors:
+        users = plan.weights.n_users
+        if len(plan.decision.selection_scale):
+            yield (
+                f"About {int(plan.parameters['clipped'][0]):,} of {users:,} users are clipped, "
+                "and intervals allow for it. With outliers, long tails, or frequent users unlike "
+                'the others, errors are larger and fewer cells are told; objective="worst_case" '
+                "certifies errors for any values."
+            )
+        else:
+            yield (
+                f"Epsilon times the number of users is {plan.epsilon * users:.3g}, too little for "
+                'a private range; objective="worst_case" may have smaller errors.'
+            )
+    yield from _certificate(plan)
+    if plan.request.largest_error is not None:
+        which = "certified" if plan.certified else "typical"
+        most = part_of_range(plan, plan.request.largest_error)
+        yield f"No released cell has a larger {which} error than {most}, as requested."
+    yield _largest_losses(plan)
+
+
+def legend(plan: PlanFacts, table: pa.Table) -> Iterator[str]:
+    """Returns what each status but released means, how many cells have it, and who is left out."""
+    # The rows of the first statistic: each has the same.
+    cells = table.slice(0, len(plan.shown))
+    for status in map(str, cells["status"].unique().to_pylist()):
+        if status != "released":
+            found = cells.filter(pc.equal(cells["status"], pa.scalar(status)))["reason"]
+            reasons = found.unique().to_pylist()
+            one = "" if len(reasons) == 1 else "for example one "
+            yield f"{status} ({counted(len(found), 'cell')}): {one}{reasons[0]}"
+    yield from counted_out(plan)
+
+
+def _certificate(plan: PlanFacts) -> Iterator[str]:
+    """What is proved of the errors, and of how far they are from the best."""
+    if uninformative := int((plan.cell_error >= MIDPOINT_ERROR).sum()):
+        better = "guessing is as good" if plan.certified else "noise is as wide as the range"
+        yield f"{counted(uninformative, 'released cell')} without information: {better}."
+    if plan.gap is not None:
+        yield proof(plan, plan.gap)
+    if plan.method == "balanced" and plan.gaussian and plan.decision.reason:
+        yield (
+            'method="optimal" without the delta may be better if a few users have far more '
+            "records than the others: compare its certified errors."
+        )
+
+
+def proof(plan: PlanFacts, gap: float) -> str:
+    """Returns what a gap of a plan like this one proves."""
+    if plan.decision.targets is None:
+        return f"certified gap to the best balance: {gap:.1e} per cell"
+    return (
+        f"no plan that weights users can have all errors more than {gap / (1 + gap):.2%} smaller "
+        "at this loss: certified by linear programming"
+    )
+
+
+def _largest_losses(plan: PlanFacts) -> str:
+    users = np.argsort(-plan.user_losses, kind="stable")[:3]
+    kind = "rho" if plan.gaussian else "epsilon"
+    cells = ", ".join(f"{each:,}" for each in plan.counts.cells_per_user[users].tolist())
+    losses = ", ".join(f"{each:.4g}" for each in plan.user_losses[users].tolist())
+    return f"The users with the largest losses ({kind} {losses}) have records in {cells} cells."
