@@ -242,6 +242,7 @@ def test_what_does_not_fit_into_memory_is_private_and_does_not_stay(
 ) -> None:
     """In a folder of the system's that only this user can open; nothing comes from a network."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(duckdb, "connect", duckdb.connect.__wrapped__)
     with engines.duckdb() as engine:
         asked = "select current_setting('temp_directory'), current_setting('TimeZone'), "
         asked += "current_setting('autoload_known_extensions'), "

@@ -9,6 +9,7 @@ import pytest
 
 from shoal.cells.estimates.draw import draw
 from shoal.errors import InputError
+from shoal.privacy import noise
 from shoal.privacy.noise import OperatingSystem, Simulated, source_of
 from tests.support import flights
 from tests.support.tape import Tape
@@ -28,11 +29,12 @@ def made_by(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("bits", [0, 7, 20, 45])
-@pytest.mark.parametrize("size", [1, 30_000], ids=["few", "many"])
+@pytest.mark.parametrize("size", [1, 30], ids=["few", "many"])
 def test_opendp_itself_states_the_accounted_loss(
     bits: int, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its privacy maps say 2^-j for a step and 1/(2 4^j) for a squared step, exactly."""
+    """Its privacy maps say 2^-j for a step and 1/(2 4^j) for a squared step, in chunks too."""
+    monkeypatch.setattr(noise, "_CHUNK", 20)
     laplace = made_by(monkeypatch, "make_laplace")
     gaussian = made_by(monkeypatch, "make_gaussian")
     OperatingSystem().add_laplace([0] * size, bits)

@@ -92,8 +92,8 @@ def test_the_accounted_loss_of_a_selection_is_nearly_attained() -> None:
 
 
 def test_draws_of_the_operating_system_follow_permute_and_flip() -> None:
-    """5,000 draws over 4 candidates: within 6.2 standard errors, which 2 wrong scales are not."""
-    scores, scale, size = np.array([0, -2, -3, -7]), 2.0, 5_000
+    """2,000 draws over 4 candidates: within 6.2 standard errors, which 2 wrong scales are not."""
+    scores, scale, size = np.array([0, -2, -3, -7]), 2.0, 2_000
     draws = [OperatingSystem().select(scores, scale, 0) for _ in range(size)]
     found = np.bincount(draws, minlength=4) / size
 
@@ -102,13 +102,13 @@ def test_draws_of_the_operating_system_follow_permute_and_flip() -> None:
         return float((np.abs(found - truth) / np.sqrt(truth * (1 - truth) / size)).max())
 
     assert apart(1) < 6.2
-    assert apart(1.25) > 6.2
-    assert apart(0.8) > 6.2
+    assert apart(1.5) > 6.2
+    assert apart(1 / 1.5) > 6.2
 
 
 def test_simulated_draws_follow_permute_and_flip() -> None:
     """As above, from NumPy's generator."""
-    scores, size = np.array([0, -1, -3]), 20_000
+    scores, size = np.array([0, -1, -3]), 5_000
     draws = [shoal.Simulated(seed).select(scores, 2.0, 3) for seed in range(size)]
     truth = selections.by_permutations(scores, 2.0)
     error = np.sqrt(truth * (1 - truth) / size)

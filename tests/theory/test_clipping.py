@@ -44,7 +44,7 @@ def test_two_point_distributions_never_exceed_the_bounds(
 @loop_over("margin", [0.1, 0.5, 1.0, 3.0])
 def test_constants_are_those_of_a_linear_program(order: float, margin: float) -> None:
     """Sharp: the worst distribution of Y on a grid, by linear programming, attains them to 1%."""
-    y = np.concatenate([[1.0], np.linspace(0, 12, 4001), [margin * order / (order - 1)]])
+    y = np.concatenate([[1.0], np.linspace(0, 12, 1201), [margin * order / (order - 1)]])
     for power, bound in (
         (1, clipping.excess((Moment(order, 1),), margin)),
         (2, clipping.excess_square((Moment(order, 1),), margin)),
@@ -71,15 +71,14 @@ def test_margins_keep_the_bias_budget_and_are_least(order: float, size: float, b
 @pytest.mark.parametrize(
     "distribution", [stats.norm(), stats.laplace(), stats.t(df=9)], ids=["normal", "Laplace", "t"]
 )
-@pytest.mark.parametrize("half_width", [1.5, 3.0, 6.0])
-def test_bias_of_symmetric_laws_by_quadrature(distribution: object, half_width: float) -> None:
+def test_bias_of_symmetric_laws_by_quadrature(distribution: object) -> None:
     """Clipping around a guess that is off moves a symmetric mean by less than the bound."""
     moments = tuple(
         Moment(p, float(distribution.expect(lambda x, p=p: abs(x) ** p)) ** (1 / p) * (1 + 1e-9))
         for p in (2.0, 4.0, 8.0)
     )
-    for off in (0.1, 0.5, 1.2):
-        cut = distribution.expect(lambda x, e=off: np.clip(x, e - half_width, e + half_width))
+    for off, half_width in ((0.1, 1.5), (0.5, 3.0), (1.2, 6.0), (1.2, 1.5), (0.1, 6.0)):
+        cut = distribution.expect(lambda x, e=off, h=half_width: min(max(x, e - h), e + h))
         bound = clipping.symmetric_bias(moments, off, half_width)
         assert abs(float(cut)) <= bound + 1e-9
 

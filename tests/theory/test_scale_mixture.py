@@ -1,5 +1,6 @@
 """Posteriors of estimates under a scale mixture, against numerical integration."""
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -18,8 +19,8 @@ def test_the_density_is_the_convolution(apart: float, scale: float, deviation: f
     """Of a normal and a Laplace variable, by quadrature."""
 
     def product(x: float) -> float:
-        noise = stats.laplace.pdf(apart - x, scale=scale)
-        return float(stats.norm.pdf(x, scale=deviation) * noise)
+        noise = math.exp(-abs(apart - x) / scale) / (2 * scale)
+        return math.exp(-((x / deviation) ** 2) / 2) / (deviation * math.sqrt(2 * math.pi)) * noise
 
     near = sorted({-9 * deviation, 0.0, apart, 9 * deviation})
     expected = sum(integrate.quad(product, a, b)[0] for a, b in pairwise(near))
@@ -53,7 +54,7 @@ def test_quantiles_are_those_of_the_posterior(
     share = np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
     mixture = Mixture(deviation, share, 0.0)
     found = posterior_quantile(y, b, np.zeros(len(y)), mixture, level, normal=normal)
-    grid = np.linspace(-60, 60, 240_001)
+    grid = np.linspace(-60, 60, 48_001)
     prior = 0.3 * stats.norm.pdf(grid, scale=0.5) + 0.7 * stats.norm.pdf(grid, scale=4)
     for at, each in enumerate(y):
         apart = np.abs(each - grid) / scale

@@ -226,9 +226,9 @@ def test_statistics_against_exact_bayes_risks(n: int, width: float) -> None:
     """Van Trees and Hodges-Lehmann are below the Bayes risk of some prior, by quadrature."""
     setting = Setting.of(n, 1, 0, 0, (2, 1.0), width)
     half = width / 2
-    truth = np.linspace(-half, half, 801)
+    truth = np.linspace(-half, half, 401)
     prior = np.cos(math.pi * truth / width) ** 2
-    seen = np.linspace(-half - 9 / math.sqrt(n), half + 9 / math.sqrt(n), 4001)
+    seen = np.linspace(-half - 9 / math.sqrt(n), half + 9 / math.sqrt(n), 1001)
     distributions = stats.norm.pdf(seen[:, None], truth, 1 / math.sqrt(n)) * (seen[1] - seen[0])
     assert paths.normal_bound(setting) ** 2 <= bayes_risk(prior, truth, distributions) * (1 + 1e-4)
     # The largest allowed step of two points at every h.

@@ -54,7 +54,8 @@ def test_gaussian_noise_is_certified(questions: int) -> None:
 def test_sums_are_no_worse_than_simpler_noise(questions: int) -> None:
     """Than the best scales, an even split, and never below the Gaussian bound; always the same."""
     rows, rng = vectors(questions), np.random.default_rng(3)
-    found = total(noise.released_sums(rows, names(rows)), rows)
+    sums = noise.released_sums(rows, names(rows))
+    found = total(sums, rows)
     scales = noise.best_diagonal(rows)
     assert 1 - 1e-3 < (scales @ np.abs(rows)).max() <= 1
     diagonal = float((scales**-2).sum())
@@ -65,8 +66,7 @@ def test_sums_are_no_worse_than_simpler_noise(questions: int) -> None:
     even = float(((questions * np.abs(rows).max(axis=1)) ** 2).sum())
     assert found <= min(diagonal, even) * (1 + 1e-6)
     assert found >= noise.gaussian_noise(rows).lower_bound
-    again = noise.released_sums(rows, names(rows))
-    np.testing.assert_array_equal(again, noise.released_sums(rows, names(rows)))
+    np.testing.assert_array_equal(sums, noise.released_sums(rows, names(rows)))
 
 
 def test_dependent_questions_are_free() -> None:

@@ -172,14 +172,13 @@ def covered(plan: QuestionsPlan, mean: Floats, runs: int) -> tuple[Floats, Float
 
 
 @pytest.mark.statistics
-@pytest.mark.parametrize("name", ["effect", "precision", "several", "far"])
+@pytest.mark.parametrize("name", ["precision", "several", "far"])
 def test_intervals_cover(name: str) -> None:
     """94% to 98% for outcomes that differ by arm, cluster and covariate; and rare events."""
     n, rng = 500, np.random.default_rng(11)
     arm, home, sex = np.arange(n) % 2, rng.integers(0, 8, n), rng.integers(0, 2, n)
     study = Experiment(arm, home, {"sex": sex})
     own = {
-        "effect": study.ask().effect(),
         "precision": study.ask().effect(weights="precision"),
         "several": study.ask().effect().means().regression(["arm", "sex"]),
         "far": study.ask().effect(),
