@@ -1,5 +1,6 @@
 """A folder with records, plans and ledgers, and the command line in this process."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -53,9 +54,11 @@ class Shell:
         return status, out, err
 
     def good(self, *arguments: object) -> str:
-        """Output of a run that must succeed."""
+        """Output of a run that must succeed; JSON is one document, sorted."""
         status, out, err = self.run(*arguments)
         assert (status, err) == (0, "")
+        if "--json" in arguments:
+            assert out == json.dumps(json.loads(out), sort_keys=True, indent=1) + "\n"
         return out
 
     def bad(self, *arguments: object) -> str:

@@ -241,14 +241,7 @@ def test_means_are_planned_and_compared(shell: Shell) -> None:
     users = [*without(without(both, "--user")[:2] + both[3:], "--user"), "--users", 2000]
     found = json.loads(shell.good(*users, "--releases", 10**6, "--json"))
     assert found["recommended"] == "symmetric_mean"
-    rows = [
-        "mean",
-        "plan",
-        "visits.csv",
-        *without(both[3:], "--user"),
-        "--interval-by",
-        "certified",
-    ]
+    rows = [*both[:3], *without(both[3:], "--user"), "--interval-by", "certified"]
     shell.good(*rows, "--weights", "counts", "--cap", 2, "--output", "rows.json")
     said = shell.good("release", "visits.csv", "rows.json", *RELEASES["mean"][3:],
                       "--privacy-unit", "person", "--confidence", "0.6")  # fmt: skip

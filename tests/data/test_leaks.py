@@ -156,13 +156,8 @@ def test_bad_parquet(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
 def test_bad_documents(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A file that is no plan, occupancy, manifest or ledger may hold values."""
     path = tmp_path / "a.json"
-    for text in (
-        f"{{{CANARY}",
-        f'"{CANARY}"',
-        f'{{"schema": "{CANARY}"}}',
-        CANARY,
-        f"who\n{CANARY}",
-    ):
+    said = f"{{{CANARY}", f'"{CANARY}"', f'{{"schema": "{CANARY}"}}', CANARY, f"who\n{CANARY}"
+    for text in said:
         path.write_text(text, encoding="utf-8")
         for read in (
             shoal.Plan.load,

@@ -45,16 +45,16 @@ def _trial() -> tuple[Any, Any, Any]:
 
 
 def test_the_ending_chooses_the_format(tmp_path: Path) -> None:
-    """Of counts; a plan, a frontier, a comparison have one too. Six take half a second each."""
+    """Of counts; a plan, a frontier, a comparison have one too."""
     plan = shoal.plan(OCCUPANCY, method="balanced", bounds=(0, 9), epsilon=5)
     compared = {"bounds": (0, 9), "epsilon": 1, "methods": ["baseline"], "repetitions": 2}
     for subject, ending, start in (
         (OCCUPANCY, "png", b"\x89PNG"),
         (OCCUPANCY, "svg", b"<?xml"),
         (OCCUPANCY, "pdf", b"%PDF"),
-        (plan, "png", b"\x89PNG"),
-        (plan.frontier(["balanced"], [1]), "png", b"\x89PNG"),
-        (shoal.compare(OCCUPANCY, **compared), "png", b"\x89PNG"),
+        (plan, "svg", b"<?xml"),
+        (plan.frontier(["balanced"], [1]), "svg", b"<?xml"),
+        (shoal.compare(OCCUPANCY, **compared), "svg", b"<?xml"),
     ):
         shoal.picture(subject, tmp_path / f"p.{ending}", overwrite=True)
         assert (tmp_path / f"p.{ending}").read_bytes().startswith(start)

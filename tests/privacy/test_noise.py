@@ -144,26 +144,24 @@ def test_pairs_have_their_law() -> None:
 
 
 def _draw(send: Connection) -> None:
-    send.send(OperatingSystem().add_laplace([0] * 50, 40))
-    send.send(OperatingSystem().add_gaussian([0] * 50, 40))
+    laplace = OperatingSystem().add_laplace([0] * 50, 40)
+    send.send([*laplace, *OperatingSystem().add_gaussian([0] * 50, 40)])
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_forked_children_never_repeat_noise() -> None:
     """Children forked after a draw in the parent draw numbers of their own."""
-    drawn = [tuple(OperatingSystem().add_laplace([0] * 50, 40))]
+    drawn = OperatingSystem().add_laplace([0] * 50, 40)
     context = multiprocessing.get_context("fork")
     for _ in range(4):
         receive, send = context.Pipe(duplex=False)
         child = context.Process(target=_draw, args=(send,))
         child.start()
         assert receive.poll(60)
-        drawn.append(tuple(receive.recv()))
-        assert receive.poll(60)
-        drawn.append(tuple(receive.recv()))
+        drawn += receive.recv()
         child.join()
-    drawn.append(tuple(OperatingSystem().add_laplace([0] * 50, 40)))
-    assert len({number for draw in drawn for number in draw}) == 50 * len(drawn)
+    drawn += OperatingSystem().add_laplace([0] * 50, 40)
+    assert len(set(drawn)) == len(drawn) == 500
 
 
 def test_simulated_noise_is_repeatable() -> None:
@@ -182,15 +180,12 @@ def test_numbers_outside_the_lattice_are_clamped_not_refused(source: Noise, draw
     assert abs(high - LARGEST_STEPS) < 2**12
 
 
-def test_draws_of_one_simulated_release_share_nothing() -> None:
+def test_draws_of_one_simulated_release_share_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A seed's noise, bits and selections come from streams of their own, also for draw 0."""
-    seed = 7
-    first = np.random.default_rng(seed).exponential(1.0, 4)
+    make, asked = np.random.default_rng, list[str]()
+    monkeypatch.setattr(np.random, "default_rng", lambda of: asked.append(str(of)) or make(of))
     for draw in (0, 1):
-        streams = [np.random.default_rng([seed, draw, kind]) for kind in (1, 2, 3)]
-        found = [first, *(rng.exponential(1.0, 4) for rng in streams)]
-        assert len({tuple(each.tolist()) for each in found}) == 4
-        chosen = int(
-            (np.zeros(4) + np.random.default_rng([seed, draw, 3]).exponential(1, 4)).argmax()
-        )
-        assert Simulated(seed).select(np.zeros(4, dtype=np.int64), 1.0, draw) == chosen
+        Simulated(7).add_laplace([1], 4, draw)
+        Simulated(7).bits(1, draw)
+        Simulated(7).select(np.zeros(4, dtype=np.int64), 1.0, draw)
+    assert len(set(asked)) == 6

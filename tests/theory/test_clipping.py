@@ -77,7 +77,7 @@ def test_bias_of_symmetric_laws_by_quadrature(distribution: object) -> None:
         Moment(p, float(distribution.expect(lambda x, p=p: abs(x) ** p)) ** (1 / p) * (1 + 1e-9))
         for p in (2.0, 4.0, 8.0)
     )
-    for off, half_width in ((0.1, 1.5), (0.5, 3.0), (1.2, 6.0), (1.2, 1.5), (0.1, 6.0)):
+    for off, half_width in ((0.1, 1.5), (0.5, 3.0), (1.2, 6.0)):
         cut = distribution.expect(lambda x, e=off, h=half_width: min(max(x, e - h), e + h))
         bound = clipping.symmetric_bias(moments, off, half_width)
         assert abs(float(cut)) <= bound + 1e-9

@@ -1,5 +1,6 @@
 """Amplification by shuffling against exact randomised response, and its lower bound."""
 
+import itertools
 import math
 
 import numpy as np
@@ -91,10 +92,8 @@ def test_out_of_range_is_refused() -> None:
 
 def test_the_second_proof_is_valid_and_weaker() -> None:
     """Never above a certificate, nor above the first proof; about 1/(n eps bias)."""
-    for n, epsilon, delta, bias in (
-        *((10, 0.05, 0.0, 1e-2), (10, 0.5, 1e-12, 0.0), (1000, 0.05, 1e-12, 1e-2)),
-        *((1000, 0.5, 0.0, 0.0), (1000, 0.5, 1e-12, 1e-2)),
-    ):
+    budgets = (0.05, 0.0, 1e-2), (0.5, 1e-12, 0.0), (0.5, 0.0, 1e-2)
+    for n, (epsilon, delta, bias) in itertools.product((10, 1000), budgets):
         found = shuffled_trilemma(n, epsilon, delta, bias, (2.0, 1.0))
         first = trilemma(n, epsilon, delta, bias, (2.0, 1.0))
         assert 0 < found.rmse <= first.rmse
