@@ -67,7 +67,7 @@ def test_the_smallest_ball_that_leaves_out_few_enough_is_best() -> None:
 @pytest.mark.parametrize("cells", [5, 13, 30])
 def test_nobody_is_beyond_the_ball_of_all_values(cells: int, delta: str) -> None:
     """Users at the bounds are on its edge, where roundings of a norm must not decide."""
-    for users in (195, 200, 205):
+    for users in (195, 200):
         who, cell = np.repeat(np.arange(users), cells), np.tile(np.arange(cells), users)
         counts = shoal.Counts.from_counts(who, cell, np.ones_like(who))
         plan = shoal.plan(

@@ -1,6 +1,7 @@
 """The largest counts that are accepted: sums of whole numbers fit, and no user loses more."""
 
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -40,8 +41,7 @@ def test_no_user_of_a_huge_table_loses_more(name: str, bits: int) -> None:
     """Any user's values may go from one bound to the other."""
     tried = 0
     for counts in _TABLES:
-        users = np.arange(len(counts))
-        occupancy = shoal.Counts.from_counts(users, users * 0, np.array(counts))
+        occupancy = _occupancy(counts)
         with suppress(ShoalError):
             plan = shoal.plan(
                 occupancy, bounds=(0, 1), epsilon=10, tick_bits=bits, uninformative="keep",
@@ -56,6 +56,12 @@ def test_no_user_of_a_huge_table_loses_more(name: str, bits: int) -> None:
                 assert epsilon <= float(plan.epsilon) * (1 + 1e-9)
                 tried += 1
     assert tried > 0
+
+
+@cache
+def _occupancy(counts: tuple[int, ...]) -> shoal.Counts:
+    users = np.arange(len(counts))
+    return shoal.Counts.from_counts(users, users * 0, np.array(counts))
 
 
 def _tape(plan: shoal.Plan, bits: int, changed: int | None, answers: list[list[int]]) -> Tape:

@@ -12,6 +12,7 @@ import shoal
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
 from tests.support import flights, occupancies
+from tests.support.draws import drawn
 from tests.support.loop import loop_over
 from tests.support.methods import MECHANISMS
 
@@ -49,14 +50,11 @@ def by_hand(plan: shoal.Plan) -> Fraction:
 
 
 @loop_over(("method", "options"), OPTIONS)
-@loop_over("seed", [0, 1])
 @loop_over("epsilon", ["0.05", "1", "30"])
-def test_the_stated_loss_is_the_loss(
-    method: str, options: dict[str, Any], seed: int, epsilon: str
-) -> None:
+def test_the_stated_loss_is_the_loss(method: str, options: dict[str, Any], epsilon: str) -> None:
     """Never above the epsilon asked for, never below the exact loss, and nearly all."""
     plan = shoal.plan(
-        occupancies.sparse(seed),
+        occupancies.sparse(0),
         bounds=(0, 10),
         epsilon=epsilon,
         method=method,
@@ -79,9 +77,9 @@ def test_plans_survive_a_file(method: str, options: dict[str, Any], tmp_path: Pa
     plan.save(tmp_path / "plan.json")
     loaded = shoal.Plan.load(tmp_path / "plan.json")
     assert loaded.to_document() == plan.to_document()
-    records = flights.records()
-    one, other = (each.release(records, noise=Simulated(3)) for each in (plan, loaded))
-    assert one.document == other.document
+    sums = flights.records().aggregate(squares=False)
+    one, other = (drawn(each, sums, 3) for each in (plan, loaded))
+    assert one.steps == other.steps
 
 
 def test_plans_depend_on_counts_alone() -> None:

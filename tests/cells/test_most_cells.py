@@ -58,7 +58,7 @@ def crowd_and_few() -> shoal.Counts:
     most=st.floats(0.02, 0.45),
     deltas=st.sampled_from([("0", "0"), ("0", "1e-9"), ("1e-9", "1e-3")]),
 )
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_a_larger_budget_leaves_out_no_other_cell(
     method: str,
     occupancy: shoal.Counts,
@@ -84,7 +84,7 @@ def test_gaussian_noise_takes_no_cell_away() -> None:
 
 @pytest.mark.parametrize("method", SHARED)
 @given(occupancy=occupancies.small, epsilon=st.floats(0.5, 40), most=st.floats(0.02, 0.45))
-@settings(max_examples=20)
+@settings(max_examples=12)
 def test_where_more_cells_cost_all_as_many_are_kept_as_can_be(
     method: str, occupancy: shoal.Counts, epsilon: float, most: float
 ) -> None:
@@ -103,7 +103,7 @@ def test_where_more_cells_cost_all_as_many_are_kept_as_can_be(
 
 def test_typical_errors_are_those_that_are_printed() -> None:
     """No released cell of a plan for the typical error has one above the largest."""
-    occupancy = occupancies.sparse(3, users=150, cells=40)
+    occupancy = occupancies.sparse(3, users=100, cells=20)
     plan = shoal.plan(occupancy, bounds=(0, 60), epsilon=1, max_error=4)
     assert 0 < len(plan.released) < occupancy.n_cells
     assert (plan.typical_error() * SPREAD * 60 <= 4 * (1 + 1e-6)).all()

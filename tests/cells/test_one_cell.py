@@ -79,7 +79,7 @@ def test_bad_input_is_refused_in_one_line(name: str, wrong: dict[str, Any], word
     ("values", "users"),
     [([3.0], [1]), ([3.0] * 50, list(range(50))), ([0.0, 65.0], [1, 1]), ([1e300, -1e300], [1, 2])],
 )
-@loop_over("epsilon", ["1e-9", "1", "1e6"])
+@loop_over("epsilon", ["1e-9", "1e6"])
 def test_edges(name: str, values: list[float], users: list[int], epsilon: str) -> None:
     """Tiny data and extreme epsilons give an estimate within the bounds, or a plain refusal."""
     try:
@@ -99,13 +99,13 @@ def test_vectors_of_the_ball() -> None:
     truth = points.mean(axis=0)
     for epsilon in (0.5, 3.0, 100.0):
         errors = []
-        for seed in range(60):
+        for seed in range(20):
             found = mean.vector(
                 points, USERS, bounds=(0, 1), epsilon=epsilon, noise=shoal.Simulated(seed)
             )
             errors.append(float(np.abs(np.array(found.value) - truth).sum()))
             assert found.epsilon <= epsilon
-        # The mean of 60 l1 norms of noise is within half of its expectation.
+        # The mean of 20 l1 norms of noise is within half of its expectation.
         assert np.mean(errors) <= 1.5 * found.worst_case_error
     assert np.mean(errors) < 0.05
 
@@ -160,7 +160,7 @@ def test_no_vector_however_far_outside_moves_more_than_its_share(far: float) -> 
 def test_typical_intervals_know_about_rounding(name: str, tick_bits: int) -> None:
     """With hardly any noise, what ticks and steps round is inside."""
     users = np.repeat(np.arange(100), 5)
-    for seed in range(20):
+    for seed in range(8):
         values = np.full(500, 10 * np.random.default_rng(seed).random())
         asked = {"epsilon": 1e6, "tick_bits": tick_bits, "noise": shoal.Simulated(seed)}
         found = CALLS[name](values, users, bounds=(0, 10), **asked)

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import shoal
 from shoal import mean
 from shoal.data.aggregate import Aggregate
 from shoal.privacy import noise
@@ -55,11 +56,9 @@ def call(
 
 
 @cache
-def sums_of(
-    order: str, statistics: tuple[str, ...], seed: int = 0, value: float | None = None
-) -> Aggregate:
+def sums_of(order: str, statistics: tuple[str, ...], value: float | None = None) -> Aggregate:
     """A pass over the rows of tied users in some order, one of whom may have another value."""
-    table = methods.tied(seed)
+    table = methods.tied(seed=3)
     if value is not None:
         lowest = table.sort_by("value").column("who")[0].as_py()
         table = methods.neighbour(table, lowest, value)
@@ -68,10 +67,16 @@ def sums_of(
     return methods.aggregate(methods.plan(table, wanted), rows)
 
 
+@cache
+def plan_of(name: str) -> shoal.Plan:
+    """A plan for them, by a method."""
+    return methods.plan(methods.tied(seed=3), methods.METHODS[name])
+
+
 @loop_over("name", methods.METHODS)
 def test_no_order_of_rows_reaches_noise_or_selections(name: str) -> None:
     """Every method, ties in every kind of users; rows in all orders: tests/data/test_order.py."""
-    plan = methods.plan(methods.tied(), methods.METHODS[name])
+    plan = plan_of(name)
     names = tuple(each.name for each in plan.statistics)
     expected = methods.recorded(plan, sums_of("", names)).asked
     for order in ("shuffled", "by value"):
@@ -81,11 +86,11 @@ def test_no_order_of_rows_reaches_noise_or_selections(name: str) -> None:
 @loop_over("name", methods.METHODS)
 def test_neighbours_in_sorted_files_are_as_near_as_accounted(name: str) -> None:
     """Rows sorted by value on both sides; nothing moves further than the user's loss."""
-    plan = methods.plan(methods.tied(seed=3), methods.METHODS[name])
+    plan = plan_of(name)
     names = tuple(each.name for each in plan.statistics)
     for value, order in ((60.0, "by value"), (100.0, "by falling value")):
-        one = methods.recorded(plan, sums_of(order, names, 3))
-        other = methods.recorded(plan, sums_of(order, names, 3, value), like=one)
+        one = methods.recorded(plan, sums_of(order, names))
+        other = methods.recorded(plan, sums_of(order, names, value), like=one)
         assert max(lost(one, other)) <= plan.user_losses.max()
 
 

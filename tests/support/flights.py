@@ -1,5 +1,6 @@
 """A small table of made-up flights: 40 aircraft, 4 places."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -7,10 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 import shoal
+from tests.support.counted import counted
 
 BOUNDS = (0, 700)
 
 
+@cache
 def table(seed: int = 0, size: int = 2000) -> pa.Table:
     """Columns aircraft, place, speed."""
     rng = np.random.default_rng(seed)
@@ -41,7 +44,7 @@ def plan(source: object = None, **wanted: Any) -> shoal.Plan:
     """A plan for them."""
     made = records(source)
     return shoal.plan(
-        made.counts(),
+        counted(made),
         source=made.describe(),
         **{"method": "balanced", "bounds": BOUNDS, "epsilon": 1, **wanted},
     )

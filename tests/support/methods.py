@@ -1,6 +1,7 @@
 """Every way to plan and release cells, by name, and data whose users are tied."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from shoal.cells.estimates.draw import draw
 from shoal.cells.mechanisms.methods import METHODS as NAMES
 from shoal.cells.mechanisms.methods import method_of
 from shoal.data.aggregate import Aggregate
+from tests.support.counted import counted
 from tests.support.tape import Tape
 
 BOUNDS = (0.0, 100.0)
@@ -51,6 +53,7 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 
 
+@cache
 def tied(seed: int = 0, users: int = 60, cells: int = 4) -> pa.Table:
     """Records of users of three kinds; those of a kind have equal counts and values far apart."""
     rng = np.random.default_rng(seed)
@@ -103,9 +106,8 @@ def records(source: object) -> shoal.Records:
 
 def plan(source: object, wanted: Mapping[str, Any], epsilon: object = 4) -> shoal.Plan:
     """A plan for them: every cell is kept."""
-    made = records(source).counts()
     return shoal.plan(
-        made,
+        counted(records(source)),
         **{
             "method": "balanced",
             "bounds": BOUNDS,

@@ -59,7 +59,8 @@ class Trial:
         names = np.array([f"u{name:04}" for name in rng.permutation(10 * size)[:size]])
         age = rng.integers(10, 20, size).astype(float)
         self.columns = (at % 2, at // 2 % clusters, age, at // 6 % 2 > 0, names)
-        self.epsilon = float(self._plan(self._study(np.arange(size))).loss.epsilon)
+        # Of the plan that a release makes.
+        self.epsilon = 0.0
 
     def _study(self, order: NDArray[np.int64]) -> Experiment:
         arm, cluster, age, sex, names = (each[order] for each in self.columns)
@@ -90,8 +91,10 @@ class Trial:
     def _release(self, outcome: NDArray[np.float64], order: NDArray[np.int64]) -> Release:
         def release(book: shoal.Ledger) -> bytes:
             study = self._study(order)
+            plan = self._plan(study)
+            self.epsilon = float(plan.loss.epsilon)
             given: dict[str, Any] = {"outcome_name": "outcome", "privacy_unit": "person"}
-            return self._plan(study).release(outcome[order], study, ledger=book, **given).document
+            return plan.release(outcome[order], study, ledger=book, **given).document
 
         return release
 

@@ -34,7 +34,7 @@ def _trial(name: str) -> Any:
 MADE: dict[str, Any] = {
     "cells": _cells,
     "mean": lambda _: releases()["unbiased mean"]().manifest,
-    "table": lambda _: _trial("best_table"),
+    "table": lambda _: _trial("best_table of few levels"),
     "prior": lambda _: _trial("cluster_free"),
     "histogram": lambda _: _trial("noisy_histogram"),
     "questions": lambda _: _trial("several"),

@@ -86,7 +86,7 @@ def test_one_user_moves_the_excess_by_what_is_accounted(delta: str) -> None:
     parts, bits = excess_of(plan.parameters)
     mine = np.flatnonzero(plan.counts.user == 0)
     rng, reached = np.random.default_rng(1), 0
-    for place in (0.1, 0.3, 0.5, 0.9):
+    for place in (0.1, 0.5):
         mean, found = rng.random(len(plan.counts.user)), []
         for values in itertools.product((0, 0.4, 1), repeat=len(mine)):
             mean[mine] = values

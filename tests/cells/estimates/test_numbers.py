@@ -18,7 +18,7 @@ from tests.support.tape import Tape
 BOUNDS = (0.0, 100.0)
 # One user with a quarter of the records: the ranges of the others are five times as wide.
 RECORDS = np.array([20] + [4] * 15)
-RANGES = np.linspace(0, 0.999, 40).tolist()
+RANGES = np.linspace(0, 0.999, 21).tolist()
 METHODS: dict[str, tuple[str, dict[str, str | float]]] = {
     "user_clipped": ("user_clipped", {}),
     "adaptive": ("adaptive", {}),

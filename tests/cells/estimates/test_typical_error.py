@@ -1,6 +1,7 @@
 """Errors to expect: simulated on a plan's counts, and about what is made on such data."""
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from tests.support import draws
 Floats = NDArray[np.float64]
 
 
+@cache
 def _crowd(seed: int = 1, users: int = 600, cells: int = 12) -> shoal.Counts:
     rng = np.random.default_rng(seed)
     degree = rng.integers(1, 5, users)
@@ -52,10 +54,8 @@ def _releases(plan: shoal.Plan, spread: float, turns: int) -> Iterator[tuple[Val
     ("method", "spread", "within"),
     [
         ("user_clipped", 60 * SPREAD, 0.2),
-        ("balanced", 60 * SPREAD, 0.2),
         ("adaptive", 60 * SPREAD, 0.2),
         ("user_clipped", 0.1, 0.3),
-        ("user_clipped", 3.0, 0.3),
         ("uniform", 20.0, 0.3),
     ],
 )
@@ -75,7 +75,7 @@ def test_cells_of_a_heavy_user_and_of_little_noise_have_errors_of_their_own() ->
     heavy = np.where(np.arange(len(crowd.user)) == np.flatnonzero(crowd.cell == 3)[0], 4000, 0)
     counts = shoal.Counts.from_counts(crowd.user, crowd.cell, crowd.count + heavy)
     plan = shoal.plan(counts, bounds=(0, 60), epsilon=2, uninformative="keep")
-    made = [np.abs(found.value - truth) for found, truth in _releases(plan, 60 * SPREAD, 60)]
+    made = [np.abs(found.value - truth) for found, truth in _releases(plan, 60 * SPREAD, 30)]
     ratio = plan.typical_error(60 * SPREAD) / np.mean(made, axis=0)
     assert 0.55 < ratio.min() < ratio.max() < 1.65
 
@@ -95,7 +95,7 @@ def test_the_interval_to_expect_is_about_the_one_that_comes(method: str, within:
     """Half widths of releases of such data, in text and table."""
     plan = shoal.plan(_crowd(), bounds=(0, 60), epsilon=1, method=method, uninformative="keep")
     wide = typical_half_widths(plan) * 60 * SPREAD
-    made = [(found.high - found.low) / 2 for found, _ in _releases(plan, 10, 40)]
+    made = [(found.high - found.low) / 2 for found, _ in _releases(plan, 10, 20)]
     typical = np.median(made, axis=0)
     assert 1 / within <= np.median(wide / typical) <= within
     assert bool((wide > plan.typical_error(10)).all())
@@ -105,12 +105,13 @@ def test_the_interval_to_expect_is_about_the_one_that_comes(method: str, within:
 
 def test_other_statistics_and_spreads_are_refused() -> None:
     """With what is allowed."""
-    plan = shoal.plan(_crowd(), bounds=(0, 60), epsilon=1, statistics=["mean", "variance"])
+    asked = {"bounds": (0, 60), "epsilon": 1, "method": "balanced"}
+    plan = shoal.plan(_crowd(), statistics=["mean", "variance"], **asked)
     with pytest.raises(InputError, match="only for plans of the mean"):
         plan.typical_error()
     for wrong in (0, -1, float("nan"), "far", 30.1):
         with pytest.raises(InputError, match="spread"):
-            shoal.plan(_crowd(), bounds=(0, 60), epsilon=1).typical_error(wrong)
+            shoal.plan(_crowd(), **asked).typical_error(wrong)
 
 
 def test_counts_that_speak_against_a_plan_are_told() -> None:
@@ -171,10 +172,9 @@ def test_few_users_with_much_of_the_records_are_warned_of(
         assert sentence.startswith(f"the {told}")
         assert "in only 47% of releases" in sentence
         assert sentence in str(plan).replace("\n  ", " ")
-    certified = shoal.plan(
-        plan.counts, bounds=(0, 120), epsilon=1, objective="worst_case", uninformative="keep"
-    )
-    assert plan_warnings(certified) == []
+        asked = {"objective": "worst_case", "uninformative": "keep"}
+        certified = shoal.plan(plan.counts, bounds=(0, 120), epsilon=1, **asked)
+        assert plan_warnings(certified) == []
 
 
 def test_a_release_and_its_page_repeat_what_the_plan_warned_of(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_release_and_its_page_repeat_what_the_plan_warned_of(tmp_path: Path) -
         assert page.count("<p>Warning: the 60 most frequent of 1,200 users") == many
 
 
-@pytest.mark.parametrize("users", [31, 50, 74, 75])
+@pytest.mark.parametrize("users", [31, 74, 75])
 def test_intervals_cover_however_few_users_there_are(users: int) -> None:
     """Of normal users about alike; where they are few no radius is selected."""
     found = []
@@ -222,7 +222,7 @@ def test_intervals_cover_however_few_users_there_are(users: int) -> None:
 
 def test_what_nobody_can_certify_is_a_dash() -> None:
     """No column of it; a certified error is in the value's unit."""
-    counts = _crowd(cells=30)
+    counts = _crowd(users=200, cells=30)
     typical = shoal.plan(counts, bounds=(0, 60), epsilon=4)
     assert typical.table()["certified_error"].null_count == 30
     assert "certified error" not in str(typical)
