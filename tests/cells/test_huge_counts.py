@@ -1,7 +1,6 @@
 """The largest counts that are accepted: sums of whole numbers fit, and no user loses more."""
 
 from contextlib import suppress
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -38,10 +37,11 @@ def test_more_records_than_fit_are_refused() -> None:
 @loop_over("bits", [1, 20])
 @loop_over("name", _PLAIN)
 def test_no_user_of_a_huge_table_loses_more(name: str, bits: int) -> None:
-    """Any user's values may go from one bound to the other."""
+    """Any user's values may go from one bound to the other: 290 plans, in seconds."""
     tried = 0
     for counts in _TABLES:
-        occupancy = _occupancy(counts)
+        users = np.arange(len(counts))
+        occupancy = shoal.Counts.from_counts(users, users * 0, np.array(counts))
         with suppress(ShoalError):
             plan = shoal.plan(
                 occupancy, bounds=(0, 1), epsilon=10, tick_bits=bits, uninformative="keep",
@@ -56,12 +56,6 @@ def test_no_user_of_a_huge_table_loses_more(name: str, bits: int) -> None:
                 assert epsilon <= float(plan.epsilon) * (1 + 1e-9)
                 tried += 1
     assert tried > 0
-
-
-@cache
-def _occupancy(counts: tuple[int, ...]) -> shoal.Counts:
-    users = np.arange(len(counts))
-    return shoal.Counts.from_counts(users, users * 0, np.array(counts))
 
 
 def _tape(plan: shoal.Plan, bits: int, changed: int | None, answers: list[list[int]]) -> Tape:

@@ -27,7 +27,7 @@ STRADDLING = {("a", 0): 4, ("b", 0): 3, ("c", 0): 3, ("d", 0): 2}
 COUNTS = {
     "one": {("a", 0): 1, ("b", 0): 2, ("c", 0): 3},
     "heavy": {("a", 0): 1, ("b", 0): 1, ("c", 0): 5},
-    "two": {("a", 0): 1, ("b", 0): 2, ("a", 1): 2, ("c", 1): 1},
+    "two": {("a", 0): 1, ("b", 0): 2, ("a", 1): 1, ("c", 1): 1},
 }
 WRAPPED: dict[str, str | int | float] = {"cap": 4, "grouping": "wrap_around"}
 TWO: dict[str, str | int | float] = {"cap": 2}

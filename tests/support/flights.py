@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 import shoal
-from tests.support.counted import counted
 
 BOUNDS = (0, 700)
 
@@ -44,7 +43,7 @@ def plan(source: object = None, **wanted: Any) -> shoal.Plan:
     """A plan for them."""
     made = records(source)
     return shoal.plan(
-        counted(made),
+        made.counts(),
         source=made.describe(),
         **{"method": "balanced", "bounds": BOUNDS, "epsilon": 1, **wanted},
     )

@@ -13,7 +13,6 @@ from shoal.cells.estimates.draw import draw
 from shoal.cells.mechanisms.methods import METHODS as NAMES
 from shoal.cells.mechanisms.methods import method_of
 from shoal.data.aggregate import Aggregate
-from tests.support.counted import counted
 from tests.support.tape import Tape
 
 BOUNDS = (0.0, 100.0)
@@ -107,7 +106,7 @@ def records(source: object) -> shoal.Records:
 def plan(source: object, wanted: Mapping[str, Any], epsilon: object = 4) -> shoal.Plan:
     """A plan for them: every cell is kept."""
     return shoal.plan(
-        counted(records(source)),
+        records(source).counts(),
         **{
             "method": "balanced",
             "bounds": BOUNDS,

@@ -59,8 +59,7 @@ class Trial:
         names = np.array([f"u{name:04}" for name in rng.permutation(10 * size)[:size]])
         age = rng.integers(10, 20, size).astype(float)
         self.columns = (at % 2, at // 2 % clusters, age, at // 6 % 2 > 0, names)
-        # Of the plan that a release makes.
-        self.epsilon = 0.0
+        self.epsilon = 0.0  # of the plan that a release makes
 
     def _study(self, order: NDArray[np.int64]) -> Experiment:
         arm, cluster, age, sex, names = (each[order] for each in self.columns)

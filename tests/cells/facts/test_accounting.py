@@ -60,6 +60,7 @@ class Case:
     joint: bool = False
     values: tuple[int, ...] = QUARTERS
     bits: int = STEPS
+    known: dict[tuple[Sums, ...], list[int]] = field(default_factory=dict)
 
     @cached_property
     def occupancy(self) -> Counts:
@@ -85,11 +86,6 @@ class Case:
         cost = Cost(self.numbers(gaussian=gaussian), Range(), {}, np.zeros(0), self.bits, delta)
         found = cost.losses(np.array(self.scales)).of_users
         return found * (2 * 4.0**self.bits if gaussian else 2.0**self.bits)
-
-    @cached_property
-    def known(self) -> dict[tuple[Sums, ...], list[int]]:
-        """Numbers of data sets that several users share."""
-        return {}
 
     def steps(self, sums: tuple[Sums, ...]) -> list[int]:
         """The lattice numbers of a data set before noise, by the code that releases them."""

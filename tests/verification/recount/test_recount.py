@@ -5,16 +5,13 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import shoal
 from shoal.errors import DocumentError
 from shoal.verification.recount import recount
 from tests.support import specimens
-from tests.support.recounted import assert_recounted
 from tests.support.specimens import Manifest
 
 
@@ -50,7 +47,7 @@ def less(manifest: Manifest, name: str, part: Fraction) -> Manifest:
 
 
 def test_all_specimens_agree() -> None:
-    """Every method, mechanism, statistic and kind of question."""
+    """Every method, mechanism, statistic and kind of question: seconds, as all are released."""
     assert {
         name: recount(manifest) for name, manifest in specimens.each() if recount(manifest)
     } == {}
@@ -191,18 +188,3 @@ def test_what_is_no_manifest_is_an_error_of_ours() -> None:
             recount(changed(manifest, *path, to=value))
     with pytest.raises(DocumentError):
         recount(json.loads("[]"))
-
-
-def test_releases_of_the_demo_agree() -> None:
-    """Flights by destination, and by origin and hour: the default with a private radius."""
-    from importlib.resources import files
-
-    from shoal.cli.demo import jobs_of
-
-    place = Path(str(files("shoal") / "datasets" / "flights_2013.parquet"))
-    for _, records, rules in jobs_of(place).values():
-        plan = shoal.plan(records, epsilon=1, **rules)
-        release = plan.release(records, noise=specimens.NOISE)
-        assert plan.method == "user_clipped"
-        assert_recounted(release)
-        assert_recounted(release.document)
