@@ -34,7 +34,7 @@ def estimates(plan: trials.Plan, outcomes: list[np.ndarray]) -> np.ndarray:
     """Value and both ends of the 95% interval, one release for each column of outcomes."""
     found = []
     for seed, each in enumerate(outcomes):
-        effect = plan.read(plan.draw(each, shoal.Simulated(seed)), 0.95)[0]
+        effect = plan.read(plan.respond(each, shoal.Simulated(seed)), 0.95)[0]
         # Of answers to questions there is one interval, of tables that for these units.
         ends = getattr(effect, "finite_population", effect).interval
         found.append((effect.value, *ends))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal import checks, mean, trials, unbiased
+from shoal.data.columns_in_memory import is_object_column, paired, private_numbers, roles
 from shoal.data.occupancy import Counts
 from shoal.errors import DataError, InputError
 
@@ -52,7 +53,7 @@ def test_a_decimal_is_read_alike_with_any_number_of_digits(
     expected = np.array([float(each) for each in numbers])
     for scale in range(15, 60, 11):
         column = pa.array(numbers, pa.decimal256(76, scale))
-        np.testing.assert_array_equal(checks.private_numbers(column), expected)
+        np.testing.assert_array_equal(private_numbers(column), expected)
 
 
 def test_private_numbers_are_read_by_type_or_refused() -> None:
@@ -65,12 +66,12 @@ def test_private_numbers_are_read_by_type_or_refused() -> None:
         (np.arange(2, dtype="u1"), [0.0, 1.0]),
         ([], []),
     ):
-        np.testing.assert_array_equal(checks.private_numbers(values), expected)
+        np.testing.assert_array_equal(private_numbers(values), expected)
     for refused in (
         ["1"], [1, "2"], [10**400], [[1], [2, 3]], [np.timedelta64(1)], pa.array(["1"]), "12", {1},
         np.array([1, None]), np.ma.array([1, 2], mask=[0, 1]), np.array(["1"]), None,
     ):  # fmt: skip
-        assert checks.private_numbers(refused) is None
+        assert private_numbers(refused) is None
 
 
 def test_amounts_are_exact() -> None:
@@ -86,8 +87,8 @@ def test_the_private_column_has_no_public_role() -> None:
     """By its name whatever the case of its letters, and as the object itself."""
     for public in ({"cell": ["dest", "SPEED"]}, {"user": "Speed", "cell": None}):
         with pytest.raises(InputError, match="the value column 'speed' is also given as"):
-            checks.roles({"value": "speed", "other": None}, public)
-    checks.roles({"value": "speed"}, {"user": "tail", "cell": ["dest"]})
+            roles({"value": "speed", "other": None}, public)
+    roles({"value": "speed"}, {"user": "tail", "cell": ["dest"]})
     values = np.arange(N)
     space, moment = trials.Space.counts(0, N), unbiased.Moment(2, 5)
     clipped: dict[str, Any] = {"interval": (0, N), "bias": 1, "moment": moment, "epsilon": 1}
@@ -114,7 +115,7 @@ def test_the_private_column_has_no_public_role() -> None:
         ([0, 1], [0, 1], False),
     ):
         with pytest.raises(InputError) if same else nullcontext():
-            checks.paired({"outcome": one}, {"cluster": other})
+            paired({"outcome": one}, {"cluster": other})
 
 
 def test_columns_with_other_indexes_are_refused() -> None:
@@ -142,12 +143,12 @@ def test_columns_with_other_indexes_are_refused() -> None:
             call(moved)
         call(pd.Series(at % 2, index=list(at)))
     twice = pd.DataFrame({"one": at, "other": at}, index=at // 20)
-    checks.paired({"one": twice["one"]}, {"other": twice["other"] * 2})
+    paired({"one": twice["one"]}, {"other": twice["other"] * 2})
     for other in (twice.iloc[::-1], pd.concat([twice.iloc[:20], twice.iloc[20:]])):
         with pytest.raises(DataError, match="are of different frames, with an index that repeats"):
-            checks.paired({"one": twice["one"]}, {"other": other["other"].set_axis(twice.index[:])})
+            paired({"one": twice["one"]}, {"other": other["other"].set_axis(twice.index[:])})
     for pair in ((whole, [*moved]), (pa.array(whole), moved), ([0, 1], (1, 0))):
-        checks.paired({}, {"one": pair[0], "other": pair[1]})
+        paired({}, {"one": pair[0], "other": pair[1]})
 
 
 def test_an_unknown_option_is_named() -> None:
@@ -159,6 +160,6 @@ def test_an_unknown_option_is_named() -> None:
 def test_objects_of_frames_are_told_by_their_type() -> None:
     """Also categories of objects."""
     mixed = pd.Series([1, "a"], dtype=object)
-    assert checks.is_object_column(mixed)
-    assert checks.is_object_column(mixed.astype("category"))
-    assert not checks.is_object_column(shoal.unbiased.Moment(2, 1))
+    assert is_object_column(mixed)
+    assert is_object_column(mixed.astype("category"))
+    assert not is_object_column(shoal.unbiased.Moment(2, 1))

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from shoal import bounds, mean, trials, unbiased
     from shoal.cells.comparisons.assumptions import Normal
     from shoal.cells.comparisons.simulation import compare, simulate
-    from shoal.cells.plan import Plan, plan
-    from shoal.cells.release import Release
+    from shoal.cells.plan import Plan, Release, plan
     from shoal.data.cell_rules import bins, date, hexagon, hour_of_day, month, timeslot, weekday
     from shoal.data.occupancy import Counts
     from shoal.data.records import Records
@@ -42,7 +41,7 @@ _HOME = {
     "Counts": "shoal.data.occupancy",
     "Plan": "shoal.cells.plan",
     "Records": "shoal.data.records",
-    "Release": "shoal.cells.release",
+    "Release": "shoal.cells.plan",
     "ShoalError": "shoal.errors",
     "Simulated": "shoal.privacy.noise",
     "bins": "shoal.data.cell_rules",

@@ -1,4 +1,4 @@
-"""Arguments that many packages take, refused in one way, and columns by what they may be.
+"""Arguments that many packages take, refused in one way.
 
 Each function returns the argument in the one form that the library works with, or raises an error
 of one short line. Arrays and tables, which may hold private values, are shown by their type alone.
@@ -12,15 +12,12 @@ from contextlib import suppress
 from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
-from itertools import chain
 from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from shoal.arrays import Floats
-from shoal.errors import DataError, InputError
+from shoal.errors import InputError
 
 Kind = TypeVar("Kind")
 Name = TypeVar("Name", bound=str)
@@ -28,9 +25,9 @@ Name = TypeVar("Name", bound=str)
 _CLIP = 40
 _MOST_ITEMS = 100_000
 # Nearer to 1, a quantile of noise is beyond floating-point numbers.
-_LEAST_CONFIDENCE, _MOST_CONFIDENCE = 1e-12, 1 - 1e-12
+_LEAST_CONFIDENCE = 1e-12
+_MOST_CONFIDENCE = 1 - 1e-12
 _SHOWN = (str, bytes, bool, int, float, complex, Fraction, Decimal, type(None))
-_NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, type(None))
 # Of an amount; as many as manifests allow. "1e999999999" is short to write and has many more.
 MOST_DIGITS = 400
 _LONG_EXPONENT = re.compile(r"[eE][+-]?[\d_]{4,}")
@@ -213,7 +210,8 @@ def check_confidence(confidence: object) -> float:
     """
     # Ends within 1e-12 of 0 and 1 would be printed as 0 and 1.
     number(confidence, "confidence", above=0, below=1, example=0.95)
-    least, most = _LEAST_CONFIDENCE, _MOST_CONFIDENCE
+    least = _LEAST_CONFIDENCE
+    most = _MOST_CONFIDENCE
     return number(confidence, "confidence", least=least, most=most, example=0.95)
 
 
@@ -292,151 +290,6 @@ def amount(value: object, name: str) -> Fraction:
             f"give for example {name}=0.1",
         )
     return found
-
-
-def array(value: object) -> NDArray[Any] | None:
-    """A plain array of numbers, texts or objects, or None for a mask, ragged lists and the like."""
-    if np.ma.is_masked(value):
-        return None
-    with suppress(Exception):
-        found = np.asarray(value)
-        return found if found.dtype.kind in "biufUSMmO" else None
-    return None
-
-
-def private_numbers(values: Any) -> Floats | None:
-    """Private numbers in floating point, NaN where one is missing; None for anything else.
-
-    A list is read number by number, its rows may be lists; a column has a numeric type of its
-    library. What is refused is refused by its type: nothing is said of a value.
-
-    Example:
-        >>> private_numbers([1, True]).tolist(), private_numbers(["1"]) is None
-        ([1.0, 1.0], True)
-    """
-    with suppress(Exception), np.errstate(over="ignore"):
-        if isinstance(values, list | tuple):
-            nested = all(isinstance(each, list | tuple | np.ndarray) for each in values[:1])
-            kinds = set(map(type, chain.from_iterable(values) if nested else values))
-            if any(
-                not issubclass(kind, _NUMBERS) or issubclass(kind, np.timedelta64) for kind in kinds
-            ):
-                return None
-            return np.array(values, dtype=np.float64)
-        if type(values).__module__.startswith("pyarrow"):
-            return floats(values)
-        found = array(values)
-        return (
-            found.astype(np.float64) if found is not None and found.dtype.kind in "biuf" else None
-        )
-    return None
-
-
-def floats(column: Any) -> Floats:
-    """The nearest float of each number of an Arrow column, NaN where there is none.
-
-    Decimals are read from their texts: Arrow's cast is wrong in the last bit at some numbers of
-    digits, and a column has as many digits as its longest cell.
-
-    Example:
-        >>> import pyarrow as pa
-        >>> floats(pa.array([1, None])).tolist()
-        [1.0, nan]
-    """
-    import pyarrow as pa
-
-    kind = column.type
-    if pa.types.is_decimal(kind):
-        column = column.cast(pa.string())
-    elif pa.types.is_boolean(kind):
-        column = column.cast(pa.uint8())
-    elif not any(
-        test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_null)
-    ):
-        # A text would be read as the number that it may spell.
-        raise pa.ArrowTypeError
-    found = column.cast(pa.float64(), safe=False)
-    return np.array(found.to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def is_object_column(column: object) -> bool:
-    """Whether a column in memory holds Python objects, by its dtype alone: it has no one type.
-
-    Example:
-        >>> is_object_column(np.array([1, 2.5])), is_object_column(np.array([1, "a"], dtype=object))
-        (False, True)
-    """
-    kind = getattr(column, "dtype", None)
-    return "object" in str(getattr(getattr(kind, "categories", None), "dtype", kind)).lower()
-
-
-def roles(
-    private: Mapping[str, str | None], public: Mapping[str, str | Sequence[str] | None]
-) -> None:
-    """Refuse a private column that is named in a public role, whatever the case of its letters."""
-    for role, name in private.items():
-        for other, given in public.items():
-            names = [given] if isinstance(given, str) else given or ()
-            if name is not None and any(name.casefold() == each.casefold() for each in names):
-                raise _both(f"the {role} column {name!r} is also given as {other}", role, other)
-
-
-def paired(private: Mapping[str, object], public: Mapping[str, object]) -> None:
-    """Refuse columns in memory that cannot be paired row by row.
-
-    One column (one object, or one memory) may not be private and public, and columns of pandas must
-    have one index: their rows may be sorted differently.
-    """
-    for role, column in private.items():
-        for other, given in public.items():
-            if column is not None and given is not None and _shared(column, given):
-                raise _both(f"the {role} column is also given as {other}", role, other)
-    _check_indexes({**private, **public})
-
-
-def _check_indexes(columns: Mapping[str, object]) -> None:
-    """Refuse two indexes; columns without one are read by position, as are those of all others."""
-    known = {name: _index(column) for name, column in columns.items()}
-    known = {name: index for name, index in known.items() if index is not None}
-    if not known:
-        return
-    first, *others = known
-    for name in others:
-        one, other = known[first], known[name]
-        if len(one) != len(other):
-            continue  # Columns of different lengths are refused for that.
-        todo = "sort them alike, or give .to_numpy() of each if their rows are alike already"
-        if not one.equals(other):
-            raise DataError(f"the {first} column has another index than the {name} column", todo)
-        if not one.is_unique and not one.is_(other):
-            # Equal labels of several rows do not say which row is which.
-            raise DataError(
-                f"the {first} column and the {name} column are of different frames, with an index "
-                "that repeats itself",
-                todo,
-            )
-
-
-def _index(column: object) -> Any:
-    """The index of a column of pandas, or None: `index` of lists and of Arrow is a method."""
-    found = getattr(column, "index", None)
-    return found if hasattr(found, "equals") and not callable(found) else None
-
-
-def _shared(one: Any, other: Any) -> bool:
-    """Whether two columns are one, as are a column of a frame that is named twice, and a view."""
-    if one is other:
-        return True
-    with suppress(TypeError, ValueError):
-        return bool(np.shares_memory(np.asarray(one), np.asarray(other)))
-    return False
-
-
-def _both(got: str, role: str, other: str) -> InputError:
-    return InputError(
-        got,
-        f"give another column as {other}: the {other} is public, the {role} private",
-    )
 
 
 def _fraction(value: object) -> Fraction:

@@ -13,17 +13,23 @@ from shoal import checks
 from shoal.errors import InputError
 
 # Confidences for which it is known how much wider a variance that is known with noise makes them.
-LEAST_CONFIDENCE, MOST_CONFIDENCE = 0.8, 0.995
+LEAST_CONFIDENCE = 0.8
+MOST_CONFIDENCE = 0.995
 # In standard deviations: frequencies up to the last, so fine that what is aliased is below 1e-30.
-_STEP, _LAST = 0.1, 300.0
+_STEP = 0.1
+_LAST = 300.0
 _FREQUENCIES = np.arange(_STEP / 2, _LAST, _STEP)
 _SQUARES = _FREQUENCIES**2
 # Of the logarithm of a weight, which is nothing beside a probability below; of a quantile.
-_LEAST, _FURTHEST = -45.0, 40.0
+_LEAST = -45.0
+_FURTHEST = 40.0
 # Beyond, a normal variable has 1e-18 of its mass; so many standard errors are power 1.
-_REACH, _FAR = 9.0, 1e9
+_REACH = 9.0
+_FAR = 1e9
 # Below, quantiles are beyond floating-point numbers; above, they are normal to the last place.
-_LEAST_DEGREES, _NORMAL_DEGREES, _MOST_POWER = 0.1, 1e12, 1 - 1e-12
+_LEAST_DEGREES = 0.1
+_NORMAL_DEGREES = 1e12
+_MOST_POWER = 1 - 1e-12
 # Of b2/b1^2; between them the factor is linear in the logarithm.
 _RATIOS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 # By quadrature over all V, for one Laplace variable, sums and the normal limit; rounded upwards.
@@ -96,7 +102,8 @@ def half_width(
 def added_noise(confidence: float, ratio: float) -> float:
     """The factor a of `half_width`; of two confidences that are known the larger factor counts."""
     confidence = check_level(confidence)
-    place, grid = math.log(max(ratio, _RATIOS[0])), np.log(_RATIOS)
+    place = math.log(max(ratio, _RATIOS[0]))
+    grid = np.log(_RATIOS)
     above = min(each for each in _FACTORS if each >= confidence)
     below = max(each for each in _FACTORS if each <= confidence)
     return max(float(np.interp(place, grid, _FACTORS[each])) for each in (below, above))
@@ -147,7 +154,8 @@ def power(
         >>> round(power(2.8, 1.0), 2), round(power(2.8, 1.0, degrees_of_freedom=10.0), 2)
         (0.8, 0.71)
     """
-    error, size = _error(standard_error), abs(checks.number(effect, "effect", example=0.5))
+    error = _error(standard_error)
+    size = abs(checks.number(effect, "effect", example=0.5))
     degrees = _degrees(degrees_of_freedom)
     centre = _FAR if size > _FAR * error else size / error
     return _power(centre, student(degrees, confidence), degrees)
@@ -181,8 +189,10 @@ def detectable(
     """
     from scipy.optimize import brentq
 
-    error, wanted = _error(standard_error), check_power(power)
-    degrees, alone = _degrees(degrees_of_freedom), 1 - checks.check_confidence(confidence)
+    error = _error(standard_error)
+    wanted = check_power(power)
+    degrees = _degrees(degrees_of_freedom)
+    alone = 1 - checks.check_confidence(confidence)
     limit = student(degrees, confidence)
     if wanted <= alone:
         raise InputError(

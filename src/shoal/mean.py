@@ -30,8 +30,9 @@ from typing import Literal, Required, TypedDict, Unpack
 
 from numpy.typing import ArrayLike
 
-from shoal.cells.one_cell import Estimate, Users, one_estimate
+from shoal.cells.one_cell import Estimate, one_estimate
 from shoal.cells.vector_mean import VectorEstimate, vector
+from shoal.data.columns_in_memory import Users
 from shoal.data.value_lattice import Bounds
 from shoal.privacy.budget import Amount
 from shoal.privacy.noise import Simulated

@@ -9,16 +9,15 @@ from typing import Any
 
 from shoal import checks
 from shoal.cells.comparisons.advice import check_worth
-from shoal.cells.plan import plan
-from shoal.cells.release import Release, no_ledger, release_cells
-from shoal.columns import check_names, column_name, read_trial
+from shoal.cells.plan import Release, plan
 from shoal.data.cell_rules import Rule
 from shoal.data.records import Records
 from shoal.data.value_lattice import Bounds
 from shoal.privacy.budget import Amount
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Simulated
-from shoal.release.planned import Source, with_source
+from shoal.release.plan import Source, check_ledger
+from shoal.trials.columns_of_a_file import check_names, column_name, read_trial
 from shoal.trials.plan import Release as TrialRelease
 from shoal.trials.space import Space, space_of
 
@@ -76,14 +75,11 @@ def mean_by(
     known = (*signature(mean_by).parameters, *signature(plan).parameters)
     checks.keywords(more, [each for each in known if each not in ("counts", "more")], "mean_by")
     records = Records(data, user=user, value=value, bounds=bounds, by=by, missing=missing)
-    if ledger is None and noise is None:
-        raise no_ledger()
+    check_ledger(ledger, noise)
     planned = plan(records, epsilon=epsilon, **more)
     print(planned)
-    return release_cells(
-        planned, planned.source, records, ledger=ledger, name=name, noise=noise, privacy_unit="",
-        worth=None if anyway else check_worth,
-    )  # fmt: skip
+    before = None if anyway else check_worth
+    return planned.release(records, ledger=ledger, name=name, noise=noise, before=before)
 
 
 def effects(
@@ -153,8 +149,7 @@ def effects(
         value=outcome, arm=arm, cluster=cluster, unit=unit, assigned=assigned, missing=missing,
         privacy_unit=privacy_unit or None,
     )  # fmt: skip
-    if ledger is None and noise is None:
-        raise no_ledger()
+    check_ledger(ledger, noise)
     levels = space_of(space)
     columns = [by] if isinstance(by, str) else checks.items(by, "by", least=0)
     names = [column_name(source, checks.text(each, "by")) for each in columns]
@@ -165,7 +160,7 @@ def effects(
     asked = study.ask().effect()
     for each in names:
         asked = asked.effect(by=each)
-    planned = with_source(asked.plan(levels, epsilon, spread=spread), source)
+    planned = asked.plan(levels, epsilon, spread=spread).with_source(source)
     print(planned)
     privacy_unit = privacy_unit or unit or ""
     return planned.release(

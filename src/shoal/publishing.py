@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from shoal import documents, files
 from shoal.cells.comparisons.advice import check_worth
 from shoal.cells.facts.request import Request
-from shoal.cells.plan import Plan, plan
-from shoal.cells.release import Release, release_cells
+from shoal.cells.plan import Plan, Release, plan
 from shoal.data.records import Records
 from shoal.documents.strict_json import strict
 from shoal.errors import DocumentError, InputError, ShoalError
@@ -69,10 +68,10 @@ def publish(
     made = plan(records, **old.request.model_dump(exclude={"bounds", "tick_bits"}))
     _check_name(ledger, made, records.describe(), name)
     unit = privacy_unit or unit
-    done = release_cells(
-        made, made.source, records, ledger=os.fspath(ledger), name=name, noise=None,
-        privacy_unit=unit, worth=None if anyway else partial(check_worth, progress=progress),
-    )  # fmt: skip
+    before = None if anyway else partial(check_worth, progress=progress)
+    done = made.release(
+        records, ledger=os.fspath(ledger), name=name, privacy_unit=unit, before=before
+    )
     writers: dict[str, Callable[..., None]] = {
         "table": done.write, "manifest": done.write_manifest, "picture": partial(picture, done)
     }  # fmt: skip
@@ -88,7 +87,7 @@ def _check_name(ledger: files.Place, made: Plan, described: Mapping[str, Any], n
     book = Ledger(os.fspath(ledger))
     for each in book.entries():
         known = book.find(each.question, name) if each.name == name else None
-        old = Release(known.document, known) if known and known.kind in Release.kinds else None
+        old = Release(known.document, known) if known and known.kind in Release.kinds() else None
         if old is None or (old.plan.request, old.manifest["records"]) != (made.request, described):
             continue
         if not made.counts.same_as(old.plan.counts):

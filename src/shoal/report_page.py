@@ -155,7 +155,8 @@ def _title(document: documents.Document) -> str:
 
 def _about(release: Any, book: Ledger | None) -> str:
     document = release.manifest
-    confidence, epsilon = document["confidence"], document["guarantee"]["epsilon_at_most"]
+    confidence = document["confidence"]
+    epsilon = document["guarantee"]["epsilon_at_most"]
     lines = [
         f"Released with differential privacy, epsilon {show(epsilon)}, by shoal "
         f"{document['versions']['shoal']}, with intervals of {confidence:.0%} confidence."
@@ -216,7 +217,8 @@ def _picture(release: Any, label: str) -> str:
 
 
 def _protected(guarantee: documents.Document, plan: object) -> str:
-    epsilon, delta = guarantee["epsilon_at_most"], guarantee["delta_at_most"]
+    epsilon = guarantee["epsilon_at_most"]
+    delta = guarantee["delta_at_most"]
     # Of two versions the likelier has at most (e^epsilon + delta)/(e^epsilon + 1).
     right = 1 - (1 - delta) / (math.exp(min(epsilon, 700)) + 1)
     but = f", except with probability {show(delta)}" if delta else ""

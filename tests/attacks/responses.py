@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.privacy.noise import OperatingSystem
+from shoal.privacy.noisy import NoisySum
 from shoal.trials.best_table import best_table
 from shoal.trials.cluster_prior import PriorChoice, prior_of
 from shoal.trials.randomiser import ONE, PART, ResponseTable, with_prior
@@ -40,7 +41,7 @@ def tables() -> Iterator[tuple[str, ResponseTable]]:
             kept=np.arange(levels),
             floor=int(floor * PART / levels),
             replaced=int(replaced * PART),
-            weight=2**20,
+            counts=NoisySum(per_unit=2**20, bits=20),
         )
         noisy = np.array([[int(share * 2**20 * 1000) for share in shares]])
         (prior,) = prior_of(noisy, np.array([1000]), chosen)

@@ -32,7 +32,7 @@ def test_the_parts_of_the_loss_add_up(counts: dict[tuple[str, int], int], epsilo
     plan = plan_of(counts, epsilon, DELTA)
     selections = sum(Fraction(2 * USER) / Fraction(each) for each in plan.decision.selection_scale)
     assert plan.exact_epsilon <= Fraction(str(epsilon))
-    assert plan.exact_delta == Fraction(DELTA)
+    assert plan.exact_loss.delta == Fraction(DELTA)
     left = float(plan.exact_epsilon - selections)
     move = 2 * int(plan.parameters["ball"][0]) / 2**plan.decision.bits
     assert _tail(move, left) <= float(DELTA)

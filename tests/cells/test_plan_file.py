@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal import documents
-from shoal.cells.facts.plan_file import PlanDocument
+from shoal.cells.plan import Plan
 from shoal.errors import DocumentError, InputError
 from tests.support import occupancies
 
@@ -100,7 +100,7 @@ def test_a_file_with_another_leaf_costs_what_it_states_or_is_refused(
     place = functools.reduce(lambda part, key: part[key], way, document)
     place[last] = data.draw(edits(place[last]))
     try:
-        found = PlanDocument.from_bytes(documents.canonical_bytes(document), "plan").facts()
+        found = Plan.from_bytes(documents.canonical_bytes(document))
     except (DocumentError, InputError):
         return
     assert found.exact_epsilon <= found.loss.epsilon <= found.request.epsilon

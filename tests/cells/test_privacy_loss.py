@@ -52,7 +52,7 @@ def test_a_user_is_in_every_statistic_of_its_cells(gaussian: shoal.Plan) -> None
 
 def test_a_plan_states_the_delta_that_it_spends(gaussian: shoal.Plan) -> None:
     """With Gaussian noise what was granted, else nothing."""
-    assert gaussian.exact_delta == Fraction(1, 1000)
+    assert gaussian.exact_loss.delta == Fraction(1, 1000)
     assert gaussian.delta >= 1e-3
     plain = shoal.plan(
         occupancies.crowded(),
@@ -63,5 +63,5 @@ def test_a_plan_states_the_delta_that_it_spends(gaussian: shoal.Plan) -> None:
         uninformative="keep",
     )
     assert not plain.gaussian
-    assert plain.exact_delta == 0
+    assert plain.exact_loss.delta == 0
     assert plain.delta == 0

@@ -245,7 +245,7 @@ def test_an_unforeseen_end_shows_only_its_kind(
         def fail(*_: object, **__: object) -> None:
             raise kind("431.56789")  # noqa: B023
 
-        monkeypatch.setattr("shoal.cells.release.deliver", fail)
+        monkeypatch.setattr("shoal.cells.plan.Plan.deliver", fail)
         status, _, err = shell.run(*RELEASE)
         assert (status, "431" in err, err.count("\n")) == (2, False, 1)
         assert said in err

@@ -103,7 +103,7 @@ def test_verify_says_no(shell: Shell) -> None:
     Path("m.json").write_bytes(documents.canonical_bytes(document))
     status, out, err = shell.run("verify", "m.json", "--ledger", "flights.ledger")
     assert (status, err) == (1, "")
-    assert "loss, claims and values follow  NO  value of mean of cell 0" in out
+    assert "loss, claims and values follow  NO  value of the result 0" in out
     assert re.search(r"recorded in the ledger +NO", out)
     assert out.startswith("NO\n")
 

@@ -119,7 +119,7 @@ def _decision(plan: shoal.Plan) -> Plain:
         },
         "loss": _losses(plan),
         "epsilon": plan.epsilon,
-        "delta": str(plan.exact_delta),
+        "delta": str(plan.exact_loss.delta),
         "bias": rows(plan.bias_bound),
         "worst_case": rows(plan.worst_case_error),
         "lower_bound": rows(plan.lower_bound),
@@ -204,7 +204,8 @@ def plan_trial(request: Plain) -> Plain:
     found = {"loss": {"exact": str(plan.exact_epsilon)}, "delta": str(plan.loss.delta)}
     own = plan.chosen
     if request["mechanism"] == "noisy_histogram":
-        whole, parts = own.to_document(), plan.mean_variance
+        parts = plan.mean_variance
+        whole = {"weight": own.counts.per_unit, "lattice_bits": own.counts.bits}
         noise = parts[:, 1:] + parts[:, :1]
         return {**found, "whole": whole, "scale": {"noise_variance": _short(noise)}}
     whole = {"levels": plan.chosen.kept.tolist()}
@@ -213,7 +214,7 @@ def plan_trial(request: Plain) -> Plain:
     if request["mechanism"] == "uniform_prior":
         return {**found, "whole": whole, "variance": _short(plan.response_table.variances)}
     scale = {name: getattr(own, name) / 2.0**31 for name in ("floor", "replaced")}
-    return {**found, "whole": {**whole, "weight": own.weight}, "scale": scale}
+    return {**found, "whole": {**whole, "weight": own.counts.per_unit}, "scale": scale}
 
 
 def _questions(plan: Any) -> Plain:
@@ -306,8 +307,8 @@ def plan_mean(request: Plain) -> Plain:
     """Exact loss, whole numbers and certificates of an unbiased mean."""
     plan = _mean_plan(request)
     return {
-        "loss": {"exact": str(plan.facts.loss.epsilon)},
-        "delta": str(plan.facts.loss.delta),
+        "loss": {"exact": str(plan.exact_loss.epsilon)},
+        "delta": str(plan.exact_loss.delta),
         "whole": _whole_of_mean(plan.choice.model_dump()),
         "scale": {"noise": plan.noise_scale},
         "bias": plan.bias_bound,

@@ -11,7 +11,7 @@ from scipy import integrate, stats
 from shoal import unbiased
 from shoal.means import certificate
 from shoal.means.certificate import GuessError, binomial_tail, failure_bounds, middle_errors
-from shoal.means.guess import Coarse, Step
+from shoal.means.guess import Coarse, SumAboutGuess
 from shoal.privacy.noise import Simulated
 from shoal.theory import clipping
 from shoal.theory.clipping import Moment
@@ -99,7 +99,7 @@ def test_rare_cases_cost_what_they_cost() -> None:
 def test_middle_errors_are_sums_of_their_parts() -> None:
     """Both sides of Bernstein, noise and a tick, where nobody is far."""
     coarse = Coarse.fit(2000, 2, Fraction(1, 2), Fraction(1, 10**6))
-    middle, moments = Step.fit(2, 12.0, Fraction(1, 4), 2000), (Moment(40, 1.0),)
+    middle, moments = SumAboutGuess.fit(2, 12.0, Fraction(1, 4), 2000), (Moment(40, 1.0),)
     t = middle.half * middle.tick(coarse) - coarse.off
     for off in middle_errors(coarse, middle, moments):
         mean = off.most - off.noise - middle.tick(coarse)
@@ -162,5 +162,5 @@ def test_plans_err_little(n: int, epsilon: str, most: float) -> None:
         "symmetric_mean", n, moment=(Moment(2, 1), Moment(8, 1.8)), epsilon=epsilon, delta="1e-6"
     )
     assert plan.rmse_bound * math.sqrt(n) <= most
-    assert plan.facts.loss.within(plan.loss)
+    assert plan.exact_loss.within(plan.loss)
     assert plan.loss.epsilon <= Fraction(epsilon)

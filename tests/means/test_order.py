@@ -43,11 +43,11 @@ def test_with_keys_every_order_of_rows_gives_the_same_draw(method: str, weights:
     values = rng.normal(size=len(who)) * 10.0 ** rng.integers(-9, 9, len(who))
     user_values, tape = UserValues.of(values, who), Tape()
     found = plan(method, user_values.count, weights=weights)
-    drawn = found.draw(user_values.value, tape)
+    drawn = found.draw(user_values, tape)
     for order in orders(values):
         other, again = UserValues.of(values[order], pa.array(who[order], pa.int32())), Tape()
         assert np.array_equal(other.count, user_values.count)
-        assert found.draw(other.value, again) == drawn
+        assert found.draw(other, again) == drawn
         assert again.asked == tape.asked
 
 
@@ -60,10 +60,10 @@ def test_without_keys_the_law_is_that_of_any_order(method: str) -> None:
     """
     found, tape = plan(method, 400), Tape(rows=np.arange(400))
     values = np.random.default_rng(6).normal(size=400)
-    drawn = found.draw(UserValues.of(values).value, tape)
+    drawn = found.draw(UserValues.of(values), tape)
     for order in orders(values):
         again = Tape(rows=order)
-        assert found.draw(UserValues.of(values[order]).value, again) == drawn
+        assert found.draw(UserValues.of(values[order]), again) == drawn
         assert again.asked == tape.asked
 
 

@@ -52,7 +52,7 @@ def test_a_ledger_charges_the_exact_loss_once(method: str, tmp_path: Path) -> No
     one = called(method, VALUES, ledger=ledger, values_name="height", name="first")
     assert abs(one.value - 5) <= one.plan.bias_bound + 12 * one.plan.standard_error
     assert one.interval[0] < one.value < one.interval[1]
-    spent, exact = ledger.spent, one.plan.facts.loss
+    spent, exact = ledger.spent, one.plan.exact_loss
     again = called(method, VALUES + 1, ledger=ledger, values_name="height", name="first")
     assert again.from_ledger
     assert again.document == one.document
@@ -116,10 +116,10 @@ DAMAGE: dict[str, Edit] = {
 def test_plans_that_cost_more_or_are_damaged_are_refused(damage: Edit) -> None:
     """Loss and errors are computed from the choice, whatever is claimed."""
     document = json.loads(json.dumps(planned("symmetric_mean").to_document()))
-    UnbiasedPlan.read(canonical_bytes(document))
+    UnbiasedPlan.from_bytes(canonical_bytes(document))
     damage(document)
     with pytest.raises(DocumentError):
-        UnbiasedPlan.read(canonical_bytes(document))
+        UnbiasedPlan.from_bytes(canonical_bytes(document))
 
 
 LIES: dict[str, Edit] = {
@@ -273,4 +273,4 @@ def test_a_bias_budget_holds_far_from_0(
         "clipped_mean", 100, moment=Moment(2, size), epsilon=1, interval=interval, bias=bias
     )
     assert plan.bias_bound <= bias
-    assert UnbiasedPlan.read(canonical_bytes(plan.to_document())).bias_bound <= bias
+    assert UnbiasedPlan.from_bytes(canonical_bytes(plan.to_document())).bias_bound <= bias

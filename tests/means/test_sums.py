@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import InputError
-from shoal.means.guess import FINE, Guess, Places, Step, exactly, moved, ticks
-from shoal.means.sums import Grid, NoisySquares, NoisySum, SumAboutCentre
+from shoal.means.guess import FINE, Guess, Places, SumAboutGuess, exactly, moved, ticks
+from shoal.means.sums import Grid, NoisySquares, SumAboutCentre
 from shoal.means.users import Weights
+from shoal.privacy.noisy import NoisySum
 
 pytestmark = pytest.mark.property
 
@@ -111,7 +112,9 @@ def test_middle_guesses_move_by_whole_ticks_and_are_odd(
 ) -> None:
     """Values, first guess and noise mirrored: exactly minus the next guess; ties round alike."""
     half = 5 << (shift // 2)
-    step = Step(shift=shift, half=half, noise=NoisySum.fit(2 * half, 3 * half, Fraction(1)))
+    step = SumAboutGuess(
+        shift=shift, half=half, noise=NoisySum.fit(2 * half, 3 * half, Fraction(1))
+    )
 
     def next_guess(sign: int, first: Guess) -> Fraction:
         source: Any = Given(sign * noise)
@@ -128,7 +131,7 @@ def test_middle_guesses_move_by_whole_ticks_and_are_odd(
 
 def test_no_neighbour_moves_the_middle_sum_by_more_than_accounted() -> None:
     """All small data: the most is what the loss is for, and it is attained."""
-    step = Step(shift=1, half=3, noise=NoisySum.fit(6, 6, Fraction(1, 3)))
+    step = SumAboutGuess(shift=1, half=3, noise=NoisySum.fit(6, 6, Fraction(1, 3)))
     values = [-1e300, -1.2, 0.0, 0.6, 1.3, 1e300]
     sums = [
         int(ticks(Places.of(np.array([[x]]), 0), at(2**59 + 12345, 0), 1, 3).sum()) for x in values

@@ -1,131 +1,121 @@
-"""The order of every release: find, check, draw, record, deliver."""
+"""The order of every release: find, check, draw, record, deliver; by a family of its own."""
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from shoal.cells.facts.plan_file import Manifest
-from shoal.errors import BudgetError, InputError
+import shoal
+from shoal.errors import BudgetError, DocumentError, InputError
 from shoal.privacy.budget import Budget
 from shoal.privacy.ledger import Ledger
-from shoal.release.draw import Delivered, release
-from shoal.release.question import Question
-from tests.support import flights
+from tests.support import noisy_count
+from tests.support.noisy_count import Plan, Release, Request
 
-CHARGE = Budget.of("1/2", "1e-9")
-
-
-@pytest.fixture(scope="module")
-def manifest() -> dict[str, Any]:
-    """Of a release that any reader takes."""
-    import shoal
-
-    found: dict[str, Any] = (
-        flights.plan().release(flights.records(), noise=shoal.Simulated(1)).manifest
-    )
-    return found
+VALUES = [1.0, 2.0, 3.0]
+HALF = Budget.of("1/2")
 
 
-class Way:
-    """A draw that gives a number, notes what is called, and may do something else meanwhile."""
-
-    def __init__(self, manifest: dict[str, Any], meanwhile: Callable[[], object] = tuple) -> None:
-        """Results are those of a manifest."""
-        self.manifest, self.meanwhile, self.called = manifest, meanwhile, list[str]()
-
-    def check(self) -> None:
-        """Nothing is wrong."""
-        self.called.append("check")
-
-    def draw(self, _: object) -> float:
-        """Once."""
-        self.called.append("draw")
-        self.meanwhile()
-        return 3.0 + len(self.called)
-
-    def results(self, _: float) -> Any:
-        """Of the manifest's form."""
-        return self.manifest["results"]
+def plan_of(limit: float, meanwhile: Callable[[], object] = tuple) -> Plan:
+    """A count above a limit, of epsilon 1/2; tests do something while it is drawn."""
+    return Plan(Request(limit=limit, bits=1), meanwhile)
 
 
-def deliver(book: Ledger, way: Way, name: str = "", **more: Any) -> Delivered:
-    """Release one question of a person's values."""
-    about, told = way.manifest, {"of": "q", "loss": CHARGE, "unit": "person", **more}
-    question = Question(
-        "cells", about["plan"], {"of": told["of"]}, about["records"], told["unit"], told["loss"],
-        about["guarantee"]["privacy"], about["guarantee"]["neighbours"],
-        lambda data: Manifest.from_bytes(data, "manifest"), name,
-    )  # fmt: skip
-    return release(question, way, ledger=book, noise=None)
-
-
-def book_of(folder: Path, delta: object = "1e-8") -> Ledger:
+def book_of(folder: Path) -> Ledger:
     """A ledger of persons."""
-    return Ledger.create(folder / "a.ledger", epsilon=1, delta=delta, unit="person")
+    return Ledger.create(folder / "a.ledger", epsilon=1, unit="person")
 
 
-def test_a_release_is_drawn_recorded_and_delivered_once(
-    tmp_path: Path, manifest: dict[str, Any]
-) -> None:
-    """Asked again, under its name or none, it is checked, delivered and costs nothing."""
-    book, way = book_of(tmp_path), Way(manifest)
+def test_a_family_is_its_plan(tmp_path: Path) -> None:
+    """Plans, saves, loads, releases, is recorded, shown and verified by the base classes alone."""
+    book = book_of(tmp_path)
+    plan_of(1.5).save(tmp_path / "plan.json")
+    plan = Plan.load(tmp_path / "plan.json")
+    assert (str(plan).splitlines()[0], plan.epsilon) == ("values above 1.5", 0.5)
+    done = plan.release(VALUES, book)
+    again = plan.release(VALUES, book)
+    assert (done.document, again.origin[:8], book.spent) == (again.document, "recorded", HALF)
+    assert done.table().column("count").to_pylist() == [again.released]
+    done.write_manifest(tmp_path / "manifest.json")
+    done.write(tmp_path / "table.csv")
+    assert Release.load(tmp_path / "manifest.json").plan.request.limit == 1.5
+    assert shoal.verify(tmp_path / "manifest.json", ledger=book.path).holds
+    forged: dict[str, Any] = json.loads(done.document)
+    forged["plan"]["request"]["limit"] = 2.5
+    (tmp_path / "forged.json").write_bytes(shoal.documents.canonical_bytes(forged))
+    assert not shoal.verify(tmp_path / "forged.json").holds
+    forged["plan"]["request"]["bits"] = 0
+    (tmp_path / "cheap.json").write_bytes(shoal.documents.canonical_bytes(forged))
+    with pytest.raises(DocumentError, match="damaged"):
+        Release.load(tmp_path / "cheap.json")
+
+
+def test_a_release_is_drawn_recorded_and_delivered_once(tmp_path: Path) -> None:
+    """Asked again, under its name or none, it is delivered and costs nothing."""
+    book, drawn = book_of(tmp_path), list[int]()
+    plan = plan_of(1.5, meanwhile=lambda: drawn.append(1))
     for name in ("", "May"):
-        first, again = deliver(book, way, name), deliver(book, way, name)
+        first, again = plan.release(VALUES, book, name), plan.release(VALUES, book, name)
         assert (first.from_ledger, again.from_ledger) == (False, True)
         assert (again.document, again.entry) == (first.document, first.entry)
-        assert (first.drawn is None, again.drawn) == (False, None)
         assert json.loads(first.document)["name"] == name
-    assert way.called == ["draw", "check", "draw", "check"]
-    assert book.spent == CHARGE + CHARGE
+    assert (len(drawn), book.spent) == (2, HALF + HALF)
 
 
-def test_what_does_not_fit_is_never_drawn(tmp_path: Path, manifest: dict[str, Any]) -> None:
+def test_what_does_not_fit_is_never_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither in epsilon nor in delta, nor of another unit, nor under a name that nobody sees."""
-    book, way = book_of(tmp_path), Way(manifest)
-    for charge in (Budget.of("1001/1000"), Budget.of(0, "101e-10")):
-        with pytest.raises(BudgetError):
-            deliver(book, way, loss=charge)
+    book = book_of(tmp_path)
+    plan = plan_of(1.5, meanwhile=pytest.fail)
+    with monkeypatch.context() as patched:
+        for charge in (Budget.of("1001/1000"), Budget.of(0, "1e-10")):
+            patched.setattr(Plan, "exact_loss", charge)
+            with pytest.raises(BudgetError):
+                plan.release(VALUES, book)
     with pytest.raises(InputError, match="protects"):
-        deliver(book, way, unit="device")
+        plan.deliver(VALUES, {"of": "v"}, "device", name="", ledger=book, noise=None)
     with pytest.raises(InputError, match="blanks"):
-        deliver(book, way, " May")
-    assert (way.called, book.state().entries) == ([], 0)
+        plan.release(VALUES, book, " May")
+    assert book.state().entries == 0
 
 
-def test_of_two_draws_at_once_the_recorded_one_is_delivered(
-    tmp_path: Path, manifest: dict[str, Any]
-) -> None:
+def test_of_two_draws_at_once_the_recorded_one_is_delivered(tmp_path: Path) -> None:
     """Another process records the same question while this one draws."""
     book = book_of(tmp_path)
-    theirs = {**manifest, "results": manifest["results"][:1]}
-    found = deliver(book, Way(manifest, lambda: deliver(Ledger(book.path), Way(theirs))))
-    assert (len(json.loads(found.document)["results"]), found.from_ledger) == (1, True)
-    assert book.spent == CHARGE
+    theirs = list[Release]()
+    plan = plan_of(1.5)
+
+    def others() -> None:
+        theirs.append(plan.release([9.0] * 1000, Ledger(book.path)))
+
+    found = replace(plan, meanwhile=others).release(VALUES, book)
+    assert (found.document, found.from_ledger) == (theirs[0].document, True)
+    assert book.spent == HALF
 
 
-def test_a_budget_that_is_used_up_while_drawing_refuses(
-    tmp_path: Path, manifest: dict[str, Any]
-) -> None:
+def test_a_budget_that_is_used_up_while_drawing_refuses(tmp_path: Path) -> None:
     """Only the write lock decides: the draw is thrown away, nothing is overspent."""
     book = book_of(tmp_path)
 
     def others() -> None:
         for name in ("one", "two"):
-            deliver(Ledger(book.path), Way(manifest), name, of="another")
+            plan_of(2.5).release(VALUES, Ledger(book.path), name)
 
     with pytest.raises(BudgetError):
-        deliver(book, Way(manifest, others))
-    assert book.spent == CHARGE + CHARGE
+        plan_of(1.5, meanwhile=others).release(VALUES, book)
+    assert book.spent == HALF + HALF
     assert book.verify().entries == 2
 
 
-def test_what_nobody_could_read_is_not_recorded(tmp_path: Path, manifest: dict[str, Any]) -> None:
+def test_what_nobody_could_read_is_not_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Contents that JSON or the schema of manifests cannot hold."""
     book = book_of(tmp_path)
-    for results in ([{"cell": float("nan")}], [{"cell": 1}], {"unknown": 1}):
+    for results in ({"steps": float("nan")}, {"steps": "1"}, {"steps": 1, "unknown": 1}):
+        monkeypatch.setattr(noisy_count.Plan, "results", lambda *_, found=results: found)
         with pytest.raises(InputError, match="nothing was charged"):
-            deliver(book, Way({**manifest, "results": results}))
+            plan_of(1.5).release(VALUES, book)
     assert book.state().entries == 0

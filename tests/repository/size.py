@@ -29,7 +29,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
         ("release", "documents", "files", "checks.py", "errors.py"),
         10_085,
     ),
-    "cli": (("cli", "columns.py", "publishing.py", "__main__.py"), 13_045),
+    "cli": (("cli", "publishing.py", "__main__.py"), 13_045),
     "pictures": (("pictures",), 5_180),
     "one call and report": (("one_call.py", "report_page.py"), 2_008),
     "verification": (("verification",), 19_152),

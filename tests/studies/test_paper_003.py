@@ -52,7 +52,7 @@ def real(pooled: bool, realisations: int, seed: int) -> np.ndarray:
     for part in np.array_split(np.arange(realisations), realisations if pooled else 1):
         study = Experiment(arm[part].ravel(), place[part].ravel())
         plan = PriorPlan(request, study.design, parameters().chosen)
-        drawn = plan.draw(outcome[part].ravel()[study.rows], Simulated(seed + int(part[0])))
+        drawn = plan.respond(outcome[part].ravel()[study.rows], Simulated(seed + int(part[0])))
         sums = np.bincount(study.design.cell_of_unit, plan.debiased(drawn))
         means = (sums / study.design.sizes.ravel()).reshape(-1, 2, 2)
         found.append(SMALL.estimate(means))

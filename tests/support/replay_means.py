@@ -41,7 +41,7 @@ class Mean:
         self.values = rng.normal(5, 1, len(self.who))
         sizes = counts[np.argsort(names)]
         self.plan = unbiased.plan(counts=np.sort(sizes), moment=unbiased.Moment(2, 1.5), **wanted)
-        self.epsilon = float(self.plan.facts.loss.epsilon)
+        self.epsilon = float(self.plan.exact_loss.epsilon)
         coarse = getattr(self.plan.choice, "coarse", None)
         self.slots = coarse and Slots(_NOISE, coarse.per_user)
 

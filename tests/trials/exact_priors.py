@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.privacy.noisy import NoisySum
 from shoal.trials.cluster_prior import PriorChoice, prior_of
 from shoal.trials.randomiser import PART, PART_BITS
 
@@ -26,8 +27,10 @@ Ints = NDArray[np.int64]
 
 def choice(levels: int, floor: int, replaced: int, weight: int, bits: int) -> PriorChoice:
     """Parts of 2^-31 and steps, with a coarser lattice than plans have."""
-    parts = {"kept": np.arange(levels), "floor": floor, "replaced": replaced, "weight": weight}
-    return PriorChoice.model_construct(**parts, lattice_bits=bits)
+    counts = NoisySum.model_construct(per_unit=weight, bits=bits)
+    return PriorChoice.model_construct(
+        kept=np.arange(levels), floor=floor, replaced=replaced, counts=counts
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,14 +107,14 @@ class Distribution:
 
     def _ends(self) -> tuple[int, int]:
         """Steps between which the prior changes, the last excluded."""
-        most = self.chosen.weight * self.n
+        most = self.chosen.counts.per_unit * self.n
         return self.chosen.floor * most >> PART_BITS, most + 1
 
     def _step_chances(self) -> Floats:
         """Probability of each cell given the count, counts 0..n x cells."""
         start, stop = self._ends()
-        centre = self.chosen.weight * np.arange(self.n + 1)[:, None]
-        a = math.exp(-(2.0**-self.chosen.lattice_bits))
+        centre = self.chosen.counts.per_unit * np.arange(self.n + 1)[:, None]
+        a = math.exp(-(2.0**-self.chosen.counts.bits))
         found = (1 - a) / (1 + a) * a ** np.abs(np.arange(start, stop) - centre)
         found[:, 0] = _below(start - centre[:, 0], a)
         found[:, -1] = _below(centre[:, 0] - stop + 1, a)

@@ -94,7 +94,7 @@ def measure(population: Population, plan: Plan, runs: int, seed: int = 0) -> Fig
     """Errors and intervals of many runs, each a new assignment and a new draw."""
     random, rows = np.random.default_rng(seed), []
     for run in range(runs):
-        drawn = plan.draw(population.outcomes(random), Simulated(run))
+        drawn = plan.respond(population.outcomes(random), Simulated(run))
         for answer, truth in zip(plan.read(drawn, 0.95), population.effects, strict=True):
             here = getattr(answer, "finite_population", answer)
             half = (here.interval[1] - here.interval[0]) / 2

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from shoal.errors import InputError
+from shoal.privacy.accounting import account
 from shoal.trials import ClusterPrior, Experiment, Space
 from shoal.trials.cluster_prior import PriorChoice, prior_of
 from shoal.trials.randomiser import ONE, PART
@@ -32,6 +33,11 @@ def made(levels: int, part: Fraction, replaced: int, weight: int, bits: int) -> 
     return exact.choice(levels, max(1, math.floor(part * (PART // levels))), replaced, weight, bits)
 
 
+def stated_loss(chosen: PriorChoice, delta: Fraction) -> Fraction:
+    """Of the steps, as accounted."""
+    return account(chosen.steps(delta), delta).epsilon
+
+
 @pytest.mark.parametrize("levels", [2, 3])
 def test_no_group_loses_more_than_stated(levels: int) -> None:
     """All neighbours, priors and responses of groups of up to four.
@@ -44,7 +50,7 @@ def test_no_group_loses_more_than_stated(levels: int) -> None:
             continue
         distribution = exact.Distribution(made(levels, part, PART // 2, weight, bits), n)
         for replaced, delta in itertools.product(REPLACED, DELTAS):
-            stated = float(made(levels, part, replaced, weight, bits).epsilon(delta))
+            stated = float(stated_loss(made(levels, part, replaced, weight, bits), delta))
             pair = distribution.neighbours(replaced)
             if delta == 0:
                 found[False].append(exact.loss(*pair) / stated)
@@ -74,7 +80,7 @@ def test_a_release_is_what_the_law_is_about(*, pooled: bool) -> None:
         np.add.at(counts, (group, codes), 1)
         noisy = step * counts + rng.integers(-(2**21), 2**21, size=shape)
         source = Tape(rows=rng.permutation(8), answers=[noisy.ravel().tolist()])
-        drawn, words = plan.draw(codes.astype(np.float64), source), source.bits(8, 1)
+        drawn, words = plan.respond(codes.astype(np.float64), source), source.bits(8, 1)
         (asked,) = (each for each in source.asked if each.kind == "laplace")
         assert (asked.numbers, asked.scale) == (tuple((step * counts).ravel().tolist()), 20)
         prior = prior_of(noisy, counts.sum(axis=1), chosen)
@@ -93,7 +99,7 @@ def test_erratum_12_the_printed_loss_is_exceeded() -> None:
     """Two levels, one group: the histogram alone costs 2/sigma, and with the response more."""
     for n, replaced in itertools.product((1, 2), REPLACED):
         chosen = made(2, Fraction(99, 100), replaced, 1, 2)
-        stated, sigma = float(chosen.epsilon(Fraction(0))), 4.0
+        stated, sigma = float(stated_loss(chosen, Fraction(0))), 4.0
         true = exact.loss(*exact.Distribution(chosen, n).neighbours(replaced))
         assert stated - 1 / sigma + 0.9 / sigma < true <= stated * (1 + SLACK)
     distribution = exact.Distribution(made(2, Fraction(1, 2**28), PART // 2, 3, 2), 2)
@@ -105,7 +111,7 @@ def test_erratum_13_the_released_prior_tells_the_histogram() -> None:
     """Without noise every histogram has a prior of its own: no loss that floors bound."""
     chosen = made(3, Fraction(1, 10), PART // 2, 2**10, 10)
     for n in range(1, 5):
-        steps = exact.histograms(n, 3) * chosen.weight
+        steps = exact.histograms(n, 3) * chosen.counts.per_unit
         found = prior_of(steps, np.full(len(steps), n), chosen)
         assert len(np.unique(found, axis=0)) == len(steps)
 

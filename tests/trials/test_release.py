@@ -177,12 +177,12 @@ def test_unusable_tables_are_refused(wanted: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_changed_plan_or_manifest_is_refused(name: str, tmp_path: Path) -> None:
-    """A smaller claim, other numbers of responses, a drawn number more."""
+    """One that costs more than was asked for, other numbers of responses, a drawn number more."""
     study = experiment()
     plan = PLANS[name](study)
     release = plan.release(OUTCOME, study, noise=Simulated(1))
     document = json.loads(canonical_bytes(plan.to_document()))
-    document["claims"]["epsilon"] = "1/10"
+    document["request"]["epsilon"] = "1/10"
     (tmp_path / "p.json").write_bytes(canonical_bytes(document))
     with pytest.raises(DocumentError, match="damaged"):
         Plan.load(tmp_path / "p.json")
@@ -208,17 +208,17 @@ def test_noisy_histograms_have_the_moments_that_they_say() -> None:
     study = Experiment(np.repeat([0, 1], [40, 25]))
     outcome = np.concatenate([np.arange(40) % 5, np.arange(25) % 3]).astype(float)
     plan, runs = study.histogram(Space.counts(0, 4), 1), 4000
-    shares = np.array([plan.shares(plan.draw(outcome, Simulated(s)))[0] for s in range(runs)])
+    shares = np.array([plan.shares(plan.respond(outcome, Simulated(s)))[0] for s in range(runs)])
     mean = shares @ (plan.space.array - 2)
     truth = [outcome[:40].mean() - 2, outcome[40:].mean() - 2]
     deviation = np.sqrt(plan.mean_variance[0])
     assert (np.abs(mean.mean(axis=0) - truth) < 6.2 * deviation / np.sqrt(runs)).all()
     assert mean.std(axis=0) == pytest.approx(deviation, rel=0.08)
-    assert plan.chosen.count_variance == pytest.approx(2 * 2**2, rel=1e-3)
+    assert plan.chosen.counts.variance == pytest.approx(2 * 2**2, rel=1e-3)
     # One outcome moves two counts.
     one, other = Tape(), Tape()
     for outcomes, tape in ((outcome, one), (np.r_[4.0, outcome[1:]], other)):
-        plan.draw(outcomes, tape)
+        plan.respond(outcomes, tape)
     assert plan.exact_epsilon == lost(one, other)[0]
 
 

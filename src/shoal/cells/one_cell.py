@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shoal import checks
-from shoal.arrays import Floats
 from shoal.cells.estimates import intervals
 from shoal.cells.estimates.draw import draw
 from shoal.cells.estimates.numbers import Estimates
@@ -23,17 +22,13 @@ from shoal.cells.shown.plan_warnings import (
     frequent_user_warnings,
     private_range_warnings,
 )
-from shoal.checks import check_confidence, paired, private_numbers
-from shoal.data import keys
+from shoal.checks import check_confidence
 from shoal.data.aggregate import Aggregate
+from shoal.data.columns_in_memory import Users, column_of_numbers, paired, user_codes
 from shoal.data.occupancy import build
 from shoal.data.value_lattice import Bounds, Lattice
-from shoal.errors import DataError
 from shoal.privacy.budget import Amount, show
 from shoal.privacy.noise import Simulated, source_of
-
-Users: TypeAlias = "Sequence[Any] | NDArray[Any] | pa.Array[Any]"
-_DROP = "give finite numbers; if it is public which records have a value, drop the others first"
 
 
 @dataclass(frozen=True)
@@ -116,7 +111,8 @@ def one_estimate(
 ) -> Estimate:
     """Returns the estimate of one mechanism, with its settings, or of an objective for one cell."""
     checks.keywords(unknown, ("bounds", "epsilon", "confidence", "tick_bits", "noise"), "a mean")
-    confidence, source = check_confidence(confidence), source_of(noise)
+    confidence = check_confidence(confidence)
+    source = source_of(noise)
     given: dict[str, Any] = {"method": method, "settings": asked} if method else {**asked}
     given |= {"bounds": bounds, "tick_bits": tick_bits, "epsilon": epsilon}
     request = Request.of(uninformative="keep", min_users=1, **given)
@@ -154,34 +150,13 @@ def one_estimate(
     )
 
 
-def numbers_of(values: ArrayLike) -> Floats:
-    """Returns values as finite floating-point numbers; refuses all others."""
-    if np.ma.is_masked(values):
-        # NumPy would read what is behind the mask.
-        raise DataError("some values are masked", _DROP)
-    numbers = private_numbers(values)
-    if numbers is None:
-        raise DataError(
-            "the values are not real numbers", "convert them first, for example with astype(float)"
-        )
-    if not np.isfinite(numbers).all():
-        raise DataError("there are missing or infinite values", _DROP)
-    return numbers
-
-
 def aggregate_of(values: ArrayLike, users: Users, lattice: Lattice) -> Aggregate:
     """Returns sums of ticks of every user of one cell; one finite number and one key a record."""
     paired({"value": values}, {"user": users})
-    numbers = numbers_of(values)
-    if numbers.size == 0:
-        raise DataError("there are no records", "give values and their users")
-    who = keys.encode(keys.as_array(users, "user"), "user")
-    if numbers.ndim != 1 or len(numbers) != len(who):
-        raise DataError(
-            f"the values have the shape {numbers.shape}, and there are {len(who)} keys of users",
-            "give one value and one user for each record",
-        )
-    order, counts = np.argsort(who, kind="stable"), np.bincount(who)
+    numbers = column_of_numbers(values)
+    who = user_codes(users, len(numbers))
+    order = np.argsort(who, kind="stable")
+    counts = np.bincount(who)
     sums = np.add.reduceat(lattice.ticks(numbers)[order], np.cumsum(counts) - counts)
     cells = pa.table({"cell": pa.array(["all"] * len(counts))})
     counts_of_cell, rows = build(pa.array(np.arange(len(counts))), cells, counts.astype(np.int64))

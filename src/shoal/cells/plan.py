@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,31 +11,53 @@ import numpy as np
 
 from shoal import checks, documents
 from shoal.arrays import Floats
-from shoal.cells.comparisons.advice import Advice, advise
+from shoal.cells.comparisons.advice import Advice, advise, warn_of_worth
 from shoal.cells.comparisons.assumptions import Distribution
 from shoal.cells.comparisons.comparison import Choice, Comparison
 from shoal.cells.comparisons.frontier import frontier
 from shoal.cells.comparisons.simulation import compare_methods
+from shoal.cells.estimates.draw import draw
+from shoal.cells.estimates.numbers import Estimates
+from shoal.cells.estimates.results import (
+    check_counts_of,
+    check_lattice,
+    drawn_from,
+    results_of,
+)
 from shoal.cells.estimates.typical_error import typical_errors
 from shoal.cells.facts.facts import PlanFacts
-from shoal.cells.facts.plan_file import PlanDocument, described, document_of, met
+from shoal.cells.facts.plan_file import (
+    Claims,
+    Manifest,
+    PlanDocument,
+    claims_of,
+    described,
+    met,
+    parts_of,
+)
 from shoal.cells.facts.request import FEWEST_USERS, Request
+from shoal.cells.mechanisms.cell_statistics import Variance
 from shoal.cells.planners.planner import make_plan
-from shoal.cells.release import Release, release_cells
-from shoal.cells.shown.table import plan_table
-from shoal.cells.shown.text import describe, summary
+from shoal.cells.shown import table
+from shoal.cells.shown.plan_warnings import release_warnings
+from shoal.cells.shown.text import cell_title, describe, labels, legend, summary
 from shoal.data.occupancy import Counts
 from shoal.data.records import Records
 from shoal.data.value_lattice import Bounds
-from shoal.errors import InputError
+from shoal.errors import DataError, InputError
 from shoal.files import tables
-from shoal.files.text_table import Shown, TextTable
-from shoal.privacy.budget import Amount
+from shoal.files.text_table import SHOWN, Shown, TextTable, counted, texts_of
+from shoal.privacy.budget import Amount, show
 from shoal.privacy.events import event_of
 from shoal.privacy.ledger import Ledger
-from shoal.privacy.noise import Simulated
+from shoal.privacy.noise import Noise, Simulated
+from shoal.privacy.unit import unit_of_column
 from shoal.progress import Progress
-from shoal.release.planned import Planned
+from shoal.release import plan as plans
+from shoal.release import release
+from shoal.release.columns import check_unit_of_users
+from shoal.release.envelope import CONFIDENCE
+from shoal.release.plan import check_ledger
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +71,7 @@ _NAMES = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan(Shown, PlanFacts, Planned):
+class Plan(PlanFacts, plans.Plan[Records, Estimates]):
     """A plan that can be carried out. Make one with `shoal.plan`; see `PlanFacts` for its facts.
 
     Source: docs/theory/privacy.md#accounting; docs/theory/cells.md#limits-of-means.
@@ -71,6 +93,12 @@ class Plan(Shown, PlanFacts, Planned):
     """
 
     source: Mapping[str, Any] | None = None
+
+    kind = "cells"
+    document_model = PlanDocument
+    claims_model = Claims
+    manifest_model = Manifest
+    neighbours = "values: all values of one user change, the counts are public"
 
     def _text(self) -> TextTable:
         return describe(self)
@@ -96,7 +124,7 @@ class Plan(Shown, PlanFacts, Planned):
             `certified_error`, the worst-case error, and `lower_bound`, which no plan beats. Nulls
             where nothing is known, and in the rows of cells left out.
         """
-        return plan_table(self, left_out=left_out)
+        return table.plan_table(self, left_out=left_out)
 
     def to_pandas(self) -> pd.DataFrame:
         """The table for pandas.
@@ -214,6 +242,7 @@ class Plan(Shown, PlanFacts, Planned):
         name: str = "",
         noise: Simulated | None = None,
         privacy_unit: str = "",
+        before: Callable[[PlanFacts], None] | None = warn_of_worth,
     ) -> Release:
         """Read the values once, add exact noise, record result and charge, deliver.
 
@@ -230,6 +259,9 @@ class Plan(Shown, PlanFacts, Planned):
             noise: `shoal.Simulated(seed)` for studies; the release is marked and not private.
             privacy_unit: What a user is, in a word; by default the user column's name. Say the
                 ledger's word if this file calls the same users otherwise (G-LEDGER).
+            before: Is called with the plan before values are read, where nothing is recorded yet
+                and noise is not simulated: it may raise. By default it warns of a plan that is
+                likely to tell no cell.
 
         Returns:
             The noisy numbers with their errors, and the manifest.
@@ -242,10 +274,52 @@ class Plan(Shown, PlanFacts, Planned):
 
         Guarantees: G-LOSS, G-LEDGER, G-AGAIN, G-REPLAY, G-REFUSE.
         """
-        return release_cells(
-            self, self.source, records, ledger=ledger, name=name, noise=noise,
-            privacy_unit=privacy_unit,
+        check_ledger(ledger, noise)
+        checks.instance(records, Records, "records", "give the shoal.Records that were counted")
+        described = records.describe()
+        if self.source is not None and dict(self.source) != described:
+            raise DataError(
+                "columns, cell rules or missing= of the records differ from those of the plan",
+                "give the records that the plan was made for, or make a new plan from these",
+            )
+        check_unit_of_users(
+            records.source, user=records.user, value=records.value, missing=records.missing,
+            privacy_unit=privacy_unit, ledger=ledger,
         )  # fmt: skip
+        unit = unit_of_column(privacy_unit, records.user)
+        plan = self.with_source(described)
+
+        def first() -> None:
+            if noise is None and before is not None:
+                before(self)
+
+        with np.errstate(all="ignore"):
+            done = plan.deliver(
+                records, described, unit, name=name, ledger=ledger, noise=noise, first=first
+            )
+        inputs = {"records": records.place, "plan": self.counts.origin}
+        return Release.delivered(done, plan, ledger, inputs=inputs)
+
+    def check(self, private: Records) -> None:
+        """Counts as planned: a recorded release is about such records."""
+        check_lattice(self, private)
+        check_counts_of(self, private.counts())
+
+    def draw(self, private: Records, noise: Noise) -> Estimates:
+        """Read the values once, and draw all numbers."""
+        check_lattice(self, private)
+        measures = [each.measure for each in self.statistics if each.measure is not None]
+        aggregate = private.aggregate(measures, squares=Variance() in self.statistics)
+        check_counts_of(self, aggregate.occupancy)
+        return Estimates(self, *draw(self, aggregate, noise))
+
+    def results(self, drawn: Estimates) -> list[documents.Document]:
+        """One object a number: whole lattice steps, the value they stand for, its interval."""
+        return results_of(drawn)
+
+    def drawn_of(self, results: list[documents.Document]) -> Estimates:
+        """What was drawn, from a manifest's results: whole numbers alone."""
+        return drawn_from(self, results)
 
     def frontier(
         self,
@@ -300,41 +374,148 @@ class Plan(Shown, PlanFacts, Planned):
         """
         return event_of(self.epsilon, self.rho)
 
-    def to_document(self) -> documents.Document:
-        """The plan as a JSON object.
+    @property
+    def parts(self) -> Mapping[str, Any]:
+        """Request, columns, counts and decision."""
+        return parts_of(self, self.source)
 
-        Returns:
-            Of the schema of plans, as `save` writes it.
-        """
-        return document_of(self, self.source).to_document()
+    @property
+    def claims(self) -> Claims:
+        """What the plan costs and promises, for readers."""
+        return claims_of(self)
+
+    @property
+    def size(self) -> float:
+        """The largest number that the bounds allow."""
+        return float(np.max(np.abs(self.limits))) + self.width
+
+    def mismatches(self, records: Mapping[str, Any], unit: Mapping[str, Any]) -> Iterator[str]:
+        """Other columns than the plan's."""
+        if self.source != records:
+            yield "the plan has other columns than the release"
+
+    @property
+    def asked(self) -> documents.Document:
+        """Request and counts."""
+        return {"request": self.request.to_document(), "counts": self.counts.fingerprint}
 
     @property
     def _sources(self) -> Mapping[str, str | None]:
         return {"records": self.counts.origin}
 
     @classmethod
-    @np.errstate(all="ignore")
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a plan written by `save`; loss and errors are computed from what it decided.
+        """Read a plan written by `save`: see `shoal.release.plan.Plan.load`."""
+        found = super().load(path)
+        # An absolute path, whatever the working folder is later.
+        return replace(found, counts=replace(found.counts, origin=os.path.abspath(path)))
 
-        Args:
-            path: A file written by `save`.
+    @classmethod
+    def of_document(cls, document: Any) -> Self:
+        """The plan of a document, which costs and errs no more than was asked."""
+        decision = document.decision.decision(document.counts.n_users)
+        source = None if document.records is None else document.records.to_document()
+        return met(cls(document.counts, document.request, decision, source))
+
+
+@dataclass(frozen=True, eq=False)
+class Release(Shown, release.TableRelease[Plan, Estimates]):
+    """A release: noisy numbers with their errors, and the manifest.
+
+    Source: docs/theory/privacy.md#lattice-noise.
+
+    Guarantees: G-LOSS, G-COVERAGE.
+
+    Example:
+        >>> import pyarrow as pa, shoal
+        >>> table = pa.table({"who": list(range(400)), "at": [1, 2] * 200, "speed": [30.0] * 400})
+        >>> records = shoal.Records(table, user="who", value="speed", bounds=(0, 65), by="at")
+        >>> plan = shoal.plan(records.counts(), bounds=(0, 65), epsilon=5)
+        >>> release = plan.release(records, noise=shoal.Simulated(1))
+        >>> release.simulated, len(release.table())
+        (True, 2)
+    """
+
+    plan_model = Plan
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<{self._head()}>"
+
+    def to_text(self, confidence: float = CONFIDENCE) -> str:
+        """What `print` shows, with intervals of another confidence and without the ledger."""
+        return str(self._text(confidence, origin=False))
+
+    def _head(self, *, origin: bool = True) -> str:
+        what = "simulated release, not private" if self.simulated else "release"
+        entry = f", {self.origin}" if self.origin and origin else ""
+        return f"{what}, epsilon {show(self.epsilon)} per user{entry}"
+
+    def _text(self, confidence: float = CONFIDENCE, *, origin: bool = True) -> TextTable:
+        """The verdict, warnings, the first rows, and why cells are not told."""
+        plan = self.plan
+        table = self.table(confidence)
+        status = table["status"].to_pylist()[: len(plan.shown)]
+        verdict = f"{status.count('released'):,} of {counted(len(status), 'cell')} told."
+        shown = table.slice(0, SHOWN)
+        names = labels(plan, table, range(len(shown)))
+        rows = []
+        for name, row in zip(names, shown.to_pylist(), strict=True):
+            mark = "*" * (row["source"] == "pooled")
+            value, *ends = texts_of({each: row[each] for each in ("value", "low", "high")})
+            counts = [f"{row[each]:,}" for each in ("users", "records")]
+            rows.append([name, *counts, value + mark, *ends])
+        if len(table) > SHOWN:
+            rows.append([f"... {len(table) - SHOWN:,} more in to_pandas() and files"])
+        columns = [cell_title(plan), "users", "records", "value", "low", "high"]
+        notes = [*legend(plan, table)]
+        if "pooled" in table["source"].to_pylist():
+            notes.insert(0, "* not told: the value is shrunk towards those of the other cells")
+        head = f"{verdict}\n{self._head(origin=origin)}"
+        return TextTable(head, columns, rows, notes, self.warnings())
+
+    def warnings(self) -> list[str]:
+        """What a reader should know before relying on the numbers: where intervals may not cover.
 
         Returns:
-            The plan.
+            Sentences, as the plan said them before; none if there is nothing to say.
+        """
+        return release_warnings(self.numbers)
+
+    def _plan_of(self, found: documents.Document) -> Plan:
+        """The plan; what is made of it replaces no records either."""
+        plan = super()._plan_of(found)
+        place = self.inputs.get("records") or self.inputs.get("manifest")
+        origin = None if place is None else os.fspath(place)
+        return replace(plan, counts=replace(plan.counts, origin=origin))
+
+    @property
+    def numbers(self) -> Estimates:
+        """The released numbers with their error bars, as arrays in the order of released cells."""
+        return self.released
+
+    @np.errstate(all="ignore")
+    def table(self, confidence: float = CONFIDENCE, *, left_out: bool = False) -> pa.Table:
+        """One row a cell: keys, status, counts, value and interval, noise and errors.
+
+        `value` is the best estimate: of means in three cells or more the posterior median given
+        the other cells (docs/theory/cells.md#values). `low` and `high` are around the
+        released number, which is `plain`. A cell that is too noisy to be told has the `source`
+        pooled: its value is what the other cells say, and `reason` says why
+        (docs/theory/cells.md#which-cells-are-told).
+
+        Args:
+            confidence: Of the intervals; changing it costs nothing.
+            left_out: Whether cells that `min_users` or `min_records` leave out have a row too, with
+                their keys and the reason, and without values.
+
+        Returns:
+            One row a cell and statistic.
 
         Raises:
-            DocumentError: Missing, damaged, of another version, or one that costs or errs more
-                than what was asked for.
-
-        Guarantees: G-VERIFY.
+            InputError: confidence is not strictly between 0 and 1.
         """
-        document = PlanDocument.from_bytes(documents.read_bytes(path, "plan"), "plan")
-        found, records = document.facts(), document.records
-        # An absolute path, whatever the working folder is later.
-        counts = replace(found.counts, origin=os.path.abspath(path))
-        source = None if records is None else records.to_document()
-        return cls(counts, found.request, found.decision, source)
+        return table.make_table(self.numbers, confidence, left_out=left_out)
 
 
 def plan(
@@ -424,7 +605,9 @@ def plan(
                 "leave them out, as records contain them, or give records.counts() in their place",
             )
         records = counts
-        counts, bounds, source = records.counts(), records.bounds, records.describe()
+        counts = records.counts()
+        bounds = records.bounds
+        source = records.describe()
         tick_bits = records.lattice.bits
     todo = "give records, records.counts() or Counts.from_counts(...)"
     checks.instance(counts, Counts, "counts", todo)

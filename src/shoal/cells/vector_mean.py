@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from shoal import checks
 from shoal.arrays import Floats, Ints
 from shoal.cells.estimates.draw import to_steps
-from shoal.cells.one_cell import Users, numbers_of, one_estimate
-from shoal.checks import check_confidence, paired
-from shoal.data import keys
+from shoal.cells.one_cell import one_estimate
+from shoal.checks import check_confidence
+from shoal.data.columns_in_memory import Users, finite_numbers, paired, user_codes
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import DataError, InputError
 from shoal.privacy.budget import Amount, check_epsilon, round_up
@@ -121,8 +121,8 @@ def vector(
     lattice = Lattice(Bounds.of(bounds), tick_bits)
     options = _Options(lattice, check_epsilon(epsilon), check_confidence(confidence), noise)
     paired({"value": values}, {"user": users})
-    points = numbers_of(values)
-    if points.ndim != 2 or points.shape[1] < 2 or len(points) == 0:
+    points = finite_numbers(values)
+    if points.ndim != 2 or points.shape[1] < 2:
         raise DataError(
             f"the values have the shape {points.shape}",
             "give one row for each record, and 2 or more columns",
@@ -143,22 +143,19 @@ class _Options:
 
 
 def _ball(points: Floats, users: Any, options: _Options) -> VectorEstimate:
-    bounds, source = options.lattice.bounds, source_of(options.noise)
+    bounds = options.lattice.bounds
+    source = source_of(options.noise)
     if bounds.lo != 0:
         raise InputError(
             f"bounds of a ball start at {bounds.lo:g}, not 0", "shift values and give bounds (0, U)"
         )
-    who = keys.encode(keys.as_array(users, "user"), "user")
-    if len(who) != len(points):
-        raise DataError(
-            f"there are {len(points)} records and {len(who)} keys of users",
-            "give one user for each record",
-        )
+    who = user_codes(users, len(points))
     size = points.shape[1]
     sums = np.zeros((int(who.max()) + 1, size), dtype=np.int64)
     np.add.at(sums, who, ticks(points, bounds.hi, options.lattice.bits))
     plan = BallMean.plan(np.bincount(who), size, options.epsilon, options.lattice.bits)
-    noise_scale, bias = plan.relative_scale * bounds.hi, plan.bias_bound * bounds.hi
+    noise_scale = plan.relative_scale * bounds.hi
+    bias = plan.bias_bound * bounds.hi
     unit = plan.relative_scale * 2.0**-plan.bits * bounds.hi
     value = np.array(plan.release(sums, source)) * unit
     noise = laplace.tail_quantile(2.0**plan.bits, (1 - options.confidence) / size) * unit
@@ -181,7 +178,8 @@ def _ball(points: Floats, users: Any, options: _Options) -> VectorEstimate:
 
 
 def _box(points: Floats, users: Any, options: _Options) -> VectorEstimate:
-    size, noise = points.shape[1], options.noise
+    size = points.shape[1]
+    noise = options.noise
     found = [
         one_estimate(
             "worst_case_optimal",

@@ -21,7 +21,10 @@ _PLANS: dict[str, dict[str, Any]] = {
     "balanced": {"method": "balanced", "uninformative": "keep"},
     "uniform": {"method": "uniform", "uninformative": "keep"},
 }
-_BUDGET, _NAME, _UNIT, _LEDGER = "2", "2013", "tailnum", "shoal-demo.ledger"
+_BUDGET = "2"
+_NAME = "2013"
+_UNIT = "tailnum"
+_LEDGER = "shoal-demo.ledger"
 # No page tells anyone to make files of these names.
 _ENDS = {"table": "csv", "manifest": "manifest.json", "plan": "plan.json", "picture": "png"}
 _HEAD = """\
@@ -70,7 +73,8 @@ def demo(folder: o.Folder = DEMO, force: o.Force = False) -> None:
     # Beside its ledger the files are those of an earlier run.
     force = force or place.exists()
     with as_file(files("shoal") / "datasets" / "flights_2013.parquet") as data:
-        jobs, plans = jobs_of(data), {}
+        jobs = jobs_of(data)
+        plans = {}
         names = [f"{slug}.{end}" for slug in jobs for end in ends.values()]
         check_outputs({name: folder / name for name in names}, {}, overwrite=force)
         show(_HEAD)
@@ -120,7 +124,8 @@ def _compare(title: str, records: "Records", rules: dict[str, Any]) -> "Plan":
     import shoal
 
     with working(f"planning {title}"):
-        counts, source = records.counts(), records.describe()
+        counts = records.counts()
+        source = records.describe()
         known: dict[str, Any] = {"bounds": (0, 700), "epsilon": 1, "source": source, **rules}
         plans = {name: shoal.plan(counts, **wanted, **known) for name, wanted in _PLANS.items()}
         likely = {name: plan.typical_error() for name, plan in plans.items()}

@@ -172,7 +172,8 @@ def _run(arguments: list[str]) -> tuple[int, list[str]]:
 
 def _misused(error: TyperException) -> list[str]:
     """What is wrong with what was typed; of nothing typed the help, on standard output."""
-    text, context = error.format_message(), getattr(error, "ctx", None)
+    text = error.format_message()
+    context = getattr(error, "ctx", None)
     if context is not None and text == context.get_help():
         show(text)
         return []

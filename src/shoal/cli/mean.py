@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.cli import options as o
 from shoal.cli.output import check_places, finish, show, show_json
-from shoal.columns import read
 from shoal.errors import InputError
 from shoal.progress import working
 
 if TYPE_CHECKING:
-    from shoal.release.planned import Source
+    from shoal.release.plan import Source
     from shoal.theory.clipping import Moments
 
 
@@ -31,7 +30,7 @@ def plan(
     --order 4 --size 15 --interval 0 100 --output plan.json
     """
     from shoal import unbiased
-    from shoal.release.planned import Source, with_source
+    from shoal.release.plan import Source
 
     check_places({"DATA": data}, force=force, output=output)
     if output is not None and not value:
@@ -61,7 +60,7 @@ def plan(
                 **chosen, **own,
             )  # fmt: skip
     finish(
-        made and with_source(made, source), found if made is None else f"{found}\n\n{made}",
+        made and made.with_source(source), found if made is None else f"{found}\n\n{made}",
         found.to_document, output=output, force=force, as_json=as_json,
     )  # fmt: skip
 
@@ -81,7 +80,8 @@ def bound(
 
     if interval is not None and not interval[0] < interval[1]:
         raise InputError("the interval is empty", "give the lower end first, for example 0 10")
-    width, moment = None if interval is None else interval[1] - interval[0], _moments(order, size)
+    width = None if interval is None else interval[1] - interval[0]
+    moment = _moments(order, size)
     found = trilemma(users or 0, epsilon, delta, bias or 0.0, worst_moment(moment), width=width)
     if not as_json:
         show(found)
@@ -98,6 +98,7 @@ def _counts(data: Path | None, users: int | None, source: "Source") -> Any:
     import numpy as np
 
     from shoal.data import keys
+    from shoal.release.columns import read_by_roles
 
     nameless = data is not None and not (source.user or source.value)
     if (data is None) == (users is None) or (users is not None and source.user) or nameless:
@@ -109,7 +110,7 @@ def _counts(data: Path | None, users: int | None, source: "Source") -> Any:
     if data is None:
         return users
     # Without users' names any column says how many rows there are.
-    found = read(data, source, "value", {"user": source.user}, look=source.user is None)
+    found = read_by_roles(data, source, "value", {"user": source.user}, look=source.user is None)
     if source.user is None:
         return len(found["value"])
     return np.bincount(keys.encode(found["user"], "user"))

@@ -27,7 +27,9 @@ def publish(
             data, like, ledger=ledger, name=name, output=output, privacy_unit=privacy_unit,
             overwrite=force, anyway=anyway, progress=bar("simulating other plans"),
         )  # fmt: skip
-    entry, again, verdict = done.release.entry, done.release.from_ledger, done.verdict
+    entry = done.release.entry
+    again = done.release.from_ledger
+    verdict = done.verdict
     with publishing.delivering(entry, ledger):
         if as_json:
             told = {kind: str(place) for kind, place in done.files.items()}

@@ -93,7 +93,8 @@ def _text(done: Any, confidence: float) -> str:
         moved = "texts that are not a label count as the first level"
     reason = getattr(plan, "reason", "histograms of cells, with noise")
     if plan.kind == "questions":
-        moved, reason = "outcomes outside the range are moved to its ends", ""
+        moved = "outcomes outside the range are moved to its ends"
+        reason = ""
         if plan.design.group is None and not (plan.source and plan.source.assigned):
             reason = (
                 "intervals hold for units that were assigned one by one; if whole classes or "
@@ -120,9 +121,9 @@ def _load(path: Path) -> Any:
 def _carry_out(plan: Any, data: Path, *, privacy_unit: str, anyway: bool, **options: Any) -> Any:
     """A release of the records in a file, of a plan of any family."""
     from shoal.cells.comparisons.advice import check_worth
-    from shoal.cells.release import release_cells
-    from shoal.columns import read, read_trial
     from shoal.publishing import no_source, records_of
+    from shoal.release.columns import read_by_roles
+    from shoal.trials.columns_of_a_file import read_trial
 
     source = plan.source
     if source is None:
@@ -132,15 +133,15 @@ def _carry_out(plan: Any, data: Path, *, privacy_unit: str, anyway: bool, **opti
         privacy_unit = privacy_unit or source.privacy_unit or ""
         source = source.model_copy(update={"privacy_unit": privacy_unit or None})
     if family(plan) == "mean":
-        found = read(data, source, "value", {"user": source.user}, look=True, ledger=ledger)
+        found = read_by_roles(
+            data, source, "value", {"user": source.user}, look=True, ledger=ledger
+        )
         unit = privacy_unit or source.user or ""
         return plan.release(found["value"], found["user"], privacy_unit=unit, **options)
     if family(plan) == "cells":
         records = records_of(data, plan.request, source)
-        worth = None if anyway else partial(check_worth, progress=bar("simulating other plans"))
-        return release_cells(
-            plan, source, records, noise=None, privacy_unit=privacy_unit, worth=worth, **options
-        )
+        before = None if anyway else partial(check_worth, progress=bar("simulating other plans"))
+        return plan.release(records, privacy_unit=privacy_unit, before=before, **options)
     design = plan.design
     names = [each.name for each in design.covariates]
     study, outcomes = read_trial(

@@ -6,7 +6,6 @@ from typing import Any
 from shoal.cli import options as o
 from shoal.cli.output import check_places, recorded, show, show_json
 from shoal.cli.release import check_shown, family, in_words
-from shoal.columns import UNITS, formula
 from shoal.errors import InputError
 from shoal.progress import working
 
@@ -102,13 +101,13 @@ def _found(manifest: Path | None, ledger: Path | None, name: str, number: int | 
     if known is None or family is None:
         raise InputError("the entry was not recorded by a command of shoal", "choose another entry")
     inputs = {"ledger": str(book.path)}
-    return family.release(known.document, known, from_ledger=True, inputs=inputs)
+    return family(known.document, known, from_ledger=True, inputs=inputs)
 
 
 def _check_groups(
     assigned: str | None, groups: Path | None, unit: str | None, picture: Path | None
 ) -> None:
-    if (groups is None) != (assigned in (None, UNITS)) or (groups is None and unit is not None):
+    if (groups is None) != (assigned in (None, "units")) or (groups is None and unit is not None):
         raise InputError(
             "--groups, --unit and --assigned are not given together",
             "give --groups FILE --unit NAME --assigned COLUMN; or --assigned units and no groups",
@@ -125,11 +124,13 @@ def _effects(
 ) -> list[Any]:
     """Effects or answers of a trial, or one table a regression."""
     from shoal.data.sources import read_columns
+    from shoal.trials.columns_of_a_file import formula
 
     if ols:
         source = done.plan.source
         return [done.regression(formula(source, each), confidence) for each in ols]
     if groups is not None:
         table = read_columns(groups, private={}, public={"assigned": assigned, "unit": unit})
-        assigned, unit = table.column(assigned), unit and table.column(unit)
+        assigned = table.column(assigned)
+        unit = unit and table.column(unit)
     return [done.estimate(confidence, assigned=assigned, unit=unit)]

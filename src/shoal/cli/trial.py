@@ -4,12 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.cli import options as o
 from shoal.cli.output import check_places, finish, nothing_left, settings_of, taken
-from shoal.columns import check_names, column_name, formula, read_trial
 from shoal.errors import InputError
 from shoal.progress import working
 
 if TYPE_CHECKING:
-    from shoal.release.planned import Source
+    from shoal.release.plan import Source
     from shoal.trials import Experiment, Plan, Space
 
 _SETTINGS = ("levels", "floor", "noise", "rounding", "clustering_epsilon")
@@ -43,10 +42,12 @@ def plan(
     cluster_free), clustering_epsilon=0.5 (privacy loss of clusters that were made privately).
     """
     from shoal import trials
+    from shoal.trials.columns_of_a_file import read_trial
     from shoal.trials.space import space_of
 
     check_places({"DATA": data}, force=force, output=output, picture=picture)
-    losses, settings = epsilon or ["1"], settings_of(setting)
+    losses = epsilon or ["1"]
+    settings = settings_of(setting)
     outcomes = space_of(space, **taken(settings, "rounding"))
     source = _source(
         outcome, missing=missing, single_arm=single_arm, arm=arm, cluster=cluster, unit=unit,
@@ -82,7 +83,9 @@ def plan(
             expected=None if hoped == (None, None, 0) else trials.Expected(*hoped), effect=effect,
             confidence=confidence, power=power,
         )  # fmt: skip
-        grid, text, more = None, str(found), {}
+        grid = None
+        text = str(found)
+        more = {}
         if len(losses) > 1 or against_units or against_clusters:
             grid = found.against(n=against_units, epsilon=losses, clusters=against_clusters)
     if grid is not None:
@@ -114,6 +117,7 @@ def ask(
     Example: shoal trial ask visits.csv --arm arm --cluster city --outcome bought --epsilon 1
     --space binary --effect --effect-by sex --ols "arm + age + sex" --output asked.json
     """
+    from shoal.trials.columns_of_a_file import check_names, column_name, formula, read_trial
     from shoal.trials.space import space_of
 
     check_places({"DATA": data}, force=force, output=output, picture=picture)
@@ -145,7 +149,6 @@ def ask(
 
 def _finish(made: "Plan", source: "Source", **places: Any) -> None:
     """Save, draw and show a plan, which says for which columns it is."""
-    from shoal.release.planned import with_source
 
     predicted: Any = getattr(made, "predictions", None)
 
@@ -154,11 +157,11 @@ def _finish(made: "Plan", source: "Source", **places: Any) -> None:
 
     named = source.unit or source.privacy_unit
     text = made if named else f"{made}\n{_EACH_ROW}"
-    finish(with_source(made, source), text, predicted and document, **places)
+    finish(made.with_source(source), text, predicted and document, **places)
 
 
 def _source(outcome: str, **columns: str | None) -> "Source":
-    from shoal.release.planned import Source
+    from shoal.release.plan import Source
 
     if columns.get("missing") == "public" and not outcome:
         raise InputError("--missing public needs --outcome", "give for example --outcome bought")
@@ -173,7 +176,8 @@ def _table(
     from shoal.trials import ClusterPrior
 
     choice(kind, _MECHANISMS, "mechanism")
-    prior, of_cluster = taken(settings, "floor", "noise"), kind.startswith("cluster_")
+    prior = taken(settings, "floor", "noise")
+    of_cluster = kind.startswith("cluster_")
     if len(prior) != 2 * of_cluster:
         raise InputError(
             f"floor and noise {'are missing for' if of_cluster else 'do not belong to'} {kind}",

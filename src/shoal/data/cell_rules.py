@@ -30,16 +30,22 @@ RESERVED = frozenset({
     "high", "plain", "noise_scale", "bias_bound", "worst_case_error", "typical_error",
     "typical_half_width", "certified_error", "lower_bound",
 })  # fmt: skip
-_HOUR, _DAY, _THURSDAY = 3600, 86400, 3  # days from Monday to 1970-01-01
+_HOUR = 3600  # days from Monday to 1970-01-01
+_DAY = 86400
+_THURSDAY = 3
 _WEEK = 7 * _DAY
 _UNITS = {"s": 1, "min": 60, "h": _HOUR, "d": _DAY, "w": _WEEK}
 _WIDTH = re.compile(r"([1-9][0-9]{0,8})(s|min|h|d|w)")
 # Numbers, widths and starts of bins are below it, so that floating point tells whole numbers apart.
 _MOST = 2**52
 # In place of a place that is none: no index of H3.
-_FINEST, _POLE, _DATE_LINE = 15, 90, 180
+_FINEST = 15
+_POLE = 90
+_DATE_LINE = 180
 # Nowhere, but somewhere if columns are exchanged, or if 360 is subtracted from longitudes.
-_NOWHERE, _EXCHANGED, _AROUND = 0, 1, 2
+_NOWHERE = 0
+_EXCHANGED = 1
+_AROUND = 2
 _CIRCLE = 66.6
 # What names another zone on another machine, or none.
 _OF_MACHINES = {"localtime", "posixrules", "Factory"}
@@ -134,7 +140,8 @@ def hexagon(lat: str, lon: str, resolution: int) -> Rule:
     """
     size = checks.whole(resolution, "a hexagon resolution", most=_FINEST, example=7)
     columns = checks.text(lat, "a column"), checks.text(lon, "a column")
-    name, text = f"hexagon_{size}", _text("hexagon", *columns, size)
+    name = f"hexagon_{size}"
+    text = _text("hexagon", *columns, size)
     if lon.casefold().startswith("lat") or lat.casefold().startswith(("lon", "lng")):
         asked = f"{text} takes a latitude first, then a longitude"
         warnings.warn(asked, ShoalWarning, stacklevel=2)
@@ -256,7 +263,8 @@ def month(column: str, tz: str | None = None) -> Rule:
 _MAKERS: dict[str, Callable[..., Rule]] = {
     each.__name__: each for each in (bins, hexagon, hour_of_day, weekday, date, month, timeslot)
 }
-_CALL, _NUMBER = re.compile(r"\s*(\w+)\s*\((.*)\)\s*"), re.compile(r"-?[0-9]{1,16}")
+_CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*")
+_NUMBER = re.compile(r"-?[0-9]{1,16}")
 
 
 def parse(text: str) -> Rule:
@@ -376,8 +384,11 @@ def _indexes(resolution: int) -> Callable[..., pa.Array[Any]]:
         raise MissingPartError(
             "h3ronpy, which computes hexagons, is not installed", 'run pip install "shoal[geo]"'
         )
-    pole, date_line, around = _POLE, _DATE_LINE, _AROUND
-    exchanged, nowhere = _EXCHANGED, _NOWHERE
+    pole = _POLE
+    date_line = _DATE_LINE
+    around = _AROUND
+    exchanged = _EXCHANGED
+    nowhere = _NOWHERE
 
     def index(lat: Any, lon: Any) -> Any:
         from h3ronpy.vector import coordinates_to_cells

@@ -18,10 +18,12 @@ import pyarrow as pa
 from shoal.data.places import called, codec_of, file_literal, readable
 from shoal.errors import DataError
 
-_BLOCK, _MOST_HEADER = 2**20, 2**20
+_BLOCK = 2**20
+_MOST_HEADER = 2**20
 _MARK = b"\xef\xbb\xbf"
 _QUOTE, _LINE = b'"\n'
-_DATE, _DATE_LENGTH = "[0-9]{4}-[0-9]{2}-[0-9]{2}", 10
+_DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_DATE_LENGTH = 10
 _TIME = (
     f"^{_DATE}([ T][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}([.][0-9]{{1,9}})?)?"
     "(Z| UTC| ?[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)?)?$"
@@ -192,7 +194,10 @@ def _cause(connection: Any, files: Sequence[str], names: Sequence[str]) -> DataE
 def _bytes_of(path: str) -> tuple[bool, bool]:
     """Whether a file is in UTF-8, and whether all its lines end alike, with or without a CR."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    carriages, lines, both, last = 0, 0, 0, b""
+    carriages = 0
+    lines = 0
+    both = 0
+    last = b""
     with _stream(path) as stream:
         block = stream.read(_BLOCK)
         while block:
@@ -214,7 +219,9 @@ def count_records(path: str, *, columns: int) -> int:
     A quote opens a cell at its start; a line end outside of quotes ends a record. An empty line is
     none, but where there is one column alone.
     """
-    lines, inside, last = 0, 0, b"\n"
+    lines = 0
+    inside = 0
+    last = b"\n"
     with _stream(path) as stream:
         block = stream.read(len(_MARK)).removeprefix(_MARK) + stream.read(_BLOCK)
         while block:

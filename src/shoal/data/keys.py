@@ -20,7 +20,8 @@ from shoal.errors import DataError, DocumentError, ShoalWarning
 Whole = Ints
 
 # What documents hold of a column's name, and of columns that make a cell.
-LONGEST_NAME, MOST_COLUMNS = 200, 64
+LONGEST_NAME = 200
+MOST_COLUMNS = 64
 # Codes of several columns together fit 64 bits.
 _MOST_CODES = 2**62
 _FIRST_DAY, _LAST_DAY = (
@@ -150,12 +151,14 @@ def check_spelling(distinct: Any, name: str) -> None:
 
 def encode_cells(cells: pa.Table) -> tuple[pa.Table, Whole]:
     """Returns the distinct cells sorted by key, and each row's position among them."""
-    code, size = np.zeros(cells.num_rows, dtype=np.int64), 1
+    code = np.zeros(cells.num_rows, dtype=np.int64)
+    size = 1
     for name in cells.column_names:
         keys, own = ranked(cells.column(name), name)
         if size * len(keys) > _MOST_CODES:
             code, size = _dense(code, size)
-        code, size = code * len(keys) + own, size * len(keys)
+        code = code * len(keys) + own
+        size = size * len(keys)
     code, size = _dense(code, size)
     row = np.empty(size, dtype=np.int64)
     row[code] = np.arange(len(code))
@@ -260,7 +263,8 @@ def _has_a_text(array: pa.Array[Any]) -> bool:
     kind: Any = array.type
     if not len(array) or not (pa.types.is_date32(kind) or pa.types.is_timestamp(kind)):
         return True
-    times, unit = pa.types.is_timestamp(kind), str(getattr(kind, "unit", ""))
+    times = pa.types.is_timestamp(kind)
+    unit = str(getattr(kind, "unit", ""))
     whole = numbers(array.view(pa.int64() if times else pa.int32()))
     # Where clocks differ from UTC by up to a day, the first and the last day may have no text.
     away = 1 if getattr(kind, "tz", None) not in {None, "UTC"} else 0

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from shoal import checks, documents, files
 from shoal.arrays import Ints
 from shoal.data import keys
+from shoal.data.columns_in_memory import array, paired
 from shoal.documents.strict_json import strict
 from shoal.errors import DataError, DocumentError, InputError
 from shoal.files.text_table import Shown, TextTable, first_rows
@@ -23,7 +24,8 @@ from shoal.files.text_table import Shown, TextTable, first_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA, _PARTS = "shoal.occupancy/1", ("cells_per_user", "cell", "count")
+SCHEMA = "shoal.occupancy/1"
+_PARTS = ("cells_per_user", "cell", "count")
 # Planners and mechanisms add up counts times up to 2^24 in whole numbers of 64 bits.
 _MOST_RECORDS = 2**36
 
@@ -91,7 +93,10 @@ class Counts(Shown):
             )
 
     def _is_sorted(self) -> bool:
-        user, cell, count, cells = self.user, self.cell, self.count, self.cells.num_rows
+        user = self.user
+        cell = self.cell
+        count = self.count
+        cells = self.cells.num_rows
         if not 0 < len(user) == len(cell) == len(count) or not 0 < cells <= len(cell):
             return False
         step = np.diff(user, prepend=-1)
@@ -121,7 +126,7 @@ class Counts(Shown):
         Raises:
             DataError: Lengths differ, a null, a count below 1, a user twice in a cell, or no rows.
         """
-        number = checks.array(counts)
+        number = array(counts)
         if number is not None and number.size == 0:
             raise DataError("there are no records", "check the source and its filters")
         table = keys.as_table(cells)
@@ -133,7 +138,7 @@ class Counts(Shown):
                 "a count is below 1, or the sum of all counts is larger than any table",
                 f"leave empty rows out, and give at most {_MOST_RECORDS:,} records in all",
             )
-        checks.paired({}, {"user": users, "count": counts} | _named(cells))
+        paired({}, {"user": users, "count": counts} | _named(cells))
         who = keys.as_array(users, "user")
         if not len(who) == table.num_rows == len(number):
             raise DataError(
@@ -302,7 +307,9 @@ def build(
     table, where = keys.encode_cells(cells)
     place = who * table.num_rows + where
     order = np.argsort(place)
-    who, where, counts = who[order], where[order], counts[order]
+    who = who[order]
+    where = where[order]
+    counts = counts[order]
     if not np.diff(place[order]).all():
         raise DataError("a user occurs twice in one cell", "add the counts up")
     mark = _mix(where.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))

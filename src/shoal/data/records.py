@@ -16,6 +16,7 @@ from shoal.data import keys
 from shoal.data import occupancy as occupancies
 from shoal.data.aggregate import Aggregate
 from shoal.data.cell_rules import Rule, rules_of
+from shoal.data.columns_in_memory import roles
 from shoal.data.occupancy import Counts
 from shoal.data.places import located
 from shoal.data.sources import Columns, described, opened
@@ -30,7 +31,8 @@ Missing = Literal["refuse", "public"]
 _MEASURES = tuple(f"measure_{at}" for at in range(8))
 _SUMS = {"centred": "tick", "squares": "tick * tick"}
 # Of the text of a cell rule, and how many there may be: what a manifest can hold.
-_LONGEST_RULE, _MOST_RULES = 400, 64
+_LONGEST_RULE = 400
+_MOST_RULES = 64
 
 
 class Measure(Protocol):
@@ -254,7 +256,8 @@ def _queries(
     Sums of whole numbers in floating point are exact in any order below 2^53, and faster than the
     integers of 128 bits that are used beyond.
     """
-    engine, lattice = columns.engine, records.lattice
+    engine = columns.engine
+    lattice = records.lattice
     lo, hi = (_number(end) for end in (lattice.bounds.lo, lattice.bounds.hi))
     clipped = f"greatest(least(v, {hi}), {lo})"
     tick = f"CAST(floor(({clipped} - {lo}) * {_number(lattice.factor)} + 0.5e0) AS DOUBLE)"
@@ -323,7 +326,7 @@ def _check_names(user: str, value: str, rules: tuple[Rule, ...]) -> None:
             f"{_MOST_RULES} cell rules of up to {_LONGEST_RULE} characters each",
         )
     read = [column for rule in rules for column in rule.columns]
-    checks.roles({"value": value}, {"user": user, "cell": read})
+    roles({"value": value}, {"user": user, "cell": read})
     if user.casefold() in {str(rule).casefold() for rule in rules}:
         raise InputError(
             f"the user column {user!r} is also given as cell, which would publish who is who",

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal import checks
+from shoal.data.columns_in_memory import is_object_column, roles
 from shoal.data.csv import header, read_texts
 from shoal.data.engines import DuckDB, Spark, duckdb, engine_errors
 from shoal.data.keys import warn_of_words
@@ -112,7 +113,7 @@ def read_columns(
 
     Where it is public which rows lack something (`missing`), these are left out.
     """
-    checks.roles(private, public)
+    roles(private, public)
     hidden = [name for name in private.values() if name is not None]
     uses: dict[str, Use] = dict.fromkeys(hidden, "label" if texts else "number")
     uses.update({name: "public" for name in public.values() if name is not None})
@@ -296,7 +297,7 @@ def _column(frame: Any, name: str, private: bool) -> Any:
     column = frame.column(name) if isinstance(frame, pa.Table) else frame[name]
     if isinstance(column, pa.Array | pa.ChunkedArray):
         return column
-    if checks.is_object_column(column):
+    if is_object_column(column):
         if private or not hasattr(column, "dropna"):
             raise DataError(
                 f"the {'private ' if private else ''}column {name!r} holds Python objects",

@@ -15,7 +15,8 @@ MOST_BITS = 24
 _SPACINGS = 2**10
 # Fourth powers of values, and noise on them, must be numbers: what cannot be written down after a
 # draw would not be charged, and whether it can would depend on the values.
-_FARTHEST, _NARROWEST = 1e50, 1e-100
+_FARTHEST = 1e50
+_NARROWEST = 1e-100
 # Narrower bounds would make ticks per unit overflow.
 _SMALLEST = 1e-280
 

@@ -72,7 +72,8 @@ def read_bytes(path: str | os.PathLike[str], what: str) -> bytes:
     Raises:
         DocumentError: Missing, unreadable, no regular file, or too large.
     """
-    why, name = "its path is not usable", checks.shown(path, _LONGEST)
+    why = "its path is not usable"
+    name = checks.shown(path, _LONGEST)
     with suppress(InputError):
         place = checks.path(path)
         name = checks.shown(place, _LONGEST)

@@ -16,7 +16,8 @@ _TYPES = ("<u1", "<u2", "<u4", "<u8")
 _PARTS = {"type", "length", "data"}
 # A small file takes little time and memory: beyond 2^16 bytes a column is at most 8 times as long
 # as what it is packed in. Columns that repeat more are packed byte by byte, in a bit at least.
-_FREE, _RATIO = 2**16, 8
+_FREE = 2**16
+_RATIO = 8
 
 
 def pack_integers(values: NDArray[np.integer[Any]]) -> Document:
@@ -55,7 +56,8 @@ def unpack_integers(packed: object, what: str) -> Ints:
 def _inflate(packed: object) -> Ints | None:
     if not isinstance(packed, dict) or packed.keys() != _PARTS or packed["type"] not in _TYPES:
         return None
-    length, text = packed["length"], packed["data"]
+    length = packed["length"]
+    text = packed["data"]
     if type(length) is not int or length < 0 or not isinstance(text, str):
         return None
     data = base64.b64decode(text, validate=True)

@@ -16,7 +16,8 @@ from shoal.errors import DocumentError
 Document = dict[str, Any]
 
 # No document of shoal's is deeper, and no whole number in it is longer.
-_DEPTH, _DIGITS = 32, 40
+_DEPTH = 32
+_DIGITS = 40
 MOST_BYTES = 2**30
 # A text that is never closed goes on to the end: to try again at every quote in it takes hours.
 _TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)

@@ -101,11 +101,14 @@ def _target(name: str, path: Place, inputs: Places) -> Path:
 def _touches(target: Path, read: Path) -> bool:
     """Whether a file is one that is read, lies in a folder of such, or has the name of one."""
     try:
-        real, place = target.resolve(), str(read.absolute())
+        real = target.resolve()
+        place = str(read.absolute())
         if read.is_dir():
-            members, within = list(read.rglob("*")), real.is_relative_to(read.resolve())
+            members = list(read.rglob("*"))
+            within = real.is_relative_to(read.resolve())
         elif read.exists():
-            members, within = [read], False
+            members = [read]
+            within = False
         else:
             # `**/` stands for any folders, and for none.
             likes = {place.casefold(), place.casefold().replace("**/", "")}

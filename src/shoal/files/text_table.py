@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 # Rows of a table that is looked at, and characters of a line of text.
-SHOWN, _LINE = 12, 96
+SHOWN = 12
+_LINE = 96
 _NUMBER = re.compile(r"[±+-]*[\d.,]*(e[+-]?\d+)?[%*]?|nan|inf")
 
 

@@ -17,7 +17,7 @@ from scipy import special
 
 from shoal.arrays import Floats
 from shoal.errors import InputError
-from shoal.means.guess import Coarse, Step
+from shoal.means.guess import Coarse, SumAboutGuess
 from shoal.means.request import Request
 from shoal.means.sums import TICK_BITS
 from shoal.means.users import Weights
@@ -68,7 +68,8 @@ class FailureBounds(NamedTuple):
 @lru_cache(maxsize=4096)
 def failure_bounds(coarse: Coarse, moments: Moments) -> FailureBounds:
     """The least over several f, as if more than f far users made a bad guess, and none."""
-    n, chance = coarse.users, clipping.tail(moments, coarse.near)
+    n = coarse.users
+    chance = clipping.tail(moments, coarse.near)
     far = np.maximum(1.0, np.floor(_FAR_PARTS * n))
     many = binomial_tail(n - 1, far, chance)
     # Z < h - m N is Z >= m N - h + 1 by symmetry.
@@ -102,18 +103,26 @@ class GuessError:
 
 
 @lru_cache(maxsize=4096)
-def middle_errors(coarse: Coarse, middle: Step, moments: Moments) -> tuple[GuessError, ...]:
+def middle_errors(
+    coarse: Coarse, middle: SumAboutGuess, moments: Moments
+) -> tuple[GuessError, ...]:
     """Bounds on how far a middle guess is off given a good first one, for several chances."""
-    tick, scale = middle.tick(coarse), middle.scale(coarse)
+    tick = middle.tick(coarse)
+    scale = middle.scale(coarse)
     c = middle.half * tick
     if c <= coarse.off:
         return ()
-    t, sd, n = c - coarse.off, clipping.deviation(moments), coarse.users
+    t = c - coarse.off
+    sd = clipping.deviation(moments)
+    n = coarse.users
     tail = clipping.tail(moments, t)
-    rare, start, found = np.exp(-_LOGS), coarse.off + c + tick, []
+    rare = np.exp(-_LOGS)
+    start = coarse.off + c + tick
+    found = []
     for chance, far in zip(rare.tolist(), _most_far(n, tail, rare).tolist(), strict=True):
         both = math.log(2 / chance)
-        noise, most = scale * both, _bernstein(n, sd, t, both) + 2 * coarse.off * far / n
+        noise = scale * both
+        most = _bernstein(n, sd, t, both) + 2 * coarse.off * far / n
         found.append(GuessError(most + noise + tick, chance, start, noise, scale))
     return tuple(found)
 
@@ -123,7 +132,7 @@ class Certificate:
     """Of a symmetric mean's certificate all but c; `squares` is Q, `unit` the scale at c = 1."""
 
     coarse: Coarse
-    middle: Step | None
+    middle: SumAboutGuess | None
     moments: Moments
     squares: float
     unit: float = 0.0
@@ -202,13 +211,16 @@ def _most_far(n: int, chance: float, rare: Floats) -> Floats:
 
 def best_steps(request: Request, weights: Weights) -> tuple[Certificate, float]:
     """The first steps and half-width whose certificate is least, over a grid and every width."""
-    size, found, least = clipping.deviation(request.moments), None, math.inf
+    size = clipping.deviation(request.moments)
+    found = None
+    least = math.inf
     for each in sorted(_first_steps(request, weights), key=lambda each: each.least):
         if each.least >= least:
             break
         error = min(each.error(size * beyond) for beyond in _ROUGH)
         if error < least:
-            found, least = each, error
+            found = each
+            least = error
     if found is None:
         raise InputError(
             "the symmetric mean cannot be planned: its coarse step would fail too often",
@@ -220,7 +232,9 @@ def best_steps(request: Request, weights: Weights) -> tuple[Certificate, float]:
 
 def _first_steps(request: Request, weights: Weights) -> Iterator[Certificate]:
     """Windows of all sizes, but for those that fail too often; with a middle step, or without."""
-    moments, epsilon, delta = request.moments, request.epsilon, request.delta
+    moments = request.moments
+    epsilon = request.epsilon
+    delta = request.delta
     size = math.frexp(clipping.deviation(moments))[1]
     for share, part in itertools.product(_SHARES, _MIDDLES):
         users = len(weights.number) * share // 2**16
@@ -235,13 +249,15 @@ def _first_steps(request: Request, weights: Weights) -> Iterator[Certificate]:
                     yield Certificate(coarse, middle, moments, float(last.squares), unit)
 
 
-def _middle(coarse: Coarse, moments: Moments, epsilon: Fraction) -> Step:
+def _middle(coarse: Coarse, moments: Moments, epsilon: Fraction) -> SumAboutGuess:
     """One whose guess is off the least, roughly: by noise, and by far users."""
-    n, off, sd = coarse.users, coarse.off, clipping.deviation(moments)
+    n = coarse.users
+    off = coarse.off
+    sd = clipping.deviation(moments)
     unit = 2 * _USUAL / (n * float(epsilon))
 
     def far(t: float) -> float:
         return unit * (off + t) + 2 * off * clipping.tail(moments, t) + _USUAL * t / n
 
     t = min((sd * beyond for beyond in _BEYOND), key=far)
-    return Step.fit(coarse.exponent, off + t, epsilon, n)
+    return SumAboutGuess.fit(coarse.exponent, off + t, epsilon, n)

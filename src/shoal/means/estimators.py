@@ -11,27 +11,30 @@ from shoal.arrays import Floats
 from shoal.documents.model import Model
 from shoal.errors import InputError
 from shoal.means.certificate import Certificate, best_steps
-from shoal.means.guess import Coarse, Places, Step, exactly, ticks
+from shoal.means.guess import Coarse, Places, SumAboutGuess, exactly, ticks
 from shoal.means.request import CLIPPED, SYMMETRIC, Drawn, Request, check_interval
-from shoal.means.sums import Grid, NoisySquares, NoisySum, SumAboutCentre
+from shoal.means.sums import Grid, NoisySquares, SumAboutCentre
 from shoal.means.users import Weights
-from shoal.privacy.budget import Budget
+from shoal.privacy.accounting import Step
 from shoal.privacy.noise import Noise
+from shoal.privacy.noisy import NoisySum
 from shoal.theory import clipping
 
 # Certificates are computed in floating point: this covers their roundings.
 OUTWARD = 1 + 2.0**-40
-_ROUNDING, _NOISE, _FINAL = 1, 2, 7
+_ROUNDING = 1
+_NOISE = 2
+_FINAL = 7
 
 
 class Facts(NamedTuple):
-    """What follows from the choice: exact loss, largest bias and variance, the last noisy sum.
+    """What follows from the choice: steps, largest bias and variance, the last noisy sum.
 
     `failure` is the largest probability that no estimate is released; bias and variance are of one
     that is, in the value's unit and its square.
     """
 
-    loss: Budget
+    steps: tuple[Step, ...]
     bias: float
     variance: float
     last_sum: SumAboutCentre
@@ -58,7 +61,8 @@ class ClippedChoice(Model):
         t = max(t, 2.0**-10 * clipping.deviation(moments))
         # Far from 0, or for a wide interval, the sums may be rounded inwards.
         grid = Grid.around(math.nextafter(low - t, -math.inf), math.nextafter(high + t, math.inf))
-        moved, most = weights.largest * grid.ticks, weights.total * grid.most
+        moved = weights.largest * grid.ticks
+        most = weights.total * grid.most
         return cls(grid=grid, noise=NoisySum.fit(moved, most, request.epsilon))
 
     def margin(self, request: Request) -> float:
@@ -68,17 +72,20 @@ class ClippedChoice(Model):
 
     def facts(self, request: Request, weights: Weights) -> Facts:
         """Squares are of halves of ticks: the middle of the grid may lie between two ticks."""
-        grid, noise, margin = self.grid, self.noise, self.margin(request)
+        grid = self.grid
+        noise = self.noise
+        margin = self.margin(request)
         if margin < 0:
             raise InputError("the mean may lie outside of the clipped range", "plan again")
         noise.check(weights.total * grid.most)
-        tick, moments = 2.0**grid.exponent, request.moments
+        tick = 2.0**grid.exponent
+        moments = request.moments
         one = clipping.deviation(moments) ** 2 + tick**2 / 4
         off = Fraction(grid.low + grid.high - 2 * grid.middle, 2) * grid.tick
         last_sum = SumAboutCentre(noise, weights, grid.ticks, 2, grid.tick, off)
         variance = float(weights.squares) * one + last_sum.variance
         bias = clipping.one_sided(moments, margin) * OUTWARD
-        return Facts(Budget(last_sum.loss), bias, variance * OUTWARD, last_sum)
+        return Facts((last_sum.step,), bias, variance * OUTWARD, last_sum)
 
     def origin(self, _drawn: Drawn) -> Fraction:
         """What the sum is counted from, in the value's unit: the grid's middle."""
@@ -96,8 +103,8 @@ class SymmetricChoice(Model):
     """A guess of the lightest users, then a mean of the others clipped to it -+ c (Algorithm 2)."""
 
     coarse: Coarse
-    middle: Step | None
-    last: Step
+    middle: SumAboutGuess | None
+    last: SumAboutGuess
     squares: NoisySquares | None = None
 
     supposes: ClassVar[str] = " if the distribution is symmetric and an estimate is released"
@@ -107,27 +114,34 @@ class SymmetricChoice(Model):
     def best(cls, request: Request, weights: Weights) -> "SymmetricChoice":
         """The parts whose certificate is least, over a grid of first steps and every width."""
         found, width = best_steps(request, weights)
-        coarse, others = found.coarse, Weights(weights.number[found.coarse.users :])
+        coarse = found.coarse
+        others = Weights(weights.number[found.coarse.users :])
         users = others.total, others.largest
-        last = Step.fit(coarse.exponent, width, request.epsilon, *users)
+        last = SumAboutGuess.fit(coarse.exponent, width, request.epsilon, *users)
         return cls(coarse=coarse, middle=found.middle, last=last)
 
     def facts(self, request: Request, weights: Weights) -> Facts:
         """The larger loss of each part; the variance given that there is an estimate."""
-        coarse, middle, last = self.coarse, self.middle, self.last
+        coarse = self.coarse
+        middle = self.middle
+        last = self.last
         if not coarse.users < len(weights.number):
             raise InputError("the last step of the symmetric mean has no users", "plan again")
-        others, first = Weights(weights.number[coarse.users :]), coarse.loss
+        others = Weights(weights.number[coarse.users :])
+        # The users of the guess, and all others, of whom the last sum is.
+        first = (1, 0)
+        rest = (0, 1)
+        steps = [*coarse.steps(first)]
         last.noise.check(last.half * others.total)
         if middle is not None:
             middle.noise.check(middle.half * coarse.users)
-            first += middle.loss
+            steps.append(middle.noise.step(*(2 * middle.half * each for each in first)))
         certificate = Certificate(coarse, middle, request.moments, float(others.squares))
         tick = last.tick(coarse)
         last_sum = SumAboutCentre(last.noise, others, last.half, 1, Fraction(tick))
         variance = certificate.variance(last.half * tick, last_sum.variance, tick) * OUTWARD
-        loss = Budget(max(first, last_sum.loss), coarse.delta)
-        return Facts(loss, 0.0, variance, last_sum, certificate.failure)
+        steps.append(last_sum.noise.step(*(last_sum.moved * each for each in rest)))
+        return Facts(tuple(steps), 0.0, variance, last_sum, certificate.failure)
 
     def origin(self, drawn: Drawn) -> Fraction:
         """What the last sum is counted from, in the value's unit: the guess."""
@@ -135,7 +149,8 @@ class SymmetricChoice(Model):
 
     def runs(self, values: Floats, last_sum: SumAboutCentre, source: Noise) -> list[Drawn]:
         """Independent draws, one a row of values; the first users are in the coarse step."""
-        coarse, last = self.coarse, self.last
+        coarse = self.coarse
+        last = self.last
         first = Places.of(values[:, : coarse.users], coarse.exponent)
         guess = coarse.guess(first, source)
         if self.middle is not None:

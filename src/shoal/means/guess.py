@@ -16,16 +16,26 @@ from pydantic import Field, model_validator
 from shoal.arrays import Bools, Floats, Ints
 from shoal.documents.model import Model
 from shoal.means import sums
-from shoal.means.sums import Bits, Exponent, NoisySum, Positive, unfit
+from shoal.means.sums import Exponent
+from shoal.privacy.accounting import Stated, Step, account
 from shoal.privacy.noise import Noise
+from shoal.privacy.noisy import CAPACITY, MOST_BITS, Bits, NoisySum, Positive, unfit
 
 # Values are kept as multiples of 2^-60 bins within 2^61; offsets are odd multiples of 2^-61.
-FINE, _FARTHEST, _NEAR = 60, 2.0**61, 2.0
-_OFFSET, _NOISE, _TIES, _MIDDLE = 4, 5, 6, 8
-_OUT, _LEAST = 1e-12, 2.0**-1000
-_FINEST, _NEVER = 20, np.iinfo(np.int64).min
+FINE = 60
+_FARTHEST = 2.0**61
+_NEAR = 2.0
+_OFFSET = 4
+_NOISE = 5
+_TIES = 6
+_MIDDLE = 8
+_OUT = 1e-12
+_LEAST = 2.0**-1000
+_FINEST = 20
+_NEVER = np.iinfo(np.int64).min
 _DIGITS = Context(prec=50, Emin=MIN_EMIN, Emax=MAX_EMAX)
-_SURE, _FAR = Fraction(1, 10**40), Fraction(1000)
+_SURE = Fraction(1, 10**40)
+_FAR = Fraction(1000)
 
 
 @dataclass(frozen=True)
@@ -40,7 +50,8 @@ class Places:
         """Finite numbers of any size, on bins of 2^exponent."""
         bins = np.clip(np.ldexp(values, -exponent), -_FARTHEST, _FARTHEST)
         floor = np.floor(bins)
-        whole, rest = floor.astype(np.int64), np.ldexp(bins - floor, FINE).astype(np.int64)
+        whole = floor.astype(np.int64)
+        rest = np.ldexp(bins - floor, FINE).astype(np.int64)
         # Near 0 a double may be finer, and its distance from -1 no double.
         near = np.abs(bins) < _NEAR
         fine = np.rint(np.ldexp(np.where(near, bins, 0), FINE)).astype(np.int64)
@@ -79,7 +90,7 @@ class Coarse(Model):
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
-        fits = self.users * self.per_user <= 2**sums.CAPACITY and self.per_user < self.threshold
+        fits = self.users * self.per_user <= 2**CAPACITY and self.per_user < self.threshold
         least = _exponential(-Fraction(self.per_user, 2**self.bits)) * (1 + _SURE)
         if not fits or self.delta > 1 - least:
             raise unfit()
@@ -92,9 +103,9 @@ class Coarse(Model):
         left = epsilon - delta
         if users < 1 or min(left, delta) <= 0:
             raise unfit()
-        fine = min(_FINEST, sums.CAPACITY - users.bit_length())
-        bits = min(max(fine + 1 + math.ceil(-math.log2(left)), 0), sums.MOST_BITS)
-        per_user = max(1, min(int(left * 2**bits / 2), 2**sums.CAPACITY // users))
+        fine = min(_FINEST, CAPACITY - users.bit_length())
+        bits = min(max(fine + 1 + math.ceil(-math.log2(left)), 0), MOST_BITS)
+        per_user = max(1, min(int(left * 2**bits / 2), 2**CAPACITY // users))
         scale = 2.0**bits
         p = min(delta, Fraction(-math.expm1(-per_user / scale))) / 2
         log = math.log(p.numerator) - math.log(p.denominator)
@@ -106,10 +117,16 @@ class Coarse(Model):
             raise unfit()
         return found
 
+    def steps(self, users: tuple[int, ...] = (1,)) -> list[Step]:
+        """A user's worth of steps up and down, and 2p; of kinds of users 1 for those in it."""
+        counts = NoisySum(per_unit=self.per_user, bits=self.bits)
+        moves = counts.step(*(2 * each for each in users))
+        return [moves, Stated(self.delta, self.delta, users)]
+
     @property
     def loss(self) -> Fraction:
-        """The exact epsilon: a user's worth of steps up and down, and 2p."""
-        return Fraction(2 * self.per_user, 2**self.bits) + self.delta
+        """The exact epsilon."""
+        return account(self.steps(), self.delta).epsilon
 
     @cached_property
     def delta(self) -> Fraction:
@@ -140,7 +157,8 @@ class Coarse(Model):
         """P[Z - Z' >= m u] for each u, rounded upwards: a window beats one of u users more."""
         scale = 2.0**self.bits
         steps = self.per_user * np.maximum(users, 0)
-        gap, q = -math.expm1(-1 / scale), math.exp(-1 / scale)
+        gap = -math.expm1(-1 / scale)
+        q = math.exp(-1 / scale)
         # P[Z - Z' = d] = ((1-q)/(1+q))^2 q^|d| (|d| + (1 + q^2)/(1 - q^2)).
         terms = gap * (steps + (1 + q * q) / (gap * (1 + q))) + q
         tail = np.exp(-steps / scale + _OUT * (1 + steps / scale)) * terms / (1 + q) ** 2
@@ -156,7 +174,7 @@ class Coarse(Model):
         bins = np.sort(np.concatenate([below, below + 1], axis=1), axis=1)
         first, count = _counts(bins)
         steps: list[int] = (count * self.per_user).ravel().tolist()
-        drawn = sums.add_steps(steps, self.bits, source, _NOISE)
+        drawn = source.add_laplace(steps, self.bits, _NOISE)
         score = np.where(first, np.array(drawn, dtype=np.int64).reshape(bins.shape), _NEVER)
         coin = source.bits(runs, _TIES) >> np.uint64(63) == 0
         best = score.max(axis=1)
@@ -166,7 +184,7 @@ class Coarse(Model):
         return Guess(bins[np.arange(runs), at], offset, best < self.threshold)
 
 
-class Step(Model):
+class SumAboutGuess(Model):
     """A sum of values about a guess, in ticks of 2^-shift bins, clipped to `half`, plus noise."""
 
     shift: Annotated[int, Field(ge=1, lt=FINE)]

@@ -2,12 +2,11 @@
 
 import math
 import os
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from importlib.metadata import version
-from typing import Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,36 +14,31 @@ from pydantic import Field
 
 from shoal import checks, documents
 from shoal.arrays import Floats, Ints
+from shoal.data.columns_in_memory import Users
 from shoal.documents.model import Integers, Model
-from shoal.errors import DataError, DocumentError, InputError
-from shoal.files.text_table import Shown, TextTable, digits_of
+from shoal.errors import DataError, InputError
+from shoal.files.text_table import TextTable, digits_of
 from shoal.intervals import check_level
 from shoal.means.estimators import CHOICES, OUTWARD, ClippedChoice, Facts, SymmetricChoice
 from shoal.means.request import INTERVALS, Drawn, Interval, Request
-from shoal.means.users import Users, UserValues, Weights, counts_of
+from shoal.means.users import UserValues, Weights, counts_of
+from shoal.privacy.accounting import Step
 from shoal.privacy.budget import Budget, round_up
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Noise, Simulated
 from shoal.privacy.unit import printed_text, unit_of_values
-from shoal.release.draw import release
-from shoal.release.envelope import Envelope, Exact, Text
-from shoal.release.manifest import CONFIDENCE
-from shoal.release.planned import Planned, Source, called
-from shoal.release.question import Question
-from shoal.release.release import Release, damaged
+from shoal.release import plan as plans
+from shoal.release.envelope import CONFIDENCE, Envelope, Text
+from shoal.release.release import Release
 from shoal.theory import clipping
 
-KIND = "mean"
-_NEIGHBOURS = "values: all values of one user change, the counts are public"
-_WIDEST, _ORDER = 2.0**900, 9
-_PRIVACY = {False: "pure differential privacy", True: "approximate differential privacy"}
+_WIDEST = 2.0**900
+_ORDER = 9
 
 
-class Claims(Model):
+class Claims(plans.Claims):
     """What a plan costs and promises, for readers; bounds in the value's unit."""
 
-    epsilon: Exact
-    delta: Exact
     bias_bound: float
     standard_error: float
     rmse_bound: float
@@ -61,7 +55,7 @@ class PlanDocument(Model):
     request: Request
     counts: Integers
     choice: ClippedChoice | SymmetricChoice
-    source: Source | None = None
+    source: plans.Source | None = None
     claims: Claims
 
 
@@ -92,7 +86,7 @@ class Manifest(Envelope):
 
 
 @dataclass(frozen=True, eq=False)
-class UnbiasedPlan(Shown, Planned):
+class UnbiasedPlan(plans.Plan[UserValues, Drawn]):
     """A plan of one unbiased mean: all of it public. Make one with `shoal.unbiased.plan`.
 
     Its privacy holds for any values; its certificates hold for independent users of one mean whose
@@ -120,15 +114,22 @@ class UnbiasedPlan(Shown, Planned):
     request: Request
     counts: Ints
     choice: ClippedChoice | SymmetricChoice
-    source: Source | None = None
+    source: plans.Source | None = None
+
+    kind = "mean"
+    document_model = PlanDocument
+    claims_model = Claims
+    manifest_model = Manifest
+    neighbours = "values: all values of one user change, the counts are public"
 
     def __post_init__(self) -> None:
         """Refuse what costs or errs more than was asked, or whose results might be no numbers."""
-        asked, facts = self.request, self.facts
+        asked = self.request
+        facts = self.facts
         facts.last_sum.check(self.choice.squares)
         if (
             type(self.choice) is not CHOICES[self.method]
-            or not facts.loss.within(Budget(asked.epsilon, asked.delta))
+            or not self.exact_loss.within(Budget(asked.epsilon, asked.delta))
             or (asked.bias is not None and facts.bias > asked.bias)
             or asked.interval_by not in (None, self.interval_by)
         ):
@@ -148,11 +149,21 @@ class UnbiasedPlan(Shown, Planned):
         """Independent draws, one a row of values of shape (runs, users), in the users' order."""
         return self.choice.runs(values, self.facts.last_sum, source)
 
-    def draw(self, values: Floats, source: Noise) -> Drawn:
-        """One draw from the users' private values, shape (users,)."""
+    def check(self, private: UserValues) -> None:
+        """Refuse other counts than the plan's."""
+        if not np.array_equal(private.count, self.counts):
+            raise DataError(
+                f"the numbers of records of {len(private.count)} users differ from the plan for "
+                f"{self.n} users",
+                "plan with the counts of these records",
+            )
+
+    def draw(self, private: UserValues, noise: Noise) -> Drawn:
+        """One draw from the users' private values."""
+        values = private.value
         if self.choice.mixes:
-            values = values[self.weights.shuffled(source, _ORDER)]
-        return self.runs(values[None, :], source)[0]
+            values = values[self.weights.shuffled(noise, _ORDER)]
+        return self.runs(values[None, :], noise)[0]
 
     @cached_property
     def weights(self) -> Weights:
@@ -169,10 +180,10 @@ class UnbiasedPlan(Shown, Planned):
         """The number of users."""
         return len(self.counts)
 
-    @cached_property
-    def loss(self) -> Budget:
-        """What is stated and charged: the exact loss, rounded up to twelve digits."""
-        return Budget.stated(self.facts.loss, self.request.epsilon, self.request.delta)
+    @property
+    def steps(self) -> Sequence[Step]:
+        """Those of the choice."""
+        return self.facts.steps
 
     @property
     def failure_bound(self) -> float:
@@ -210,7 +221,8 @@ class UnbiasedPlan(Shown, Planned):
 
     def half(self, confidence: float, drawn: Drawn | None = None) -> float:
         """Half of an interval: by Chebyshev's inequality, or a normal one from drawn squares."""
-        own, last = self.standard_error / math.sqrt(1 - confidence), self.facts.last_sum
+        own = self.standard_error / math.sqrt(1 - confidence)
+        last = self.facts.last_sum
         squares = self.choice.squares
         if squares and drawn and drawn.squares is not None and drawn.steps is not None:
             known = last.variance_of(squares, drawn.squares, drawn.steps)
@@ -234,7 +246,8 @@ class UnbiasedPlan(Shown, Planned):
         Certified intervals have this width whatever the values; normal ones are narrower where
         values vary less, for they follow the released squares.
         """
-        squares, last = self.choice.squares, self.facts.last_sum
+        squares = self.choice.squares
+        last = self.facts.last_sum
         if squares is None:
             return self.half(CONFIDENCE)
         size = Fraction(clipping.deviation(self.request.moments)) / last.scale
@@ -285,16 +298,21 @@ class UnbiasedPlan(Shown, Planned):
         """
         check = checks.check_confidence if self.choice.squares is None else check_level
         confidence = check(confidence)
-        values_name = called(self.source, values_name)
+        values_name = self.called(values_name)
         unit = unit_of_values(
             privacy_unit, several=users is not None, recorded=ledger is not None,
             unnamed="" if values_name else "values_name",
         )  # fmt: skip
-        question = question_of(self, {"value": printed_text(values_name)}, unit, name)
-        draw = _MeanDraw(self, UserValues.of(values, users))
-        draw.check()
-        done = release(question, draw, ledger=ledger, noise=noise)
+        private = UserValues.of(values, users)
+        own = {"value": printed_text(values_name)}
+        self.check(private)
+        done = self.deliver(private, own, unit, name=name, ledger=ledger, noise=noise)
         return UnbiasedEstimate.delivered(done, self, ledger, confidence=confidence)
+
+    def mismatches(self, records: Mapping[str, Any], unit: Mapping[str, Any]) -> Iterator[str]:
+        """A unit of one record, where users have several."""
+        if unit["records"] == "one" and self.counts[-1] > 1:
+            yield "the guarantee protects one record, but users have several"
 
     def results(self, drawn: Drawn) -> documents.Document:
         """What was drawn and what follows from it; nothing where there is no estimate."""
@@ -305,51 +323,42 @@ class UnbiasedPlan(Shown, Planned):
             certified_interval=self.interval(drawn, CONFIDENCE, certified=True),
         ).to_document()
 
-    def to_document(self) -> documents.Document:
-        """The plan as a JSON object: request, counts, choice, and claims for readers.
+    def drawn_of(self, results: Any) -> Drawn:
+        """What was drawn, from a manifest's results: whole numbers alone."""
+        steps, squares, guess = (results[name] for name in Drawn._fields)
+        fails = steps is None
+        guesses = self.failure_bound > 0
+        if (
+            (fails and not guesses)
+            or (squares is None) != (fails or self.choice.squares is None)
+            or (guess is None) != (fails or not guesses)
+        ):
+            raise LookupError
+        return Drawn(steps, squares, guess and (guess[0], guess[1]))
 
-        Returns:
-            Of the schema of such plans.
-        """
-        claims = {name: getattr(self, name) for name in Claims.model_fields}
-        claims |= {"epsilon": str(self.loss.epsilon), "delta": str(self.loss.delta)}
-        return PlanDocument(
-            version=version("shoal"),
-            request=self.request,
-            counts=self.counts,
-            choice=self.choice,
-            source=self.source,
-            claims=Claims(**claims),
-        ).to_document()
+    @property
+    def parts(self) -> dict[str, Any]:
+        """Request, counts, choice and columns."""
+        names = "request", "counts", "choice", "source"
+        return {name: getattr(self, name) for name in names}
 
-    @staticmethod
-    def load(path: str | os.PathLike[str]) -> "UnbiasedPlan":
-        """Read a plan written by `save`; loss and errors are computed from its choice.
+    @property
+    def asked(self) -> documents.Document:
+        """Request and counts."""
+        document = self.to_document()
+        return {"request": document["request"], "counts": document["counts"]}
 
-        Args:
-            path: A file written by `save`.
-
-        Returns:
-            The plan.
-
-        Raises:
-            DocumentError: Missing, damaged, of another version, or one that costs or errs more
-                than what was asked for.
-        """
-        return UnbiasedPlan.read(documents.read_bytes(path, "plan"))
-
-    @staticmethod
-    @np.errstate(all="ignore")
-    def read(data: bytes) -> "UnbiasedPlan":
-        """A plan, from the bytes of its document."""
-        found = PlanDocument.from_bytes(data, "plan")
-        with suppress(InputError, ArithmeticError, AttributeError):
-            if np.array_equal(found.counts, counts_of(found.counts)):
-                return UnbiasedPlan(found.request, found.counts, found.choice, found.source)
-        raise DocumentError("the plan is damaged or was changed by hand", "make the plan again")
+    @classmethod
+    def of_document(cls, document: Any) -> "UnbiasedPlan":
+        """The plan of a document."""
+        if not np.array_equal(document.counts, counts_of(document.counts)):
+            raise LookupError
+        return cls(document.request, document.counts, document.choice, document.source)
 
     def _text(self) -> TextTable:
-        weights, choice, losses = self.weights, self.choice, self.facts.loss.show(up=True)
+        weights = self.weights
+        choice = self.choice
+        losses = self.exact_loss.show(up=True)
         fails = f"; no estimate with probability {self.failure_bound:.1g} at most"
         bounds = ", ".join(f"({m.order:g}, {m.size:g})" for m in self.request.moments)
         lines = (
@@ -363,23 +372,6 @@ class UnbiasedPlan(Shown, Planned):
             "if values vary as much as the moments allow"
         )
         return TextTable(lines, (), ())
-
-
-def question_of(plan: UnbiasedPlan, records: documents.Document, unit: str, name: str) -> Question:
-    """What a release of a plan is asked for: request, counts and names alone."""
-    document = plan.to_document()
-    return Question(
-        kind=KIND,
-        plan=document,
-        asked={"request": document["request"], "counts": document["counts"]},
-        records=records,
-        unit=unit,
-        loss=plan.loss,
-        privacy=_PRIVACY[plan.delta > 0],
-        neighbours=_NEIGHBOURS,
-        name=name,
-        read=lambda data: Manifest.from_bytes(data, "manifest"),
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -402,29 +394,7 @@ class UnbiasedEstimate(Release[UnbiasedPlan, Drawn]):
 
     confidence: float = CONFIDENCE
 
-    kinds, model = (KIND,), Manifest
-
-    def _plan_of(self, document: documents.Document) -> UnbiasedPlan:
-        """A plan, from its document."""
-        return UnbiasedPlan.read(documents.canonical_bytes(document))
-
-    @staticmethod
-    def _loss_of(plan: UnbiasedPlan) -> Budget:
-        """The exact privacy loss of a plan."""
-        return plan.facts.loss
-
-    @staticmethod
-    def _drawn_of(plan: UnbiasedPlan, results: documents.Document) -> Drawn:
-        """What was drawn, from a manifest's results: whole numbers alone."""
-        steps, squares, guess = (results[name] for name in Drawn._fields)
-        fails, guesses = steps is None, plan.failure_bound > 0
-        if (
-            (fails and not guesses)
-            or (squares is None) != (fails or plan.choice.squares is None)
-            or (guess is None) != (fails or not guesses)
-        ):
-            raise damaged()
-        return Drawn(steps, squares, guess and (guess[0], guess[1]))
+    plan_model = UnbiasedPlan
 
     @property
     def coarse_failed(self) -> bool:
@@ -452,7 +422,9 @@ class UnbiasedEstimate(Release[UnbiasedPlan, Drawn]):
     @property
     def sentence(self) -> str:
         """The estimate and its errors in one line, without where it is recorded."""
-        plan, value, interval = self.plan, self.value, self.interval
+        plan = self.plan
+        value = self.value
+        interval = self.interval
         said = (
             "no estimate: the coarse step found no centre; a release under another name draws "
             "again and costs again"
@@ -466,7 +438,7 @@ class UnbiasedEstimate(Release[UnbiasedPlan, Drawn]):
                 f"bias at most {plan.bias_bound:.3g}{plan.choice.supposes}"
             )
         head = "simulated " if self.simulated else ""
-        return f"{head}{plan.method}: {said}, {plan.facts.loss.show(up=True)}"
+        return f"{head}{plan.method}: {said}, {plan.exact_loss.show(up=True)}"
 
     def __str__(self) -> str:
         """One line, with where it is recorded, and whether it was drawn just now."""
@@ -475,24 +447,3 @@ class UnbiasedEstimate(Release[UnbiasedPlan, Drawn]):
     def __repr__(self) -> str:
         """The same."""
         return f"<{self}>"
-
-
-class _MeanDraw(NamedTuple):
-    """The draw of a plan from private values, one a user."""
-
-    plan: UnbiasedPlan
-    user_values: UserValues
-
-    def draw(self, noise: Noise) -> Drawn:
-        return self.plan.draw(self.user_values.value, noise)
-
-    def results(self, drawn: Drawn) -> documents.Document:
-        return self.plan.results(drawn)
-
-    def check(self) -> None:
-        if not np.array_equal(self.user_values.count, self.plan.counts):
-            raise DataError(
-                f"the numbers of records of {len(self.user_values.count)} users differ from the "
-                f"plan for {self.plan.n} users",
-                "plan with the counts of these records",
-            )

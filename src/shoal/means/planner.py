@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.checks import keywords
+from shoal.data.columns_in_memory import Users
 from shoal.means.estimators import CHOICES
 from shoal.means.plan import UnbiasedEstimate, UnbiasedPlan
 from shoal.means.request import CLIPPED, INTERVALS, SYMMETRIC, Request
-from shoal.means.users import Users, UserValues, counts_of
+from shoal.means.users import UserValues, counts_of
 from shoal.privacy.budget import Amount
 from shoal.theory.clipping import Moment, moments_of
 

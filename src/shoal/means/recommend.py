@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 _NEEDS = {CLIPPED: "an interval that holds the mean", SYMMETRIC: "a symmetric distribution"}
 _NUMBERS = ("bias_bound", "rmse_bound", "total_error", "lower_bound", "ratio")
 _MOST_RELEASES = 2**30
-_LEAST_MARGIN, _MOST_MARGIN = 2.0**-10, 2.0**30
+_LEAST_MARGIN = 2.0**-10
+_MOST_MARGIN = 2.0**30
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,8 @@ class Recommendation(Shown):
     @property
     def reason(self) -> str:
         """The reason for the recommendation, in one sentence."""
-        best, other = self.recommended, self[CLIPPED]
+        best = self.recommended
+        other = self[CLIPPED]
         if best is None or best.plan is None:
             return "No estimator is possible: allow a bias and give an interval, or allow a delta."
         many = "" if self.releases == 1 else f" of the average of {self.releases} releases"
@@ -185,14 +187,16 @@ def recommend(
         >>> [recommend(2000, releases=r, **request).recommended.method for r in (1, 10_000)]
         ['clipped_mean', 'symmetric_mean']
     """
-    counts, moments = counts_of(n), clipping.moments_of(moment)
+    counts = counts_of(n)
+    moments = clipping.moments_of(moment)
     budget = Budget.of(epsilon, delta)
     if budget.delta >= 1:
         raise InputError("delta is 1 or more", "give one below 1, for example delta=1e-6")
     releases = checks.whole(releases, "releases", least=1, most=_MOST_RELEASES)
     shared: dict[str, Any] = {"epsilon": budget.epsilon, "weights": weights, "cap": cap}
     # Checks all that is given; the interval and the bias that stand in for none do not matter.
-    ends, most = (0, 1) if interval is None else interval, bias or 1.0
+    ends = (0, 1) if interval is None else interval
+    most = bias or 1.0
     request = Request.of(method=CLIPPED, moments=moments, interval=ends, bias=most, **shared)
     clipped = Candidate(CLIPPED, None, "is biased" if interval else f"needs {_NEEDS[CLIPPED]}")
     if interval is not None and bias != 0:
@@ -211,7 +215,8 @@ def recommend(
 def best_bias(request: Request, counts: Ints, *, most: float | None, releases: int) -> float:
     """The bias budget of a clipped mean whose average over R releases has the smallest error."""
     moments, (low, high) = request.moments, check_interval(request.interval)
-    size, width = clipping.deviation(moments), high - low
+    size = clipping.deviation(moments)
+    width = high - low
     shortest = _LEAST_MARGIN * size
     if most is not None:
         shortest = max(shortest, clipping.margin(moments, most))
@@ -244,7 +249,8 @@ def _candidate(
 
 def _lower(made: UnbiasedPlan, releases: int) -> float | None:
     """What no estimator with this plan's loss and bias can beat; of equally weighed users."""
-    ends, loss = made.request.interval, made.facts.loss
+    ends = made.request.interval
+    loss = made.exact_loss
     if ends is None or ends[0] == ends[1]:
         return None
     facts = loss.epsilon, loss.delta, made.bias_bound, worst_moment(made.request.moments)

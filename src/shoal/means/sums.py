@@ -17,15 +17,17 @@ from shoal.documents.model import Model
 from shoal.errors import InputError
 from shoal.intervals import half_width
 from shoal.means.users import Weights
+from shoal.privacy.accounting import NoisyVector
 from shoal.privacy.noise import Noise
+from shoal.privacy.noisy import CAPACITY, MOST_BITS, Bits, NoisySum, Positive, unfit
 
-CAPACITY, MOST_BITS, MOST_EXPONENT = 60, 54, 400
+MOST_EXPONENT = 400
 TICK_BITS = 22
-_FINE, _MOST_EDGE = 20, 2**52
-_SQUARES, _FINEST, _KEPT = 10, 10, 4
+_MOST_EDGE = 2**52
+_SQUARES = 10
+_FINEST = 10
+_KEPT = 4
 
-Positive = Annotated[int, Field(ge=1, le=2**CAPACITY)]
-Bits = Annotated[int, Field(ge=0, le=MOST_BITS)]
 Exponent = Annotated[int, Field(ge=-MOST_EXPONENT, le=MOST_EXPONENT)]
 _Edge = Annotated[int, Field(ge=-_MOST_EDGE, le=_MOST_EDGE)]
 
@@ -89,61 +91,6 @@ class Grid(Model):
         away = words < (rest * 2.0**64).astype(np.uint64)
         ticks = whole.astype(np.int64) + np.where(away, np.sign(places), 0).astype(np.int64)
         return np.asarray(ticks - self.middle)
-
-
-class NoisySum(Model):
-    """How a sum of whole numbers is released: steps that a unit is worth, and 2^bits, the scale."""
-
-    per_unit: Positive
-    bits: Bits
-
-    @classmethod
-    def fit(cls, sensitivity: int, most: int, epsilon: Fraction) -> "NoisySum":
-        """The least noise of a loss of at most epsilon, for sums that are no larger than `most`."""
-        fine = min(_FINE, CAPACITY - 1 - most.bit_length())
-        ratio = Fraction(sensitivity) / epsilon
-        bits = max(0, fine + math.ceil(math.log2(ratio)))
-        if fine < 1 or bits > MOST_BITS:
-            raise unfit()
-        return cls(per_unit=min(int(2**bits / ratio), 2**CAPACITY // most), bits=bits)
-
-    def check(self, most: int) -> None:
-        """Refuses sums that would not fit the sampler."""
-        if most * self.per_unit > 2**CAPACITY:
-            raise unfit()
-
-    def loss(self, sensitivity: int) -> Fraction:
-        """The exact privacy loss of a user who moves the sum by at most so many units."""
-        return Fraction(sensitivity * self.per_unit, 2**self.bits)
-
-    @property
-    def scale(self) -> float:
-        """Of the noise, in units."""
-        return 2.0**self.bits / self.per_unit
-
-    @property
-    def variance(self) -> float:
-        """Of the noise, in units^2: 1/(2 sinh^2(1/(2t))) steps^2 at a scale of t steps."""
-        return 1 / (2 * math.sinh(2.0 ** -(self.bits + 1)) ** 2) / float(self.per_unit) ** 2
-
-    def add(self, sums: list[int], source: Noise, draw: int) -> list[int]:
-        """Sums with noise, in steps; `draw` tells the vectors of one release apart."""
-        return add_steps([x * self.per_unit for x in sums], self.bits, source, draw)
-
-
-def add_steps(steps: list[int], bits: int, source: Noise, draw: int) -> list[int]:
-    """Adds noise of scale 2^bits to whole numbers of either sign."""
-    # The sampler adds to numbers from 0 on.
-    middle = 2**CAPACITY
-    return [x - middle for x in source.add_laplace([x + middle for x in steps], bits, draw)]
-
-
-def unfit() -> InputError:
-    """The error for noise that does not fit the lattice."""
-    return InputError(
-        "noise or squares do not fit the lattice of 2^61 steps at this privacy loss",
-        "ask for a larger epsilon or certified intervals, or give fewer or more even weights",
-    )
 
 
 def _bad_interval() -> InputError:
@@ -215,12 +162,17 @@ class SumAboutCentre:
             return steps, [None] * len(ticks)
         y = (ticks * self.parts - int(self.off / self.tick * self.parts)).astype(object)
         sums = [-(-x // squares.step) for x in (y**2 @ number.astype(object) ** 2).tolist()]
-        return steps, add_steps(sums, squares.bits, source, _SQUARES)
+        return steps, source.add_laplace(sums, squares.bits, _SQUARES)
 
     @property
-    def loss(self) -> Fraction:
-        """The exact privacy loss of the heaviest user."""
-        return self.noise.loss(2 * self.reach // self.parts * self.weights.largest)
+    def moved(self) -> int:
+        """Units that the heaviest user moves it by at most."""
+        return 2 * self.reach // self.parts * self.weights.largest
+
+    @property
+    def step(self) -> NoisyVector:
+        """For the accountant."""
+        return self.noise.step(self.moved)
 
     @property
     def variance(self) -> float:
@@ -238,7 +190,8 @@ class SumAboutCentre:
 
     def variance_of(self, squares: NoisySquares, released: int, steps: int) -> tuple[float, float]:
         """V^ = (S/W^2 - Q (m^2 - 2 b1^2))/(1 - Q) and m, from released sums, in units of b1."""
-        share, mean = self.weights.squares, (self.mean(steps) - self.off) / self.scale
+        share = self.weights.squares
+        mean = (self.mean(steps) - self.off) / self.scale
         variance = released * squares.step * self._unit**2 - share * (mean**2 - 2)
         return float(variance / (1 - share)), float(mean)
 
@@ -247,7 +200,8 @@ class SumAboutCentre:
     ) -> float:
         """Half a normal interval, but for the bias, for a variance and a mean in units of b1."""
         share = self.weights.squares
-        part, degrees = float(share / (1 - share)), float(1 / share - 1)
+        part = float(share / (1 - share))
+        degrees = float(1 / share - 1)
         own = float((squares.step << squares.bits) * self._unit**2 / (1 - share))
         spread = math.hypot(own, 2 * part * mean, math.sqrt(10) * part)
         return half_width(confidence, variance, 2.0, 1.0, spread, degrees) * float(self.scale)

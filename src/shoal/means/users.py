@@ -1,25 +1,19 @@
 """One value, one public count and one weight for every user, whatever the order of rows."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shoal import checks
 from shoal.arrays import Floats, Ints
-from shoal.data import keys
-from shoal.errors import DataError, InputError
+from shoal.data.columns_in_memory import Users, array, column_of_numbers, paired, user_codes
+from shoal.errors import InputError
 from shoal.privacy.noise import Noise
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-Users: TypeAlias = "Sequence[Any] | NDArray[Any] | pa.Array[Any]"
 # Larger values are read as these: a public rule that keeps every number finite.
 LARGEST = 2.0**500
 # Sums of 2^22 ticks a user, times weights, keep 2^8 noise steps a tick below 2^61.
@@ -39,16 +33,11 @@ class UserValues:
     @classmethod
     def of(cls, values: ArrayLike, users: "Users | None" = None) -> "UserValues":
         """Gathers records by user; a row is a user if nobody says whose it is."""
-        checks.paired({"value": values}, {"user": users})
-        numbers = _numbers(values)
+        paired({"value": values}, {"user": users})
+        numbers = np.clip(column_of_numbers(values), -LARGEST, LARGEST)
         if users is None:
             return cls(numbers, np.ones(len(numbers), dtype=np.int64))
-        who = keys.encode(keys.as_array(users, "user"), "user")
-        if len(numbers) != len(who):
-            raise DataError(
-                f"there are {len(numbers)} values and {len(who)} keys of users",
-                "give two columns of the same length",
-            )
+        who = user_codes(users, len(numbers))
         count = np.bincount(who).astype(np.int64)
 
         def sums(each: Floats) -> Floats:
@@ -112,7 +101,7 @@ def counts_of(counts: object) -> Ints:
     if isinstance(counts, Integral) and not isinstance(counts, bool):
         users = checks.whole(counts, "users", least=1, most=MOST_WEIGHT, example=1000)
         return np.ones(users, dtype=np.int64)
-    found = checks.array(counts)
+    found = array(counts)
     if (
         found is None
         or (found.ndim != 1 or found.size == 0 or found.dtype.kind not in "iu")
@@ -123,20 +112,3 @@ def counts_of(counts: object) -> Ints:
             "give the number of users, such as 1000, or the number of records of each user, from 1",
         )
     return np.sort(found.astype(np.int64))
-
-
-def _numbers(values: ArrayLike) -> Floats:
-    masked = np.ma.is_masked(values)
-    numbers = None if masked else checks.private_numbers(values)
-    if masked or (numbers is not None and not np.isfinite(numbers).all()):
-        raise DataError(
-            "there are missing or infinite values",
-            "give finite numbers; if it is public which records have a value, drop the others "
-            "first",
-        )
-    if numbers is None or numbers.ndim != 1 or numbers.size == 0:
-        raise DataError(
-            "the values are not one column of real numbers, or are empty",
-            "give one number for each record, for example with astype(float)",
-        )
-    return np.clip(numbers, -LARGEST, LARGEST)

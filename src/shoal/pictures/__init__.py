@@ -6,7 +6,7 @@ from pathlib import Path
 
 from shoal import checks, files
 from shoal.errors import InputError, MissingPartError
-from shoal.release.manifest import CONFIDENCE
+from shoal.release.envelope import CONFIDENCE
 
 _ENDINGS = (".png", ".svg", ".pdf")
 
@@ -52,7 +52,8 @@ def image(subject: object, form: str, confidence: float | None = None, *, label:
 
     from shoal.pictures import cells, trials
 
-    released, planned = cells.RELEASED | trials.RELEASED, cells.PLANNED | trials.PLANNED
+    released = cells.RELEASED | trials.RELEASED
+    planned = cells.PLANNED | trials.PLANNED
     kind = next((each for each in (*released, *planned) if isinstance(subject, each)), None)
     if kind is None:
         raise InputError(

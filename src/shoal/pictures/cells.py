@@ -16,7 +16,7 @@ from shoal.cells.comparisons.comparison import JOINT_BOUND, LOWER_BOUND, Compari
 from shoal.cells.estimates.typical_error import CELLS, SPREAD, typical_errors
 from shoal.cells.facts.facts import PlanFacts
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR, Mean
-from shoal.cells.release import Release
+from shoal.cells.plan import Release
 from shoal.cells.shown.left_out import counted_out
 from shoal.data.occupancy import Counts
 from shoal.pictures import shapes
@@ -26,9 +26,11 @@ from shoal.privacy.budget import show
 # More cells than that have no room for their names under a plan.
 _NAMED = 40
 # Bytes before the corners of a polygon: byte order, kind, number of rings, number of points.
-_HEAD, _CIRCLE = 13, 360.0
+_HEAD = 13
+_CIRCLE = 360.0
 # Of the extent of told hexagons, and in degrees at least: what is drawn around it.
-_AROUND, _CLOSE = 0.5, 2.0
+_AROUND = 0.5
+_CLOSE = 2.0
 
 
 def draw_release(release: Release, confidence: float, label: str = "") -> Figure:
@@ -36,8 +38,10 @@ def draw_release(release: Release, confidence: float, label: str = "") -> Figure
 
     Few cells come in their own order with their names, many from the smallest value to the largest.
     """
-    table, labels = release.table(confidence), release.plan.shown_labels
-    statistics, places = table["statistic"].unique().to_pylist(), _hexagons(release)
+    table = release.table(confidence)
+    labels = release.plan.shown_labels
+    statistics = table["statistic"].unique().to_pylist()
+    places = _hexagons(release)
     named = places is None and len(labels) <= MOST_NAMED
     told = table["status"].to_pylist()[: len(labels)].count("released")
     left = f" of {len(labels):,}" if told < len(labels) else ""
@@ -87,10 +91,13 @@ def _draw_map(
 
     What is not told and lies far from all that is told is named below, and not drawn.
     """
-    every, told = _outlines(hexagons), ~np.isnan(value)
+    every = _outlines(hexagons)
+    told = ~np.isnan(value)
     near = _near(every, told)
     corners = [each for each, here in zip(every, near, strict=True) if here]
-    known, value, width = told[near], value[near], width[near]
+    known = told[near]
+    value = value[near]
+    width = width[near]
     wide = known & (width > (np.ptp(value[known]) / 2 if known.any() else 0))
     look: dict[str, Any] = {"ec": "white", "lw": 0.3, "array": value[known]}
     empty: dict[str, Any] = {"fc": PALE, "ec": GREY, "lw": 0.5, "label": "not told"}
@@ -114,7 +121,8 @@ def _near(corners: Sequence[Floats], told: Bools) -> Bools:
     if not told.any():
         return np.ones(len(told), dtype=bool)
     low, high = (np.array([end(each, axis=0) for each in corners]) for end in (np.min, np.max))
-    least, most = low[told].min(axis=0), high[told].max(axis=0)
+    least = low[told].min(axis=0)
+    most = high[told].max(axis=0)
     around = np.maximum((most - least) * _AROUND, _CLOSE)
     return np.asarray(((low >= least - around) & (high <= most + around)).all(axis=1))
 
@@ -152,17 +160,25 @@ def draw_occupancy(occupancy: Counts) -> Figure:
 
 def draw_plan(plan: PlanFacts) -> Figure:
     """Draws errors of released cells, best first: certified ones, or those to expect."""
-    errors, guess, rival = plan.relative_error, np.full(len(plan.relative_error), 0.5), "guessing"
-    what, unit = "mean noise", "over the selected range"
+    errors = plan.relative_error
+    guess = np.full(len(plan.relative_error), 0.5)
+    rival = "guessing"
+    what = "mean noise"
+    unit = "over the selected range"
     if plan.certified:
-        errors, guess = plan.worst_case_error, plan.statistic_range / 2
-        what, unit = "worst-case error", "in its unit"
+        errors = plan.worst_case_error
+        guess = plan.statistic_range / 2
+        what = "worst-case error"
+        unit = "in its unit"
     elif plan.statistics == (Mean(),):
         deviation = plan.width * SPREAD
-        errors, rival = typical_errors(plan) * deviation, "one number for all cells"
+        errors = typical_errors(plan) * deviation
+        rival = "one number for all cells"
         guess = np.full(len(errors), deviation * math.sqrt(2 * CELLS / math.pi))
-        what, unit = "typical error", f"for a standard deviation of {deviation:.3g}"
-    number, place = len(plan.statistics), np.arange(1, len(plan.released) + 1)
+        what = "typical error"
+        unit = f"for a standard deviation of {deviation:.3g}"
+    number = len(plan.statistics)
+    place = np.arange(1, len(plan.released) + 1)
     title = f"{plan.method} plan, epsilon {show(plan.exact_epsilon)}: {what} of each cell"
     figure, axes = shapes.new(title, (7 * number, 4), (1, number))
     for at, (axis, statistic) in enumerate(zip(axes, plan.statistics, strict=True)):
@@ -198,13 +214,16 @@ def draw_comparison(found: Comparison[PlanFacts]) -> Figure:
 
 def _draw_curves(found: Comparison[PlanFacts]) -> Figure:
     """Draws a curve a method: grey where guessing does as well, dotted if not certified."""
-    table, drawn = found.table().to_pylist(), found.assumed is not None
+    table = found.table().to_pylist()
+    drawn = found.assumed is not None
     title = f"What a privacy loss buys: {', '.join(found.statistics)}"
-    unit, looks = over(found).partition(" (")[0], {LOWER_BOUND: DARK, JOINT_BOUND: GREY}
+    unit = over(found).partition(" (")[0]
+    looks = {LOWER_BOUND: DARK, JOINT_BOUND: GREY}
     panels = {each: f"error of the {each} cell over {unit}" for each in ("worst", "median")}
     if drawn:
         panels = {"typical_error": "typical error in the value's unit"}
-    size, shared = (5.6 * len(panels), 5.2), {"sharex": True, "sharey": True}
+    size = (5.6 * len(panels), 5.2)
+    shared = {"sharex": True, "sharey": True}
     figure, axes = shapes.new(title, size, (1, len(panels)), **shared)
     for axis, (column, label) in zip(axes, panels.items(), strict=True):
         for at, method in enumerate([*found.methods, *looks]):

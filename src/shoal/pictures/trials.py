@@ -49,7 +49,8 @@ def _effects(trial: Release, confidence: float, unit: str) -> Figure:
     size = (1 + 4.6 * len(effects), 2.2 + 0.18 * min(len(names), MOST_NAMED))
     figure, axes = shapes.new(title, size, (1, len(effects)), sharey=True)
     for axis, effect in zip(axes, effects, strict=True):
-        here, found = effect.finite_population, effect.clusters
+        here = effect.finite_population
+        found = effect.clusters
         half = NormalDist().inv_cdf((1 + here.confidence) / 2) * np.nan_to_num(found.standard_error)
         value = np.append(effect.value, found.value)[: len(names)]
         low = np.append(here.interval[0], found.value - half)[: len(names)]

@@ -25,7 +25,8 @@ NoiseKind = Literal["laplace", "gaussian", "pair"]
 Sums = tuple[NDArray[Any], int]
 # Sums of 64-bit whole numbers stay below, or are added as Python's; those of floating point are
 # rounded upwards.
-_MOST_WHOLE, _OUTWARD = 2**62, 1 + 2.0**-40
+_MOST_WHOLE = 2**62
+_OUTWARD = 1 + 2.0**-40
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +65,17 @@ class Selections:
 
 @dataclass(frozen=True)
 class Stated:
-    """A step of a loss that was proved elsewhere, for everybody: a randomised response, say."""
+    """A step of a loss that was proved elsewhere: a randomised response, say.
+
+    Attributes:
+        epsilon: What it costs.
+        delta: The delta of (epsilon, delta)-DP.
+        often: How often it reads each user, shape (users,), or (1,) if that is alike for all.
+    """
 
     epsilon: Fraction
     delta: Fraction = Fraction(0)
+    often: tuple[int, ...] = (1,)
 
 
 Step = NoisyVector | Selections | Stated
@@ -130,7 +138,10 @@ def account(steps: Sequence[Step], delta: Fraction = Fraction(0)) -> Losses:
             noise without the numbers that a user moves, or no delta left for it.
     """
     nothing: Sums = (np.zeros(1, dtype=object), 1)
-    pure, squares, wide, left = [nothing], [nothing], list[NoisyVector](), Fraction(delta)
+    pure = [nothing]
+    squares = [nothing]
+    wide = list[NoisyVector]()
+    left = Fraction(delta)
     for step in steps:
         if isinstance(step, NoisyVector) and step.noise == "gaussian":
             squares.append((_moves(step.moves, floats=True), 2 * 4**step.bits))
@@ -140,7 +151,8 @@ def account(steps: Sequence[Step], delta: Fraction = Fraction(0)) -> Losses:
         ):
             pure.append((_moves(step.moves), 2**step.bits))
         elif isinstance(step, Stated):
-            pure.append((np.array([step.epsilon.numerator], object), step.epsilon.denominator))
+            often = np.array(step.often, dtype=object)
+            pure.append((often * step.epsilon.numerator, step.epsilon.denominator))
             left -= step.delta
         else:
             raise _bad("no privacy loss is proved for a step or its noise")
@@ -149,7 +161,8 @@ def account(steps: Sequence[Step], delta: Fraction = Fraction(0)) -> Losses:
     if wide and min(step.touched for step in wide) < 1:
         raise _bad("Gaussian noise lacks how many numbers a user moves")
     # On the coarsest lattice of all: what whole numbers add to delta is largest there.
-    numbers, bits = sum(step.touched for step in wide), min((step.bits for step in wide), default=0)
+    numbers = sum(step.touched for step in wide)
+    bits = min((step.bits for step in wide), default=0)
     gaussian = (left, numbers, bits) if wide else None
     return Losses(delta if wide else delta - left, _sum(pure), _sum(squares), gaussian)
 

@@ -17,7 +17,8 @@ from shoal.checks import amount
 from shoal.errors import InputError
 
 Amount = Fraction | float | int | str
-LEAST_EPSILON, MOST_EPSILON = Fraction(1, 10**9), Fraction(10**6)
+LEAST_EPSILON = Fraction(1, 10**9)
+MOST_EPSILON = Fraction(10**6)
 # Of all releases of a data set together; more is a slip of the keyboard.
 MOST_TOTAL = Fraction(10**15)
 STATED_DIGITS = 12

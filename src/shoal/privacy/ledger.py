@@ -187,7 +187,9 @@ class Ledger(Shown):
             InputError: The path, the budget or the unit is not usable.
             LedgerError: The path exists or cannot be written.
         """
-        budget, whose, place = Budget.total(epsilon, delta), checked_unit(unit), _path(path)
+        budget = Budget.total(epsilon, delta)
+        whose = checked_unit(unit)
+        place = _path(path)
         facts = (str(uuid.uuid4()), str(budget.epsilon), str(budget.delta), whose, _now())
         try:
             place.touch(exist_ok=False)
@@ -274,7 +276,8 @@ class Ledger(Shown):
             BudgetError: The charge does not fit what is left; nothing was recorded.
             LedgerError: The ledger is missing, damaged, locked or cannot be written.
         """
-        charge, whose = Budget.of(epsilon, delta), checked_unit(unit)
+        charge = Budget.of(epsilon, delta)
+        whose = checked_unit(unit)
         asked = (
             checked_name(question, "a question"),
             checked_name(name),
@@ -308,12 +311,15 @@ class Ledger(Shown):
         with self._transaction() as (connection, creation):
             if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
                 raise self._damaged("damaged pages")
-            spent, last = creation.spent, creation.head
-            seen, state = {last}, self._newest(connection, creation)
+            spent = creation.spent
+            last = creation.head
+            seen = {last}
+            state = self._newest(connection, creation)
             rows = connection.execute(f"SELECT {_FACTS}, document FROM entry ORDER BY number")
             for number, row in enumerate(rows, 1):
                 entry = _entry(row)
-                spent, last = spent.plus(entry.charge), _hash(last, row[:10])
+                spent = spent.plus(entry.charge)
+                last = _hash(last, row[:10])
                 seen.add(last)
                 found = number, spent, last, _sha256(entry.document)
                 if found != (entry.number, entry.spent, entry.hash, entry.document_sha256):
@@ -332,8 +338,10 @@ class Ledger(Shown):
 
     def _text(self) -> TextTable:
         """What is spent and left, and one row an entry."""
-        state, entries = self.state(), self.entries()
-        left, spent = state.left.show(up=False), state.spent.show(up=True)
+        state = self.state()
+        entries = self.entries()
+        left = state.left.show(up=False)
+        spent = state.spent.show(up=True)
         head = (
             f"{counted(len(entries), 'release')}: {spent} spent of {state.budget.show(up=False)}, "
             f"{left} left; protects {words(state.unit)}"
@@ -406,7 +414,8 @@ class Ledger(Shown):
         rows = connection.execute(query).fetchall()
         if not rows:
             return creation
-        last, before = _entry(rows[0]), rows[1][10] if len(rows) > 1 else creation.head
+        last = _entry(rows[0])
+        before = rows[1][10] if len(rows) > 1 else creation.head
         if _hash(before, rows[0][:10]) != last.hash:
             raise self._damaged(f"an entry {last.number} that was changed")
         return State(creation.unit, creation.budget, last.spent, last.number, last.hash)
@@ -433,7 +442,8 @@ def _connection(path: Path) -> sqlite3.Connection:
 
 def _patiently(connection: sqlite3.Connection, statement: str) -> None:
     """Wait for a lock in short random steps: SQLite's own waiting starves the unlucky."""
-    until, pause = time.monotonic() + _PATIENCE, _PAUSES[0]
+    until = time.monotonic() + _PATIENCE
+    pause = _PAUSES[0]
     connection.execute("PRAGMA busy_timeout = 0")
     while True:
         try:

@@ -28,7 +28,9 @@ _WORDS = 1 << 20
 _TRIES = 512
 Pair: TypeAlias = tuple[int, int]
 # What a simulation draws, so that no two vectors of one seed are alike.
-_NUMBERS, _BITS, _SELECTIONS = 1, 2, 3
+_NUMBERS = 1
+_BITS = 2
+_SELECTIONS = 3
 
 
 class Noise(Protocol):
@@ -69,7 +71,7 @@ class OperatingSystem(Noise):
     differ by at most d in the l2 norm, `add_gaussian` is zero-concentrated private (zCDP) with
     rho = d^2 / (2 4^lattice_bits) and (epsilon, delta) as `shoal.theory.gaussian` says
     (`docs/theory/privacy.md#gaussian-noise`); so for `add_pair` and its norm. Numbers are clamped
-    to 0..2^61 before, which brings no two further apart, and sums to 64 bits after. Scores that
+    to -2^61..2^61 before, which brings no two further apart, and sums to 64 bits after. Scores that
     differ by at most d each give selections whose probabilities differ by a factor of at most exp(2
     d / scale) (McKenna and Sheldon 2020, Theorem 1). A word below w of 2^64 has the chance w/2^64.
 
@@ -212,4 +214,4 @@ def _added(steps: list[int], noise: Ints) -> list[int]:
 
 def _clamped(steps: list[int]) -> list[int]:
     # A sound plan never comes near; refusing here would tell something about a private number.
-    return [min(max(number, 0), LARGEST_STEPS) for number in steps]
+    return [min(max(number, -LARGEST_STEPS), LARGEST_STEPS) for number in steps]

@@ -26,7 +26,8 @@ def printed_text(value: object, what: str = "a name") -> str:
 
 def checked_name(value: object, what: str = "a release name") -> str:
     """A printed text without blanks around it or two in a row; InputError if not."""
-    name, plain = printed_text(value, what), " ".join(str(value).split())
+    name = printed_text(value, what)
+    plain = " ".join(str(value).split())
     if name != plain:
         raise InputError(
             f"{what} {name!r} has blanks around it or two in a row",

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import platform
+from collections.abc import Mapping
+from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from shoal import documents
 from shoal.documents.model import Model
 from shoal.privacy.budget import from_text
 
 MANIFEST = "shoal.manifest/6"
+CONFIDENCE = 0.95
 Exact = Annotated[str, BeforeValidator(lambda each: str(from_text(each)))]
 Text = Annotated[str, Field(max_length=1000)]
 
@@ -56,3 +61,33 @@ class Envelope(Model):
     results: Any
     confidence: float
     versions: Versions
+
+
+def enveloped(
+    plan: Any,
+    records: Mapping[str, Any],
+    key: str,
+    unit: str,
+    name: str,
+    results: Any,
+    *,
+    simulated: bool,
+) -> documents.Document:
+    """What was drawn, as JSON, and all that is public about it together."""
+    return {
+        "schema": MANIFEST,
+        "kind": plan.kind,
+        "name": name,
+        "records": dict(records),
+        "request": documents.digest({"question": key, "name": name}),
+        "simulation": simulated,
+        "guarantee": plan.guarantee(unit),
+        "plan": plan.to_document(),
+        "results": results,
+        "confidence": CONFIDENCE,
+        "versions": {
+            "shoal": version("shoal"),
+            "opendp": version("opendp"),
+            "python": platform.python_version(),
+        },
+    }

@@ -15,16 +15,16 @@ from shoal.documents.model import Model
 from shoal.documents.strict_json import strict
 from shoal.errors import DocumentError
 from shoal.files import tables
-from shoal.privacy.budget import Budget, from_text, round_up
+from shoal.privacy.budget import from_text, round_up
 from shoal.privacy.ledger import Entry, Ledger
-from shoal.release.draw import Delivered
-from shoal.release.manifest import CONFIDENCE
+from shoal.release.envelope import CONFIDENCE, Envelope
+from shoal.release.plan import DAMAGED, Delivered, Plan
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-PlanT = TypeVar("PlanT")
+PlanT = TypeVar("PlanT", bound=Plan[Any, Any])
 Drawn = TypeVar("Drawn")
 Found = TypeVar("Found")
 
@@ -51,10 +51,10 @@ class Release(Generic[PlanT, Drawn]):
     loaded: bool = False
     known_plan: PlanT | None = field(default=None, repr=False)
     drawn: Drawn | None = field(default=None, repr=False)
-    known_manifest: Model | None = field(default=None, repr=False)
+    known_manifest: Envelope | None = field(default=None, repr=False)
 
-    kinds: ClassVar[tuple[str, ...]]
-    model: ClassVar[type[Model]]
+    # Whose releases these are.
+    plan_model: ClassVar[type[Plan[Any, Any]]]
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -79,9 +79,9 @@ class Release(Generic[PlanT, Drawn]):
     def of_file(cls, path: str | os.PathLike[str], data: bytes, found: object) -> Self:
         """The release in a file, of which its bytes and what they say are read."""
         kind = found.get("kind") if isinstance(found, dict) else None
-        if isinstance(kind, str) and kind not in cls.kinds:
+        if isinstance(kind, str) and kind not in cls.kinds():
             raise DocumentError(
-                f"the manifest is of the kind {checks.shown(kind)}, not {' or '.join(cls.kinds)}",
+                f"the manifest is of the kind {checks.shown(kind)}, not {' or '.join(cls.kinds())}",
                 "give another file, or load it with the class of its kind",
             )
         # An absolute path, whatever the working folder is later.
@@ -117,44 +117,43 @@ class Release(Generic[PlanT, Drawn]):
     @classmethod
     def read(cls, data: bytes, what: str, found: object = None) -> documents.Document:
         """A manifest of this kind, from its bytes, and what `strict` found in them if it did."""
-        return cls.model.from_bytes(data, what, found).to_document()
+        model: type[Model] = cls.plan_model.manifest_model
+        return model.from_bytes(data, what, found).to_document()
+
+    @classmethod
+    def kinds(cls) -> tuple[str, ...]:
+        """The kinds of plans whose releases these are, as manifests name them."""
+        return cls.plan_model.kinds_of()
 
     @cached_property
     def plan(self) -> PlanT:
         """What was carried out."""
         if self.known_plan is not None:
             return self.known_plan
-        return self._part(lambda found: self._plan_of(found["plan"]))
+        return self._part(self._plan_of)
 
     @cached_property
     def released(self) -> Drawn:
         """What was drawn, as numbers and not as JSON."""
         if self.drawn is not None:
             return self.drawn
-        return self._part(lambda found: self._drawn_of(self.plan, found["results"]))
+        found: Drawn = self._part(lambda found: self.plan.drawn_of(found["results"]))
+        return found
 
-    @abstractmethod
-    def _plan_of(self, document: documents.Document) -> PlanT:
-        """A plan, from its document."""
-
-    @staticmethod
-    @abstractmethod
-    def _loss_of(plan: PlanT) -> Budget:
-        """The exact privacy loss of a plan."""
+    def _plan_of(self, found: documents.Document) -> PlanT:
+        """The plan in a manifest."""
+        plan: PlanT = self.plan_model.from_bytes(documents.canonical_bytes(found["plan"]))  # type: ignore[assignment]
+        return plan
 
     def _check_loss(self, found: documents.Document) -> None:
         """Refuse a manifest that states less than what its plan loses, or two losses."""
-        guarantee, loss = found["guarantee"], self._loss_of(self.plan)
+        guarantee = found["guarantee"]
+        loss = self.plan.exact_loss
         for name, exact in (("epsilon", loss.epsilon), ("delta", loss.delta)):
             stated = from_text(guarantee[name])
             shown = found["plan"]["claims"][name], guarantee[f"{name}_at_most"]
             if stated < exact or shown != (guarantee[name], round_up(stated)):
                 raise damaged()
-
-    @staticmethod
-    @abstractmethod
-    def _drawn_of(plan: PlanT, results: Any) -> Drawn:
-        """What was drawn, from a manifest's results."""
 
     @property
     def simulated(self) -> bool:
@@ -204,7 +203,7 @@ class Release(Generic[PlanT, Drawn]):
             return read(self.manifest)
         except DocumentError:
             raise
-        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError):
+        except DAMAGED:
             raise damaged() from None
 
 

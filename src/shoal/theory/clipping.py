@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from shoal import checks
 from shoal.errors import InputError
 
-_LEAST_ORDER, _MOST_ORDER = 2.0, 1000.0
-_SMALLEST, _LARGEST = 2.0**-300, 2.0**300
+_LEAST_ORDER = 2.0
+_MOST_ORDER = 1000.0
+_SMALLEST = 2.0**-300
+_LARGEST = 2.0**300
 _MOST_PAIRS = 20
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _LARGEST_LOG = 700.0
@@ -113,13 +115,15 @@ def margin(moments: Moments, bias: float) -> float:
     if isinstance(bias, bool) or not isinstance(bias, int | float) or not 0 < bias < math.inf:
         raise InputError(f"the bias budget is {str(bias)[:40]}", "give a finite number above 0")
     # Scarf's bound is at most sd^2/(4t), so this margin is enough; all bounds fall with t.
-    short, enough = 0.0, deviation(moments) * (deviation(moments) / (4 * bias))
+    short = 0.0
+    enough = deviation(moments) * (deviation(moments) / (4 * bias))
     if one_sided(moments, short) <= bias:
         return short
     step = 2.0**-40
     while one_sided(moments, enough) > bias:
         # Rounding takes a step or two; longer ones end wherever the bound does.
-        enough, step = enough * (1 + step), 2 * step
+        enough = enough * (1 + step)
+        step = 2 * step
     while True:
         middle = (short + enough) / 2
         if not short < middle < enough:
@@ -144,9 +148,11 @@ def least(objective: Callable[[float], float], low: float, high: float) -> float
     steps = 64
     ratio = math.pow(high / low, 1 / steps)
     at = min(range(steps + 1), key=lambda i: objective(low * ratio**i))
-    left, right = low * ratio ** max(at - 1, 0), low * ratio ** min(at + 1, steps)
+    left = low * ratio ** max(at - 1, 0)
+    right = low * ratio ** min(at + 1, steps)
     for _ in range(60):
-        one, two = right - _GOLDEN * (right - left), left + _GOLDEN * (right - left)
+        one = right - _GOLDEN * (right - left)
+        two = left + _GOLDEN * (right - left)
         if objective(one) <= objective(two):
             right = two
         else:
@@ -155,14 +161,16 @@ def least(objective: Callable[[float], float], low: float, high: float) -> float
 
 
 def _excess(moment: Moment, margin: float) -> float:
-    p, size = moment.order, moment.size
+    p = moment.order
+    size = moment.size
     if margin <= size * (1 - 1 / p):
         return size - margin
     return math.exp(_log_k(p)) * size * _power(size, margin, p - 1)
 
 
 def _excess_square(moment: Moment, margin: float) -> float:
-    p, size = moment.order, moment.size
+    p = moment.order
+    size = moment.size
     if margin <= size * (1 - 2 / p):
         return math.pow(size - margin, 2)
     if p == _LEAST_ORDER:

@@ -151,7 +151,8 @@ def _delta(epsilon: float, rho: float) -> float:
     if rho == 0:
         return 0.0
     move = math.sqrt(2 * rho)
-    near, far = (epsilon - rho) / move, (epsilon + rho) / move
+    near = (epsilon - rho) / move
+    far = (epsilon + rho) / move
     # As phi(near) = e^epsilon phi(far), delta = phi(near) (M(near) - M(far)), M(x) the Mills ratio.
     density = math.exp(-near * near / 2) / _ROOT
     if move <= 1:

@@ -22,7 +22,8 @@ _FEWEST = 2
 _CELLS_A_LEVEL = 1.5
 _MOST_LEVERAGE = 0.95
 # Each round inverts a matrix of as many rows, and multiplies it by one of as many as cells.
-_MOST_LEVELS, _MOST_WORK = 400, 4e7
+_MOST_LEVELS = 400
+_MOST_WORK = 4e7
 _LEAST = 1e-30  # of the variance of the estimates: where an effect has none
 
 
@@ -33,7 +34,8 @@ def useful_columns(labels: Sequence[Ints]) -> list[Ints]:
     """
     if len(labels) < _FEWEST:
         return []
-    found, left = [], min(_MOST_LEVELS, int((_MOST_WORK / len(labels[0])) ** 0.5))
+    found = []
+    left = min(_MOST_LEVELS, int((_MOST_WORK / len(labels[0])) ** 0.5))
     for each in labels:
         levels = int(each.max()) + 1
         if _FEWEST <= levels < len(each) / _CELLS_A_LEVEL and levels <= left:
@@ -106,7 +108,8 @@ def _fitted(estimate: Floats, variance: Floats, labels: Sequence[Ints], prior: f
     ends = design.ends
     least = _LEAST * max(float(np.var(estimate)), float(variance.min()))
     spread = max(float(np.var(estimate) - variance.mean()), float(variance.min()) * 1e-3, least)
-    residual, effects = spread / 2, np.full(len(labels), spread / 2)
+    residual = spread / 2
+    effects = np.full(len(labels), spread / 2)
     for _ in range(_ROUNDS):
         fit, leverage, uncertain, effect = _fit(
             design, estimate, 1 / (residual + variance), effects, prior
@@ -126,7 +129,9 @@ def _fit(
     design: _Design, estimate: Floats, weight: Floats, effects: Floats, prior: float
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Fitted values, leverages, variances of the effects given the estimates, and the effects."""
-    place, pair, size = design.place, design.pair, design.size
+    place = design.place
+    pair = design.pair
+    size = design.size
     each = np.broadcast_to(weight, pair.shape)
     entries = np.bincount(pair.ravel(), each.ravel(), minlength=size**2)
     gram = entries.reshape(size, size).astype(np.float64)

@@ -80,7 +80,8 @@ def triple_distance(epsilon: float, delta: float = 0.0) -> float:
 
     Returns an upper bound; the ratio of probabilities has no unit.
     """
-    e, over = math.exp(epsilon), math.expm1(epsilon)
+    e = math.exp(epsilon)
+    over = math.expm1(epsilon)
     few = 2
     if e <= few:
         return over**2 / e * (1 + 2 * delta)
@@ -139,7 +140,9 @@ def path_bounds(setting: Setting, points: int = 200) -> PathBounds:
 
 
 def _at(setting: Setting, chance: Floats, steps: int) -> tuple[Floats, Floats]:
-    n, epsilon, delta = setting.n, setting.epsilon, setting.delta
+    n = setting.n
+    epsilon = setting.epsilon
+    delta = setting.delta
     two = half_range(setting.order, setting.width, chance)
     three = triple_range(setting.order, setting.width, chance)
     against_two = resistance(n, epsilon, delta, chance, steps)

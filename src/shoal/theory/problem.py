@@ -16,7 +16,9 @@ from shoal.errors import InputError
 
 _PAIR = 2
 # Beyond these floating-point numbers end; no problem that anyone has is near.
-_MOST_ORDER, _MOST_USERS, _MOST_LOSS = 1000, 10**18, 10**15
+_MOST_ORDER = 1000
+_MOST_USERS = 10**18
+_MOST_LOSS = 10**15
 _LENGTH: dict[str, Any] = {"least": 1e-100, "most": 1e100}
 # Smaller losses count as this one, so that their squares do not vanish.
 _LEAST_EPSILON = 1e-100
@@ -102,7 +104,8 @@ class Setting:
         order, size = _moment(moment)
         reach = size if width is None else checks.number(width, "width", **_LENGTH)
         bias = checks.number(bias, "bias", least=0, infinite=True, example=0)
-        loss, chance = _upwards(epsilon, "epsilon"), _upwards(delta, "delta")
+        loss = _upwards(epsilon, "epsilon")
+        chance = _upwards(delta, "delta")
         if chance >= 1:
             raise InputError(f"delta is {chance}", "give a delta from 0 to below 1")
         if loss + chance == 0:

@@ -34,7 +34,8 @@ def project_l1(vector: Ints, owner: Ints, radius: int) -> Ints:
     inside = np.flatnonzero(beyond[owner])
     found = vector.copy()
     order = inside[np.lexsort((-size[inside], owner[inside]))]
-    whose, falling = owner[order], size[order]
+    whose = owner[order]
+    falling = size[order]
     first = np.flatnonzero(np.diff(whose, prepend=-1))
     place = np.cumsum(np.diff(whose, prepend=-1) != 0) - 1
     # Sums of differences of one running sum are exact even where it wraps around.
@@ -92,4 +93,5 @@ class Ball(NamedTuple):
     norms: Callable[[Ints, Ints], Ints]
 
 
-L1, L2 = Ball(project_l1, norms_l1), Ball(project_l2, norms_l2)
+L1 = Ball(project_l1, norms_l1)
+L2 = Ball(project_l2, norms_l2)

@@ -21,7 +21,9 @@ from shoal.arrays import Floats, Ints
 # Of a residual of each cell by each normal: the probability to stay below, and the density.
 Posterior: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
 
-_NORMALS, _ROUNDS, _PSEUDO = 8, 30, 0.3
+_NORMALS = 8
+_ROUNDS = 30
+_PSEUDO = 0.3
 # Part of the reach to which a quantile is found.
 _PRECISION = 2.0**-44
 _MOST_STEPS = 100
@@ -113,7 +115,9 @@ def posterior_quantile(
 @np.errstate(all="ignore")
 def _level(posterior: Posterior, share: Floats, level: float, reach: Floats) -> Floats:
     """Where posteriors within a reach of 0 pass a level: by Newton's steps, or else by halving."""
-    place, low, high = np.zeros_like(reach), -reach, reach
+    place = np.zeros_like(reach)
+    low = -reach
+    high = reach
     step = 2 * reach
     for _ in range(_MOST_STEPS):
         below, density = ((share * each).sum(axis=1) for each in posterior(place[:, None]))
@@ -124,7 +128,8 @@ def _level(posterior: Posterior, share: Floats, level: float, reach: Floats) -> 
         following = np.where(fast, newton, (low + high) / 2)
         # What was found stays, whatever the others need.
         following = np.where(step > _PRECISION * reach, following, place)
-        step, place = np.abs(following - place), following
+        step = np.abs(following - place)
+        place = following
         if not (step > _PRECISION * reach).any():
             break
     return place
@@ -165,7 +170,8 @@ def _normal_posterior(d: Floats, b: Floats, t: Floats) -> Posterior:
 
 def _sides(apart: Floats, scale: Floats, deviation: Floats) -> Floats:
     """Logarithm of the masses below and above y, without e^(-d^2/(2t^2) - s^2/2)/2."""
-    d, ratio = apart / deviation, deviation / scale
+    d = apart / deviation
+    ratio = deviation / scale
     return np.asarray(np.logaddexp(_log_erfcx(ratio - d), _log_erfcx(ratio + d)))
 
 

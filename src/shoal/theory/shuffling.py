@@ -67,7 +67,8 @@ def shuffled(blocks: int, epsilon: Amount, delta: Amount, added: float) -> Shuff
         0.0824
     """
     checked = Setting.of(blocks, epsilon, delta, 0.0, (2, 1.0))
-    loss, chance = checked.epsilon, checked.delta
+    loss = checked.epsilon
+    chance = checked.delta
     if loss == 0:
         raise InputError("epsilon is 0, at which nothing is lost", "give an epsilon above 0")
     least = least_added(checked.n, loss)

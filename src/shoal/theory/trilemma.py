@@ -180,7 +180,8 @@ def _printed(setting: Setting) -> Term:
     source = "Theorem 2.1.1 as printed"
     if setting.bias > _MOST_BIAS or setting.width < 1:
         return Term(0.0, source, condition, holds=False)
-    strength, tau = _sinh(setting.epsilon), math.sqrt(setting.delta)
+    strength = _sinh(setting.epsilon)
+    tau = math.sqrt(setting.delta)
     power = 1 / (setting.order - 1)
     least = 16 * setting.bias
     best = 0.0
@@ -198,7 +199,8 @@ def _variance_form(setting: Setting) -> Term:
     """Theorem 2.1.4, the private part: order 2 and delta <= (2 sinh(epsilon)/25)^2."""
     condition = "needs Theorem 2.1.1's conditions and delta <= (2 sinh(epsilon)/25)^2"
     source = "Theorem 2.1.4 as printed"
-    strength, tau = _sinh(setting.epsilon), math.sqrt(setting.delta)
+    strength = _sinh(setting.epsilon)
+    tau = math.sqrt(setting.delta)
     holds = setting.bias <= _MOST_BIAS and setting.width >= 1 and tau <= 2 / 25 * strength
     if not holds:
         return Term(0.0, source, condition, holds=False)

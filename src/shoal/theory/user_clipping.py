@@ -20,12 +20,16 @@ PRIVATE_RADIUS = 3.5
 # The same where the whole width is taken.
 WHOLE_WIDTH = 10.0
 # Deviations by which heavy users may differ from others, in one cell and in several.
-ALONE, TOGETHER = 0.4, 2.0
+ALONE = 0.4
+TOGETHER = 2.0
 _NEAR = 16.0
-_FEWEST_BINS, _MOST_BINS = 8, 1024
+_FEWEST_BINS = 8
+_MOST_BINS = 1024
 # Cells, epsilon times users, and Laplace noise over normal noise: there are two rounds from all
 # three on (`shoal bench counts`).
-_MANY, _ENOUGH, _SMALLER = 250, 1000, 1.3
+_MANY = 250
+_ENOUGH = 1000
+_SMALLER = 1.3
 # Of epsilon, about what noise has.
 _OF_NOISE = 0.8
 

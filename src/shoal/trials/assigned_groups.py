@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from shoal import checks
 from shoal.arrays import Floats, Ints
 from shoal.data import keys
+from shoal.data.columns_in_memory import paired
 from shoal.errors import DataError, InputError, printable
 from shoal.trials.design import Covariate, Design, effect_weights
 from shoal.trials.effects import Effect
@@ -32,7 +33,9 @@ UNITS = "units"
 FEWEST_GROUPS = 2
 # With fewer groups in an arm, or fewer degrees of freedom, no standard error is reliable; the
 # correlation within groups of predictions and degrees.
-_FEW_GROUPS, _FEW_DEGREES, CORRELATION = 10, 8.5, 0.3
+_FEW_GROUPS = 10
+_FEW_DEGREES = 8.5
+CORRELATION = 0.3
 # Parts of a group that regressors fit exactly have no residuals.
 _FITTED = 1e-9
 # Significance level of the test that a covariate determines the arm.
@@ -68,7 +71,8 @@ def cr2(regressors: Floats, sizes: Floats, weights: Floats, sums: Floats) -> Spr
 
 def _degrees(scale: Floats, basis: Floats, variances: Floats) -> float:
     """(tr S)^2/tr S^2 of S = D (I - QQ') Phi (I - QQ') D = D Phi D + A C A'."""
-    moved, ones = variances[:, None] * basis, np.eye(basis.shape[1])
+    moved = variances[:, None] * basis
+    ones = np.eye(basis.shape[1])
     sides = scale[:, None] * np.concatenate([basis, moved], axis=1)
     core = np.block([[basis.T @ moved, -ones], [-ones, 0 * ones]])
     return degrees_of(scale**2 * variances, sides, core)
@@ -80,10 +84,14 @@ def effects_of_groups(
     """Every arm against control, as `effects_of`, with CR2 by assigned group as the variance."""
     weight, (clusters, arms) = groups.sizes.sum(axis=1) / groups.n, groups.sizes.shape
     squares = cells.mean**2 + np.nan_to_num(np.abs(cells.s2))
-    homes, arm_of = groups.cluster[:, None], groups.arm[:, None]
+    homes = groups.cluster[:, None]
+    arm_of = groups.arm[:, None]
     dummies = homes == np.arange(clusters), arm_of == np.arange(1, arms)
-    regressors, sizes = np.hstack(dummies).astype(np.float64), groups.many.astype(np.float64)
-    apart, many, found = _within_clusters(groups, sums), np.bincount(groups.arm).tolist(), []
+    regressors = np.hstack(dummies).astype(np.float64)
+    sizes = groups.many.astype(np.float64)
+    apart = _within_clusters(groups, sums)
+    many = np.bincount(groups.arm).tolist()
+    found = []
     for arm, effect in enumerate(effects_of(groups, cells, confidence), 1):
         spread = cr2(regressors, sizes, effect_weights(groups, arm)[0], sums)
         tiny = ROUNDING * float(weight**2 @ squares[:, [arm, 0]].sum(axis=1))
@@ -106,9 +114,11 @@ def effects_of_groups(
 
 def _within_clusters(groups: Design, sums: Floats) -> Floats:
     """CR2 of the mean of each cell from its groups alone, shape (clusters, arms); NaN for one."""
-    cell, units = groups.cell, groups.sizes.ravel().astype(np.float64)
+    cell = groups.cell
+    units = groups.sizes.ravel().astype(np.float64)
     mean = np.bincount(cell, sums) / units
-    left, rest = sums - groups.many * mean[cell], 1 - groups.many / units[cell]
+    left = sums - groups.many * mean[cell]
+    rest = 1 - groups.many / units[cell]
     part = np.zeros(len(cell))
     np.divide(left**2, rest, out=part, where=rest > 0)
     found = np.bincount(cell, part) / units**2
@@ -130,7 +140,7 @@ def few_groups(many: Sequence[int], arms: Sequence[object], degrees: float, of: 
 
 def grouped(design: Design, assigned: Any, unit: Any = None) -> Ints:
     """The group of each unit of a design, given in its order, or in that of names of units."""
-    checks.paired({}, {"assigned": assigned, "unit": unit})
+    paired({}, {"assigned": assigned, "unit": unit})
     column = keys.as_array(assigned, "assigned")
     if unit is not None:
         column = _by_name(design, column, unit)
@@ -178,7 +188,8 @@ def _by_name(design: Design, column: Any, unit: Any) -> Any:
 
 def check_groups(design: Design, code: Ints, labels: Any) -> None:
     """Refuse groups, one for each unit, with units of several arms or clusters, or a lone one."""
-    arms, own = len(design.arms), design.cell_of_unit
+    arms = len(design.arms)
+    own = design.cell_of_unit
     first = np.unique(code, return_index=True)[1]
     cell = own[first]
     for at, what, todo in (
@@ -219,12 +230,16 @@ def assigned_by(design: Design) -> list[str]:
 def _never_varies(design: Design, column: Covariate) -> bool:
     arms = len(design.arms)
     if design.group is None:
-        codes, arm, many = column.codes, design.arm, design.many
+        codes = column.codes
+        arm = design.arm
+        many = design.many
     else:
         groups = np.unique(design.group, return_index=True)[1]
         if bool((column.codes[groups][design.group] != column.codes).any()):
             return False
-        codes, arm, many = column.codes[groups], design.arm[groups], np.ones(len(groups), int)
+        codes = column.codes[groups]
+        arm = design.arm[groups]
+        many = np.ones(len(groups), int)
     count = np.bincount(codes * arms + arm, many, len(column.values) * arms).reshape(-1, arms)
     if bool((np.count_nonzero(count, axis=1) > 1).any()):
         return False

@@ -16,19 +16,25 @@ from shoal.errors import InputError
 from shoal.theory.randomised_response import ratio_for
 from shoal.trials.randomiser import ONE, ResponseTable
 
-LEAST_EPSILON, MOST_EPSILON = Fraction(1, 100), Fraction(8)
+LEAST_EPSILON = Fraction(1, 100)
+MOST_EPSILON = Fraction(8)
 # The search takes seconds up to here, and half a minute up to there.
-AUTO_LEVELS, MOST_LEVELS = 32, 64
+AUTO_LEVELS = 32
+MOST_LEVELS = 64
 # The relative distance to the bound at which the search ends; rounds in all, and without gain.
-GAP, _ROUNDS, _PATIENCE = 5e-5, 400, 30
+GAP = 5e-5
+_ROUNDS = 400
+_PATIENCE = 30
 # Columns that are kept though the last solution did not use them, a level.
 _SPARE = 8
 # A weight of 0 would leave a level without a parabola; so small a part costs a bound nothing.
 _EVEN = 1e-7
 # What floating-point sums of some hundred terms of size 1 may be off; equal numbers.
-_ROUNDING, _SAME = 1e-13, 1e-12
+_ROUNDING = 1e-13
+_SAME = 1e-12
 # The mass that one response takes, nearly alike under all levels: what rounding leaves.
-_FILL, _LEAST_MASS = 2.0**-22, 1e-13
+_FILL = 2.0**-22
+_LEAST_MASS = 1e-13
 
 
 class Proof(Model):
@@ -80,7 +86,9 @@ class Proof(Model):
         middle = ends[:-1] + np.diff(ends) / 2
         inside = (middle[:, None] > low) & (middle[:, None] < high)
         times = np.where(inside, ratio, 1.0)
-        a, b, c = times @ self.weight, times @ self.slope, times @ self.total
+        a = times @ self.weight
+        b = times @ self.slope
+        c = times @ self.total
         ends[0], ends[-1] = -np.inf, np.inf
         output = np.clip(b / (2 * a), ends[:-1], ends[1:])
         return a * output**2 - b * output - c, output, inside
@@ -143,7 +151,11 @@ class _Program:
 
     def solve(self) -> tuple[Columns, Proof]:
         """Columns within `GAP` of the bound, or as near as it comes."""
-        pool, last, best, near, gained = self._start(), None, None, np.inf, 0
+        pool = self._start()
+        last = None
+        best = None
+        near = np.inf
+        gained = 0
         for turn in range(_ROUNDS):
             found = self._restricted(pool)
             if found is None:
@@ -155,7 +167,8 @@ class _Program:
             best = max(tried, key=lambda each: each.least(self.levels))
             distance = value - best.least(self.levels)
             if distance < near:
-                near, gained = distance, turn
+                near = distance
+                gained = turn
             if near <= GAP * value or turn - gained > _PATIENCE:
                 break
             pool = self._with(self._kept(last, dual), asked)
@@ -169,7 +182,9 @@ class _Program:
 
     def _start(self) -> Columns:
         """Randomised response, which is unbiased, and cuts between two levels."""
-        y, more, at = self.levels, self.ratio - 1, np.arange(len(self.levels))
+        y = self.levels
+        more = self.ratio - 1
+        at = np.arange(len(self.levels))
         own = (y * (more + len(y)) - y.sum()) / more
         cut = np.linspace(y[-1], y[-1] + 2 / more + 1 / 2, 5)
         above = np.repeat(at[1:, None] <= at, len(cut), axis=0)
@@ -182,10 +197,13 @@ class _Program:
         """The program with these columns alone: masses, value, dual variables."""
         from scipy.optimize import linprog
 
-        y, output = self.levels, pool.output
+        y = self.levels
+        output = pool.output
         chance = np.where(pool.likely, 1.0, 1 / self.ratio)
-        many, weights = len(output), self.weights
-        sums, means = self.sums @ chance.T, self.differences @ (chance * output[:, None]).T
+        many = len(output)
+        weights = self.weights
+        sums = self.sums @ chance.T
+        means = self.differences @ (chance * output[:, None]).T
         squares = weights @ (chance * output[:, None] ** 2).T
         precise = dict.fromkeys(
             ("primal_feasibility_tolerance", "dual_feasibility_tolerance"), 1e-9
@@ -208,7 +226,8 @@ class _Program:
         if self.each:
             weight = (1 - _EVEN) * weight + _EVEN / len(weight)
         own = found.eqlin.marginals
-        slope, total = own[len(sums) :] @ self.differences, own[: len(sums)] @ self.sums
+        slope = own[len(sums) :] @ self.differences
+        total = own[: len(sums)] @ self.sums
         dual = Proof(weight=weight, slope=slope, total=total)
         return pool._replace(mass=found.x[:many] / self.ratio), float(found.fun), dual
 
@@ -236,7 +255,8 @@ class _Program:
         """One column for each set: joining two at their mean keeps all means, and squares fall."""
         output, likely, mass = pool
         if self.mirrored:
-            output, mass = np.concatenate([output, -output]), np.concatenate([mass, mass]) / 2
+            output = np.concatenate([output, -output])
+            mass = np.concatenate([mass, mass]) / 2
             likely = np.vstack([likely, likely[:, ::-1]])
         sets, place = np.unique(likely, axis=0, return_inverse=True)
         total = np.bincount(place.ravel(), mass).astype(np.float64)
@@ -247,7 +267,8 @@ class _Program:
 
 def whole(levels: Floats, columns: Columns, epsilon: Fraction) -> ResponseTable:
     """Whole numbers of 2^-62 of ratios at most e^epsilon; one response more takes what is left."""
-    ratio, rows = ratio_for(epsilon), []
+    ratio = ratio_for(epsilon)
+    rows = []
     for likely, mass in zip(columns.likely.tolist(), columns.mass.tolist(), strict=True):
         least = int(mass * (1 - _FILL) * ONE)
         most = least * ratio.numerator // ratio.denominator
@@ -255,9 +276,11 @@ def whole(levels: Floats, columns: Columns, epsilon: Fraction) -> ResponseTable:
     rows.append([ONE - sum(column) for column in zip(*rows, strict=True)])
     if min(map(min, rows)) < 1:
         raise InputError("the levels are too close to each other", "use fewer levels")
-    numbers, value = np.array(rows, dtype=np.int64), np.append(columns.output, 0.0)
+    numbers = np.array(rows, dtype=np.int64)
+    value = np.append(columns.output, 0.0)
     width = levels[-1] - levels[0]
-    y, chance = (levels - levels[0]) / width - 1 / 2, numbers.T / ONE
+    y = (levels - levels[0]) / width - 1 / 2
+    chance = numbers.T / ONE
     for _ in range(2):
         value = value + np.linalg.pinv(chance) @ (y - chance @ value)
     order = np.argsort(value, kind="stable")

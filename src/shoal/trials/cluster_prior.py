@@ -6,7 +6,6 @@ Source: paper 003, Algorithm 2; erratum 12; docs/theory/experiments.md#what-it-c
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 
@@ -14,10 +13,12 @@ from shoal import checks
 from shoal.arrays import Floats, Ints
 from shoal.documents.model import Integers, Model
 from shoal.errors import InputError
+from shoal.privacy.accounting import Stated, Step
+from shoal.privacy.noisy import NoisySum
 from shoal.theory.randomised_response import response_epsilon
 from shoal.trials.randomiser import ONE, PART, PART_BITS, replaced_for
 
-LATTICE_BITS = 20
+_LATTICE_BITS = 20
 # One label moves one count down and one up.
 SIDES = 2
 # Nobody needs less noise than a 64th of a count.
@@ -66,26 +67,18 @@ class ClusterPrior:
 
 
 class PriorChoice(Model):
-    """gamma and lambda in parts of 2^-31, and steps a count with noise of scale 2^bits steps."""
+    """gamma and lambda in parts of 2^-31, and the noise of counts."""
 
     kept: Integers
     floor: int
     replaced: int
-    weight: int
-    lattice_bits: Literal[20] = 20
+    counts: NoisySum
 
-    def epsilon(self, delta: Fraction) -> Fraction:
-        """The loss of one outcome, rounded upwards: 2/sigma and that of its response."""
-        kept, least = (
-            Fraction(PART - self.replaced, PART),
-            Fraction(self.replaced * self.floor, ONE),
-        )
-        return self.histogram_epsilon + response_epsilon(kept, least, delta)
-
-    @property
-    def histogram_epsilon(self) -> Fraction:
-        """2/sigma."""
-        return Fraction(SIDES * self.weight, 2**self.lattice_bits)
+    def steps(self, delta: Fraction) -> list[Step]:
+        """Counts of a histogram, of which an outcome moves two, and a response."""
+        kept = Fraction(PART - self.replaced, PART)
+        least = Fraction(self.replaced * self.floor, ONE)
+        return [self.counts.step(SIDES), Stated(response_epsilon(kept, least, delta), delta)]
 
 
 def choice_of(
@@ -100,8 +93,9 @@ def choice_of(
             f"give a floor above 2^-{PART_BITS} and at most 1/{levels}, or use fewer than {levels} "
             "levels",
         )
-    weight = math.floor(2**LATTICE_BITS / asked.noise)
-    left = epsilon - Fraction(SIDES * weight, 2**LATTICE_BITS)
+    per_unit = math.floor(2**_LATTICE_BITS / asked.noise)
+    counts = NoisySum.of(per_unit=per_unit, bits=_LATTICE_BITS)
+    left = epsilon - counts.loss(SIDES)
     if left < 0 or (left == 0 and delta == 0):
         raise InputError(
             f"histogram noise of {asked.noise:.6g} costs {SIDES / asked.noise:.6g}, which "
@@ -113,14 +107,14 @@ def choice_of(
         kept=np.array(kept),
         floor=floor,
         replaced=replaced_for(left, delta, floor),
-        weight=weight,
+        counts=counts,
     )
 
 
 def prior_of(noisy: Ints, sizes: Ints, chosen: PriorChoice) -> Ints:
     """Priors in parts of 2^-31 from noisy counts in steps, shape (groups, levels): Algorithm 2."""
     floor = float(chosen.floor)
-    share = noisy / (chosen.weight * sizes[:, None].astype(np.float64)) * PART
+    share = noisy / (chosen.counts.per_unit * sizes[:, None].astype(np.float64)) * PART
     share = np.clip(share, floor, float(PART))
     over = PART - share.sum(axis=1, keepdims=True)
     capacity = np.where(over < 0, share - floor, PART - share)

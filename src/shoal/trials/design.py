@@ -23,7 +23,9 @@ from shoal.privacy.budget import MOST_EPSILON, Amount, Budget
 
 # A fraction in documents.
 AS_TEXT = PlainSerializer(str, return_type=str)
-ARM, CLUSTER, CONSTANT = "arm", "cluster", "constant"
+ARM = "arm"
+CLUSTER = "cluster"
+CONSTANT = "constant"
 # What questions mean by these names, which no covariate can have.
 RESERVED = {ARM: "the treatment", CLUSTER: "clusters", CONSTANT: "the constant"}
 _CATEGORY = re.compile(r"C\((.*)\)", re.DOTALL)
@@ -99,7 +101,8 @@ class Design(Model):
 
     def __str__(self) -> str:
         """How many units, clusters and arms."""
-        clusters, arms = counted(len(self.clusters), "cluster"), len(self.arms)
+        clusters = counted(len(self.clusters), "cluster")
+        arms = len(self.arms)
         return f"{counted(self.n, 'unit')} in {clusters}, {arms} arms"
 
     @cached_property
@@ -153,10 +156,12 @@ class Design(Model):
         found = np.zeros(len(self.cell), dtype=np.int64)
         for name in names:
             if name == ARM:
-                own, many = self.arm, len(self.arms)
+                own = self.arm
+                many = len(self.arms)
             else:
                 column = self.covariate(name)
-                own, many = column.codes, len(column.values)
+                own = column.codes
+                many = len(column.values)
             found = np.unique(found * many + own, return_inverse=True)[1].astype(np.int64)
         return found
 
@@ -207,7 +212,8 @@ def effect_weights(
 
     The part omega_c of a cluster, with all arms, is n_c/n unless it is given.
     """
-    many, codes = design.many, np.zeros_like(design.cell) if group is None else group.codes
+    many = design.many
+    codes = np.zeros_like(design.cell) if group is None else group.codes
     part = np.unique(codes * len(design.clusters) + design.cluster, return_inverse=True)[1]
     pair = np.where(design.arm == arm, 1, np.where(design.arm == 0, 0, 2))
     sizes = np.bincount(part * 3 + pair, many, 3 * (int(part.max()) + 1)).reshape(-1, 3)

@@ -127,9 +127,11 @@ class Effect(Documented):
 
     def __str__(self) -> str:
         """Two lines: these units, and where they came from; and a warning, if there is one."""
-        here, there = self.finite_population, self.super_population
+        here = self.finite_population
+        there = self.super_population
         many = "clusters" if len(self.clusters.value) > 1 else "units"
-        arm, control = printable(str(self.arm)), printable(str(self.control))
+        arm = printable(str(self.arm))
+        control = printable(str(self.control))
         whole = (
             f", {self.groups[0]} and {self.groups[1]} groups assigned whole" if self.groups else ""
         )

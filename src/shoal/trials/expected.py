@@ -12,12 +12,16 @@ from shoal.errors import InputError
 from shoal.trials.space import Space
 
 # Five kinds of clusters match the first nine moments of normal cluster means.
-_KINDS, _TWO = 5, 2
+_KINDS = 5
+_TWO = 2
 _LARGEST = 1e50
 # Spreads and places, as parts of the space's width, and shares between clusters, of a family that
 # stands for not knowing anything.
-_SPREADS, _PLACES, _BETWEEN = (0.05, 0.15, 0.3), (0.25, 0.5, 0.75), (0.0, 0.5, 0.9)
-_RATES, _RATES_BETWEEN = (0.05, 0.2, 0.5, 0.8, 0.95), (0.0, 0.1, 0.5)
+_SPREADS = (0.05, 0.15, 0.3)
+_PLACES = (0.25, 0.5, 0.75)
+_BETWEEN = (0.0, 0.5, 0.9)
+_RATES = (0.05, 0.2, 0.5, 0.8, 0.95)
+_RATES_BETWEEN = (0.0, 0.1, 0.5)
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,8 @@ class Kinds(NamedTuple):
 
     def added_variance(self, space: Space, kept: tuple[int, ...], responses: Floats) -> Floats:
         """What rounding and responses of these variances add to that of one outcome, exactly."""
-        moved, levels = space.moved_to(kept), space.array - (space.levels[0] + space.width / 2)
+        moved = space.moved_to(kept)
+        levels = space.array - (space.levels[0] + space.width / 2)
         rounding = moved @ levels[list(kept)] ** 2 - (moved @ levels[list(kept)]) ** 2
         return self.average(self.levels @ (moved @ responses + rounding))
 
@@ -99,11 +104,14 @@ def kinds_of(expected: Expected | None, space: Space) -> Kinds:
     if expected is None and space.size == _TWO:
         rate, between = np.array(list(itertools.product(_RATES, _RATES_BETWEEN))).T
         return _binary(rate, between)
-    levels, low, width = space.array, space.levels[0], space.width
+    levels = space.array
+    low = space.levels[0]
+    width = space.width
     if expected is None:
         spread, place, between = np.array(list(itertools.product(_SPREADS, _PLACES, _BETWEEN))).T
         return _normal(levels, low + place * width, spread * width, between)
-    mean, between = np.array([expected.mean]), np.array([expected.between])
+    mean = np.array([expected.mean])
+    between = np.array([expected.between])
     if expected.sd is None:
         if space.size != _TWO:
             raise InputError(
@@ -153,7 +161,8 @@ def effect_weights(sizes: Ints) -> Floats:
     (n_c/n)^2/n_{c,a} and 1/n_{c,a} over the number of clusters, for arms other than the control
     divided by their number, as the control is part of all effects; shape (2, clusters, arms).
     """
-    clusters, arms = sizes.sum(axis=1, keepdims=True), sizes.shape[1]
+    clusters = sizes.sum(axis=1, keepdims=True)
+    arms = sizes.shape[1]
     part = np.append(1.0, np.full(arms - 1, 1 / (arms - 1)))
     whole = (clusters / clusters.sum()) ** 2 / sizes * part
     return np.stack([whole, part / sizes / len(sizes)])

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from shoal import checks, documents, intervals
 from shoal.arrays import Floats, Ints
+from shoal.data.columns_in_memory import array
 from shoal.errors import InputError
 from shoal.files.text_table import Shown, TextTable, counted
 from shoal.privacy.budget import Amount, check_epsilon, round_up, show
@@ -30,12 +31,20 @@ NAMES = (
     "no_privacy", "uniform_prior", "best_table", "noisy_histogram", "questions", "laplace_by_hand"
 )  # fmt: skip
 # What a release may be for.
-EFFECT, CLUSTERS, TABLE = "effect", "clusters", "table"
-UNITS, AGGREGATES, EVERYTHING, ANSWERS = "units", "aggregates", "everything", "answers"
+EFFECT = "effect"
+CLUSTERS = "clusters"
+TABLE = "table"
+UNITS = "units"
+AGGREGATES = "aggregates"
+EVERYTHING = "everything"
+ANSWERS = "answers"
 _TOLERANCE = 0.02
 _SHARES = (0.5, 0.5)
-_TINY, _LARGEST = 1e-9, 1e50
-_MOST_ARMS, _MOST_UNITS, _MOST_CLUSTERS = 64, 2**48, 10**6
+_TINY = 1e-9
+_LARGEST = 1e50
+_MOST_ARMS = 64
+_MOST_UNITS = 2**48
+_MOST_CLUSTERS = 10**6
 _FOR = {
     EFFECT: "if only effects of arms are wanted",
     CLUSTERS: "if effects by cluster are wanted (root mean square over clusters)",
@@ -117,7 +126,8 @@ class Forecast(Shown):
                 _ends(weight * (plain + added) + noise)
                 for weight, noise in zip(weights, noises, strict=True)
             ]
-            most, chance = errors[0][1], None
+            most = errors[0][1]
+            chance = None
             if self.effect is not None:
                 chance = intervals.power(self.effect, most, self.confidence)
             least = intervals.detectable(most, self.power, self.confidence)
@@ -126,7 +136,10 @@ class Forecast(Shown):
 
     def _releases(self) -> Iterator[tuple[str, str, str, Any, Sequence[float]]]:
         """Name, kind and reason; what is added to the variance of a unit, and of both effects."""
-        space, sizes, epsilon, none = self.space, self.sizes, self.exact_epsilon, (0.0, 0.0)
+        space = self.space
+        sizes = self.sizes
+        epsilon = self.exact_epsilon
+        none = (0.0, 0.0)
         kinds = kinds_of(self.expected, space)
 
         def added(chosen: TableChoice) -> Floats:
@@ -247,7 +260,8 @@ class Forecast(Shown):
             >>> len(error), round(float(error[0] / error[6]), 3)
             (12, 2.0)
         """
-        fixed, shares = n is None and clusters is None, self.sizes.sum(axis=0) / self.n
+        fixed = n is None and clusters is None
+        shares = self.sizes.sum(axis=0) / self.n
         rows = []
         for units, groups, loss in itertools.product(
             [self.n] if n is None else checks.items(n, "n"),
@@ -326,7 +340,8 @@ class Forecast(Shown):
             "texts that are not a label count as the first level" if self.space.labels else moved,
         ]
         for purpose in self.purposes:
-            best, plain = self.recommend(purpose), self.rows[0].errors(purpose)[1]
+            best = self.recommend(purpose)
+            plain = self.rows[0].errors(purpose)[1]
             ratio = best.errors(purpose)[1] / plain
             error = _range(best.errors(purpose))
             notes.append(
@@ -387,7 +402,8 @@ def forecast(
     space = space_of(space)
     todo = "give for example trials.Expected(mean=50, sd=10), or leave it out"
     checks.optional(expected, checks.instance, Expected, "expected", todo)
-    confidence, power = checks.check_confidence(confidence), intervals.check_power(power)
+    confidence = checks.check_confidence(confidence)
+    power = intervals.check_power(power)
     effect = checks.optional(effect, checks.number, "effect", least=-_LARGEST, most=_LARGEST)
     if isinstance(sizes, Integral | bool):
         parts = _SHARES if shares is None else shares
@@ -435,7 +451,7 @@ def _range(errors: tuple[float, float]) -> str:
 
 def _checked(sizes: object) -> Ints:
     """Units of each cell as whole numbers, clusters x arms."""
-    found = checks.array(sizes)
+    found = array(sizes)
     if (
         found is None
         or found.ndim != 2

@@ -100,8 +100,11 @@ class Cells(NamedTuple):
 
 def effects_of(design: Design, cells: Cells, confidence: float) -> list[Effect]:
     """The effect of every arm against control, for these units and for where they came from."""
-    arms, homes = design.arms.to_pylist(), tuple(design.clusters.to_pylist())
-    found, one, every = [], len(homes) == 1, np.ones(len(homes), dtype=np.bool_)
+    arms = design.arms.to_pylist()
+    homes = tuple(design.clusters.to_pylist())
+    found = []
+    one = len(homes) == 1
+    every = np.ones(len(homes), dtype=np.bool_)
     weight = cells.sizes.sum(axis=1) / cells.sizes.sum()
     for arm in range(1, len(arms)):
         pair = Cells._make(each[:, [arm, 0]] for each in cells)
@@ -150,7 +153,8 @@ def _finite(weight: Floats, pair: Cells) -> Spread:
     degrees = (pair.sizes[alone] - 1).ravel().astype(np.float64)
     if lacking.any():
         pooled = _pooled(weight, pair, lacking)
-        parts, degrees = np.append(parts, pooled.variance), np.append(degrees, pooled.degrees)
+        parts = np.append(parts, pooled.variance)
+        degrees = np.append(degrees, pooled.degrees)
     noise = float(square @ pair.noise[alone].sum(axis=1))
     squares, loose = (
         float(square**2 @ each[alone].sum(axis=1)) for each in (pair.squares, pair.loose)
@@ -189,7 +193,8 @@ def between(weight: Floats, value: Floats, scale: Floats) -> Spread:
         capacity = 1 - 2 * share
         factor = weight**2 / capacity / (1 + float((share**2 / capacity).sum()))
     variance = float(factor @ (value - share @ value) ** 2)
-    sides, core = np.stack([share, factor], axis=1), np.array([[factor.sum(), -1.0], [-1.0, 0.0]])
+    sides = np.stack([share, factor], axis=1)
+    core = np.array([[factor.sum(), -1.0], [-1.0, 0.0]])
     known = (
         degrees_of(factor * v, sides * np.sqrt(v)[:, None], core)
         for v in (scale, np.ones_like(scale))
@@ -200,7 +205,8 @@ def between(weight: Floats, value: Floats, scale: Floats) -> Spread:
 def degrees_of(diagonal: Floats, sides: Floats, core: Floats) -> float:
     """(tr M)^2/tr M^2 of M = diag(d) + A C A', of low rank but for its diagonal; 0 if M is 0."""
     moved = sides @ core
-    part, inner = (moved * sides).sum(axis=1), sides.T @ moved
+    part = (moved * sides).sum(axis=1)
+    inner = sides.T @ moved
     trace = float((diagonal + part).sum())
     square = float(diagonal @ (diagonal + 2 * part)) + float((inner * inner.T).sum())
     return trace**2 / square if trace > 0 and square > 0 else 0.0
@@ -248,7 +254,8 @@ def _warned(effect: Effect, units: Floats) -> Effect:
 
 def _kurtosis(counts: Floats, values: Floats, together: tuple[int, ...]) -> float:
     """With deviations from the means over these axes."""
-    share, units = counts / counts.sum(), counts.sum(axis=together, keepdims=True)
+    share = counts / counts.sum()
+    units = counts.sum(axis=together, keepdims=True)
     mean = (counts * values).sum(axis=together, keepdims=True) / np.maximum(units, _NOBODY)
     square = (values - mean) ** 2
     # Of values that differ by rounding alone the fourth powers vanish.

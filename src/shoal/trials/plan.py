@@ -7,33 +7,31 @@ import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from importlib.metadata import version
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from shoal import documents
 from shoal.arrays import Floats
-from shoal.checks import check_confidence, paired
+from shoal.checks import check_confidence
+from shoal.data.columns_in_memory import paired
 from shoal.documents.model import Model, checked
-from shoal.errors import DataError, DocumentError, InputError, ShoalError, ShoalWarning, printable
-from shoal.files.text_table import Shown
+from shoal.errors import DataError, InputError, ShoalWarning, printable
+from shoal.privacy.accounting import Stated, Step, account
 from shoal.privacy.budget import Amount, Budget, check_epsilon, show
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Noise, Simulated
 from shoal.privacy.unit import printed_text, unit_of_values
+from shoal.release import plan as plans
 from shoal.release import release
-from shoal.release.draw import release as deliver
-from shoal.release.envelope import Envelope, Exact, Text
-from shoal.release.manifest import CONFIDENCE
-from shoal.release.planned import Planned, Source, called
-from shoal.release.question import Question
-from shoal.release.unit_column import check_column, is_unit
+from shoal.release.columns import check_column, is_unit
+from shoal.release.envelope import CONFIDENCE, Envelope, Text
+from shoal.release.plan import Source
 from shoal.trials.design import AS_TEXT, CLUSTER, Design
 from shoal.trials.effects import Answers
 from shoal.trials.space import Space
@@ -41,10 +39,6 @@ from shoal.trials.units import Units
 
 # Below floating-point numbers end.
 _LEAST_DELTA = Fraction(1, 10**100)
-_PRIVACY = {
-    False: "pure label differential privacy", True: "approximate label differential privacy"
-}  # fmt: skip
-_NEIGHBOURS = "one unit's outcome changes; its cluster, treatment and covariates are public"
 Kind = Literal["table", "cluster_prior", "histogram", "questions"]
 KINDS = get_args(Kind)
 
@@ -65,11 +59,9 @@ class Request(Model):
     delta: Annotated[Fraction, checked(check_delta), AS_TEXT] = Fraction(0)
 
 
-class Claims(Model):
+class Claims(plans.Claims):
     """What a plan costs, for readers; of a table its variance, and what none is below."""
 
-    epsilon: Exact
-    delta: Exact
     variance: float | None = None
     bound: float | None = None
 
@@ -110,8 +102,15 @@ class Manifest(Envelope):
     results: Results
 
 
+class Private(NamedTuple):
+    """Outcomes, and the experiment in whose rows they are."""
+
+    study: Units
+    outcomes: Any
+
+
 @dataclass(frozen=True, eq=False)
-class Plan(Shown, Planned):
+class Plan(plans.Plan[Private, Any]):
     """A plan of a trial that can be carried out. Make one with a method of `trials.Experiment`.
 
     Attributes:
@@ -137,6 +136,11 @@ class Plan(Shown, Planned):
     # Of each kind of plan, filled as the kinds are defined.
     kinds: ClassVar[dict[str, "type[Plan]"]] = {}
     kind: ClassVar[Any]
+    document_model = PlanDocument
+    claims_model = Claims
+    manifest_model = Manifest
+    privacy = "label differential privacy"
+    neighbours = "one unit's outcome changes; its cluster, treatment and covariates are public"
     request_model: ClassVar[type[Request]] = Request
     chosen_model: ClassVar[type[Model]]
     drawn_model: ClassVar[type[Model]]
@@ -147,8 +151,18 @@ class Plan(Shown, Planned):
 
     @property
     @abstractmethod
+    def own_steps(self) -> Sequence[Step]:
+        """What is done with outcomes; a LookupError if the choice makes no sense."""
+
+    @property
+    def steps(self) -> list[Step]:
+        """What is done with outcomes, and how clusters were made."""
+        return [*self.own_steps, Stated(self.design.clustering_epsilon)]
+
+    @cached_property
     def exact_epsilon(self) -> Fraction:
         """The exact loss of one outcome, without what the clusters cost."""
+        return account(self.own_steps, self.request.delta).epsilon
 
     @property
     def mechanism(self) -> str:
@@ -156,7 +170,7 @@ class Plan(Shown, Planned):
         return str(self.kind)
 
     @abstractmethod
-    def draw(self, outcomes: Floats, noise: Noise) -> Any:
+    def respond(self, outcomes: Floats, noise: Noise) -> Any:
         """What leaves the mechanism, from outcomes in the design's order. Private goes in."""
 
     @abstractmethod
@@ -243,20 +257,21 @@ class Plan(Shown, Planned):
 
         Guarantees: G-LOSS, G-LEDGER, G-ROWS, G-REFUSE.
         """
-        outcome_name = called(self.source, outcome_name)
+        outcome_name = self.called(outcome_name)
         self._check_unit(privacy_unit)
         unit = unit_of_values(
             privacy_unit, several=self.design.units is not None, recorded=ledger is not None,
             unnamed="" if outcome_name else "outcome_name",
         )  # fmt: skip
         records = {"outcome": printed_text(outcome_name), "clusters_left_out": study.left_out}
-        draw, question = _TrialDraw(self, study, outcomes), question_of(self, records, unit, name)
-        done = deliver(question, draw, ledger=ledger, noise=noise)
+        private = Private(study, outcomes)
+        done = self.deliver(private, records, unit, name=name, ledger=ledger, noise=noise)
         return Release.delivered(done, self, ledger)
 
     def _check_unit(self, privacy_unit: str) -> None:
         """Refuse a privacy unit that is a public column one of whose values has several units."""
-        design, source = self.design, self.source
+        design = self.design
+        source = self.source
         columns = {each.name: each.codes for each in design.covariates}
         columns[(source and source.cluster) or CLUSTER] = design.cluster
         if design.group is not None:
@@ -265,139 +280,77 @@ class Plan(Shown, Planned):
             if is_unit(name, privacy_unit):
                 check_column(name, codes[design.kind_of_unit], None)
 
-    def to_document(self) -> documents.Document:
-        """The plan as a JSON object.
-
-        Returns:
-            A document of the schema `shoal.trial-plan/2`.
-        """
-        return PlanDocument(
-            kind=self.kind,
-            version=version("shoal"),
-            request=self.request.to_document(),
-            design=self.design,
-            chosen=self.chosen.to_document(),
-            source=self.source,
-            claims=self.claims,
-        ).to_document()
-
-    @property
-    def claims(self) -> Claims:
-        """What the plan claims, for readers."""
-        of_table = {name: getattr(self, name, None) for name in ("variance", "bound")}
-        return Claims(epsilon=str(self.loss.epsilon), delta=str(self.loss.delta), **of_table)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Plan":
-        """Reads a plan; its loss is computed anew from what was chosen.
-
-        Args:
-            path: Where it is.
-
-        Returns:
-            The plan.
-
-        Raises:
-            DocumentError: Missing, damaged, of another schema, or one that loses more than it
-                states.
-
-        Guarantees: G-REPLAY.
-        """
-        data = documents.read_bytes(path, "plan")
-        document = PlanDocument.from_bytes(data, f"plan {str(path)!r}").to_document()
-        found = plan_of(document)
-        claims = document["claims"]
-        if (claims["epsilon"], claims["delta"]) != (str(found.loss.epsilon), str(found.loss.delta)):
-            raise _damaged()
-        return found
-
-
-def plan_of(document: documents.Document) -> Plan:
-    """The plan that a document stands for, whatever it claims; it loses at most what was asked."""
-    with np.errstate(all="ignore"):
-        try:
-            found = PlanDocument.model_validate_json(documents.canonical_bytes(document))
-            home = Plan.kinds[found.kind]
-            made = home(
-                read_model(home.request_model, found.request),
-                found.design,
-                read_model(home.chosen_model, found.chosen),
-                found.source,
-            )
-            if made.exact_epsilon <= made.request.epsilon:
-                return made
-        except (ShoalError, ValidationError, ValueError, LookupError, ArithmeticError, TypeError):
-            pass
-    raise _damaged()
-
-
-def _damaged() -> DocumentError:
-    return DocumentError(
-        "the plan is damaged, was changed by hand, or is of another version of shoal", "plan again"
-    )
-
-
-def read_model(model: type[Model], document: documents.Document) -> Any:
-    """A part of a document as its model."""
-    return model.model_validate_json(documents.canonical_bytes(document))
-
-
-def question_of(plan: Plan, records: documents.Document, unit: str, name: str = "") -> Question:
-    """What a release of a plan is asked for: request, public columns and the outcome's name."""
-    return Question(
-        kind=plan.kind,
-        plan=plan.to_document(),
-        asked={"request": plan.request.to_document(), "design": plan.design.fingerprint},
-        records=records,
-        unit=unit,
-        loss=plan.loss,
-        privacy=_PRIVACY[plan.loss.delta > 0],
-        neighbours=_NEIGHBOURS,
-        name=name,
-        read=lambda data: Manifest.from_bytes(data, "manifest"),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _TrialDraw:
-    """The draw of a plan of a trial from private outcomes."""
-
-    plan: Plan
-    study: Units
-    outcomes: Any = field(repr=False)
-
-    def check(self) -> None:
+    def check(self, private: Private) -> None:
         """Refuse public columns other than the plan's, and the outcome as one of them."""
-        study = self.study
-        paired({"outcome": self.outcomes}, study.given)
-        if study.design.fingerprint != self.plan.design.fingerprint:
+        study = private.study
+        paired({"outcome": private.outcomes}, study.given)
+        if study.design.fingerprint != self.design.fingerprint:
             raise DataError(
                 "arms, clusters, covariates, assigned groups or names differ from those planned",
-                f"give the experiment of {self.plan.design.n} units that was planned for, or plan "
+                f"give the experiment of {self.design.n} units that was planned for, or plan "
                 "with this one",
             )
 
-    def draw(self, noise: Noise) -> Any:
+    def draw(self, private: Private, noise: Noise) -> Any:
         """Reads the outcomes and draws."""
-        self.check()
-        numbers = self.plan.space.numbers(self.outcomes)
-        if len(numbers) != self.study.all_rows:
+        self.check(private)
+        numbers = self.space.numbers(private.outcomes)
+        if len(numbers) != private.study.all_rows:
             raise DataError(
                 "outcomes and arms differ in length",
                 "give columns of the same length, with one outcome for each row of the experiment",
             )
-        own = numbers[self.study.rows]
+        own = numbers[private.study.rows]
         if not np.isfinite(own).all():
             raise DataError(
                 "there are missing or infinite outcomes",
                 "clean the data, or leave units out with keep= (--missing public) if it is public "
                 "which outcomes are missing",
             )
-        return self.plan.draw(own, noise)
+        return self.respond(own, noise)
 
-    def results(self, drawn: Any) -> documents.Document:
-        """What was drawn, and the estimates that follow from it."""
-        return self.plan.results(drawn)
+    def drawn_of(self, results: documents.Document) -> Any:
+        """What was drawn, from a manifest's results."""
+        drawn = read_model(self.drawn_model, results["drawn"])
+        self.check_drawn(drawn)
+        return drawn
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """Kind, request, design and what was chosen."""
+        own = {"request": self.request.to_document(), "chosen": self.chosen.to_document()}
+        return own | {"kind": self.kind, "design": self.design, "source": self.source}
+
+    @property
+    def asked(self) -> documents.Document:
+        """Request and public columns."""
+        return {"request": self.request.to_document(), "design": self.design.fingerprint}
+
+    @property
+    def size(self) -> float:
+        """The width of the outcome's range, or its square."""
+        return max(self.space.width, self.space.width**2)
+
+    @classmethod
+    def kinds_of(cls) -> tuple[str, ...]:
+        """All kinds of plans of trials."""
+        return KINDS
+
+    @classmethod
+    def of_document(cls, document: Any) -> "Plan":
+        """The plan of a document, of whatever kind; it loses at most what was asked."""
+        home = cls.kinds[document.kind]
+        request = read_model(home.request_model, document.request)
+        chosen = read_model(home.chosen_model, document.chosen)
+        found = home(request, document.design, chosen, document.source)
+        if found.exact_epsilon > request.epsilon:
+            raise LookupError
+        return found
+
+
+def read_model(model: type[Model], document: documents.Document) -> Any:
+    """A part of a document as its model."""
+    return model.model_validate_json(documents.canonical_bytes(document))
 
 
 @dataclass(frozen=True, eq=False)
@@ -417,21 +370,7 @@ class Release(release.TableRelease[Plan, Any]):
         (['cluster', 'arm', 'response', 'debiased'], 1)
     """
 
-    kinds, model = KINDS, Manifest
-
-    def _plan_of(self, document: documents.Document) -> Plan:
-        return plan_of(document)
-
-    @staticmethod
-    def _loss_of(plan: Plan) -> Budget:
-        exact = Budget(plan.exact_epsilon, plan.request.delta)
-        return exact + Budget(plan.design.clustering_epsilon)
-
-    @staticmethod
-    def _drawn_of(plan: Plan, results: documents.Document) -> Any:
-        drawn = read_model(plan.drawn_model, results["drawn"])
-        plan.check_drawn(drawn)
-        return drawn
+    plan_model = Plan
 
     def estimate(
         self, confidence: float = CONFIDENCE, *, assigned: Any = None, unit: Any = None
@@ -465,7 +404,8 @@ class Release(release.TableRelease[Plan, Any]):
         Guarantees: G-COVERAGE, G-UNBIASED.
         """
         wanted = check_confidence(confidence)
-        plan, drawn = self.plan, self.released
+        plan = self.plan
+        drawn = self.released
         if plan.kind in ("table", "cluster_prior"):
             if assigned is None:
                 self._warn_of_clusters()

@@ -48,7 +48,8 @@ class ResponseTable:
         sums = {sum(column) for column in self.numbers.T.tolist()}
         if self.numbers.shape != shape or int(self.numbers.min()) < 1 or sums != {ONE}:
             raise InputError("the table of responses is not valid", "have it made by shoal")
-        width, away = self.levels[-1] - self.levels[0], self.levels - self.levels[0]
+        width = self.levels[-1] - self.levels[0]
+        away = self.levels - self.levels[0]
         off = (self.numbers / ONE).T @ (self.above / width) - away / width
         if not float(np.abs(off).max()) <= _BIAS * (1 + float(np.abs(self.above).max()) / width):
             raise InputError("the responses have a bias", "have the table made by shoal")
@@ -110,7 +111,8 @@ def with_prior(levels: Floats, replaced: int, prior: Ints) -> ResponseTable:
     """The table that keeps an outcome, or draws from a prior with probability lambda, in 2^-31."""
     numbers = np.outer(prior * replaced, np.ones(len(levels), dtype=np.int64))
     numbers[np.diag_indices(len(levels))] += (PART - replaced) * PART
-    away, share = levels - levels[0], replaced / PART
+    away = levels - levels[0]
+    share = replaced / PART
     mean = float(prior / PART @ away)
     return ResponseTable(levels, (away - share * mean) / (1 - share), numbers)
 

@@ -15,15 +15,19 @@ from numpy.typing import NDArray
 
 from shoal import checks
 from shoal.arrays import Floats, Ints
-from shoal.checks import floats, is_object_column, private_numbers
+from shoal.data.columns_in_memory import floats, is_object_column, private_numbers
 from shoal.errors import DataError, InputError
 
 Positions: TypeAlias = "Sequence[int] | Ints"
 
-FEWEST_LEVELS, MOST_LEVELS = 2, 256
+FEWEST_LEVELS = 2
+MOST_LEVELS = 256
 # Fourth powers of outcomes must be numbers, and their differences must keep seven digits: what is
 # estimated of a draw may not fail, or a draw would be lost that nobody was charged for.
-_LARGEST, _SMALLEST, _NARROWEST, _CLOSEST = 1e50, 1e-50, 1e-9, 1e-12
+_LARGEST = 1e50
+_SMALLEST = 1e-50
+_NARROWEST = 1e-9
+_CLOSEST = 1e-12
 # Half of a level on either side would make two levels one.
 _UNIT = 2.0**-53
 _MOST_COUNT = 2**53
@@ -193,7 +197,8 @@ class Space:
     def moved_to(self, kept: Positions) -> Floats:
         """Where random rounding moves each level: shape (K, levels in use), rows summing to 1."""
         below, share = self._between(self.array, kept)
-        found, rows = np.zeros((self.size, len(kept))), np.arange(self.size)
+        found = np.zeros((self.size, len(kept)))
+        rows = np.arange(self.size)
         found[rows, below] = 1 - share
         found[rows, below + 1] += share
         return found
@@ -293,7 +298,8 @@ def space_of(space: object, rounding: str = "random") -> Space:
     if not isinstance(space, str):
         raise InputError(f"space is {checks.shown(space)}", f"give {_ALLOWED}, or a trials.Space")
     kind, _, rest = space.partition(":")
-    parts, listed = rest.split(":"), rest.split(",")
+    parts = rest.split(":")
+    listed = rest.split(",")
     try:
         if (kind, rest) == ("binary", ""):
             found = Space.binary()
@@ -318,7 +324,8 @@ def space_of(space: object, rounding: str = "random") -> Space:
 
 
 def _check_width(levels: tuple[float, ...]) -> None:
-    largest, width = max(map(abs, levels)), levels[-1] - levels[0]
+    largest = max(map(abs, levels))
+    width = levels[-1] - levels[0]
     if largest > _LARGEST:
         raise _bad_levels(f"some levels are beyond {_LARGEST:g}")
     closest = min(b - a for a, b in itertools.pairwise(levels))

@@ -14,6 +14,7 @@ from shoal.documents.model import Integers, Model, Numbers
 from shoal.errors import InputError
 from shoal.files.text_table import TextTable
 from shoal.intervals import student
+from shoal.privacy.accounting import Stated, Step
 from shoal.privacy.noise import Noise
 from shoal.trials.assigned_groups import (
     by_group,
@@ -22,7 +23,7 @@ from shoal.trials.assigned_groups import (
     refuse_texts_but_units,
 )
 from shoal.trials.best_table import AUTO_LEVELS, Proof, best_table
-from shoal.trials.cluster_prior import PriorChoice, prior_of
+from shoal.trials.cluster_prior import SIDES, PriorChoice, prior_of
 from shoal.trials.effects import Effects
 from shoal.trials.expected import Expected, effect_weights, kinds_of
 from shoal.trials.inference import Cells, effects_of, warned
@@ -31,9 +32,11 @@ from shoal.trials.randomiser import PART, ResponseTable, even, with_prior
 from shoal.trials.space import Space
 
 # Draws of one release, told apart.
-_ROUNDING, _RESPONDING = 0, 1
+_ROUNDING = 0
+_RESPONDING = 1
 # Levels in use that are tried; fewer must not be worse than all of them by more than this.
-_LEVELS, _TOLERANCE = (2, 3, 4, 5, 6, 8, 11, 16, 24, 32, 64, 128, 256), 0.02
+_LEVELS = (2, 3, 4, 5, 6, 8, 11, 16, 24, 32, 64, 128, 256)
+_TOLERANCE = 0.02
 # The part of an expected distribution that is spread evenly: what is not expected has a bound too.
 _EVEN = 0.02
 
@@ -107,10 +110,11 @@ class TablePlan(Plan):
         table: ResponseTable = self.chosen.table(self.space)
         return table
 
-    @cached_property
-    def exact_epsilon(self) -> Fraction:
-        """The exact loss of one outcome, without what the clusters cost."""
-        return self.response_table.epsilon(self.request.delta)
+    @property
+    def own_steps(self) -> list[Step]:
+        """A response."""
+        delta = self.request.delta
+        return [Stated(self.response_table.epsilon(delta), delta)]
 
     @property
     def bound(self) -> float | None:
@@ -121,7 +125,8 @@ class TablePlan(Plan):
     @property
     def variance(self) -> float | None:
         """The largest variance of a response over the levels, or the mean that was made least."""
-        proof, found = self.chosen.proof, self.response_table.variances
+        proof = self.chosen.proof
+        found = self.response_table.variances
         weights = None if proof is None else proof.mean_of
         return float(found.max() if weights is None else weights @ found)
 
@@ -130,7 +135,7 @@ class TablePlan(Plan):
         """How many responses there are."""
         return len(self.response_table.above)
 
-    def draw(self, outcomes: Floats, noise: Noise) -> TableDrawn:
+    def respond(self, outcomes: Floats, noise: Noise) -> TableDrawn:
         """Rounds outcomes to levels and draws a response for each, by a word of its own.
 
         Formal guarantee: label differential privacy with `exact_epsilon`. Without names only counts
@@ -139,7 +144,8 @@ class TablePlan(Plan):
         design = self.design
         codes = self.space.encode(outcomes, noise.bits(design.n, _ROUNDING), self.chosen.kept)
         histogram, tables = self._tables(codes, noise)
-        words, given = noise.bits(design.n, _RESPONDING), np.empty_like(codes)
+        words = noise.bits(design.n, _RESPONDING)
+        given = np.empty_like(codes)
         for units, table in tables:
             given[units] = table.respond(codes[units], words[units])
         many = design.sizes.size * self.responses
@@ -159,7 +165,8 @@ class TablePlan(Plan):
     def check_drawn(self, drawn: TableDrawn) -> None:
         """Refuse histograms and responses that are not those of the units."""
         self.values(drawn)
-        sizes, named = self.design.sizes, drawn.responses
+        sizes = self.design.sizes
+        named = drawn.responses
         counts = drawn.counts.reshape(sizes.size, self.responses)
         held = bool((counts.sum(axis=1) == sizes.ravel()).all())
         if (named is None) != (self.design.units is None) or not held:
@@ -186,7 +193,8 @@ class TablePlan(Plan):
         self, drawn: TableDrawn, confidence: float, assigned: Any = None, unit: Any = None, **_: Any
     ) -> Effects:
         """Every arm against the control; standard errors contain the mechanism's variance."""
-        design, above = self.design, self.values(drawn)
+        design = self.design
+        above = self.values(drawn)
         sizes = design.sizes
         counts = drawn.counts.reshape(*sizes.shape, self.responses)
         says = np.broadcast_to(above, (sizes.size, self.responses)).reshape(counts.shape)
@@ -211,7 +219,8 @@ class TablePlan(Plan):
 
     def table(self, drawn: TableDrawn, confidence: float) -> pa.Table:
         """One row a unit: cluster, arm, unit if named, response, debiased."""
-        design, kind = self.design, self.design.kind_of_unit
+        design = self.design
+        kind = self.design.kind_of_unit
         columns = {
             "cluster": design.clusters.take(design.cluster[kind]),
             "arm": design.arms.take(design.arm[kind]),
@@ -231,7 +240,8 @@ class TablePlan(Plan):
     @property
     def reason(self) -> str:
         """Why these numbers, in one sentence with the figures."""
-        many, size = len(self.chosen.kept), self.space.size
+        many = len(self.chosen.kept)
+        size = self.space.size
         part = f"all {size} levels" if many == size else f"{many} of {size} levels"
         if self.bound is None:
             return f"a uniform prior on {part}: an outcome is kept or replaced by one of them"
@@ -257,14 +267,13 @@ class PriorPlan(TablePlan):
     kind: ClassVar[str] = "cluster_prior"
     chosen_model: ClassVar[Any] = PriorChoice
 
-    @cached_property
-    def exact_epsilon(self) -> Fraction:
-        """The exact loss of one outcome, without what the clusters cost."""
+    @property
+    def own_steps(self) -> list[Step]:
+        """A histogram, and a response."""
         most = PART // len(self.chosen.kept)
-        fits = 0 < self.chosen.floor <= most and 0 < self.chosen.replaced < PART
-        if not fits or self.chosen.weight < 1:
+        if not (0 < self.chosen.floor <= most and 0 < self.chosen.replaced < PART):
             raise LookupError
-        found: Fraction = self.chosen.epsilon(self.request.delta)
+        found: list[Step] = self.chosen.steps(self.request.delta)
         return found
 
     @cached_property
@@ -290,12 +299,14 @@ class PriorPlan(TablePlan):
         return cell % arms if self.mechanism == "cluster_free" else cell
 
     def _tables(self, codes: Ints, noise: Noise) -> tuple[tuple[int, ...], Any]:
-        group, levels, weight = self._group, self.responses, self.chosen.weight
+        group = self._group
+        levels = self.responses
         many = (int(group.max()) + 1) * levels
         counts = np.bincount(group * levels + codes, minlength=many)
-        noisy = tuple(noise.add_laplace((counts * weight).tolist(), self.chosen.lattice_bits))
+        noisy = tuple(self.chosen.counts.add(counts.tolist(), noise))
         # Only noisy numbers decide the table of a group.
-        priors, ends = self.priors(noisy), np.cumsum(np.bincount(group))
+        priors = self.priors(noisy)
+        ends = np.cumsum(np.bincount(group))
         units = np.split(np.argsort(group, kind="stable"), ends[:-1])
         each = (with_prior(self.levels, self.chosen.replaced, prior) for prior in priors)
         return noisy, zip(units, each, strict=True)
@@ -308,7 +319,8 @@ class PriorPlan(TablePlan):
 
     def values(self, drawn: TableDrawn) -> Floats:
         """What responses say above the lowest level, shape (cells, responses)."""
-        away, share = self.levels - self.levels[0], self.chosen.replaced / PART
+        away = self.levels - self.levels[0]
+        share = self.chosen.replaced / PART
         mean = self.priors(drawn.histogram) / PART @ away
         found = (away - share * mean[:, None]) / (1 - share)
         return np.tile(found, (self.design.sizes.size // len(found), 1))
@@ -316,10 +328,11 @@ class PriorPlan(TablePlan):
     @property
     def reason(self) -> str:
         """What the histogram costs, in one sentence."""
-        floor, noise = self.request.floor, self.request.noise
+        floor = self.request.floor
+        noise = self.request.noise
         return (
             f"priors from histograms with noise of {noise:.4g} a count, which costs "
-            f"{float(self.chosen.histogram_epsilon):.4g} of epsilon; no share below {floor:.4g}"
+            f"{float(self.chosen.counts.loss(SIDES)):.4g} of epsilon; no share below {floor:.4g}"
             + ("" if self.loss.delta else ": without a delta a uniform prior is better")
         )
 
@@ -351,7 +364,8 @@ def uniform_table(
     numbers = [space.size if levels == "all" else levels]
     if levels == "auto":
         numbers = sorted({*(each for each in _LEVELS if each < space.size), space.size})
-    kinds, tried = kinds_of(expected, space), []
+    kinds = kinds_of(expected, space)
+    tried = []
     plain = kinds.outcome_variance(space)
     for number in numbers:
         kept = space.coarse(int(number))

@@ -8,18 +8,22 @@ import pyarrow as pa
 
 from shoal import checks
 from shoal.arrays import Bools, Ints
-from shoal.checks import private_numbers
 from shoal.data import keys
+from shoal.data.columns_in_memory import paired, private_numbers
 from shoal.errors import DataError, InputError
 from shoal.privacy.budget import Amount
-from shoal.release.unit_column import ONE_ROW
+from shoal.release.columns import ONE_ROW
 from shoal.trials.assigned_groups import check_groups, refuse_texts_but_units
 from shoal.trials.design import RESERVED, Covariate, Design, column_of
 
 _BETWEEN = (" + ", ":")
-FEWEST, _MOST_ARMS, _MOST_COVARIATES, _LONGEST = 2, 64, 64, 100
+FEWEST = 2
+_MOST_ARMS = 64
+_MOST_COVARIATES = 64
+_LONGEST = 100
 # Sums of squares of regressors must be numbers.
-_SMALLEST, _LARGEST = 1e-50, 1e50
+_SMALLEST = 1e-50
+_LARGEST = 1e50
 _WHOLE_CLUSTERS = (
     "if whole clusters were assigned to arms, give them as assigned= (--assigned) and leave them "
     "out as clusters; for a table of units with names give them also when estimating: "
@@ -74,7 +78,7 @@ class Units:
             "arm": arm, "cluster": cluster, "unit": unit, "assigned": groups, "keep": keep
         } | {f"covariate {name}": each for name, each in named.items()}  # fmt: skip
         self.all_rows = _rows(self.given)
-        checks.paired({}, self.given)
+        paired({}, self.given)
         rows = np.arange(self.all_rows) if keep is None else _kept(keep, self.all_rows)
         arms, own = _control_first(*_ranked(arm, "arm", rows), control)
         home = np.zeros(len(rows), dtype=np.int64)
@@ -83,7 +87,9 @@ class Units:
             homes, home = _ranked(cluster, "cluster", rows)
         whole, self.left_out = _whole(home, own, (len(homes), len(arms)), single_arm)
         inside = whole[home]
-        rows, own, home = rows[inside], own[inside], (np.cumsum(whole) - 1)[home[inside]]
+        rows = rows[inside]
+        own = own[inside]
+        home = (np.cumsum(whole) - 1)[home[inside]]
         cell = home * len(arms) + own
         columns = [_covariate(name, each, rows) for name, each in named.items()]
         names = None if unit is None else _names(unit, rows)

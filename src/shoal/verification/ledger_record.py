@@ -30,7 +30,8 @@ def record_checks(manifest: documents.Document, ledger: Ledger) -> list[Check]:
 
 
 def _of_entry(manifest: documents.Document, entry: Entry, whose: str) -> list[Check]:
-    guarantee, charge = manifest["guarantee"], entry.charge
+    guarantee = manifest["guarantee"]
+    charge = entry.charge
     request = documents.digest({"question": entry.question, "name": entry.name})
     costs = Fraction(guarantee["epsilon"]), Fraction(guarantee["delta"])
     charged = charge.epsilon >= costs[0] and charge.delta >= costs[1]

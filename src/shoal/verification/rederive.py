@@ -5,25 +5,23 @@ compared with what a manifest states; `verification.recount` does the same by co
 """
 
 import os
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from shoal import documents
-from shoal.cells import release as cells
-from shoal.cells.facts import plan_file
 from shoal.cells.facts.decision import public_status
 from shoal.cells.facts.facts import PlanFacts
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR
+from shoal.cells.plan import Release as CellsRelease
 from shoal.cells.planners.largest_error import within
 from shoal.cells.planners.planner import make_plan
 from shoal.documents.strict_json import strict
 from shoal.errors import ShoalError
-from shoal.means import plan as means
-from shoal.release.question import Question
+from shoal.means.plan import UnbiasedEstimate
 from shoal.release.release import Release
-from shoal.trials import plan as trials
+from shoal.trials.plan import Release as TrialsRelease
 
 # Another machine's logarithms, sums and square roots.
 _CLOSE = 1e-9
@@ -31,43 +29,55 @@ _CLOSE = 1e-9
 _REPLANNED = 1e-6
 
 
-def guarantee(release: Release[Any, Any]) -> Iterator[str]:
-    """Whether a manifest states the loss, the words and the key of what its plan asks for."""
+HOMES: tuple[type[Release[Any, Any]], ...] = (CellsRelease, UnbiasedEstimate, TrialsRelease)
+FAMILIES = {kind: home for home in HOMES for kind in home.kinds()}
+
+
+def differences(release: Release[Any, Any]) -> Iterator[str]:
+    """One sentence for each part of a manifest that does not follow from plan and drawn numbers."""
+    plan = release.plan
     manifest = release.manifest
-    unit, name = manifest["guarantee"]["unit"]["name"], manifest["name"]
-    question_of = FAMILIES[manifest["kind"]].question_of
-    question = question_of(release.plan, manifest["records"], unit, name)
-    if manifest["guarantee"] != question.guarantee:
+    records = manifest["records"]
+    unit = manifest["guarantee"]["unit"]
+    if manifest["guarantee"] != plan.guarantee(unit["name"]):
         yield "the guarantee differs from the one that follows from the plan"
-    if manifest["request"] != question.request:
+    asked = {"question": plan.key(records, unit["name"]), "name": manifest["name"]}
+    if manifest["request"] != documents.digest(asked):
         yield "the digest of the request does not match plan, columns, unit and name"
+    yield from plan.mismatches(records, unit)
+    claims = plan.claims.to_document()
+    results = plan.results(release.released)
+    for part, own, stated in (
+        ("claim", claims, manifest["plan"]["claims"]),
+        ("result", results, manifest["results"]),
+    ):
+        known = dict(_named(stated))
+        for name, true in _named(own):
+            given = known.get(name)
+            # What is the same to the last place is not looked at part by part.
+            if repr(true) == repr(given) or _same(true, given, plan.size):
+                continue
+            entry = ""
+            if isinstance(true, dict) and isinstance(given, dict):
+                unlike = (
+                    each for each in true if not _same(true[each], given.get(each), plan.size)
+                )
+                entry = f"{next(unlike)} of "
+            yield f"{entry}the {part} {name} does not follow from the plan and what was drawn"
+    if isinstance(plan, PlanFacts):
+        yield from _statuses(plan)
 
 
-def _of_cells(release: cells.Release) -> Iterator[str]:
-    """Yields one sentence for each part of a manifest that does not follow from the others."""
-    plan, manifest = release.plan, release.manifest
-    if manifest["plan"]["records"] != manifest["records"]:
-        yield "the plan has other columns than the release"
-    stated = manifest["plan"]["claims"]
-    own = plan_file.document_of(plan, manifest["records"]).to_document()["claims"]
-    unit_of = dict.fromkeys(("bias_bound", "worst_case_error", "lower_bound"), plan.statistic_range)
-    for name, claim in own.items():
-        if not _same(claim, stated[name], unit_of.get(name, 1.0)):
-            yield f"the claim {name} does not follow from the decision"
-    yield from _statuses(plan)
-    size = float(np.max(np.abs(plan.limits))) + plan.width
-    for true, drawn in zip(cells.results_of(release.numbers), manifest["results"], strict=True):
-        # What is the same to the last place is not looked at part by part.
-        if true == drawn and repr(true["key"]) == repr(drawn["key"]):
-            continue
-        for name, each in true.items():
-            if not _same(each, drawn[name], size):
-                yield f"{name} of {drawn['statistic']} of cell {drawn['cell']} does not follow"
+def _named(part: Any) -> Iterator[tuple[str, Any]]:
+    """Entries by name, those of a list by the place."""
+    pairs = part.items() if isinstance(part, dict) else enumerate(part)
+    yield from ((str(name), each) for name, each in pairs)
 
 
 def _statuses(plan: PlanFacts) -> Iterator[str]:
     """Whether only cells that the public rules allow are released, or left out for their errors."""
-    request, stated = plan.request, np.array(plan.status, dtype=object)
+    request = plan.request
+    stated = np.array(plan.status, dtype=object)
     own = public_status(plan.counts, request)
     left_out = "uninformative" if request.max_error is None else "error too large"
     allowed = request.uninformative == "drop" or request.max_error is not None
@@ -82,7 +92,8 @@ def _statuses(plan: PlanFacts) -> Iterator[str]:
 def replanned(plan: PlanFacts) -> Iterator[str]:
     """What a plan that is made again from request and counts decides otherwise."""
     try:
-        own, stated = make_plan(plan.counts, plan.request).decision, plan.decision
+        own = make_plan(plan.counts, plan.request).decision
+        stated = plan.decision
     except ShoalError as error:
         yield f"the request leads to no plan: {error}"
         return
@@ -106,56 +117,12 @@ def _near(one: Any, other: Any, part: float, off: float) -> bool:
     return one.shape == other.shape and np.allclose(one, other, part, off)
 
 
-def _of_mean(release: means.UnbiasedEstimate) -> Iterator[str]:
-    """Yields one sentence for each part of a manifest that does not follow from the others."""
-    plan, manifest = release.plan, release.manifest
-    if manifest["guarantee"]["unit"]["records"] == "one" and plan.counts[-1] > 1:
-        yield "the guarantee protects one record, but users have several"
-    size = abs(release.value or 0.0) + plan.half(manifest["confidence"])
-    for own, stated, unit in (
-        (plan.to_document()["claims"], manifest["plan"]["claims"], 1e-280),
-        (plan.results(release.released), manifest["results"], size),
-    ):
-        for name, true in own.items():
-            if not _same(true, stated[name], unit):
-                yield f"{name} does not follow from the decision and the noisy numbers"
-
-
-def _of_trial(release: trials.Release) -> Iterator[str]:
-    """Yields one sentence for each part of a manifest that does not follow from the others."""
-    plan, manifest, width = release.plan, release.manifest, release.plan.space.width
-    if not _same(plan.claims.to_document(), manifest["plan"]["claims"], width**2):
-        yield "the claims do not follow from the decision"
-    own = plan.results(release.released)["estimates"]
-    if not _same(own, manifest["results"]["estimates"], width):
-        yield "the estimates do not follow from the noisy numbers"
-
-
-class Family(NamedTuple):
-    """How a manifest of some kinds is read, what it was asked for, and what must follow."""
-
-    release: type[Release[Any, Any]]
-    question_of: Callable[..., Question]
-    differences: Callable[[Any], Iterator[str]]
-
-
-FAMILIES = {
-    kind: family
-    for family in (
-        Family(cells.Release, plan_file.question_of, _of_cells),
-        Family(means.UnbiasedEstimate, means.question_of, _of_mean),
-        Family(trials.Release, trials.question_of, _of_trial),
-    )
-    for kind in family.release.kinds
-}
-
-
 def load(path: str | os.PathLike[str]) -> Release[Any, Any]:
     """The release in a manifest of any family."""
     data = documents.read_bytes(path, "manifest")
     found: Any = strict(data, f"manifest {os.fspath(path)!r}")
     kind = found.get("kind") if isinstance(found, dict) else None
-    return FAMILIES.get(str(kind), FAMILIES["cells"]).release.of_file(path, data, found)
+    return FAMILIES.get(str(kind), CellsRelease).of_file(path, data, found)
 
 
 def _same(true: Any, stated: Any, unit: Any) -> bool:

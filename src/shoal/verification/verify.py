@@ -14,7 +14,7 @@ from shoal.release.release import Release, damaged
 from shoal.verification import verdict
 from shoal.verification.ledger_record import record_checks
 from shoal.verification.recount import recount
-from shoal.verification.rederive import FAMILIES, guarantee, replanned
+from shoal.verification.rederive import FAMILIES, differences, replanned
 from shoal.verification.verdict import Check, Verdict
 
 # What the parts of a damaged manifest lead to.
@@ -72,7 +72,7 @@ def verdict_on(
         with np.errstate(all="ignore", over="raise"):
             family = FAMILIES[document["kind"]]
             if release is None:
-                release = family.release(data, loaded=True)
+                release = family(data, loaded=True)
                 vars(release)["manifest"] = release.read(data, "manifest", document)
             checks = [*_checks(release, document, replan=replan)]
     except _DAMAGED:
@@ -86,7 +86,7 @@ def _checks(
     release: Release[Any, Any], manifest: documents.Document, *, replan: bool
 ) -> Iterator[Check]:
     plan = release.plan
-    found = [*guarantee(release), *FAMILIES[manifest["kind"]].differences(release)]
+    found = [*differences(release)]
     loss = f"epsilon {plan.epsilon:.6g}, delta {plan.delta:.6g}"
     yield _check("loss, claims and values follow", found, loss)
     yield _check("recount by other code", recount(manifest), loss)

@@ -35,7 +35,8 @@ Preset: TypeAlias = tuple[str, dict[str, str | int | float]]
 EPSILONS = [0.5, 1.0, 4.0]
 _CONFIDENCE = 0.95
 # Linear programs of more memberships take minutes, and arrays of them a long time to fill.
-_MOST_OF_PROGRAM, _MOST_OF_ARRAYS = 10_000, 100_000
+_MOST_OF_PROGRAM = 10_000
+_MOST_OF_ARRAYS = 100_000
 PRESETS: dict[str, tuple[Preset, float]] = {
     **{name: ((name, {}), np.inf)
        for name in ("balanced", "adaptive", "worst_case_optimal", "akmv")},
@@ -50,7 +51,8 @@ _SPARSE: dict[str, Preset] = {
     "optimal_in_range": ("optimal", {"range": "selected"}),
 }
 # Place and deviation of most values of `counts`, over the width of the bounds.
-_PLACE, _SPREAD = 0.4, 1 / 6
+_PLACE = 0.4
+_SPREAD = 1 / 6
 
 
 class Figures(NamedTuple):
@@ -199,7 +201,8 @@ def naive(population: Population, epsilon: float, repetitions: int) -> dict[str,
     errors = dict.fromkeys(NAIVE, 0.0)
     for turn in range(repetitions):
         mean = np.clip(population.means[turn % len(population.means)], low, high)
-        share, truth = (mean - low) / (high - low), population.draw(turn).cell_means()
+        share = (mean - low) / (high - low)
+        truth = population.draw(turn).cell_means()
         for name, estimate in NAIVE.items():
             rng = np.random.default_rng([turn, len(name)])
             value = low + estimate(population.occupancy, share, epsilon, rng) * (high - low)

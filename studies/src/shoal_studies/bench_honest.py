@@ -23,7 +23,8 @@ from shoal_studies.populations import (
 from shoal_studies.registry import Losses, bench, option
 
 # Of the releases, those that tell a cell whose coverage counts; of the cells, those told at all.
-_OFTEN, _SOME = 0.25, 0.03
+_OFTEN = 0.25
+_SOME = 0.03
 # Figures of one population at one loss, in the value's unit; nan of told cells without any.
 # Coverage of told cells is over those that many releases tell; the worst tenth are the cells that
 # are covered least.
@@ -174,7 +175,8 @@ def warned(
     )
     for cells, most, sizes, share, frequent in _WARNED:
         for users in sizes:
-            found, warns = [], False
+            found = []
+            warns = False
             for away in _AWAY:
                 population = _far(users, cells, most, share, away, frequent=frequent)
                 plan = default_plan(population, 1.0, "0")
@@ -210,7 +212,8 @@ def _line(found: Setting) -> str:
 
 def _measured(population: Population, epsilon: float, releases: int, delta: str) -> Setting:
     found = releases_of(default_plan(population, epsilon, delta), population, releases)
-    times, covered = found.told.sum(axis=0), found.covered.mean(axis=0)
+    times = found.told.sum(axis=0)
+    covered = found.covered.mean(axis=0)
     often = times >= _OFTEN * releases
     of_told = (found.covered & found.told).sum(axis=0)[often] / times[often]
     return {

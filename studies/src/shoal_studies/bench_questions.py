@@ -22,8 +22,11 @@ from shoal.trials import Experiment, Plan, Space
 from shoal.trials.questions import noise
 from shoal_studies.registry import Repetitions, bench, option
 
-_SEED, _CONFIDENCE = 2026, 0.95
-_KINDS, _NAME, _WIDE = ("units", "precision"), 23, 12
+_SEED = 2026
+_CONFIDENCE = 0.95
+_KINDS = ("units", "precision")
+_NAME = 23
+_WIDE = 12
 _COLUMNS = (
     "noise", "by hand", "table", "half width", "times", "covered", "predicted", "ms to plan"
 )  # fmt: skip
@@ -82,7 +85,8 @@ def cases() -> Iterator[Case]:
     score = np.clip(np.rint(random.normal(5, 2, 4000) + (school % 5 - 2) / 2), 0, 10)
     yield Case("school", score, np.arange(4000) % 2, school, Space.counts(0, 10), 2.0)
     # Of outcomes that are events one in a hundred is 1.
-    rare, alone = (random.random(20_000) < 0.01).astype(float), np.zeros(20_000, np.int64)
+    rare = (random.random(20_000) < 0.01).astype(float)
+    alone = np.zeros(20_000, np.int64)
     yield Case("rare", rare, np.arange(20_000) % 2, alone, Space.binary(), 0.1)
 
 
@@ -92,7 +96,8 @@ def _real(name: str, module: str, columns: tuple[str, str, str], spread: float) 
     frame = import_module(f"causaldata.{module}").load_pandas().data.dropna(subset=[*columns])
     frame = frame[frame.groupby(cluster)[arm].transform("nunique") == len(_KINDS)]
     home = np.unique(frame[cluster].astype(str), return_inverse=True)[1]
-    values, arms = frame[outcome].to_numpy(float), frame[arm].to_numpy(np.int64)
+    values = frame[outcome].to_numpy(float)
+    arms = frame[arm].to_numpy(np.int64)
     return Case(name, values, arms, home, Space.binary(), spread)
 
 
@@ -104,13 +109,17 @@ def _effect(case: Case, weights: str, epsilon: float, repetitions: int) -> tuple
         study = case.assigned(random)
         began = time.perf_counter()
         plan = study.ask().effect(weights=weights).plan(case.space, epsilon, spread=case.spread)
-        predicted, taken = plan.predicted[0].half_width, time.perf_counter() - began
-        outcomes, told = case.outcomes[study.rows], _first(plan, case, study, at)
+        predicted = plan.predicted[0].half_width
+        taken = time.perf_counter() - began
+        outcomes = case.outcomes[study.rows]
+        told = _first(plan, case, study, at)
         weight = plan.blocks[0].rows[0][study.design.kind_of_unit]
-        plain, scale = float(weight @ outcomes), case.space.width * np.abs(weight).max() / epsilon
+        plain = float(weight @ outcomes)
+        scale = case.space.width * np.abs(weight).max() / epsilon
         low, high = told.interval
         # The outcomes' own variance in each arm and cluster.
-        cell, many = study.design.cell_of_unit, study.design.sizes.ravel()
+        cell = study.design.cell_of_unit
+        many = study.design.sizes.ravel()
         square = (outcomes - (np.bincount(cell, outcomes) / many)[cell]) ** 2
         variance = weight**2 @ (square * (many / np.maximum(many - 1, 1))[cell])
         known = quantile(_CONFIDENCE, variance, 2 * scale**2)

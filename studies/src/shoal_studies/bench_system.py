@@ -39,7 +39,8 @@ from shoal_studies.registry import bench, option
 from shoal_studies.simulate import carry_out, peak
 
 SIZES = [10_000, 100_000, 1_000_000, 10_000_000]
-ENTRIES, PROCESSES = [10, 10_000, 1_000_000], [1, 8, 64]
+ENTRIES = [10, 10_000, 1_000_000]
+PROCESSES = [1, 8, 64]
 _BITS = 26
 _ROUNDS = 3
 # Cells of a pass, by name; those that the engine computes from times and places have fewer records.
@@ -74,9 +75,13 @@ jobs[job]()
 memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 print(json.dumps([time.perf_counter() - start, time.process_time() - used, memory]))
 """
-_CELLS_PER_USER, _USERS_PER_CELL, _MOST_CELLS = 10, 100, 250
+_CELLS_PER_USER = 10
+_USERS_PER_CELL = 100
+_MOST_CELLS = 250
 _BOUNDS = (0.0, 100.0)
-_UNIT, _CHARGE, _DOCUMENT = "person", Budget.of("1/1000"), b"412.7 " * 50
+_UNIT = "person"
+_CHARGE = Budget.of("1/1000")
+_DOCUMENT = b"412.7 " * 50
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[-+]\d+)?")
 Checkout = Annotated[Path | None, option("Another checkout, which is measured beside this one.")]
 
@@ -97,7 +102,8 @@ def noise(numbers: Annotated[int, option("Numbers to draw.", 1, 10**8)] = 200_00
 
     Example: shoal bench noise --numbers 200000
     """
-    source, length = OperatingSystem(), Fraction(700, 1 << _BITS)
+    source = OperatingSystem()
+    length = Fraction(700, 1 << _BITS)
     source.add_laplace([0], _BITS)
     rng = np.random.default_rng(1)
     scales = rng.uniform(0.01, 1, numbers).tolist()
@@ -235,7 +241,8 @@ def _planned(tolerance: float, size: int) -> list[str]:
     values = np.random.default_rng(1).uniform(*_BOUNDS, len(user))
     table = _table(user=user, cell=cell, value=values)
     records = shoal.Records(table, user="user", by=["cell"], value="value", bounds=_BOUNDS)
-    lines, began = [], time.perf_counter()
+    lines = []
+    began = time.perf_counter()
 
     def done(what: str, found: str) -> None:
         nonlocal began
@@ -252,7 +259,8 @@ def _planned(tolerance: float, size: int) -> list[str]:
         ledger = shoal.Ledger.create(Path(folder) / "bench.ledger", epsilon=1, unit="user")
         done("its release", f"{plan.release(records, ledger=ledger).table().num_rows} cells")
     kept = clip_user(user, cell, count, cell_errors([MEAN], 1.0))
-    most, left = np.bincount(user).max(), np.bincount(user[kept]).max()
+    most = np.bincount(user).max()
+    left = np.bincount(user[kept]).max()
     done("Clip-User", f"most cells of a user {most} -> {left}")
     loss = float(problem.loss(problem.largest).max())
     done("exact accounting", f"epsilon {loss:.4g} where the paper's is {problem.most_cells}")
@@ -264,7 +272,8 @@ def _planned(tolerance: float, size: int) -> list[str]:
     done("balanced noise", found)
     found = "too many cells"
     if program.is_small(user, cells):
-        target, share = 0.8 * fair.noise_scale, problem.sensitivity
+        target = 0.8 * fair.noise_scale
+        share = problem.sensitivity
         columns = user, cell, share, np.ones(len(share)), target, users
         best = interior.solve(program.Program(*columns), tolerance)
         found = f"epsilon {best.loss:.4g}, at least {best.lower_bound:.4g}: gap {best.gap:.2%}"
@@ -303,7 +312,8 @@ def privatize(
     Example: shoal bench privatize --units 1000000
     """
     rng = np.random.default_rng(0)
-    arm, home = rng.integers(0, 2, units), rng.integers(0, clusters, units)
+    arm = rng.integers(0, 2, units)
+    home = rng.integers(0, clusters, units)
     outcome = rng.normal(50 + arm, 10, units)
     space = trials.Space.bins(0, 100, 11)
 
@@ -362,8 +372,11 @@ def ledger(
 
 def _fill(book: ledgers.Ledger, entries: int) -> None:
     """Write a history at once: the entries that as many charges would have made."""
-    state, hashed = book.state(), hashlib.sha256(_DOCUMENT).hexdigest()
-    head, spent, at = state.head, state.spent, "2026-01-01T00:00:00+00:00"
+    state = book.state()
+    hashed = hashlib.sha256(_DOCUMENT).hexdigest()
+    head = state.head
+    spent = state.spent
+    at = "2026-01-01T00:00:00+00:00"
     with closing(sqlite3.connect(book.path, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         for number in range(state.entries + 1, state.entries + 1 + entries):
@@ -392,7 +405,8 @@ def _new(path: Path) -> ledgers.Ledger:
 
 
 def _histories(folder: Path, entries: Sequence[int], charges: int) -> Iterator[str]:
-    books, seconds = {}, {size: list[float]() for size in entries}
+    books = {}
+    seconds = {size: list[float]() for size in entries}
     for size in entries:
         books[size] = _new(folder / f"{size}.ledger")
         _fill(books[size], size)
@@ -418,7 +432,8 @@ def _crowds(folder: Path, processes: Sequence[int], seconds: float, rounds: int)
 
 def _together(book: ledgers.Ledger, crowd: int, seconds: float) -> float:
     context: Any = multiprocessing.get_context("fork")
-    gate, answers = context.Barrier(crowd), context.SimpleQueue()
+    gate = context.Barrier(crowd)
+    answers = context.SimpleQueue()
     for number in range(crowd):
         shared = str(book.path), gate, answers, seconds, number
         context.Process(target=_work, args=shared).start()
@@ -427,7 +442,8 @@ def _together(book: ledgers.Ledger, crowd: int, seconds: float) -> float:
 
 
 def _work(path: str, gate: Any, answers: Any, seconds: float, number: int) -> None:
-    book, charged = ledgers.Ledger(path), 0
+    book = ledgers.Ledger(path)
+    charged = 0
     _charge(book, f"{number} first")
     gate.wait()
     began = time.time()

@@ -19,10 +19,15 @@ from shoal_studies.registry import Losses, Repetitions, Seed, bench
 from shoal_studies.simulate import Effort
 
 EPSILONS = [0.5, 1.0, 2.0, 4.0, 8.0]
-_BETAS, _SCALES, _POPULATIONS = (0.5, 2.5, 4.5), (0.1, 1.0, 10.0), 5
+_BETAS = (0.5, 2.5, 4.5)
+_SCALES = (0.1, 1.0, 10.0)
+_POPULATIONS = 5
 # Floors as parts of 1/K, and shares of epsilon for the histogram.
-_FLOORS, _SHARES = (0.1, 0.4, 0.75), (0.02, 0.1)
-_PAYS, _TOLERANCE, _TOLD = 0.98, 1.02, "told"
+_FLOORS = (0.1, 0.4, 0.75)
+_SHARES = (0.02, 0.1)
+_PAYS = 0.98
+_TOLERANCE = 1.02
+_TOLD = "told"
 _COLUMNS = {
     paper.FREE: "free", paper.CLUSTER: "cluster", paper.OURS_ALL: "all", paper.OURS: "auto",
     _TOLD: _TOLD, paper.DIFFERENCES: "noisy HT", paper.HISTOGRAMS: "noisy hist",
@@ -56,7 +61,9 @@ def trials(
         sizes = tuple(round(scale * size) for size in paper.SIZES)
         points = list(_points(Mixture(beta, sizes), loss, seed))
         found = paper.measure(points, Effort(1, seed), size=(_POPULATIONS, each)).least()
-        base, where, shown = found.of(paper.UNIFORM), "/".join(map(str, sizes)), ""
+        base = found.of(paper.UNIFORM)
+        where = "/".join(map(str, sizes))
+        shown = ""
         for name, known in ratios.items():
             curve = found.of(name)
             known[f"{where} beta {beta:g} epsilon {loss:g}"] = float(curve.over(base)[0])
@@ -66,7 +73,8 @@ def trials(
     for name in paper.FREE, paper.CLUSTER:
         pays = "; ".join(f"{at}: {each:.2f}" for at, each in ratios[name].items() if each < _PAYS)
         yield f"best {_COLUMNS[name]} prior more than 2% below uniform: {pays or 'nowhere'}"
-    free, cluster = ratios[paper.FREE], ratios[paper.CLUSTER]
+    free = ratios[paper.FREE]
+    cluster = ratios[paper.CLUSTER]
     better = sum(cluster[at] < _PAYS * free[at] for at in free)
     yield f"best cluster prior more than 2% below best free prior: {better} of {len(free)} lines"
     for name in paper.OURS_ALL, paper.OURS, _TOLD:

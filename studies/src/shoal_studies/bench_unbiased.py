@@ -77,7 +77,8 @@ def unbiased(repetitions: Repetitions = 2000, seed: Seed = 0) -> Iterator[str]:
 
 def measure(asked: Asked, effort: Effort) -> list[tuple[Case, Measured]]:
     """Clipped, combined and symmetric in one setting."""
-    coin, runs = mirrored(asked.moments, 1.0), amount(effort, asked.n)
+    coin = mirrored(asked.moments, 1.0)
+    runs = amount(effort, asked.n)
     clipped = Case(asked, asked.clipped(_BIAS), coin, _BIAS)
     cases = [clipped, *(Case(asked, x, coin) for x in (asked.combined(), asked.symmetric()))]
     found = simulate([Job(case.part, coin, 1.0, runs) for case in cases], effort)
@@ -96,7 +97,8 @@ def above(case: Case) -> bool:
 
 
 def _line(case: Case, found: Measured) -> str:
-    asked, bound = case.asked, case.bound.rmse
+    asked = case.asked
+    bound = case.bound.rmse
     errors = found.rmse, found.rmse_error, case.worst, case.certified, bound
     figures = ["-" if each is None else f"{each * math.sqrt(asked.n):.4g}" for each in errors]
     figures += [f"{each / bound:.3g}" for each in (case.certified, case.printed)]
@@ -109,9 +111,13 @@ def _line(case: Case, found: Measured) -> str:
 def gains(effort: Effort) -> Iterator[str]:
     """What is gained over the paper, each part by itself, at 10,000 users unless said."""
     yield "gains over the paper, n = 10,000, epsilon 1, Gaussian moments of order 2 and 8"
-    asked, second = Asked(10_000, (Moment(2, 1), Moment(8, 105**0.125)), 1.0, 1e-6), (Moment(2, 1),)
-    unit, runs, coin = math.sqrt(asked.n), amount(effort, asked.n), mirrored(second, 1.0)
-    combined, symmetric = asked.combined(), asked.symmetric()
+    asked = Asked(10_000, (Moment(2, 1), Moment(8, 105**0.125)), 1.0, 1e-6)
+    second = (Moment(2, 1),)
+    unit = math.sqrt(asked.n)
+    runs = amount(effort, asked.n)
+    coin = mirrored(second, 1.0)
+    combined = asked.combined()
+    symmetric = asked.symmetric()
     jobs = [Job(part, coin, 1.0, runs) for part in (combined, symmetric)]
     one, other = (
         f"measured {found.rmse * unit:.4g} +- {found.rmse_error * unit:.2g}"

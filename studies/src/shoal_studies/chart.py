@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 Row: TypeAlias = "dict[str, str | float | int]"
 
-_WIDTH, _HEIGHT, _LEGEND, _COLUMNS, _MANY = 4.4, 3.9, 2.6, 3, 50
+_WIDTH = 4.4
+_HEIGHT = 3.9
+_LEGEND = 2.6
+_COLUMNS = 3
+_MANY = 50
 _GREY = "#efefef"
 
 

@@ -15,11 +15,14 @@ from shoal.data.occupancy import Counts
 WIDTH = 65.0
 BOUNDS = (0.0, WIDTH)
 # Mean and variance of the speeds of the ITMS cell (paper 002, section IV).
-MEAN, VARIANCE = 20.66769, 115.135
+MEAN = 20.66769
+VARIANCE = 115.135
 # Our variant: the standard deviation between users, within the same variance.
 BETWEEN = 6.0
 # Published of the ITMS data (paper 000, section VI-A1): cells, users, most cells of a user.
-_CELLS, _USERS, _MOST = 50, 223, 11
+_CELLS = 50
+_USERS = 223
+_MOST = 11
 
 
 def itms() -> NDArray[np.int64]:
@@ -101,13 +104,16 @@ def sparse_cells() -> tuple[Counts, NDArray[np.float64]]:
     chosen = [
         rng.choice(_CELLS, size, replace=False, p=weight / weight.sum()) for size in degree.tolist()
     ]
-    user, cell = np.repeat(np.arange(_USERS), degree), np.concatenate(chosen)
+    user = np.repeat(np.arange(_USERS), degree)
+    cell = np.concatenate(chosen)
     # A cell that nobody chose gets one user, in rising order of cells.
     empty = np.setdiff1d(np.arange(_CELLS), cell)
     extra = np.array([1 + int(rng.integers(_USERS - 1)) for _ in empty], dtype=np.int64)
-    user, cell = np.append(user, extra), np.append(cell, empty)
+    user = np.append(user, extra)
+    cell = np.append(cell, empty)
     order = np.lexsort((cell, user))
-    user, cell = user[order], cell[order]
+    user = user[order]
+    cell = cell[order]
     count = np.clip(np.round(46 * np.exp(1.1 * rng.normal(size=len(user)))), 1, 417).astype(int)
     count[user == 0] = 417
     return Counts.from_counts(user, cell, count), rng.normal(20.67, 4, _CELLS)

@@ -26,11 +26,16 @@ from shoal_studies.simulate import Effort
 # Airliners: public knowledge. One flight in a thousand or so is outside and clipped.
 BOUNDS = (100, 600)
 MIN_RECORDS = 200
-_EPSILONS, _FEW_EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0), (1.0, 8.0)
-_SHOWN, _FULLEST, _CONFIDENCE = 8.0, 30, 0.95
-_DRAWS, _FEW_DRAWS = 200, 20
+_EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+_FEW_EPSILONS = (1.0, 8.0)
+_SHOWN = 8.0
+_FULLEST = 30
+_CONFIDENCE = 0.95
+_DRAWS = 200
+_FEW_DRAWS = 20
 _CERTIFIED = "certificate, before any value is read"
-_MEASURED, _TRUE = "mean absolute error, measured", "the true variance itself"
+_MEASURED = "mean absolute error, measured"
+_TRUE = "the true variance itself"
 _RELEASED = "one simulated release, 95% interval"
 
 
@@ -45,7 +50,8 @@ def flights_variance(effort: Effort) -> Study:
         records = Records(
             path, user="tailnum", value="speed", bounds=BOUNDS, by="dest", missing="public"
         )
-        aggregate, truth = records.aggregate(), _truth(path)
+        aggregate = records.aggregate()
+        truth = _truth(path)
     epsilons, draws = (_EPSILONS, _DRAWS) if effort.full else (_FEW_EPSILONS, _FEW_DRAWS)
     rows = [
         row
@@ -71,7 +77,8 @@ def flights_variance(effort: Effort) -> Study:
         Chart(curves, "epsilon", "error", "what", "panel",
               labels=("epsilon in total", "error of the variance, (mph)^2"), log="xy"),
     ]  # fmt: skip
-    value, covered = column(rows, "simulated_variance"), column(rows, "covered")
+    value = column(rows, "simulated_variance")
+    covered = column(rows, "covered")
     over = column(rows, "mean_error") / column(rows, "certificate")
     useful = [epsilon for epsilon, each in middle.items() if each[0] < each[2]]
     findings = [

@@ -25,7 +25,8 @@ Flags: TypeAlias = "NDArray[np.bool_]"
 # Numbers by method, and what they have in common.
 Found: TypeAlias = tuple[dict[str, float], float]
 
-MEANS, BOTH = "means only", "means and variances"
+MEANS = "means only"
+BOTH = "means and variances"
 PAPER = "nothing suppressed, the paper's charge"
 PRINTED = "Clip-User as printed"
 TRUE = "Clip-User as printed, its true error"
@@ -43,7 +44,8 @@ UNITS = {MEANS: Units(WIDTH, 0.0), BOTH: Units(WIDTH, WIDTH**2)}
 STATISTICS = {MEANS: (MEAN,), BOTH: (MEAN, VARIANCE)}
 RANGES = {MEANS: (WIDTH,), BOTH: (WIDTH, WIDTH**2 / 4)}
 GAMMAS = (3, 6, 9)
-DRAWS, _FEW = 10, 12
+DRAWS = 10
+_FEW = 12
 # The paper's synthetic figures end at 1, those of ITMS at 2. Its errors of means and variances are
 # hardly better than guessing there, so ours go on.
 _SYNTHETIC = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0)
@@ -51,8 +53,11 @@ _SYNTHETIC = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0)
 _FEWER = (0.1, 0.3, 1.0, 3.0)
 _ITMS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
 # Both ends of the paper's axis, and one beyond of ours.
-_QUICK, _QUICK_ITMS = (0.1, 1.0, 3.0), (0.1, 1.0, 2.0)
-_ALIKE, _LEAST, _SLACK = 0.9, 1e-4, 1e-9
+_QUICK = (0.1, 1.0, 3.0)
+_QUICK_ITMS = (0.1, 1.0, 2.0)
+_ALIKE = 0.9
+_LEAST = 1e-4
+_SLACK = 1e-9
 
 
 def _printed_bias(dropped: NDArray[np.int64], totals: NDArray[np.int64]) -> Floats:
@@ -84,7 +89,8 @@ def losses(counts: Counts, statistics: str, epsilon: float, *, own: bool = False
     """Total losses by method, and their common error: the worst with nothing suppressed."""
     before = _cell_errors(counts, statistics, epsilon, counts.count)
     kept, loss = suppress(counts, statistics, epsilon)
-    error, cells = float(before.max()), Cells(counts, UNITS[statistics])
+    error = float(before.max())
+    cells = Cells(counts, UNITS[statistics])
     best = cells.optimal(cells.alike(error))
     found = {
         PAPER: float(counts.cells_per_user.max()) * epsilon,
@@ -107,8 +113,10 @@ def errors(counts: Counts, statistics: str, epsilon: float) -> Found:
     """Errors of the worst cell by method, and their common loss: the paper's for Clip-User."""
     found, loss = suppressions(counts, statistics, epsilon)
     kept, _ = suppress(counts, statistics, epsilon, printed=True)
-    cells, cost = Cells(counts, UNITS[statistics]), _cost(statistics, epsilon, printed=True)
-    left, best = _capped(counts, kept, cost), cells.optimal_error(loss)
+    cells = Cells(counts, UNITS[statistics])
+    cost = _cost(statistics, epsilon, printed=True)
+    left = _capped(counts, kept, cost)
+    best = cells.optimal_error(loss)
     return {
         PAPER: found[PAPER],
         PRINTED: float(cost(*_sums(counts, left), counts.totals).max()),
@@ -126,7 +134,8 @@ def errors(counts: Counts, statistics: str, epsilon: float) -> Found:
 def suppressions(counts: Counts, statistics: str, epsilon: float) -> Found:
     """Errors of the worst cell after Clip-User and capping; the loss that the paper charges."""
     found = {PAPER: float(_cell_errors(counts, statistics, epsilon, counts.count).max())}
-    charge, cost = {}, _cost(statistics, epsilon)
+    charge = {}
+    cost = _cost(statistics, epsilon)
     for name in (CLIP, SPARING):
         kept, charge[name] = suppress(counts, statistics, epsilon, spare=name == SPARING)
         left = _capped(counts, kept, cost)
@@ -175,7 +184,8 @@ def measured(
 ) -> list[Row]:
     """One row a method and loss of a cell: the mean over draws of what an answer finds."""
     every, few = (_ITMS, _QUICK_ITMS) if gamma is None else (many, _QUICK)
-    epsilons, draws = every if effort.full else few, range(DRAWS if effort.full else 1)
+    epsilons = every if effort.full else few
+    draws = range(DRAWS if effort.full else 1)
     occupancies = (
         [itms_many(effort.seed)] if gamma is None
         else [synthetic(gamma, effort.seed * DRAWS + draw) for draw in draws]
@@ -184,7 +194,8 @@ def measured(
     # A second process takes as long to start as a few points.
     workers = effort.workers if len(tasks) > _FEW else 1
     points = list(effort.progress(carry_out(partial(_point, answer), tasks, workers), len(tasks)))
-    shape, guess = (len(occupancies), len(epsilons)), UNITS[statistics].guess
+    shape = (len(occupancies), len(epsilons))
+    guess = UNITS[statistics].guess
     common = np.array([each for _, each in points]).reshape(shape)
     better = (common >= guess).sum(axis=0)
     rows: list[Row] = []
@@ -213,13 +224,15 @@ def _point(answer: Callable[..., Found], task: tuple[Counts, str, float]) -> Fou
     return answer(*task)
 
 
-_LOSS, _ERROR = ("error_allowed", "loss"), ("loss_allowed", "error")
+_LOSS = ("error_allowed", "loss")
+_ERROR = ("loss_allowed", "error")
 
 
 def _total_losses(gamma: float | None, effort: Effort) -> Study:
     answer = partial(losses, own=gamma is None)
     parts = {name: measured(answer, gamma, name, effort, _LOSS) for name in (MEANS, BOTH)}
-    both, rows = parts[BOTH], [row for part in parts.values() for row in part]
+    both = parts[BOTH]
+    rows = [row for part in parts.values() for row in part]
     findings = [
         Finding(
             f"losses of a cell at which {name} loses less than with nothing suppressed{note}",
@@ -266,7 +279,8 @@ def _loss_findings(name: str, rows: list[Row]) -> list[Finding]:
     loss, at_one = _by_method(name, rows, _LOSS, (UNITS[name].guess, 1.0))
     useful = column(rows, "guessing_is_better", method=PAPER) == 0
     epsilon = column(rows, "epsilon_per_cell", method=PAPER)[useful]
-    best, bound = loss[OPTIMAL][useful], np.maximum(loss[BOUND][useful], 1e-300)
+    best = loss[OPTIMAL][useful]
+    bound = np.maximum(loss[BOUND][useful], 1e-300)
     found = [
         at_one,
         spans(f"{name}: {CLIP} over {EQUALISED}", loss[CLIP] / loss[EQUALISED]),
@@ -281,9 +295,11 @@ def _loss_findings(name: str, rows: list[Row]) -> list[Finding]:
 
 def _worst_errors(gamma: float | None, effort: Effort) -> Study:
     parts = {name: measured(errors, gamma, name, effort, _ERROR, _FEWER) for name in (MEANS, BOTH)}
-    both, rows = parts[BOTH], [row for part in parts.values() for row in part]
+    both = parts[BOTH]
+    rows = [row for part in parts.values() for row in part]
     error = {str(row["method"]): column(both, "error", method=row["method"]) for row in both}
-    left, over = error[CLIP] / error[PAPER], error[TRUE] / error[PRINTED]
+    left = error[CLIP] / error[PAPER]
+    over = error[TRUE] / error[PRINTED]
     findings = [
         Finding("part of the worst error that Clip-User and the cap leave",
                 "hardly below 1" if gamma is None else "below 1", span(left),
@@ -327,9 +343,11 @@ def _error_findings(name: str, rows: list[Row]) -> list[Finding]:
 def _register() -> None:
     """Figures 1 and 3 to 5 show losses, 2 and 6 to 8 errors."""
     for figure, gamma in enumerate((None, None, *GAMMAS, *GAMMAS), start=1):
-        run, what = _worst_errors, "Worst-case error at equal loss"
+        run = _worst_errors
+        what = "Worst-case error at equal loss"
         if figure in (1, 3, 4, 5):
-            run, what = _total_losses, "Total loss at equal error"
+            run = _total_losses
+            what = "Total loss at equal error"
         of = "the ITMS-like occupancy" if gamma is None else f"synthetic occupancy, gamma {gamma:g}"
         source = f"section VI-B, figure {figure}"
         study(f"000-figure-{figure}", f"{what}, {of}", source)(partial(run, gamma))

@@ -23,7 +23,10 @@ from shoal.theory import variance
 
 TOLERANCE = 1e-3
 # Linear programs for one plan, errors tried for one loss, and how close they come.
-_ROUNDS, _TRIALS, _CLOSE, _BISECTIONS = 6, 10, 0.01, 48
+_ROUNDS = 6
+_TRIALS = 10
+_CLOSE = 0.01
+_BISECTIONS = 48
 _RATIOS = np.geomspace(0.02, 1.0, 2000)
 _TINY = 1e-12
 
@@ -115,7 +118,8 @@ class Weighed:
         """The mean's part of each cell's noise: the cheapest at these dual variables."""
         if self.split is not None:
             return self.split
-        units, dual = self.cells.units, self.duals[self.cells.counts.user] + _TINY
+        units = self.cells.units
+        dual = self.duals[self.cells.counts.user] + _TINY
         first = np.sqrt(units.mean * self.cells.by_cell(dual * self.weight))
         second = np.sqrt(units.variance * self.cells.by_cell(dual * self.moved))
         return np.where(first + second > 0, first / np.maximum(first + second, 1e-300), 1.0)
@@ -123,7 +127,8 @@ class Weighed:
     @cached_property
     def unit(self) -> Floats:
         """Loss of each entry at a sum of noise of 1 in its cell."""
-        units, part = self.cells.units, self.part[self.cells.counts.cell]
+        units = self.cells.units
+        part = self.part[self.cells.counts.cell]
         lost = self.weight * units.mean / np.maximum(part, _TINY)
         if units.variance:
             lost = lost + self.moved * units.variance / np.maximum(1 - part, _TINY)
@@ -191,7 +196,8 @@ class Cells:
 
     def balanced(self, error: float) -> float:
         """Loss of proportionally fair noise whose worst cell has this error."""
-        counts, unit = self.counts, self.everybody.unit
+        counts = self.counts
+        unit = self.everybody.unit
         columns = counts.user, counts.cell, unit, counts.n_users, np.ones(counts.n_cells)
         return float(allocation.balanced(allocation.Problem(*columns)).noise_scale.max()) / error
 
@@ -204,7 +210,9 @@ class Cells:
 
     def optimal_error(self, epsilon: float) -> Optimal:
         """The least common error of all cells at a loss, between what is reached and proved."""
-        high, low, lower = min(self.everybody.least_error(epsilon), self.units.guess), 0.0, 0.0
+        high = min(self.everybody.least_error(epsilon), self.units.guess)
+        low = 0.0
+        lower = 0.0
         start = self.everybody
         for _ in range(_TRIALS):
             low = max(low, lower)
@@ -241,7 +249,8 @@ class Cells:
         best = min((plan, self.everybody), key=lambda each: each.loss(error))
         for _ in range(_ROUNDS):
             plan = self._weigh(solve(self._above(error, plan), TOLERANCE), error)
-            before, now = best.loss(error), plan.loss(error)
+            before = best.loss(error)
+            now = plan.loss(error)
             best = plan if now < before else best
             if now > before * (1 - _CLOSE):
                 break
@@ -274,6 +283,8 @@ class Cells:
 
     def _normal(self, error: Floats, slope: Floats, cost: Floats) -> Program:
         """With slope 1/2 of the missing mass, as the solvers want it."""
-        user, cell = self.counts.user, self.counts.cell
-        target, cost = np.maximum(error, _TINY) / (2 * slope), cost / (2 * slope)[cell]
+        user = self.counts.user
+        cell = self.counts.cell
+        target = np.maximum(error, _TINY) / (2 * slope)
+        cost = cost / (2 * slope)[cell]
         return Program(user, cell, self.share, cost, target, self.counts.n_users)

@@ -33,10 +33,13 @@ def _study(setting: Setting, effort: Effort) -> Study:
     plain = _unclamped(setting, effort)
     baseline, akmv, optimal, ours = (column(rows, "error", mechanism=name) for name in names)
     free = [column(plain, "error", mechanism=name) for name in _PAPERS]
-    epsilon, below = np.array(EPSILONS), np.array(EPSILONS) < 2
+    epsilon = np.array(EPSILONS)
+    below = np.array(EPSILONS) < 2
     spread = column(rows, "standard_error", mechanism=names[2])
     rises = epsilon[1:][np.diff(optimal) > 3 * spread[1:]]
-    alike, worse, gain = akmv / baseline, free[1] / free[0], free[0] / free[2]
+    alike = akmv / baseline
+    worse = free[1] / free[0]
+    gain = free[0] / free[2]
     similar = bool((np.abs(np.log(alike)) < np.log(_SIMILAR)).all())
     best = np.minimum.reduce([baseline, akmv, optimal])
     findings = [
@@ -75,7 +78,8 @@ def _unclamped(setting: Setting, effort: Effort) -> list[Row]:
     that cuts the errors of all mechanisms to much the same. Of Laplace noise of scale b about an
     estimate that is off by d the mean absolute error is |d| + b exp(-|d|/b).
     """
-    counts, lattice = setting.counts, Lattice(Bounds.of(setting.bounds), 20)
+    counts = setting.counts
+    lattice = Lattice(Bounds.of(setting.bounds), 20)
     plans = [
         [
             plan_means(counts, setting.bounds, MECHANISMS[name][0], each, MECHANISMS[name][1])

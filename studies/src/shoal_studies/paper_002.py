@@ -15,7 +15,9 @@ from shoal_studies.simulate import MECHANISMS, Effort, Setting, against_loss, er
 
 SCALING = 10
 # "Similar", "much better" and "very little difference" of the paper, in numbers of ours.
-_ALIKE, _MUCH, _LITTLE = 1.1, 1.3, 2.0
+_ALIKE = 1.1
+_MUCH = 1.3
+_LITTLE = 2.0
 _EPSILONS = (0.5, 0.75, 1.0, 1.5, 2.0)
 _GROUPED = {
     "array averaging": "array averaging, median cap",
@@ -25,7 +27,9 @@ _GROUPED = {
 _PRINTED = "array averaging, wrap_around as printed"
 _OURS = "adaptive (ours)"
 _CLIPPING = ("Levy", "quantile, fixed", "quantile, optimised")
-_LEAST, _MOST, _POINTS = 0.001, 2.0, 1000
+_LEAST = 0.001
+_MOST = 2.0
+_POINTS = 1000
 
 
 @study("002-figure-1", "Grouping by wrap_around and by best_fit", "section IV-B, figure 1")
@@ -99,7 +103,8 @@ def mechanisms(effort: Effort) -> Study:
         )
         every += rows
         baseline, *papers, ours = error.values()
-        gain, apart = baseline / papers, np.max(papers, axis=0) / np.min(papers, axis=0)
+        gain = baseline / papers
+        apart = np.max(papers, axis=0) / np.min(papers, axis=0)
         findings += [
             spans(f"{name}: baseline over those that clip", gain, "much more than 1", gain > 1),
             spans(f"{name}: worst over best of those that clip", apart,
@@ -123,7 +128,8 @@ def samples(effort: Effort) -> Study:
     baseline, *papers, ours = error.values()
     levy = error["Levy"]
     others = np.array([error[each] for each in error if each not in ("Levy", _OURS)])
-    gain, best = baseline / papers, levy / others.min(axis=0)
+    gain = baseline / papers
+    best = levy / others.min(axis=0)
     findings = [
         spans("baseline over those that clip", gain, "much more than 1", gain > 1),
         spans("Levy over the next best", best, "the best", best < 1),
@@ -154,7 +160,8 @@ def users(effort: Effort) -> Study:
 @study("002-figure-5", "The minimax cap against the loss", "section V, figure 5")
 def minimax_cap(effort: Effort) -> Study:
     """The cap with the least worst-case error: no randomness, the same for every effort."""
-    counts, epsilons = data.itms(), np.geomspace(_LEAST, _MOST, _POINTS)
+    counts = data.itms()
+    epsilons = np.geomspace(_LEAST, _MOST, _POINTS)
     rows: list[Row] = []
     for epsilon in epsilons.tolist():
         best = caps.minimax(counts, epsilon)
@@ -166,7 +173,8 @@ def minimax_cap(effort: Effort) -> Study:
                 "worst_case_error_over_width": round(worst, 8),
             }
         )
-    cap, error = column(rows, "cap"), column(rows, "worst_case_error_over_width")
+    cap = column(rows, "cap")
+    error = column(rows, "worst_case_error_over_width")
     every, start = every_cap(counts)
     useful = epsilons[error < 1 / 2]
     findings = [
@@ -188,7 +196,8 @@ def every_cap(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.
     """Every minimax cap of the axis, and the loss from which on it is one: exact, not on a grid."""
     every = np.unique(counts)
     kept = caps.kept(counts, every)
-    base, slope = 1 - kept / counts.sum(), every / kept
+    base = 1 - kept / counts.sum()
+    slope = every / kept
     steeper = slope[:, None] - slope[None]
     apart = base[None] - base[:, None]
     crossing = (apart / np.where(steeper == 0, np.nan, steeper)).ravel()

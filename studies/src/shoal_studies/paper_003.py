@@ -35,35 +35,60 @@ from shoal_studies.paper_003_mechanisms import (
 from shoal_studies.registry import Finding, Study, column, listed, short, spans, study
 from shoal_studies.simulate import Effort, carry_out
 
-PLAIN, PRINTED = "non-private", ", as printed"
-UNIFORM, UNSTRATIFIED = "uniform prior", "uniform prior, unstratified"
-CLUSTER, FREE = "Cluster-DP", "cluster-free"
-OURS, OURS_ALL = "our choice", "our choice, all levels"
-DIFFERENCES, HISTOGRAMS = "noisy Horvitz-Thompson", "noisy histogram"
+PLAIN = "non-private"
+PRINTED = ", as printed"
+UNIFORM = "uniform prior"
+UNSTRATIFIED = "uniform prior, unstratified"
+CLUSTER = "Cluster-DP"
+FREE = "cluster-free"
+OURS = "our choice"
+OURS_ALL = "our choice, all levels"
+DIFFERENCES = "noisy Horvitz-Thompson"
+HISTOGRAMS = "noisy histogram"
 # The paper's defaults, and its outcomes: from -5 to 6, of variance 5 before they are on levels.
-GAMMA, SIGMA, LAMBDA = 0.02, 10.0, 0.8
-REACH, SPREAD, SIZES, _SUPER = 5, 5.0, (500, 1000, 2000), 5
+GAMMA = 0.02
+SIGMA = 10.0
+LAMBDA = 0.8
+REACH = 5
+SPREAD = 5.0
+SIZES = (500, 1000, 2000)
+_SUPER = 5
 # The 50 largest communities have 22,179 users, the smallest 199; an effect of 1 is two levels.
-_COMMUNITIES, _USERS, _SMALLEST = 50, 22_179, 199
-_LOW, _GAP, _LEVELS, _NOISE = -1.0, 0.5, 8, 0.1
+_COMMUNITIES = 50
+_USERS = 22_179
+_SMALLEST = 199
+_LOW = -1.0
+_GAP = 0.5
+_LEVELS = 8
+_NOISE = 0.1
 # Friends of a user within the community and outside: log-normal over communities.
-_INSIDE, _OUTSIDE, _VARIED = 4.0, 12.0, 0.5
+_INSIDE = 4.0
+_OUTSIDE = 12.0
+_VARIED = 0.5
 # Fifty populations of 500 realisations, as in the paper; in a hurry five of 60.
-_POPULATIONS, _REALISATIONS, _PART = (5, 50), (60, 500), 500
+_POPULATIONS = (5, 50)
+_REALISATIONS = (60, 500)
+_PART = 500
 EPSILON = 0.2
-_FLOORS, _FEW_FLOORS = tuple(each / 10 for each in range(1, 11)), (0.1, 0.3, 1.0)
+_FLOORS = tuple(each / 10 for each in range(1, 11))
+_FEW_FLOORS = (0.1, 0.3, 1.0)
 _LOSSES = (0.2, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0), (0.2, 1.0, 4.0, 6.0)
 _MORE_LOSSES = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0), (0.5, 2.0, 4.0)
-_BIAS_LOSSES, _FEW_BIAS = (0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 12.0), (0.5, 2.0, 12.0)
-_BETAS, _FEW_BETAS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 4.9), (0.5, 2.5, 4.5)
+_BIAS_LOSSES = (0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 12.0)
+_FEW_BIAS = (0.5, 2.0, 12.0)
+_BETAS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 4.9)
+_FEW_BETAS = (0.5, 2.5, 4.5)
 _LAMBDAS = (0.5, 0.8)
 # gamma K and sigma, of which the best is taken at each loss.
-_GRID, _ONE = tuple(product((0.01, 0.1), (10.0, 20.0))), ((0.1, 5.0),)
+_GRID = tuple(product((0.01, 0.1), (10.0, 20.0)))
+_ONE = ((0.1, 5.0),)
 _TIGHT = "Cluster-DP, sigma 10, true epsilon 0.2"
 _ACROSS = "epsilon (as printed: claimed)"
-_EQUAL, _SAME = "equal loss", "equal lambda"
+_EQUAL = "equal loss"
+_SAME = "equal lambda"
 # Distances of an estimate from what is claimed, in standard errors, that chance hardly explains.
-_FAR, _NORMAL = 4.0, 1.959964
+_FAR = 4.0
+_NORMAL = 1.959964
 
 
 @dataclass(frozen=True)
@@ -108,7 +133,8 @@ class Communities:
 
     def population(self, seed: tuple[int, ...]) -> Population:
         """A network of its own, and outcomes."""
-        random, sizes = np.random.default_rng(seed), community_sizes()
+        random = np.random.default_rng(seed)
+        sizes = community_sizes()
         effect = np.repeat(features(sizes, random).sum(axis=0), sizes)
         outcome = effect + _NOISE * random.standard_normal(len(effect))
         levels = _LOW + _GAP * np.arange(_LEVELS, dtype=np.float64)
@@ -147,7 +173,8 @@ def features(sizes: Counts, random: np.random.Generator) -> Floats:
 
 def _tabulated(outcome: Floats, low: int, sizes: Counts, levels: Floats, shift: int) -> Population:
     """Outcomes in steps, the lowest at `low`, on the nearest levels that leave room for a shift."""
-    size, cluster = len(levels), np.repeat(np.arange(len(sizes)), sizes)
+    size = len(levels)
+    cluster = np.repeat(np.arange(len(sizes)), sizes)
     code = np.clip(np.rint(outcome), low, low + size - 1 - shift) - low
     flat = np.bincount(cluster * size + code.astype(np.int64), minlength=len(sizes) * size)
     return Population(levels, flat.reshape(len(sizes), size), shift)
@@ -283,7 +310,8 @@ def prior(
     panel: str = "",
 ) -> list[Point]:
     """A prior at a loss, `floor` in parts of 1/K; none if its histogram costs all of it."""
-    kept, claimed = range(setting.levels), line.endswith(PRINTED)
+    kept = range(setting.levels)
+    claimed = line.endswith(PRINTED)
     given = calibrated(kept, epsilon, floor / len(kept), sigma, printed=claimed)
     if given is None:
         return []
@@ -337,9 +365,12 @@ def by_floor(effort: Effort) -> Study:
     found = measure(points, effort)
     uniform = found.of(UNIFORM, _EQUAL).mean[0]
     first, true, free = (found.of(each, _EQUAL) for each in (CLUSTER + PRINTED, CLUSTER, FREE))
-    tight, ours = found.of(_TIGHT), found.of(OURS)
-    kept, flat = found.of(CLUSTER, _SAME), found.of(UNIFORM, _SAME)
-    over, equal = first.mean / uniform, kept.mean[0] / flat.mean[0]
+    tight = found.of(_TIGHT)
+    ours = found.of(OURS)
+    kept = found.of(CLUSTER, _SAME)
+    flat = found.of(UNIFORM, _SAME)
+    over = first.mean / uniform
+    equal = kept.mean[0] / flat.mean[0]
     findings = [
         Finding("true epsilon where 0.2 is claimed: the histogram costs 2/sigma (erratum 12)",
                 "0.2", f"{first.loss:.3g}", first.loss <= EPSILON),
@@ -387,7 +418,8 @@ def by_loss(effort: Effort) -> Study:
     found = _at_losses(_SETTING, _LOSSES[not effort.full], _GRID, 2, "gaussian mixture", effort)
     findings = []
     for name in CLUSTER + PRINTED, FREE + PRINTED, CLUSTER, FREE, OURS:
-        curve, claimed = found.of(name), name.endswith(PRINTED)
+        curve = found.of(name)
+        claimed = name.endswith(PRINTED)
         over = curve.over(found.of(UNIFORM))
         findings.append(
             Finding(f"{name} over a uniform prior at equal {'claimed' if claimed else 'true'} loss,"
@@ -403,7 +435,8 @@ def by_homogeneity(effort: Effort) -> Study:
     """Cluster-DP, cluster-free, and a uniform prior at the same true loss, as the paper has not."""
     points = []
     for beta, lam in product(_betas(effort), _LAMBDAS):
-        setting, given = Mixture(beta), replacing(12, lam, floor=GAMMA, sigma=SIGMA)
+        setting = Mixture(beta)
+        given = replacing(12, lam, floor=GAMMA, sigma=SIGMA)
         [flat] = prior(UNIFORM, beta, setting, Randomised(given).loss)
         both = Randomised(given), Randomised(given, pooled=True)
         points += [
@@ -494,7 +527,8 @@ def _distribution(setting: Setting, given: Randomised, effort: Effort, *, bars: 
         random = np.random.default_rng((effort.seed, 3, at))
         every[at], added[at] = given.draw(units, units.assigned(_PART, random), random)
     effect = units.levels[units.shift] - units.levels[0]
-    errors, deviation = every.ravel() - effect, float((units.variance + added.mean()) ** 0.5)
+    errors = every.ravel() - effect
+    deviation = float((units.variance + added.mean()) ** 0.5)
     normal = deviation * ndtri((np.arange(len(errors)) + 0.5) / len(errors))
     rows: list[Row] = [
         {"quantile": at + 1, "normal": short(a), "error": short(b)}
@@ -505,10 +539,13 @@ def _distribution(setting: Setting, given: Randomised, effort: Effort, *, bars: 
         density, edges = np.histogram(errors, bins=40, density=True)
         middle = (edges[1:] + edges[:-1]) / 2
         normal = np.exp(-((middle / deviation) ** 2) / 2) / deviation / (2 * np.pi) ** 0.5
-        drawn, across, along = (middle, density, normal), "estimate less effect", "density"
+        drawn = (middle, density, normal)
+        across = "estimate less effect"
+        along = "density"
     else:
         drawn = normal, np.sort(errors), normal
-        across, along = "normal quantiles", "estimate less effect"
+        across = "normal quantiles"
+        along = "estimate less effect"
     curves: list[Row] = [
         {across: float(at), along: float(each), "line": line}
         for line, numbers in (("errors", drawn[1]), ("normal", drawn[2]))
@@ -519,14 +556,16 @@ def _distribution(setting: Setting, given: Randomised, effort: Effort, *, bars: 
 
 
 def _normality(errors: Floats, deviation: float, given: Randomised) -> Iterator[Finding]:
-    number, each = len(errors), errors / deviation
+    number = len(errors)
+    each = errors / deviation
     bias = float(each.mean() * number**0.5)
     yield Finding(f"mean of {number:,} errors, in standard errors", f"0 (here: within {_FAR:g})",
                   f"{bias:.2f}", abs(bias) < _FAR)  # fmt: skip
     for word, order, normal, variance in ("third", 3, 0, 6), ("fourth", 4, 3, 24):
         moment = float((((errors - errors.mean()) / errors.std()) ** order).mean())
         error = (variance / number) ** 0.5
-        paper, found = f"{normal}, as of a normal variable", f"{moment:.3f} +- {error:.3f}"
+        paper = f"{normal}, as of a normal variable"
+        found = f"{moment:.3f} +- {error:.3f}"
         near = abs(moment - normal) < _FAR * error
         yield Finding(f"{word} standardised moment", paper, found, near)
     yield Finding("deviation over the exact one", "-", f"{errors.std() / deviation:.3f}")
@@ -569,13 +608,16 @@ _BOUNDS = (
        "appendix A.7, experiment 5, figure 5")  # fmt: skip
 def figure_5(effort: Effort) -> Study:
     """The bound that is printed in three forms (erratum 16), and ours, proved anew."""
-    betas, given = _betas(effort), default()
+    betas = _betas(effort)
+    given = default()
     mechanisms: dict[str, Mechanism] = {PLAIN: NoisyDifferences(math.inf), CLUSTER: given}
     points = [Point(line, beta, Mixture(beta), each) for beta in betas
               for line, each in mechanisms.items()]  # fmt: skip
     found = measure(points, effort)
-    cluster, plain = found.of(CLUSTER), found.of(PLAIN)
-    gap, drawn = cluster.exact - plain.exact, cluster.variance - plain.variance
+    cluster = found.of(CLUSTER)
+    plain = found.of(PLAIN)
+    gap = cluster.exact - plain.exact
+    drawn = cluster.variance - plain.variance
     every = [[bounds(Mixture(beta).population((effort.seed, at)), given) for beta in betas]
              for at in range(len(gap))]  # fmt: skip
     shown = {name: np.array([[each[name] for each in row] for row in every]) for name in _BOUNDS}
@@ -638,13 +680,15 @@ def conditional(
         return single, single
     # Half of twice the units: each of them once in either arm.
     both = np.stack([whole.control, np.roll(whole.control, whole.shift, axis=1)], axis=1)
-    twice, counts = replace(whole, control=2 * whole.control), np.repeat(both[None], number, axis=0)
+    twice = replace(whole, control=2 * whole.control)
+    counts = np.repeat(both[None], number, axis=0)
     return mechanism.draw(twice, counts, random)[0] - twice.effect(counts), single
 
 
 def _biases(losses: Sequence[float], seed: int, number: int) -> list[tuple[Any, ...]]:
     """Name, claimed and true loss, mean absolute bias and error of one super-population."""
-    random, found = np.random.default_rng((seed, number)), []
+    random = np.random.default_rng((seed, number))
+    found = []
     whole = _SETTING.whole(random)
     small = whole.part(_SETTING.sizes, random)
     for epsilon in losses:

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import InputError
+from shoal.privacy.accounting import account
 from shoal.privacy.budget import Budget
+from shoal.privacy.noisy import NoisySum
 from shoal.trials.cluster_prior import (
-    LATTICE_BITS,
     ClusterPrior,
     PriorChoice,
     choice_of,
@@ -157,13 +158,13 @@ class Randomised:
     @property
     def loss(self) -> float:
         """2/sigma and that of a response."""
-        return float(self.chosen.epsilon(DELTA))
+        return float(account(self.chosen.steps(DELTA), DELTA).epsilon)
 
     @property
     def numbers(self) -> tuple[float, float, float]:
         """gamma, sigma (infinite where there is no histogram) and lambda."""
         given = self.chosen
-        sigma = 2.0**given.lattice_bits / given.weight if given.weight else math.inf
+        sigma = given.counts.scale if given.counts.per_unit else math.inf
         return given.floor / PART, sigma, given.replaced / PART
 
     def __str__(self) -> str:
@@ -175,7 +176,9 @@ class Randomised:
         self, units: Population, counts: Counts, random: np.random.Generator
     ) -> tuple[Floats, Floats]:
         """Round, tabulate, add noise, respond, debias."""
-        used, lam, sizes = units.levels[self.chosen.kept], self.numbers[2], units.sizes
+        used = units.levels[self.chosen.kept]
+        lam = self.numbers[2]
+        sizes = units.sizes
         rounding = np.zeros(counts.shape[:-1])
         if len(used) < len(units.levels):
             moved = units.space.moved_to(self.chosen.kept.tolist())
@@ -193,18 +196,22 @@ class Randomised:
     def _prior(self, sizes: Counts, counts: Counts, random: np.random.Generator) -> Floats:
         """Of each group, by the product's rule; uniform where no histogram is paid for."""
         if self.pooled:
-            counts, sizes = counts.sum(axis=1, keepdims=True), sizes.sum(axis=0, keepdims=True)
-        chance = -math.expm1(-(2.0**-self.chosen.lattice_bits))
+            counts = counts.sum(axis=1, keepdims=True)
+            sizes = sizes.sum(axis=0, keepdims=True)
+        chance = -math.expm1(-(2.0**-self.chosen.counts.bits))
         # Laplace noise on the lattice is the difference of two geometric variables.
         noise = random.geometric(chance, counts.shape) - random.geometric(chance, counts.shape)
-        if not self.chosen.weight:
+        if not self.chosen.counts.per_unit:
             return np.broadcast_to(even(len(self.chosen.kept)) / PART, counts.shape)
         units = np.broadcast_to(sizes, counts.shape[:-1]).ravel()
-        steps = counts * self.chosen.weight + noise
+        steps = counts * self.chosen.counts.per_unit + noise
         found = prior_of(steps.reshape(-1, steps.shape[-1]), units, self.chosen)
         return np.asarray(found.reshape(steps.shape) / PART)
 
 
+# Of the noise of counts, and of a uniform prior, for which no histogram is made.
+_BITS = 20
+_NOTHING = NoisySum.model_construct(per_unit=0, bits=_BITS)
 Mechanism: TypeAlias = NoisyDifferences | NoisyHistograms | Randomised
 
 
@@ -218,16 +225,21 @@ def calibrated(
             return choice_of(ClusterPrior(floor, sigma), tuple(kept), allowed, DELTA)
         least = PART // len(kept)
         replaced = replaced_for(allowed, DELTA, least)
-        return PriorChoice(kept=np.array(kept), floor=least, replaced=replaced, weight=0)
+        return PriorChoice.model_construct(
+            kept=np.array(kept), floor=least, replaced=replaced, counts=_NOTHING
+        )
     except InputError:
         return None
 
 
 def replacing(levels: int, lam: float, *, floor: float, sigma: float) -> PriorChoice:
     """Parameters with a given lambda, on all levels."""
-    least, weight = min(int(floor * PART), PART // levels), int(2**LATTICE_BITS / sigma)
-    return PriorChoice(
-        kept=np.arange(levels), floor=least, replaced=round(lam * PART), weight=weight
+    counts = NoisySum.model_construct(per_unit=int(2**_BITS / sigma), bits=_BITS)
+    return PriorChoice.model_construct(
+        kept=np.arange(levels),
+        floor=min(int(floor * PART), PART // levels),
+        replaced=round(lam * PART),
+        counts=counts,
     )
 
 
@@ -246,8 +258,10 @@ def printed(sizes: Counts, levels: Floats, given: Randomised) -> list[Floats]:
     """A(x) in three forms (erratum 16): theorem 3.5, appendix A.1, and the proof."""
     (gamma, sigma, lam), size = given.numbers, len(levels)
     away = sigma / sizes * (np.exp(-gamma * sizes / sigma) - np.exp(-sizes / sigma))
-    largest, norm = float(np.abs(levels).max() ** 2), float((levels**2).sum())
-    root, kept = (lam * size**0.5 + 1) ** 2, (1 - lam) ** 2
+    largest = float(np.abs(levels).max() ** 2)
+    norm = float((levels**2).sum())
+    root = (lam * size**0.5 + 1) ** 2
+    kept = (1 - lam) ** 2
     rest = norm * (1 - lam * (size - 1) * gamma)
     factors = (
         2 * largest + (3 * largest + root + rest) / kept,
@@ -273,7 +287,9 @@ def with_any_prior(levels: Floats, lam: float, floor: float) -> float:
     b = a/(1 - lambda), concave in the prior's mean m with its top at U/(2 lambda), as close as the
     floor lets m come with all it can move on the outer levels; U is its mirror image.
     """
-    width, free, found = float(levels[-1] - levels[0]), max(0.0, 1 - len(levels) * floor), []
+    width = float(levels[-1] - levels[0])
+    free = max(0.0, 1 - len(levels) * floor)
+    found = []
     for above in (levels - levels[0], levels[-1] - levels):
         least = floor * float(above.sum())
         mean = min(max(width / (2 * lam), least), least + free * width)
@@ -291,7 +307,8 @@ def prior_distance(sizes: Counts, levels: int, floor: float, sigma: float) -> Fl
     low = floor + b / 2 * np.exp(-floor / b)
     apart = (levels - 1) * low + b / 2 + b * (levels / 2) ** 0.5
     k = np.arange(1, levels + 1)
-    share, wide = np.minimum(1 / k, (1 + floor) / 2), b[..., None]
+    share = np.minimum(1 / k, (1 + floor) / 2)
+    wide = b[..., None]
     high = wide / 2 * (2 - np.exp(-(1 - share) / wide) - np.exp(-(share - floor) / wide))
     together = ((levels - k) * low[..., None] + k * high).max(axis=-1)
     # Rounding of priors to whole numbers moves at most one part a level.
@@ -302,7 +319,8 @@ def at_most(
     sizes: Counts, levels: Floats, *, lam: float, floor: float, sigma: float, spread: Floats
 ) -> Floats:
     """At least the mean variance of debiased responses of each group, on average over priors."""
-    width, kept = float(levels[-1] - levels[0]), (1 - lam) ** 2
+    width = float(levels[-1] - levels[0])
+    kept = (1 - lam) ** 2
     distance = prior_distance(sizes, len(levels), floor, sigma)
     priced = (1 / kept - 1) * spread + lam / kept * width**2 * distance
     return np.asarray(np.minimum(priced, with_any_prior(levels, lam, floor)))

@@ -42,8 +42,10 @@ from shoal_studies.simulate import Effort
 
 _SCALE = 10.0
 # Figures: users, and deviations of a normal distribution that hardly any figure exceeds.
-_USERS, _FAR = (1000, 10_000, 100_000), 4.0
-_ORDERS, _FEW_BUDGETS = (2.0, 4.0), (1e-4, 0.003, 0.1)
+_USERS = (1000, 10_000, 100_000)
+_FAR = 4.0
+_ORDERS = (2.0, 4.0)
+_FEW_BUDGETS = (1e-4, 0.003, 0.1)
 _BUDGETS = tuple(float(each) for each in np.geomspace(1e-4, 0.1, 7))
 # Of columns of the clipped mean's rows, in words.
 _RATIOS = (
@@ -52,20 +54,32 @@ _RATIOS = (
     ("certificate over the error on two points", "certificate", "worst_two_points"),
 )
 # The symmetric mean takes ten times the time of others; its points are so many deviations out.
-_FEWER, _OUT = 3, 3.0
+_FEWER = 3
+_OUT = 3.0
 # Regimes: of users and delta, or of users and a bias.
-BY_DELTA, BY_BIAS = "users and delta", "users and bias"
-_SMALL, _FIXED, _GRID, _METHODS = 0.01, 1e-3, 17, (CLIPPED, COMBINED, SAMPLED)
+BY_DELTA = "users and delta"
+BY_BIAS = "users and bias"
+_SMALL = 0.01
+_FIXED = 1e-3
+_GRID = 17
+_METHODS = (CLIPPED, COMBINED, SAMPLED)
 # Averages of releases: fewest averages behind a figure, and for a comparison with what is exact.
-_RELEASES, _GROUPS, _MANY, _MOST = tuple(10**k for k in range(6)), 10, 400, 10**9
-_WORST, _NORMAL = "adversarial", "Gaussian"
+_RELEASES = tuple(10**k for k in range(6))
+_GROUPS = 10
+_MANY = 400
+_MOST = 10**9
+_WORST = "adversarial"
+_NORMAL = "Gaussian"
 # A Gaussian of deviation 1 has an eighth moment of 105.
 _OF_DATA: dict[str, Moments] = {
     _WORST: (Moment(8, 1.0),), _NORMAL: (Moment(2, 1.0), Moment(8, 105**0.125)),
 }  # fmt: skip
 # Orders and sizes: E|X|^8 of the first three is 105, 8!/2^4 and 3^4/9, E|X|^3 of t4 is 2 sqrt(2);
 # the lognormal distribution, which is skewed, has only its variance to say.
-SKEWED, _BIAS, _OFTEN, _CENTRES = "lognormal", 0.01, 0.01, (math.pi / 10, -1000 / 3)
+SKEWED = "lognormal"
+_BIAS = 0.01
+_OFTEN = 0.01
+_CENTRES = (math.pi / 10, -1000 / 3)
 KNOWN: dict[str, Moments] = {
     "Gaussian": (Moment(2, 1), Moment(8, 105**0.125)),
     "laplace": (Moment(2, 1), Moment(8, 2520**0.125)),
@@ -137,14 +151,17 @@ class Case:
     @cached_property
     def bound(self) -> Trilemma:
         """No private estimator with this bias has a smaller error over all distributions."""
-        asked, clipped = self.asked, self.part.method == CLIPPED
+        asked = self.asked
+        clipped = self.part.method == CLIPPED
         delta = 0 if clipped else asked.delta
         return trilemma(asked.n, asked.epsilon, delta, self.bias, (self.order, 1.0))
 
     @property
     def printed(self) -> float:
         """The paper's certificate; of the symmetric mean, its leading terms."""
-        n, epsilon, delta = self.asked.n, self.asked.epsilon, self.asked.delta
+        n = self.asked.n
+        epsilon = self.asked.epsilon
+        delta = self.asked.delta
         return {
             CLIPPED: lambda: printed_clipped(n, epsilon, self.order, self.bias),
             SAMPLED: lambda: self.certified,
@@ -160,7 +177,8 @@ class Case:
     @property
     def shows(self) -> bool:
         """Whether hardly any value of the distribution is ever published."""
-        part, points = self.part, self.distribution
+        part = self.part
+        points = self.distribution
         if isinstance(part, Combined) and not isinstance(points, Drawn):
             return part.margin > max(points.values)
         return not isinstance(part, Sampled)
@@ -169,7 +187,8 @@ class Case:
 def cases(order: float, n: int, budgets: Sequence[float]) -> list[Case]:
     """All estimators: the clipped mean with every budget, and the three unbiased ones."""
     moments = (Moment(order, 1.0),)
-    asked, coin = Asked(n, moments, 1.0, 1e-6), mirrored(moments, 1.0)
+    asked = Asked(n, moments, 1.0, 1e-6)
+    coin = mirrored(moments, 1.0)
     # Of variance 1 as well, as far out as the moment allows.
     far = mirrored(moments, _OUT) if order == _ORDERS[0] else coin
     parts = [(asked.clipped(bias), bias) for bias in budgets]
@@ -267,7 +286,8 @@ def place(name: str, n: int, delta: float, bias: float) -> Row:
     The clipped mean takes the best of some budgets up to the bias.
     """
     moment = Moment(4.0, 1.0)
-    asked, problem = Asked(n, (moment,), _SMALL, delta), (n, _SMALL, delta, bias, moment)
+    asked = Asked(n, (moment,), _SMALL, delta)
+    problem = (n, _SMALL, delta, bias, moment)
     found = regime(*problem)
     parts: dict[str, Part] = {COMBINED: asked.combined(), SAMPLED: asked.sampled()}
     if bias > 0:
@@ -304,7 +324,8 @@ def regimes(effort: Effort) -> Study:
         np.min([column(rows, f"{WORDS[name]}_{kind}") for name in _METHODS], axis=0)
         for kind in ("certificate", "by_theory")
     )
-    over, reached = ours / column(rows, "bound"), column(rows, "worst_two_points") / ours
+    over = ours / column(rows, "bound")
+    reached = column(rows, "worst_two_points") / ours
     clipped = np.array([row["best"] == WORDS[CLIPPED] for row in rows])
     counts = {WORDS[each]: sum(row["best"] == WORDS[each] for row in rows) for each in _METHODS}
     same = sum(row["best"] == row["best_by_theory"] for row in rows)
@@ -338,7 +359,8 @@ def _asked(data: str) -> Asked:
 
 def curves(data: str) -> Iterator[Curve]:
     """Estimators, each on its own worst two points, or all on Gaussian values; what is exact."""
-    asked, adverse = _asked(data), data == _WORST
+    asked = _asked(data)
+    adverse = data == _WORST
     parts: dict[str, Part] = {
         f"clipped, bias {each:g}": asked.clipped(each) for each in (0.1, 0.03, 0.01, 0.001)
     }
@@ -356,7 +378,8 @@ def releases(effort: Effort) -> Study:
     Errors are exact but for the symmetric mean's, which has no bias: its variance is simulated.
     """
     every = [curve for data in _OF_DATA for curve in curves(data)]
-    runs, off = max(FEWEST, effort.repetitions // 2), 0.0
+    runs = max(FEWEST, effort.repetitions // 2)
+    off = 0.0
     jobs = [Job(part, distribution, 1.0, runs) for _, _, part, distribution, _ in every]
     errors: dict[str, dict[str, Exact]] = {data: {} for data in _OF_DATA}
     rows: list[Row] = []
@@ -394,7 +417,9 @@ def chosen(asked: Asked, releases: int) -> float:
 
 
 def _release_findings(data: str, errors: dict[str, Exact]) -> list[Finding]:
-    last, asked, combined = _RELEASES[-1], _asked(data), errors["combined"]
+    last = _RELEASES[-1]
+    asked = _asked(data)
+    combined = errors["combined"]
     clipped = {name: each for name, each in errors.items() if name.startswith("clipped")}
     ahead = "; ".join(f"{name}: {_crossing(each, combined)}" for name, each in clipped.items())
     over = [each.rmse(last) / combined.rmse(last) for each in clipped.values()]
@@ -413,7 +438,8 @@ def _release_findings(data: str, errors: dict[str, Exact]) -> list[Finding]:
 
 def _crossing(biased: Exact, other: Exact) -> str:
     """From how many releases on the other one has a smaller error."""
-    gain, square = other.variance - biased.variance, biased.bias**2
+    gain = other.variance - biased.variance
+    square = biased.bias**2
     return "no number of" if gain > square * _MOST else f"{max(1, math.ceil(gain / square)):,}"
 
 
@@ -457,7 +483,8 @@ def distributions(effort: Effort) -> Study:
                 "runs": len(found.error),
             }
         )
-        off, over = found.bias / found.bias_error, found.rmse / part.rmse_bound
+        off = found.bias / found.bias_error
+        over = found.rmse / part.rmse_bound
         shown.append({**rows[-1], "off": off, "over": over})
     charts = [
         Chart(shown, "distribution", name, "estimator", labels=("distribution", label))

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from shoal import unbiased
 from shoal.means.estimators import OUTWARD
 from shoal.means.request import METHODS
-from shoal.means.sums import Grid, NoisySum
+from shoal.means.sums import Grid
 from shoal.privacy.budget import Budget
 from shoal.privacy.noise import Simulated
+from shoal.privacy.noisy import NoisySum
 from shoal.theory import clipping
 from shoal.theory.clipping import Moments
 from shoal.unbiased import UnbiasedPlan
@@ -29,16 +30,24 @@ from shoal_studies.simulate import Effort, carry_out
 
 Floats: TypeAlias = "NDArray[np.float64]"
 CLIPPED, SYMMETRIC = METHODS
-SAMPLED, COMBINED = regimes.SAMPLED, regimes.RESIDUAL
+SAMPLED = regimes.SAMPLED
+COMBINED = regimes.RESIDUAL
 WORDS = {CLIPPED: "clipped", SAMPLED: "sampled", COMBINED: "combined", SYMMETRIC: "symmetric"}
-_SAMPLING, _ROUNDING, _NOISE = 3, 1, 2
-_LEAST_MARGIN, _MOST_MARGIN = 2.0**-10, 2.0**30
+_SAMPLING = 3
+_ROUNDING = 1
+_NOISE = 2
+_LEAST_MARGIN = 2.0**-10
+_MOST_MARGIN = 2.0**30
 # Steps of a bisection: enough for a chance of 1e-40.
-_HALVINGS, _SKEW = 160, 1.5
+_HALVINGS = 160
+_SKEW = 1.5
 # Distances of the far point that are tried, over the deviation.
 _FARS = np.geomspace(1.0, 1e5, 500)
 # Values in memory at once, values of all runs of a job over the repetitions, and the fewest runs.
-_BLOCK, _SHARE, FEWEST, _SEEDS = 1_000_000, 1000, 20, 2**20
+_BLOCK = 1_000_000
+_SHARE = 1000
+FEWEST = 20
+_SEEDS = 2**20
 
 
 @dataclass(frozen=True)
@@ -61,7 +70,8 @@ class Points:
 
     def clipped(self, low: float, high: float) -> tuple[float, float, float]:
         """E Y, E Y^2 and E (X - Y)^2 of Y = clip(X, low, high)."""
-        found, chances = np.clip(self.values, low, high), np.array(self.chances)
+        found = np.clip(self.values, low, high)
+        chances = np.array(self.chances)
         rest = np.array(self.values) - found
         return float(found @ chances), float(found**2 @ chances), float(rest**2 @ chances)
 
@@ -202,7 +212,8 @@ class Combined(Sampled):
     def margin(self) -> float:
         """t."""
         (low, high), size = self.interval, clipping.deviation(self.moments)
-        noise, often = 2 / (self.n * float(self.loss.epsilon)) ** 2, (1 / self.chance - 1) / self.n
+        noise = 2 / (self.n * float(self.loss.epsilon)) ** 2
+        often = (1 / self.chance - 1) / self.n
 
         def error(t: float) -> float:
             beyond = clipping.excess_square(self.moments, t)
@@ -380,7 +391,8 @@ def _together(job: Job, parts: list[Floats]) -> Measured:
     both = np.concatenate(parts, axis=1)
     failed = np.isnan(both[0])
     error, plain = both[:, ~failed]
-    squares, free = error**2 - plain**2, job.distribution.variance / job.part.n
+    squares = error**2 - plain**2
+    free = job.distribution.variance / job.part.n
     rmse = math.sqrt(max(0.0, float(squares.mean()) + free))
     bias_error, spread = (
         float(each.std() / math.sqrt(len(error))) for each in (error - plain, squares)

@@ -22,14 +22,18 @@ Whole: TypeAlias = "NDArray[np.int64]"
 Draw: TypeAlias = "Callable[[np.random.Generator], Floats]"
 Kind: TypeAlias = tuple[str, Draw, tuple[float, float]]
 
-SPEEDS, _LONG = (0.0, 65.0), (0.0, 1000.0)
-_SHORT, _LOW, _YES_OR_NO = (0.0, 40.0), (0.0, 60.0), (0.0, 1.0)
+SPEEDS = (0.0, 65.0)
+_LONG = (0.0, 1000.0)
+_SHORT = (0.0, 40.0)
+_LOW = (0.0, 60.0)
+_YES_OR_NO = (0.0, 1.0)
 # Cells and users.
 _FEW = ((12, 1500), (18, 3000), (25, 1500), (25, 5000))
 # Of a record of the ITMS cell.
 _DEVIATION = 10.73
 # Keys, value, bounds and the fewest flights of a cell.
-_SPEED, _DELAY = ("speed", (0.0, 700.0)), ("arr_delay", (-100.0, 1300.0))
+_SPEED = ("speed", (0.0, 700.0))
+_DELAY = ("arr_delay", (-100.0, 1300.0))
 _FLIGHTS = {
     "flights by origin": ("origin", *_SPEED, 1),
     "flights by destination": ("dest", *_SPEED, 1),
@@ -120,7 +124,8 @@ def _alone(count: Whole) -> Members:
 
 def _one_cell() -> Iterator[Population]:
     itms = _alone(data.itms())
-    users, mean = len(itms.user), data.MEAN
+    users = len(itms.user)
+    mean = data.MEAN
     alike = [_of_records(np.full(users, mean), _DEVIATION, itms, [1, at]) for at in range(12)]
     within = (_DEVIATION**2 - data.BETWEEN**2) ** 0.5
     centres = [np.random.default_rng([2, at]).normal(mean, data.BETWEEN, users) for at in range(12)]
@@ -136,7 +141,8 @@ def _one_cell() -> Iterator[Population]:
 
 def _of_records(mean: Floats, deviation: float, members: Members, seed: list[int]) -> Floats:
     """Means of so many clipped normal records of each user."""
-    rng, count = np.random.default_rng(seed), members.records
+    rng = np.random.default_rng(seed)
+    count = members.records
     records = np.clip(rng.normal(np.repeat(mean, count), deviation), *SPEEDS)
     return np.asarray(np.add.reduceat(records, np.append(0, np.cumsum(count)[:-1])) / count)
 
@@ -164,9 +170,12 @@ def memberships(
 
 def _crowd() -> Iterator[Population]:
     members = user, cell, count = memberships(2, 1000, 30, 6)
-    users, cells, size = 1000, 30, len(user)
+    users = 1000
+    cells = 30
+    size = len(user)
     fixed = np.random.default_rng(4)
-    near, far = fixed.normal(25, 4, cells), fixed.uniform(5, 60, cells)
+    near = fixed.normal(25, 4, cells)
+    far = fixed.uniform(5, 60, cells)
     heavy = 5 * np.log(np.bincount(user, count, minlength=users))
     kinds: tuple[Kind, ...] = (
         (
@@ -202,7 +211,8 @@ def _crowd() -> Iterator[Population]:
 def _heavy() -> Iterator[Population]:
     user, cell, count = memberships(6, 400, 20, 5)
     total = np.bincount(cell, count, minlength=20).astype(np.int64)
-    user, cell = np.append(user, np.full(20, 400)), np.append(cell, np.arange(20))
+    user = np.append(user, np.full(20, 400))
+    cell = np.append(cell, np.arange(20))
     members = Members(user, cell, np.append(count, total))
     centre = np.random.default_rng(8).normal(20, 3, 20)
     off = [np.random.default_rng([7, at]).normal(0, 8, 401) for at in range(3)]
@@ -215,8 +225,10 @@ def unlike() -> Iterator[Population]:
     """Users of two kinds, of long tails or at zero, and cells that few users tell apart."""
     members = memberships(71, 1500, 40, 6)
     chance = np.random.default_rng(76).uniform(0.2, 0.8, 40)[members.cell]
-    few_cells, many = memberships(80, 3000, 5, 3, 0.1), memberships(81, 20_000, 300, 5, 0.2)
-    rising, middle = 3.0 * few_cells.cell, np.random.default_rng(82).normal(30, 6, 300)[many.cell]
+    few_cells = memberships(80, 3000, 5, 3, 0.1)
+    many = memberships(81, 20_000, 300, 5, 0.2)
+    rising = 3.0 * few_cells.cell
+    middle = np.random.default_rng(82).normal(30, 6, 300)[many.cell]
     for kind in _kinds(members, 72):
         yield _unlike(members, *kind)
     yield _unlike(
@@ -266,12 +278,16 @@ def _unlike(
 def _kinds(members: Members, seed: int | list[int]) -> tuple[Kind, ...]:
     """Values of six kinds that clipping of users may bias in some cells more than in others."""
     user, cell, count = members
-    users, cells, size = int(user.max()) + 1, int(cell.max()) + 1, len(user)
-    fixed, records = np.random.default_rng(seed), np.bincount(user, count)
+    users = int(user.max()) + 1
+    cells = int(cell.max()) + 1
+    size = len(user)
+    fixed = np.random.default_rng(seed)
+    records = np.bincount(user, count)
     heavy = np.where(records >= np.quantile(records, 0.9), 25, 0)[user]
     middle = fixed.normal(25, 6, cells)[cell]
     outlier = np.where(np.arange(cells) % 10 == 3, 55, fixed.normal(15, 2, cells))[cell]
-    often, logarithm = fixed.uniform(0.02, 0.4, cells)[cell], fixed.normal(2.5, 0.6, cells)[cell]
+    often = fixed.uniform(0.02, 0.4, cells)[cell]
+    logarithm = fixed.normal(2.5, 0.6, cells)[cell]
     rarely = np.exp(fixed.uniform(np.log(0.005), np.log(0.15), cells))[cell]
 
     def rare(rng: np.random.Generator) -> Floats:
@@ -309,7 +325,8 @@ def _kind(rng: np.random.Generator, users: int, part: float, one: float, other: 
 def _trend(users: int, periods: int) -> Population:
     """Each user has a run of periods."""
     rng = np.random.default_rng(77)
-    start, length = rng.integers(0, periods - 4, users), rng.integers(1, 10, users)
+    start = rng.integers(0, periods - 4, users)
+    length = rng.integers(1, 10, users)
     user = np.repeat(np.arange(users), length)
     first = np.repeat(np.cumsum(length) - length, length)
     cell = (start[user] + np.arange(len(user)) - first) % periods
@@ -329,7 +346,8 @@ def _counts(rng: np.random.Generator, user: Whole, rate: float, deviation: float
 def _hexagons(users: int, fast: float) -> Population:
     """Eight regions of eight cells: a user stays in one, fast ones in the two main cells of it."""
     rng = np.random.default_rng([78, users])
-    place, is_fast = rng.integers(0, 8, users), rng.random(users) < fast
+    place = rng.integers(0, 8, users)
+    is_fast = rng.random(users) < fast
     main = np.arange(8) < 2
     pull = np.where(is_fast[:, None], np.where(main, 6.0, 0.5), 1.0)
     # With Gumbel noise added the largest ones are drawn in proportion to the pull.
@@ -348,7 +366,8 @@ def _hexagons(users: int, fast: float) -> Population:
 def _sorted_kinds(users: int, cells: int) -> Population:
     """A fifth of the users is nearly alone in a fifth of the cells, and unlike the others."""
     rng = np.random.default_rng([79, users])
-    kind, fifth = rng.random(users) < 0.2, cells // 5
+    kind = rng.random(users) < 0.2
+    fifth = cells // 5
     user = np.repeat(np.arange(users), rng.integers(1, 9, users))
     inside = kind[user] & (rng.random(len(user)) < 0.85)
     cell = np.where(

@@ -154,7 +154,10 @@ def _clipped(setting: Setting, releases: int) -> tuple[float, float]:
 
 def _residual(setting: Setting) -> float:
     """Least over margins, by a grid: what sampling adds to the values' mean is uncorrelated."""
-    order, n, epsilon, delta = setting.order, setting.n, setting.epsilon, setting.delta
+    order = setting.order
+    n = setting.n
+    epsilon = setting.epsilon
+    delta = setting.delta
     if epsilon == 0 or delta == 0:
         return math.inf
     kappa = 4 / order**2 * float((1 - 2 / order) ** (order - 2))

@@ -27,7 +27,8 @@ from shoal.errors import InputError
 from shoal.progress import Progress
 from shoal_studies.chart import Chart, Row
 
-FULL, QUICK = 10_000, 60
+FULL = 10_000
+QUICK = 60
 _PART = 100
 _SEEDS = 2**16
 
@@ -107,7 +108,8 @@ def errors(
     tasks = [(size, effort.seed * _SEEDS + number) for number, size in enumerate(sizes)]
     found = effort.progress(carry_out(run, tasks, min(effort.workers, parts)), len(tasks))
     # Shape (parts, 2, mechanisms, losses): errors and their standard errors.
-    every, share = np.array(list(found)), np.array(sizes) / effort.repetitions
+    every = np.array(list(found))
+    share = np.array(sizes) / effort.repetitions
     error = np.einsum("p,pij->ij", share, every[:, 0])
     spread = np.sqrt(np.einsum("p,pij->ij", share**2, every[:, 1] ** 2))
     return [

@@ -85,7 +85,8 @@ def run(
 
 def write(job: Job, found: Study, folder: Path, *, overwrite: bool = False) -> None:
     """Write NAME.csv, NAME.png and NAME.md into a folder."""
-    rows, picture = io.StringIO(newline=""), io.BytesIO()
+    rows = io.StringIO(newline="")
+    picture = io.BytesIO()
     writer = csv.DictWriter(rows, ["study", *found.rows[0]], lineterminator="\n")
     writer.writeheader()
     writer.writerows({"study": job.name, **row} for row in found.rows)

@@ -13,7 +13,7 @@ from shoal import documents
 from shoal.errors import DocumentError, InputError
 from shoal.privacy.noise import Simulated
 from shoal.trials import Experiment, Questions, Space
-from shoal.trials.plan import plan_of
+from shoal.trials.plan import Plan
 from shoal.trials.questions import numbers
 from shoal.trials.questions.numbers import BITS, TICKS, Choice, Numbers
 from shoal.trials.questions.plan import QuestionsPlan
@@ -44,7 +44,7 @@ class Steps(Simulated):
         """The steps, where noise would have the stated scale and nothing would be clamped."""
         assert lattice_bits == BITS
         assert draw in {0, 1}
-        assert all(0 <= each < 2**61 for each in steps)
+        assert all(abs(each) < 2**60 for each in steps)
         return list(steps)
 
 
@@ -58,7 +58,7 @@ def most_lost(plan: QuestionsPlan) -> Fraction:
     """The most that any outcome moves all numbers together by, over the scale of their noise."""
     source, drawn = Steps(0), {}
     for outcomes in itertools.product(LEVELS, repeat=6):
-        found = plan.draw(np.array(outcomes), source)
+        found = plan.respond(np.array(outcomes), source)
         drawn[outcomes] = np.array([*found.numbers, *found.moments], dtype=object)
     most = 0
     for outcomes, own in drawn.items():
@@ -85,9 +85,11 @@ def test_second_moments_with_less_noise_lose_more() -> None:
     other = QuestionsPlan(plan.request, plan.design, less)
     assert most_lost(other) > plan.loss.epsilon * Fraction(101, 100)
     with pytest.raises(LookupError):
-        _ = Numbers(plan.design.many, less).loss
+        _ = Numbers(plan.design.many, less).step
     with pytest.raises(DocumentError):
-        plan_of({**plan.to_document(), "chosen": less.to_document()})
+        Plan.from_bytes(
+            documents.canonical_bytes({**plan.to_document(), "chosen": less.to_document()})
+        )
 
 
 def test_sums_are_exact_and_outcomes_outside_are_the_ends() -> None:
@@ -124,7 +126,7 @@ def test_answers_without_noise_are_those_of_the_data() -> None:
     outcome = rng.uniform(0, 1, n)
     asked = study.ask().effect("cluster").means().regression(["arm", "age", "arm:age"])
     plan = asked.plan(Space.bins(0, 1, 3), 1)
-    found = plan.read(plan.draw(outcome[study.rows], Steps(0)), 0.95)
+    found = plan.read(plan.respond(outcome[study.rows], Steps(0)), 0.95)
     x = np.column_stack([np.ones(n), arm, age, arm * age])
     wanted = [
         *(outcome[(home == c) & (arm == 1)].mean() - outcome[(home == c) & (arm == 0)].mean()
@@ -133,7 +135,7 @@ def test_answers_without_noise_are_those_of_the_data() -> None:
         *np.linalg.lstsq(x, outcome, rcond=None)[0],
     ]  # fmt: skip
     assert [each.value for each in found] == pytest.approx(wanted, abs=1e-5)
-    free = plan.regression(plan.draw(outcome[study.rows], Steps(0)), ["age"], 0.95)
+    free = plan.regression(plan.respond(outcome[study.rows], Steps(0)), ["age"], 0.95)
     fitted = np.linalg.lstsq(x[:, [0, 2]], outcome, rcond=None)[0]
     assert [each.value for each in free] == pytest.approx(fitted, abs=1e-5)
 
@@ -143,7 +145,7 @@ def test_noise_is_what_it_says() -> None:
     plan, runs = plan_for("several", Fraction(5)), 3000
     outcome = np.linspace(0, 1, 6)
     rows = np.concatenate([each.rows for each in plan.blocks])
-    drawn = [plan.draw(outcome, Simulated(seed)).numbers for seed in range(runs)]
+    drawn = [plan.respond(outcome, Simulated(seed)).numbers for seed in range(runs)]
     recovered = plan.numbers.recover(rows)
     values = np.array(drawn, dtype=float) @ recovered.T / TICKS
     wanted, seen = numbers.noise(recovered, 1.0), np.cov(values.T)
@@ -186,8 +188,8 @@ def test_weights_that_leave_64_bits_are_refused() -> None:
     rows = documents.unpack_integers(document["chosen"]["rows"], "rows") + 16 * 2**40
     document["chosen"]["rows"] = documents.pack_integers(rows)
     with pytest.raises(DocumentError):
-        plan_of(document)
+        Plan.from_bytes(documents.canonical_bytes(document))
     document = plan_for("groups", 1).to_document()
     document["chosen"]["sums"] = documents.pack_integers(np.zeros(4, dtype=int))
     with pytest.raises(DocumentError):
-        plan_of(document)
+        Plan.from_bytes(documents.canonical_bytes(document))

@@ -79,7 +79,7 @@ def _within(plan: QuestionsPlan, outcome: Floats, name: str) -> float:
     """The estimated variance without noise of a question, from steps that nothing was added to."""
     for block in plan.blocks:
         if name in block.names:
-            drawn = plan.draw(outcome, Steps(0))
+            drawn = plan.respond(outcome, Steps(0))
             spreads = list(plan._spreads(drawn, block))
             return spreads[block.names.index(name)].variance
     raise AssertionError
@@ -137,7 +137,7 @@ def test_of_assigned_groups_variances_are_cr2() -> None:
     }
     plan = study.ask().effect().means().regression(["arm", "old"]).plan(Space.bins(0, 10, 3), 1)
     outcome = SCORE[study.rows]
-    drawn = plan.draw(outcome, Steps(0))
+    drawn = plan.respond(outcome, Steps(0))
     for name, design in designs.items():
         (block, at) = next(
             (each, each.names.index(name)) for each in plan.blocks if name in each.names
@@ -165,7 +165,7 @@ def covered(plan: QuestionsPlan, mean: Floats, runs: int) -> tuple[Floats, Float
     truth, hit, wide = rows @ mean, np.zeros(len(rows)), np.zeros(len(rows))
     for seed in range(runs):
         outcomes = np.where(random.random(len(mean)) < mean / width, width, 0.0)
-        found = plan.read(plan.draw(outcomes, Simulated(seed)), 0.95)
+        found = plan.read(plan.respond(outcomes, Simulated(seed)), 0.95)
         low, high = np.array([each.interval for each in found]).T
         hit, wide = hit + ((low <= truth) & (truth <= high)), wide + (high - low) / 2 / runs
     return hit / runs, wide
@@ -206,7 +206,7 @@ def test_intervals_of_assigned_groups_cover() -> None:
         for assigned in (group, None) if seed % 5 == 0 else (group,):
             study = Experiment(arm, assigned=assigned)
             plan = study.ask().effect().plan(BINARY, 3)
-            found = plan.read(plan.draw(outcome[study.rows], Simulated(seed)), 0.95)
+            found = plan.read(plan.respond(outcome[study.rows], Simulated(seed)), 0.95)
             low, high = found["effect"].interval
             held = low <= 0 <= high
             hit, units = (hit, units + held) if assigned is None else (hit + held, units)

@@ -28,7 +28,7 @@ from shoal.progress import Progress, tracked
 
 _TIMES = (2, 4)
 # Calls between a warning and the caller of `Plan.release`.
-_CALLER = 8
+_CALLER = 6
 # How many sizes of larger hexagons are tried.
 _PARENTS = 3
 
@@ -147,7 +147,8 @@ def _told(plan: PlanFacts) -> int:
 
 def _choices(plan: PlanFacts) -> Iterator[tuple[str, Counts, dict[str, Any]]]:
     """What is changed, as it is typed, with the counts and the changed request."""
-    counts, loss = plan.counts, plan.request.epsilon or plan.exact_epsilon
+    counts = plan.counts
+    loss = plan.request.epsilon or plan.exact_epsilon
     for times in _TIMES:
         yield f"epsilon={show(loss * times)}", counts, {"epsilon": loss * times}
     free: dict[str, Any] = {"objective": None, "range": None, "method": None, "settings": {}}
@@ -180,7 +181,8 @@ def _others(name: str, column: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         from h3ronpy import cells_parse, cells_to_string, change_resolution
 
         found: Any = cells_parse(column.combine_chunks(), set_failing_to_invalid=True)
-        size, cells = int(name.removeprefix("hexagon_")), pa.array(found)
+        size = int(name.removeprefix("hexagon_"))
+        cells = pa.array(found)
         for parent in () if cells.null_count else range(size - 1, max(size - 1 - _PARENTS, -1), -1):
             found = cells_to_string(change_resolution(cells, parent))
             yield f"hexagon_{parent} for {name}", {f"hexagon_{parent}": pa.array(found)}

@@ -81,7 +81,8 @@ class Normal:
 
 def usual(bounds: Bounds) -> Normal:
     """What is assumed of values if nobody says more: the population of typical errors."""
-    wide, own = float(bounds.width) * SPREAD, 1 - CELLS
+    wide = float(bounds.width) * SPREAD
+    own = 1 - CELLS
     mean = bounds.lo + PLACE * float(bounds.width)
     return Normal(mean, wide * own**0.5, USERS / own, wide * CELLS**0.5)
 

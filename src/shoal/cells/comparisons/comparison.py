@@ -26,10 +26,12 @@ from shoal.privacy.budget import Amount, check_epsilon, round_up, show
 Settings: TypeAlias = Mapping[str, str | int | float]
 Choice: TypeAlias = tuple[str, Settings]
 P = TypeVar("P", bound=PlanFacts)
-LOWER_BOUND, JOINT_BOUND = "lower bound, each cell alone", "lower bound, all cells at once"
+LOWER_BOUND = "lower bound, each cell alone"
+JOINT_BOUND = "lower bound, all cells at once"
 # More than floating point loses.
 _FLOATS = 1e-6
-_MOST_REASONS, _DIGITS = 8, 4
+_MOST_REASONS = 8
+_DIGITS = 4
 # Titles of the columns of the table that are shown, where values were drawn and where none were.
 _DRAWN = {
     "typical error": "typical_error",
@@ -168,7 +170,8 @@ class Comparison(Shown, Generic[P]):
         Of each cell as if it were alone, and of the worst of all where an optimal plan proves one
         (docs/theory/cells.md#limits-of-means; docs/theory/cells.md#the-dual-bound).
         """
-        alone, joint = [], []
+        alone = []
+        joint = []
         for epsilon in self.epsilons:
             plans = [each.plan for each in self.rows if each.epsilon == epsilon and each.plan]
             plans = [each for each in plans if each.exact_epsilon > 0]
@@ -238,7 +241,8 @@ def checked_choice(method: object, names: Sequence[str]) -> Choice:
     pair = [method, {}]
     if not isinstance(method, str):
         pair = checks.items(method, "a method", least=2, most=2)
-    name, settings = checks.choice(pair[0], names, "method"), checks.mapping(pair[1], "settings")
+    name = checks.choice(pair[0], names, "method")
+    settings = checks.mapping(pair[1], "settings")
     if name in METHODS:
         return name, checked_settings(name, settings)
     if settings:
@@ -280,7 +284,8 @@ def _figures(error: Floats) -> dict[str, Any]:
 
 
 def _row(row: Row[P]) -> dict[str, Any]:
-    plan, known = row.plan, {"method": row.method, "epsilon": round_up(row.epsilon)}
+    plan = row.plan
+    known = {"method": row.method, "epsilon": round_up(row.epsilon)}
     known["certified"] = row.certified
     if plan is not None and row.error is not None:
         asked = round_up(plan.request.epsilon or row.epsilon)
@@ -307,7 +312,8 @@ def _bound_row(bound: Bound) -> dict[str, Any]:
 
 def _describe(found: Comparison[P]) -> TextTable:
     """Returns a table a quantity with one column a loss, or a column a quantity at one loss."""
-    table, blocks = found.table().to_pylist(), {}
+    table = found.table().to_pylist()
+    blocks = {}
     for title, column in (_CERTIFIED if found.assumed is None else _DRAWN).items():
         numbers = {
             (row["method"], row["epsilon"]): f"{row[column]:.{_DIGITS}g}"

@@ -49,7 +49,8 @@ def frontier(
         losses = sorted({check_epsilon(each) for each in checks.items(epsilons, "epsilons")})
     named = {label(choice): choice for choice in choices}
     work = [(choice, epsilon) for choice in named.values() for epsilon in losses]
-    rows, left_out = [], []
+    rows = []
+    left_out = []
     for choice, epsilon in tracked(work, "planning", progress):
         try:
             rows.append(Row(label(choice), epsilon, _spending_all(base, choice, epsilon)))

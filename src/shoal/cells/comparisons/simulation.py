@@ -17,13 +17,14 @@ from shoal.cells.facts.facts import PlanFacts
 from shoal.cells.mechanisms.methods import METHODS
 from shoal.cells.planners.planner import plan_means
 from shoal.data.aggregate import Aggregate
+from shoal.data.columns_in_memory import private_numbers
 from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
 from shoal.privacy.budget import Amount, check_epsilon
 from shoal.privacy.noise import Simulated
 from shoal.progress import Progress, tracked
-from shoal.release.manifest import CONFIDENCE
+from shoal.release.envelope import CONFIDENCE
 from shoal.theory import laplace
 
 COMPARED = (
@@ -31,8 +32,13 @@ COMPARED = (
     "quantile", "akmv", "worst_case_optimal", "baseline", *NAIVE,
 )  # fmt: skip
 # Records drawn in all when the number of repetitions is left to us.
-_DRAWN, _FEWEST, _MOST = 3_000_000, 3, 200
-_STRIDE, _MOST_SEED, _MOST_TURNS, _MOST_METHODS = 2**32, 2**64, 100_000, 1000
+_DRAWN = 3_000_000
+_FEWEST = 3
+_MOST = 200
+_STRIDE = 2**32
+_MOST_SEED = 2**64
+_MOST_TURNS = 100_000
+_MOST_METHODS = 1000
 
 
 @np.errstate(all="ignore")
@@ -179,7 +185,7 @@ def compare_methods(
 def made_up(occupancy: Counts, lattice: Lattice, values: Floats) -> Aggregate:
     """Returns private sums of values that somebody made up, one a record in the counts' order."""
     records = int(occupancy.count.sum())
-    drawn = checks.private_numbers(values)
+    drawn = private_numbers(values)
     if drawn is None or drawn.shape != (records,) or not np.isfinite(drawn).all():
         raise InputError(
             f"the distribution does not draw {records:,} finite numbers, one for each record",
@@ -187,13 +193,16 @@ def made_up(occupancy: Counts, lattice: Lattice, values: Floats) -> Aggregate:
         )
     start = np.cumsum(occupancy.count) - occupancy.count
     ticks = lattice.ticks(drawn) - (1 << (lattice.bits - 1))
-    sums, squares = np.add.reduceat(ticks, start), np.add.reduceat(ticks**2, start)
+    sums = np.add.reduceat(ticks, start)
+    squares = np.add.reduceat(ticks**2, start)
     return Aggregate(occupancy, lattice, sums, squares)
 
 
 def _errors(row: Row[PlanFacts], private: Aggregate, noise: Simulated) -> Floats:
     """Returns expected errors of released numbers over the noise, and errors of values drawn."""
-    bounds, truth, plan = private.lattice.bounds, private.cell_means(), row.plan
+    bounds = private.lattice.bounds
+    truth = private.cell_means()
+    plan = row.plan
     if plan is None:
         mean = private.sums / private.occupancy.count / 2.0**private.lattice.bits
         rng = np.random.default_rng([noise.seed, len(row.method)])

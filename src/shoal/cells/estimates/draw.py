@@ -17,7 +17,7 @@ from shoal.cells.mechanisms.user_vectors import CentreAndRadius, UserVectors, ba
 from shoal.cells.mechanisms.weights import FINE
 from shoal.data.aggregate import Aggregate
 from shoal.privacy.noise import Noise, Pair
-from shoal.release.manifest import CONFIDENCE
+from shoal.release.envelope import CONFIDENCE
 
 Exact: TypeAlias = tuple[list[int], Interval | None, Pair]
 # Tells the noise of the excesses from that of the numbers.
@@ -52,8 +52,10 @@ def add_noise(plan: PlanFacts, numbers: Exact, noise: Noise) -> Drawn:
 
 def exact_numbers(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> Exact:
     """Returns the lattice numbers and the excesses, which noise is yet to hide, and ranges."""
-    chosen, means = plan.decision, PrivateMeans(plan.weights, aggregate)
-    where, selection_scale = chosen.method.range, chosen.selection_scale
+    chosen = plan.decision
+    means = PrivateMeans(plan.weights, aggregate)
+    where = chosen.method.range
+    selection_scale = chosen.selection_scale
     if where.of_vectors:
         step = chosen.scale * 2.0**-chosen.bits
         vectors = UserVectors(means, chosen.parameters, step, gaussian=chosen.gaussian)
@@ -68,7 +70,8 @@ def exact_numbers(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> Exact:
     if selected is None:
         private = fractions(plan.numbers, aggregate)
     else:
-        sums, total = means.add_up(selected), plan.weights.total.tolist()
+        sums = means.add_up(selected)
+        total = plan.weights.total.tolist()
         widths: list[int] = selected.width.tolist()
         private = [(x, n * width) for x, n, width in zip(sums, total, widths, strict=True)]
     exact = [
@@ -100,8 +103,10 @@ def to_steps(total: int, most: int, scale: float, bits: int) -> int:
 
 def first_round(plan: PlanFacts) -> PlanFacts:
     """Returns the plan of the first of two rounds: its noise is larger as its ball is smaller."""
-    chosen, own = plan.decision, dict(plan.parameters)
-    clipped, ball = own.pop("first_clipped"), own.pop("first_ball")
+    chosen = plan.decision
+    own = dict(plan.parameters)
+    clipped = own.pop("first_clipped")
+    ball = own.pop("first_ball")
     larger = float(Fraction(ball_of(own), int(ball[0])))
     decision = replace(
         chosen,

@@ -28,25 +28,37 @@ WHY: dict[str, str | None] = {
     "heavy users": "few users have most of its records: merge cells, or keep fewer records of each",
 }
 # Of the average bias: how much a cell may have, and how much more those that are far have.
-_HIDDEN, _FARTHER = 3.5, 16.0
+_HIDDEN = 3.5
+_FARTHER = 16.0
 # How many times that is where users are mostly in one cell each, and where one user leads.
-_APART, _FEW_MEET, _MOST_MEET, _LEADS = 1.5, 3.0, 4.0, 2.0
+_APART = 1.5
+_FEW_MEET = 3.0
+_MOST_MEET = 4.0
+_LEADS = 2.0
 # Noise scales: from the centre of a far cell; most from number to value (Laplace, normal noise).
-_NEAR, VALUE = 2.0, (2.0, 1.6)
+_NEAR = 2.0
+VALUE = (2.0, 1.6)
 # With so many cells beside it, one of few may hide twice as much as the average.
 _SEVERAL = 8
 # Of its distance, what a far cell hides at most; radii by which heavy users may differ from others.
-_FAR, _UNLIKE = 1.5, 2.0
+_FAR = 1.5
+_UNLIKE = 2.0
 # Of its weight, what may be taken from a cell's heaviest users; of the spread, what it may err.
-_MOVED, ERROR = 0.25, 0.8
+_MOVED = 0.25
+ERROR = 0.8
 # Noise scales: the largest bias expected of a cell.
 _EXPECTED = 1.5
 # Cells are told while clipped users hide at most so many radii each and, where users are mostly in
 # one cell each, the average bias on a side is at most so many noise scales.
-_FAR_USERS, _LARGEST_APART = 2.5, 0.5
+_FAR_USERS = 2.5
+_LARGEST_APART = 0.5
 # Of an excess, part of its noise scale that is added against a low draw: in few cells more.
-_CAREFUL, _CAREFUL_CELLS = 0.4, 9
-_STEPS, _STEP, _LIKELY, _ROBUST = 24, 1.5, 0.5, 1.5
+_CAREFUL = 0.4
+_CAREFUL_CELLS = 9
+_STEPS = 24
+_STEP = 1.5
+_LIKELY = 0.5
+_ROBUST = 1.5
 
 
 class Ends(NamedTuple):
@@ -63,10 +75,12 @@ def biases(numbers: Estimates) -> tuple[float, float]:
     lattice steps, and a = max(0.4, 9/G) against a low draw; where it is not measured, Q = f k T as
     if all k users who should be clipped hid f radii.
     """
-    plan, cells = numbers.plan, len(numbers.plan.released)
+    plan = numbers.plan
+    cells = len(numbers.plan.released)
     if numbers.chosen is None or not len(plan.decision.selection_scale):
         return 0.0, 0.0
-    radius, top = int(numbers.chosen.width[0]), numbers.top
+    radius = int(numbers.chosen.width[0])
+    top = numbers.top
     if numbers.excess is None:
         clipped = int(plan.parameters["clipped"][0])
         steps = hidden_radii(top / radius) * clipped * ball_of(plan.parameters)
@@ -93,10 +107,13 @@ def intervals(numbers: Estimates, confidence: float) -> Ends:
     one side alone: q is the quantile at 2 (1 - confidence)/(1 + e^-t), t what both sides have for
     it, or half its square if noise is Gaussian.
     """
-    plan, scale, number = numbers.plan, numbers.noise_scale, numbers.unclamped
+    plan = numbers.plan
+    scale = numbers.noise_scale
+    number = numbers.unclamped
     below, above = biases(numbers)
     radius = numbers.radius if len(plan.decision.selection_scale) else plan.width / 4
-    miss, hides = 1 - confidence, _UNLIKE * (radius or 0.0) * moved(plan)
+    miss = 1 - confidence
+    hides = _UNLIKE * (radius or 0.0) * moved(plan)
     if len(scale) < MEASURED:
         half = numbers.quantile(miss) * scale + hides
         scale = scale * (1 + (len(scale) - 1) / _SEVERAL)
@@ -105,7 +122,8 @@ def intervals(numbers: Estimates, confidence: float) -> Ends:
     both = most * (below + above)
     outside = 2 * miss / (1 + np.exp(-(both**2) / 2 if plan.gaussian else -both))
     half = numbers.quantile(min(outside, 1.0)) * scale + hides
-    away, load = number - centres(numbers), 1 / plan.decision.scale
+    away = number - centres(numbers)
+    load = 1 / plan.decision.scale
     leads = load * plan.weights.largest
     share = np.maximum(load / load.mean(), np.clip(leads / leads.mean(), 1.0, _LEADS))
     far = np.maximum(np.abs(away) / scale - _NEAR, 0.0)
@@ -161,10 +179,12 @@ def _statuses(numbers: Estimates) -> list[str]:
     are mostly in one cell each and the average bias of a side might be above half a noise scale,
     so that few cells may have all of it.
     """
-    plan, found = numbers.plan, planned(numbers.plan)
+    plan = numbers.plan
+    found = planned(numbers.plan)
     if not decides(plan):
         return found
-    scale, parameters = numbers.noise_scale, plan.parameters
+    scale = numbers.noise_scale
+    parameters = plan.parameters
     most = int(parameters["clipped"][0]) * ball_of(parameters) / 2.0**plan.decision.bits
     sides = biases(numbers)
     average = sum(sides)
@@ -186,7 +206,8 @@ def spread(numbers: Estimates) -> float:
     cells some say it.
     """
     some = some_cells(len(numbers.steps))
-    scale, number = numbers.noise_scale[some], numbers.unclamped[some]
+    scale = numbers.noise_scale[some]
+    number = numbers.unclamped[some]
     normal = numbers.plan.gaussian
     noise = scale**2 * (1 if normal else 2)
     found = []
@@ -220,7 +241,8 @@ def _mean_error(scale: Floats, off: Floats, *, gaussian: bool) -> Floats:
 
 def _within(plan: PlanFacts, low: Floats, high: Floats) -> Ends:
     """Cut to the bounds; an interval that misses them says nothing, and becomes all of them."""
-    lo, hi = plan.bounds.lo, plan.bounds.hi
+    lo = plan.bounds.lo
+    hi = plan.bounds.hi
     misses = (low > hi) | (high < lo)
     return Ends(
         np.where(misses, lo, np.maximum(low, lo)), np.where(misses, hi, np.minimum(high, hi))

@@ -37,8 +37,10 @@ class Estimates:
     @cached_property
     def _drawn(self) -> Floats:
         """What lattice numbers stand for, rounded once; of a joint variance, the second moment."""
-        decision, cells = self.plan.decision, len(self.plan.released)
-        scales, widths = decision.scale.tolist(), self._widths
+        decision = self.plan.decision
+        cells = len(self.plan.released)
+        scales = decision.scale.tolist()
+        widths = self._widths
         found = list[float]()
         for at, (low, length) in enumerate(self.plan.statistic_ranges):
             own = slice(at * cells, (at + 1) * cells)
@@ -117,11 +119,13 @@ class Estimates:
 
     def intervals(self, confidence: float) -> Ends:
         """Ends that cover in every data set, cut to what bounds allow, or all of that."""
-        confidence, plan = check_confidence(confidence), self.plan
+        confidence = check_confidence(confidence)
+        plan = self.plan
         half = self.half_widths(confidence)
         low, high = self.unclamped - half, self.unclamped + half
         if plan.decision.joint:
-            rows, miss = self._variance_rows, self.quantile((1 - confidence) / 2)
+            rows = self._variance_rows
+            miss = self.quantile((1 - confidence) / 2)
             low[rows], high[rows] = joint_intervals(plan, self._shares, miss)
         least, most = plan.limits
         outside = (low > most) | (high < least)
@@ -138,8 +142,10 @@ class Estimates:
         (docs/theory/cells.md#adaptive-mean).
         """
         low, high = self.intervals(confidence)
-        plan, miss = self.plan, 1 - confidence
-        weights, statistics = plan.weights, plan.statistics
+        plan = self.plan
+        miss = 1 - confidence
+        weights = plan.weights
+        statistics = plan.statistics
         if statistics == (Mean(),) and not weights.sums and weights.window is None:
             miss /= 2
             # A miss that is lost in rounding leaves no finite interval but the certified one.
@@ -164,7 +170,9 @@ class Estimates:
         (estimate - d middle)/(1 - d) with noise b/(1 - d), in the value's unit, shape (cells,)
         each; where everything is missing, noise of ten widths.
         """
-        plan, weights, cells = self.plan, self.plan.weights, len(self.plan.released)
+        plan = self.plan
+        weights = self.plan.weights
+        cells = len(self.plan.released)
         first = plan.statistics.index(Mean()) * cells
         rows = slice(first, first + cells)
         kept = np.maximum(1 - weights.missing, 1e-9)
@@ -187,7 +195,8 @@ class Estimates:
 
     def quantile(self, miss: float) -> float:
         """Noise, in noise scales, that is exceeded with at most this probability."""
-        bits, kind = self.plan.decision.bits, gaussian if self.plan.gaussian else laplace
+        bits = self.plan.decision.bits
+        kind = gaussian if self.plan.gaussian else laplace
         return float(kind.tail_quantile(2.0**bits, miss)) * 2.0**-bits
 
     @property
@@ -199,7 +208,8 @@ class Estimates:
     @property
     def _rounding(self) -> Floats:
         """Most that ticks, means of users and lattice steps move each mean, over the width."""
-        lattice, decision = self.plan.lattice, self.plan.decision
+        lattice = self.plan.lattice
+        decision = self.plan.decision
         steps = decision.scale * self._width * 2.0 ** -(decision.bits + 1)
         return float(lattice.rounding) + 2.0 ** -(lattice.bits + FINE) + steps
 
@@ -280,7 +290,8 @@ def joint_intervals(plan: PlanFacts, shares: Floats, quantile: float) -> Ends:
     rows, (_, at) = plan.numbers.per_statistic, plan.numbers.pair
     far = np.minimum(np.abs(centre) + quantile * scale, 0.5)
     near = np.maximum(np.abs(centre) - quantile * scale, 0.0)
-    noise, bias = quantile * rows(plan.decision.scale)[at], rows(plan.bias_bound)[at]
+    noise = quantile * rows(plan.decision.scale)[at]
+    bias = rows(plan.bias_bound)[at]
     low, high = second - noise - 4 * far**2, second + noise - 4 * near**2
     unit = plan.width**2 / 4
     return (low + _middle(plan)) * unit - bias, (high + _middle(plan)) * unit + bias

@@ -23,7 +23,8 @@ from shoal.threads import one_thread
 
 # Cells that say something of each other; that show how far cells spread; and that say what cells
 # have in common about as surely as noise is known; at least.
-_FEWEST, _SPREAD = 3, 10
+_FEWEST = 3
+_SPREAD = 10
 # Of the private radius: a standard deviation of users. Most are within it, averaged over cells.
 _OF_RADIUS = 1.5
 
@@ -76,7 +77,8 @@ def applies(numbers: Estimates) -> bool:
 
 def posterior(numbers: Estimates, rows: Ints) -> Floats:
     """Returns posterior medians of the means of some released cells."""
-    bounds, fit = numbers.plan.bounds, fitted(numbers)
+    bounds = numbers.plan.bounds
+    fit = fitted(numbers)
     value = fit.seen.quantile(fit.prediction, fit.mixture, 0.5, rows)
     return np.clip((value + fit.middle) * fit.unit, bounds.lo, bounds.hi)
 
@@ -90,7 +92,9 @@ def pooled(numbers: Estimates, confidence: float) -> Values | None:
     confidence = check_confidence(confidence)
     if not applies(numbers) or len(numbers.plan.released) == len(numbers.plan.status):
         return None
-    bounds, fit, where = numbers.plan.bounds, fitted(numbers), left_out(numbers)
+    bounds = numbers.plan.bounds
+    fit = fitted(numbers)
+    where = left_out(numbers)
     prediction, known = _predicted(numbers, fit, where)
     value = np.clip((prediction + fit.middle) * fit.unit, bounds.lo, bounds.hi)
     half = np.where(known, _pooled_half(numbers, fit, where, confidence), np.nan)
@@ -175,13 +179,12 @@ def _fitted(numbers: Estimates) -> Fitted:
     estimate, scale, deviation = (each / unit for each in numbers.without_missing_mass())
     # A scale with the variance of noise and of what exchangeable users leave together.
     whole = np.sqrt(scale**2 + deviation**2 / (1 if plan.gaussian else 2))
-    middle, prior = float(np.median(estimate)), 0.0
+    middle = float(np.median(estimate))
+    prior = 0.0
     if numbers.of_vectors:
         # Where users are says of all cells where they are about.
-        middle, prior = (
-            float(np.median(intervals.centres(numbers))) / unit,
-            (4 * unit / plan.width) ** 2,
-        )
+        middle = float(np.median(intervals.centres(numbers))) / unit
+        prior = (4 * unit / plan.width) ** 2
     labels = useful_columns([codes for codes, _ in _label_codes(numbers)])
     seen = Seen(estimate - middle, whole, normal=plan.gaussian)
     return Fitted(unit, middle, prior, seen, *_best_fit(seen, prior, labels, plan.width / unit))
@@ -191,7 +194,8 @@ def _best_fit(
     seen: Seen, prior: float, labels: list[Ints], width: float
 ) -> tuple[Floats, Mixture, bool]:
     """Predictions and residuals with the larger likelihood: with effects of labels, or without."""
-    estimate, variance = seen.estimate, seen.variance
+    estimate = seen.estimate
+    variance = seen.variance
     spread = max(float(np.var(estimate) - variance.mean()), 0.0)
     weight = 1 / (variance + spread)
     flat = np.full(len(estimate), float((weight * estimate).sum() / (weight.sum() + prior)))
@@ -227,10 +231,12 @@ def _predicted(numbers: Estimates, fit: Fitted, where: Ints) -> tuple[Floats, Bo
 
 def _pooled_half(numbers: Estimates, fit: Fitted, where: Ints, confidence: float) -> Floats:
     """Half widths of the intervals, in the value's unit; not numbers where none is known."""
-    counts, radius = numbers.plan.counts, numbers.radius
+    counts = numbers.plan.counts
+    radius = numbers.radius
     if radius is None or len(numbers.plan.released) < _SPREAD:
         return np.full(len(where), np.nan)
-    around, variance = fit.seen.estimate - fit.prediction, fit.seen.variance
+    around = fit.seen.estimate - fit.prediction
+    variance = fit.seen.variance
     spread = shrinkage.widened(shrinkage.fit_prior(around, variance), variance) * fit.unit
     share = counts.count / counts.totals[counts.cell]
     squares = np.bincount(counts.cell, share**2, minlength=counts.n_cells)[where]

@@ -18,20 +18,27 @@ from shoal.cells.facts.facts import PlanFacts
 from shoal.data.aggregate import Aggregate
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
-from shoal.release.manifest import CONFIDENCE
+from shoal.release.envelope import CONFIDENCE
 from shoal.theory.scale_mixture import some_cells
 
 # Parts of the variance between cells, the same of cells that are ever more alike, between users.
-CELLS, ALIKE, USERS = 0.3, (0.1, 0.03), 0.4
+CELLS = 0.3
+ALIKE = (0.1, 0.03)
+USERS = 0.4
 # The population's standard deviation and place, as parts of the width.
-SPREAD, PLACE = 1 / 6, 0.4
+SPREAD = 1 / 6
+PLACE = 0.4
 # Releases are simulated until so many counts, or cells, were drawn.
-_MEMBERS, _CELLS, _FEWEST, _MOST = 600_000, 6_000, 3, 12
+_MEMBERS = 600_000
+_CELLS = 6_000
+_FEWEST = 3
+_MOST = 12
 # Of a normal variable: mean absolute value over its deviation.
 _NORMAL = (2 / np.pi) ** 0.5
 # How many releases what is common to all cells counts for beside a cell's own, when biases are
 # averaged; cells to which a curve of half widths is fitted, at least.
-_COMMON, _CURVE = 3, 12
+_COMMON = 3
+_CURVE = 12
 
 
 class Simulation(NamedTuple):
@@ -95,7 +102,8 @@ def _typical(plan: PlanFacts, spread: float) -> tuple[Floats, Floats]:
     if spread not in known:
         simulated = [*_simulations(plan, spread, CELLS)]
         some = some_cells(len(plan.released))
-        errors, halves = [], []
+        errors = []
+        halves = []
         for numbers, truth, _, deviation in simulated:
             found = values_of(numbers, CONFIDENCE, some)
             errors.append(np.abs(found.value - truth[some]) / deviation)
@@ -159,7 +167,8 @@ def _simulations(plan: PlanFacts, spread: float, between: float) -> Iterator[Sim
 @np.errstate(all="ignore")
 def _simulated(plan: PlanFacts, turn: int, spread: float, between: float) -> Simulation:
     """Returns one simulated release of means; turn and size of counts are its seed."""
-    counts, lattice = plan.counts, plan.lattice
+    counts = plan.counts
+    lattice = plan.lattice
     rng = np.random.default_rng([turn, len(counts.user)])
     # Users and records share what is left in the same proportion.
     left = (1 - between) / (1 - CELLS)

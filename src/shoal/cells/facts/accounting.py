@@ -67,7 +67,8 @@ class ReleasedStatistics:
     @cached_property
     def largest(self) -> Floats:
         """The largest sensitivity of each number, one row a statistic."""
-        cell, size = self.weights.cell, self.weights.n_cells
+        cell = self.weights.cell
+        size = self.weights.n_cells
         return np.stack([largest(cell, each, size) for each in self.sensitivity])
 
     @cached_property
@@ -77,7 +78,8 @@ class ReleasedStatistics:
 
     def member_losses(self, scale: Floats) -> Floats:
         """Loss of each member at these noise scales over the range; squared if Gaussian."""
-        rows, cell = self.per_statistic(scale), self.weights.cell
+        rows = self.per_statistic(scale)
+        cell = self.weights.cell
         lost = np.zeros(len(cell))
         for at in self.alone:
             lost += (self.sensitivity[at] / rows[at][cell]) ** self.power
@@ -87,7 +89,8 @@ class ReleasedStatistics:
 
     def member_steps(self, scale: Floats, bits: int) -> list[Ints]:
         """Most lattice steps that each member moves the noisy numbers by, one array a term."""
-        rows, cell = self.per_statistic(scale), self.weights.cell
+        rows = self.per_statistic(scale)
+        cell = self.weights.cell
         found = [
             sensitivity.whole_steps(self.sensitivity[at], rows[at][cell], bits) for at in self.alone
         ]
@@ -117,7 +120,8 @@ class ReleasedStatistics:
         are one term.
         """
         cost = np.maximum(self.largest, 1e-300)
-        errors, logarithms = np.ones((len(cost), 1)), np.ones((len(cost), 1))
+        errors = np.ones((len(cost), 1))
+        logarithms = np.ones((len(cost), 1))
         between = 0.0
         if self.joint:
             between, rate = _ratio(gaussian_noise=self.gaussian, least_sum=least_sum)
@@ -150,7 +154,8 @@ def _ratio(*, gaussian_noise: bool, least_sum: bool) -> tuple[float, float]:
     ratio = np.geomspace(0.02, 2.0, 400)
     one = np.ones_like(ratio)
     rate = _rate(one, ratio, gaussian_noise=gaussian_noise)
-    mean, variance = one, 4 * (1 + ratio)
+    mean = one
+    variance = 4 * (1 + ratio)
     error = mean + variance if least_sum else np.sqrt(mean * variance)
     best = int((rate * error).argmin())
     return float(ratio[best]), float(rate[best])
@@ -172,8 +177,10 @@ class Cost:
 
     def steps(self, scale: Floats) -> list[Step]:
         """The steps of a release at these noise scales over the range."""
-        weights, bits = self.released.weights, self.bits
-        users, each = weights.counts.n_users, self.selection_steps
+        weights = self.released.weights
+        bits = self.bits
+        users = weights.counts.n_users
+        each = self.selection_steps
         present = np.bincount(weights.user, minlength=users) > 0
         if float(each.sum(dtype=np.float64)) >= LARGEST_STEPS:
             raise _too_large()
@@ -209,7 +216,8 @@ class Cost:
         """The scales, rounded and widened by the least that brings the loss under epsilon."""
         if not self.released.gaussian:
             return fit(scale, self.bits, epsilon, lambda tried: self.losses(tried).epsilon)
-        user, allowed = self.released.weights.user, self.allowed_rho(epsilon)
+        user = self.released.weights.user
+        allowed = self.allowed_rho(epsilon)
         squares = np.bincount(user, self.released.member_losses(scale))
         scale = scale * float(squares.max() / (2 * float(allowed))) ** 0.5
         return fit(scale, self.bits, allowed, lambda tried: self.losses(tried).noise_rho, power=2)

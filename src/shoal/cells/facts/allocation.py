@@ -13,14 +13,20 @@ from shoal.arrays import Floats, Ints
 from shoal.cells.mechanisms.weights import largest
 
 # What scaling a balanced allocation to a loss of 1 may cost per unit of weight where it ends.
-_GAP, PUBLISHED_GAP = 1e-3, 1e-4
+_GAP = 1e-3
+PUBLISHED_GAP = 1e-4
 _STEPS = 50_000
 # Measured: 80 to 400 steps of own paces where equal ones take 400 to 3,000.
-_FAST_STEPS, _FASTER, _SLOWER, _FASTEST = 3_000, 1.2, 0.5, 50.0
+_FAST_STEPS = 3_000
+_FASTER = 1.2
+_SLOWER = 0.5
+_FASTEST = 50.0
 _LEAST = 1e-100
 # Of more members only users who may have the largest losses get dual variables above 0: so many a
 # cell join them at a time. Those who join start at this share of the average.
-_MANY, _JOIN, _START = 100_000, 4, 1e-3
+_MANY = 100_000
+_JOIN = 4
+_START = 1e-3
 # Dual variables below this share of the total prove nothing and are not kept.
 _NEGLIGIBLE = 1e-9
 
@@ -71,7 +77,8 @@ class Problem:
     def of_users(self, users: Ints) -> Problem:
         """The same cells with some users alone."""
         rows = self.by_user[users].tocoo()
-        user, cell = rows.row.astype(np.int64), rows.col.astype(np.int64)
+        user = rows.row.astype(np.int64)
+        cell = rows.col.astype(np.int64)
         return Problem(user, cell, rows.data, len(users), self.weight)
 
     def loss(self, noise_scale: Floats) -> Floats:
@@ -104,7 +111,8 @@ def given_up(problem: Problem, most: float) -> Ints:
     All cells share the error of the user with the largest loss: each time its heaviest cell goes.
     """
     loss = problem.loss(np.ones(problem.n_cells))
-    rows, columns = problem.by_user, problem.by_cell
+    rows = problem.by_user
+    columns = problem.by_cell
     out: list[int] = []
     while len(out) < problem.n_cells and loss.max() >= most:
         user = int(loss.argmax())
@@ -152,13 +160,16 @@ def _most_loss(problem: Problem, inverse: Floats) -> Ints:
 
 def _dual_variables(problem: Problem, gap: float, known: Floats) -> Floats:
     """Dual variables that leave nobody a loss above e^gap, from those that are known, if any."""
-    weight, rows, columns = problem.weight, problem.by_user, problem.by_cell
+    weight = problem.weight
+    rows = problem.by_user
+    columns = problem.by_cell
     total = float(weight.sum())
     dual = np.full(problem.n_users, total / problem.n_users)
     if known.any():
         dual = np.maximum(known, _START * dual)
         dual = dual * (total / dual.sum())
-    pace, lead = np.ones(problem.n_users), np.zeros(problem.n_users)
+    pace = np.ones(problem.n_users)
+    lead = np.zeros(problem.n_users)
     for step in range(_STEPS):
         loss = rows @ (weight / (columns @ dual))
         if math.log(float(loss.max())) <= gap:
@@ -167,8 +178,10 @@ def _dual_variables(problem: Problem, gap: float, known: Floats) -> Floats:
             dual = dual * loss
             continue
         ahead = np.log(np.maximum(loss, _LEAST))
-        longer, shorter = np.minimum(pace * _FASTER, _FASTEST), np.maximum(pace * _SLOWER, 1.0)
-        pace, lead = np.where(ahead * lead > 0, longer, shorter), ahead
+        longer = np.minimum(pace * _FASTER, _FASTEST)
+        shorter = np.maximum(pace * _SLOWER, 1.0)
+        pace = np.where(ahead * lead > 0, longer, shorter)
+        lead = ahead
         # A dual variable that underflows could never come back.
         dual = np.maximum(dual * np.exp(np.clip(pace * lead, -1.0, 1.0)), _LEAST * total)
         dual = dual * (total / dual.sum())
@@ -198,7 +211,8 @@ def balanced_gap(problem: Problem, noise_scale: Floats, duals: Floats, epsilon: 
 
     By weak duality, for any dual variables >= 0; infinite if a cell has none above 0.
     """
-    weight, total = problem.weight, float(problem.weight.sum())
+    weight = problem.weight
+    total = float(problem.weight.sum())
     priced = problem.by_cell @ duals
     if (priced <= 0).any():
         return math.inf

@@ -109,7 +109,8 @@ def public_status(counts: Counts, request: Request) -> np.ndarray:
 
 def check_counts(counts: Counts, request: Request, method: Method) -> None:
     """Refuses counts whose sums would not fit 64 bits, and weights of cells that there are not."""
-    most, bits = int(counts.count.max()), 62 - request.tick_bits - FINE
+    most = int(counts.count.max())
+    bits = 62 - request.tick_bits - FINE
     if most >= 1 << bits or (most + 1) * counts.n_cells >= 2**62:
         raise InputError(
             f"a user has {most:,} records in one cell, too many for {request.tick_bits} tick bits",

@@ -20,20 +20,20 @@ from shoal.cells.mechanisms.weights import FINE, Parameters, Weights, largest
 from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
-from shoal.privacy.accounting import Losses
-from shoal.privacy.budget import Budget
+from shoal.privacy.accounting import Step
 from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS
-from shoal.release.planned import Stated
+from shoal.release.plan import Steps
 from shoal.theory import gaussian, laplace, limits, variance
 
 # Numbers have up to 2^63 lattice steps of this much of a range of 1e100; of means, their squares.
-_MOST_SCALE, _MOST_DUAL = 2.0**100, 2.0**400
+_MOST_SCALE = 2.0**100
+_MOST_DUAL = 2.0**400
 # Sums of weights are of floating-point numbers.
 _FULL = 1 + 2.0**-20
 
 
 @dataclass(frozen=True, eq=False)
-class PlanFacts(Stated):
+class PlanFacts(Steps):
     """Everything public about a release before it happens; a pure function of public facts.
 
     There is a number for each statistic of each released cell: statistic by statistic, each in the
@@ -129,13 +129,13 @@ class PlanFacts(Stated):
         chosen = self.decision
         return Cost(
             self.numbers, chosen.method.range, chosen.parameters, chosen.selection_scale,
-            chosen.bits, self.exact_delta,
+            chosen.bits, self.step_delta,
         )  # fmt: skip
 
-    @cached_property
-    def losses(self) -> Losses:
-        """Privacy losses of the steps, by user (docs/theory/privacy.md#accounting)."""
-        return self.cost.losses(self.decision.scale)
+    @property
+    def steps(self) -> list[Step]:
+        """Selections, excess, rounds and numbers."""
+        return self.cost.steps(self.decision.scale)
 
     @property
     def exact_epsilon(self) -> Fraction:
@@ -143,15 +143,9 @@ class PlanFacts(Stated):
         return self.losses.epsilon
 
     @property
-    def exact_delta(self) -> Fraction:
+    def step_delta(self) -> Fraction:
         """The exact delta of (epsilon, delta)-DP: 0 with Laplace noise."""
         return self.request.delta if self.gaussian else Fraction(0)
-
-    @cached_property
-    def loss(self) -> Budget:
-        """What is stated and charged: what was asked for, or the exact loss, rounded upwards."""
-        exact = Budget(self.exact_epsilon, self.exact_delta)
-        return Budget.stated(exact, self.request.epsilon, self.request.delta)
 
     @property
     def rho(self) -> float | None:
@@ -170,7 +164,8 @@ class PlanFacts(Stated):
         Every user kept in a cell pays for the heaviest user of it, statistic by statistic (paper
         000, Corollary II.1). With Gaussian noise it is the rho so charged.
         """
-        lost, weights = self.numbers.member_losses(self.decision.scale), self.weights
+        lost = self.numbers.member_losses(self.decision.scale)
+        weights = self.weights
         most = largest(weights.cell, lost, weights.n_cells)
         charged = np.where(weights.weight > 0, most[weights.cell], 0.0)
         whole = float(np.bincount(weights.user, charged).max())
@@ -264,7 +259,8 @@ class PlanFacts(Stated):
 
     @property
     def _mean_noise(self) -> float:
-        kind, steps = gaussian if self.gaussian else laplace, 2.0**self.decision.bits
+        kind = gaussian if self.gaussian else laplace
+        steps = 2.0**self.decision.bits
         return float(kind.mean_absolute(steps)) / steps
 
     @property
@@ -318,7 +314,9 @@ class PlanFacts(Stated):
         Balanced: the mean logarithm of the noise could fall by at most this. Optimal: no plan has
         all errors below this one's over 1 + gap.
         """
-        duals, targets, scale = self.decision.duals, self.decision.targets, self.decision.scale
+        duals = self.decision.duals
+        targets = self.decision.targets
+        scale = self.decision.scale
         if duals is None:
             return None
         if targets is not None:
@@ -339,7 +337,9 @@ class PlanFacts(Stated):
 
 def _check_decision(plan: PlanFacts) -> None:
     """Refuses a decision whose loss, or whose sums, would not be exact; it may be from a file."""
-    chosen, method, cells = plan.decision, plan.decision.method, len(plan.released)
+    chosen = plan.decision
+    method = plan.decision.method
+    cells = len(plan.released)
     numbers = len(plan.statistics) * cells
     sound = (
         cells > 0
@@ -381,7 +381,8 @@ def _priced(duals: Floats, users: int) -> bool:
 
 def _in_the_ball(plan: PlanFacts) -> bool:
     """Whether nobody's weights over the noise leave the ball: then no sum of a vector overflows."""
-    weights, power = plan.weights, plan.numbers.power
+    weights = plan.weights
+    power = plan.numbers.power
     step = plan.decision.scale[weights.cell] * 2.0**-plan.decision.bits
     reach = weights.weight / weights.total[weights.cell] / step
     norm = np.bincount(weights.user, reach**power) ** (1 / power)

@@ -6,8 +6,7 @@ Claims are for readers: reading a plan back computes loss and errors from the de
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import version
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer
@@ -19,17 +18,15 @@ from shoal.cells.facts.request import Request
 from shoal.cells.mechanisms.methods import method_of
 from shoal.data.occupancy import Counts
 from shoal.documents.model import Integers, Model, Numbers
-from shoal.errors import DocumentError, InputError
-from shoal.release.envelope import Envelope, Exact, Text
-from shoal.release.question import Question
+from shoal.errors import InputError
+from shoal.release import plan as plans
+from shoal.release.envelope import Envelope, Text
 
 Noise = Literal["discrete laplace", "discrete gaussian"]
-SCHEMA, KIND = "shoal.plan/5", "cells"
-NEIGHBOURS = "values: all values of one user change, the counts are public"
 _NOISE: tuple[Noise, Noise] = get_args(Noise)
-_PRIVACY = {False: "pure differential privacy", True: "approximate differential privacy"}
 
 Floating = tuple[float, ...]
+SomeFacts = TypeVar("SomeFacts", bound=PlanFacts)
 # Fields that a decision and its document have in common.
 _DECIDED = (
     *("status", "scale", "bits", "parameters", "selection_scale"),
@@ -97,11 +94,9 @@ class DecisionPart(Model):
         )
 
 
-class Claims(Model):
+class Claims(plans.Claims):
     """What a plan costs and promises, for readers."""
 
-    epsilon: Exact
-    delta: Exact
     gap: float | None
     weight: Floating
     bias_bound: Floating
@@ -127,15 +122,6 @@ class PlanDocument(Model):
     decision: DecisionPart
     claims: Claims
 
-    def facts(self) -> PlanFacts:
-        """The plan that it stands for, whose loss and errors follow from its decision."""
-        try:
-            return met(
-                PlanFacts(self.counts, self.request, self.decision.decision(self.counts.n_users))
-            )
-        except (InputError, LookupError, ArithmeticError):
-            raise damaged() from None
-
 
 class Result(Model):
     """One released number: lattice steps, value, interval, selected range, and users' excess."""
@@ -160,7 +146,7 @@ class Manifest(Envelope):
     results: tuple[Result, ...]
 
 
-def met(plan: PlanFacts) -> PlanFacts:
+def met(plan: SomeFacts) -> SomeFacts:
     """Returns a plan that meets its request; refuses one that costs or errs more than was asked."""
     request = plan.request
     if (request.epsilon is not None and plan.exact_epsilon > request.epsilon) or (
@@ -173,15 +159,14 @@ def met(plan: PlanFacts) -> PlanFacts:
     return plan
 
 
-def document_of(plan: PlanFacts, records: Mapping[str, Any] | None) -> PlanDocument:
-    """Returns a plan, with what it claims, as a document."""
-    chosen, lower = plan.decision, plan.lower_bound
-    return PlanDocument(
-        version=version("shoal"),
-        request=plan.request,
-        records=None if records is None else described(records),
-        counts=plan.counts,
-        decision=DecisionPart(
+def parts_of(plan: PlanFacts, records: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Returns the entries of a plan's document: request, columns, counts and decision."""
+    chosen = plan.decision
+    return {
+        "request": plan.request,
+        "records": None if records is None else described(records),
+        "counts": plan.counts,
+        "decision": DecisionPart(
             method=chosen.method.name,
             settings=dict(chosen.method.settings),
             mechanism=chosen.method.mechanism or chosen.method.name,
@@ -189,15 +174,20 @@ def document_of(plan: PlanFacts, records: Mapping[str, Any] | None) -> PlanDocum
             duals=Duals.sparse(chosen.duals),
             **{name: getattr(chosen, name) for name in _DECIDED},
         ),
-        claims=Claims(
-            epsilon=str(plan.loss.epsilon),
-            delta=str(plan.loss.delta),
-            gap=plan.gap,
-            weight=tuple(plan.importance.tolist()),
-            bias_bound=tuple(plan.bias_bound.tolist()),
-            worst_case_error=tuple(plan.worst_case_error.tolist()),
-            lower_bound=None if plan.gaussian else tuple(lower.tolist()),
-        ),
+    }
+
+
+def claims_of(plan: PlanFacts) -> Claims:
+    """Returns what a plan costs and promises."""
+    lower = None if plan.gaussian else tuple(plan.lower_bound.tolist())
+    return Claims(
+        epsilon=str(plan.loss.epsilon),
+        delta=str(plan.loss.delta),
+        gap=plan.gap,
+        weight=tuple(plan.importance.tolist()),
+        bias_bound=tuple(plan.bias_bound.tolist()),
+        worst_case_error=tuple(plan.worst_case_error.tolist()),
+        lower_bound=lower,
     )
 
 
@@ -212,28 +202,3 @@ def described(records: Mapping[str, Any]) -> Records:
         raise InputError(
             "the source does not describe records", "give records.describe(), or leave source out"
         ) from None
-
-
-def question_of(plan: PlanFacts, records: Mapping[str, Any], unit: str, name: str = "") -> Question:
-    """Returns what a release of a plan is asked for: request, records and counts alone."""
-    asked = {"request": plan.request.to_document(), "counts": plan.counts.fingerprint}
-    return Question(
-        kind=KIND,
-        plan=document_of(plan, records).to_document(),
-        asked=asked,
-        records=records,
-        unit=unit,
-        loss=plan.loss,
-        privacy=_PRIVACY[plan.gaussian],
-        neighbours=NEIGHBOURS,
-        name=name,
-        read=lambda data: Manifest.from_bytes(data, "manifest"),
-    )
-
-
-def damaged() -> DocumentError:
-    """Returns the error for a plan that does not hold together."""
-    return DocumentError(
-        "the plan is damaged or was changed by hand",
-        "make the plan again with `shoal plan`",
-    )

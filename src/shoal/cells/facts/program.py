@@ -21,7 +21,8 @@ from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR
 
 _ULP = 2.0**-52
 # Above so many cells, or pairs of cells that share a user, a program takes more than minutes.
-_CELLS, _PAIRS = 2_000, 100_000_000
+_CELLS = 2_000
+_PAIRS = 100_000_000
 # The least price of a user, over the largest: where users without a price make up 1 - 2E of a cell,
 # roundings decide whether they suffice.
 _PRICE = 2.0**-36
@@ -139,7 +140,8 @@ def dual_bound(program: Program, duals: Floats) -> float:
     if not 0 < largest < math.inf:
         return 0.0
     duals = duals / largest + _PRICE
-    price, need = duals[program.user] * program.cost, 1 - 2 * program.target
+    price = duals[program.user] * program.cost
+    need = 1 - 2 * program.target
     # By cell, then by price to some forty bits.
     order = np.argsort(program.cell + price / (2 * float(price.max())))
     start = np.cumsum(program.size) - program.size

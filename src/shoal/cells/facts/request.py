@@ -20,10 +20,12 @@ from shoal.privacy.budget import Budget, check_epsilon
 Objective = Literal["typical", "worst_case"]
 KnownRange = Literal["tight", "loose"]
 Uninformative = Literal["drop", "keep", "refuse"]
-OBJECTIVES, RANGES = get_args(Objective), get_args(KnownRange)
+OBJECTIVES = get_args(Objective)
+RANGES = get_args(KnownRange)
 # Users of a cell: cells of fewer are left out unless somebody asks for them.
 FEWEST_USERS = 3
-_MOST_DELTA, _MOST_WEIGHT = Fraction(1, 100), 1e6
+_MOST_DELTA = Fraction(1, 100)
+_MOST_WEIGHT = 1e6
 _PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,12})?) ?%")
 _NUMBER = re.compile(r"[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][-+]?[0-9]{1,3})?")
 

@@ -21,7 +21,8 @@ from shoal.theory import variance
 
 _BISECTIONS = 60
 # Tangents of the bias are taken where it still rises.
-_STEEPEST, _LEAST = 0.45, 1e-6
+_STEEPEST = 0.45
+_LEAST = 1e-6
 # Joint releases lose (1 + r)^2/(4 r b1) at b2 = r b1 with an error of b1 + 4 (b1 + b2) over the
 # ranges; the product is least where 8 r^2 + 5 r = 5.
 _RATIO = (185**0.5 - 5) / 16
@@ -40,7 +41,8 @@ class StatisticPrograms:
     @classmethod
     def of(cls, program: Program, statistics: tuple[Statistic, ...]) -> StatisticPrograms:
         """Returns the programs of these statistics; costs of the program do not count."""
-        linear, joint = sum(isinstance(each, Linear) for each in statistics), set(MEAN_AND_VARIANCE)
+        linear = sum(isinstance(each, Linear) for each in statistics)
+        joint = set(MEAN_AND_VARIANCE)
         return cls(program, linear, Variance() in statistics, joint <= set(statistics))
 
     @cached_property
@@ -67,7 +69,8 @@ class StatisticPrograms:
     def lowest(self, factor: float) -> Program:
         """Returns a program below every plan with errors of at most factor times the targets."""
         error = factor * self.program.target
-        slope, cost = np.full(len(error), self.linear / 2), np.full(len(error), self.linear**2.0)
+        slope = np.full(len(error), self.linear / 2)
+        cost = np.full(len(error), self.linear**2.0)
         if self.varies:
             most = self._most_missing(error)
             slope = slope + np.where(most > 0, _chord(most), 2.0)
@@ -122,7 +125,8 @@ def gap(
 ) -> float:
     """How far a plan's factor can be above the best one's, at the loss of its noise."""
     weights = numbers.weights
-    own, share = largest_factor(WeightedPlan(numbers, targets), scale), weights.share
+    own = largest_factor(WeightedPlan(numbers, targets), scale)
+    share = weights.share
     users = weights.counts.n_users
     program = Program(weights.user, weights.cell, share, np.ones(len(share)), targets, users)
     low = StatisticPrograms.of(program, numbers.statistics).least_factor(duals, loss, own)

@@ -55,7 +55,8 @@ class WeightedPlan:
         capacity = room = factor * self.targets - self.bias
         if self.numbers.joint:
             first = self.shape[self.numbers.pair[0]]
-            slope, square = 1 + 4 * first, 4 * variance.SQUARE_NOISE * first**2
+            slope = 1 + 4 * first
+            square = 4 * variance.SQUARE_NOISE * first**2
             root = np.sqrt(slope**2 + 4 * square * np.maximum(capacity, 0))
             capacity = 2 * capacity / (slope + root)
         # A constant needs no noise, but it has the error of its bias.

@@ -19,9 +19,11 @@ NAMES = ("median", "levy", "minimax", "surrogate")
 _CLOSE = 1e-12
 # The range that the adaptive mean finds is about this many standard deviations of user means, and
 # these parts of a record's variance may lie between users: none, little, a third, most.
-_SPAN, _BETWEEN = 6.0, (0.0, 0.1, 0.3, 0.6)
+_SPAN = 6.0
+_BETWEEN = (0.0, 0.1, 0.3, 0.6)
 # Caps that `of_vectors` tries, and 2/pi: the square of a mean absolute normal deviation.
-_STEPS, _EXCHANGEABLE = 14, 0.64
+_STEPS = 14
+_EXCHANGEABLE = 0.64
 
 
 def choose(cap: str | int, counts: Ints, epsilon: float) -> int:
@@ -63,7 +65,8 @@ def levy(counts: Ints) -> int:
 
 def minimax_error(counts: Ints, cap: Ints | int, epsilon: float) -> Floats:
     """Returns 1 - K(m)/n + m/(epsilon K(m)) for each cap: bias plus noise, over the width."""
-    left, total = kept(counts, cap), counts.sum()
+    left = kept(counts, cap)
+    total = counts.sum()
     return np.asarray((total - left) / total + cap / (epsilon * left))
 
 
@@ -71,7 +74,8 @@ def minimax(counts: Ints, epsilon: float) -> int:
     """Returns the smallest cap of least `minimax_error`: a count that never falls with epsilon."""
     if not 0 < epsilon < math.inf:
         raise InputError(f"epsilon is {epsilon!r}", "give a number above 0, for example epsilon=1")
-    total, exact = int(counts.sum()), Fraction(epsilon)
+    total = int(counts.sum())
+    exact = Fraction(epsilon)
     return _smallest_minimiser(
         counts,
         lambda cap: minimax_error(counts, cap, epsilon),
@@ -85,7 +89,9 @@ def surrogate(counts: Ints) -> int:
     Over the reals it is the mean count if at most n/m* users are above it, else the smallest count
     with at most n/m* users above it.
     """
-    users, total, most = len(counts), int(counts.sum()), int(counts.max())
+    users = len(counts)
+    total = int(counts.sum())
+    most = int(counts.max())
     few = total // most
     # The smallest count with at most n/m* users above it, or one not above the mean.
     smallest = int(np.partition(counts, users - few - 1)[users - few - 1]) if few < users else 0
@@ -121,9 +127,11 @@ def exchangeable(cell: Ints, counts: Ints, n_cells: int, epsilon: Floats) -> Int
     """
     most = int(counts.max()) + 1
     where, rising = np.divmod(np.sort(cell * most + counts), most)
-    m, size = rising.astype(np.float64), np.bincount(where, minlength=n_cells)
+    m = rising.astype(np.float64)
+    size = np.bincount(where, minlength=n_cells)
     stop = np.cumsum(size)
-    start, rank = (stop - size)[where], np.arange(1, len(m) + 1)
+    start = (stop - size)[where]
+    rank = np.arange(1, len(m) + 1)
 
     def sums(amount: Floats) -> tuple[Floats, Floats]:
         """Sums over the users of the cell up to each rank, and beyond it."""
@@ -132,13 +140,16 @@ def exchangeable(cell: Ints, counts: Ints, n_cells: int, epsilon: Floats) -> Int
 
     regret = np.zeros(len(m))
     (below, above), (_, others) = sums(m), sums(np.ones_like(m))
-    weight, records = below + m * others, below + above
+    weight = below + m * others
+    records = below + above
     for between in _BETWEEN:
         spread = between + (1 - between) / m
         (once, twice), beyond = sums(m * spread), sums(spread)[1]
         low, high = sums(m**2 * spread)
         of_means = (once + m * beyond) / weight
-        squares, mixed, whole = low + m**2 * beyond, low + m * twice, low + high
+        squares = low + m**2 * beyond
+        mixed = low + m * twice
+        whole = low + high
         apart = squares / weight**2 - 2 * mixed / (weight * records) + whole / records**2
         noise = m / weight * _SPAN * np.sqrt(of_means) / epsilon[where]
         error = noise + math.sqrt(2 / math.pi) * np.sqrt(np.maximum(apart, 0.0))
@@ -164,9 +175,11 @@ def of_vectors(
     key, times = np.unique(cell * base + count, return_counts=True)
     cell, count = np.divmod(key, base)
     start = np.searchsorted(cell, np.arange(n_cells))
-    least, most = count[start], np.maximum.reduceat(count, start)
+    least = count[start]
+    most = np.maximum.reduceat(count, start)
     share = count / np.bincount(cell, times * count, minlength=n_cells)[cell]
-    found, error = most.copy(), np.full(n_cells, np.inf)
+    found = most.copy()
+    error = np.full(n_cells, np.inf)
     # From above, so that of equal errors the cap that changes least is taken.
     for step in range(_STEPS - 1, -1, -1):
         cap = np.rint(least * (most / least) ** (step / (_STEPS - 1))).astype(np.int64)
@@ -178,7 +191,8 @@ def of_vectors(
         moved = np.bincount(cell, times * np.abs(apart), minlength=n_cells) / 2
         tried = np.sqrt(noise**2 + spread) + penalty * moved
         better = tried < error
-        found, error = np.where(better, cap, found), np.where(better, tried, error)
+        found = np.where(better, cap, found)
+        error = np.where(better, tried, error)
     return found
 
 
@@ -195,13 +209,15 @@ def after_suppression(
     user has half of the records: then five more caps between the two largest counts are tried.
     """
     order = np.lexsort((count[kept], cell[kept]))
-    where, value = cell[kept][order], count[kept][order]
+    where = cell[kept][order]
+    value = count[kept][order]
     ends = np.searchsorted(where, np.arange(n_cells), side="right")
     starts = np.append(0, ends[:-1])
     below = np.cumsum(value) - value
     below -= below[starts][where]
     last = ends - 1
-    highest, others = value[last], below[last]
+    highest = value[last]
+    others = below[last]
     lowest = np.where(last > starts, value[np.maximum(last - 1, 0)], highest)
     between = np.clip(
         np.stack([lowest + 1, others - 1, others, others + 1, highest - 1]), lowest, highest

@@ -10,7 +10,8 @@ from shoal.cells.mechanisms.cell_statistics import Fractions
 from shoal.cells.mechanisms.weights import FINE, SHARE, Weights, add
 from shoal.data.aggregate import Aggregate
 
-_HALF, _HALF_OF_PRODUCT = 26, 20
+_HALF = 26
+_HALF_OF_PRODUCT = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,11 +154,13 @@ class WeightedMoments:
 
     def variance(self) -> Fractions:
         """4 (sum w y^2 - (sum w y)^2), and the middle of what missing mass may add to it."""
-        weights, found = self.weights, []
+        weights = self.weights
+        found = []
         lost = np.zeros(weights.n_cells, dtype=np.int64)
         if weights.window is not None:
             lost = weights.total - add(weights.cell, weights.reach, weights.n_cells)
-        fine, square = 1 << (2 * FINE), self._top**2
+        fine = 1 << (2 * FINE)
+        square = self._top**2
         for first, second, whole, missing in zip(
             self._first, self._second, self._total, lost.tolist(), strict=True
         ):
@@ -166,7 +169,8 @@ class WeightedMoments:
             if 2 * missing > whole:
                 added = whole**2 // 2 - added
             # Means of users are rounded: by less than the margin of the sensitivity.
-            number, most = moments + added * square, whole**2 * square
+            number = moments + added * square
+            most = whole**2 * square
             found.append((min(max(number, 0), most), most))
         return found
 
@@ -185,7 +189,8 @@ class WeightedMoments:
     def _weighted(self, sums: Ints, fine: int) -> list[int]:
         """Sum over members of reach times mean, in 2^-fine; exact where it is a multiple."""
         weights = self.weights
-        own, count = sums[weights.member], weights.count
+        own = sums[weights.member]
+        count = weights.count
         times, rest = np.divmod(weights.reach, count)
         exact = rest == 0
         high = self._product(np.where(exact, times, 0), own)
@@ -195,7 +200,8 @@ class WeightedMoments:
 
     def _product(self, weight: Ints, amount: Ints) -> list[int]:
         """Sums by cell of a product that may pass 64 bits."""
-        cell, size = self.weights.cell, self.weights.n_cells
+        cell = self.weights.cell
+        size = self.weights.n_cells
         high = exact_sums(cell, weight * (amount >> _HALF_OF_PRODUCT), size)
         low = exact_sums(cell, weight * (amount & ((1 << _HALF_OF_PRODUCT) - 1)), size)
         return [(up << _HALF_OF_PRODUCT) + down for up, down in zip(high, low, strict=True)]

@@ -25,10 +25,13 @@ MOST_BINS = 1 << 21
 MOST_HALVINGS = 10
 # Of everyone's weight, what the narrowest candidate earns for its width: where selection noise is
 # large, and where it is small.
-_REWARD, _MOST_REWARD = 0.35, 0.8
+_REWARD = 0.35
+_MOST_REWARD = 0.8
 # Noise scales of the range that a halving may cost in weight: docs/theory/cells.md#adaptive-mean.
 _PATIENCE = 8.0
-_MOST, _FIND, _LEAST = 0.5, 0.28, 1e-6
+_MOST = 0.5
+_FIND = 0.28
+_LEAST = 1e-6
 _LEAST_HALVINGS = 2
 # The best candidate stands out from all others together by this, in logarithms.
 _MARGIN = 4.5
@@ -142,12 +145,14 @@ class LevyInterval(Range):
         self, means: PrivateMeans, parameters: Parameters, scale: Floats, noise: Noise
     ) -> Interval:
         """The private middle of each cell's means, and 1.5 tau around it."""
-        top, middles = means.top, []
+        top = means.top
+        middles = []
         for at, inside in enumerate(by_cell(means.group_cell, means.weights.n_cells)):
             bins = int(parameters["bins"][at])
             scores = selection.middle_scores(means.group_means[inside], bins, top)
             middles.append(centre_of(noise.select(scores, float(scale[at]), at), bins, top))
-        middle, radius = np.array(middles, dtype=np.int64), parameters["radius"]
+        middle = np.array(middles, dtype=np.int64)
+        radius = parameters["radius"]
         return Interval(np.maximum(middle - radius, 0), np.minimum(middle + radius, top))
 
 
@@ -192,7 +197,9 @@ class QuantilePair(Range):
         self, means: PrivateMeans, parameters: Parameters, scale: Floats, noise: Noise
     ) -> Interval:
         """Two private quantiles of each cell's means, in order and at least a candidate apart."""
-        candidates, low, high = selection.grid(means.top), [], []
+        candidates = selection.grid(means.top)
+        low = []
+        high = []
         for at, inside in enumerate(by_cell(means.group_cell, means.weights.n_cells)):
             own = means.group_means[inside]
             one, other = sorted(
@@ -205,7 +212,8 @@ class QuantilePair(Range):
             )
             # A range needs a width: of two equal candidates the neighbours are taken.
             if one == other:
-                one, other = max(one - 1, 0), min(other + 1, len(candidates) - 1)
+                one = max(one - 1, 0)
+                other = min(other + 1, len(candidates) - 1)
             low.append(int(candidates[one]))
             high.append(int(candidates[other]))
         return Interval(np.array(low, dtype=np.int64), np.array(high, dtype=np.int64))
@@ -241,7 +249,8 @@ class SumThreshold(Range):
         self, means: PrivateMeans, parameters: Parameters, scale: Floats, noise: Noise
     ) -> Interval:
         """T of each cell."""
-        size, high = means.weights.n_cells, []
+        size = means.weights.n_cells
+        high = []
         for at, inside in enumerate(by_cell(means.weights.cell, size)):
             candidates = selection.grid(means.top)[1:] * int(parameters["most"][at])
             rank = int(parameters["rank"][at])
@@ -315,7 +324,8 @@ class OneInterval(Range):
         self, means: PrivateMeans, parameters: Parameters, scale: Floats, noise: Noise
     ) -> Interval:
         """The same range for every cell."""
-        reward, size = parameters["reward"], means.weights.n_cells
+        reward = parameters["reward"]
+        size = means.weights.n_cells
         low, high, steps = candidates(len(reward) // 2, means.top)
         scores = _votes_inside(means, low, high, steps) + reward[steps]
         where = noise.select(scores, float(scale[0]), 0)
@@ -324,7 +334,9 @@ class OneInterval(Range):
 
 def candidates(halvings: int, top: int) -> tuple[Ints, Ints, Ints]:
     """Returns low, high and twice the halvings of every candidate interval of [0, top]."""
-    low, width, steps = [], [], []
+    low = []
+    width = []
+    steps = []
     for step in range(2 * halvings + 1):
         # Whole-number square roots are the same on every machine; even widths have a middle.
         wide = math.isqrt(top * top >> step) & ~1
@@ -352,14 +364,17 @@ def _votes(weights: Weights) -> Ints:
 
 def _votes_inside(means: PrivateMeans, low: Ints, high: Ints, steps: Ints) -> Ints:
     """Votes of users inside each candidate; of one width, candidates come from left to right."""
-    weights, votes = means.weights, _votes(means.weights)
+    weights = means.weights
+    votes = _votes(means.weights)
     if not weights.widened:
         order = np.argsort(means.means)
-        value, total = means.means[order], np.append(0, np.cumsum(votes[order]))
+        value = means.means[order]
+        total = np.append(0, np.cumsum(votes[order]))
         upto = total[np.searchsorted(value, high, side="right")]
         return np.asarray(upto - total[np.searchsorted(value, low, side="left")])
     inside = np.zeros(len(low), dtype=np.int64)
-    heaviest, width = weights.heaviest[weights.cell], high - low
+    heaviest = weights.heaviest[weights.cell]
+    width = high - low
     # Of one width, a member is inside for the middles in an interval around its mean.
     for step in range(int(steps[-1]) + 1):
         these = np.flatnonzero(steps == step)

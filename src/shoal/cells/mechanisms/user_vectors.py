@@ -100,7 +100,8 @@ def largest_excess(parameters: Parameters, radius: int, top: int, cells: int) ->
 
     Of narrow bounds less: a 48th of the width for each of these radii, but one radius at least.
     """
-    ball, radii = ball_of(parameters), min(max(cells // _CELLS_A_RADIUS, 6), 24)
+    ball = ball_of(parameters)
+    radii = min(max(cells // _CELLS_A_RADIUS, 6), 24)
     return min(radii * ball, max(ball, radii * ball * top // (48 * radius)))
 
 
@@ -121,7 +122,8 @@ def balls(centre: int, first: int, end: int, top: int) -> list[tuple[int, int]]:
     All are different, the largest radius first.
     """
     around = [(centre, radius_of(step, top)) for step in range(first, end)]
-    least, most = radius_of(end - 1, top), (top + 1) // 2
+    least = radius_of(end - 1, top)
+    most = (top + 1) // 2
     found = {*around, *(moved(*each, top) for each in around)}
     kept = {each for each in found if least <= each[1] < most} | {(top // 2, most)}
     return sorted(kept, key=lambda each: (-each[1], -each[0]))
@@ -175,7 +177,8 @@ class UserVectors:
 
     def votes(self) -> Ints:
         """Part of one vote of each member, in proportion to its reach, in 1/USER: public."""
-        reach, user = self.reach, self.weights.user
+        reach = self.reach
+        user = self.weights.user
         part = reach / np.bincount(user, reach)[user]
         return np.floor(part * (USER * _BELOW_ONE)).astype(np.int64)
 
@@ -186,7 +189,8 @@ class UserVectors:
 
     def select(self, scale: Floats, noise: Noise) -> Interval:
         """From the centre c of a private ball to c + D in every cell, by two selections."""
-        top, bins = self.private.top, int(self.parameters["centres"][0])
+        top = self.private.top
+        bins = int(self.parameters["centres"][0])
         first, end = self.parameters["radii"].tolist()
         place = at = 0
         if len(scale):
@@ -211,7 +215,9 @@ class UserVectors:
 
         A user counts for all parts at most, below and above together.
         """
-        centre, radius, weights = chosen.low, int(chosen.width[0]), self.weights
+        centre = chosen.low
+        radius = int(chosen.width[0])
+        weights = self.weights
         vector = self.vectors(centre, radius)
         kept = self._ball.project(vector, weights.user, ball_of(self.parameters))
         total = add(weights.cell, kept, weights.n_cells)

@@ -26,7 +26,9 @@ Parameters = dict[str, Ints]
 Grouping = Literal["best_fit", "wrap_around"]
 # Means of users are kept in ticks over 2^FINE; shares of arrays are whole numbers of 2^-SHARE,
 # parts of users whole numbers of 2^-PART.
-FINE, SHARE, PART = 10, 24, 16
+FINE = 10
+SHARE = 24
+PART = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +218,8 @@ def arrays(counts: Counts, cells: Ints, cap: Ints, grouping: Grouping, *, clippe
     Clipped one by one, an array reaches the whole range for everybody in it (errata 7 and 8).
     """
     member, cell = members(counts, cells)
-    count, first = counts.count[member], 0
+    count = counts.count[member]
+    first = 0
     pieces: list[tuple[Ints, ...]] = []
     number = np.zeros(len(cells), dtype=np.int64)
     for at, own in enumerate(by_cell(cell, len(cells))):
@@ -241,14 +244,16 @@ def wrap_around(count: Ints, cap: int) -> tuple[Ints, Ints, Ints, int]:
     """
     order, size = _by_falling_size(count, cap)
     stop = np.cumsum(size)
-    start, number = stop - size, int(stop[-1]) // cap
+    start = stop - size
+    number = int(stop[-1]) // cap
     if not number:
         raise InputError(
             f"at a cap of {cap} the {int(stop[-1])} records do not fill one array",
             f"choose a smaller cap, at most the largest count, {int(count.max())}",
         )
     first = np.minimum(size, cap - start % cap)
-    user, array = np.concatenate([order, order]), np.concatenate([start // cap, start // cap + 1])
+    user = np.concatenate([order, order])
+    array = np.concatenate([start // cap, start // cap + 1])
     records = np.concatenate([first, size - first])
     full = (records > 0) & (array < number)
     return user[full], array[full], records[full], number
@@ -260,7 +265,9 @@ def best_fit(count: Ints, cap: int) -> tuple[Ints, Ints, Ints, int]:
     Returns user, array and records of each piece, and the number of arrays, all of which count.
     """
     order, size = _by_falling_size(count, cap)
-    array, number, free = [], 0, list[tuple[int, int]]()
+    array = []
+    number = 0
+    free = list[tuple[int, int]]()
     for each in size.tolist():
         at = bisect_left(free, (each, -1))
         space, where = free.pop(at) if at < len(free) else (cap, number)

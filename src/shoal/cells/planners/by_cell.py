@@ -22,9 +22,11 @@ _LEAST_NOISE = 2.0**-20
 
 def by_cell(task: Task) -> PlanFacts:
     """Returns the plan of the method for the given cells."""
-    method, limit = task.method, task.request.epsilon
+    method = task.method
+    limit = task.request.epsilon
     assert limit is not None
-    epsilon, bits_of_ticks = float(limit), task.request.tick_bits
+    epsilon = float(limit)
+    bits_of_ticks = task.request.tick_bits
     plain = every_record(task.counts, task.cells)
     of_cell = _balanced(task, plain, np.full(len(task.cells), fill_value=True), 0.0, epsilon)
     parameters: Parameters = {}
@@ -64,7 +66,8 @@ def _balanced(
     """Loss of each costly cell: each user pays for selections and for its part of the noise."""
     if not costly.any():
         return np.zeros(0)
-    inside, place = costly[weights.cell], np.cumsum(costly) - 1
+    inside = costly[weights.cell]
+    place = np.cumsum(costly) - 1
     cell = weights.cell[inside]
     part = weights.part[inside] / np.where(weights.largest > 0, weights.largest, 1.0)[cell]
     problem = Problem(

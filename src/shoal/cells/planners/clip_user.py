@@ -19,13 +19,15 @@ Cost = Callable[[Ints, Ints, Ints], Floats]
 
 def clip_user_plan(task: Task) -> PlanFacts:
     """Returns the plan of Clip-User at a loss of epsilon/K of each cell, K as small as is found."""
-    limit, settings = task.request.epsilon, task.method.settings
+    limit = task.request.epsilon
+    settings = task.method.settings
     assert limit is not None
     epsilon = float(limit)
     cap, kept, most = _least_cells(task, epsilon)
     parameters = {"cap": cap, "kept": kept.astype(np.int64)}
     weights = task.method.weigh(task.counts, task.cells, parameters)
-    numbers, duals = ReleasedStatistics(weights, task.request.kinds), None
+    numbers = ReleasedStatistics(weights, task.request.kinds)
+    duals = None
     scale = numbers.largest * len(task.request.kinds) * most / epsilon
     if settings.get("noise") == "balanced":
         shape = numbers.shape(least_sum=False)
@@ -41,7 +43,8 @@ def _least_cells(task: Task, epsilon: float) -> tuple[Ints, Bools, int]:
     From epsilon over the most cells of any user, K falls as long as nobody is left in more.
     """
     member, cell = members(task.counts, task.cells)
-    user, count = task.counts.user[member], task.counts.count[member]
+    user = task.counts.user[member]
+    count = task.counts.count[member]
     forms = [each.in_counts for each in task.request.kinds]
     spare_best = task.method.settings.get("spare") == "best"
 
@@ -51,14 +54,17 @@ def _least_cells(task: Task, epsilon: float) -> tuple[Ints, Bools, int]:
         kept = clip_user(user, cell, count, cost, one=one, spare_best=spare_best)
         return kept, int(np.bincount(user[kept]).max())
 
-    most, least = int(np.bincount(user).max()), 1
+    most = int(np.bincount(user).max())
+    least = 1
     kept, left = clip(most)
     while least < most:
         # Fewer cells a user allow more loss a cell, which may suppress less: then try between.
         tried = max(least, min(left, most - 1))
         answer, cells_left = clip(tried)
         if cells_left <= tried:
-            kept, left, most = answer, cells_left, tried
+            kept = answer
+            left = cells_left
+            most = tried
         else:
             least = tried + 1
     # Nobody may be left in as many cells as were allowed: then each cell may cost more.
@@ -82,12 +88,15 @@ def clip_user(
     Users in the most cells, by index, leave the cell whose error `cost(heaviest, kept, all)` is
     then smallest; by default E is the largest error at the start (paper 000, Algorithm 1).
     """
-    n_users, n_cells = int(user.max()) + 1, int(cell.max()) + 1
+    n_users = int(user.max()) + 1
+    n_cells = int(cell.max()) + 1
     totals = add(cell, count, n_cells)
     start = cost(largest(cell, count, n_cells), totals, totals)
     limit = float(start.max()) if error is None else error
     barred = int(start.argmin()) if spare_best else -1
-    kept, amount, of_cell = totals.tolist(), count.tolist(), cell.tolist()
+    kept = totals.tolist()
+    amount = count.tolist()
+    of_cell = cell.tolist()
     alive = [True] * len(amount)
     # By rising counts; of ties the first comes last.
     rising = np.lexsort((-np.arange(len(cell)), count, cell))

@@ -44,7 +44,10 @@ def most_cells(task: Task, make: Callable[[Task], PlanFacts]) -> PlanFacts:
     status = np.array(task.status, dtype=object)
     order = keeping_order(task)
     order = order[(status == "released")[order]]
-    found, tried, few, many = None, plan, 0, len(order)
+    found = None
+    tried = plan
+    few = 0
+    many = len(order)
     while many - few > 1:
         middle = (few + many) // 2
         fewer = status.copy()
@@ -62,7 +65,8 @@ def keeping_order(task: Task) -> Ints:
     Again and again the eighth with the most noise where what is left is shared fairly is given up.
     Cells that public rules leave out are in it: a larger budget releases more of the same cells.
     """
-    left, given_up = np.arange(task.counts.n_cells), []
+    left = np.arange(task.counts.n_cells)
+    given_up = []
     while len(left) > 1:
         rank = np.argsort(_noise(task, left), kind="stable")
         stay = len(left) - max(1, len(left) // _PART)
@@ -81,7 +85,8 @@ def _noise(task: Task, cells: Ints) -> Floats:
 
 
 def _none_keeps(tried: PlanFacts) -> InputError:
-    error, most = errors_compared(tried), tried.request.largest_error or 0.0
+    error = errors_compared(tried)
+    most = tried.request.largest_error or 0.0
     best = int(error.argmin())
     label = printable(tried.counts.labels[int(tried.released[best])])
     return InputError(

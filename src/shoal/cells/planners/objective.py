@@ -16,10 +16,12 @@ from shoal.theory.gaussian import cells_at_least, rho_of
 from shoal.theory.user_clipping import rounds, split
 
 # Users times epsilon in a single cell: where one interval is found more surely than two ranks.
-_FEW, _ENOUGH = 60, 150
+_FEW = 60
+_ENOUGH = 150
 # So few cells of users who count about alike err hardly more with the whole bounds than with a
 # private radius (docs/theory/cells.md#few-cells).
-_FEW_CELLS, _ALIKE = 12, 0.75
+_FEW_CELLS = 12
+_ALIKE = 0.75
 # Beyond so many memberships a linear program takes minutes.
 _MOST_OF_PROGRAM = 100_000
 _SMALLER = "the smaller of Laplace and Gaussian noise, in every data set"
@@ -43,7 +45,8 @@ def choose(request: Request, counts: Counts) -> tuple[Method, str]:
         why = "errors hold in every data set: private ranges are found only for means"
     elif _count_alike(counts) and request.range == "tight":
         why = "users have about equally many records, and values may fill the bounds"
-    epsilon, known = float(request.epsilon), request.range
+    epsilon = float(request.epsilon)
+    known = request.range
     sizes = counts.n_users, len(counts.user), counts.n_cells
     selects = split(epsilon, *sizes) is not None
     few = selects and counts.n_cells <= _FEW_CELLS and not known
@@ -73,7 +76,8 @@ def _count_alike(counts: Counts) -> bool:
 
 def _certified(request: Request, counts: Counts) -> tuple[Method, str]:
     """The smallest error in every data set; a delta is taken only where counts say it helps."""
-    epsilon, delta = request.epsilon, request.delta
+    epsilon = request.epsilon
+    delta = request.delta
     few = len(counts.user) <= _MOST_OF_PROGRAM
     if not (few and is_small(counts.user, counts.n_cells)):
         slow = "certified in every data set; a linear program would take too long"
@@ -90,7 +94,8 @@ def gaussian_is_smaller(counts: Counts, epsilon: Fraction, delta: Fraction, numb
     With `numbers` a cell, two plans decide that anybody can write down: Gaussian noise of full
     shares, and Laplace noise of users each held to one load.
     """
-    loss, chance = float(epsilon), float(delta)
+    loss = float(epsilon)
+    chance = float(delta)
     if int(counts.cells_per_user.max()) * numbers <= cells_at_least(loss, chance):
         return False
     share = counts.count / counts.totals[counts.cell]
@@ -109,7 +114,8 @@ def gaussian_is_smaller(counts: Counts, epsilon: Fraction, delta: Fraction, numb
 
 def _weighted(counts: Counts, share: Floats, unit: Floats, epsilon: float) -> float:
     """The mean logarithm of the errors, with the best of a grid of loads."""
-    user, cell = counts.user, counts.cell
+    user = counts.user
+    cell = counts.cell
     load = np.bincount(user, share / unit[cell])
     return min(
         _log(

@@ -95,14 +95,16 @@ def _fewest_left_out(task: Task) -> PlanFacts:
     plain = task.request.model_copy(update={"weights": {}, "delta": Fraction(0)})
     equal = shared_noise(replace(task, request=plain, method=method_of("equalised")))
     order = given_up(_problem(equal), 0.0)
-    few, enough = 0, len(task.cells)
+    few = 0
+    enough = len(task.cells)
     while enough - few > 1:
         middle = (few + enough) // 2
         tried = _plan(task.with_status(_without(task, order[:middle])))
         if (tried.cell_error >= MIDPOINT_ERROR).any():
             few = middle
         else:
-            enough, plan = middle, tried
+            enough = middle
+            plan = tried
     if enough == len(task.cells):
         raise _nothing_left(task)
     return plan

@@ -100,7 +100,8 @@ def finish(
 
 def _least_epsilon(found: Allocation, numbers: ReleasedStatistics, request: Request) -> Fraction:
     """The epsilon at which the largest worst-case error is the one asked for."""
-    statistic, lattice = numbers.statistics[0], request.lattice
+    statistic = numbers.statistics[0]
+    lattice = request.lattice
     wanted = (request.error or 0.0) / float(statistic.statistic_range(lattice.bounds)[1])
     # Rounding to ticks, then a margin for lattice steps and for scales rounded upwards.
     noise = (wanted - statistic.rounding(float(lattice.rounding), 0.0)) / (1 + 2.0**-19)

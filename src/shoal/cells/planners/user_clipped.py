@@ -21,7 +21,8 @@ from shoal.theory import gaussian as gaussian_noise
 from shoal.theory import user_clipping
 from shoal.theory.user_clipping import RADII, Split, balancing_users, clipped_users, split
 
-_ROUNDS, _FINER = 4, 8
+_ROUNDS = 4
+_FINER = 8
 # Of the noise's loss, what a first round has, with Laplace noise and with Gaussian noise.
 _FIRST_ROUND = Fraction(1, 5), Fraction(3, 10)
 # Of the loss of the first radius, what that of the second round costs.
@@ -42,9 +43,11 @@ def user_clipped(task: Task) -> PlanFacts:
 
 def _plan(task: Task, *, gaussian: bool) -> PlanFacts:
     """The plan with one kind of noise."""
-    limit, method = task.request.epsilon, task.method
+    limit = task.request.epsilon
+    method = task.method
     assert limit is not None
-    epsilon, delta = float(limit), task.delta if gaussian else Fraction(0)
+    epsilon = float(limit)
+    delta = task.delta if gaussian else Fraction(0)
     two_rounds = "first_ball" in method.range.names
     member = members(task.counts, task.cells)[0]
     users = int(np.count_nonzero(np.bincount(task.counts.user[member])))
@@ -90,7 +93,8 @@ def _fits(task: Task) -> bool:
 
 def _balls(cost: Cost, limit: Fraction, *, two_rounds: bool) -> tuple[int, int]:
     """Radius in steps of the largest ball that the noise hides, and of the first round's, or 0."""
-    left, gaussian = limit - cost.selecting, cost.released.gaussian
+    left = limit - cost.selecting
+    gaussian = cost.released.gaussian
     part = _FIRST_ROUND[gaussian] if two_rounds else Fraction(0)
     if left > 0 and gaussian:
         # rho = (2 T)^2 / (2 4^j).
@@ -134,9 +138,10 @@ def _weighted(
         weights = capped(task.counts, task.cells, cap)
         shape = _balanced(task, weights, gaussian=gaussian)
         loss = rate * weights.largest / shape
-        before, cap = cap, caps.of_vectors(
+        before = cap
+        cap = caps.of_vectors(
             weights.cell, weights.count, len(task.cells), loss, penalty=penalty, width=width
-        )  # fmt: skip
+        )
         if np.array_equal(before, cap):
             return weights, cap, shape
     weights = capped(task.counts, task.cells, cap)
@@ -169,7 +174,8 @@ def _candidates(
     gaussian: bool,
 ) -> Parameters:
     """Candidates, and how many users should be beyond each ball."""
-    names, found = {"ball": "clipped", "first_ball": "first_clipped"}, dict(NO_SELECTION)
+    names = {"ball": "clipped", "first_ball": "first_clipped"}
+    found = dict(NO_SELECTION)
     if len(balls) > 1:
         found["first_clipped"] = [0]
     if budget is not None:

@@ -14,12 +14,14 @@ from shoal.files.text_table import counted
 
 # For their errors; all others are left out by a public rule.
 _FOR_ERRORS = ("uninformative", "error too large")
-_SLIGHTLY, _MOST = 1.15, 1e4
+_SLIGHTLY = 1.15
+_MOST = 1e4
 
 
 def reasons(plan: PlanFacts) -> list[str]:
     """Returns why each cell is left out, in a few words; empty for the released ones."""
-    request, times = plan.request, dict(zip(*_left_out_for_error(plan), strict=True))
+    request = plan.request
+    times = dict(zip(*_left_out_for_error(plan), strict=True))
     known = {
         "released": "",
         "too few users": f"fewer than {request.min_users:,}",
@@ -51,7 +53,8 @@ def budgets_needed(plan: PlanFacts, cells: Ints) -> Floats:
     The released cells keep their noise; the cell, and those that need less by themselves, get the
     noise whose error is the largest allowed.
     """
-    weights, joint = every_record(plan.counts, cells), plan.decision.joint
+    weights = every_record(plan.counts, cells)
+    joint = plan.decision.joint
     numbers = ReleasedStatistics(weights, plan.statistics, joint=joint, gaussian=plan.gaussian)
     shape = numbers.shape(least_sum=False)
     cost = numbers.member_losses(shape)
@@ -68,7 +71,9 @@ def budgets_needed(plan: PlanFacts, cells: Ints) -> Floats:
 def _largest_with(loss: Floats, weights: Weights, added: Floats) -> Floats:
     """The largest loss of a user with each cell and all that need less by themselves."""
     alone = largest(weights.cell, loss[weights.user] + added, weights.n_cells)
-    total, most, found = loss.copy(), 0.0, np.zeros(weights.n_cells)
+    total = loss.copy()
+    most = 0.0
+    found = np.zeros(weights.n_cells)
     rows = by_cell(weights.cell, weights.n_cells)
     for cell in np.argsort(alone, kind="stable").tolist():
         own = rows[cell]

@@ -11,12 +11,15 @@ from shoal.theory.user_clipping import MEASURED
 
 # Of the users, and of the records of released cells: equal, geometric and moderately skewed counts
 # stay below (docs/theory/cells.md#few-cells).
-_FREQUENT, _MUCH = 1 / 20, 3 / 10
+_FREQUENT = 1 / 20
+_MUCH = 3 / 10
 # Users: of fewer a twentieth is nobody.
 _ENOUGH_USERS = 20
 # Epsilon times users: with more, intervals also cover where a few users are far from the others,
 # in one cell and in several, or where the most frequent ones are. Measured by `shoal bench warned`.
-_ONE, _SEVERAL, _OFTEN = 2_500.0, 1_000.0, 5_000.0
+_ONE = 2_500.0
+_SEVERAL = 1_000.0
+_OFTEN = 5_000.0
 # Epsilon times users: with less the second of two radii is often far too small.
 _TWICE = 250.0
 

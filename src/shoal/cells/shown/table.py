@@ -34,8 +34,10 @@ def make_table(numbers: Estimates, confidence: float, *, left_out: bool = False)
     `value` is the posterior median of means, and the released number, `plain`, of all else. Of a
     variance, its square root follows as the statistic `std`, with the roots of the interval.
     """
-    plan, cells = numbers.plan, numbers.plan.released
-    best, others = values_of(numbers, confidence), pooled(numbers, confidence)
+    plan = numbers.plan
+    cells = numbers.plan.released
+    best = values_of(numbers, confidence)
+    others = pooled(numbers, confidence)
     columns = {
         "value": best.value,
         "low": best.low,
@@ -45,7 +47,8 @@ def make_table(numbers: Estimates, confidence: float, *, left_out: bool = False)
         "bias_bound": numbers.bias_bound,
         "worst_case_error": plan.worst_case_error,
     }
-    blocks, status = [], statuses(plan, intervals.statuses(numbers))
+    blocks = []
+    status = statuses(plan, intervals.statuses(numbers))
     for at, statistic in enumerate(plan.statistics):
         rows = slice(at * len(cells), (at + 1) * len(cells))
         block = {name: values[rows] for name, values in columns.items()}
@@ -61,7 +64,9 @@ def make_table(numbers: Estimates, confidence: float, *, left_out: bool = False)
 
 def plan_table(plan: PlanFacts, *, left_out: bool = False) -> pa.Table:
     """One row a cell and statistic: what is known before anything is spent, in its unit."""
-    cells, blocks, own = len(plan.released), [], intervals.planned(plan)
+    cells = len(plan.released)
+    blocks = []
+    own = intervals.planned(plan)
     if intervals.decides(plan):
         often = often_told(plan, CELLS).tolist()
         own = [
@@ -156,6 +161,7 @@ def _roots(columns: dict[str, Floats]) -> dict[str, Floats]:
 
 
 def _spread(values: Floats, cells: Ints, n_cells: int) -> pa.Array[Any]:
-    whole, absent = np.zeros(n_cells), np.ones(n_cells, dtype=bool)
+    whole = np.zeros(n_cells)
+    absent = np.ones(n_cells, dtype=bool)
     whole[cells], absent[cells] = values, np.isnan(values)
     return pa.array(whole, mask=absent)

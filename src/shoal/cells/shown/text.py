@@ -89,7 +89,8 @@ def cell_title(plan: PlanFacts) -> str:
 
 def labels(plan: PlanFacts, table: pa.Table, rows: Iterable[int]) -> list[str]:
     """Returns the cell of some rows, with its statistic where there are several."""
-    names, cells = table["statistic"], plan.shown_labels
+    names = table["statistic"]
+    cells = plan.shown_labels
     found = []
     for at in rows:
         cell = printable(cells[at % len(cells)])

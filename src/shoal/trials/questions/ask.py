@@ -28,7 +28,9 @@ from shoal.trials.questions.weights import (
 from shoal.trials.space import Space, space_of
 
 # Parts of the range: the usual standard deviation, the largest (of two levels), and the least.
-USUAL, _LARGEST, _LEAST_SPREAD = 0.25, 0.5, 1e-6
+USUAL = 0.25
+_LARGEST = 0.5
+_LEAST_SPREAD = 1e-6
 # Of epsilon, what whole numbers spend at least.
 _SPENT = Fraction(999, 1000)
 
@@ -159,7 +161,8 @@ class Questions:
         Guarantees: G-LOSS.
         """
         space = space_of(space)
-        width, design = space.width, self.design
+        width = space.width
+        design = self.design
         if not self.entries:
             raise InputError("there are no questions", "ask with effect, means or regression")
         usual = (_LARGEST if len(space.levels) == 2 else USUAL) * width

@@ -21,26 +21,36 @@ from shoal.trials.questions.variances import MEANS_SHARE, MEANS_SHARES, grouped_
 from shoal.trials.questions.weights import REGRESSION, Block, group_means, lengths
 
 # Of questions whose sums are searched for, of numbers that depend on one another, and of sums.
-_MOST_SEARCHED, _MOST_NUMBERS, _MOST_SUMS = 256, 512, 1 << 14
+_MOST_SEARCHED = 256
+_MOST_NUMBERS = 512
+_MOST_SUMS = 1 << 14
 # What is off by less than this part of its length follows.
 _FOLLOWS = 1e-9
 _MOST_STEPS = 20_000
-_GAUSSIAN_GAP, _DIAGONAL_GAP = 5e-5, 1e-4
+_GAUSSIAN_GAP = 5e-5
+_DIAGONAL_GAP = 1e-4
 # Shorter directions, as a part of the longest, are left out of a bound.
-_SHORT, _ROUNDED = 1e-7, 2.0**-50
+_SHORT = 1e-7
+_ROUNDED = 2.0**-50
 # Of vectors with questions of one size: what is shorter than the first is rounding error (9e-14 for
 # a million kinds), and what is shorter than the second cannot be told from it well enough to be
 # answered.
-_DEPENDENT, _UNCLEAR = 2.0**-42, 2.0**-30
+_DEPENDENT = 2.0**-42
+_UNCLEAR = 2.0**-30
 _OUTWARD = 1 + 2.0**-40
 # The maximum over units is approached by these norms, each from where the one before ended.
-_NORMS, _SEARCH_STEPS = (20, 80, 400), 150
+_NORMS = (20, 80, 400)
+_SEARCH_STEPS = 150
 # Kinds that lose less than this part of the most do not matter to a norm; each norm looks anew.
 _NEAR = 0.5
 # Public: whoever plans anew finds the same strategy.
-_SEED, _ROTATIONS = 20_230_130, 3
+_SEED = 20_230_130
+_ROTATIONS = 3
 # About so many kinds decide the noise; others may be beyond them by this much.
-_MOST_KINDS, _BEYOND, _ROUNDS, _MORE = 4000, 1.001, 4, 500
+_MOST_KINDS = 4000
+_BEYOND = 1.001
+_ROUNDS = 4
+_MORE = 500
 # Of the largest weight: parts that differ by less are the same.
 _DIGITS = 12
 
@@ -90,7 +100,9 @@ def _best(
     """The sums of least total variance, and whether what is needed follows from them alone."""
     rows = np.concatenate([each.rows for each in blocks])
     names = [name for each in blocks for name in each.names]
-    root, best, least = np.sqrt(design.many), None, np.inf
+    root = np.sqrt(design.many)
+    best = None
+    least = np.inf
     size = lengths(rows, design.many)
     weighed = rows / size[:, None] * root
     for main in _candidates(rows, rows / size[:, None], names, blocks):
@@ -102,7 +114,8 @@ def _best(
         recovered = weighed @ inverse
         total = float((recovered**2).sum()) / (1 - share) ** 2
         if total < least:
-            least, best = total, (main, alone)
+            least = total
+            best = (main, alone)
     return best
 
 
@@ -197,7 +210,8 @@ def _first_of_each(vectors: Floats) -> Ints:
 
 def disjoint_parts(rows: Floats) -> Floats | None:
     """Positive and negative parts of questions, each once, if no unit is in two of them."""
-    found, used = list[Floats](), np.zeros(rows.shape[1], dtype=bool)
+    found = list[Floats]()
+    used = np.zeros(rows.shape[1], dtype=bool)
     for signed in (sign * row for row in rows for sign in (1, -1)):
         most = float(signed.max())
         if most <= 0:
@@ -216,7 +230,8 @@ def disjoint_parts(rows: Floats) -> Floats | None:
 def _searched_sums(vectors: Floats, names: Sequence[str]) -> Floats:
     """Sums whose Laplace noise has a small total variance tr(R R'), R = T^+: no global minimum."""
     basis, inside = independent(vectors, names)
-    diagonal, even = best_diagonal(vectors), 1 / (len(basis) * np.abs(vectors).max(axis=1))
+    diagonal = best_diagonal(vectors)
+    even = 1 / (len(basis) * np.abs(vectors).max(axis=1))
     starts = [np.diag(diagonal) @ basis, np.diag(even) @ basis]
     starts += _rotations(basis.T @ gaussian_noise(vectors).root)
     # A unit's loss is the same for v and -v, and for units alike: once is enough.
@@ -231,7 +246,8 @@ def gaussian_noise(vectors: Floats) -> Gaussian:
     inside = values[:, None] * rest
     length = np.abs(inside).max(axis=1)
     kept = length > _SHORT * length.max()
-    basis, inside = axes[:, kept], inside[kept]
+    basis = axes[:, kept]
+    inside = inside[kept]
     weights = np.full(inside.shape[1], 1 / inside.shape[1])
     for _ in range(_MOST_STEPS):
         values, axes = np.linalg.eigh((inside * weights) @ inside.T)
@@ -299,7 +315,8 @@ def _total(strategy: Floats, inside: Floats) -> float:
 def _searched(start: Floats, inside: Floats) -> Floats:
     from scipy.optimize import minimize
 
-    found, near = start, np.zeros(inside.shape[1], dtype=bool)
+    found = start
+    near = np.zeros(inside.shape[1], dtype=bool)
     for norm in _NORMS:
         loss = np.abs(found @ inside).sum(axis=0)
         near |= loss >= _NEAR * loss.max()

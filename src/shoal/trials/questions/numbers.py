@@ -16,6 +16,7 @@ import numpy as np
 from shoal.arrays import Floats, Ints
 from shoal.documents.model import Integers, Model
 from shoal.errors import InputError
+from shoal.privacy.accounting import NoisyVector, account
 from shoal.privacy.noise import LARGEST_STEPS, Noise
 from shoal.trials.space import Space
 
@@ -31,7 +32,8 @@ _ROUNDS = 60
 _ROUNDING = 1000
 # A question that is off by less than this part of its length is answered.
 _ANSWERED = 1e-9
-_NUMBERS, _MOMENTS = 0, 1
+_NUMBERS = 0
+_MOMENTS = 1
 # Bits of a part of a weight: sums of 2^24 units times 2^20 ticks leave room for 19.
 _PART = 14
 
@@ -88,21 +90,22 @@ class Numbers:
         return int(moved.sum(axis=0).max())
 
     @cached_property
-    def loss(self) -> Fraction:
-        """The exact loss of the unit that loses most: (E + K)/2^32 with free second moments.
+    def step(self) -> NoisyVector:
+        """What the unit moves that moves most: E + K steps with free second moments.
 
         E is the most that a unit moves the linear numbers by, in steps, and K how many of them it
         moves at most. Second moments are free where their step is 2^40/E or more.
         """
         most = self.most_steps
         if not self.moment_step:
-            return Fraction(most, 2**BITS)
+            return NoisyVector("laplace", BITS, np.array([most]))
         if self.moment_step * most < TICKS**2:
             raise LookupError
-        return Fraction(most + (1 if self.rows is None else len(self.rows)), 2**BITS)
+        rounding = 1 if self.rows is None else len(self.rows)
+        return NoisyVector("laplace", BITS, np.array([most + rounding]))
 
     def check(self) -> None:
-        """Refuse numbers that do not fit 61 bits, raised by 2^60."""
+        """Refuse numbers that do not fit 60 bits."""
         if self.rows is None:
             units = np.bincount(self.sums, self.many).astype(np.int64).tolist()
             own = [each * _ROW for each in units]
@@ -132,12 +135,8 @@ class Numbers:
             plain = [int(each) * _ROW for each in whole.tolist()]
         else:
             plain = [_product(row, own) for row in self.rows]
-        # The sampler adds to numbers from 0 on.
-        raised = [
-            each // step + _MOST_STEP for each, step in zip(plain, self.steps.tolist(), strict=True)
-        ]
-        drawn = noise.add_laplace(raised, BITS, _NUMBERS)
-        numbers = tuple(each - _MOST_STEP for each in drawn)
+        steps = [each // step for each, step in zip(plain, self.steps.tolist(), strict=True)]
+        numbers = tuple(noise.add_laplace(steps, BITS, _NUMBERS))
         if not self.moment_step:
             return Drawn(numbers=numbers, moments=())
         squares = np.zeros(int(groups.max()) + 1, dtype=np.int64)
@@ -188,7 +187,8 @@ class Numbers:
 
 def _product(row: Ints, sums: Ints) -> int:
     """The exact sum of products of a row and of sums over units, whose parts fit 64 bits."""
-    top, rest = row >> 2 * _PART, row & (4**_PART - 1)
+    top = row >> 2 * _PART
+    rest = row & (4**_PART - 1)
     parts = top @ sums, (rest >> _PART) @ sums, (rest & (2**_PART - 1)) @ sums
     high, middle, low = map(int, parts)
     return (((high << _PART) + middle) << _PART) + low
@@ -234,10 +234,11 @@ def _fitted(
         own = Numbers(many, Choice(**parts, steps=steps, moment_step=0))
         if moments:
             own.moment_step = -(-(TICKS**2) // own.most_steps)
-        if own.loss <= epsilon:
+        loss = account([own.step]).epsilon
+        if loss <= epsilon:
             own.check()
             return Choice(**parts, steps=steps, moment_step=own.moment_step)
-        wanted = np.maximum(wanted * float(own.loss / epsilon), steps * (1 + 2.0**-40))
+        wanted = np.maximum(wanted * float(loss / epsilon), steps * (1 + 2.0**-40))
     raise InputError(
         f"the noise does not fit a lattice of {BITS} bits",
         "ask for a larger epsilon, or fewer questions",

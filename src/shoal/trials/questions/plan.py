@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -16,6 +15,7 @@ from shoal.documents.model import Model
 from shoal.errors import InputError, printable
 from shoal.files.text_table import TextTable, counted
 from shoal.intervals import check_level, student
+from shoal.privacy.accounting import Step
 from shoal.privacy.budget import show
 from shoal.privacy.noise import Noise
 from shoal.trials.assigned_groups import CORRELATION, assigned_by, cr2, few_groups
@@ -41,11 +41,15 @@ from shoal.trials.questions.weights import (
 
 _USUAL = 0.95
 # With larger largest weights, and intervals this much wider than without noise, a question warns.
-_HEAVY, _WIDER = 4.0, 1.25
+_HEAVY = 4.0
+_WIDER = 1.25
 # So many times as uneven as equal weights, in a group with this part of the variance or more: of
 # effects and means, and of coefficients, whose weights are never equal.
-_UNEVEN, _UNEVEN_COLUMN, _CARRIES = 2.6, 5.0, 0.2
-_MOST_BOUND, _LEVELS = 256, 2
+_UNEVEN = 2.6
+_UNEVEN_COLUMN = 5.0
+_CARRIES = 0.2
+_MOST_BOUND = 256
+_LEVELS = 2
 _BETWEEN = (
     "; a regression uses the means of groups, weighted by their units: coefficients of columns "
     "that vary within groups show how groups differ, not units (for units use a table)"
@@ -98,12 +102,12 @@ class QuestionsPlan(Plan):
         return Numbers(self.design.many, self.chosen)
 
     @cached_property
-    def exact_epsilon(self) -> Fraction:
-        """The exact loss of one outcome; the numbers must answer the questions."""
+    def own_steps(self) -> Sequence[Step]:
+        """One vector; its numbers must answer the questions."""
         self.numbers.check()
         if not all(self.numbers.answer(each.rows) for each in self.blocks):
             raise LookupError
-        return self.numbers.loss
+        return [self.numbers.step]
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
@@ -121,7 +125,7 @@ class QuestionsPlan(Plan):
         """The group of each kind whose second moments are released, from 0."""
         return self.design.codes([ARM, *self.chosen.by])
 
-    def draw(self, outcomes: Floats, noise: Noise) -> Drawn:
+    def respond(self, outcomes: Floats, noise: Noise) -> Drawn:
         """All numbers with their noise.
 
         Formal guarantee: label differential privacy with `exact_epsilon`, whatever the outcomes.
@@ -155,7 +159,9 @@ class QuestionsPlan(Plan):
 
     def answers(self, drawn: Drawn, blocks: Sequence[Block], confidence: float) -> Answers:
         """Answers to questions that follow from what was released."""
-        wanted, found, short = check_level(confidence), [], [*self._few_groups()]
+        wanted = check_level(confidence)
+        found = []
+        short = [*self._few_groups()]
         middle = self.space.levels[0] + self.space.width / 2
         for block in blocks:
             predicted = {each.question: each.standard_error for each in self._predicted(block)}
@@ -247,7 +253,8 @@ class QuestionsPlan(Plan):
         self, block: Block, at: int, sums: Floats | float = 0.0
     ) -> tuple[Floats, Floats, Floats, Floats]:
         """Regressors, units, weights and sums of the groups that a question is about."""
-        design, entry = self.design, block.entry
+        design = self.design
+        entry = block.entry
         inside = np.ones(len(design.many), dtype=bool)
         if entry.kind == EFFECT and entry.by:
             values = design.covariate(entry.by).codes
@@ -257,7 +264,8 @@ class QuestionsPlan(Plan):
         many = design.many[inside]
         sizes = np.bincount(group, many).astype(np.float64)
         # Sums are of groups and subgroups: those of this question, added up to groups.
-        home, own = np.full(len(self.chosen.steps), -1), np.zeros(len(sizes))
+        home = np.full(len(self.chosen.steps), -1)
+        own = np.zeros(len(sizes))
         home[self.chosen.sums[inside]] = group
         np.add.at(own, home[home >= 0], np.broadcast_to(sums, home.shape)[home >= 0])
         row = np.bincount(group, block.rows[at][inside] * many) / sizes
@@ -266,7 +274,8 @@ class QuestionsPlan(Plan):
             summed = np.zeros((len(sizes), columns.shape[1]))
             np.add.at(summed, group, columns * many[:, None])
             return summed / sizes[:, None], sizes, row, own
-        arm, cluster = design.arm[inside][first], design.cluster[inside][first]
+        arm = design.arm[inside][first]
+        cluster = design.cluster[inside][first]
         dummies = [arm[:, None] == np.arange(len(design.arms))]
         if entry.kind != MEANS:
             dummies.append(cluster[:, None] == np.arange(len(design.clusters)))
@@ -278,7 +287,8 @@ class QuestionsPlan(Plan):
         return tuple(one for each in self.blocks for one in self._predicted(each))
 
     def _predicted(self, block: Block) -> Iterator[Predicted]:
-        design, rows = self.design, block.rows
+        design = self.design
+        rows = block.rows
         noise, _ = self.numbers.noise_parts(rows, self.space.width)
         size = lengths(rows, design.many)
         heaviest = np.abs(rows).max(axis=1) / size * math.sqrt(design.n)
@@ -291,7 +301,8 @@ class QuestionsPlan(Plan):
     def _widths(self, block: Block, size: Floats) -> Iterator[tuple[float, float, float, float]]:
         """Variance without noise; half of the interval, if asked alone, and without noise."""
         (fit, _, noise), spread = self._fit(block), self.request.spread
-        rows, width = block.rows, self.space.width
+        rows = block.rows
+        width = self.space.width
         # Means of outcomes of this spread are no further from the middle.
         away = fit.flat * math.sqrt(max(width**2 / 4 - spread**2, 0.0))
         loose = self._variance_noise(fit, away, noise)
@@ -302,14 +313,16 @@ class QuestionsPlan(Plan):
             # Satterthwaite's degrees of freedom, for groups whose outcomes differ alike.
             degrees = float(own.sum() ** 2 / (own**2 / fit.degrees).sum())
             alone = parts._replace(noise=2 * scale**2, terms=1.0)
-            half, plain = parts.half_width(_USUAL), parts.variance
+            half = parts.half_width(_USUAL)
+            plain = parts.variance
             bare = student(degrees, _USUAL) * math.sqrt(plain)
             yield plain, half, min(half, alone.half_width(_USUAL)), bare
 
     def _group_widths(self, block: Block) -> Iterator[tuple[float, float, float, float]]:
         """The same where groups were assigned whole."""
         noise, _ = self.numbers.noise_parts(block.rows, self.space.width)
-        parts, many = self.numbers.sums, self.design.many
+        parts = self.numbers.sums
+        many = self.design.many
         for at, added in enumerate(noise.tolist()):
             regressors, sizes, row, _ = self._group_design(block, at)
             degrees = cr2(regressors, sizes, row, sizes).degrees
@@ -458,7 +471,8 @@ class QuestionsPlan(Plan):
 
     def _uneven(self) -> Iterator[str]:
         """Of questions whose variance rests on few of the units that are taken to differ alike."""
-        found, many = list[tuple[float, str]](), self.design.many
+        found = list[tuple[float, str]]()
+        many = self.design.many
         for block in self.blocks if self.design.group is None else ():
             codes = self._fit(block)[0].codes
             units = np.bincount(codes, many)

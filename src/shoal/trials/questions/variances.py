@@ -21,9 +21,11 @@ from shoal.trials.questions.weights import (
 
 # Units of a group whose outcomes tell how they differ, and degrees of freedom of a regression's:
 # with fewer, all units are one group. Whole numbers are common, and rounding must not decide.
-FEWEST_UNITS, _FEWEST_DEGREES = 20, 9.9
+FEWEST_UNITS = 20
+_FEWEST_DEGREES = 9.9
 # Of the loss, for means of groups where no question tells them: the usual share, and what is tried.
-MEANS_SHARE, MEANS_SHARES = 0.1, (0.05, 0.1, 0.15)
+MEANS_SHARE = 0.1
+MEANS_SHARES = (0.05, 0.1, 0.15)
 # Of a sum of squares: a group whose weights are 0 in truth may have so much of it.
 _LEFT_BY_ROUNDING = 1e-12
 
@@ -86,7 +88,8 @@ class Fit(NamedTuple):
             pull = self.forms * coefficients
             square = ((self.forms @ noise**2) * self.forms).sum(axis=1)
         else:
-            pull, both = coefficients @ self.forms, self.forms @ noise
+            pull = coefficients @ self.forms
+            both = self.forms @ noise
             square = np.einsum("kij,kji->k", both, both)
         linear = ((pull @ noise) * pull).sum(axis=1)
         return np.asarray(np.sqrt(own + 2 * linear + 2.5 * np.maximum(square, 0)))
@@ -103,10 +106,13 @@ def fit_of(design: Design, block: Block, by: Sequence[str]) -> tuple[Fit, Floats
 
     Beside it the weights of its coefficients, shape (coefficients, kinds).
     """
-    codes, many = design.codes(adjusted_for(block.entry, by)), design.many
+    codes = design.codes(adjusted_for(block.entry, by))
+    many = design.many
     if block.entry.kind != REGRESSION:
         sizes = np.bincount(codes, many).astype(np.float64)
-        degrees, weights, flat = sizes - 1, group_means(codes, many), np.ones(len(sizes))
+        degrees = sizes - 1
+        weights = group_means(codes, many)
+        flat = np.ones(len(sizes))
     else:
         root = np.sqrt(many)
         regressors = regressors_of(design, block.entry.columns)[1] * root[:, None]
@@ -116,7 +122,8 @@ def fit_of(design: Design, block: Block, by: Sequence[str]) -> tuple[Fit, Floats
         if degrees.min() < _FEWEST_DEGREES:
             codes = np.zeros(len(many), dtype=np.int64)
             degrees = _degrees(basis, codes, many)
-        weights, flat = (basis / root[:, None]).T, (basis * root[:, None]).sum(axis=0)
+        weights = (basis / root[:, None]).T
+        flat = (basis * root[:, None]).sum(axis=0)
     own = [np.bincount(codes, row**2 * many, len(degrees)) for row in block.rows]
     squares = np.stack(own, axis=1).astype(np.float64)
     parts = squares / degrees[:, None]

@@ -15,8 +15,11 @@ from shoal.documents.model import Model
 from shoal.errors import InputError
 from shoal.trials.design import ARM, CONSTANT, Design, effect_weights
 
-EFFECT, MEANS, REGRESSION = "effect", "means", "regression"
-UNITS, PRECISION = "units", "precision"
+EFFECT = "effect"
+MEANS = "means"
+REGRESSION = "regression"
+UNITS = "units"
+PRECISION = "precision"
 _PAIR = 2
 # Of weights in all.
 _MOST_WEIGHTS = 1 << 26
@@ -48,7 +51,8 @@ def blocks_of(
 
     Precision weights follow width/(spread epsilon).
     """
-    found, names = [], set(asked)
+    found = []
+    names = set(asked)
     for each in entries:
         own, rows = _ROWS[each.kind](design, each, ratio)
         twice = names & set(own)
@@ -65,7 +69,8 @@ def blocks_of(
 
 
 def _effect(design: Design, entry: Entry, ratio: float) -> tuple[list[str], Floats]:
-    found, names = [], []
+    found = []
+    names = []
     group = design.covariate(entry.by) if entry.by else None
     for arm in range(1, len(design.arms)):
         what = EFFECT if len(design.arms) == _PAIR else f"{EFFECT} of {design.arm_names[arm]}"
@@ -119,7 +124,8 @@ def _regression(design: Design, entry: Entry, _: float) -> tuple[list[str], Floa
 
 def regressors_of(design: Design, names: Sequence[str]) -> tuple[list[str], Floats]:
     """Regressors with a constant first: a column of a number, one less than values of a text."""
-    labels, found = [CONSTANT], [np.ones(len(design.many))]
+    labels = [CONSTANT]
+    found = [np.ones(len(design.many))]
     for name in names:
         own, *others = (_one_column(design, each) for each in name.split(":"))
         for more in others:
@@ -132,14 +138,16 @@ def regressors_of(design: Design, names: Sequence[str]) -> tuple[list[str], Floa
 def _one_column(design: Design, name: str) -> list[tuple[str, Floats]]:
     """Labels and values of what a name stands for."""
     if name == ARM:
-        values, codes = list(design.arm_names), design.arm
+        values = list(design.arm_names)
+        codes = design.arm
         if len(values) == _PAIR:
             return [(ARM, (codes == 1).astype(float))]
     else:
         given = design.covariate(name)
         if given.numeric:
             return [(name, np.array(given.values)[given.codes])]
-        values, codes = [str(each) for each in given.values], given.codes
+        values = [str(each) for each in given.values]
+        codes = given.codes
     return [
         (f"{name} {value}", (codes == at).astype(float)) for at, value in enumerate(values) if at
     ]

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import DocumentError
-from shoal.verification.recount import means, questions, trials
+from shoal.verification.recount import means, questions, reading, trials
 from shoal.verification.recount.cells_loss import Losses
 from shoal.verification.recount.cells_values import Values
-from shoal.verification.recount.reading import Document, Release, read
+from shoal.verification.recount.reading import Document, Release
 
 # What a manifest of another form leads to.
 _DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, zlib.error)
@@ -26,8 +26,9 @@ def recount(document: Document) -> list[str]:
     """
     try:
         with np.errstate(all="ignore"):
-            release = read(document)
-            return [*_guarantee(release), *_KINDS[release.kind](release)]
+            entries_of, differences = KINDS[document["kind"]]
+            release = reading.read(document, entries_of)
+            return [*_guarantee(release), *differences(release)]
     except _DAMAGED as error:
         raise DocumentError(
             f"the manifest's claims cannot be recomputed ({type(error).__name__})",
@@ -45,9 +46,12 @@ def _guarantee(release: Release) -> Iterator[str]:
             yield f"{name} is shown as {shown}, which is not its exact value rounded upwards"
 
 
-_KINDS: dict[str, Callable[[Any], Iterator[str]]] = {
-    "cells": lambda cells: Values(cells, Losses.of(cells)).differences(),
-    **dict.fromkeys(("table", "cluster_prior", "histogram"), trials.differences),
-    "questions": questions.differences,
-    "mean": means.differences,
+# Of each kind of release, how its entries are read, and what differs.
+KINDS: dict[str, tuple[Callable[[Any, Any], Document], Callable[[Any], Iterator[str]]]] = {
+    "cells": (reading.of_cells, lambda cells: Values(cells, Losses.of(cells)).differences()),
+    "questions": (reading.of_questions, questions.differences),
+    "mean": (reading.of_mean, means.differences),
+    **dict.fromkeys(
+        ("table", "cluster_prior", "histogram"), (reading.of_trial, trials.differences)
+    ),
 }

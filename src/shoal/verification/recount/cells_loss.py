@@ -15,10 +15,12 @@ import numpy as np
 from shoal.verification.recount import noise
 from shoal.verification.recount.reading import Array, Release
 
-_PART, _SHARE = 16, 24
+_PART = 16
+_SHARE = 24
 _IN_PARTS = ("optimal", "optimal_in_range")
 # What a user counts for in a selection of one cell, and of all cells together.
-_PER_CELL, _FOR_ALL = 2**10, 2**16
+_PER_CELL = 2**10
+_FOR_ALL = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +36,9 @@ class Losses:
     @classmethod
     def of(cls, cells: Release) -> Losses:
         """From counts and parameters."""
-        name, count, parameters = cells.name, cells.count, cells.parameters
+        name = cells.name
+        count = cells.count
+        parameters = cells.parameters
         if name in ("array_averaging", "opt_array_averaging", "levy", "quantile"):
             return cls._in_arrays(cells, clipped=name in ("levy", "quantile"))
         weight = moved = counted = count
@@ -43,7 +47,9 @@ class Losses:
         elif name == "worst_case_optimal":
             moved = np.minimum(count, parameters["threshold"][cells.cell])
         elif name in _IN_PARTS:
-            weight, moved, counted = count << _PART, count * parameters["part"], count << _PART
+            weight = count << _PART
+            moved = count * parameters["part"]
+            counted = count << _PART
         elif name != "baseline":
             weight = np.minimum(count, parameters["cap"][cells.cell]) * parameters.get("kept", 1)
             moved = counted = weight
@@ -54,7 +60,9 @@ class Losses:
 
     @classmethod
     def _in_arrays(cls, cells: Release, *, clipped: bool) -> Losses:
-        weight, touched, total = np.zeros_like(cells.count), np.zeros_like(cells.count), []
+        weight = np.zeros_like(cells.count)
+        touched = np.zeros_like(cells.count)
+        total = []
         grouping = cells.settings.get("grouping", "best_fit")
         for members, cap in zip(cells.members, cells.parameters["cap"].tolist(), strict=True):
             number, share, arrays = _group(cells.count[members].tolist(), cap, grouping)
@@ -65,7 +73,8 @@ class Losses:
 
     def differences(self) -> Iterator[str]:
         """Whether the stated loss is the true one: no less, and no more than rounding explains."""
-        epsilon, one = self.cells.epsilon, 1 << self.cells.lattice_bits
+        epsilon = self.cells.epsilon
+        one = 1 << self.cells.lattice_bits
         less = epsilon * (1 - Fraction(1, 10**6)) - Fraction(2 * self._most_numbers, one)
         if self.cells.delta and not self.cells.gaussian:
             yield "a delta belongs to Gaussian noise alone"
@@ -76,7 +85,8 @@ class Losses:
 
     def _covers(self, epsilon: Fraction) -> bool:
         """Whether this epsilon, and delta with Gaussian noise, are no less than the loss."""
-        rest, bits = epsilon - self.once, self.cells.lattice_bits
+        rest = epsilon - self.once
+        bits = self.cells.lattice_bits
         if not self.cells.gaussian or rest < 0:
             return rest >= self.largest
         return (
@@ -99,7 +109,8 @@ class Losses:
     @cached_property
     def largest(self) -> Fraction:
         """What the user who loses most loses beside `once`; rho with Gaussian noise."""
-        cells, one = self.cells, 1 << self.cells.lattice_bits
+        cells = self.cells
+        one = 1 << self.cells.lattice_bits
         if cells.name == "user_clipped":
             # Vectors in a ball are a diameter apart (docs/theory/cells.md#centre-radius-and-noise).
             balls = [2 * int(cells.parameters.get(name, [0])[0]) for name in ("ball", "first_ball")]
@@ -123,7 +134,8 @@ class Losses:
 
     def moves(self, at: int, moved: int) -> list[Fraction]:
         """How far a contribution moves the numbers of a cell; both moments together come last."""
-        cells, part = self.cells, Fraction(moved, self.total[at])
+        cells = self.cells
+        part = Fraction(moved, self.total[at])
         alone = [n for n in cells.statistics if not (cells.joint and n in ("mean", "variance"))]
         moves = [self._sensitivity(name, at, part) / cells.scale[name][at] for name in alone]
         if cells.joint:
@@ -134,7 +146,8 @@ class Losses:
 
     def _cost(self, at: int, moved: int) -> int:
         """Lattice steps of all numbers of a cell; squares if Gaussian; selections of its range."""
-        cells, arrays = self.cells, self.arrays
+        cells = self.cells
+        arrays = self.arrays
         score = {"levy": arrays, "quantile": 2 * _PER_CELL * arrays, "akmv": _PER_CELL}
         steps = [self._ceil(each) for each in self.moves(at, moved)] if moved else [0]
         if cells.joint and moved:
@@ -155,10 +168,12 @@ class Losses:
 
     def _margin(self, bits: int) -> Fraction:
         """For rounded means and squares: a part of 2^-bits, and more where ticks are coarse."""
-        usual, tick = 1 + Fraction(1, 2**bits) - Fraction(1, 2**45), 1 << self.cells.tick_bits
+        usual = 1 + Fraction(1, 2**bits) - Fraction(1, 2**45)
+        tick = 1 << self.cells.tick_bits
         if not (self.moved % self.cells.count).any():
             return usual
-        mean, square = Fraction(1, tick << 11), Fraction(1, 2 * tick**2)
+        mean = Fraction(1, tick << 11)
+        square = Fraction(1, 2 * tick**2)
         return max(usual, 1 + 8 * (mean + square + mean**2))
 
     def _ceil(self, scales: Fraction) -> int:
@@ -185,7 +200,9 @@ class Losses:
 
     def range_bias(self, at: int, low: int, high: int) -> Fraction:
         """Most that clipping to a selected range adds to that."""
-        name, top, middle = self.cells.name, self.cells.top, (low + high) // 2
+        name = self.cells.name
+        top = self.cells.top
+        middle = (low + high) // 2
         if name == "user_clipped":
             return Fraction(1)
         count, weight, moved = self._members(at)
@@ -219,7 +236,9 @@ def _joint_rate(mean: Fraction, square: Fraction, *, gaussian: bool) -> Fraction
 
 def _group(counts: list[int], cap: int, grouping: str) -> tuple[int, list[int], list[int]]:
     """Number of arrays; share and arrays of each user (docs/theory/cells.md#arrays-and-caps)."""
-    pieces, free, end = [], list[tuple[int, int]](), 0
+    pieces = []
+    free = list[tuple[int, int]]()
+    end = 0
     for at in sorted(range(len(counts)), key=lambda at: -counts[at]):
         records = min(counts[at], cap)
         if grouping == "best_fit":
@@ -228,13 +247,16 @@ def _group(counts: list[int], cap: int, grouping: str) -> tuple[int, list[int], 
             insort(free, (left - records, array))
             pieces.append((at, array, records))
             continue
-        start, end = end, end + records
+        start = end
+        end = end + records
         while start < end:
             stop = min(end, (start // cap + 1) * cap)
             pieces.append((at, start // cap, stop - start))
             start = stop
     number = len(free) or end // cap
-    filled, share, touched = Counter[int](), [0] * len(counts), [0] * len(counts)
+    filled = Counter[int]()
+    share = [0] * len(counts)
+    touched = [0] * len(counts)
     for _, array, records in pieces:
         filled[array] += records
     for at, array, records in pieces:

@@ -57,7 +57,8 @@ class Values:
 
     def _bounding_bias(self, name: str) -> tuple[Array, Array]:
         """Bias by bounding over the range, and what is added (docs/theory/cells.md#variance)."""
-        moved, missing = self._moved, 2 * self._moved
+        moved = self._moved
+        missing = 2 * self._moved
         if name != "variance":
             return moved, np.zeros_like(moved)
         if self.cells.name not in ("optimal", "optimal_in_range"):
@@ -70,7 +71,8 @@ class Values:
 
     def _bias(self, name: str, width: Array) -> Array:
         """Most that estimates are off before noise, over their range, in ranges of this width."""
-        cells, half_step = self.cells, 2.0 ** -(self.cells.lattice_bits + 1)
+        cells = self.cells
+        half_step = 2.0 ** -(self.cells.lattice_bits + 1)
         shares = cells.method in ("balanced", "equalised", "uniform")
         means = 0 if shares else 1 / cells.top
         moved = means + 1025 / 1024 * 2.0 ** -(cells.tick_bits + 1)
@@ -83,7 +85,8 @@ class Values:
 
     def _mean_noise(self, name: str) -> Array:
         """Mean absolute noise over the range; of a joint variance, a bound."""
-        cells, step = self.cells, 2.0**-self.cells.lattice_bits
+        cells = self.cells
+        step = 2.0**-self.cells.lattice_bits
         mean = math.sqrt(2 / math.pi) if cells.gaussian else step / math.sinh(step)
         error = self._scale(name) * mean
         if name == "variance" and cells.joint:
@@ -96,7 +99,8 @@ class Values:
         """Whether values and their intervals follow from lattice steps."""
         cells, (low, length) = self.cells, map(float, self.cells.ranges[name])
         steps, ends, unclamped, value, interval = zip(*cells.results[name], strict=True)
-        width, bias = np.ones(cells.size), self._bias(name, np.ones(cells.size))
+        width = np.ones(cells.size)
+        bias = self._bias(name, np.ones(cells.size))
         selected = None not in ends
         if selected:
             width = np.diff(np.array(ends, dtype=np.float64)).ravel() / cells.top
@@ -108,7 +112,9 @@ class Values:
         far = noise.quantile(cells.lattice_bits, miss, gaussian=cells.gaussian)
         scale = self._scale(name) * width
         exact = scale * np.array([each * 2.0**-cells.lattice_bits for each in steps])
-        least, most, size = exact - far * scale, exact + far * scale, 1 + np.abs(exact)
+        least = exact - far * scale
+        most = exact + far * scale
+        size = 1 + np.abs(exact)
         if joint:
             exact, least, most, size = self._variance(exact, far)
         digits = 1e-14 * (abs(low) + length * size)
@@ -121,7 +127,8 @@ class Values:
         stated = np.array([unclamped, value], dtype=np.float64)
         yield from cells_differ(name, stated, values, 0.0, digits)
         span = low + length * np.array([least - bias, most + bias])
-        bottom, top = low, low + length
+        bottom = low
+        top = low + length
         outside = (span[0] > top) | (span[1] < bottom)
         span = np.where(outside, [[bottom], [top]], np.clip(span, bottom, top))
         span = np.array([np.minimum(span[0], stated[1]), np.maximum(span[1], stated[1])])
@@ -131,7 +138,8 @@ class Values:
 
     def _variance(self, second: Array, far: float) -> tuple[Array, Array, Array, Array]:
         """Variances by both moments, their ends but for the bias, and the size of their parts."""
-        cells, middle = self.cells, self._bounding_bias("variance")[1]
+        cells = self.cells
+        middle = self._bounding_bias("variance")[1]
         scale = self._scale("mean")
         steps = [each[0] * 2.0**-cells.lattice_bits for each in cells.results["mean"]]
         centre = scale * np.array(steps) - 1 / 2
@@ -159,7 +167,8 @@ class Values:
 
     def _least(self, name: str) -> Array:
         """Errors below any Laplace noise of this loss (docs/theory/cells.md#limits-of-means)."""
-        cells, length = self.cells, float(self.cells.ranges[name][1])
+        cells = self.cells
+        length = float(self.cells.ranges[name][1])
         epsilon = np.full(cells.size, float(cells.epsilon))
         if name != "variance":
             return length * self._least_error(np.full(cells.size, 0.5), epsilon)
@@ -174,7 +183,8 @@ class Values:
         """Least over all thresholds T of the mass that is cut and of T/epsilon, of each cell."""
         cells = self.cells
         order = np.lexsort((cells.count, cells.cell))
-        count, cell = cells.count[order], cells.cell[order]
+        count = cells.count[order]
+        cell = cells.cell[order]
         members = np.bincount(cell, minlength=cells.size)
         end = np.cumsum(members)
         total = np.add.reduceat(count, end - members)
@@ -187,7 +197,8 @@ class Values:
 
     def _balanced(self, dual: Array) -> float:
         """How far the mean of ln b could still fall (docs/theory/cells.md#balanced-plans)."""
-        cells, power = self.cells, 2 if self.cells.gaussian else 1
+        cells = self.cells
+        power = 2 if self.cells.gaussian else 1
         pairs, kind = self.losses.kinds
         moves = [self.losses.moves(at, moved) for at, moved in pairs]
         cost = np.array([sum(float(each) ** power for each in one) for one in moves])
@@ -199,20 +210,28 @@ class Values:
 
     def _optimal_holds(self, dual: Array, gap: float) -> bool:
         """Whether plans of errors over 1 + gap lose more (docs/theory/cells.md#optimal-plan)."""
-        cells, targets, total = self.cells, np.array(self.cells.targets), 0.0
-        names, errors = cells.statistics, np.zeros(cells.size)
+        cells = self.cells
+        targets = np.array(self.cells.targets)
+        total = 0.0
+        names = cells.statistics
+        errors = np.zeros(cells.size)
         for name in names:
             errors += self._bounding_bias(name)[0] + self._mean_noise(name)
         allowed = (errors / targets).max() / (1 + gap) * (1 - 1e-9) * targets
-        linear, varies = sum(name != "variance" for name in names), "variance" in names
+        linear = sum(name != "variance" for name in names)
+        varies = "variance" in names
 
         def bias(missing: float) -> float:
             moved = min(missing, 0.5)
             return linear * missing / 2 + 2 * moved * (1 - moved) * varies
 
         for members, error in zip(cells.members, allowed.tolist(), strict=True):
-            counts, price = cells.count[members], dual[cells.user[members]]
-            share, order, low, missing = counts / counts.sum(), np.argsort(price), 0.0, 1.0
+            counts = cells.count[members]
+            price = dual[cells.user[members]]
+            share = counts / counts.sum()
+            order = np.argsort(price)
+            low = 0.0
+            missing = 1.0
             for _ in range(80):
                 middle = (low + missing) / 2
                 low, missing = (middle, missing) if bias(middle) <= error else (low, middle)

@@ -11,10 +11,12 @@ from scipy.special import betainc
 from shoal.verification.recount import noise
 from shoal.verification.recount.reading import Array, Document, Release, differs
 
-_CLOSE, _NOTHING = 1e-9, 1e-280
+_CLOSE = 1e-9
+_NOTHING = 1e-280
 # Distances that are tried in two-point laws, over a margin or size; chances of rare guesses; parts
 # of users that are far.
-_DISTANCES, _RARE = 1 + np.geomspace(1e-6, 1e6, 20_001), np.exp(-np.arange(8, 60.25, 0.25))
+_DISTANCES = 1 + np.geomspace(1e-6, 1e6, 20_001)
+_RARE = np.exp(-np.arange(8, 60.25, 0.25))
 _PARTS = np.arange(1, 201) / 600
 
 
@@ -27,7 +29,8 @@ def differences(mean: Release) -> Iterator[str]:
         if not true <= stated <= true * (1 + Fraction(1, 10**digits)):
             yield f"{name} is {float(true):.12g}, not {float(stated):.12g}"
     yield from own.symmetric_errors() if own.coarse else own.clipped_errors()
-    bias, confidence = mean.bias_bound, mean.confidence
+    bias = mean.bias_bound
+    confidence = mean.confidence
     certified = bias + mean.standard_error / math.sqrt(1 - confidence)
     expected = half = certified
     if own.squares:
@@ -62,7 +65,8 @@ class _Mean:
         self.total, self.heavy = int(self.weight.sum()), int((self.weight**2).sum())
         self.squares: Document = choice["squares"] or {}
         last = choice.get("last", choice)
-        self.steps, self.bits = last["noise"]["per_unit"], last["noise"]["bits"]
+        self.steps = last["noise"]["per_unit"]
+        self.bits = last["noise"]["bits"]
         self.size: float = min(size for _, size in mean.moments)
         if self.coarse:
             self.bin = Fraction(2) ** self.coarse["exponent"]
@@ -78,7 +82,8 @@ class _Mean:
 
     def loss(self) -> tuple[Fraction, Fraction]:
         """Epsilon and delta: the larger of the first users' loss and the last users'."""
-        last, delta = max(self._cost(weight) for weight in set(self.weight.tolist())), Fraction(0)
+        last = max(self._cost(weight) for weight in set(self.weight.tolist()))
+        delta = Fraction(0)
         if not self.coarse:
             return last, delta
         above = self.coarse["threshold"] - self.coarse["per_user"]
@@ -92,12 +97,15 @@ class _Mean:
 
     def _cost(self, weight: int) -> Fraction:
         """Most that a user loses by the sum, and by squares beside it."""
-        reach, price, squares = self.reach, self.price, self.squares
+        reach = self.reach
+        price = self.price
+        squares = self.squares
         most: Fraction = 2 * reach * weight * price
         if not squares:
             return most
         # A move by d units costs w d p in the sum, and w^2 d (2R - d)/s + 1 steps in the squares.
-        scale, step = 2 ** squares["bits"], squares["step"]
+        scale = 2 ** squares["bits"]
+        step = squares["step"]
         at = reach + price * scale * step / (2 * weight)
         at = min(max(at, Fraction(1)), Fraction(2 * reach - 1))
         square = Fraction(weight**2, step) * at * (2 * reach - at) + 1
@@ -123,8 +131,10 @@ class _Mean:
 
     def normal(self, variance: float, moved: float) -> float:
         """Half a normal interval but for the bias (docs/theory/means.md#a-normal-interval)."""
-        free, confidence = self.total**2 - self.heavy, self.mean.confidence
-        part, step = self.heavy / free, self.squares["step"] * 2 ** self.squares["bits"]
+        free = self.total**2 - self.heavy
+        confidence = self.mean.confidence
+        part = self.heavy / free
+        step = self.squares["step"] * 2 ** self.squares["bits"]
         own = float(step * (self.unit / self.scale) ** 2 / free)
         spread = math.sqrt(own**2 + (2 * part * moved) ** 2 + 10 * part**2)
         half = noise.half_width(confidence, variance, spread, 1 / part, 2.0, 1.0)
@@ -152,8 +162,11 @@ class _Mean:
     def symmetric_errors(self) -> Iterator[str]:
         """No smaller than with exact binomial tails and the worst two-point laws."""
         far, fail = self._failures()
-        s, tick, further = float(self.bin), float(self.tick), 0.0
-        half, errors = self.reach * tick, [(1.5 * s, 0.0)]
+        s = float(self.bin)
+        tick = float(self.tick)
+        further = 0.0
+        half = self.reach * tick
+        errors = [(1.5 * s, 0.0)]
         if self.mean.choice["middle"] is not None:
             errors, further = self._middle(half + tick)
         good = min((self._good(half, off) + tick / 2) ** 2 + rare for off, rare in errors)
@@ -182,10 +195,15 @@ class _Mean:
 
     def _failures(self) -> tuple[float, float]:
         """Bad guesses as a sum over far users, and no guess, for many numbers of far users."""
-        n, worth, scale = self.first, self.coarse["per_user"], 2.0 ** self.coarse["bits"]
+        n = self.first
+        worth = self.coarse["per_user"]
+        scale = 2.0 ** self.coarse["bits"]
         far = np.unique(np.maximum(np.floor(_PARTS * n), 1))
-        many, lead = _tail(n - 1, far, float(self._chance(float(self.bin) / 2))), n - 2 * far
-        q, gap, steps = math.exp(-1 / scale), -math.expm1(-1 / scale), worth * np.maximum(lead, 0)
+        many = _tail(n - 1, far, float(self._chance(float(self.bin) / 2)))
+        lead = n - 2 * far
+        q = math.exp(-1 / scale)
+        gap = -math.expm1(-1 / scale)
+        steps = worth * np.maximum(lead, 0)
         # P[Z - Z' >= d]: the sum of ((1-q)/(1+q))^2 q^k (k + (1+q^2)/(1-q^2)) from d on.
         terms = (gap * steps + (1 + q + 2 * q * q) / (1 + q)) / (1 + q) ** 2
         wins = np.where(lead > 0, np.exp(-steps / scale) * terms, 1.0)
@@ -195,11 +213,15 @@ class _Mean:
 
     def _middle(self, last: float) -> tuple[list[tuple[float, float]], float]:
         """How far its guess is off but for rare cases, and what these add; and how far it moves."""
-        n, middle, first = self.first, self.mean.choice["middle"], 1.5 * float(self.bin)
+        n = self.first
+        middle = self.mean.choice["middle"]
+        first = 1.5 * float(self.bin)
         tick = float(self.bin) / 2 ** middle["shift"]
         scale = 2.0 ** middle["noise"]["bits"] / middle["noise"]["per_unit"] * tick / n
-        half, both = middle["half"] * tick, np.log(2 / _RARE)
-        inside, moves = half - first, half + tick + math.sqrt(2) * scale
+        half = middle["half"] * tick
+        both = np.log(2 / _RARE)
+        inside = half - first
+        moves = half + tick + math.sqrt(2) * scale
         if inside <= 0:
             return [(math.inf, 0.0)], moves
         # Bernstein's inequality for clipped values of two signs, a binomial number of far ones.

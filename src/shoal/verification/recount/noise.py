@@ -22,7 +22,8 @@ def gaussian_delta(epsilon: Fraction, rho: Fraction, numbers: int, bits: int) ->
     """Delta of discrete Gaussian noise, upwards (docs/theory/privacy.md#delta-on-the-lattice)."""
     with mp.workdps(60):
         e, r = (mp.mpf(each.numerator) / each.denominator for each in (epsilon, rho))
-        root, c = 2 * mp.sqrt(r), 1 / (24 * mp.mpf(4) ** bits)
+        root = 2 * mp.sqrt(r)
+        c = 1 / (24 * mp.mpf(4) ** bits)
         # Phi(m/2 - e/m) - exp(e) Phi(-m/2 - e/m) with m = sqrt(2 rho), and what whole numbers add.
         smooth = (mp.erfc((e - r) / root) - mp.exp(e) * mp.erfc((e + r) / root)) / 2
         lattice = (1 - 2 * c) ** (-mp.mpf(numbers) / 2) * mp.exp(2 * r * c / (1 - 2 * c)) - 1

@@ -11,18 +11,21 @@ from shoal.verification.recount import noise
 from shoal.verification.recount.noise import student
 from shoal.verification.recount.reading import Array, Document, Release, differs
 
-_BITS, _TICKS = 32, 2**20
+_BITS = 32
+_TICKS = 2**20
 # Standard deviation of the noise of a number, over the range.
 _DEVIATION = 2.0**_BITS * math.sqrt(noise.laplace_variance(_BITS)) / _TICKS
 
 
 def differences(asked: Release) -> Iterator[str]:
     """What does not follow from the released numbers."""
-    loss, middle = _loss(asked), asked.low + asked.width / 2
+    loss = _loss(asked)
+    middle = asked.low + asked.width / 2
     stated = asked.epsilon - asked.clustering_epsilon
     if loss is None or not loss <= stated <= loss * (1 + Fraction(1, 10**11)):
         yield f"the privacy loss is {float(loss or 0):.12g}, not {float(stated):.12g}"
-    numbers, answers = np.array(asked.drawn_numbers) / _TICKS, list[tuple[float, float]]()
+    numbers = np.array(asked.drawn_numbers) / _TICKS
+    answers = list[tuple[float, float]]()
     for question in asked.entries:
         rows = np.array(_rows(asked, question))
         sums = _recovered(asked, rows)
@@ -39,7 +42,8 @@ def differences(asked: Release) -> Iterator[str]:
 def _loss(asked: Release) -> Fraction | None:
     """What no unit loses more than; None where second moments would cost something."""
     moved = (-(-np.abs(asked.rows) * _TICKS // asked.steps[:, None])).sum(axis=0).astype(object)
-    most, many = int(max(moved)), int((asked.rows != 0).sum(axis=0).max()) if asked.alone else 0
+    most = int(max(moved))
+    many = int((asked.rows != 0).sum(axis=0).max()) if asked.alone else 0
     # Larger weights would leave 64 bits.
     if int(np.abs(asked.rows).max()) > 2**40:
         return None
@@ -53,7 +57,8 @@ def _loss(asked: Release) -> Fraction | None:
 def _recovered(asked: Release, rows: Array) -> Array:
     """Rows of weights as sums of those of released numbers; ValueError if they are none."""
     root = np.sqrt(asked.many)
-    released, own = asked.rows / asked.steps[:, None] * root, rows * root
+    released = asked.rows / asked.steps[:, None] * root
+    own = rows * root
     sums = np.asarray(np.linalg.lstsq(released.T, own.T, rcond=1e-12)[0].T)
     off = ((sums @ released - own) ** 2).sum(axis=1)
     if not (off <= 1e-16 * (own**2).sum(axis=1)).all():
@@ -88,7 +93,8 @@ def _rows(asked: Release, question: Document) -> list[Array]:
     codes, values = asked.columns.get(question["by"], (np.zeros_like(arm), [""]))
     rows = []
     for other, value in ((other, value) for other in arms[1:] for value in range(len(values))):
-        inside, row = codes == value, np.zeros(len(arm))
+        inside = codes == value
+        row = np.zeros(len(arm))
         clusters = [inside & (home == c) for c in np.unique(home[inside])]
         groups = [[kinds & (arm == a) for a in (other, 0)] for kinds in clusters]
         share = np.array([many[kinds].sum() for kinds in clusters], dtype=np.float64)
@@ -105,7 +111,8 @@ def _rows(asked: Release, question: Document) -> list[Array]:
 def _precision(pairs: Array, asked: Release) -> Array:
     """min(h, t m), sum m (1 - t m/h)+ = 2 r^2 t (docs/theory/experiments.md#precision-weights)."""
     ratio: float = asked.width / asked.spread / asked.planned_epsilon
-    least, harmonic = pairs.min(axis=1), 1 / (1 / pairs).sum(axis=1)
+    least = pairs.min(axis=1)
+    harmonic = 1 / (1 / pairs).sum(axis=1)
     top = float((harmonic / least).max())
 
     def excess(t: float) -> float:
@@ -141,7 +148,8 @@ def _regressors(asked: Release, question: Document) -> Array:
 
 def _of_groups(asked: Release, question: Document, rows: Array) -> list[float]:
     """Half an interval for each row, by CR2 of sums of assigned groups: textbook matrices."""
-    found, kinds = [], len(asked.many)
+    found = []
+    kinds = len(asked.many)
     codes = asked.columns.get(question["by"], (np.zeros(kinds, dtype=np.int64), [0]))[0]
     values = int(codes.max()) + 1 if question["by"] else 1
     sums = np.array(asked.drawn_numbers, float) * asked.steps / 2.0**40 / _TICKS * asked.width
@@ -179,7 +187,9 @@ def _of_groups(asked: Release, question: Document, rows: Array) -> list[float]:
 
 def _halves(asked: Release, question: Document, rows: Array, sums: Array) -> list[float]:
     """Half an interval for each row of weights (docs/theory/experiments.md#an-honest-interval)."""
-    many, kinds, regression = asked.many, len(asked.many), question["kind"] == "regression"
+    many = asked.many
+    kinds = len(asked.many)
+    regression = question["kind"] == "regression"
     used = question["columns"] if regression else ["arm", "cluster", question["by"]]
     names = ["arm"] if question["kind"] == "means" else ["arm", *asked.by]
     groups = _groups(kinds, *(asked.columns[name][0] for name in names if name in used))
@@ -189,19 +199,26 @@ def _halves(asked: Release, question: Document, rows: Array, sums: Array) -> lis
     if regression and (rest @ groups).min() < 9.9:
         # With so few degrees of freedom in a group, all units are one.
         groups = np.ones((kinds, 1))
-    degrees, codes = rest @ groups, groups.argmax(axis=1)
+    degrees = rest @ groups
+    codes = groups.argmax(axis=1)
     # Residuals of groups come from second moments, and from predictions by released numbers.
     fine = _groups(kinds, *(asked.columns[name][0] for name in ("arm", *asked.by)))
-    homes, unit = groups[fine.argmax(axis=0)], asked.moment_step / _TICKS**2
+    homes = groups[fine.argmax(axis=0)]
+    unit = asked.moment_step / _TICKS**2
     squares = np.array(asked.drawn_moments) @ homes * unit
     loose = homes.sum(axis=0) * (2**_BITS * unit) ** 2
-    hat, found = design @ _recovered(asked, inverse), []
-    fit, moves = hat @ np.array(asked.drawn_numbers) / _TICKS, hat * _DEVIATION
+    hat = design @ _recovered(asked, inverse)
+    found = []
+    fit = hat @ np.array(asked.drawn_numbers) / _TICKS
+    moves = hat * _DEVIATION
     for row, own in zip(rows, sums**2, strict=True):
-        added, terms = own.sum() * _DEVIATION**2, own.sum() ** 2 / (own**2).sum()
+        added = own.sum() * _DEVIATION**2
+        terms = own.sum() ** 2 / (own**2).sum()
         each = np.bincount(codes, row**2 * many)
-        weight, part = (each / degrees)[codes] * many, each / degrees
-        there, linear = weight != 0, (weight * fit) @ moves
+        weight = (each / degrees)[codes] * many
+        part = each / degrees
+        there = weight != 0
+        linear = (weight * fit) @ moves
         square = (moves[there] * weight[there, None]).T @ moves[there]
         variance = float(part @ squares - weight @ fit**2 + np.trace(square))
         doubt = math.sqrt(part**2 @ loose + 2 * linear @ linear + 2.5 * (square**2).sum())

@@ -2,7 +2,7 @@
 
 import base64
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -31,12 +31,11 @@ class Release(SimpleNamespace):
     results: dict[str, list[tuple[int, list[int] | None, float, float, list[float]]]]
 
 
-def read(document: Document) -> Release:
+def read(document: Document, entries_of: Callable[[Any, Any], Document]) -> Release:
     """The entries of a manifest; of those with the same name, the innermost."""
     stated, plan, results = (_plain(document[each]) for each in ("guarantee", "plan", "results"))
-    tables = dict.fromkeys(("table", "cluster_prior", "histogram"), _trial)
-    kinds: Any = {"cells": _cells, "questions": _questions, "mean": _mean, **tables}
-    entries, names = kinds[document["kind"]](plan, results), ("epsilon", "delta")
+    entries = entries_of(plan, results)
+    names = ("epsilon", "delta")
     entries |= {name: Fraction(stated[name]) for name in names}
     entries["claimed"] = [Fraction(plan["claims"][name]) for name in names]
     entries["shown"] = [stated[f"{name}_at_most"] for name in names]
@@ -80,20 +79,27 @@ def _plain(entry: Any) -> Any:
     return numbers
 
 
-def _cells(plan: Document, results: list[Document]) -> Document:
-    request, chosen, public = plan["request"], plan["decision"], plan["counts"]
-    duals, lengths = chosen["duals"], public["cells_per_user"]
+def of_cells(plan: Document, results: list[Document]) -> Document:
+    """The entries of a release of cells."""
+    request = plan["request"]
+    chosen = plan["decision"]
+    public = plan["counts"]
+    duals = chosen["duals"]
+    lengths = public["cells_per_user"]
     released = [at for at, status in enumerate(chosen["status"]) if status == "released"]
-    size, dual = len(released), np.zeros(len(lengths))
+    size = len(released)
+    dual = np.zeros(len(lengths))
     place = np.full(int(public["cell"].max()) + 1, -1)
     place[released] = np.arange(size)
-    cell, parameters = place[public["cell"]], chosen["parameters"]
+    cell = place[public["cell"]]
+    parameters = chosen["parameters"]
     kept, (low, high) = cell >= 0, map(Fraction, request["bounds"])
     ends = np.cumsum(np.bincount(cell[kept], minlength=size))[:-1]
     if duals:
         dual[duals["user"]] = np.array(duals["dual"]) / max(duals["dual"])
     scale = [Fraction(each) for each in chosen["scale"]]
-    statistics, parts = request["statistics"], ("steps", "range", "unclamped", "value", "interval")
+    statistics = request["statistics"]
+    parts = ("steps", "range", "unclamped", "value", "interval")
     drawn = [tuple(each[part] for part in parts) for each, _ in zip(results, scale, strict=True)]
     names = {name: slice(at * size, at * size + size) for at, name in enumerate(statistics)}
     ranges = {name: (Fraction(0), Fraction(1)) for name in statistics}
@@ -118,9 +124,11 @@ def _cells(plan: Document, results: list[Document]) -> Document:
 
 def _design(plan: Document) -> Document:
     """Sizes of clusters x arms, units of each kind, and columns: codes of kinds and values."""
-    public, request = plan["design"], plan["request"]
+    public = plan["design"]
+    request = plan["request"]
     clusters, arms = (public[name]["columns"][0]["values"] for name in ("clusters", "arms"))
-    many, cell = public["many"], public["cell"]
+    many = public["many"]
+    cell = public["cell"]
     sizes = np.bincount(cell, many, len(clusters) * len(arms)).reshape(len(clusters), -1)
     columns = {each["name"]: (each["codes"], each["values"]) for each in public["covariates"]}
     # C(age) has the numbers of age as texts.
@@ -143,10 +151,12 @@ def _design(plan: Document) -> Document:
     }
 
 
-def _trial(plan: Document, results: Document) -> Document:
+def of_trial(plan: Document, results: Document) -> Document:
+    """The entries of a table of units or a histogram."""
     kinds = ("finite_population", "super_population")
     claims = plan["claims"]
-    return _design(plan) | {
+    counts: Document = plan["chosen"].get("counts", {})
+    return (_design(plan) | counts) | {
         "drawn": results["drawn"],
         "variance_and_bound": [claims["variance"], claims["bound"]],
         "effects": [
@@ -159,9 +169,13 @@ def _trial(plan: Document, results: Document) -> Document:
     }
 
 
-def _questions(plan: Document, results: Document) -> Document:
-    found, drawn = _design(plan), results["drawn"]
-    kinds, steps, sums = len(found["many"]), found["steps"], found["sums"]
+def of_questions(plan: Document, results: Document) -> Document:
+    """The entries of answers to questions."""
+    found = _design(plan)
+    drawn = results["drawn"]
+    kinds = len(found["many"])
+    steps = found["steps"]
+    sums = found["sums"]
     if sums is None:
         rows = found["rows"].reshape(len(steps), kinds) - 2**40
     else:
@@ -181,8 +195,10 @@ def _questions(plan: Document, results: Document) -> Document:
     }
 
 
-def _mean(plan: Document, results: Document) -> Document:
-    request, weight = plan["request"], plan["counts"]
+def of_mean(plan: Document, results: Document) -> Document:
+    """The entries of a release of one mean."""
+    request = plan["request"]
+    weight = plan["counts"]
     if request["weights"] != "counts":
         weight = np.ones_like(weight)
     return {**plan, **request, **plan["claims"], **plan["choice"], **results} | {

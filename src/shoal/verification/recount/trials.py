@@ -9,12 +9,14 @@ import numpy as np
 from shoal.verification.recount import noise
 from shoal.verification.recount.reading import Array, Release, differs
 
-_PART, _TABLE = 2**31, 2**62
+_PART = 2**31
+_TABLE = 2**62
 
 
 def differences(trial: Release) -> Iterator[str]:
     """What does not follow; intervals of histograms and of assigned groups are left out."""
-    stated, loss = trial.epsilon - trial.clustering_epsilon, _loss(trial)
+    stated = trial.epsilon - trial.clustering_epsilon
+    loss = _loss(trial)
     if not loss <= stated <= loss * (1 + Fraction(1, 10**11)):
         yield f"the privacy loss is {float(loss):.12g}, not {float(stated):.12g}"
     if trial.kind == "table":
@@ -25,7 +27,8 @@ def differences(trial: Release) -> Iterator[str]:
         slack = (near if trial.kind == "cluster_prior" else 1e-12) * float(np.ptp(trial.levels))
         yield from differs("effect", stated_value, value, near, slack)
         for name, (error, half) in known.items():
-            true, what = [error, value - half, value + half], "error and interval of an effect"
+            true = [error, value - half, value + half]
+            what = "error and interval of an effect"
             yield from differs(what, spreads[name], true, near, 1e-6 * half)
 
 
@@ -34,7 +37,7 @@ def _loss(trial: Release) -> Fraction:
     if trial.kind == "table":
         return _of_table(trial.numbers.reshape(len(trial.above), -1), trial.delta)
     # An outcome moves two bins; a response keeps it, or draws from the prior.
-    bins = Fraction(2 * trial.weight, 2**trial.lattice_bits)
+    bins = Fraction(2 * trial.per_unit, 2**trial.bits)
     if trial.kind == "histogram":
         return bins
     extra = max(Fraction(_PART - trial.replaced, _PART) - trial.delta, Fraction(0))
@@ -57,8 +60,10 @@ def _of_table(numbers: Array, delta: Fraction) -> Fraction:
 
 def _table(trial: Release) -> Iterator[str]:
     """Whether responses have no bias, and variance and bound are those of the table."""
-    levels, says = trial.levels[trial.kept], np.array(trial.above)
-    columns, width = trial.numbers.reshape(len(says), -1).T, float(np.ptp(trial.levels))
+    levels = trial.levels[trial.kept]
+    says = np.array(trial.above)
+    columns = trial.numbers.reshape(len(says), -1).T
+    width = float(np.ptp(trial.levels))
     if any(sum(each) != _TABLE for each in columns.tolist()):
         yield "the numbers of a level do not sum to 2^62"
     chance = columns / _TABLE
@@ -78,7 +83,8 @@ def _table_bound(trial: Release, levels: Array) -> float:
     """Least variance of unbiased responses (docs/theory/experiments.md#the-best-table)."""
     w, s, t = (np.array(trial.proof[name]) for name in ("weight", "slope", "total"))
     width = float(np.ptp(levels))
-    y, square = (levels - levels[0]) / width - 0.5, s**2 + 4 * w * t
+    y = (levels - levels[0]) / width - 0.5
+    square = s**2 + 4 * w * t
     far = (s + np.copysign(np.sqrt(np.maximum(square, 0)), s)) / (2 * w)
     real = (square > 0) & (far != 0)
     roots = np.sort(np.append(far[real], -(t / w)[real] / far[real]))
@@ -98,11 +104,14 @@ def _table_bound(trial: Release, levels: Array) -> float:
 
 def _effects(trial: Release) -> Iterator[tuple[float, dict[str, tuple[float, float]]]]:
     """Effects, and for populations that are recounted error and half an interval."""
-    n, units, histograms = trial.sizes, trial.sizes.sum(axis=1), trial.kind == "histogram"
+    n = trial.sizes
+    units = trial.sizes.sum(axis=1)
+    histograms = trial.kind == "histogram"
     mean, spread = (_histograms if histograms else _responses)(trial)
     weight = units / units.sum()
     for pair in ([arm, 0] for arm in range(1, n.shape[1])):
-        apart, known = mean[:, pair[0]] - mean[:, 0], {}
+        apart = mean[:, pair[0]] - mean[:, 0]
+        known = {}
         if n.min() > 1 and not histograms and not trial.grouped:
             # A sum over groups, with Welch's degrees of freedom, less what squares overdo.
             parts = weight[:, None] ** 2 * (spread / n)[:, pair]
@@ -120,20 +129,26 @@ def _effects(trial: Release) -> Iterator[tuple[float, dict[str, tuple[float, flo
 
 def _histograms(trial: Release) -> tuple[Array, Array]:
     """Means of cells by noisy histograms, and no variances."""
-    y, shape = trial.levels - trial.levels[0], trial.sizes.shape
-    counts = np.array(trial.drawn["steps"]).reshape(*shape, -1) / trial.weight
+    y = trial.levels - trial.levels[0]
+    shape = trial.sizes.shape
+    counts = np.array(trial.drawn["steps"]).reshape(*shape, -1) / trial.per_unit
     return counts @ (y - y.mean()) / trial.sizes, np.zeros(shape)
 
 
 def _responses(trial: Release) -> tuple[Array, Array]:
     """Means and variances of cells by randomised responses."""
-    n, counts = trial.sizes, trial.drawn["counts"].reshape(*trial.sizes.shape, -1)
+    n = trial.sizes
+    counts = trial.drawn["counts"].reshape(*trial.sizes.shape, -1)
     away = trial.levels[trial.kept] - trial.levels[0]
     if trial.kind == "table":
-        y, keep, prior = np.array(trial.above), 1.0, np.zeros((1, 1))
+        y = np.array(trial.above)
+        keep = 1.0
+        prior = np.zeros((1, 1))
     else:
-        y, replaced = away, trial.replaced / _PART
-        keep, prior = 1 - replaced, replaced * (_priors(trial) @ away)
+        y = away
+        replaced = trial.replaced / _PART
+        keep = 1 - replaced
+        prior = replaced * (_priors(trial) @ away)
     answer = counts @ y / n
     squares = (counts * (y - answer[:, :, None]) ** 2).sum(axis=2)
     return (answer - prior) / keep, squares / np.maximum(n - 1, 1) / keep**2
@@ -144,7 +159,7 @@ def _priors(trial: Release) -> Array:
     sizes = trial.sizes.sum(axis=0, keepdims=True) if "free" in trial.mechanism else trial.sizes
     steps = np.array(trial.drawn["histogram"]).reshape(*sizes.shape, -1)
     low = trial.floor / _PART
-    share = np.clip(steps / trial.weight / sizes[:, :, None], low, 1)
+    share = np.clip(steps / trial.per_unit / sizes[:, :, None], low, 1)
     total = share.sum(axis=2, keepdims=True)
     # Too much is taken in proportion to what is above the floor, too little given to what is not 1.
     room = np.where(total > 1, share - low, 1 - share)
@@ -161,15 +176,18 @@ def _between(weight: Array, value: Array, scale: Array) -> tuple[float, float]:
     top = int(np.argmax(weight))
     rest = math.fsum(np.delete(weight, top))
     if weight[top] >= rest * (1 - 1e-9):
-        p, b = weight / (2 * rest), np.zeros(len(weight))
+        p = weight / (2 * rest)
+        b = np.zeros(len(weight))
         p[top], b[top] = 0.5, (2 * max(weight[top], rest)) ** 2
     else:
         p = weight / math.fsum(weight)
         b = weight**2 / (1 - 2 * p) / (1 + math.fsum(p**2 / (1 - 2 * p)))
     variance = math.fsum(b * (value - math.fsum(p * value)) ** 2)
     # The form is diag b and a matrix of rank two; degrees are tr(AV)^2/tr(AVAV).
-    sides, core = np.stack([p, b]), np.array([[b.sum(), -1.0], [-1.0, 0.0]])
-    diagonal, degrees = ((core @ sides) * sides).sum(axis=0), []
+    sides = np.stack([p, b])
+    core = np.array([[b.sum(), -1.0], [-1.0, 0.0]])
+    diagonal = ((core @ sides) * sides).sum(axis=0)
+    degrees = []
     for v in (scale, np.ones(len(p))):
         gram = core @ (sides * v) @ sides.T
         square = ((b * v) ** 2 + 2 * b * v**2 * diagonal).sum() + np.trace(gram @ gram)

@@ -22,13 +22,20 @@ from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR
 
 Products = tuple[Floats, Floats, Floats]
 # Steps end this far on the way to the nearest bound, and are of use from this length on.
-_STEPS, _BACK, _SHORTEST = 100, 0.995, 1e-8
+_STEPS = 100
+_BACK = 0.995
+_SHORTEST = 1e-8
 # Steps times memberships times cells, and steps that even the largest programs take.
-_WORK, _FEWEST = 8e10, 40
-_BLOCK, _FILLED = 64, 0.05
+_WORK = 8e10
+_FEWEST = 40
+_BLOCK = 64
+_FILLED = 0.05
 # Products further from their aim than this factor are out of balance; what corrects that looks
 # this far beyond the step, and is of use if steps get this much longer.
-_BALANCE, _BEYOND, _LONGER, _CORRECTIONS = 10.0, 0.08, 1.01, 2
+_BALANCE = 10.0
+_BEYOND = 0.08
+_LONGER = 1.01
+_CORRECTIONS = 2
 _PRIMAL = ("x", "y", "z", "r", "t")
 
 
@@ -73,11 +80,17 @@ class Newton:
 
     def __init__(self, program: Program, at: Point) -> None:
         """Factorises the dense system; every user has a membership."""
-        self.program, self.at = program, at
-        share, cost, n_cells, n_users = program.share, program.cost, len(at.x), len(at.lam)
-        cell, user = program.cell, program.user
+        self.program = program
+        self.at = at
+        share = program.share
+        cost = program.cost
+        n_cells = len(at.x)
+        n_users = len(at.lam)
+        cell = program.cell
+        user = program.user
         self.short = MIDPOINT_ERROR - program.target
-        self.pull_z, self.pull_y = at.mu / at.z, at.sigma / at.y
+        self.pull_z = at.mu / at.z
+        self.pull_y = at.sigma / at.y
         self.stiff = self.pull_z + self.pull_y
         self.root = 1 / np.sqrt(program.by_user(cost * cost / self.stiff) + at.r / at.lam)
         each = cost / self.stiff * self.root[user]
@@ -86,7 +99,8 @@ class Newton:
         column = np.concatenate([cell, cell + n_cells, np.full(n_users, 2 * n_cells)])
         self.rows = sp.csr_array((data, (row, column)), (n_users, 2 * n_cells + 1))
         dense = -_squared(self.rows)
-        x, alpha = np.arange(n_cells), np.arange(n_cells, 2 * n_cells)
+        x = np.arange(n_cells)
+        alpha = np.arange(n_cells, 2 * n_cells)
         both = program.by_cell(share * self.pull_z / self.stiff) / 2 - self.short
         pulls = self.pull_z * self.pull_y / self.stiff
         dense[x, x] -= program.by_cell(share * share * pulls)
@@ -105,8 +119,10 @@ class Newton:
 
     def step(self, of_z: Floats, of_y: Floats, of_r: Floats) -> Point:
         """Returns the step that changes products so and meets all equations to first order."""
-        program, at = self.program, self.at
-        cell, user = program.cell, program.user
+        program = self.program
+        at = self.at
+        cell = program.cell
+        user = program.user
         from_z = of_z / at.z - self.pull_z * self.miss_z
         entry = (self.miss_y - from_z + of_y / at.y) / self.stiff
         of_user = program.by_user(program.cost * entry) - self.miss_t + of_r / at.lam
@@ -123,7 +139,8 @@ class Newton:
         pulled = self.pull_z * full - program.cost * lam[user] + alpha[cell] / 2
         y = entry + pulled / self.stiff
         z = full - y + self.miss_z
-        mu, sigma = of_z / at.z - self.pull_z * z, of_y / at.y - self.pull_y * y
+        mu = of_z / at.z - self.pull_z * z
+        sigma = of_y / at.y - self.pull_y * y
         return Point(x, y, z, (of_r - at.r * lam) / at.lam, float(t[0]), alpha, lam, mu, sigma)
 
 
@@ -145,12 +162,14 @@ def solve(
 ) -> Solution:
     """Returns the least loss within a relative gap, or what was proved when steps ran out."""
     needing = program.needing()
-    weight, duals = np.zeros(len(program.share)), np.zeros(program.n_users)
+    weight = np.zeros(len(program.share))
+    duals = np.zeros(program.n_users)
     if not len(needing.target):
         return certify(program, weight, duals)
     users, user = np.unique(needing.user, return_inverse=True)
     needing = replace(needing, user=user, n_users=len(users))
-    at, best = _start(needing), certify(needing, needing.share, duals[users])
+    at = _start(needing)
+    best = certify(needing, needing.share, duals[users])
     steps = steps_of(program) if steps is None else steps
     for _ in islice(steps, _STEPS):
         newton = Newton(needing, at)
@@ -174,13 +193,15 @@ def solve(
 
 def _step(newton: Newton) -> tuple[Point, tuple[float, float]]:
     """The step towards products of a common, smaller size, and its lengths (Mehrotra, Gondzio)."""
-    at, now = newton.at, newton.at.products()
+    at = newton.at
+    now = newton.at.products()
     count = sum(map(len, now))
     mean = sum(float(each.sum()) for each in now) / count
     ahead = newton.step(*(-each for each in now))
     after = at.moved(ahead, *at.lengths(ahead)).products()
     left = sum(float(each.sum()) for each in after) / count / mean
-    aim, most = mean * min(0.5, left**3), _BALANCE * mean
+    aim = mean * min(0.5, left**3)
+    most = _BALANCE * mean
     second = (np.clip(each, -most, most) for each in ahead.products())
     change = [aim - one - two for one, two in zip(now, second, strict=True)]
     step = newton.step(*change)
@@ -194,7 +215,8 @@ def _step(newton: Newton) -> tuple[Point, tuple[float, float]]:
         other = newton.step(*change)
         if not sum(at.lengths(other)) > _LONGER * sum(lengths):
             break
-        step, lengths = other, at.lengths(other)
+        step = other
+        lengths = at.lengths(other)
     return step, lengths
 
 
@@ -210,7 +232,8 @@ def _start(program: Program) -> Point:
     price = lam[program.user] * program.cost
     tau = 1.5 * program.by_cell(program.share * price)
     above = tau[program.cell] - price
-    z, r = full - y, t - spent
+    z = full - y
+    r = t - spent
     least = 0.1 * float((r * lam).mean())
     mu = (above + np.sqrt(above**2 + tau[program.cell] ** 2)) / 2
     mu = np.maximum(mu, np.maximum(least / z, above + least / y))

@@ -30,10 +30,13 @@ from shoal.privacy.noise_lattice import round_scale
 _TOLERANCE = 0.004
 # A variance's bias and sensitivity depend on the weights they are planned with: rounds with
 # chords of the bias to start with, and with tangents as long as errors fall.
-_CHORDS, _TANGENTS, _WORTH = 2, 5, 1e-3
+_CHORDS = 2
+_TANGENTS = 5
+_WORTH = 1e-3
 # Slopes see one valley of a variance's error, and it may have several: where that is cheap, in a
 # single cell, a grid of thresholds looks at all, from the lightest share over 8 on.
-_GRID, _BELOW = 64, 8
+_GRID = 64
+_BELOW = 8
 # Room for lattice steps, and for scales rounded upwards.
 _CAPACITY = 1 + 2.0**-18
 # Weights are rounded down to parts, and what that leaves out may be as much as a part: where only
@@ -70,7 +73,8 @@ class _Search:
         if not task.method.selects:
             return 0.0
         epsilon, (member, cell) = float(task.request.epsilon or 0), members(task.counts, task.cells)
-        count, most = task.counts.count[member], int(np.bincount(self.programs.program.user).max())
+        count = task.counts.count[member]
+        most = int(np.bincount(self.programs.program.user).max())
         each = np.full(len(task.cells), epsilon / most)
         cap = caps.exchangeable(cell, count, len(task.cells), each)[cell]
         part = (np.minimum(cap, count) << PART) // count
@@ -83,7 +87,9 @@ class _Search:
 
     def plan(self) -> PlanFacts:
         """Returns the best plan, its noise on the lattice, and its selection."""
-        task, request, where = self.task, self.task.request, self.task.method.range
+        task = self.task
+        request = self.task.request
+        where = self.task.method.range
         best, duals = self._chords()
         if self.programs.varies:
             best = self._thresholds(self._tangents(best))
@@ -92,7 +98,8 @@ class _Search:
             best = replace(best, targets=best.targets * best.least(self.epsilon))
         elif not np.isfinite(best.loss(1.0)):
             raise bad_error(request, request.kinds[0])
-        weights, spent = best.numbers.weights, self.selecting * float(request.epsilon or 0)
+        weights = best.numbers.weights
+        spent = self.selecting * float(request.epsilon or 0)
         selections = np.full(where.selections({}, len(task.cells)), spent)
         assert weights.window is not None
         parameters = {"part": weights.window[0]}
@@ -141,7 +148,8 @@ class _Search:
             now, plan = self._best(self._weigh(solve(program, _TOLERANCE).weight))
             if now > least * (1 - _WORTH):
                 break
-            best, least = plan, now
+            best = plan
+            least = now
         return best
 
     def _thresholds(self, best: WeightedPlan) -> WeightedPlan:
@@ -174,7 +182,8 @@ class _Search:
 
     def _with_parts(self, part: Ints) -> list[WeightedPlan]:
         """Returns every way to release the statistics of users who count in these parts."""
-        request, target = self.task.request, self.programs.program.target
+        request = self.task.request
+        target = self.programs.program.target
         weights = parts(self.task.counts, self.task.cells, part)
         return [
             WeightedPlan(ReleasedStatistics(weights, request.kinds, joint=joint), target)
@@ -184,9 +193,11 @@ class _Search:
 
 def _targets(task: Task) -> Floats:
     """Returns relative errors e_g: of an error asked for in every cell, else up to a factor."""
-    weight, request = task.importance, task.request
+    weight = task.importance
+    request = task.request
     if request.error is not None:
-        statistic, lattice = request.kinds[0], request.lattice
+        statistic = request.kinds[0]
+        lattice = request.lattice
         error = request.error / float(statistic.statistic_range(lattice.bounds)[1])
         rounded = statistic.rounding(float(lattice.rounding), 2.0 ** -(lattice.bits + FINE))
         if not rounded < error < MIDPOINT_ERROR:

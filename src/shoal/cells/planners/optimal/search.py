@@ -21,9 +21,14 @@ from shoal.cells.planners.optimal.interior import solve, steps_of
 
 _ROUNDS = 30
 # Where the search starts, below what suffices, and slopes of lines to one side.
-_START, _EDGE, _SLOPE, _FLATTEST = 0.8, 1e-4, -2.0, -0.5
+_START = 0.8
+_EDGE = 1e-4
+_SLOPE = -2.0
+_FLATTEST = -0.5
 # How far a search and a crossing stay inside what is known, as a part of it.
-_LEAST, _INSIDE, _WITHIN = 1e-9, 0.1, 0.02
+_LEAST = 1e-9
+_INSIDE = 0.1
+_WITHIN = 0.02
 
 
 class Factor(NamedTuple):
@@ -38,8 +43,10 @@ def least_factor(program: Program, epsilon: float, tolerance: float = 0.004) -> 
     """The least s at which errors of s E_g cost at most epsilon: L(s) is nearly a power of s."""
     # Every cell is free here.
     high, low = MIDPOINT_ERROR / float(program.target.min()) * (1 + 2.0**-50), 0.0
-    weight, duals = np.zeros(len(program.share)), np.zeros(program.n_users)
-    steps, fine = steps_of(program), tolerance / 32
+    weight = np.zeros(len(program.share))
+    duals = np.zeros(program.n_users)
+    steps = steps_of(program)
+    fine = tolerance / 32
 
     def cost(at: Program, kept: Floats) -> float:
         return loss_of(at, *feasible(at, kept))
@@ -48,15 +55,19 @@ def least_factor(program: Program, epsilon: float, tolerance: float = 0.004) -> 
         return _crossing(lambda s: loss(program.scaled(s), of), epsilon, low, high, fine)
 
     if (factor := crossing(cost, program.share)[1]) < high:
-        high, weight = factor, program.share
+        high = factor
+        weight = program.share
     # Where not even the shares do better than guessing, perhaps nothing does.
-    at, line = (_START if weight.any() else 1 - _EDGE) * high, _Line()
+    at = (_START if weight.any() else 1 - _EDGE) * high
+    line = _Line()
     for _ in range(_ROUNDS):
         solution = solve(program.scaled(at), tolerance / 4, steps)
         if (factor := crossing(cost, solution.weight)[1]) < high:
-            high, weight = factor, solution.weight
+            high = factor
+            weight = solution.weight
         if (factor := crossing(dual_bound, solution.duals)[0]) > low:
-            low, duals = factor, solution.duals
+            low = factor
+            duals = solution.duals
         if high <= low * (1 + tolerance) or not length_hint(steps):
             break
         at = line.next(at, max(solution.loss, 1e-300) / epsilon)
@@ -97,19 +108,24 @@ def _crossing(
     of_high = loss(high)
     if of_high > epsilon:
         return high, high
-    below, of_low = low or high / 2, 0.0
+    below = low or high / 2
+    of_low = 0.0
     while not (of_low := loss(below)) > epsilon:
         if low or below < high * _LEAST:
             return low, high
         below /= 2
-    low, turn = below, 0
+    low = below
+    turn = 0
     while high > low * (1 + fine):
-        part, turn = 0.5, turn + 1
+        part = 0.5
+        turn = turn + 1
         if turn % 2 and 0 < of_high < of_low < math.inf:
             part = math.log(of_low / epsilon) / math.log(of_low / of_high)
         middle = low * (high / low) ** min(max(part, _WITHIN), 1 - _WITHIN)
         if (of_middle := loss(middle)) > epsilon:
-            low, of_low = middle, of_middle
+            low = middle
+            of_low = of_middle
         else:
-            high, of_high = middle, of_middle
+            high = middle
+            of_high = of_middle
     return low, high

@@ -1,16 +1,18 @@
-"""A privacy unit that is a column of the records: a charge says what it protects, or is refused."""
+"""Columns of a file by their roles, a privacy unit among them: a charge says what it protects."""
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from shoal import checks
 from shoal.data import keys
+from shoal.data.columns_in_memory import roles
 from shoal.data.sources import names_of, read_columns
 from shoal.errors import DataError
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.unit import EACH_ROW
+from shoal.release.plan import Source
 
 # What to do where a person has several rows.
 ONE_ROW = (
@@ -36,6 +38,33 @@ def unit_column(
     return next((name for name in names_of(source) if is_unit(name, privacy_unit)), None)
 
 
+def read_by_roles(
+    data: object, source: Source, role: str, public: Mapping[str, str | None], *, look: bool,
+    texts: bool = False, ledger: Any = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Columns by their roles, the private one if it is looked at.
+
+    Where it is public which rows lack something, these are left out, and it is looked at for that.
+    A privacy unit that is a column (the ledger's, where the source names none) is read as well, and
+    refused where one of its values has several units.
+    """
+    from shoal.data.sources import read_columns
+    from shoal.release.columns import check_column, unit_column
+
+    private = {role: source.value or None}
+    users = source.user or source.unit
+    unit = unit_column(data, users, source.privacy_unit or "", ledger)
+    every = {**public, "privacy unit": unit}
+    roles(private, every)
+    private = private if look or source.missing == "public" else {}
+    table = read_columns(data, private=private, public=every, texts=texts, missing=source.missing)
+    named = {**every, **private}.items()
+    found = {each: None if name is None else table.column(name) for each, name in named}
+    if unit is not None:
+        check_column(unit, found["privacy unit"], found.get("user"))
+    return found
+
+
 def check_unit_of_users(
     source: object, *, user: str, value: str, missing: str, privacy_unit: str,
     ledger: str | os.PathLike[str] | Ledger | None,
@@ -44,8 +73,9 @@ def check_unit_of_users(
     unit = unit_column(source, user, privacy_unit, ledger)
     if unit is None:
         return
-    private, public = {"value": value}, {"user": user, "privacy unit": unit}
-    checks.roles(private, public)
+    private = {"value": value}
+    public = {"user": user, "privacy unit": unit}
+    roles(private, public)
     # Only where it is public which values are missing, the value is looked at for that.
     private = private if missing == "public" else {}
     table = read_columns(source, private=private, public=public, missing=missing)

@@ -1,60 +1,32 @@
-"""Columns of a file by what they are for: of means and of trials, as a plan's source says."""
+"""Columns of a file as an experiment, and what they are called in questions."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
+from shoal.data.keys import as_array
+from shoal.data.sources import names_of
 from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from shoal.release.planned import Source
-    from shoal.trials import Experiment, Space
-
-UNITS = "units"
-
-
-def read(
-    data: object, source: "Source", role: str, public: Mapping[str, str | None], *, look: bool,
-    texts: bool = False, ledger: Any = None,
-) -> dict[str, Any]:  # fmt: skip
-    """Columns by their roles, the private one if it is looked at.
-
-    Where it is public which rows lack something, these are left out, and it is looked at for that.
-    A privacy unit that is a column (the ledger's, where the source names none) is read as well, and
-    refused where one of its values has several units.
-    """
-    from shoal import checks
-    from shoal.data.sources import read_columns
-    from shoal.release.unit_column import check_column, unit_column
-
-    private = {role: source.value or None}
-    users = source.user or source.unit
-    unit = unit_column(data, users, source.privacy_unit or "", ledger)
-    every = {**public, "privacy unit": unit}
-    checks.roles(private, every)
-    private = private if look or source.missing == "public" else {}
-    table = read_columns(data, private=private, public=every, texts=texts, missing=source.missing)
-    named = {**every, **private}.items()
-    found = {each: None if name is None else table.column(name) for each, name in named}
-    if unit is not None:
-        check_column(unit, found["privacy unit"], found.get("user"))
-    return found
+from shoal.release.columns import read_by_roles
+from shoal.release.plan import Source
+from shoal.trials.assigned_groups import UNITS
+from shoal.trials.design import ARM, CLUSTER, RESERVED, column_of
+from shoal.trials.experiment import Experiment
+from shoal.trials.questions.weights import formula_names
+from shoal.trials.space import Space
 
 
 def read_trial(
-    data: object, source: "Source", space: "Space", names: Iterable[str] = (), *,
+    data: object, source: Source, space: Space, names: Iterable[str] = (), *,
     control: Any = None, clustering_epsilon: Any = 0, look: bool = False, ledger: Any = None,
-) -> tuple["Experiment", Any]:  # fmt: skip
+) -> tuple[Experiment, Any]:  # fmt: skip
     """The experiment that public columns of a file make, and its outcomes if they are looked at."""
-    from shoal.trials import Experiment
-    from shoal.trials.design import column_of
-
     own = sorted({column_of(name) for name in names if name not in ("arm", "cluster")})
     groups = None if source.assigned == UNITS else source.assigned
     public = {"arm": source.arm, "cluster": source.cluster, "unit": source.unit}
     public |= {"assigned": groups} | {f"covariate {name}": name for name in own}
     texts = space.labels is not None
-    found = read(data, source, "outcome", public, look=look, texts=texts, ledger=ledger)
+    found = read_by_roles(data, source, "outcome", public, look=look, texts=texts, ledger=ledger)
     study = Experiment(
         found["arm"],
         found["cluster"],
@@ -70,9 +42,6 @@ def read_trial(
 
 def check_names(data: object, texts: Sequence[str]) -> None:
     """Refuse columns of a file whose names have another meaning in a question that names them."""
-    from shoal.data.sources import names_of
-    from shoal.trials.design import column_of
-
     for name in names_of(data):
         is_formula = column_of(name) != name or set("+:~") & set(name)
         whole = rf"(?<!\w){re.escape(name)}(?!\w)"
@@ -82,13 +51,11 @@ def check_names(data: object, texts: Sequence[str]) -> None:
             )
 
 
-def column_name(source: "Source | None", column: str) -> str:
+def column_name(source: Source | None, column: str) -> str:
     """What a column of a file is called in questions.
 
     A name that questions give a meaning of their own is that of no other column.
     """
-    from shoal.trials.design import ARM, CLUSTER, RESERVED, column_of
-
     if source is None:
         return column
     name = column_of(column)
@@ -104,10 +71,8 @@ def column_name(source: "Source | None", column: str) -> str:
     return column
 
 
-def formula(source: "Source | None", text: str) -> list[str]:
+def formula(source: Source | None, text: str) -> list[str]:
     """Columns of a regression, from a text with plus signs between."""
-    from shoal.trials.questions.weights import formula_names
-
     terms = [each.split(":") for each in formula_names(text)]
     return [":".join(column_name(source, each) for each in term) for term in terms]
 
@@ -116,7 +81,6 @@ def _like(control: Any, arms: Any) -> Any:
     """The control arm in the type of the arms' column."""
     if not isinstance(control, str):
         return control
-    from shoal.data.keys import as_array
 
     values = as_array(arms, "arm").unique().to_pylist()
     # Booleans may be written as in JSON and SQL, too.

@@ -1,0 +1,83 @@
+"""Results of cells as JSON, and back; whether records are those of a plan."""
+
+from itertools import product
+
+import numpy as np
+
+from shoal import documents
+from shoal.cells.estimates.numbers import Estimates
+from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.mechanisms.private_sums import Interval
+from shoal.cells.mechanisms.user_vectors import excess_of
+from shoal.data.occupancy import Counts
+from shoal.data.records import Records
+from shoal.errors import DataError
+from shoal.release.envelope import CONFIDENCE
+
+
+def check_lattice(plan: PlanFacts, records: Records) -> None:
+    """Refuses records of other bounds or ticks than the plan's."""
+    own = records.lattice
+    known = plan.lattice
+    if own != known:
+        raise DataError(
+            f"the records have other bounds or tick bits than the plan: ({own.bounds.lo:g}, "
+            f"{own.bounds.hi:g}) and {own.bits} tick bits",
+            f"plan again, or give records with bounds ({known.bounds.lo:g}, {known.bounds.hi:g}) "
+            f"and {known.bits} tick bits",
+        )
+
+
+def check_counts_of(plan: PlanFacts, counts: Counts) -> None:
+    """Refuses other counts than the plan's."""
+    if not counts.same_as(plan.counts):
+        raise DataError(
+            "the public counts of the records differ from those of the plan",
+            "check the file, or make a new plan from these records",
+        )
+
+
+def results_of(numbers: Estimates) -> list[documents.Document]:
+    """Returns one object a number: whole lattice steps, the value they stand for, its interval."""
+    plan = numbers.plan
+    chosen = numbers.chosen
+    low, high = numbers.intervals(CONFIDENCE)
+    key = plan.counts.key_rows
+    cells = plan.released.tolist()
+    return [
+        {
+            "cell": cell,
+            "key": list(key[cell]),
+            "statistic": statistic,
+            "steps": numbers.steps[at],
+            "range": None if chosen is None else [int(chosen.low[at]), int(chosen.high[at])],
+            "excess": numbers.excess and [*numbers.excess],
+            "unclamped": float(numbers.unclamped[at]),
+            "value": float(numbers.value[at]),
+            "interval": [float(low[at]), float(high[at])],
+        }
+        for at, (statistic, cell) in enumerate(product(plan.request.statistics, cells))
+    ]
+
+
+def drawn_from(plan: PlanFacts, results: list[documents.Document]) -> Estimates:
+    """Returns what was drawn, from a manifest's results: whole numbers alone."""
+    names = plan.request.statistics
+    cells = plan.released.tolist()
+    stated = [(each["statistic"], each["cell"]) for each in results]
+    ends = [each["range"] for each in results if each["range"] is not None]
+    excess = {each["excess"] and tuple(each["excess"]) for each in results}
+    if (
+        stated != [*product(names, cells)]
+        or len(ends) != plan.decision.method.selects * len(results)
+        or len(excess) != 1
+        or (None in excess) == (excess_of(plan.parameters)[0] > 0)
+    ):
+        raise LookupError
+    chosen = None
+    if ends:
+        low, high = np.array(ends, dtype=np.int64).T
+        if not ((low >= 0) & (low < high)).all():
+            raise LookupError
+        chosen = Interval(low, high)
+    return Estimates(plan, [each["steps"] for each in results], chosen, excess.pop())

@@ -1,0 +1,325 @@
+"""Plans of all families: what they ask, how they are saved, and their one way to a release."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
+from fractions import Fraction
+from functools import cached_property
+from importlib.metadata import version
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
+
+import numpy as np
+
+from shoal import documents, files
+from shoal.documents.model import Model
+from shoal.errors import DocumentError, InputError, ShoalError
+from shoal.files.text_table import Shown
+from shoal.privacy.accounting import Losses, Step, account
+from shoal.privacy.budget import Budget, round_up
+from shoal.privacy.ledger import Entry, Ledger
+from shoal.privacy.noise import Noise, Simulated, source_of
+from shoal.privacy.unit import checked_name, document_of
+from shoal.release.envelope import Envelope, Exact, Text, enveloped
+
+Private = TypeVar("Private")
+Drawn = TypeVar("Drawn")
+# What the parts of a damaged document lead to.
+DAMAGED = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+
+
+class Source(Model):
+    """Columns of the file that a plan of a mean or a trial is for: their names, all public."""
+
+    value: Text
+    missing: Literal["refuse", "public"] = "refuse"
+    single_arm: Literal["refuse", "drop"] = "refuse"
+    user: Text | None = None
+    arm: Text | None = None
+    cluster: Text | None = None
+    unit: Text | None = None
+    assigned: Text | None = None
+    privacy_unit: Text | None = None
+
+
+class Claims(Model):
+    """What a plan costs and promises, for readers."""
+
+    epsilon: Exact
+    delta: Exact
+
+
+class Delivered(NamedTuple):
+    """What may leave the process: the manifest's bytes, where they are recorded, what was drawn.
+
+    There is no entry without a ledger; nothing was drawn, and no manifest read, if it had been
+    recorded before.
+    """
+
+    document: bytes
+    entry: Entry | None
+    from_ledger: bool
+    drawn: Any = None
+    manifest: Any = None
+
+
+class Steps(ABC):
+    """What is done with private data, step by step, and what that costs."""
+
+    request: Any
+
+    @property
+    @abstractmethod
+    def steps(self) -> Sequence[Step]:
+        """Of the release, for the accountant."""
+
+    @property
+    def step_delta(self) -> Fraction:
+        """The delta that the steps may take in all."""
+        found: Fraction = self.request.delta
+        return found
+
+    @cached_property
+    def losses(self) -> Losses:
+        """Privacy losses of the steps, by user (docs/theory/privacy.md#accounting)."""
+        return account(self.steps, self.step_delta)
+
+    @property
+    def exact_loss(self) -> Budget:
+        """What is lost: exactly, or at most with Gaussian noise."""
+        return Budget(self.losses.epsilon, self.losses.delta)
+
+    @cached_property
+    def loss(self) -> Budget:
+        """What is stated and charged: what was asked for, or the exact loss, rounded upwards."""
+        return Budget.stated(self.exact_loss, self.request.epsilon, self.request.delta)
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy loss, rounded upwards."""
+        return round_up(self.loss.epsilon)
+
+    @property
+    def delta(self) -> float:
+        """The delta of (epsilon, delta)-differential privacy, rounded upwards; 0 if pure."""
+        return round_up(self.loss.delta)
+
+
+class Plan(Steps, Shown, Generic[Private, Drawn]):
+    """What was asked, public facts and what was chosen; all else of a plan follows from these.
+
+    A family names its `kind`, the models of its documents and what neighbours differ in, and brings
+    the eight methods below that are abstract.
+    """
+
+    kind: ClassVar[str]
+    document_model: ClassVar[type[Model]]
+    claims_model: ClassVar[type[Claims]]
+    manifest_model: ClassVar[type[Envelope]]
+    neighbours: ClassVar[str]
+    privacy: ClassVar[str] = "differential privacy"
+    source: Any = None
+
+    @property
+    @abstractmethod
+    def parts(self) -> Mapping[str, Any]:
+        """The entries of its document besides version and claims."""
+
+    @property
+    @abstractmethod
+    def asked(self) -> documents.Document:
+        """What was asked for: other versions may choose or claim otherwise."""
+
+    @classmethod
+    def kinds_of(cls) -> tuple[str, ...]:
+        """Its kind, or those of the plans that are of this class."""
+        return (cls.kind,)
+
+    @classmethod
+    @abstractmethod
+    def of_document(cls, document: Any) -> Self:
+        """The plan that a document stands for, whatever it claims."""
+
+    @abstractmethod
+    def check(self, private: Private) -> None:
+        """Refuse private data whose public shape is not the plan's; reads no value."""
+
+    @abstractmethod
+    def draw(self, private: Private, noise: Noise) -> Drawn:
+        """Read the private data and draw once; nothing else does."""
+
+    @abstractmethod
+    def results(self, drawn: Drawn) -> Any:
+        """What was drawn and what follows from it, as JSON."""
+
+    @abstractmethod
+    def drawn_of(self, results: Any) -> Drawn:
+        """The inverse: whole numbers alone; any error means that they are not the plan's."""
+
+    @property
+    def claims(self) -> Claims:
+        """What the plan costs and promises, for readers."""
+        found: dict[str, Any] = {
+            name: getattr(self, name, None) for name in self.claims_model.model_fields
+        }
+        found |= {"epsilon": str(self.loss.epsilon), "delta": str(self.loss.delta)}
+        return self.claims_model(**found)
+
+    def to_document(self) -> documents.Document:
+        """The plan as a JSON object."""
+        about = {"version": version("shoal"), "claims": self.claims}
+        return self.document_model(**about, **self.parts).to_document()
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the plan as a versioned JSON document.
+
+        Args:
+            path: Where to.
+            overwrite: Replace a file that is there.
+
+        Raises:
+            DocumentError: There is a file already, the place cannot be written, or it is that of
+                the records, or of the plan that was loaded, which are never replaced.
+
+        Guarantees: G-REFUSE.
+        """
+        data = documents.canonical_bytes(self.to_document())
+        files.write_bytes(path, data, self._sources, overwrite=overwrite)
+
+    @property
+    def _sources(self) -> Mapping[str, str | None]:
+        """Files that the plan was made from, which saving never replaces."""
+        return {}
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a plan written by `save`; loss and errors are computed from what was chosen.
+
+        Args:
+            path: A file written by `save`.
+
+        Returns:
+            The plan.
+
+        Raises:
+            DocumentError: Missing, damaged, of another version, or one that costs or errs more
+                than what was asked for, or than it states.
+
+        Guarantees: G-VERIFY.
+        """
+        return cls.from_bytes(documents.read_bytes(path, "plan"))
+
+    @classmethod
+    @np.errstate(all="ignore")
+    def from_bytes(cls, data: bytes) -> Self:
+        """The plan, from the bytes of its document."""
+        document = cls.document_model.from_bytes(data, "plan")
+        with suppress(ShoalError, *DAMAGED):
+            found = cls.of_document(document)
+            if found.exact_loss.within(found.loss):
+                return found
+        raise DocumentError("the plan is damaged or was changed by hand", "make the plan again")
+
+    def with_source(self, source: Any) -> Self:
+        """The same plan, which says for which columns of a file it is."""
+        found = copy(self)
+        object.__setattr__(found, "source", source)
+        return found
+
+    def called(self, name: str) -> str:
+        """The private column's name: that of the file, or what the caller says without one."""
+        own = self.source.value if self.source else ""
+        if not own or name in ("", own):
+            return name or own
+        raise InputError(
+            f"the values are called {name!r}, and the plan is for {own!r}",
+            "give the column that the plan is for, or plan again",
+        )
+
+    def key(self, records: Mapping[str, Any], unit: str) -> str:
+        """SHA-256 of what is asked of which data: what a ledger knows a release by."""
+        own = {"plan": self.asked, "records": dict(records), "unit": document_of(unit)}
+        return documents.digest(own)
+
+    def guarantee(self, unit: str) -> documents.Document:
+        """What a release of it guarantees, whatever is drawn."""
+        kind = "approximate" if self.loss.delta else "pure"
+        words = {"privacy": f"{kind} {self.privacy}", "neighbours": self.neighbours}
+        return words | {"unit": document_of(unit)} | self.loss.to_document()
+
+    def deliver(
+        self,
+        private: Private,
+        records: Mapping[str, Any],
+        unit: str,
+        *,
+        name: str,
+        ledger: str | os.PathLike[str] | Ledger | None,
+        noise: Simulated | None,
+        first: Callable[[], None] = lambda: None,
+    ) -> Delivered:
+        """Deliver what the ledger holds under this name, or draw, record and deliver.
+
+        Nothing is drawn if the charge does not fit, and nothing is delivered before it is recorded.
+        If another process recorded the same first, its result is delivered and ours is discarded.
+        `first` is called before a draw, while a refusal costs nothing.
+        """
+        source = source_of(noise, recorded=ledger is not None)
+        key = self.key(records, unit)
+        checked_name(name)
+
+        def draw() -> Delivered:
+            first()
+            drawn = self.draw(private, source)
+            results = self.results(drawn)
+            simulated = noise is not None
+            manifest = enveloped(self, records, key, unit, name, results, simulated=simulated)
+            document, read = self._written(manifest)
+            return Delivered(document, None, from_ledger=False, drawn=drawn, manifest=read)
+
+        if ledger is None:
+            return draw()
+        book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+        known = book.find(key, name)
+        if known is None:
+            book.state().check(self.loss, unit)
+            made = draw()
+            known = book.record(
+                key, name=name, kind=self.kind, unit=unit, epsilon=self.loss.epsilon,
+                delta=self.loss.delta, document=made.document,
+            )  # fmt: skip
+            if known.document == made.document:
+                return made._replace(entry=known)
+        self.check(private)
+        return Delivered(known.document, known, from_ledger=True)
+
+    @property
+    def size(self) -> float:
+        """How large numbers of it are, beside which the last places of others do not count."""
+        return 0.0
+
+    def mismatches(self, records: Mapping[str, Any], unit: Mapping[str, Any]) -> Iterator[str]:
+        """What of a manifest's records and unit does not go with the plan."""
+        yield from ()
+
+    def _written(self, manifest: documents.Document) -> tuple[bytes, Envelope]:
+        """A manifest's bytes, and what is read in them; one that nobody could read is refused."""
+        with suppress(DocumentError):
+            found = documents.canonical_bytes(manifest)
+            return found, self.manifest_model.from_bytes(found, "manifest")
+        raise InputError(
+            "a manifest cannot hold public facts as long as these; nothing was charged",
+            "give shorter names and keys, rounded times, and amounts with fewer digits",
+        )
+
+
+def check_ledger(ledger: object, noise: Simulated | None) -> None:
+    """Refuse a release that nothing would record."""
+    if ledger is None and noise is None:
+        raise InputError(
+            "the release has no ledger",
+            "make one with Ledger.create(path, epsilon=..., unit=...) and give ledger=path",
+        )
