@@ -19,20 +19,20 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 65_311),
-    "theory": (("theory",), 12_011),
-    "trials": (("trials",), 39_611),
-    "means": (("means",), 13_475),
-    "data": (("data",), 16_447),
-    "privacy": (("privacy",), 7_067),
+    "cells": (("cells",), 64_539),
+    "theory": (("theory",), 11_976),
+    "trials": (("trials",), 39_806),
+    "means": (("means",), 12_759),
+    "data": (("data",), 17_547),
+    "privacy": (("privacy",), 7_501),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),
-        10_085,
+        9_968,
     ),
-    "cli": (("cli", "publishing.py", "__main__.py"), 13_045),
-    "pictures": (("pictures",), 5_180),
-    "one call and report": (("one_call.py", "report_page.py"), 2_008),
-    "verification": (("verification",), 19_152),
+    "cli": (("cli", "publishing.py", "__main__.py"), 12_117),
+    "pictures": (("pictures",), 5_159),
+    "one call and report": (("one_call.py", "report_page.py"), 1_978),
+    "verification": (("verification",), 18_759),
     "other modules": (
         (
             "__init__.py",
@@ -44,16 +44,16 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
             "threads.py",
             "arrays.py",
         ),
-        3_241,
+        3_231,
     ),
 }
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
-MOST_A_LINE, MOST_PACKED = 10.4, 34.3
-STUDIES = 48_614
+MOST_A_LINE, MOST_PACKED = 10, 2.8
+STUDIES = 48_454
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 23_314),
+    "tests": (("tests", "conftest.py"), ".py", 23_456),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 2_609),
 }
 
