@@ -95,7 +95,7 @@ def test_the_private_column_has_no_public_role() -> None:
     study = trials.Experiment(values % 2, covariates={"age": values})
     named = trials.Experiment(values % 2, unit=values)
     for call in (
-        lambda: named.table(space, 2, mechanism="uniform").release(values, named),
+        lambda: named.table(space, 2, mechanism="uniform_prior").release(values, named),
         lambda: study.ask().effect().plan(space, 1).release(values, study),
         lambda: mean.auto(values, values, bounds=(0, N), epsilon=1),
         lambda: mean.vector(values, values, bounds=(0, 9), epsilon=1),

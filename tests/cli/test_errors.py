@@ -24,7 +24,7 @@ RELEASE, ANSWER = RELEASES["cells"], RELEASES["questions"]
 PLANNED = ["plan", "flights.parquet", *PLAN]
 COMPARE = ["compare", "flights.parquet", *PLAN]
 TABLE = [*TRIAL, "--mechanism", "best_table"]
-PRIOR = [*TRIAL, "--mechanism", "cluster_free"]
+PRIOR = [*TRIAL, "--mechanism", "cluster_prior"]
 USERS = ["mean", "plan", "--users", "9", "--epsilon", "1", "--size", "1"]
 FEW = settings(
     deadline=None, max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -78,9 +78,9 @@ def put(words: list[str], option: str, value: str) -> list[str]:
         (put(TABLE, "--unit", "city"), "4 names of units occur in several rows"),
         ([*TABLE, "--space", "fog"], "no space 'fog'"),
         ([*TABLE, "--setting", "magic=1"], "no setting 'magic'"),
-        (PRIOR, "floor and noise are missing for cluster_free"),
+        (PRIOR, "cluster_prior lacks its floor or noise"),
         ([*PRIOR, "--setting", "floor=0.1", "--setting", "noise=x"], "noise"),
-        ([*TRIAL, "--mechanism", "noisy_histogram", "--delta", "0.1"], "takes no levels and no"),
+        ([*TRIAL, "--mechanism", "histogram", "--delta", "0.1"], "takes no levels and no"),
         (ASK, "no question is asked"),
         ([*ASK, "--ols", "arm + "], "the regression 'arm + '"),
         ([*ASK, "--ols", "bought ~ arm"], "columns without the outcome"),

@@ -26,9 +26,7 @@ def without(words: list[str], option: str) -> list[str]:
     return words[:at] + words[at + 2 :]
 
 
-@pytest.mark.parametrize(
-    "mechanism", ["best_table", "uniform_prior", "cluster_dp", "cluster_free", "noisy_histogram"]
-)
+@pytest.mark.parametrize("mechanism", ["best_table", "uniform_prior", "cluster_prior", "histogram"])
 def test_every_mechanism_is_planned_and_released(shell: Shell, mechanism: str) -> None:
     """With continuous outcomes, another control, and a table in Parquet."""
     prior = PRIOR if mechanism.startswith("cluster") else []
@@ -45,12 +43,14 @@ def test_every_mechanism_is_planned_and_released(shell: Shell, mechanism: str) -
 
 def test_settings_of_a_table(shell: Shell) -> None:
     """Floor and noise as given, within delta; nearest levels; what clusters cost is charged."""
-    shell.good(*TRIAL, "--mechanism", "cluster_dp", "--delta", "1e-4", "--setting", "levels=2",
+    shell.good(*TRIAL, "--mechanism", "cluster_prior", "--delta", "1e-4", "--setting", "levels=2",
                *PRIOR[:1], "floor=0.1", *PRIOR[2:], "--setting", "clustering_epsilon=0.5",
+               "--setting", "pooled=yes",
                "--setting", "rounding=nearest", "--output", "t.json")  # fmt: skip
     plan = Plan.load("t.json")
     assert plan.chosen.floor == int(0.1 * 2**31)
     assert plan.space.rounding == "nearest"
+    assert plan.request.prior.pooled
     out = shell.good("release", "visits.csv", "t.json", *TABLE[3:], "--json")
     found = json.loads(out)
     assert found["guarantee"]["epsilon_at_most"] <= 2.5
@@ -77,7 +77,7 @@ def test_forecasts_need_no_outcomes(shell: Shell) -> None:
         *("--mean", "2", "--sd", "1", "--between", "0.2", "--share", "0.5", "--share", "0.5"),
     )
     assert "trial of 6,000 units in 30 clusters" in out
-    assert out.count("noisy_histogram") >= 3
+    assert out.count("histogram") >= 3
     file = ["trial", "plan", "visits.csv", "--arm", "arm", "--cluster", "city"]
     document = json.loads(shell.good(*file, "--epsilon", "1", "--epsilon", "2", "--json"))
     assert (document["units"], document["clusters"]) == (UNITS, 4)

@@ -19,9 +19,9 @@ from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.mechanisms.private_sums import Interval
 from shoal.cells.shown.table import make_table
 from shoal.errors import ShoalError
-from shoal.means.request import Drawn as MeanDrawn
+from shoal.means.request import MeanDrawn
 from shoal.trials.histogram import HistogramDrawn
-from shoal.trials.questions.numbers import Choice, Drawn
+from shoal.trials.questions.numbers import Choice, QuestionsDrawn
 from shoal.trials.questions.plan import QuestionsPlan
 from shoal.trials.unit_table import PriorPlan, TableDrawn
 
@@ -166,9 +166,6 @@ def _read_cells(request: Plain, drawn: Plain, confidence: float) -> Plain:
     return _columns(table, **dict(zip(names, names, strict=True)))
 
 
-_MECHANISMS = {"uniform_prior": "uniform", "best_table": "best"}
-
-
 def _plan(request: Plain) -> trials.Plan:
     """The plan of a table, a histogram, or questions."""
     covariates = {"age": request["age"], "sex": request["sex"]}
@@ -186,8 +183,8 @@ def _plan(request: Plain) -> trials.Plan:
     name = request["mechanism"]
     if name == "noisy_histogram":
         return study.histogram(space, epsilon)
-    mechanism: Any = _MECHANISMS.get(name)
-    if mechanism is None:
+    mechanism: Any = name
+    if name in ("cluster_dp", "cluster_free"):
         noise = options.pop("histogram_scale")
         pooled = name == "cluster_free"
         mechanism = trials.ClusterPrior(options.pop("floor"), noise, pooled)
@@ -239,13 +236,14 @@ def _forecast(request: Plain) -> Plain:
     np.add.at(sizes, tuple(pairs), 1)
     space, effect = trials.Space(tuple(request["levels"])), request["effect"]
     found = trials.forecast(sizes, space, request["epsilon"], effect=effect)
-    names = "no_privacy", "uniform_prior", "best_table", "noisy_histogram", "questions"
-    rows = {each: [*found[each].standard_error, *found[each].cluster_error] for each in names}
+    named = ("no_privacy", "uniform_prior", "best_table", "noisy_histogram", "questions")
+    names = {each: found[each.removeprefix("noisy_")] for each in named}
+    rows = {name: [*row.standard_error, *row.cluster_error] for name, row in names.items()}
     return {
         "sizes": sizes.tolist(),
         "standard_error": {name: _short(each) for name, each in rows.items()},
-        "detectable": {name: found[name].detectable for name in names},
-        "power": {name: found[name].power for name in names},
+        "detectable": {name: row.detectable for name, row in names.items()},
+        "power": {name: row.power for name, row in names.items()},
     }
 
 
@@ -268,7 +266,7 @@ def _read_trial(request: Plain, drawn: Plain, confidence: float) -> Plain:
         choice = Choice(rows=rows.ravel(), sums=None, steps=steps, **facts)
         parts = {name: tuple(drawn[name]) for name in ("numbers", "moments")}
         own = QuestionsPlan(plan.request, plan.design, choice)
-        table = own.read(Drawn(**parts), confidence).table()
+        table = own.read(QuestionsDrawn(**parts), confidence).table()
         return _columns(table, **{name: name for name in table.column_names if "pred" not in name})
     if request["mechanism"] == "noisy_histogram":
         told: Any = HistogramDrawn(steps=tuple(drawn["numbers"]))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal import unbiased
-from shoal.means.users import UserValues, Weights
+from shoal.means.users import UserValues, UserWeights
 from tests.support.tape import Tape
 
 pytestmark = pytest.mark.audit
@@ -69,7 +69,7 @@ def test_without_keys_the_law_is_that_of_any_order(method: str) -> None:
 
 def test_users_of_equal_weight_are_mixed_evenly() -> None:
     """All orders of equal weights are as likely (chi-square, chance 1e-9), and weights stay put."""
-    weights, runs = Weights(np.array([1, 1, 1, 1, *[2] * 50])), 4800
+    weights, runs = UserWeights(np.array([1, 1, 1, 1, *[2] * 50])), 4800
     seen = dict.fromkeys(itertools.permutations(range(4)), 0)
     for seed in range(runs):
         order = weights.shuffled(shoal.Simulated(seed), 9)

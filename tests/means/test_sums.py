@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shoal.errors import InputError
 from shoal.means.guess import FINE, Guess, Places, SumAboutGuess, exactly, moved, ticks
 from shoal.means.sums import Grid, NoisySquares, SumAboutCentre
-from shoal.means.users import Weights
+from shoal.means.users import UserWeights
 from shoal.privacy.noisy import NoisySum
 
 pytestmark = pytest.mark.property
@@ -74,7 +74,7 @@ def test_no_neighbour_moves_a_clipped_sum_by_more_than_accounted(weight: list[in
         for data in itertools.product(each, repeat=3)
         for user, other in itertools.product(range(3), each)
     )
-    assert worst == Weights(np.array(weight)).largest * grid.ticks
+    assert worst == UserWeights(np.array(weight)).largest * grid.ticks
 
 
 def at(offset: int, bins: int) -> Guess:
@@ -143,7 +143,7 @@ def test_no_neighbour_moves_the_middle_sum_by_more_than_accounted() -> None:
 def few_users(parts: int) -> SumAboutCentre:
     """One twice as heavy as the others, and noise in which steps are hardly finer than ticks."""
     noise = NoisySum(per_unit=64, bits=11)
-    return SumAboutCentre(noise, Weights(np.array([1, 1, 2])), REACH, parts, Fraction(1))
+    return SumAboutCentre(noise, UserWeights(np.array([1, 1, 2])), REACH, parts, Fraction(1))
 
 
 def losses(part: SumAboutCentre, squares: NoisySquares) -> tuple[Fraction, Fraction]:
@@ -183,7 +183,7 @@ def test_sums_of_squares_are_exact_and_tell_the_variance() -> None:
     """The heaviest weights, against whole numbers; without noise the unbiased sample variance."""
     rng = np.random.default_rng(3)
     for number in ([1, 5, 2**28], [2**14 + 1] * 7, [1] * 50):
-        part = SumAboutCentre(NoisySum(per_unit=1, bits=0), Weights(np.array(number)), 1, 1, Q)
+        part = SumAboutCentre(NoisySum(per_unit=1, bits=0), UserWeights(np.array(number)), 1, 1, Q)
         whole = rng.integers(-(2**22) - 2, 2**22 + 2, (3, len(number)))
         truth = [
             -(-sum(w * w * y * y for w, y in zip(number, row, strict=True)) // 1000)
@@ -196,7 +196,7 @@ def test_sums_of_squares_are_exact_and_tell_the_variance() -> None:
         assert beside == truth
     y, n = rng.integers(-REACH, REACH, 9).tolist(), 9
     part = SumAboutCentre(
-        NoisySum(per_unit=2**10, bits=2), Weights(np.ones(n, dtype=int)), REACH, 1, Q
+        NoisySum(per_unit=2**10, bits=2), UserWeights(np.ones(n, dtype=int)), REACH, 1, Q
     )
     squares = NoisySquares(step=1, bits=0)
     # With hardly any noise an interval is that of Student's t.

@@ -14,7 +14,7 @@ from shoal import unbiased
 from shoal.means.estimators import Facts, SymmetricChoice
 from shoal.means.guess import Coarse, SumAboutGuess
 from shoal.means.plan import UnbiasedPlan
-from shoal.means.request import Drawn, Request
+from shoal.means.request import MeanDrawn, Request
 from shoal.means.users import UserValues
 from shoal.privacy.accounting import account
 from shoal.privacy.noise import Simulated
@@ -71,7 +71,7 @@ def small_plan(counts: list[int]) -> Any:
     return replace(plan, choice=choice.model_copy(update={"squares": squares}))
 
 
-def draw(plan: UnbiasedPlan, values: Any, source: Any) -> Drawn:
+def draw(plan: UnbiasedPlan, values: Any, source: Any) -> MeanDrawn:
     """One draw from random words that are given."""
     return plan.draw(UserValues(np.asarray(values, dtype=np.float64), plan.counts), source)
 

@@ -110,13 +110,13 @@ def _trial(name: str, study: trials.Experiment, space: trials.Space, epsilon: An
         return study.histogram(space, epsilon)
     if name == "questions":
         return study.ask().effect().means().plan(space, epsilon)
-    kind = trials.ClusterPrior(0.01, 10) if name == "cluster_dp" else name
+    kind = trials.ClusterPrior(0.01, 10) if name == "cluster_prior" else name
     return study.table(space, epsilon, mechanism=kind)
 
 
 @loop_over("epsilon", ["1e-6", 1])
 @loop_over("levels", [(-FAR, FAR), (0.0, FAR), (0.0, 1e-50), (-FAR, 0.0, FAR)])
-@loop_over("name", ["cluster_dp", "uniform", "best", "histogram", "questions"])
+@loop_over("name", ["cluster_prior", "uniform_prior", "best_table", "histogram", "questions"])
 def test_trials_are_numbers(name: str, levels: tuple[float, ...], epsilon: Any) -> None:
     """A trial of outcomes as large as any can be written down, whatever is drawn."""
     study = trials.Experiment(np.arange(400) % 2, np.arange(400) // 100)

@@ -19,7 +19,7 @@ from shoal_studies.paper_003_mechanisms import (
 
 from shoal.privacy.noise import Simulated
 from shoal.trials import ClusterPrior, Experiment, Space
-from shoal.trials.unit_table import PriorPlan, TableRequest
+from shoal.trials.unit_table import PriorPlan, PriorRequest
 
 # Two-sided normal deviation of probability 1e-9.
 FAR = 6.11
@@ -44,9 +44,8 @@ def real(pooled: bool, realisations: int, seed: int) -> np.ndarray:
         codes.append(units + arms[-1])
         home.append(np.broadcast_to(2 * np.arange(realisations)[:, None] + cluster, order.shape))
     outcome, arm, place = (np.concatenate(each, axis=1) for each in (codes, arms, home))
-    name = "cluster_free" if pooled else "cluster_dp"
-    asked = {"epsilon": "9", "levels": "all", "floor": 0.05, "noise": 4.0}
-    request = TableRequest(space=SPACE, mechanism=name, expected=None, **asked)
+    asked = {"epsilon": "9", "levels": "all", "prior": ClusterPrior(0.05, 4.0, pooled)}
+    request = PriorRequest(space=SPACE, expected=None, **asked)
     found = []
     # Clusters of a pooled release share histograms: a release for each assignment.
     for part in np.array_split(np.arange(realisations), realisations if pooled else 1):
@@ -164,7 +163,7 @@ def test_losses_are_those_of_the_product() -> None:
     assert Randomised(printed).loss == pytest.approx(2.1, abs=1e-4)
     assert calibrated(range(12), 0.1, 0.02, 10.0) is None
     for levels in ("all", "auto"):
-        flat = study.table(space, 2, delta=DELTA, mechanism="uniform", levels=levels)
+        flat = study.table(space, 2, delta=DELTA, mechanism="uniform_prior", levels=levels)
         chosen = public_choice(Mixture(1.0).population((0, 0)), 2.0, levels)
         assert tuple(chosen.kept) == tuple(flat.chosen.kept)
         assert float(flat.exact_epsilon) == pytest.approx(Randomised(chosen).loss, rel=1e-6)

@@ -18,16 +18,16 @@ from tests.support.replay import Case, Release
 
 Make = Callable[[Experiment, Space], Plan]
 PLANS: dict[str, Make] = {
-    "cluster_dp": lambda study, space: study.table(space, 3, mechanism=ClusterPrior(0.02, 4)),
-    "cluster_free": lambda study, space: study.table(
+    "cluster_prior": lambda study, space: study.table(space, 3, mechanism=ClusterPrior(0.02, 4)),
+    "cluster_prior, pooled": lambda study, space: study.table(
         space, 2, delta="1e-5", levels=3, mechanism=ClusterPrior(0.01, 20, pooled=True)
     ),
-    "uniform_prior": lambda study, space: study.table(space, 1, mechanism="uniform"),
+    "uniform_prior": lambda study, space: study.table(space, 1, mechanism="uniform_prior"),
     "best_table": lambda study, space: study.table(space, 2),
     "best_table of few levels": lambda study, space: study.table(
         space, 1, levels=3, expected=Expected(1, 1)
     ),
-    "noisy_histogram": lambda study, space: study.histogram(space, "3/2"),
+    "histogram": lambda study, space: study.histogram(space, "3/2"),
     "subgroups": lambda study, space: study.ask().effect("sex").means().plan(space, 1),
     "several": lambda study, space: (
         study.ask().effect(weights="precision").regression(["arm", "age"]).plan(space, "1/2")

@@ -110,7 +110,7 @@ def _trials() -> Iterator[tuple[str, bytes]]:
     arm, cluster = np.append(at % 3, [0, 1, 2, 0, 1, 2, 2]), np.append(at // 45, [2] * 3 + [3] * 4)
     outcome = rng.uniform(0, 10, len(arm))
     three = Experiment(arm, cluster, unit=np.arange(len(arm)), control=0)
-    for name in ("cluster_dp", "cluster_free", "uniform_prior", "best_table", "noisy_histogram"):
+    for name in (*list(PLANS)[:4], "histogram"):
         yield f"{name}, three arms", _trial(PLANS[name], three, SPACES["counts"], outcome)
     space = Space.bins(-3, 5)
     asked: dict[str, Callable[[Questions], Questions]] = {

@@ -21,7 +21,8 @@ pytestmark = pytest.mark.statistics
 
 Floats = NDArray[np.float64]
 
-MECHANISMS = ("uniform", "cluster_free", "cluster_dp", "histogram", "best", "questions")
+PRIORS = ("cluster_prior", "cluster_prior, pooled")
+MECHANISMS = ("uniform_prior", *PRIORS, "histogram", "best_table", "questions")
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +66,7 @@ class Population:
             return self.study.ask().effect().plan(self.space, epsilon)
         kind: Any = mechanism
         if mechanism.startswith("cluster"):
-            kind = ClusterPrior(floor, noise, pooled=mechanism == "cluster_free")
+            kind = ClusterPrior(floor, noise, pooled=mechanism == PRIORS[1])
         return self.study.table(self.space, epsilon, mechanism=kind)
 
 
@@ -188,7 +189,7 @@ def test_intervals_of_few_units_warn_and_the_others_cover(
     yes = (np.arange(control + arm) < round((control + arm) * share)).astype(float)
     sizes = np.array([[control, arm]])
     population = Population(Space.binary(), sizes, np.column_stack([yes, yes]))
-    found = measure(population, population.plan("uniform", epsilon), 300)
+    found = measure(population, population.plan("uniform_prior", epsilon), 300)
     covered, warned = int(found.covered[0]), int(found.warned.sum())
     if case in THIN:
         assert warned >= 297
@@ -242,7 +243,7 @@ def test_a_warning_names_the_arm_of_the_fewest() -> None:
     assert not found["other"].warning
 
 
-@pytest.mark.parametrize("mechanism", ["uniform", "best", "histogram"])
+@pytest.mark.parametrize("mechanism", ["uniform_prior", "best_table", "histogram"])
 def test_forecasts_are_the_errors_that_releases_have(mechanism: str) -> None:
     """Normal outcomes as expected, within clusters and between: standard errors to a tenth."""
     random, runs = np.random.default_rng(6), 300
@@ -259,8 +260,7 @@ def test_forecasts_are_the_errors_that_releases_have(mechanism: str) -> None:
         else study.table(space, 2, mechanism=mechanism, expected=expected)
     )
     found, forecast = measure(population, plan, runs), study.forecast(space, 2, expected=expected)
-    name = {"uniform": "uniform_prior", "best": "best_table", "histogram": "noisy_histogram"}
-    (error, most) = forecast[name[mechanism]].standard_error
+    (error, most) = forecast[mechanism].standard_error
     assert error == most
     # A deviation of 300 runs is within 27% but for 1e-9; its expectation is known to a tenth.
     assert float(found.error.std()) == pytest.approx(error, rel=0.3)

@@ -64,7 +64,7 @@ def of_effect(
 
 
 def released(
-    shape: tuple[int, ...], mechanism: Any = "uniform", most: int = 9, **more: Any
+    shape: tuple[int, ...], mechanism: Any = "uniform_prior", most: int = 9, **more: Any
 ) -> tuple[Release, Ints]:
     """A table of named units, and the group of each name."""
     cluster, arm, group, outcome = columns(*shape, most=most)  # type: ignore[misc]
@@ -79,7 +79,7 @@ def told(release: Release) -> tuple[Ints, Ints, Ints, Floats]:
     return tuple(np.array(table[each]) for each in ("cluster", "arm", "unit", "debiased"))  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("mechanism", ["uniform", "best", ClusterPrior(floor=0.02, noise=4)])
+@pytest.mark.parametrize("mechanism", ["uniform_prior", "best_table", ClusterPrior(0.02, noise=4)])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_errors_are_those_of_the_textbook(
     shape: tuple[int, int, int], mechanism: Any, tmp_path: Path
@@ -143,7 +143,7 @@ def test_few_groups_warn_with_their_degrees() -> None:
     def warning(group: Ints) -> str:
         study = Experiment(group % 2, assigned=group)
         outcome = np.random.default_rng(1).random(len(group)) < 0.5
-        plan = study.table(Space.binary(), 4, mechanism="uniform")
+        plan = study.table(Space.binary(), 4, mechanism="uniform_prior")
         return str(plan.release(outcome, study, noise=Simulated(1)).estimate()[0].warning)
 
     assert "9 assigned groups in arm 1, and 16 degrees" in warning(np.repeat(np.arange(18), 20))
@@ -199,7 +199,7 @@ def test_units_without_names_are_in_groups_that_are_cells() -> None:
         release.estimate(assigned=UNITS, unit=UNITS)
     cluster, arm, _, y = columns(12, 2, 1)
     study = Experiment(arm, cluster)
-    release = study.table(SPACE, 4, mechanism="uniform").release(y, study, noise=Simulated(2))
+    release = study.table(SPACE, 4, mechanism="uniform_prior").release(y, study, noise=Simulated(2))
     table = release.table().to_pydict()
     home, arms, says = (np.array(table[each]) for each in ("cluster", "arm", "debiased"))
     cell = home * 2 + arms
@@ -207,5 +207,5 @@ def test_units_without_names_are_in_groups_that_are_cells() -> None:
     _, variance, _ = of_effect(home, arms, cell, says)
     assert effect.finite_population.standard_error**2 == pytest.approx(variance, rel=1e-9)
     histogram = study.histogram(SPACE, 1).release(y, study, noise=Simulated(2))
-    with pytest.raises(InputError, match="noisy_histogram gives no effects of assigned groups"):
+    with pytest.raises(InputError, match="histogram gives no effects of assigned groups"):
         histogram.estimate(assigned=cell)

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from shoal.arrays import Floats
 from shoal.errors import InputError
 from shoal.trials import Expected, Experiment, Space
-from shoal.trials.best_table import Columns, Proof, best_table, whole
+from shoal.trials.best_table import Proof, TableColumns, best_table, whole
 from shoal.trials.unit_table import least_table
 
 pytestmark = pytest.mark.oracle
@@ -138,13 +138,13 @@ def test_levels_in_use() -> None:
 @pytest.mark.parametrize("epsilon", ["1/101", "9"])
 def test_losses_beyond_the_solver_are_refused(epsilon: str) -> None:
     """Before anything is drawn."""
-    with pytest.raises(InputError, match='mechanism="uniform"'):
+    with pytest.raises(InputError, match='mechanism="uniform_prior"'):
         best_table(np.array([0.0, 1.0]), Fraction(epsilon))
 
 
 def test_columns_that_lose_more_or_say_nothing_are_refused() -> None:
     """Masses that leave a column without a mean."""
     likely = np.array([[True, False], [False, True]])
-    columns = Columns(np.array([0.0, 0.0]), likely, np.array([0.9, 0.9]))
+    columns = TableColumns(np.array([0.0, 0.0]), likely, np.array([0.9, 0.9]))
     with pytest.raises(InputError):
         whole(np.array([0.0, 1.0]), columns, Fraction(1))

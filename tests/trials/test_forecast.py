@@ -37,7 +37,7 @@ def test_binary_outcomes_have_closed_forms() -> None:
     # Two levels from their middle: squares of 1/4 each, noise of a count 2 (2/epsilon)^2.
     noise = 8 * 0.5 * float((WEIGHT[:, None] ** 2 / np.array(SIZES) ** 2).sum())
     error = math.sqrt(part * plain + noise)
-    assert found["noisy_histogram"].standard_error[0] == pytest.approx(error, rel=1e-5)
+    assert found["histogram"].standard_error[0] == pytest.approx(error, rel=1e-5)
     by_hand = 2 * float((WEIGHT / np.array(SIZES).min(axis=1)).max()) ** 2
     error = math.sqrt(part * plain + by_hand)
     assert found["laplace_by_hand"].standard_error[0] == pytest.approx(error)

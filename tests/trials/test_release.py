@@ -28,11 +28,11 @@ OUTCOME = RNG.integers(0, 11, N).astype(float)
 NAMES = np.array([f"u{name:04}" for name in RNG.permutation(9 * N)[:N]])
 SPACE = Space.counts(0, 10)
 PLANS: dict[str, Callable[[Experiment], Plan]] = {
-    "best": lambda study: study.table(SPACE, 2),
+    "best_table": lambda study: study.table(SPACE, 2),
     "expected": lambda study: study.table(SPACE, 2, levels=4, expected=Expected(3, 2)),
-    "uniform": lambda study: study.table(SPACE, 2, delta="1e-6", mechanism="uniform"),
-    "cluster_dp": lambda study: study.table(SPACE, 3, mechanism=ClusterPrior(0.02, 4)),
-    "cluster_free": lambda study: study.table(
+    "uniform_prior": lambda study: study.table(SPACE, 2, delta="1e-6", mechanism="uniform_prior"),
+    "cluster_prior": lambda study: study.table(SPACE, 3, mechanism=ClusterPrior(0.02, 4)),
+    "cluster_prior, pooled": lambda study: study.table(
         SPACE, 3, levels=3, mechanism=ClusterPrior(0.02, 4, pooled=True)
     ),
     "histogram": lambda study: study.histogram(SPACE, 2),
@@ -164,7 +164,7 @@ def test_unusable_losses_are_refused(epsilon: Any) -> None:
         {"levels": "some"},
         {"levels": 12},
         {"delta": "1e-6"},
-        {"delta": 2, "mechanism": "uniform"},
+        {"delta": 2, "mechanism": "uniform_prior"},
         {"expected": 3},
         {"expected": Expected(50, 1)},
     ],
@@ -228,7 +228,7 @@ def test_public_columns_stay_public() -> None:
     release = study.table(SPACE, 2).release(OUTCOME, study, noise=Simulated(1))
     assert release.table().column_names == ["cluster", "arm", "unit", "response", "debiased"]
     assert "simulated trial of 120 units, best_table, epsilon 2" in repr(release)
-    ordinal = study.table(Space.ordinal(["no", "yes"]), 2, mechanism="uniform")
+    ordinal = study.table(Space.ordinal(["no", "yes"]), 2, mechanism="uniform_prior")
     said = ordinal.release(np.where(OUTCOME > 5, "yes", "no"), study, noise=Simulated(1)).table()
     assert set(said.column("response").to_pylist()) == {"no", "yes"}
     with pytest.raises(InputError, match="best_table gives no regression"):

@@ -44,7 +44,7 @@ def test_a_cluster_of_half_of_the_units_verifies(sizes: tuple[int, ...], tmp_pat
     cluster = np.repeat(np.arange(len(sizes)), 2 * np.array(sizes))
     at = np.arange(len(cluster))
     study, alike = trials.Experiment(at % 2, cluster), 0
-    plan = study.table(trials.Space.binary(), 1, mechanism="uniform")
+    plan = study.table(trials.Space.binary(), 1, mechanism="uniform_prior")
     for _ in range(15):
         made = _verified(plan, at // 2 % 2, study, tmp_path)
         low, high = made.estimate()[0].super_population.interval
@@ -62,7 +62,7 @@ def test_close_levels_verify_beside_a_far_one(
     """A level that nobody answers leaves no error where there is none; means keep their digits."""
     at = np.arange(units)
     study = trials.Experiment(at % 2, at // 2 % 2)
-    plan = study.table(trials.Space(levels), epsilon, mechanism="uniform", levels="all")
+    plan = study.table(trials.Space(levels), epsilon, mechanism="uniform_prior", levels="all")
     for _ in range(3):
         _verified(plan, np.where(at % 3, 0, levels[1]), study, tmp_path)
 

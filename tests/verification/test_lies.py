@@ -35,8 +35,8 @@ MADE: dict[str, Any] = {
     "cells": _cells,
     "mean": lambda _: releases()["unbiased mean"]().manifest,
     "table": lambda _: _trial("best_table of few levels"),
-    "prior": lambda _: _trial("cluster_free"),
-    "histogram": lambda _: _trial("noisy_histogram"),
+    "prior": lambda _: _trial("cluster_prior, pooled"),
+    "histogram": lambda _: _trial("histogram"),
     "questions": lambda _: _trial("several"),
 }
 

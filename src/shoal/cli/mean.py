@@ -37,31 +37,25 @@ def plan(
         raise InputError("--output needs --value", "give for example --value minutes")
     source = Source.of(value=value, user=user or None, missing=missing)
     moments = _moments(order, size)
-    chosen: dict[str, Any] = {"weights": weights, "cap": cap}
     with working("counting records and planning"):
-        counts = _counts(data, users, source)
         found = unbiased.recommend(
-            counts, epsilon=epsilon, delta=delta, moment=moments, interval=interval, bias=bias,
-            releases=releases, **chosen,
+            _counts(data, users, source), epsilon=epsilon, delta=delta, moment=moments,
+            interval=interval, bias=bias, releases=releases, weights=weights, cap=cap,
+            interval_by=interval_by,
         )  # fmt: skip
-        best = found.recommended if method is None else found[method]
-        made = None
-        if best is None and output is not None:
+    best = found.recommended if method is None else found[method]
+    made = best and best.plan
+    text = str(found)
+    if method or output:
+        if made is None:
             raise InputError(
-                "no estimator fits this request", "give --bias and --interval, or --delta above 0"
+                f"{best.method} {best.reason}" if best else "no estimator fits this request",
+                "give what it needs, such as --bias and --interval, or --delta above 0",
             )
-        if best is not None and (method or output):
-            own: dict[str, Any] = {"delta": delta}
-            if best.method == "clipped_mean":
-                least = bias if best.plan is None else best.plan.request.bias
-                own = {"interval": interval, "bias": least}
-            made = unbiased.plan(
-                best.method, counts, moment=moments, epsilon=epsilon, interval_by=interval_by,
-                **chosen, **own,
-            )  # fmt: skip
+        text += f"\n\n{made}"
     finish(
-        made and made.with_source(source), found if made is None else f"{found}\n\n{made}",
-        found.to_document, output=output, force=force, as_json=as_json,
+        made and made.with_source(source), text, found.to_document, output=output, force=force,
+        as_json=as_json,
     )  # fmt: skip
 
 

@@ -143,8 +143,7 @@ Space = Annotated[
 Mechanism = Annotated[
     OptionalText,
     first(
-        "Plan a release by this mechanism: best_table, uniform_prior, cluster_dp, cluster_free or "
-        "noisy_histogram."
+        "Plan a release by this mechanism: best_table, uniform_prior, cluster_prior or histogram."
     ),
 ]
 Units = Annotated[int | None, first("Instead of a file: number of units, such as 6000.")]

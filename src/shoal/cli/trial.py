@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from shoal.release.plan import Source
     from shoal.trials import Experiment, Plan, Space
 
-_SETTINGS = ("levels", "floor", "noise", "rounding", "clustering_epsilon")
-_MECHANISMS = ("best_table", "uniform_prior", "cluster_dp", "cluster_free", "noisy_histogram")
+_SETTINGS = ("levels", "floor", "noise", "pooled", "rounding", "clustering_epsilon")
+_MECHANISMS = ("best_table", "uniform_prior", "cluster_prior", "histogram")
 _EACH_ROW = (
     "each row is one unit, and the charge protects each row; if the ledger counts persons, each of "
     "whom has one row, give --privacy-unit person"
@@ -38,8 +38,9 @@ def plan(
     With --mechanism, the command makes a plan for `shoal release`; it needs a file, --arm and
     --outcome.
 
-    Settings: levels=all or a number, rounding=nearest, floor=0.1 and noise=10 (for cluster_dp and
-    cluster_free), clustering_epsilon=0.5 (privacy loss of clusters that were made privately).
+    Settings: levels=all or a number, rounding=nearest, clustering_epsilon=0.5 (privacy loss of
+    clusters that were made privately); of cluster_prior floor=0.1, noise=10, and pooled=yes for
+    one histogram an arm.
     """
     from shoal import trials
     from shoal.trials.columns_of_a_file import read_trial
@@ -176,21 +177,25 @@ def _table(
     from shoal.trials import ClusterPrior
 
     choice(kind, _MECHANISMS, "mechanism")
-    prior = taken(settings, "floor", "noise")
-    of_cluster = kind.startswith("cluster_")
-    if len(prior) != 2 * of_cluster:
-        raise InputError(
-            f"floor and noise {'are missing for' if of_cluster else 'do not belong to'} {kind}",
-            "give both with cluster_dp and cluster_free, for example --setting floor=0.1 "
-            "--setting noise=10; leave both out with any other mechanism, such as uniform_prior",
-        )
+    prior = taken(settings, "floor", "noise", "pooled")
     chosen = taken(settings, "levels")
     nothing_left(settings, *_SETTINGS)
-    if kind == "noisy_histogram":
-        if chosen or delta != "0":
-            raise InputError(f"the mechanism {kind} takes no levels and no delta", "leave them out")
-        return study.histogram(space, epsilon)
-    mechanism: Any = {"best_table": "best", "uniform_prior": "uniform"}.get(kind)
-    if of_cluster:
-        mechanism = ClusterPrior(prior["floor"], prior["noise"], kind == "cluster_free")
-    return study.table(space, epsilon, delta=delta, mechanism=mechanism, **chosen)
+    mechanism: Any = kind
+    if kind == "cluster_prior":
+        if not {"floor", "noise"} <= prior.keys():
+            raise InputError(
+                "cluster_prior lacks its floor or noise",
+                "give both, for example --setting floor=0.1 --setting noise=10",
+            )
+        pooled = choice(prior.get("pooled", "no"), ("yes", "no"), "pooled") == "yes"
+        mechanism = ClusterPrior(prior["floor"], prior["noise"], pooled)
+    elif prior:
+        raise InputError(
+            f"the mechanism {kind} takes no {next(iter(prior))}",
+            "leave floor, noise and pooled out, or give --mechanism cluster_prior",
+        )
+    if kind != "histogram":
+        return study.table(space, epsilon, delta=delta, mechanism=mechanism, **chosen)
+    if chosen or delta != "0":
+        raise InputError("the mechanism histogram takes no levels and no delta", "leave them out")
+    return study.histogram(space, epsilon)

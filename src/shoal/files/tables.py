@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from abc import ABC, abstractmethod
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,49 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+
+
+class Tabular(ABC):
+    """What is a table, for files and for other libraries."""
+
+    @abstractmethod
+    def table(self) -> pa.Table:
+        """All of it as a table."""
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The table for pandas.
+
+        Returns:
+            The rows of `table`.
+
+        Raises:
+            MissingPartError: pandas is not installed.
+        """
+        return to_pandas(self.table())
+
+    def to_polars(self) -> pl.DataFrame:
+        """The table for Polars.
+
+        Returns:
+            The rows of `table`.
+
+        Raises:
+            MissingPartError: Polars is not installed.
+        """
+        return to_polars(self.table())
+
+    def write(self, path: files.Place, *, overwrite: bool = False) -> None:
+        """Write the table as CSV, Parquet or JSON, by the path's ending.
+
+        Args:
+            path: Where to.
+            overwrite: Replace a file that is there.
+
+        Raises:
+            InputError: Another ending.
+            DocumentError: There is a file already, or the place cannot be written.
+        """
+        write(self.table(), path, overwrite=overwrite)
 
 
 def write(

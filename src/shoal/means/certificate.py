@@ -20,7 +20,7 @@ from shoal.errors import InputError
 from shoal.means.guess import Coarse, SumAboutGuess
 from shoal.means.request import Request
 from shoal.means.sums import TICK_BITS
-from shoal.means.users import Weights
+from shoal.means.users import UserWeights
 from shoal.theory import clipping
 from shoal.theory.clipping import Moments
 
@@ -209,7 +209,7 @@ def _most_far(n: int, chance: float, rare: Floats) -> Floats:
     return many
 
 
-def best_steps(request: Request, weights: Weights) -> tuple[Certificate, float]:
+def best_steps(request: Request, weights: UserWeights) -> tuple[Certificate, float]:
     """The first steps and half-width whose certificate is least, over a grid and every width."""
     size = clipping.deviation(request.moments)
     found = None
@@ -230,7 +230,7 @@ def best_steps(request: Request, weights: Weights) -> tuple[Certificate, float]:
     return found, found.finest + beyond
 
 
-def _first_steps(request: Request, weights: Weights) -> Iterator[Certificate]:
+def _first_steps(request: Request, weights: UserWeights) -> Iterator[Certificate]:
     """Windows of all sizes, but for those that fail too often; with a middle step, or without."""
     moments = request.moments
     epsilon = request.epsilon
@@ -240,7 +240,7 @@ def _first_steps(request: Request, weights: Weights) -> Iterator[Certificate]:
         users = len(weights.number) * share // 2**16
         with suppress(InputError):
             one = Coarse.fit(users, 0, epsilon * (1 - part), delta)
-            last = Weights(weights.number[users:])
+            last = UserWeights(weights.number[users:])
             unit = 2 * float(last.share / epsilon)
             for scale in _SCALES:
                 coarse = one.model_copy(update={"exponent": size + scale})

@@ -12,9 +12,9 @@ from shoal.documents.model import Model
 from shoal.errors import InputError
 from shoal.means.certificate import Certificate, best_steps
 from shoal.means.guess import Coarse, Places, SumAboutGuess, exactly, ticks
-from shoal.means.request import CLIPPED, SYMMETRIC, Drawn, Request, check_interval
+from shoal.means.request import CLIPPED, SYMMETRIC, MeanDrawn, Request, check_interval
 from shoal.means.sums import Grid, NoisySquares, SumAboutCentre
-from shoal.means.users import Weights
+from shoal.means.users import UserWeights
 from shoal.privacy.accounting import Step
 from shoal.privacy.noise import Noise
 from shoal.privacy.noisy import NoisySum
@@ -53,7 +53,7 @@ class ClippedChoice(Model):
     mixes: ClassVar[bool] = False
 
     @classmethod
-    def best(cls, request: Request, weights: Weights) -> "ClippedChoice":
+    def best(cls, request: Request, weights: UserWeights) -> "ClippedChoice":
         """The least margin that keeps a bias budget."""
         (low, high), moments = check_interval(request.interval), request.moments
         t = clipping.margin(moments, (request.bias or 0.0) / OUTWARD) * OUTWARD
@@ -70,7 +70,7 @@ class ClippedChoice(Model):
         (low, high), edges = check_interval(request.interval), self.grid.edges
         return min(low - edges[0], edges[1] - high)
 
-    def facts(self, request: Request, weights: Weights) -> Facts:
+    def facts(self, request: Request, weights: UserWeights) -> Facts:
         """Squares are of halves of ticks: the middle of the grid may lie between two ticks."""
         grid = self.grid
         noise = self.noise
@@ -87,16 +87,16 @@ class ClippedChoice(Model):
         bias = clipping.one_sided(moments, margin) * OUTWARD
         return Facts((last_sum.step,), bias, variance * OUTWARD, last_sum)
 
-    def origin(self, _drawn: Drawn) -> Fraction:
+    def origin(self, _drawn: MeanDrawn) -> Fraction:
         """What the sum is counted from, in the value's unit: the grid's middle."""
         return self.grid.middle * self.grid.tick
 
-    def runs(self, values: Floats, last_sum: SumAboutCentre, source: Noise) -> list[Drawn]:
+    def runs(self, values: Floats, last_sum: SumAboutCentre, source: Noise) -> list[MeanDrawn]:
         """Independent draws, one a row of values of shape (runs, users), in the users' order."""
         words = source.bits(values.size, _ROUNDING).reshape(values.shape)
         found = self.grid.whole(values, words)
         drawn = last_sum.release(found, self.squares, source, _NOISE)
-        return [Drawn(*each) for each in zip(*drawn, strict=True)]
+        return [MeanDrawn(*each) for each in zip(*drawn, strict=True)]
 
 
 class SymmetricChoice(Model):
@@ -111,23 +111,23 @@ class SymmetricChoice(Model):
     mixes: ClassVar[bool] = True
 
     @classmethod
-    def best(cls, request: Request, weights: Weights) -> "SymmetricChoice":
+    def best(cls, request: Request, weights: UserWeights) -> "SymmetricChoice":
         """The parts whose certificate is least, over a grid of first steps and every width."""
         found, width = best_steps(request, weights)
         coarse = found.coarse
-        others = Weights(weights.number[found.coarse.users :])
+        others = UserWeights(weights.number[found.coarse.users :])
         users = others.total, others.largest
         last = SumAboutGuess.fit(coarse.exponent, width, request.epsilon, *users)
         return cls(coarse=coarse, middle=found.middle, last=last)
 
-    def facts(self, request: Request, weights: Weights) -> Facts:
+    def facts(self, request: Request, weights: UserWeights) -> Facts:
         """The larger loss of each part; the variance given that there is an estimate."""
         coarse = self.coarse
         middle = self.middle
         last = self.last
         if not coarse.users < len(weights.number):
             raise InputError("the last step of the symmetric mean has no users", "plan again")
-        others = Weights(weights.number[coarse.users :])
+        others = UserWeights(weights.number[coarse.users :])
         # The users of the guess, and all others, of whom the last sum is.
         first = (1, 0)
         rest = (0, 1)
@@ -143,11 +143,11 @@ class SymmetricChoice(Model):
         steps.append(last_sum.noise.step(*(last_sum.moved * each for each in rest)))
         return Facts(tuple(steps), 0.0, variance, last_sum, certificate.failure)
 
-    def origin(self, drawn: Drawn) -> Fraction:
+    def origin(self, drawn: MeanDrawn) -> Fraction:
         """What the last sum is counted from, in the value's unit: the guess."""
         return exactly(drawn.guess or (0, 0), self.coarse.exponent)
 
-    def runs(self, values: Floats, last_sum: SumAboutCentre, source: Noise) -> list[Drawn]:
+    def runs(self, values: Floats, last_sum: SumAboutCentre, source: Noise) -> list[MeanDrawn]:
         """Independent draws, one a row of values; the first users are in the coarse step."""
         coarse = self.coarse
         last = self.last
@@ -160,9 +160,11 @@ class SymmetricChoice(Model):
         # Drawn whether or not there is a guess: the number of draws is the same.
         steps, squares = last_sum.release(found, self.squares, source, _FINAL)
         guesses = zip(guess.bin.tolist(), guess.offset.tolist(), strict=True)
-        drawn = map(Drawn, steps, squares, guesses)
+        drawn = map(MeanDrawn, steps, squares, guesses)
         failed: list[bool] = guess.failed.tolist()
-        return [Drawn(None) if fails else each for each, fails in zip(drawn, failed, strict=True)]
+        return [
+            MeanDrawn(None) if fails else each for each, fails in zip(drawn, failed, strict=True)
+        ]
 
 
 CHOICES: dict[str, type[ClippedChoice] | type[SymmetricChoice]] = {

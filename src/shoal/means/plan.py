@@ -20,8 +20,8 @@ from shoal.errors import DataError, InputError
 from shoal.files.text_table import TextTable, digits_of
 from shoal.intervals import check_level
 from shoal.means.estimators import CHOICES, OUTWARD, ClippedChoice, Facts, SymmetricChoice
-from shoal.means.request import INTERVALS, Drawn, Interval, Request
-from shoal.means.users import UserValues, Weights, counts_of
+from shoal.means.request import INTERVALS, Interval, MeanDrawn, Request
+from shoal.means.users import UserValues, UserWeights, counts_of
 from shoal.privacy.accounting import Step
 from shoal.privacy.budget import Budget, round_up
 from shoal.privacy.ledger import Ledger
@@ -59,7 +59,7 @@ class PlanDocument(Model):
     claims: Claims
 
 
-class Records(Model):
+class RecordsPart(Model):
     """What the values are called."""
 
     value: Text
@@ -80,13 +80,13 @@ class Manifest(Envelope):
     """Everything public about a release of an unbiased mean."""
 
     kind: Literal["mean"]
-    records: Records
+    records: RecordsPart
     plan: PlanDocument
     results: Result
 
 
 @dataclass(frozen=True, eq=False)
-class UnbiasedPlan(plans.Plan[UserValues, Drawn]):
+class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
     """A plan of one unbiased mean: all of it public. Make one with `shoal.unbiased.plan`.
 
     Its privacy holds for any values; its certificates hold for independent users of one mean whose
@@ -145,7 +145,7 @@ class UnbiasedPlan(plans.Plan[UserValues, Drawn]):
         """What follows from the choice."""
         return self.choice.facts(self.request, self.weights)
 
-    def runs(self, values: Floats, source: Noise) -> list[Drawn]:
+    def runs(self, values: Floats, source: Noise) -> list[MeanDrawn]:
         """Independent draws, one a row of values of shape (runs, users), in the users' order."""
         return self.choice.runs(values, self.facts.last_sum, source)
 
@@ -158,7 +158,7 @@ class UnbiasedPlan(plans.Plan[UserValues, Drawn]):
                 "plan with the counts of these records",
             )
 
-    def draw(self, private: UserValues, noise: Noise) -> Drawn:
+    def draw(self, private: UserValues, noise: Noise) -> MeanDrawn:
         """One draw from the users' private values."""
         values = private.value
         if self.choice.mixes:
@@ -166,7 +166,7 @@ class UnbiasedPlan(plans.Plan[UserValues, Drawn]):
         return self.runs(values[None, :], noise)[0]
 
     @cached_property
-    def weights(self) -> Weights:
+    def weights(self) -> UserWeights:
         """Of the users."""
         return self.request.weights_of(self.counts)
 
@@ -215,11 +215,11 @@ class UnbiasedPlan(plans.Plan[UserValues, Drawn]):
         """How intervals are made: `normal` or `certified`."""
         return INTERVALS[self.choice.squares is None]
 
-    def value(self, drawn: Drawn) -> Fraction:
+    def value(self, drawn: MeanDrawn) -> Fraction:
         """The estimate that was drawn, exactly, in the value's unit."""
         return self.choice.origin(drawn) + self.facts.last_sum.mean(drawn.steps or 0)
 
-    def half(self, confidence: float, drawn: Drawn | None = None) -> float:
+    def half(self, confidence: float, drawn: MeanDrawn | None = None) -> float:
         """Half of an interval: by Chebyshev's inequality, or a normal one from drawn squares."""
         own = self.standard_error / math.sqrt(1 - confidence)
         last = self.facts.last_sum
@@ -230,7 +230,7 @@ class UnbiasedPlan(plans.Plan[UserValues, Drawn]):
         return (self.bias_bound + own) * OUTWARD
 
     def interval(
-        self, drawn: Drawn, confidence: float, *, certified: bool = False
+        self, drawn: MeanDrawn, confidence: float, *, certified: bool = False
     ) -> tuple[float, float] | None:
         """An interval around the estimate, its ends rounded outwards; None if there is none."""
         if drawn.steps is None:
@@ -314,7 +314,7 @@ class UnbiasedPlan(plans.Plan[UserValues, Drawn]):
         if unit["records"] == "one" and self.counts[-1] > 1:
             yield "the guarantee protects one record, but users have several"
 
-    def results(self, drawn: Drawn) -> documents.Document:
+    def results(self, drawn: MeanDrawn) -> documents.Document:
         """What was drawn and what follows from it; nothing where there is no estimate."""
         return Result(
             **drawn._asdict(),
@@ -323,9 +323,9 @@ class UnbiasedPlan(plans.Plan[UserValues, Drawn]):
             certified_interval=self.interval(drawn, CONFIDENCE, certified=True),
         ).to_document()
 
-    def drawn_of(self, results: Any) -> Drawn:
+    def drawn_of(self, results: Any) -> MeanDrawn:
         """What was drawn, from a manifest's results: whole numbers alone."""
-        steps, squares, guess = (results[name] for name in Drawn._fields)
+        steps, squares, guess = (results[name] for name in MeanDrawn._fields)
         fails = steps is None
         guesses = self.failure_bound > 0
         if (
@@ -334,7 +334,7 @@ class UnbiasedPlan(plans.Plan[UserValues, Drawn]):
             or (guess is None) != (fails or not guesses)
         ):
             raise LookupError
-        return Drawn(steps, squares, guess and (guess[0], guess[1]))
+        return MeanDrawn(steps, squares, guess and (guess[0], guess[1]))
 
     @property
     def parts(self) -> dict[str, Any]:
@@ -375,7 +375,7 @@ class UnbiasedPlan(plans.Plan[UserValues, Drawn]):
 
 
 @dataclass(frozen=True, eq=False)
-class UnbiasedEstimate(Release[UnbiasedPlan, Drawn]):
+class UnbiasedEstimate(Release[UnbiasedPlan, MeanDrawn]):
     """A private mean with its error bars; all of it public, in the value's unit.
 
     Source: docs/theory/means.md.

@@ -152,6 +152,7 @@ def recommend(
     releases: int = 1,
     weights: str = "equal",
     cap: int | None = None,
+    interval_by: str | None = None,
 ) -> Recommendation:
     """Compare the certificates of both estimators, before any value is read; nothing is spent.
 
@@ -172,6 +173,7 @@ def recommend(
         releases: How many such releases will be averaged.
         weights: `equal`, or `counts`: in proportion to a user's records.
         cap: Largest weight with `counts`.
+        interval_by: `normal` or `certified`, as in `plan`.
 
     Returns:
         Both estimators, the least total error first.
@@ -194,6 +196,7 @@ def recommend(
         raise InputError("delta is 1 or more", "give one below 1, for example delta=1e-6")
     releases = checks.whole(releases, "releases", least=1, most=_MOST_RELEASES)
     shared: dict[str, Any] = {"epsilon": budget.epsilon, "weights": weights, "cap": cap}
+    shared["interval_by"] = interval_by
     # Checks all that is given; the interval and the bias that stand in for none do not matter.
     ends = (0, 1) if interval is None else interval
     most = bias or 1.0

@@ -11,7 +11,7 @@ from shoal import checks
 from shoal.arrays import Ints
 from shoal.documents.model import Model, checked
 from shoal.errors import InputError
-from shoal.means.users import Weights
+from shoal.means.users import UserWeights
 from shoal.privacy.budget import check_epsilon
 from shoal.theory.clipping import Moment, moments_of
 
@@ -84,13 +84,13 @@ class Request(Model):
             )
         return self
 
-    def weights_of(self, counts: Ints) -> Weights:
+    def weights_of(self, counts: Ints) -> UserWeights:
         """The users' weights, from their counts, ascending."""
         most = 1 if self.weights == WEIGHTS[0] else self.cap or int(counts[-1])
-        return Weights(np.minimum(counts, most))
+        return UserWeights(np.minimum(counts, most))
 
 
-class Drawn(NamedTuple):
+class MeanDrawn(NamedTuple):
     """Whole numbers of one draw: noisy sum and squares in steps, the guess as bin and offset.
 
     All of them are None where there is no estimate.

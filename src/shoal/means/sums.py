@@ -16,7 +16,7 @@ from shoal.arrays import Floats, Ints
 from shoal.documents.model import Model
 from shoal.errors import InputError
 from shoal.intervals import half_width
-from shoal.means.users import Weights
+from shoal.means.users import UserWeights
 from shoal.privacy.accounting import NoisyVector
 from shoal.privacy.noise import Noise
 from shoal.privacy.noisy import CAPACITY, MOST_BITS, Bits, NoisySum, Positive, unfit
@@ -117,7 +117,7 @@ class SumAboutCentre:
     """
 
     noise: NoisySum
-    weights: Weights
+    weights: UserWeights
     reach: int
     parts: int
     tick: Fraction

@@ -51,7 +51,7 @@ class UserValues:
 
 
 @dataclass(frozen=True, eq=False)
-class Weights:
+class UserWeights:
     """Weights w_l from 1, ascending, shape (users,): the estimate is of sum_l w_l x_l / W."""
 
     number: Ints

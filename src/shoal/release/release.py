@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import checks, documents, files
-from shoal.documents.model import Model
 from shoal.documents.strict_json import strict
 from shoal.errors import DocumentError
 from shoal.files import tables
@@ -41,7 +40,7 @@ class Release(Generic[PlanT, Drawn]):
         loaded: Whether it is from a manifest's file, which knows no ledger.
         known_plan: The plan, if it was drawn just now; else it is read from the manifest.
         drawn: What was drawn, if that was just now; else it is read from the manifest.
-        known_manifest: What was read in the document, if it was drawn just now.
+        known_manifest: What the document says, if it was drawn or read just now.
     """
 
     document: bytes
@@ -85,8 +84,9 @@ class Release(Generic[PlanT, Drawn]):
                 "give another file, or load it with the class of its kind",
             )
         # An absolute path, whatever the working folder is later.
-        loaded = cls(data, loaded=True, inputs={"manifest": os.path.abspath(path)})
-        vars(loaded)["manifest"] = cls.read(data, f"manifest {str(path)!r}", found)
+        inputs = {"manifest": os.path.abspath(path)}
+        known = cls.read(data, f"manifest {str(path)!r}", found)
+        loaded = cls(data, loaded=True, inputs=inputs, known_manifest=known)
         # What cannot be read is refused here, not when somebody looks at it.
         _ = loaded.released
         loaded._part(loaded._check_loss)
@@ -110,15 +110,12 @@ class Release(Generic[PlanT, Drawn]):
     @cached_property
     def manifest(self) -> documents.Document:
         """Everything public about the release, as a JSON object."""
-        if self.known_manifest is not None:
-            return self.known_manifest.to_document()
-        return self.read(self.document, "manifest")
+        return (self.known_manifest or self.read(self.document, "manifest")).to_document()
 
     @classmethod
-    def read(cls, data: bytes, what: str, found: object = None) -> documents.Document:
+    def read(cls, data: bytes, what: str, found: object = None) -> Envelope:
         """A manifest of this kind, from its bytes, and what `strict` found in them if it did."""
-        model: type[Model] = cls.plan_model.manifest_model
-        return model.from_bytes(data, what, found).to_document()
+        return cls.plan_model.manifest_model.from_bytes(data, what, found)
 
     @classmethod
     def kinds(cls) -> tuple[str, ...]:

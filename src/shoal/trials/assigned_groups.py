@@ -82,12 +82,12 @@ def effects_of_groups(
     groups: Design, cells: Cells, sums: Floats, confidence: float
 ) -> list[Effect]:
     """Every arm against control, as `effects_of`, with CR2 by assigned group as the variance."""
-    weight, (clusters, arms) = groups.sizes.sum(axis=1) / groups.n, groups.sizes.shape
+    weight = groups.sizes.sum(axis=1) / groups.n
+    clusters, arms = groups.sizes.shape
     squares = cells.mean**2 + np.nan_to_num(np.abs(cells.s2))
-    homes = groups.cluster[:, None]
-    arm_of = groups.arm[:, None]
-    dummies = homes == np.arange(clusters), arm_of == np.arange(1, arms)
-    regressors = np.hstack(dummies).astype(np.float64)
+    in_cluster = groups.cluster[:, None] == np.arange(clusters)
+    in_arm = groups.arm[:, None] == np.arange(1, arms)
+    regressors = np.hstack([in_cluster, in_arm]).astype(np.float64)
     sizes = groups.many.astype(np.float64)
     apart = _within_clusters(groups, sums)
     many = np.bincount(groups.arm).tolist()
@@ -99,16 +99,16 @@ def effects_of_groups(
         there = effect.super_population
         if clusters == 1:
             there = inferred(effect.value, spread, tiny, confidence, _ONE_CLUSTER)
-        own = replace(effect.clusters, standard_error=np.sqrt(apart[:, arm] + apart[:, 0]))
         pair = many[arm], many[0]
         few = few_groups(pair, (effect.arm, effect.control), here.degrees_of_freedom)
-        warning = "; ".join(filter(None, [effect.warning, few]))
-        found.append(
-            replace(
-                effect, finite_population=here, super_population=there, clusters=own, groups=pair,
-                warning=warning,
-            )
-        )  # fmt: skip
+        grouped = replace(
+            effect,
+            finite_population=here,
+            super_population=there,
+            clusters=replace(effect.clusters, standard_error=np.sqrt(apart[:, arm] + apart[:, 0])),
+            groups=pair,
+        )
+        found.append(grouped.warned(few))
     return found
 
 
@@ -190,15 +190,17 @@ def check_groups(design: Design, code: Ints, labels: Any) -> None:
     """Refuse groups, one for each unit, with units of several arms or clusters, or a lone one."""
     arms = len(design.arms)
     own = design.cell_of_unit
-    first = np.unique(code, return_index=True)[1]
-    cell = own[first]
-    for at, what, todo in (
-        (np.flatnonzero(own % arms != cell[code] % arms), "arms", "give the groups that were "
-         'assigned whole; if units were assigned one by one, give assigned="units"'),
-        (np.flatnonzero(own != cell[code]), "clusters", "give each group a name of its own"),
-    ):  # fmt: skip
-        if len(at):
-            name = checks.shown(str(labels[int(at[0])].as_py()))
+    cell = own[np.unique(code, return_index=True)[1]]
+    whole = (
+        "give the groups that were assigned whole; if units were assigned one by one, give "
+        'assigned="units"'
+    )
+    for what, several, todo in (
+        ("arms", own % arms != cell[code] % arms, whole),
+        ("clusters", own != cell[code], "give each group a name of its own"),
+    ):
+        if several.any():
+            name = checks.shown(str(labels[int(several.argmax())].as_py()))
             raise DataError(f"the assigned group {name} has units of several {what}", todo)
     many = np.bincount(cell % arms, minlength=arms)
     if int(many.min()) < FEWEST_GROUPS:

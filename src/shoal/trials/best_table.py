@@ -101,7 +101,7 @@ class Proof(Model):
         return self.model_copy(update={"total": self.total - lowered / len(self.total)})
 
 
-class Columns(NamedTuple):
+class TableColumns(NamedTuple):
     """Outputs, levels under which each is likelier, and the smaller probability."""
 
     output: Floats
@@ -116,7 +116,7 @@ def best_table(
     if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
         raise InputError(
             f"the best table does not take epsilon {float(epsilon):.6g}",
-            'give a number from 0.01 to 8, or mechanism="uniform"',
+            'give a number from 0.01 to 8, or mechanism="uniform_prior"',
         )
     if len(levels) > MOST_LEVELS:
         raise InputError(
@@ -149,7 +149,7 @@ class _Program:
         self.weights = self.sums if given is None else given
         self.each = given is None
 
-    def solve(self) -> tuple[Columns, Proof]:
+    def solve(self) -> tuple[TableColumns, Proof]:
         """Columns within `GAP` of the bound, or as near as it comes."""
         pool = self._start()
         last = None
@@ -176,11 +176,11 @@ class _Program:
             raise InputError(
                 f"the linear program was not solved for a ratio of {self.ratio:.3g} on "
                 f"{len(self.levels)} levels",
-                'use fewer levels, or mechanism="uniform"',
+                'use fewer levels, or mechanism="uniform_prior"',
             )
         return self._joined(last), best
 
-    def _start(self) -> Columns:
+    def _start(self) -> TableColumns:
         """Randomised response, which is unbiased, and cuts between two levels."""
         y = self.levels
         more = self.ratio - 1
@@ -191,9 +191,9 @@ class _Program:
         outputs = np.tile(cut, len(y) - 1)
         output = np.concatenate([own, outputs, -outputs])
         likely = np.vstack([np.eye(len(y), dtype=np.bool_), above, ~above])
-        return Columns(output, likely, np.zeros(len(output)))
+        return TableColumns(output, likely, np.zeros(len(output)))
 
-    def _restricted(self, pool: Columns) -> tuple[Columns, float, Proof] | None:
+    def _restricted(self, pool: TableColumns) -> tuple[TableColumns, float, Proof] | None:
         """The program with these columns alone: masses, value, dual variables."""
         from scipy.optimize import linprog
 
@@ -231,7 +231,7 @@ class _Program:
         dual = Proof(weight=weight, slope=slope, total=total)
         return pool._replace(mass=found.x[:many] / self.ratio), float(found.fun), dual
 
-    def _kept(self, pool: Columns, dual: Proof) -> Columns:
+    def _kept(self, pool: TableColumns, dual: Proof) -> TableColumns:
         """Columns in use, and those that cost least otherwise."""
         o = pool.output[:, None]
         values = dual.weight * o**2 - dual.slope * o - dual.total
@@ -239,19 +239,19 @@ class _Program:
         spare = _SPARE * len(self.levels)
         limit = np.sort(cost)[spare] if len(cost) > spare else np.inf
         kept = (pool.mass > 0) | (cost < limit)
-        return Columns(*(each[kept] for each in pool))
+        return TableColumns(*(each[kept] for each in pool))
 
-    def _with(self, kept: Columns, duals: list[Proof]) -> Columns:
+    def _with(self, kept: TableColumns, duals: list[Proof]) -> TableColumns:
         """These columns and those that dual variables ask for: the pieces of R below 0."""
         for dual in duals:
             least, output, inside = dual.pieces(self.ratio)
             new = least < -_SAME
             more = output[new], inside[new], np.zeros(int(new.sum()))
             joined: Any = [np.concatenate(each) for each in zip(kept, more, strict=True)]
-            kept = Columns(*joined)
+            kept = TableColumns(*joined)
         return kept
 
-    def _joined(self, pool: Columns) -> Columns:
+    def _joined(self, pool: TableColumns) -> TableColumns:
         """One column for each set: joining two at their mean keeps all means, and squares fall."""
         output, likely, mass = pool
         if self.mirrored:
@@ -262,10 +262,10 @@ class _Program:
         total = np.bincount(place.ravel(), mass).astype(np.float64)
         used = total > _LEAST_MASS
         mean = np.bincount(place.ravel(), mass * output)[used] / total[used]
-        return Columns(mean, sets[used], total[used])
+        return TableColumns(mean, sets[used], total[used])
 
 
-def whole(levels: Floats, columns: Columns, epsilon: Fraction) -> ResponseTable:
+def whole(levels: Floats, columns: TableColumns, epsilon: Fraction) -> ResponseTable:
     """Whole numbers of 2^-62 of ratios at most e^epsilon; one response more takes what is left."""
     ratio = ratio_for(epsilon)
     rows = []
@@ -286,5 +286,7 @@ def whole(levels: Floats, columns: Columns, epsilon: Fraction) -> ResponseTable:
     order = np.argsort(value, kind="stable")
     table = ResponseTable(levels, (value[order] + 1 / 2) * width, numbers[order])
     if table.epsilon(Fraction(0)) > epsilon:
-        raise InputError("the table cannot be written in whole numbers", 'use mechanism="uniform"')
+        raise InputError(
+            "the table cannot be written in whole numbers", 'use mechanism="uniform_prior"'
+        )
     return table

@@ -1,4 +1,4 @@
-"""Cluster-DP and cluster-free: priors from a noisy histogram, with the paper's own parameters.
+"""Priors from a noisy histogram, with paper 003's own parameters (Cluster-DP, cluster-free).
 
 Source: paper 003, Algorithm 2; erratum 12; docs/theory/experiments.md#what-it-costs.
 """
@@ -32,7 +32,7 @@ class ClusterPrior:
     The probability lambda is the least at this loss. The histogram, with Laplace noise of scale
     sigma on each count and no level below gamma, costs 2/sigma: a label moves two bins, not one as
     printed. A response costs ln(1 + (1 - lambda - delta)/(lambda gamma)). Without a delta no such
-    prior errs less than `uniform` (docs/theory/experiments.md#choice-of-parameters).
+    prior errs less than `uniform_prior` (docs/theory/experiments.md#choice-of-parameters).
 
     Source: paper 003, Algorithm 2; erratum 12.
 
@@ -52,7 +52,7 @@ class ClusterPrior:
         >>> prior = trials.ClusterPrior(floor=0.1, noise=10)
         >>> plan = study.table(trials.Space.counts(0, 4), epsilon=2, mechanism=prior)
         >>> plan.epsilon <= 2, plan.mechanism
-        (True, 'cluster_dp')
+        (True, 'cluster_prior')
     """
 
     floor: float

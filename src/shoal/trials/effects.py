@@ -3,8 +3,8 @@
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -12,12 +12,9 @@ import pyarrow as pa
 from shoal import checks, documents
 from shoal.arrays import Floats
 from shoal.errors import InputError, printable
-from shoal.files import tables
+from shoal.files.tables import Tabular
 from shoal.files.text_table import Shown, TextTable, digits_of, first_rows, text_of
 from shoal.trials.design import key_text
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Result = TypeVar("Result")
 
@@ -35,8 +32,31 @@ class Documented:
         return found
 
 
-@dataclass(frozen=True)
-class Inference(Documented):
+@dataclass(frozen=True, kw_only=True)
+class Estimated(Documented):
+    """A standard error and an interval, of an effect or of an answer."""
+
+    standard_error: float
+    interval: tuple[float, float]
+    confidence: float
+
+    @property
+    def columns(self) -> dict[str, float]:
+        """What tables show of it."""
+        low, high = self.interval
+        return {"standard_error": self.standard_error, "low": low, "high": high}
+
+    def in_words(self) -> str:
+        """The interval with its confidence."""
+        low, high = self.interval
+        if math.isnan(low):
+            return "no interval"
+        n = digits_of(low, high, 3)
+        return f"{100 * self.confidence:.4g}% [{low:.{n}g}, {high:.{n}g}]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inference(Estimated):
     """A standard error and a confidence interval; NaN where the release does not determine them.
 
     Source: docs/theory/experiments.md#these-units; docs/theory/experiments.md#degrees-of-freedom.
@@ -45,17 +65,14 @@ class Inference(Documented):
         standard_error: Of the effect, in the outcome's unit.
         interval: In the outcome's unit: Student's quantile times the standard error on either side;
             with Laplace noise that of their sum (`shoal.intervals.half_width`).
-        degrees_of_freedom: Of the t quantile; infinite for a normal one.
         confidence: Of the interval, on its own: many intervals do not all cover at once.
+        degrees_of_freedom: Of the t quantile; infinite for a normal one.
         about: One sentence on what the interval covers, or on why there is none.
 
     Guarantees: G-COVERAGE.
     """
 
-    standard_error: float
-    interval: tuple[float, float]
     degrees_of_freedom: float
-    confidence: float
     about: str
 
 
@@ -125,40 +142,21 @@ class Effect(Documented):
     warning: str = ""
     groups: tuple[int, int] | None = None
 
+    def warned(self, why: str) -> "Effect":
+        """The same with one more warning, if there is one."""
+        return replace(self, warning="; ".join(filter(None, [why, self.warning])))
+
     def __str__(self) -> str:
         """Two lines: these units, and where they came from; and a warning, if there is one."""
-        here = self.finite_population
-        there = self.super_population
         many = "clusters" if len(self.clusters.value) > 1 else "units"
-        arm = printable(str(self.arm))
-        control = printable(str(self.control))
-        whole = (
-            f", {self.groups[0]} and {self.groups[1]} groups assigned whole" if self.groups else ""
-        )
-        return (
-            f"{arm} against {control}: {self.value:.6g}, {_shown(here)} for these units{whole}\n"
-            f"{_shown(there)} for {many} like these"
-            + (f"\nwarning: {self.warning}" if self.warning else "")
-        )
-
-
-class Tabular:
-    """What is a table."""
-
-    @abstractmethod
-    def table(self) -> pa.Table:
-        """All of it as a table."""
-
-    def to_pandas(self) -> "pd.DataFrame":
-        """The table for pandas.
-
-        Returns:
-            The rows of `table`.
-
-        Raises:
-            MissingPartError: pandas is not installed.
-        """
-        return tables.to_pandas(self.table())
+        arms = f"{printable(str(self.arm))} against {printable(str(self.control))}"
+        here = f"{arms}: {self.value:.6g}, {self.finite_population.in_words()} for these units"
+        if self.groups:
+            here += f", {self.groups[0]} and {self.groups[1]} groups assigned whole"
+        lines = [here, f"{self.super_population.in_words()} for {many} like these"]
+        if self.warning:
+            lines.append(f"warning: {self.warning}")
+        return "\n".join(lines)
 
 
 class Listed(Tabular, Generic[Result]):
@@ -167,6 +165,18 @@ class Listed(Tabular, Generic[Result]):
     every: tuple[Result, ...]
     # The attribute that names a result.
     _name: ClassVar[str]
+
+    @abstractmethod
+    def _row(self, result: Result) -> dict[str, object]:
+        """A result as a row of the table."""
+
+    def table(self) -> pa.Table:
+        """All results as a table.
+
+        Returns:
+            One row a result, with the columns that the class names.
+        """
+        return pa.Table.from_pylist([self._row(each) for each in self.every])
 
     def __iter__(self) -> Iterator[Result]:
         return iter(self.every)
@@ -192,6 +202,9 @@ class Listed(Tabular, Generic[Result]):
 class Effects(Listed[Effect]):
     """The effects of all arms against control.
 
+    `table` has one row an arm: arm, control, value, standard_error, low, high for these units,
+    planned_half_width without privacy, and the warning, if there is one.
+
     Attributes:
         every: One for each arm besides the control.
         planned_half_width: Half of the 95% interval that the plan predicts without privacy, in the
@@ -203,34 +216,23 @@ class Effects(Listed[Effect]):
 
     _name = "arm"
 
-    def table(self) -> pa.Table:
-        """All effects as a table.
-
-        Returns:
-            One row an arm: arm, control, value, standard_error, low, high for these units,
-            planned_half_width without privacy, and the warning, if there is one.
-        """
-        here = [each.finite_population for each in self.every]
-        return pa.table(
-            {
-                "arm": [str(key_text(each.arm)) for each in self.every],
-                "control": [str(key_text(each.control)) for each in self.every],
-                "value": [each.value for each in self.every],
-                "standard_error": [each.standard_error for each in here],
-                "low": [each.interval[0] for each in here],
-                "high": [each.interval[1] for each in here],
-                "planned_half_width": [self.planned_half_width for _ in self.every],
-                "warning": [each.warning for each in self.every],
-            }
-        )
+    def _row(self, result: Effect) -> dict[str, object]:
+        return {
+            "arm": str(key_text(result.arm)),
+            "control": str(key_text(result.control)),
+            "value": result.value,
+            **result.finite_population.columns,
+            "planned_half_width": self.planned_half_width,
+            "warning": result.warning,
+        }
 
     def __str__(self) -> str:
         """Each effect with its intervals, and the half width without privacy."""
-        planned = []
+        lines = [str(each) for each in self.every]
         if not math.isnan(self.planned_half_width):
             most = f"±{self.planned_half_width:.3g} (95%)"
-            planned = [f"without privacy the plan predicts at most {most}"]
-        return "\n".join([*map(str, self.every), *planned])
+            lines.append(f"without privacy the plan predicts at most {most}")
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         head = f"effects against {printable(str(key_text(self.every[0].control)))}"
@@ -239,8 +241,8 @@ class Effects(Listed[Effect]):
         return first_rows(head, self.table().select(columns), notes).to_html()
 
 
-@dataclass(frozen=True)
-class Answer:
+@dataclass(frozen=True, kw_only=True)
+class Answer(Estimated):
     """The answer to one question, in the outcome's unit (over the regressor's, if it has one).
 
     Attributes:
@@ -255,24 +257,15 @@ class Answer:
 
     question: str
     value: float
-    standard_error: float
     predicted: float
-    interval: tuple[float, float]
-    confidence: float
-
-    def to_document(self) -> documents.Document:
-        """The answer as a JSON object.
-
-        Returns:
-            Name and numbers.
-        """
-        names = "question", "value", "standard_error", "interval"
-        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
 class Answers(Shown, Listed[Answer]):
     """Answers to several questions, in the order in which they were asked.
+
+    `table` has one row a question: question, value, standard_error (estimated),
+    predicted_standard_error, low, high.
 
     Attributes:
         every: All of them.
@@ -286,23 +279,14 @@ class Answers(Shown, Listed[Answer]):
 
     _name = "question"
 
-    def table(self) -> pa.Table:
-        """All answers as a table.
-
-        Returns:
-            One row a question: question, value, standard_error (estimated),
-            predicted_standard_error, low, high.
-        """
-        return pa.table(
-            {
-                "question": [each.question for each in self.every],
-                "value": [each.value for each in self.every],
-                "standard_error": [each.standard_error for each in self.every],
-                "predicted_standard_error": [each.predicted for each in self.every],
-                "low": [each.interval[0] for each in self.every],
-                "high": [each.interval[1] for each in self.every],
-            }
-        )
+    def _row(self, result: Answer) -> dict[str, object]:
+        return {
+            "question": result.question,
+            "value": result.value,
+            "standard_error": result.standard_error,
+            "predicted_standard_error": result.predicted,
+            **result.columns,
+        }
 
     def _text(self) -> TextTable:
         rows = []
@@ -326,11 +310,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     return key_text(value)
-
-
-def _shown(found: Inference) -> str:
-    low, high = found.interval
-    if math.isnan(low):
-        return "no interval"
-    n = digits_of(low, high, 3)
-    return f"{100 * found.confidence:.4g}% [{low:.{n}g}, {high:.{n}g}]"

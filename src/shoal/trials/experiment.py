@@ -14,6 +14,7 @@ from shoal.trials.questions.ask import Questions
 from shoal.trials.space import FEWEST_LEVELS, MOST_LEVELS, Space, space_of
 from shoal.trials.unit_table import (
     PriorPlan,
+    PriorRequest,
     TablePlan,
     TableRequest,
     least_table,
@@ -103,23 +104,23 @@ class Experiment(Units):
         epsilon: Amount,
         *,
         delta: Amount = 0,
-        mechanism: str | ClusterPrior = "best",
+        mechanism: str | ClusterPrior = "best_table",
         levels: int | str = "auto",
         expected: Expected | None = None,
     ) -> Plan:
         """Plans a table of units: a private response for each, from which anything can be computed.
 
-        `best` is the table of least variance among all unbiased ones of this loss; `uniform` keeps
-        an outcome or draws one of the levels; `trials.ClusterPrior` draws from a noisy histogram of
-        cluster and arm (paper 003, Algorithm 2).
+        `best_table` has the least variance among all unbiased ones of this loss; `uniform_prior`
+        keeps an outcome or draws one of the levels; `trials.ClusterPrior` draws from a noisy
+        histogram of cluster and arm (paper 003, Algorithm 2).
 
         Source: docs/theory/experiments.md#private-responses and #the-best-table.
 
         Args:
             space: Levels of the outcome: a `trials.Space`, or a text such as `binary`.
-            epsilon: The privacy loss of one outcome; of `best` 0.01 to 8.
-            delta: The delta of (epsilon, delta)-DP; of `best` 0.
-            mechanism: `best`, `uniform` or a `trials.ClusterPrior`.
+            epsilon: The privacy loss of one outcome; of `best_table` 0.01 to 8.
+            delta: The delta of (epsilon, delta)-DP; of `best_table` 0.
+            mechanism: `best_table`, `uniform_prior` or a `trials.ClusterPrior`.
             levels: Levels in use: `auto`, `all` or a number.
             expected: What is publicly expected of outcomes, which decides what is least.
 
@@ -146,20 +147,20 @@ class Experiment(Units):
         asked: dict[str, Any] = {"space": space, "epsilon": epsilon, "delta": delta}
         asked |= {"levels": levels, "expected": expected}
         if isinstance(mechanism, ClusterPrior):
-            name = "cluster_free" if mechanism.pooled else "cluster_dp"
-            asked |= {"mechanism": name, "floor": mechanism.floor, "noise": mechanism.noise}
-            request = TableRequest.of(**asked)
+            of_prior = PriorRequest.of(**asked, prior=mechanism)
             kept = space.coarse(space.size if isinstance(levels, str) else levels)
-            prior = choice_of(mechanism, kept, request.epsilon, request.delta)
-            return PriorPlan(request, self.design, prior)
-        if checks.choice(mechanism, ("best", "uniform"), "mechanism") == "best":
-            request = TableRequest.of(**asked, mechanism="best_table")
-            if request.delta:
-                raise InputError("the best table takes no delta", 'leave it out, or give "uniform"')
-            chosen = least_table(space, request.epsilon, levels, expected)
-        else:
-            request = TableRequest.of(**asked, mechanism="uniform_prior")
+            prior = choice_of(mechanism, kept, of_prior.epsilon, of_prior.delta)
+            return PriorPlan(of_prior, self.design, prior)
+        checks.choice(mechanism, ("best_table", "uniform_prior"), "mechanism")
+        request = TableRequest.of(**asked, mechanism=mechanism)
+        if mechanism == "uniform_prior":
             chosen = uniform_table(space, request.epsilon, request.delta, levels, expected)
+        elif request.delta:
+            raise InputError(
+                "the best table takes no delta", 'leave it out, or give "uniform_prior"'
+            )
+        else:
+            chosen = least_table(space, request.epsilon, levels, expected)
         return TablePlan(request, self.design, chosen)
 
     def histogram(self, space: Space | str, epsilon: Amount) -> Plan:

@@ -18,6 +18,7 @@ from shoal import checks, documents, intervals
 from shoal.arrays import Floats, Ints
 from shoal.data.columns_in_memory import array
 from shoal.errors import InputError
+from shoal.files.tables import Tabular
 from shoal.files.text_table import Shown, TextTable, counted
 from shoal.privacy.budget import Amount, check_epsilon, round_up, show
 from shoal.trials.expected import Expected, effect_weights, kinds_of
@@ -27,9 +28,10 @@ from shoal.trials.questions.variances import MEANS_SHARE
 from shoal.trials.space import Space, space_of
 from shoal.trials.unit_table import TableChoice, least_table, uniform_table
 
-NAMES = (
-    "no_privacy", "uniform_prior", "best_table", "noisy_histogram", "questions", "laplace_by_hand"
-)  # fmt: skip
+NAMES = PLAIN, UNIFORM, BEST, HISTOGRAM, QUESTIONS, BY_HAND = (
+    *("no_privacy", "uniform_prior", "best_table"),
+    *("histogram", "questions", "laplace_by_hand"),
+)
 # What a release may be for.
 EFFECT = "effect"
 CLUSTERS = "clusters"
@@ -53,7 +55,7 @@ _FOR = {
 
 
 @dataclass(frozen=True)
-class Row:
+class ForecastRow:
     """What one kind of release is expected to report.
 
     Attributes:
@@ -84,7 +86,7 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
-class Forecast(Shown):
+class Forecast(Shown, Tabular):
     """What each kind of release of one trial would tell: public, nothing is spent.
 
     Source: docs/theory/experiments.md#choice-of-parameters; docs/theory/experiments.md#inference.
@@ -116,7 +118,7 @@ class Forecast(Shown):
     power: float
 
     @cached_property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[ForecastRow, ...]:
         """One for each kind of release, first without privacy."""
         plain = kinds_of(self.expected, self.space).outcome_variance(self.space)
         weights = effect_weights(self.sizes).sum(axis=(1, 2))
@@ -131,7 +133,7 @@ class Forecast(Shown):
             if self.effect is not None:
                 chance = intervals.power(self.effect, most, self.confidence)
             least = intervals.detectable(most, self.power, self.confidence)
-            found.append(Row(name, releases, errors[0], errors[1], least, chance, reason))
+            found.append(ForecastRow(name, releases, errors[0], errors[1], least, chance, reason))
         return tuple(found)
 
     def _releases(self) -> Iterator[tuple[str, str, str, Any, Sequence[float]]]:
@@ -146,10 +148,10 @@ class Forecast(Shown):
             variances = chosen.table(space).variances
             return kinds.added_variance(space, tuple(chosen.kept.tolist()), variances)
 
-        yield NAMES[0], EVERYTHING, "no privacy", 0.0, none
+        yield PLAIN, EVERYTHING, "no privacy", 0.0, none
         even = uniform_table(space, epsilon, self.exact_delta, "auto", self.expected)
         reason = f"a uniform prior on {len(even.kept)} of {space.size} levels"
-        yield NAMES[1], UNITS, reason, added(even), none
+        yield UNIFORM, UNITS, reason, added(even), none
         with suppress(InputError):
             # An epsilon or levels outside of what tables or counts are made for.
             best = least_table(space, epsilon, "auto", self.expected)
@@ -157,15 +159,14 @@ class Forecast(Shown):
                 f"a table of {len(best.above)} responses on {len(best.kept)} of {space.size} "
                 f"levels: no unbiased one has a variance below {best.bound(space):.4g}"
             )
-            yield NAMES[2], UNITS, reason, added(best), none
+            yield BEST, UNITS, reason, added(best), none
             noise = mean_noise(fitted(self.n, epsilon), space, sizes)
             both = [float((own * sizes * noise).sum()) for own in effect_weights(sizes)]
             reason = f"noise of {math.sqrt(both[0]):.3g} in the effect, whatever the outcomes are"
-            yield NAMES[3], AGGREGATES, reason, 0.0, both
+            yield HISTOGRAM, AGGREGATES, reason, 0.0, both
         asked, by_hand = noise_of_effects(sizes, space.width, float(epsilon))
-        for name, releases, noises in (
-            (NAMES[4], ANSWERS, asked), (NAMES[5], "one number", (by_hand, math.nan))
-        ):  # fmt: skip
+        by_name = (QUESTIONS, ANSWERS, asked), (BY_HAND, "one number", (by_hand, math.nan))
+        for name, releases, noises in by_name:
             squares = [each**2 for each in noises]
             yield name, releases, f"noise of {noises[0]:.3g} in the effect", 0.0, squares
 
@@ -179,7 +180,7 @@ class Forecast(Shown):
         """The privacy loss of one outcome, rounded upwards."""
         return round_up(self.exact_epsilon)
 
-    def __getitem__(self, mechanism: str) -> Row:
+    def __getitem__(self, mechanism: str) -> ForecastRow:
         """The row of a mechanism by its name."""
         known = {each.mechanism: each for each in self.rows}
         return known[checks.choice(mechanism, tuple(known), "mechanism")]
@@ -189,7 +190,7 @@ class Forecast(Shown):
         """What a release may be for: `effect`, `clusters` where there are several, and `table`."""
         return (EFFECT, CLUSTERS, TABLE) if len(self.sizes) > 1 else (EFFECT, TABLE)
 
-    def recommend(self, purpose: str) -> Row:
+    def recommend(self, purpose: str) -> ForecastRow:
         """What has the least largest variance for a purpose.
 
         For a table from which anything can be computed later: a uniform prior, which needs no
@@ -206,10 +207,10 @@ class Forecast(Shown):
             InputError: No such purpose.
         """
         checks.choice(purpose, self.purposes, "purpose")
-        table = self["uniform_prior"]
+        table = self[UNIFORM]
         for each in self.rows:
             part = each.standard_error[1] ** 2 / table.standard_error[1] ** 2
-            if each.mechanism == "best_table" and part < 1 - _TOLERANCE:
+            if each.mechanism == BEST and part < 1 - _TOLERANCE:
                 table = each
         if purpose == TABLE:
             return table
@@ -270,20 +271,22 @@ class Forecast(Shown):
         ):
             sizes = self.sizes if fixed else even(units, groups, shares.tolist())
             other = replace(self, sizes=sizes, exact_epsilon=check_epsilon(loss))
-            rows += [(other, row) for row in other.rows]
-        return pa.table(
-            {
-                "n": [each.n for each, _ in rows],
-                "clusters": [len(each.sizes) for each, _ in rows],
-                "epsilon": [each.epsilon for each, _ in rows],
-                "mechanism": [row.mechanism for _, row in rows],
-                "releases": [row.releases for _, row in rows],
-                "least_standard_error": [row.standard_error[0] for _, row in rows],
-                "standard_error": [row.standard_error[1] for _, row in rows],
-                "detectable": [row.detectable for _, row in rows],
-                "power": pa.array([row.power for _, row in rows], pa.float64()),
-            }
-        )
+            rows += [
+                {
+                    "n": other.n,
+                    "clusters": len(sizes),
+                    "epsilon": other.epsilon,
+                    "mechanism": row.mechanism,
+                    "releases": row.releases,
+                    "least_standard_error": row.standard_error[0],
+                    "standard_error": row.standard_error[1],
+                    "detectable": row.detectable,
+                    "power": row.power,
+                }
+                for row in other.rows
+            ]
+        found = pa.Table.from_pylist(rows)
+        return found.set_column(8, "power", found["power"].cast(pa.float64()))
 
     def to_document(self) -> documents.Document:
         """The forecast as a JSON object.

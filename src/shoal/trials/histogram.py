@@ -42,14 +42,11 @@ class HistogramDrawn(Model):
 class HistogramPlan(Plan):
     """A plan of noisy counts: see `trials.Experiment.histogram`."""
 
+    chosen: HistogramChoice
+
     kind: ClassVar[str] = "histogram"
     chosen_model: ClassVar[type[Model]] = HistogramChoice
     drawn_model: ClassVar[type[Model]] = HistogramDrawn
-
-    @property
-    def mechanism(self) -> str:
-        """Its name."""
-        return "noisy_histogram"
 
     @property
     def own_steps(self) -> list[Step]:

@@ -5,7 +5,6 @@ Source: Neyman (1923); docs/theory/experiments.md#inference.
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -131,11 +130,19 @@ def inferred(value: float, spread: Spread, tiny: float, confidence: float, about
         # The confidence is checked where no quantile is needed, too.
         student(math.inf, confidence)
         # An interval of no width would claim certainty where nothing is known.
-        why = _ALONE if math.isnan(spread.variance) else _CONSTANT
-        return Inference(math.nan, (math.nan, math.nan), math.nan, confidence, why)
-    reach = spread.half_width(confidence)
-    ends = value - reach, value + reach
-    return Inference(math.sqrt(total), ends, spread.degrees, confidence, about)
+        error = reach = degrees = math.nan
+        about = _ALONE if math.isnan(spread.variance) else _CONSTANT
+    else:
+        error = math.sqrt(total)
+        reach = spread.half_width(confidence)
+        degrees = spread.degrees
+    return Inference(
+        standard_error=error,
+        interval=(value - reach, value + reach),
+        confidence=confidence,
+        degrees_of_freedom=degrees,
+        about=about,
+    )
 
 
 def _finite(weight: Floats, pair: Cells) -> Spread:
@@ -231,25 +238,22 @@ def kurtosis(counts: Floats, values: Floats, arm: int) -> float:
 def warned(effects: Sequence[Effect], counts: NDArray[np.number], values: Floats) -> list[Effect]:
     """The effects, with a warning where units of an arm, over the kurtosis, count as few."""
     found = []
+    own = counts.astype(np.float64)
     for arm, effect in enumerate(effects, start=1):
-        own = counts.astype(np.float64)
+        why = ""
         if (own[:, [0, arm]].sum(axis=(0, 2)) > 0).all():
             units = units_that_count(np.maximum(own.sum(axis=2), _NOBODY))[[0, arm]]
-            effect = _warned(effect, units / kurtosis(own, values, arm))
-        found.append(effect)
+            units = units / kurtosis(own, values, arm)
+            least = int(np.argmin(units))
+            if units[least] < FEWEST:
+                name = printable(str((effect.control, effect.arm)[least]))
+                why = (
+                    f"arm {name} counts as {units[least]:.2g} units (its units over the kurtosis "
+                    f"of their responses); with fewer than {FEWEST:g} an interval may cover far "
+                    "less than stated"
+                )
+        found.append(effect.warned(why))
     return found
-
-
-def _warned(effect: Effect, units: Floats) -> Effect:
-    least = int(np.argmin(units))
-    if units[least] >= FEWEST:
-        return effect
-    name = printable(str((effect.control, effect.arm)[least]))
-    why = (
-        f"arm {name} counts as {units[least]:.2g} units (its units over the kurtosis of their "
-        f"responses); with fewer than {FEWEST:g} an interval may cover far less than stated"
-    )
-    return replace(effect, warning="; ".join(filter(None, [why, effect.warning])))
 
 
 def _kurtosis(counts: Floats, values: Floats, together: tuple[int, ...]) -> float:

@@ -79,7 +79,7 @@ class PlanDocument(Model):
     claims: Claims
 
 
-class Records(Model):
+class RecordsPart(Model):
     """What the private column is called, and how many clusters were left out of the experiment."""
 
     outcome: Text
@@ -97,7 +97,7 @@ class Manifest(Envelope):
     """Everything public about a release of a trial."""
 
     kind: Kind
-    records: Records
+    records: RecordsPart
     plan: PlanDocument
     results: Results
 
@@ -128,7 +128,7 @@ class Plan(plans.Plan[Private, Any]):
         (True, 0.0)
     """
 
-    request: Any
+    request: Request
     design: Design
     chosen: Any
     source: Source | None = None
@@ -205,14 +205,13 @@ class Plan(plans.Plan[Private, Any]):
         """The privacy loss of one outcome, as stated: that of the clusters included."""
         asked = self.request
         exact = Budget(self.exact_epsilon, asked.delta)
-        stated = Budget.stated(exact, asked.epsilon, asked.delta)
-        return stated + Budget(self.design.clustering_epsilon)
+        own = Budget.stated(exact, asked.epsilon, asked.delta)
+        return own + Budget(self.design.clustering_epsilon)
 
     @property
     def space(self) -> Space:
         """Levels of the outcome."""
-        found: Space = self.request.space
-        return found
+        return self.request.space
 
     def __repr__(self) -> str:
         return f"<plan of {self.mechanism}, {self.design.n} units, epsilon {show(self.epsilon)}>"

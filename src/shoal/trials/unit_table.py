@@ -23,7 +23,7 @@ from shoal.trials.assigned_groups import (
     refuse_texts_but_units,
 )
 from shoal.trials.best_table import AUTO_LEVELS, Proof, best_table
-from shoal.trials.cluster_prior import SIDES, PriorChoice, prior_of
+from shoal.trials.cluster_prior import SIDES, ClusterPrior, PriorChoice, prior_of
 from shoal.trials.effects import Effects
 from shoal.trials.expected import Expected, effect_weights, kinds_of
 from shoal.trials.inference import Cells, effects_of, warned
@@ -44,11 +44,16 @@ _EVEN = 0.02
 class TableRequest(Request):
     """A table of units, as it was asked for."""
 
-    mechanism: Literal["best_table", "uniform_prior", "cluster_dp", "cluster_free"]
+    mechanism: Literal["best_table", "uniform_prior", "cluster_prior"]
     levels: int | Literal["auto", "all"]
     expected: Expected | None = None
-    floor: float | None = None
-    noise: float | None = None
+
+
+class PriorRequest(TableRequest):
+    """A table of units whose prior is a noisy histogram."""
+
+    mechanism: Literal["cluster_prior"] = "cluster_prior"
+    prior: ClusterPrior
 
 
 class TableChoice(Model):
@@ -89,6 +94,8 @@ class TableDrawn(Model):
 class TablePlan(Plan):
     """A plan of a table of units: see `trials.Experiment.table`."""
 
+    request: TableRequest
+
     kind: ClassVar[str] = "table"
     request_model: ClassVar[type[Request]] = TableRequest
     chosen_model: ClassVar[Any] = TableChoice
@@ -97,7 +104,7 @@ class TablePlan(Plan):
     @property
     def mechanism(self) -> str:
         """Its name."""
-        return str(self.request.mechanism)
+        return self.request.mechanism
 
     @property
     def levels(self) -> Floats:
@@ -264,7 +271,10 @@ class TablePlan(Plan):
 class PriorPlan(TablePlan):
     """A plan of a table of units whose prior is a noisy histogram of cluster and arm."""
 
+    request: PriorRequest
+
     kind: ClassVar[str] = "cluster_prior"
+    request_model: ClassVar[type[Request]] = PriorRequest
     chosen_model: ClassVar[Any] = PriorChoice
 
     @property
@@ -296,7 +306,7 @@ class PriorPlan(TablePlan):
         """Which histogram each unit is in: that of its cluster and arm, or of its arm."""
         arms = len(self.design.arms)
         cell = self.design.cell_of_unit
-        return cell % arms if self.mechanism == "cluster_free" else cell
+        return cell % arms if self.request.prior.pooled else cell
 
     def _tables(self, codes: Ints, noise: Noise) -> tuple[tuple[int, ...], Any]:
         group = self._group
@@ -314,7 +324,7 @@ class PriorPlan(TablePlan):
     def priors(self, noisy: tuple[int, ...]) -> Ints:
         """The prior of each group in parts of 2^-31, from what was drawn."""
         sizes = self.design.sizes
-        sizes = sizes.sum(axis=0) if self.mechanism == "cluster_free" else sizes.ravel()
+        sizes = sizes.sum(axis=0) if self.request.prior.pooled else sizes.ravel()
         return prior_of(np.array(noisy).reshape(len(sizes), -1), sizes, self.chosen)
 
     def values(self, drawn: TableDrawn) -> Floats:
@@ -328,11 +338,11 @@ class PriorPlan(TablePlan):
     @property
     def reason(self) -> str:
         """What the histogram costs, in one sentence."""
-        floor = self.request.floor
-        noise = self.request.noise
+        prior = self.request.prior
+        cost = float(self.chosen.counts.loss(SIDES))
         return (
-            f"priors from histograms with noise of {noise:.4g} a count, which costs "
-            f"{float(self.chosen.counts.loss(SIDES)):.4g} of epsilon; no share below {floor:.4g}"
+            f"priors from histograms with noise of {prior.noise:.4g} a count, which costs "
+            f"{cost:.4g} of epsilon; no share below {prior.floor:.4g}"
             + ("" if self.loss.delta else ": without a delta a uniform prior is better")
         )
 

@@ -72,8 +72,8 @@ def verdict_on(
         with np.errstate(all="ignore", over="raise"):
             family = FAMILIES[document["kind"]]
             if release is None:
-                release = family(data, loaded=True)
-                vars(release)["manifest"] = release.read(data, "manifest", document)
+                known = family.read(data, "manifest", document)
+                release = family(data, loaded=True, known_manifest=known)
             checks = [*_checks(release, document, replan=replan)]
     except _DAMAGED:
         raise damaged() from None

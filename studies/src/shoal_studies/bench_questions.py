@@ -125,7 +125,7 @@ def _effect(case: Case, weights: str, epsilon: float, repetitions: int) -> tuple
         known = quantile(_CONFIDENCE, variance, 2 * scale**2)
         table = 0.0
         if weights == _KINDS[0]:
-            units = study.table(case.space, epsilon, mechanism="uniform")
+            units = study.table(case.space, epsilon, mechanism="uniform_prior")
             table = _first(units, case, study, at).value - plain
         found[at] = (
             (told.value - plain) ** 2, 2 * scale**2, table**2, (high - low) / 2,

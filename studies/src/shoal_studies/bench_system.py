@@ -331,7 +331,7 @@ def privatize(
     prior = trials.ClusterPrior(floor=0.02, noise=10)
     plans: dict[str, Callable[[trials.Experiment], trials.Plan]] = {
         "best table": lambda study: study.table(space, 4),
-        "uniform prior": lambda study: study.table(space, 4, mechanism="uniform"),
+        "uniform prior": lambda study: study.table(space, 4, mechanism="uniform_prior"),
         "Cluster-DP, floor 0.02": lambda study: study.table(space, 4, mechanism=prior),
         "noisy histogram": lambda study: study.histogram(space, 4),
         "effect, asked beforehand": lambda study: study.ask().effect().plan(space, 4),

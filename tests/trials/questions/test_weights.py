@@ -11,7 +11,7 @@ from shoal.errors import InputError
 from shoal.trials import Experiment
 from shoal.trials.design import Design
 from shoal.trials.questions import weights
-from shoal.trials.questions.weights import Entry, blocks_of, regressors_of
+from shoal.trials.questions.weights import QuestionEntry, blocks_of, regressors_of
 
 Floats = NDArray[np.float64]
 
@@ -30,7 +30,7 @@ ORDER, DESIGN = STUDY.rows, STUDY.design
 Y = RNG.normal(size=N)
 
 
-def answers(entry: Entry, design: Design = DESIGN, y: Floats = Y[ORDER]) -> Floats:
+def answers(entry: QuestionEntry, design: Design = DESIGN, y: Floats = Y[ORDER]) -> Floats:
     """All questions of an entry, of outcomes of all units."""
     (block,) = blocks_of(design, [entry], 4.0)
     return np.asarray(block.rows[:, design.kind_of_unit] @ y)
@@ -50,13 +50,13 @@ def by_hand(inside: NDArray[np.bool_]) -> float:
 
 def test_effects_and_means_are_those_of_the_arms() -> None:
     """Of all units, of subgroups, of clusters; means of arms."""
-    assert answers(Entry.of(kind="effect")) == pytest.approx([by_hand(np.ones(N, bool))])
+    assert answers(QuestionEntry.of(kind="effect")) == pytest.approx([by_hand(np.ones(N, bool))])
     sexes = [by_hand(PUBLIC["sex"] == each) for each in ("boy", "girl")]
-    assert answers(Entry.of(kind="effect", by="sex")) == pytest.approx(sexes)
+    assert answers(QuestionEntry.of(kind="effect", by="sex")) == pytest.approx(sexes)
     clusters = [by_hand(np.equal(CLUSTER, each)) for each in range(4)]
-    assert answers(Entry.of(kind="effect", by="cluster")) == pytest.approx(clusters)
+    assert answers(QuestionEntry.of(kind="effect", by="cluster")) == pytest.approx(clusters)
     means = [Y[each == ARM].mean() for each in (0, 1)]
-    assert answers(Entry.of(kind="means")) == pytest.approx(means)
+    assert answers(QuestionEntry.of(kind="means")) == pytest.approx(means)
 
 
 @pytest.mark.parametrize("ages", [[8.0, 10.0, 9.5], [False, True]])
@@ -100,7 +100,7 @@ def test_regressions_are_those_of_lstsq(columns: list[str]) -> None:
     }  # fmt: skip
     x = np.column_stack([np.ones(N), *(each for name in columns for each in values[name])])
     wanted = np.linalg.lstsq(x, Y, rcond=None)[0]
-    found = answers(Entry.of(kind="regression", columns=tuple(columns)))
+    found = answers(QuestionEntry.of(kind="regression", columns=tuple(columns)))
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-9)
 
 

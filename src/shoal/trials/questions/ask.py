@@ -21,7 +21,7 @@ from shoal.trials.questions.weights import (
     PRECISION,
     REGRESSION,
     UNITS,
-    Entry,
+    QuestionEntry,
     blocks_of,
     regressor_names,
 )
@@ -63,7 +63,7 @@ class Questions:
     """
 
     design: Design
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[QuestionEntry, ...] = ()
     names: tuple[str, ...] = ()
     one_by_one: bool = False
 
@@ -97,7 +97,7 @@ class Questions:
             self.design.covariate(by)
             if weights == PRECISION:
                 raise InputError("subgroups take no precision weights", "leave by= or weights= out")
-        return self._with(Entry.of(kind=EFFECT, by=by or "", weights=weights))
+        return self._with(QuestionEntry.of(kind=EFFECT, by=by or "", weights=weights))
 
     def means(self) -> "Questions":
         """Asks for the plain mean of each arm.
@@ -107,7 +107,7 @@ class Questions:
         Returns:
             The list with these questions.
         """
-        return self._with(Entry.of(kind=MEANS))
+        return self._with(QuestionEntry.of(kind=MEANS))
 
     def regression(self, columns: str | Sequence[str]) -> "Questions":
         """Asks for all coefficients of a least squares regression with a constant.
@@ -128,7 +128,9 @@ class Questions:
             InputError: No such column, one twice, columns that depend on others, or more of them
                 than units.
         """
-        return self._with(Entry.of(kind=REGRESSION, columns=regressor_names(self.design, columns)))
+        return self._with(
+            QuestionEntry.of(kind=REGRESSION, columns=regressor_names(self.design, columns))
+        )
 
     @one_thread
     @np.errstate(all="ignore")
@@ -195,7 +197,7 @@ class Questions:
             warnings.warn(sentence, ShoalWarning, stacklevel=3)
         return found
 
-    def _with(self, entry: Entry) -> "Questions":
+    def _with(self, entry: QuestionEntry) -> "Questions":
         # Questions without an answer are found as they are asked.
         (own,) = blocks_of(self.design, [entry], 1 / USUAL, self.names)
         return replace(self, entries=(*self.entries, entry), names=(*self.names, *own.names))

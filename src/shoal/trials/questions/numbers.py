@@ -57,7 +57,7 @@ class Choice(Model):
     by: tuple[str, ...]
 
 
-class Drawn(Model):
+class QuestionsDrawn(Model):
     """Drawn numbers and second moments, in steps."""
 
     numbers: tuple[int, ...]
@@ -124,7 +124,7 @@ class Numbers:
                 "ask for an epsilon nearer to 1",
             )
 
-    def draw(self, ticks: Ints, kind: Ints, groups: Ints, noise: Noise) -> Drawn:
+    def draw(self, ticks: Ints, kind: Ints, groups: Ints, noise: Noise) -> QuestionsDrawn:
         """All numbers with their noise, from private ticks, kinds of units and groups of kinds."""
         clipped = np.clip(ticks, -TICKS // 2, TICKS // 2)
         own = np.zeros(len(self.many), dtype=np.int64)
@@ -138,11 +138,13 @@ class Numbers:
         steps = [each // step for each, step in zip(plain, self.steps.tolist(), strict=True)]
         numbers = tuple(noise.add_laplace(steps, BITS, _NUMBERS))
         if not self.moment_step:
-            return Drawn(numbers=numbers, moments=())
+            return QuestionsDrawn(numbers=numbers, moments=())
         squares = np.zeros(int(groups.max()) + 1, dtype=np.int64)
         np.add.at(squares, groups[kind], clipped**2)
         steps = [each // self.moment_step for each in squares.tolist()]
-        return Drawn(numbers=numbers, moments=tuple(noise.add_laplace(steps, BITS, _MOMENTS)))
+        return QuestionsDrawn(
+            numbers=numbers, moments=tuple(noise.add_laplace(steps, BITS, _MOMENTS))
+        )
 
     def recover(self, rows: Floats) -> Floats:
         """Rows of weights of kinds as sums of released ones, shape (questions, numbers)."""

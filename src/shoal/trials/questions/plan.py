@@ -24,7 +24,7 @@ from shoal.trials.effects import Answer, Answers
 from shoal.trials.inference import FEWEST, Spread
 from shoal.trials.plan import Plan, Request
 from shoal.trials.questions import noise as noises
-from shoal.trials.questions.numbers import BITS, TICKS, Choice, Drawn, Numbers, ticks_of
+from shoal.trials.questions.numbers import BITS, TICKS, Choice, Numbers, QuestionsDrawn, ticks_of
 from shoal.trials.questions.numbers import noise as noise_of
 from shoal.trials.questions.variances import FEWEST_UNITS, MEANS_SHARE, Fit, fit_of
 from shoal.trials.questions.weights import (
@@ -32,7 +32,7 @@ from shoal.trials.questions.weights import (
     MEANS,
     REGRESSION,
     Block,
-    Entry,
+    QuestionEntry,
     blocks_of,
     lengths,
     regressor_names,
@@ -59,7 +59,7 @@ _BETWEEN = (
 class QuestionsRequest(Request):
     """Questions as they were asked, and the stated standard deviation of outcomes within arms."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[QuestionEntry, ...]
     spread: float
 
 
@@ -91,10 +91,13 @@ class Predicted(NamedTuple):
 class QuestionsPlan(Plan):
     """A plan of questions: see `trials.Questions.plan`."""
 
+    request: QuestionsRequest
+    chosen: Choice
+
     kind: ClassVar[str] = "questions"
     request_model: ClassVar[type[Request]] = QuestionsRequest
     chosen_model: ClassVar[type[Model]] = Choice
-    drawn_model: ClassVar[type[Model]] = Drawn
+    drawn_model: ClassVar[type[Model]] = QuestionsDrawn
 
     @cached_property
     def numbers(self) -> Numbers:
@@ -125,7 +128,7 @@ class QuestionsPlan(Plan):
         """The group of each kind whose second moments are released, from 0."""
         return self.design.codes([ARM, *self.chosen.by])
 
-    def respond(self, outcomes: Floats, noise: Noise) -> Drawn:
+    def respond(self, outcomes: Floats, noise: Noise) -> QuestionsDrawn:
         """All numbers with their noise.
 
         Formal guarantee: label differential privacy with `exact_epsilon`, whatever the outcomes.
@@ -133,20 +136,22 @@ class QuestionsPlan(Plan):
         ticks = ticks_of(outcomes, self.space)
         return self.numbers.draw(ticks, self.design.kind_of_unit, self.groups, noise)
 
-    def check_drawn(self, drawn: Drawn) -> None:
+    def check_drawn(self, drawn: QuestionsDrawn) -> None:
         """Refuse another number of drawn numbers."""
         moments = int(self.groups.max()) + 1 if self.chosen.moment_step else 0
         if (len(drawn.numbers), len(drawn.moments)) != (len(self.chosen.steps), moments):
             raise ValueError
 
-    def read(self, drawn: Drawn, confidence: float, **_: Any) -> Answers:
+    def read(self, drawn: QuestionsDrawn, confidence: float, **_: Any) -> Answers:
         """Answers to all questions."""
         return self.answers(drawn, self.blocks, confidence)
 
-    def regression(self, drawn: Drawn, columns: Sequence[str], confidence: float) -> Answers:
+    def regression(
+        self, drawn: QuestionsDrawn, columns: Sequence[str], confidence: float
+    ) -> Answers:
         """See `trials.Release.regression`."""
         names = regressor_names(self.design, columns)
-        entry = Entry.of(kind=REGRESSION, columns=names)
+        entry = QuestionEntry.of(kind=REGRESSION, columns=names)
         block = blocks_of(self.design, [entry], 1.0)[0]
         if not self.numbers.answer(block.rows):
             raise InputError(
@@ -157,32 +162,40 @@ class QuestionsPlan(Plan):
             )
         return self.answers(drawn, [block], confidence)
 
-    def answers(self, drawn: Drawn, blocks: Sequence[Block], confidence: float) -> Answers:
+    def answers(self, drawn: QuestionsDrawn, blocks: Sequence[Block], confidence: float) -> Answers:
         """Answers to questions that follow from what was released."""
         wanted = check_level(confidence)
         found = []
         short = [*self._few_groups()]
         middle = self.space.levels[0] + self.space.width / 2
         for block in blocks:
-            predicted = {each.question: each.standard_error for each in self._predicted(block)}
             # Weights add up to 1 for means and constants, and to 0 for all other questions.
             away = middle * np.rint(block.rows @ self.design.many)
             values = self._values(drawn, self.numbers.recover(block.rows)) + away
-            for name, value, parts in zip(
-                block.names, values.tolist(), self._spreads(drawn, block), strict=True
-            ):
-                half, usual = map(parts.half_width, (wanted, _USUAL))
-                error = usual / student(math.inf, _USUAL)
-                ends = value - half, value + half
-                found.append(Answer(name, value, error, predicted[name], ends, wanted))
+            every = zip(
+                self._predicted(block), values.tolist(), self._spreads(drawn, block), strict=True
+            )
+            for expected, value, parts in every:
+                half = parts.half_width(wanted)
+                answer = Answer(
+                    question=expected.question,
+                    value=value,
+                    standard_error=parts.half_width(_USUAL) / student(math.inf, _USUAL),
+                    predicted=expected.standard_error,
+                    interval=(value - half, value + half),
+                    confidence=wanted,
+                )
+                found.append(answer)
             short += [*self._few_units(block), *self._rare(drawn, block)]
-            if self.design.group is not None and block.entry.kind == REGRESSION:
+            if self.design.group is not None and block.of_regression:
                 short.append(_BETWEEN.removeprefix("; "))
-        control = printable(self.design.arm_names[0])
-        title = f"{counted(len(found), 'answer')}, epsilon {show(self.loss.epsilon)}"
-        return Answers(tuple(found), f"{title}; control: {control}", tuple(short))
+        head = (
+            f"{counted(len(found), 'answer')}, epsilon {show(self.loss.epsilon)}; control: "
+            f"{printable(self.design.arm_names[0])}"
+        )
+        return Answers(tuple(found), head, tuple(short))
 
-    def _values(self, drawn: Drawn, recovered: Floats) -> Floats:
+    def _values(self, drawn: QuestionsDrawn, recovered: Floats) -> Floats:
         """Sums of released numbers of outcomes less the middle of the range, in their unit."""
         ticks = recovered @ np.array(drawn.numbers, dtype=float)
         return np.asarray(ticks * self.space.width / TICKS)
@@ -200,10 +213,10 @@ class QuestionsPlan(Plan):
         return self._fits[block.entry]
 
     @cached_property
-    def _fits(self) -> dict[Entry, tuple[Fit, Floats, Floats]]:
+    def _fits(self) -> dict[QuestionEntry, tuple[Fit, Floats, Floats]]:
         return {}
 
-    def _spreads(self, drawn: Drawn, block: Block) -> Iterator[Spread]:
+    def _spreads(self, drawn: QuestionsDrawn, block: Block) -> Iterator[Spread]:
         """Variance of each answer, with its noise and the noise of the variance."""
         width = self.space.width
         if self.design.group is not None:
@@ -266,7 +279,7 @@ class QuestionsPlan(Plan):
         # Sums are of groups and subgroups: those of this question, added up to groups.
         home = np.full(len(self.chosen.steps), -1)
         own = np.zeros(len(sizes))
-        home[self.chosen.sums[inside]] = group
+        home[self.numbers.sums[inside]] = group
         np.add.at(own, home[home >= 0], np.broadcast_to(sums, home.shape)[home >= 0])
         row = np.bincount(group, block.rows[at][inside] * many) / sizes
         if entry.kind == REGRESSION:
@@ -300,13 +313,14 @@ class QuestionsPlan(Plan):
 
     def _widths(self, block: Block, size: Floats) -> Iterator[tuple[float, float, float, float]]:
         """Variance without noise; half of the interval, if asked alone, and without noise."""
-        (fit, _, noise), spread = self._fit(block), self.request.spread
+        fit, _, noise = self._fit(block)
+        spread = self.request.spread
         rows = block.rows
         width = self.space.width
         # Means of outcomes of this spread are no further from the middle.
         away = fit.flat * math.sqrt(max(width**2 / 4 - spread**2, 0.0))
         loose = self._variance_noise(fit, away, noise)
-        share = 0.0 if block.entry.kind == REGRESSION else MEANS_SHARE
+        share = 0.0 if block.of_regression else MEANS_SHARE
         most = np.abs(rows).max(axis=1) * width / float(self.exact_epsilon) / (1 - share)
         spreads = self._with_noise(rows, (spread * size) ** 2, loose, fit.fewest)
         for parts, own, scale in zip(spreads, fit.squares.T, most.tolist(), strict=True):
@@ -356,7 +370,7 @@ class QuestionsPlan(Plan):
         least = noises.gaussian_noise(vectors[:, noises.extremes(vectors)]).lower_bound
         return float(total.sum()) / (2 * least / float(self.request.epsilon) ** 2)
 
-    def table(self, drawn: Drawn, confidence: float) -> pa.Table:
+    def table(self, drawn: QuestionsDrawn, confidence: float) -> pa.Table:
         """The answers with their intervals."""
         return self.read(drawn, confidence).table()
 
@@ -377,31 +391,40 @@ class QuestionsPlan(Plan):
             widths = f"±{each.half_width:.3g}", f"±{each.alone:.3g}", f"{each.widening:.3g}"
             ratio = f"{each.max_weight_ratio:.3g}"
             rows.append([printable(each.question), *errors, *widths, ratio])
-        columns = (
-            *("question", "predicted SE", "without noise", "95% interval", "if asked alone"),
-            *("times", "max weight ratio"),
-        )
-        return TextTable(
-            self._head(counted(len(rows), "question")), columns, rows, self._meanings()
-        )
+        columns = [
+            "question",
+            "predicted SE",
+            "without noise",
+            "95% interval",
+            "if asked alone",
+            "times",
+            "max weight ratio",
+        ]
+        head = self._head(counted(len(rows), "question"))
+        return TextTable(head, columns, rows, self._meanings())
 
     def _meanings(self) -> list[str]:
-        groups = printable(" x ".join([ARM, *self.chosen.by]))
-        alike = (
-            f"assumed: equal variances within {groups}, and units assigned one by one; if whole "
-            "classes or villages were assigned, intervals without assigned= are far too short"
-        )
-        if any(each.entry.kind == REGRESSION for each in self.blocks):
-            alike += "; errors of a regression do not grow with a column"
-        if self.design.group is not None:
+        regression = any(each.of_regression for each in self.blocks)
+        if self.design.group is None:
+            groups = printable(" x ".join([ARM, *self.chosen.by]))
+            alike = (
+                f"assumed: equal variances within {groups}, and units assigned one by one; if "
+                "whole classes or villages were assigned, intervals without assigned= are far too "
+                "short"
+            )
+            if regression:
+                alike += "; errors of a regression do not grow with a column"
+        else:
             many = int(self.design.group.max()) + 1
             alike = (
                 f"one noisy sum for each of {many} groups assigned whole, from which later "
                 "regressions on the columns named here are free; predicted for a correlation of "
                 f"{CORRELATION} within groups"
-                f"{_BETWEEN if any(each.entry.kind == REGRESSION for each in self.blocks) else ''}"
             )
-        low, high = self.space.levels[0], self.space.levels[-1]
+            if regression:
+                alike += _BETWEEN
+        low = self.space.levels[0]
+        high = self.space.levels[-1]
         return [
             f"outcomes are from {low:g} to {high:g}; others are moved to the nearer end",
             (
@@ -428,10 +451,9 @@ class QuestionsPlan(Plan):
             )
         return found
 
-    def _rare(self, drawn: Drawn, block: Block) -> Iterator[str]:
+    def _rare(self, drawn: QuestionsDrawn, block: Block) -> Iterator[str]:
         """Of answers about two levels, one of them rare: a kurtosis of 1/(p (1 - p))."""
-        other = self.design.group is not None or block.entry.kind == REGRESSION
-        if other or self.space.size != _LEVELS:
+        if self.design.group is not None or block.of_regression or self.space.size != _LEVELS:
             return
         fit, prediction, _ = self._fit(block)
         means = self._values(drawn, prediction) / self.space.width
@@ -473,16 +495,19 @@ class QuestionsPlan(Plan):
         """Of questions whose variance rests on few of the units that are taken to differ alike."""
         found = list[tuple[float, str]]()
         many = self.design.many
-        for block in self.blocks if self.design.group is None else ():
+        if self.design.group is not None:
+            return
+        for block in self.blocks:
             codes = self._fit(block)[0].codes
             units = np.bincount(codes, many)
-            most = _UNEVEN_COLUMN if block.entry.kind == REGRESSION else _UNEVEN
+            most = _UNEVEN_COLUMN if block.of_regression else _UNEVEN
             for name, row in zip(block.names, block.rows, strict=True):
                 squares, fourths = (np.bincount(codes, row**power * many) for power in (2, 4))
                 carries = squares >= _CARRIES * squares.sum()
                 alike = squares[carries] ** 2 / fourths[carries] / units[carries]
-                if float(alike.min(initial=1.0)) * most < 1:
-                    found.append((float(alike.min(initial=1.0)), name))
+                least = float(alike.min(initial=1.0))
+                if least * most < 1:
+                    found.append((least, name))
         if found:
             least, name = min(found)
             yield (

@@ -14,7 +14,7 @@ from shoal.trials.questions.weights import (
     EFFECT,
     REGRESSION,
     Block,
-    Entry,
+    QuestionEntry,
     group_means,
     regressors_of,
 )
@@ -30,7 +30,7 @@ MEANS_SHARES = (0.05, 0.1, 0.15)
 _LEFT_BY_ROUNDING = 1e-12
 
 
-def grouped_by(design: Design, entries: Sequence[Entry]) -> tuple[str, ...]:
+def grouped_by(design: Design, entries: Sequence[QuestionEntry]) -> tuple[str, ...]:
     """The columns that make groups besides arms: those of subgroups, while groups are not small."""
     found: tuple[str, ...] = ()
     for name in dict.fromkeys(each.by for each in entries if each.by):
@@ -40,7 +40,7 @@ def grouped_by(design: Design, entries: Sequence[Entry]) -> tuple[str, ...]:
     return found
 
 
-def adjusted_for(entry: Entry, by: Sequence[str]) -> list[str]:
+def adjusted_for(entry: QuestionEntry, by: Sequence[str]) -> list[str]:
     """The columns within whose values an entry compares units, of those that make groups."""
     if entry.kind == REGRESSION:
         return [name for name in (ARM, *by) if name in entry.columns]
@@ -48,7 +48,9 @@ def adjusted_for(entry: Entry, by: Sequence[str]) -> list[str]:
     return [ARM, *(name for name in by if name in within)]
 
 
-def means_needed(design: Design, entries: Sequence[Entry], by: Sequence[str]) -> Ints | None:
+def means_needed(
+    design: Design, entries: Sequence[QuestionEntry], by: Sequence[str]
+) -> Ints | None:
     """The groups whose means tell how outcomes differ; None if regressions alone were asked for."""
     others = [each for each in entries if each.kind != REGRESSION]
     names = {name for each in others for name in adjusted_for(each, by)}
@@ -108,7 +110,7 @@ def fit_of(design: Design, block: Block, by: Sequence[str]) -> tuple[Fit, Floats
     """
     codes = design.codes(adjusted_for(block.entry, by))
     many = design.many
-    if block.entry.kind != REGRESSION:
+    if not block.of_regression:
         sizes = np.bincount(codes, many).astype(np.float64)
         degrees = sizes - 1
         weights = group_means(codes, many)
@@ -127,7 +129,7 @@ def fit_of(design: Design, block: Block, by: Sequence[str]) -> tuple[Fit, Floats
     own = [np.bincount(codes, row**2 * many, len(degrees)) for row in block.rows]
     squares = np.stack(own, axis=1).astype(np.float64)
     parts = squares / degrees[:, None]
-    if block.entry.kind != REGRESSION:
+    if not block.of_regression:
         diagonals = (parts * sizes[:, None]).T
         return Fit(codes, degrees, flat, squares, parts, diagonals), weights
     inside = [basis[codes == each] for each in range(len(degrees))]

@@ -27,7 +27,7 @@ _MOST_WEIGHTS = 1 << 26
 _FARTHEST = 1e7
 
 
-class Entry(Model):
+class QuestionEntry(Model):
     """What was asked in one call: `by` a column, weights of clusters, or columns of regressors."""
 
     kind: Literal["effect", "means", "regression"]
@@ -39,13 +39,18 @@ class Entry(Model):
 class Block(NamedTuple):
     """The questions of one entry: their names and weights, shape (questions, kinds)."""
 
-    entry: Entry
+    entry: QuestionEntry
     names: tuple[str, ...]
     rows: Floats
 
+    @property
+    def of_regression(self) -> bool:
+        """Whether they are coefficients of a regression."""
+        return self.entry.kind == REGRESSION
+
 
 def blocks_of(
-    design: Design, entries: Sequence[Entry], ratio: float, asked: Sequence[str] = ()
+    design: Design, entries: Sequence[QuestionEntry], ratio: float, asked: Sequence[str] = ()
 ) -> tuple[Block, ...]:
     """Names and weights of questions beside those asked before, whose names are `asked`.
 
@@ -68,7 +73,7 @@ def blocks_of(
     return tuple(found)
 
 
-def _effect(design: Design, entry: Entry, ratio: float) -> tuple[list[str], Floats]:
+def _effect(design: Design, entry: QuestionEntry, ratio: float) -> tuple[list[str], Floats]:
     found = []
     names = []
     group = design.covariate(entry.by) if entry.by else None
@@ -84,13 +89,13 @@ def _effect(design: Design, entry: Entry, ratio: float) -> tuple[list[str], Floa
     return names, np.concatenate(found)
 
 
-def _means(design: Design, _: Entry, __: float) -> tuple[list[str], Floats]:
+def _means(design: Design, _: QuestionEntry, __: float) -> tuple[list[str], Floats]:
     """The plain mean of each arm."""
     names = [f"mean of arm {each}" for each in design.arm_names]
     return names, group_means(design.arm, design.many)
 
 
-def _regression(design: Design, entry: Entry, _: float) -> tuple[list[str], Floats]:
+def _regression(design: Design, entry: QuestionEntry, _: float) -> tuple[list[str], Floats]:
     """Every coefficient of a least squares regression: (X'MX)^-1 x of each kind, M its units."""
     from scipy.linalg import qr, solve_triangular
 

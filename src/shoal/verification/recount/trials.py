@@ -156,7 +156,7 @@ def _responses(trial: Release) -> tuple[Array, Array]:
 
 def _priors(trial: Release) -> Array:
     """Shares of levels in the prior of each cell (paper 003, Algorithm 2)."""
-    sizes = trial.sizes.sum(axis=0, keepdims=True) if "free" in trial.mechanism else trial.sizes
+    sizes = trial.sizes.sum(axis=0, keepdims=True) if trial.prior["pooled"] else trial.sizes
     steps = np.array(trial.drawn["histogram"]).reshape(*sizes.shape, -1)
     low = trial.floor / _PART
     share = np.clip(steps / trial.per_unit / sizes[:, :, None], low, 1)
