@@ -84,16 +84,14 @@ def plan(
             expected=None if hoped == (None, None, 0) else trials.Expected(*hoped), effect=effect,
             confidence=confidence, power=power,
         )  # fmt: skip
-        grid = None
         text = str(found)
         more = {}
         if len(losses) > 1 or against_units or against_clusters:
-            grid = found.against(n=against_units, epsilon=losses, clusters=against_clusters)
-    if grid is not None:
-        from shoal.files.text_table import first_rows
+            from shoal.files.text_table import first_rows
 
-        more = {"against": grid.to_pylist()}
-        text += f"\n{first_rows('', grid.drop_columns(['releases']), rows=grid.num_rows)}"
+            grid = found.against(n=against_units, epsilon=losses, clusters=against_clusters)
+            more = {"against": grid.to_pylist()}
+            text += f"\n{first_rows('', grid.drop_columns(['releases']), rows=grid.num_rows)}"
     finish(
         found, text, lambda: found.to_document() | more, picture=picture, force=force,
         as_json=as_json,
@@ -137,11 +135,14 @@ def ask(
     check_names(data, [*(ols or []), *(effect_by or [])])
     with working("reading public columns, sharing the noise"):
         asked = read_trial(data, source, outcomes, names, control=control)[0].ask()
-        asked = asked.effect() if effect else asked
-        asked = asked.effect(weights="precision") if precision else asked
+        if effect:
+            asked = asked.effect()
+        if precision:
+            asked = asked.effect(weights="precision")
         for each in groups:
             asked = asked.effect(by=each)
-        asked = asked.means() if means else asked
+        if means:
+            asked = asked.means()
         for columns in formulas:
             asked = asked.regression(columns)
         made = asked.plan(outcomes, epsilon, spread=spread)

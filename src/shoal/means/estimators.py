@@ -55,7 +55,8 @@ class ClippedChoice(Model):
     @classmethod
     def best(cls, request: Request, weights: UserWeights) -> "ClippedChoice":
         """The least margin that keeps a bias budget."""
-        (low, high), moments = check_interval(request.interval), request.moments
+        low, high = check_interval(request.interval)
+        moments = request.moments
         t = clipping.margin(moments, (request.bias or 0.0) / OUTWARD) * OUTWARD
         # With mean and interval a point, and a generous budget, something is left to clip to.
         t = max(t, 2.0**-10 * clipping.deviation(moments))
@@ -67,7 +68,8 @@ class ClippedChoice(Model):
 
     def margin(self, request: Request) -> float:
         """t: how far the mean is at least from where values are clipped."""
-        (low, high), edges = check_interval(request.interval), self.grid.edges
+        low, high = check_interval(request.interval)
+        edges = self.grid.edges
         return min(low - edges[0], edges[1] - high)
 
     def facts(self, request: Request, weights: UserWeights) -> Facts:
@@ -128,19 +130,17 @@ class SymmetricChoice(Model):
         if not coarse.users < len(weights.number):
             raise InputError("the last step of the symmetric mean has no users", "plan again")
         others = UserWeights(weights.number[coarse.users :])
-        # The users of the guess, and all others, of whom the last sum is.
-        first = (1, 0)
-        rest = (0, 1)
-        steps = [*coarse.steps(first)]
+        # Of the users of the guess, and of all others, of whom the last sum is.
+        steps = coarse.steps((1, 0))
         last.noise.check(last.half * others.total)
         if middle is not None:
             middle.noise.check(middle.half * coarse.users)
-            steps.append(middle.noise.step(*(2 * middle.half * each for each in first)))
+            steps.append(middle.noise.step(2 * middle.half, 0))
         certificate = Certificate(coarse, middle, request.moments, float(others.squares))
         tick = last.tick(coarse)
         last_sum = SumAboutCentre(last.noise, others, last.half, 1, Fraction(tick))
         variance = certificate.variance(last.half * tick, last_sum.variance, tick) * OUTWARD
-        steps.append(last_sum.noise.step(*(last_sum.moved * each for each in rest)))
+        steps.append(last_sum.noise.step(0, last_sum.moved))
         return Facts(tuple(steps), 0.0, variance, last_sum, certificate.failure)
 
     def origin(self, drawn: MeanDrawn) -> Fraction:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from shoal import checks, documents
 from shoal.arrays import Ints
 from shoal.errors import InputError
+from shoal.files.tables import Tabular
 from shoal.files.text_table import Shown, TextTable, counted, first_rows
 from shoal.means.plan import UnbiasedPlan
 from shoal.means.planner import plan
@@ -56,7 +57,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Recommendation(Shown):
+class Recommendation(Shown, Tabular):
     """The certificates of both estimators, side by side. Make one with `recommend`.
 
     Source: docs/theory/means.md#which-estimator.
@@ -196,11 +197,10 @@ def recommend(
         raise InputError("delta is 1 or more", "give one below 1, for example delta=1e-6")
     releases = checks.whole(releases, "releases", least=1, most=_MOST_RELEASES)
     shared: dict[str, Any] = {"epsilon": budget.epsilon, "weights": weights, "cap": cap}
-    shared["interval_by"] = interval_by
+    shared |= {"interval_by": interval_by}
     # Checks all that is given; the interval and the bias that stand in for none do not matter.
     ends = (0, 1) if interval is None else interval
-    most = bias or 1.0
-    request = Request.of(method=CLIPPED, moments=moments, interval=ends, bias=most, **shared)
+    request = Request.of(method=CLIPPED, moments=moments, interval=ends, bias=bias or 1.0, **shared)
     clipped = Candidate(CLIPPED, None, "is biased" if interval else f"needs {_NEEDS[CLIPPED]}")
     if interval is not None and bias != 0:
         best = best_bias(request, counts, most=bias, releases=releases)

@@ -90,7 +90,7 @@ class Grid(Model):
         rest = np.abs(places - whole)
         away = words < (rest * 2.0**64).astype(np.uint64)
         ticks = whole.astype(np.int64) + np.where(away, np.sign(places), 0).astype(np.int64)
-        return np.asarray(ticks - self.middle)
+        return ticks - self.middle
 
 
 def _bad_interval() -> InputError:

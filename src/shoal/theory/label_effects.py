@@ -122,7 +122,7 @@ def _fitted(estimate: Floats, variance: Floats, labels: Sequence[Ints], prior: f
         residual = max(float((kept**2 * around + kept * variance).mean()), least)
     fit, leverage, _, effect = _fit(design, estimate, 1 / (residual + variance), effects, prior)
     own = np.minimum(leverage, _MOST_LEVERAGE)
-    return _Fitted(effect, ends, np.asarray((fit - own * estimate) / (1 - own)))
+    return _Fitted(effect, ends, (fit - own * estimate) / (1 - own))
 
 
 def _fit(

@@ -39,7 +39,7 @@ def clamped_error(
     inside = np.clip(truth, low, high)
 
     def integral(z: Floats) -> Floats:
-        return np.asarray(np.maximum(z, 0) + scale / 2 * np.exp(-np.abs(z) / scale))
+        return np.maximum(z, 0) + scale / 2 * np.exp(-np.abs(z) / scale)
 
     within = (
         integral(inside - centre)
@@ -47,4 +47,4 @@ def clamped_error(
         + integral(centre - inside)
         - integral(centre - high)
     )
-    return np.asarray(np.abs(truth - inside) + within)
+    return np.abs(truth - inside) + within

@@ -51,7 +51,7 @@ def least_mean_error(cell: Ints, counts: Ints, n_cells: int, epsilon: float | Fl
         where, np.maximum(0.0, (sorted_counts - threshold[where]) / 2), minlength=n_cells
     )
     total = np.bincount(cell, counts.astype(np.float64), minlength=n_cells)
-    return np.asarray((cut + threshold / loss) / total)
+    return (cut + threshold / loss) / total
 
 
 def least_variance_error(

@@ -2,7 +2,8 @@
 
 A sharper form of paper 004, Theorem 2.1.1. On two points X = v with probability p, else 0. On three
 X = v with probability b (1 + s)/2, -v with b (1 - s)/2, else 0, and s from -1 to 1: the mean moves
-by 2 v b while most users hold 0, twice as sharp for small epsilon. Units: the moment's size is 1.
+by 2 v b while most users hold 0, twice as sharp for small epsilon. Bounds on the RMSE are lower
+ones. Units: the moment's size is 1.
 Proofs: docs/theory/means.md#the-trilemma.
 """
 
@@ -44,7 +45,7 @@ def influence(epsilon: float, delta: float, spread: Floats) -> Floats:
     if epsilon == 0:
         return np.full_like(spread, delta)
     flat = math.exp(-epsilon) / math.expm1(-epsilon) ** 2
-    return np.asarray((1 - delta) * spread / (spread + flat) + delta)
+    return (1 - delta) * spread / (spread + flat) + delta
 
 
 def resistance(n: int, epsilon: float, delta: float, chance: Floats, points: int = 256) -> Floats:
@@ -67,18 +68,15 @@ def half_range(order: float, width: float, chance: Floats) -> Floats:
     """
     reached = chance ** (1 - 1 / order) * (1 - chance) ** (-1 / order)
     # Rounded downwards here: a bias is subtracted from it later.
-    return np.asarray(np.minimum(reached, width / 2) * (1 - 2.0**-45))
+    return np.minimum(reached, width / 2) * (1 - 2.0**-45)
 
 
 def triple_distance(epsilon: float, delta: float = 0.0) -> float:
     """Most that E_0 (r - s)^2 can be for ratios r, s of three epsilon-close distributions.
 
     With e = exp(epsilon), (e - 1)^2/e (1 + 2 delta) for e <= 2, else
-    (e - 1) (2 (e - 1) + 4 delta)/(e + 2). Masses may lack 2 delta; at delta = 0 it is attained.
-
-    The ratios are to the middle one.
-
-    Returns an upper bound; the ratio of probabilities has no unit.
+    (e - 1) (2 (e - 1) + 4 delta)/(e + 2), of ratios to the middle one. Masses may lack 2 delta; at
+    delta = 0 it is attained.
     """
     e = math.exp(epsilon)
     over = math.expm1(epsilon)
@@ -105,7 +103,7 @@ def triple_resistance(n: int, epsilon: float, delta: float, chance: Floats) -> F
     """
     root = np.sqrt(n * chance)
     if epsilon > _MOST_EPSILON:
-        return np.asarray(math.pi / 2 * root)
+        return math.pi / 2 * root
     steep = n * chance / 2 * np.sqrt(triple_distance(epsilon, delta) / (1 - chance))
     turn = np.sqrt(np.maximum(1 - (root / np.maximum(steep, root)) ** 2, 0))
     pure = 2 * (root * np.arcsin(turn) + steep * (1 - turn))
@@ -116,7 +114,7 @@ def triple_resistance(n: int, epsilon: float, delta: float, chance: Floats) -> F
 def triple_range(order: float, width: float, chance: Floats) -> Floats:
     """How far the mean moves from the middle: v b = b^(1 - 1/order), or width/2; 0 beyond its b."""
     moved = np.minimum(chance ** (1 - 1 / order), width / 2) * (1 - 2.0**-45)
-    return np.asarray(np.where(chance <= most_chance(order), moved, 0.0))
+    return np.where(chance <= most_chance(order), moved, 0.0)
 
 
 def path_bounds(setting: Setting, points: int = 200) -> PathBounds:
@@ -170,8 +168,6 @@ def normal_bound(setting: Setting) -> float:
 
     RMSE >= sigma / sqrt(n + 4 pi^2 sigma^2 / width^2), sigma^order E|Z|^order = 1: van Trees with
     the prior density proportional to cos^2 on the interval.
-
-    Returns a lower bound on the RMSE, as a factor of the moment's size.
     """
     order = setting.order
     moment = order / 2 * math.log(2) + math.lgamma((order + 1) / 2) - math.log(math.pi) / 2
@@ -185,8 +181,6 @@ def coin_bound(setting: Setting) -> float:
     RMSE^2 >= v^2 / (n/(1/4 - h^2) + pi^2/h^2) (van Trees), v = min(width/(2h), w) with
     w^-order = ((1/2 + h)^(order - 1) + (1/2 - h)^(order - 1))/4, the largest central moment at
     v = 1; best over h on a grid.
-
-    Returns a lower bound on the RMSE, as a factor of the moment's size.
     """
     near = np.geomspace(1e-6, 0.499, 400)
     most = ((0.5 + near) ** (setting.order - 1) + (0.5 - near) ** (setting.order - 1)) / 4
@@ -199,16 +193,11 @@ def bit_bound(setting: Setting) -> float:
     """RMSE over X = v with probability p, else 0, any p: v / (2 (1 + sqrt(n))).
 
     The minimax error of a share (Hodges and Lehmann 1950), v = min(width, 4^(1/order)).
-
-    Returns a lower bound on the RMSE, as a factor of the moment's size.
     """
     step = min(setting.width, 4 ** (1 / setting.order))
     return step / (2 * (1 + math.sqrt(setting.n)))
 
 
 def printed_bound(setting: Setting) -> float:
-    """1/sqrt(6 (n + 2)), as printed (paper 004, Proposition A.2.1); needs a width of 1, any order.
-
-    Returns a lower bound on the RMSE, as a factor of the moment's size.
-    """
+    """1/sqrt(6 (n + 2)), as printed (paper 004, Proposition A.2.1); needs a width of 1."""
     return 1 / math.sqrt(6 * (setting.n + 2)) if setting.width >= 1 else 0.0

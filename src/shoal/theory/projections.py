@@ -83,7 +83,7 @@ def norms_l2(size: Ints, owner: Ints) -> Ints:
     root = np.ceil(np.sqrt(square) * _OUTWARD)
     if root.max(initial=0.0) > MOST_L2:
         raise OverflowError("the norm of a vector is more than 2^60")
-    return np.asarray(root.astype(np.int64))
+    return root.astype(np.int64)
 
 
 class Ball(NamedTuple):

@@ -39,8 +39,6 @@ def ratio_epsilon(ratio: Fraction) -> Fraction:
 
     ln(ratio): the definition of pure differential privacy for a finite table
     (docs/theory/experiments.md#in-whole-numbers).
-
-    Returns the privacy loss, never below the exact one.
     """
     if ratio < 1:
         raise InputError(f"the ratio is {float(ratio):.6g}", "divide the larger by the smaller")

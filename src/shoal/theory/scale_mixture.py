@@ -90,9 +90,9 @@ def log_density(apart: Floats, scale: Floats, deviation: Floats, *, normal: bool
     """
     if normal:
         both = np.hypot(deviation, scale)
-        return np.asarray(-((apart / both) ** 2) / 2 - np.log(both) - _ROOT)
+        return -((apart / both) ** 2) / 2 - np.log(both) - _ROOT
     sides = _sides(apart, scale, deviation)
-    return np.asarray(-((apart / deviation) ** 2) / 2 - np.log(4 * scale) + sides)
+    return -((apart / deviation) ** 2) / 2 - np.log(4 * scale) + sides
 
 
 def posterior_quantile(
@@ -109,7 +109,7 @@ def posterior_quantile(
     reach = np.abs(apart) + 40 * np.minimum(scale, mixture.deviation.max())
     posterior = _normal_posterior if normal else _posterior
     known = posterior(apart[:, None], scale[:, None], mixture.deviation)
-    return np.asarray(prediction + _level(known, mixture.share, level, reach))
+    return prediction + _level(known, mixture.share, level, reach)
 
 
 @np.errstate(all="ignore")
@@ -172,7 +172,7 @@ def _sides(apart: Floats, scale: Floats, deviation: Floats) -> Floats:
     """Logarithm of the masses below and above y, without e^(-d^2/(2t^2) - s^2/2)/2."""
     d = apart / deviation
     ratio = deviation / scale
-    return np.asarray(np.logaddexp(_log_erfcx(ratio - d), _log_erfcx(ratio + d)))
+    return np.logaddexp(_log_erfcx(ratio - d), _log_erfcx(ratio + d))
 
 
 def _log_erfcx(z: Floats) -> Floats:

@@ -48,7 +48,7 @@ def mass_sensitivity(part: Floats, kept: Floats) -> Floats:
     others = np.maximum(kept - part, 0.0)
     small = part * (1 - 2 * part + kept) ** 2 / rest
     large = part + np.minimum(others**2 / rest, others)
-    return np.asarray(np.minimum(1.0, np.where(kept >= 2 * part, small, large) * _ROUNDED))
+    return np.minimum(1.0, np.where(kept >= 2 * part, small, large) * _ROUNDED)
 
 
 def mass_slope(part: Floats, kept: Floats) -> Floats:

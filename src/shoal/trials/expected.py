@@ -83,7 +83,7 @@ class Kinds(NamedTuple):
 
     def average(self, by_kind: Floats) -> Floats:
         """Of each expectation, over its kinds."""
-        return np.asarray(np.add.reduceat(self.share * by_kind, self.first))
+        return np.add.reduceat(self.share * by_kind, self.first)
 
     def outcome_variance(self, space: Space) -> Floats:
         """Of outcomes within clusters, of each expectation, in the outcome's squared unit."""

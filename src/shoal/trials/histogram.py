@@ -77,7 +77,7 @@ class HistogramPlan(Plan):
         sizes = self.design.sizes
         steps = np.array(drawn.steps, dtype=np.float64).reshape(*sizes.shape, self.space.size)
         unit = self.chosen.counts.per_unit * sizes.astype(np.float64)
-        return np.asarray(steps / unit[:, :, None])
+        return steps / unit[:, :, None]
 
     @property
     def mean_variance(self) -> Floats:
@@ -160,4 +160,4 @@ def centred(space: Space) -> Floats:
 def mean_noise(chosen: HistogramChoice, space: Space, sizes: Ints) -> Floats:
     """Noise variance of the mean of each cell, in the outcome's squared unit."""
     square = float((centred(space) ** 2).sum())
-    return np.asarray(chosen.counts.variance * square / sizes.astype(np.float64) ** 2)
+    return chosen.counts.variance * square / sizes.astype(np.float64) ** 2

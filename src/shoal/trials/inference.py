@@ -89,12 +89,12 @@ class Cells(NamedTuple):
     @property
     def value(self) -> Floats:
         """Of two arms, how their means differ in each cluster."""
-        return np.asarray(self.mean[:, 0] - self.mean[:, 1])
+        return self.mean[:, 0] - self.mean[:, 1]
 
     @property
     def estimated(self) -> Floats:
         """Variances of means as the outcomes tell them."""
-        return np.asarray(self.s2 / self.sizes)
+        return self.s2 / self.sizes
 
 
 def effects_of(design: Design, cells: Cells, confidence: float) -> list[Effect]:

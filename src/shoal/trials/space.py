@@ -237,7 +237,7 @@ class Space:
             middles = levels[:-1] + np.diff(levels) / 2
             value = levels[np.searchsorted(middles, value, side="right")]
         below, share = self._between(value, kept)
-        return np.asarray(below + ((words >> np.uint64(11)) * _UNIT < share))
+        return below + ((words >> np.uint64(11)) * _UNIT < share)
 
     def _between(self, value: Floats, kept: Positions) -> tuple[Ints, Floats]:
         """The kept level below each value, and how far it is on the way to the next."""

@@ -167,7 +167,7 @@ class TablePlan(Plan):
 
     def values(self, drawn: TableDrawn) -> Floats:
         """What responses say above the lowest level, shape (cells, responses) or (1, responses)."""
-        return np.asarray(self.response_table.above)[None]
+        return self.response_table.above[None]
 
     def check_drawn(self, drawn: TableDrawn) -> None:
         """Refuse histograms and responses that are not those of the units."""
@@ -311,20 +311,19 @@ class PriorPlan(TablePlan):
     def _tables(self, codes: Ints, noise: Noise) -> tuple[tuple[int, ...], Any]:
         group = self._group
         levels = self.responses
-        many = (int(group.max()) + 1) * levels
-        counts = np.bincount(group * levels + codes, minlength=many)
+        sizes = np.bincount(group)
+        counts = np.bincount(group * levels + codes, minlength=len(sizes) * levels)
         noisy = tuple(self.chosen.counts.add(counts.tolist(), noise))
         # Only noisy numbers decide the table of a group.
         priors = self.priors(noisy)
-        ends = np.cumsum(np.bincount(group))
+        ends = np.cumsum(sizes)
         units = np.split(np.argsort(group, kind="stable"), ends[:-1])
         each = (with_prior(self.levels, self.chosen.replaced, prior) for prior in priors)
         return noisy, zip(units, each, strict=True)
 
     def priors(self, noisy: tuple[int, ...]) -> Ints:
         """The prior of each group in parts of 2^-31, from what was drawn."""
-        sizes = self.design.sizes
-        sizes = sizes.sum(axis=0) if self.request.prior.pooled else sizes.ravel()
+        sizes = np.bincount(self._group)
         return prior_of(np.array(noisy).reshape(len(sizes), -1), sizes, self.chosen)
 
     def values(self, drawn: TableDrawn) -> Floats:

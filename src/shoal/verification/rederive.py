@@ -57,13 +57,11 @@ def differences(release: Release[Any, Any]) -> Iterator[str]:
             # What is the same to the last place is not looked at part by part.
             if repr(true) == repr(given) or _same(true, given, plan.size):
                 continue
-            entry = ""
+            entry = f"the {part} {name}"
             if isinstance(true, dict) and isinstance(given, dict):
-                unlike = (
-                    each for each in true if not _same(true[each], given.get(each), plan.size)
-                )
-                entry = f"{next(unlike)} of "
-            yield f"{entry}the {part} {name} does not follow from the plan and what was drawn"
+                unlike = (x for x in true if not _same(true[x], given.get(x), plan.size))
+                entry = f"{next(unlike)} of {entry}"
+            yield f"{entry} does not follow from the plan and what was drawn"
     if isinstance(plan, PlanFacts):
         yield from _statuses(plan)
 

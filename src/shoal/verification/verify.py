@@ -97,7 +97,7 @@ def _checks(
 
 
 def _check(claim: str, found: list[str], right: str) -> Check:
-    """Returns a check that holds if nothing was found, with the first thing that was."""
+    """A check that holds if nothing was found, with the first thing that was."""
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     return Check(claim, holds=not found, found=f"{found[0]}{more}" if found else right)
 

@@ -197,7 +197,7 @@ def extremes(vectors: Floats) -> Ints:
     chosen = [np.argsort(-together, kind="stable")[:part]]
     alone = -(-part // len(own))
     chosen += [np.argsort(-np.abs(row), kind="stable")[:alone] for row in own]
-    return np.asarray(first[np.unique(np.concatenate(chosen))])
+    return first[np.unique(np.concatenate(chosen))]
 
 
 def _first_of_each(vectors: Floats) -> Ints:
@@ -237,7 +237,7 @@ def _searched_sums(vectors: Floats, names: Sequence[str]) -> Floats:
     # A unit's loss is the same for v and -v, and for units alike: once is enough.
     distinct = np.unique(inside * np.where(inside[0] < 0, -1, 1), axis=1)
     tried = [*starts, *(_searched(each, distinct) for each in (starts[0], *starts[2:]))]
-    return np.asarray(min(tried, key=lambda each: _total(each, inside)) @ basis.T)
+    return min(tried, key=lambda each: _total(each, inside)) @ basis.T
 
 
 def gaussian_noise(vectors: Floats) -> Gaussian:

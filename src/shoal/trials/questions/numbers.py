@@ -152,8 +152,8 @@ class Numbers:
             # All units of a sum weigh alike: the mean of what a row gives them.
             units = np.bincount(self.sums, self.many)
             mean = np.stack([np.bincount(self.sums, row * self.many) for row in rows]) / units
-            return np.asarray(mean * self.steps / _ROW)
-        return np.asarray((rows * np.sqrt(self.many)) @ self._inverse)
+            return mean * self.steps / _ROW
+        return (rows * np.sqrt(self.many)) @ self._inverse
 
     @cached_property
     def _inverse(self) -> Floats:
@@ -180,7 +180,7 @@ class Numbers:
         """M = sum v, the variance of each row's noise, and M^2/sum v^2, over Laplace variables."""
         parts = (self.recover(rows) * (width / TICKS * _DEVIATION)) ** 2
         total = parts.sum(axis=1)
-        return total, np.asarray(total**2 / (parts**2).sum(axis=1))
+        return total, total**2 / (parts**2).sum(axis=1)
 
     def moment_value(self, width: float) -> float:
         """What one step of a second moment is worth, in the outcome's squared unit."""
@@ -199,7 +199,7 @@ def _product(row: Ints, sums: Ints) -> int:
 def noise(recovered: Floats, width: float) -> Floats:
     """Covariance of the noise of sums of released numbers, in the outcome's squared unit."""
     weighed = recovered * (width / TICKS * _DEVIATION)
-    return np.asarray(weighed @ weighed.T)
+    return weighed @ weighed.T
 
 
 def fitted_rows(rows: Floats, many: Ints, epsilon: Fraction, by: tuple[str, ...]) -> Choice:
@@ -251,4 +251,4 @@ def ticks_of(outcomes: Floats, space: Space) -> Ints:
     """Outcomes as whole ticks of the range over 2^20 from its middle, clipped. Private."""
     low, high = space.levels[0], space.levels[-1]
     part = (np.clip(outcomes, low, high) - low) / (high - low)
-    return np.asarray(np.rint(part * TICKS).astype(np.int64) - TICKS // 2)
+    return np.rint(part * TICKS).astype(np.int64) - TICKS // 2

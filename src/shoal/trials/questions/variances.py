@@ -81,7 +81,7 @@ class Fit(NamedTuple):
         else:
             own = coefficients @ self.forms @ coefficients
             own = own - np.einsum("kij,ji->k", self.forms, noise)
-        return np.asarray(moments @ self.parts - own)
+        return moments @ self.parts - own
 
     def noise_scale(self, moved: Floats, coefficients: Floats, noise: Floats) -> Floats:
         """Scales of the noise of variances, of second moments with noise of the scales `moved`."""
@@ -112,29 +112,30 @@ def fit_of(design: Design, block: Block, by: Sequence[str]) -> tuple[Fit, Floats
     many = design.many
     if not block.of_regression:
         sizes = np.bincount(codes, many).astype(np.float64)
-        degrees = sizes - 1
-        weights = group_means(codes, many)
-        flat = np.ones(len(sizes))
-    else:
-        root = np.sqrt(many)
-        regressors = regressors_of(design, block.entry.columns)[1] * root[:, None]
-        # Orthonormal coefficients of the same prediction: regressors may be of any size.
-        basis = np.linalg.qr(regressors / np.linalg.norm(regressors, axis=0))[0]
+        squares = _squares(block, codes, many)
+        parts = squares / (sizes - 1)[:, None]
+        forms = (parts * sizes[:, None]).T
+        fit = Fit(codes, sizes - 1, np.ones(len(sizes)), squares, parts, forms)
+        return fit, group_means(codes, many)
+    root = np.sqrt(many)[:, None]
+    regressors = regressors_of(design, block.entry.columns)[1] * root
+    # Orthonormal coefficients of the same prediction: regressors may be of any size.
+    basis = np.linalg.qr(regressors / np.linalg.norm(regressors, axis=0))[0]
+    degrees = _degrees(basis, codes, many)
+    if degrees.min() < _FEWEST_DEGREES:
+        codes = np.zeros(len(many), dtype=np.int64)
         degrees = _degrees(basis, codes, many)
-        if degrees.min() < _FEWEST_DEGREES:
-            codes = np.zeros(len(many), dtype=np.int64)
-            degrees = _degrees(basis, codes, many)
-        weights = (basis / root[:, None]).T
-        flat = (basis * root[:, None]).sum(axis=0)
-    own = [np.bincount(codes, row**2 * many, len(degrees)) for row in block.rows]
-    squares = np.stack(own, axis=1).astype(np.float64)
+    squares = _squares(block, codes, many)
     parts = squares / degrees[:, None]
-    if not block.of_regression:
-        diagonals = (parts * sizes[:, None]).T
-        return Fit(codes, degrees, flat, squares, parts, diagonals), weights
     inside = [basis[codes == each] for each in range(len(degrees))]
     forms = np.einsum("hk,hij->kij", parts, np.stack([each.T @ each for each in inside]))
-    return Fit(codes, degrees, flat, squares, parts, forms), weights
+    fit = Fit(codes, degrees, (basis * root).sum(axis=0), squares, parts, forms)
+    return fit, (basis / root).T
+
+
+def _squares(block: Block, codes: Ints, many: Ints) -> Floats:
+    """Sums of squared weights of questions by group, shape (groups, questions)."""
+    return np.stack([np.bincount(codes, row**2 * many) for row in block.rows], axis=1)
 
 
 def _degrees(basis: Floats, codes: Ints, many: Ints) -> Floats:

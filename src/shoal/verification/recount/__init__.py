@@ -11,7 +11,7 @@ import numpy as np
 from shoal.errors import DocumentError
 from shoal.verification.recount import means, questions, reading, trials
 from shoal.verification.recount.cells_loss import Losses
-from shoal.verification.recount.cells_values import Values
+from shoal.verification.recount.cells_values import CellValues
 from shoal.verification.recount.reading import Document, Release
 
 # What a manifest of another form leads to.
@@ -19,11 +19,7 @@ _DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError,
 
 
 def recount(document: Document) -> list[str]:
-    """One sentence for each difference between what a manifest states and what its integers give.
-
-    Raises:
-        DocumentError: Not a manifest, or its parts do not fit each other.
-    """
+    """One sentence for each difference between what a manifest states and what follows from it."""
     try:
         with np.errstate(all="ignore"):
             entries_of, differences = KINDS[document["kind"]]
@@ -48,7 +44,7 @@ def _guarantee(release: Release) -> Iterator[str]:
 
 # Of each kind of release, how its entries are read, and what differs.
 KINDS: dict[str, tuple[Callable[[Any, Any], Document], Callable[[Any], Iterator[str]]]] = {
-    "cells": (reading.of_cells, lambda cells: Values(cells, Losses.of(cells)).differences()),
+    "cells": (reading.of_cells, lambda cells: CellValues(cells, Losses.of(cells)).differences()),
     "questions": (reading.of_questions, questions.differences),
     "mean": (reading.of_mean, means.differences),
     **dict.fromkeys(

@@ -66,7 +66,8 @@ class Losses:
         grouping = cells.settings.get("grouping", "best_fit")
         for members, cap in zip(cells.members, cells.parameters["cap"].tolist(), strict=True):
             number, share, arrays = _group(cells.count[members].tolist(), cap, grouping)
-            weight[members], touched[members] = share, arrays
+            weight[members] = share
+            touched[members] = arrays
             total.append(number << _SHARE)
         # A clipped array reaches the whole range, however small a user's share of it is.
         return cls(cells, weight, touched << _SHARE if clipped else weight, total, touched.max())
@@ -101,7 +102,8 @@ class Losses:
     @cached_property
     def kinds(self) -> tuple[list[tuple[int, int]], Array]:
         """Cells with contributions to them, and which of these each membership has."""
-        cell, (_, code) = self.cells.cell, np.unique(self.moved, return_inverse=True)
+        cell = self.cells.cell
+        code = np.unique(self.moved, return_inverse=True)[1]
         both = cell * len(code) + code
         _, first, kind = np.unique(both, return_index=True, return_inverse=True)
         return list(zip(cell[first].tolist(), self.moved[first].tolist(), strict=True)), kind

@@ -20,7 +20,7 @@ _JOINT_COST = (1 + _R) ** 2 / (4 * _R) * (5 + 4 * _R)
 
 
 @dataclass(frozen=True, eq=False)
-class Values:
+class CellValues:
     """What the noisy integers of cells stand for."""
 
     cells: Release
@@ -58,13 +58,13 @@ class Values:
     def _bounding_bias(self, name: str) -> tuple[Array, Array]:
         """Bias by bounding over the range, and what is added (docs/theory/cells.md#variance)."""
         moved = self._moved
-        missing = 2 * self._moved
         if name != "variance":
             return moved, np.zeros_like(moved)
         if self.cells.name not in ("optimal", "optimal_in_range"):
             moved = np.minimum(moved, 1 / 2)
             return 4 * moved * (1 - moved), np.zeros_like(moved)
         # What is missing is taken to lie in the middle of the bounds.
+        missing = 2 * moved
         below = missing * (1 - missing)
         above = np.where(2 * missing <= 1, 3 * below, 1 - below)
         return (above + below) / 2, (above - below) / 2
@@ -72,7 +72,7 @@ class Values:
     def _bias(self, name: str, width: Array) -> Array:
         """Most that estimates are off before noise, over their range, in ranges of this width."""
         cells = self.cells
-        half_step = 2.0 ** -(self.cells.lattice_bits + 1)
+        half_step = 2.0 ** -(cells.lattice_bits + 1)
         shares = cells.method in ("balanced", "equalised", "uniform")
         means = 0 if shares else 1 / cells.top
         moved = means + 1025 / 1024 * 2.0 ** -(cells.tick_bits + 1)
@@ -86,7 +86,7 @@ class Values:
     def _mean_noise(self, name: str) -> Array:
         """Mean absolute noise over the range; of a joint variance, a bound."""
         cells = self.cells
-        step = 2.0**-self.cells.lattice_bits
+        step = 2.0**-cells.lattice_bits
         mean = math.sqrt(2 / math.pi) if cells.gaussian else step / math.sinh(step)
         error = self._scale(name) * mean
         if name == "variance" and cells.joint:
@@ -97,10 +97,11 @@ class Values:
 
     def _results(self, name: str) -> Iterator[str]:
         """Whether values and their intervals follow from lattice steps."""
-        cells, (low, length) = self.cells, map(float, self.cells.ranges[name])
+        cells = self.cells
+        low, length = map(float, cells.ranges[name])
         steps, ends, unclamped, value, interval = zip(*cells.results[name], strict=True)
         width = np.ones(cells.size)
-        bias = self._bias(name, np.ones(cells.size))
+        bias = self._bias(name, width)
         selected = None not in ends
         if selected:
             width = np.diff(np.array(ends, dtype=np.float64)).ravel() / cells.top
@@ -127,10 +128,9 @@ class Values:
         stated = np.array([unclamped, value], dtype=np.float64)
         yield from cells_differ(name, stated, values, 0.0, digits)
         span = low + length * np.array([least - bias, most + bias])
-        bottom = low
         top = low + length
-        outside = (span[0] > top) | (span[1] < bottom)
-        span = np.where(outside, [[bottom], [top]], np.clip(span, bottom, top))
+        outside = (span[0] > top) | (span[1] < low)
+        span = np.where(outside, [[low], [top]], np.clip(span, low, top))
         span = np.array([np.minimum(span[0], stated[1]), np.maximum(span[1], stated[1])])
         slack = 1e-6 * length * (bias + (most - least) / 2) + digits
         given = np.array(interval, dtype=np.float64).T
@@ -168,7 +168,7 @@ class Values:
     def _least(self, name: str) -> Array:
         """Errors below any Laplace noise of this loss (docs/theory/cells.md#limits-of-means)."""
         cells = self.cells
-        length = float(self.cells.ranges[name][1])
+        length = float(cells.ranges[name][1])
         epsilon = np.full(cells.size, float(cells.epsilon))
         if name != "variance":
             return length * self._least_error(np.full(cells.size, 0.5), epsilon)
@@ -198,7 +198,7 @@ class Values:
     def _balanced(self, dual: Array) -> float:
         """How far the mean of ln b could still fall (docs/theory/cells.md#balanced-plans)."""
         cells = self.cells
-        power = 2 if self.cells.gaussian else 1
+        power = 2 if cells.gaussian else 1
         pairs, kind = self.losses.kinds
         moves = [self.losses.moves(at, moved) for at, moved in pairs]
         cost = np.array([sum(float(each) ** power for each in one) for one in moves])
@@ -211,12 +211,10 @@ class Values:
     def _optimal_holds(self, dual: Array, gap: float) -> bool:
         """Whether plans of errors over 1 + gap lose more (docs/theory/cells.md#optimal-plan)."""
         cells = self.cells
-        targets = np.array(self.cells.targets)
+        targets = np.array(cells.targets)
         total = 0.0
         names = cells.statistics
-        errors = np.zeros(cells.size)
-        for name in names:
-            errors += self._bounding_bias(name)[0] + self._mean_noise(name)
+        errors = sum(self._bounding_bias(name)[0] + self._mean_noise(name) for name in names)
         allowed = (errors / targets).max() / (1 + gap) * (1 - 1e-9) * targets
         linear = sum(name != "variance" for name in names)
         varies = "variance" in names

@@ -58,11 +58,14 @@ class _Mean:
     """A mean with the weights of its last users, whose values are whole units within -R..R."""
 
     def __init__(self, mean: Release) -> None:
-        self.mean, choice = mean, mean.choice
+        self.mean = mean
+        choice = mean.choice
         self.coarse: Document = choice.get("coarse") or {}
         self.first: int = self.coarse.get("users", 0)
         self.weight: Any = mean.weight[self.first :].astype(object)
-        self.total, self.heavy = int(self.weight.sum()), int((self.weight**2).sum())
+        self.total = int(self.weight.sum())
+        self.heavy = int((self.weight**2).sum())
+        self.free = self.total**2 - self.heavy
         self.squares: Document = choice["squares"] or {}
         last = choice.get("last", choice)
         self.steps = last["noise"]["per_unit"]
@@ -70,13 +73,17 @@ class _Mean:
         self.size: float = min(size for _, size in mean.moments)
         if self.coarse:
             self.bin = Fraction(2) ** self.coarse["exponent"]
-            self.tick, parts, self.reach = self.bin / 2 ** last["shift"], 1, last["half"]
+            parts = 1
+            self.tick = self.bin / 2 ** last["shift"]
+            self.reach = last["half"]
         else:
             self.grid: Document = choice["grid"]
-            self.tick, parts = Fraction(2) ** self.grid["exponent"], 2
+            parts = 2
+            self.tick = Fraction(2) ** self.grid["exponent"]
             self.reach = self.grid["high"] - self.grid["low"]
         # What a unit costs a user of weight 1, and the scale of the noise on the mean.
-        self.unit, self.price = self.tick / parts, Fraction(self.steps, 2**self.bits * parts)
+        self.unit = self.tick / parts
+        self.price = Fraction(self.steps, 2**self.bits * parts)
         self.scale = self.unit / self.price / self.total
         self.noise_variance = noise.laplace_variance(self.bits) * float(self.scale) ** 2
 
@@ -126,23 +133,22 @@ class _Mean:
         """What the squares say of the variance, and the mean they are about, in noise scales."""
         moved = (value - self.centre(drawn=False)) / self.scale
         total = self.mean.squares * self.squares["step"] * (self.unit / self.scale) ** 2
-        free = self.total**2 - self.heavy
-        return float((total - self.heavy * (moved**2 - 2)) / free), float(moved)
+        return float((total - self.heavy * (moved**2 - 2)) / self.free), float(moved)
 
     def normal(self, variance: float, moved: float) -> float:
         """Half a normal interval but for the bias (docs/theory/means.md#a-normal-interval)."""
-        free = self.total**2 - self.heavy
-        confidence = self.mean.confidence
-        part = self.heavy / free
+        part = self.heavy / self.free
         step = self.squares["step"] * 2 ** self.squares["bits"]
-        own = float(step * (self.unit / self.scale) ** 2 / free)
+        own = float(step * (self.unit / self.scale) ** 2 / self.free)
         spread = math.sqrt(own**2 + (2 * part * moved) ** 2 + 10 * part**2)
-        half = noise.half_width(confidence, variance, spread, 1 / part, 2.0, 1.0)
+        half = noise.half_width(self.mean.confidence, variance, spread, 1 / part, 2.0, 1.0)
         return float(self.scale) * half
 
     def clipped_errors(self) -> Iterator[str]:
         """Bias and standard error of the worst two-point laws."""
-        (low, high), size, tick = self.mean.between, self.size, float(self.tick)
+        low, high = self.mean.between
+        size = self.size
+        tick = float(self.tick)
         below = Fraction(low) - self.grid["low"] * self.tick
         margin = float(min(below, self.grid["high"] * self.tick - Fraction(high)))
         least = size * size / (math.hypot(margin, size) + margin) / 2
@@ -215,8 +221,9 @@ class _Mean:
         """How far its guess is off but for rare cases, and what these add; and how far it moves."""
         n = self.first
         middle = self.mean.choice["middle"]
-        first = 1.5 * float(self.bin)
-        tick = float(self.bin) / 2 ** middle["shift"]
+        one = float(self.bin)
+        first = 1.5 * one
+        tick = one / 2 ** middle["shift"]
         scale = 2.0 ** middle["noise"]["bits"] / middle["noise"]["per_unit"] * tick / n
         half = middle["half"] * tick
         both = np.log(2 / _RARE)
@@ -242,7 +249,8 @@ def _tail(n: int, least: Array, chance: float) -> Array:
 
 def _most_far(n: int, chance: float) -> Array:
     """The least f with P[F > f] at most each rare chance, F binomial."""
-    few, many = np.full(_RARE.shape, -1.0), np.full(_RARE.shape, float(n))
+    few = np.full(_RARE.shape, -1.0)
+    many = np.full(_RARE.shape, float(n))
     while bool((many - few > 1).any()):
         middle = (few + many) // 2
         enough = _tail(n, middle + 1, chance) <= _RARE

@@ -1,5 +1,6 @@
 """Linear questions of a trial: the loss of a unit, answers and their intervals."""
 
+import itertools
 import math
 from collections.abc import Iterator
 from fractions import Fraction
@@ -89,10 +90,11 @@ def _rows(asked: Release, question: Document) -> list[Array]:
         design = _groups(len(many), asked.columns["arm"][0])
         return list((design / (many @ design)).T)
     # Differences of two arms in each cluster, weighted by units or by precision.
-    (arm, arms), (home, _) = asked.columns["arm"], asked.columns["cluster"]
+    arm, arms = asked.columns["arm"]
+    home = asked.columns["cluster"][0]
     codes, values = asked.columns.get(question["by"], (np.zeros_like(arm), [""]))
     rows = []
-    for other, value in ((other, value) for other in arms[1:] for value in range(len(values))):
+    for other, value in itertools.product(arms[1:], range(len(values))):
         inside = codes == value
         row = np.zeros(len(arm))
         clusters = [inside & (home == c) for c in np.unique(home[inside])]
@@ -159,22 +161,22 @@ def _of_groups(asked: Release, question: Document, rows: Array) -> list[float]:
         homes = _groups(kinds, asked.group)
         homes = homes[:, many @ homes > 0]
         size = many @ homes
+        sums_of = (homes * many[:, None]).T
         own = np.zeros(len(size))
         for code in range(len(sums)):
             place = (asked.sum_of == code) & inside
             if place.any():
                 own += homes[place.argmax()] * sums[code]
-        arm, cluster = (asked.columns[name][0] for name in ("arm", "cluster"))
-        used = {"means": [arm], "effect": [arm, cluster]}.get(question["kind"])
-        if used is None:
-            design = (homes * many[:, None]).T @ _regressors(asked, question) / size[:, None]
+        if question["kind"] == "regression":
+            columns = _regressors(asked, question)
         else:
-            parts = [_groups(kinds, each) for each in used]
-            design = (homes * many[:, None]).T @ np.concatenate(parts, axis=1) / size[:, None]
+            names = ["arm"] if question["kind"] == "means" else ["arm", "cluster"]
+            columns = np.hstack([_groups(kinds, asked.columns[name][0]) for name in names])
+        design = sums_of @ columns / size[:, None]
         # A group of m units alike is one of weight m: H = X (X'MX)^+ X'M, and leverages m h.
         gram = design.T @ (design * size[:, None])
         hat = design @ np.linalg.pinv(gram, rcond=1e-10, hermitian=True) @ design.T
-        weight = (homes * many[:, None]).T @ row / size
+        weight = sums_of @ row / size
         scale = weight / np.sqrt(1 - size * np.diag(hat))
         left = own - size * (hat @ own)
         factor = scale[:, None] * (np.diag(np.sqrt(size)) - size[:, None] * hat * np.sqrt(size))
@@ -188,7 +190,7 @@ def _of_groups(asked: Release, question: Document, rows: Array) -> list[float]:
 def _halves(asked: Release, question: Document, rows: Array, sums: Array) -> list[float]:
     """Half an interval for each row of weights (docs/theory/experiments.md#an-honest-interval)."""
     many = asked.many
-    kinds = len(asked.many)
+    kinds = len(many)
     regression = question["kind"] == "regression"
     used = question["columns"] if regression else ["arm", "cluster", question["by"]]
     names = ["arm"] if question["kind"] == "means" else ["arm", *asked.by]
@@ -215,8 +217,8 @@ def _halves(asked: Release, question: Document, rows: Array, sums: Array) -> lis
         added = own.sum() * _DEVIATION**2
         terms = own.sum() ** 2 / (own**2).sum()
         each = np.bincount(codes, row**2 * many)
-        weight = (each / degrees)[codes] * many
         part = each / degrees
+        weight = part[codes] * many
         there = weight != 0
         linear = (weight * fit) @ moves
         square = (moves[there] * weight[there, None]).T @ moves[there]
