@@ -48,12 +48,12 @@ def show_release(
             raise InputError("--output does not work with --ols", "leave --output out")
         with working("estimating"):
             found = _effects(done, confidence, assigned, groups, unit, ols)
-        lines += map(str, found)
-        lines += [
-            str(each.clusters) for each in found[0] if by_cluster and hasattr(each, "clusters")
-        ]
         asked = done.plan.kind == "questions"
-        lines += [] if asked or assigned else [_ASSIGNED]
+        lines += map(str, found)
+        if by_cluster and not asked:
+            lines += [str(each.clusters) for each in found[0]]
+        if not (asked or assigned):
+            lines.append(_ASSIGNED)
         effects = [one.to_document() for each in found for one in each]
         document: dict[str, Any] = {"answers" if asked else "effects": effects}
     else:

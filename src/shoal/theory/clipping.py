@@ -112,8 +112,7 @@ def margin(moments: Moments, bias: float) -> float:
     Clipping to [a - t, b + t] with mu in [a, b] loses at most E(X - b - t)+ at one end and
     E(a - t - X)+ at the other, and the bias is their difference, so at most the larger.
     """
-    if isinstance(bias, bool) or not isinstance(bias, int | float) or not 0 < bias < math.inf:
-        raise InputError(f"the bias budget is {str(bias)[:40]}", "give a finite number above 0")
+    bias = checks.number(bias, "the bias budget", above=0, example=0.1)
     # Scarf's bound is at most sd^2/(4t), so this margin is enough; all bounds fall with t.
     short = 0.0
     enough = deviation(moments) * (deviation(moments) / (4 * bias))

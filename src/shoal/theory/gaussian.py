@@ -12,6 +12,7 @@ from functools import cache
 import numpy as np
 from scipy import special
 
+from shoal import checks
 from shoal.arrays import Floats
 from shoal.errors import InputError
 
@@ -37,7 +38,7 @@ def delta_of(epsilon: float, rho: float) -> float:
     delta = Phi(m/2 - epsilon/m) - e^epsilon Phi(-m/2 - epsilon/m) with m = sqrt(2 rho) (Balle and
     Wang 2018, Theorem 8), attained.
     """
-    _check_epsilon(epsilon, zero=True)
+    checks.number(epsilon, "epsilon", least=0, most=_LARGEST_EPSILON)
     check_rho(rho)
     return _delta(epsilon, rho)
 
@@ -57,7 +58,7 @@ def epsilon_of(rho: float, delta: float) -> float:
 
 def rho_of(epsilon: float, delta: float) -> float:
     """The largest zCDP loss of (epsilon, delta)-private Gaussian noise, rounded downwards."""
-    _check_epsilon(epsilon)
+    checks.number(epsilon, "epsilon", above=0, most=_LARGEST_EPSILON)
     check_delta(delta)
     root = math.sqrt(-math.log(delta))
     good = (epsilon / (math.sqrt(epsilon + root * root) + root)) ** 2
@@ -192,11 +193,6 @@ def _last_good(accepts: Callable[[float], bool], good: float, bad: float) -> flo
         else:
             bad = middle
     return good
-
-
-def _check_epsilon(epsilon: float, *, zero: bool = False) -> None:
-    if not (0 <= epsilon <= _LARGEST_EPSILON) or (epsilon == 0 and not zero):
-        raise InputError(f"epsilon is {epsilon!r}", "give a number above 0, at most 1e9")
 
 
 def check_rho(rho: float) -> None:

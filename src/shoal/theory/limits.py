@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from shoal import checks
 from shoal.arrays import Floats, Ints
 from shoal.errors import InputError
 from shoal.theory import variance
@@ -15,8 +16,7 @@ def threshold(counts: Ints, epsilon: float, dimension: int = 1) -> int:
     T is the ceil(2d/epsilon)-th largest count, 0 if there are fewer users: the largest one for
     epsilon >= 2d, 0 for epsilon < 2d/L (docs/theory/cells.md#limits-of-vectors; errata 5 and 6).
     """
-    if not epsilon > 0:
-        raise InputError(f"epsilon is {epsilon!r}", "give a number above 0")
+    checks.number(epsilon, "epsilon", above=0, infinite=True)
     if dimension < 1:
         raise InputError(f"the dimension is {dimension!r}", "give dimension=1 for a number")
     # One unit of the last place downwards keeps ceil(2d/epsilon) from rising above the exact one.

@@ -1,7 +1,6 @@
 """The outcome's public levels, and how an outcome comes to lie on one of them."""
 
 import itertools
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -72,10 +71,8 @@ class Space:
 
     def __post_init__(self) -> None:
         given = checks.items(self.levels, "levels", least=FEWEST_LEVELS, most=MOST_LEVELS)
-        # Zero has one sign: the same levels are the same question.
-        levels = tuple(checks.number(each, "levels") + 0.0 for each in given)
-        rising = all(a < b for a, b in itertools.pairwise(levels))
-        if not all(map(math.isfinite, levels)) or not rising:
+        levels = tuple(checks.number(each, "levels") for each in given)
+        if not all(a < b for a, b in itertools.pairwise(levels)):
             raise _bad_levels("the levels do not rise")
         _check_width(levels)
         checks.choice(self.rounding, ("random", "nearest"), "rounding")

@@ -233,7 +233,7 @@ def _covariate(name: str, values: Any, rows: Ints) -> Covariate:
         found = Covariate(name=name, values=tuple(map(str, distinct.to_pylist())), codes=codes)
     else:
         numbers = numbers[rows]
-        if not (np.isfinite(numbers) & (np.abs(numbers) <= _LARGEST)).all():
+        if not (np.abs(numbers) <= _LARGEST).all():
             raise DataError(
                 f"the covariate {name!r} has missing, infinite or huge numbers",
                 f"give a number of up to {_LARGEST:g} for each unit; fill what is missing with a "
