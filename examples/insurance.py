@@ -61,9 +61,9 @@ def main(releases: int = 5) -> None:
         for name, plan in plans(study, epsilon).items():
             value, low, high = estimates(plan, [bought] * releases)
             _, least, most = estimates(plan, shuffled)
-            error, told = np.sqrt(((value - plain) ** 2).mean()), ((low > 0) | (high < 0)).mean()
+            error, found = np.sqrt(((value - plain) ** 2).mean()), ((low > 0) | (high < 0)).mean()
             covers = ((least <= 0) & (most >= 0)).mean()
-            print(f"epsilon {epsilon:<4}{name:<24}{error:.3f}{told:7.0%}{covers:9.1%}")
+            print(f"epsilon {epsilon:<4}{name:<24}{error:.3f}{found:7.0%}{covers:9.1%}")
 
 
 if __name__ == "__main__":

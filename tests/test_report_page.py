@@ -66,7 +66,7 @@ def test_a_page_has_the_title_and_the_word_that_were_given(tmp_path: Path) -> No
     page = (tmp_path / "a.html").read_text()
     assert page.count("Speed &amp; &lt;b&gt;") == 2
     assert "<th>&lt;script&gt;alert(1)&lt;/script&gt;</th><th>low</th>" in page
-    assert "Values with *" not in page
+    assert "Values in brackets" not in page
     with pytest.raises(InputError, match="title"):
         shoal.report(manifest, tmp_path / "b.html", title=5)  # type: ignore[arg-type]
     rng = np.random.default_rng(5)
@@ -77,8 +77,8 @@ def test_a_page_has_the_title_and_the_word_that_were_given(tmp_path: Path) -> No
     release.write_manifest(tmp_path / "noise.json")
     shoal.report(tmp_path / "noise.json", tmp_path / "noise.html")
     page = (tmp_path / "noise.html").read_text()
-    assert page.count("*</td>") == release.table()["source"].to_pylist().count("pooled") > 0
-    assert "Values with * are grey in the picture." in page
+    assert page.count(")</td>") == release.table()["source"].to_pylist().count("common") > 0
+    assert "Values in brackets are grey in the picture." in page
 
 
 def test_no_page_replaces_what_it_is_made_of(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_table_of_many_rows_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(report_page, "_MOST_ROWS", 15)
     shoal.report(tmp_path / "m.json", tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text()
-    own = [row["at"] for row in release.table().to_pylist() if row["source"] == "released"]
+    own = [row["at"] for row in release.table().to_pylist() if row["source"] == "own"]
     assert len(own) == 20
     assert re.findall(r"<tr><td>(\d+)</td>", text) == [str(each) for each in own[:15]]
-    assert "The table has 15 of 40 rows, first those without *" in text
+    assert "The table has 15 of 40 rows, first those without brackets" in text

@@ -50,7 +50,7 @@ def mean_by(
         name: What the release is of, such as a period; another name draws, and costs, again.
         missing: Rows without user, cell or value: `refuse` them, or drop them as `public`.
         noise: `shoal.Simulated(seed)` to try it out: marked and not private.
-        anyway: Release also what is likely to tell no cell, which else is refused.
+        anyway: Release also what likely makes no cell reliable, which else is refused.
         **more: Other arguments of `shoal.plan`, such as `objective`, `max_error` or `min_users`.
 
     Returns:
@@ -68,7 +68,7 @@ def mean_by(
         ...     trips, user="bus", value="speed", bounds=(0, 65), by="line", epsilon=5,
         ...     noise=shoal.Simulated(1),
         ... )  # doctest: +ELLIPSIS
-        2 of 2 cells released with epsilon 5 per user, ...
+        Noise will be added to 2 cells, epsilon 5 per user in all, ...
         >>> means.to_pandas()["value"].round().tolist()
         [30.0, 30.0]
     """
@@ -95,7 +95,7 @@ def effects(
     assigned: str | None = None,
     control: Any = None,
     missing: str = "refuse",
-    spread: float | None = None,
+    sd: float | None = None,
     ledger: str | os.PathLike[str] | Ledger | None = None,
     name: str = "",
     privacy_unit: str = "",
@@ -119,7 +119,7 @@ def effects(
         control: The arm that others are compared with; of two arms the first when sorted unless
             given.
         missing: Rows that lack a value: `refuse` them, or drop them as `public`.
-        spread: Expected standard deviation of outcomes; only predictions rest on it.
+        sd: Expected standard deviation of outcomes; only predictions rest on it.
         ledger: The data set's ledger, or its path; without one only simulated noise is allowed.
         name: What the release is of; another name draws, and costs, again.
         privacy_unit: What a unit is, in a word; the column of names unless given. Of a column of
@@ -160,7 +160,7 @@ def effects(
     asked = study.ask().effect()
     for each in names:
         asked = asked.effect(by=each)
-    planned = asked.plan(levels, epsilon, spread=spread).with_source(source)
+    planned = asked.plan(levels, epsilon, sd=sd).with_source(source)
     print(planned)
     privacy_unit = privacy_unit or unit or ""
     return planned.release(

@@ -49,8 +49,8 @@ def publish(
     `like` is its manifest, or a plan that was made of a file; the plan is made anew from the counts
     of these records. Budget and names are as in `Plan.release`: the same records and name again
     deliver what is recorded, and cost nothing. Files go into a folder that is there, or their names
-    begin with `output`. The privacy unit is that of the manifest unless given. What is likely to
-    tell no cell is refused unless `anyway`; `progress` shows how far the search for advice is.
+    begin with `output`. The privacy unit is that of the manifest unless given. What likely
+    makes no cell reliable is refused unless `anyway`; `progress` shows how far advice is.
 
     Raises:
         ShoalError: As `shoal.plan`, `Plan.release` and `shoal.verify`, or files that are there.

@@ -31,16 +31,17 @@ _NUMBERS = ("value", "low", "high", "users", "records", "status")
 # Rows of a table that a page can hold.
 _MOST_ROWS = 2000
 _SOME = (
-    "The table has {shown:,} of {all:,} rows, first those without *. All rows are in the file that "
-    "shoal release wrote with --output, and that shoal show --output table.csv writes again."
+    "The table has {shown:,} of {all:,} rows, first those without brackets. All rows are in the "
+    "file that shoal release wrote with --output; shoal show --output table.csv writes it again."
 )
 _THESE = (
     "In the table low and high are for these units. Intervals hold if units were assigned one by "
     "one, within clusters."
 )
 _GREY = (
-    "Values with * are grey in the picture. There the data say too little about a place or group "
-    "by itself: the number is mostly what all of them have in common. Do not compare such values."
+    "Values in brackets are grey in the picture. There the data say too little about a place or "
+    "group by itself: the number is mostly what all of them have in common. Do not compare such "
+    "values."
 )
 # What is public beside the rules of a release, by what its plan has: of trials, means, cells.
 _PUBLIC = {
@@ -71,7 +72,7 @@ $picture
 for (const th of document.querySelectorAll(".wide th")) th.onclick = () => {
   const at = th.cellIndex, rows = [...th.closest("table").rows].slice(1);
   const up = th.dataset.up = th.dataset.up === "1" ? "0" : "1";
-  const key = row => row.cells[at].textContent.replace(/[,*]/g, "");
+  const key = row => row.cells[at].textContent.replace(/[,()]/g, "");
   const by = (a, b) => (isNaN(key(a)) || isNaN(key(b))
     ? key(a).localeCompare(key(b)) : key(a) - key(b)) * (up === "1" ? 1 : -1);
   rows.sort(by).forEach(row => th.closest("tbody").append(row));
@@ -189,18 +190,19 @@ def _table(release: Any, label: str) -> tuple[str, str]:
     one = len(set(table["statistic"].to_pylist())) == 1
     keys = table.column_names[: table.column_names.index("statistic") + (not one)]
     names = [*keys, *_NUMBERS]
-    pooled = np.array(table["source"].to_pylist(), dtype=object) == "pooled"
+    common = np.array(table["source"].to_pylist(), dtype=object) == "common"
     # Of many rows those with numbers of their own come first.
-    first = np.sort(np.argsort(pooled, kind="stable")[:_MOST_ROWS])
+    first = np.sort(np.argsort(common, kind="stable")[:_MOST_ROWS])
     rows = [*map(texts_of, table.select(names).take(first).to_pylist())]
-    for row, grey in zip(rows, pooled[first].tolist(), strict=True):
+    value = names.index("value")
+    for row, grey in zip(rows, common[first].tolist(), strict=True):
         if grey:
-            row[names.index("value")] += "*"
+            row[value] = f"({row[value]})"
     titles = [label or each if each == "value" else each for each in names]
     meaning = [*legend(release.plan, table)]
     if len(table) > len(first):
         meaning.insert(0, _SOME.format(shown=len(first), all=len(table)))
-    if {*table["status"].to_pylist()} - {"released"}:
+    if common.any():
         meaning.insert(0, _GREY)
     meaning += [f"Warning: {each}" for each in release.warnings()]
     return TextTable("", titles, rows).to_html(), _paragraphs(meaning)

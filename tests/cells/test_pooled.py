@@ -71,7 +71,7 @@ def outcome(
 def test_intervals_of_pooled_values_cover(epsilon: float, between: float, users: float) -> None:
     """Wherever the variance is, 95% intervals of left-out cells cover at least 95%."""
     plan = uneven_plan(epsilon=epsilon, min_users=20)
-    assert len(plan.released) == 35
+    assert len(plan.planned) == 35
     found = outcome(plan.counts, plan, between, users, np.arange(60))
     assert found[0] >= 0.95
 
@@ -83,7 +83,7 @@ def test_labels_that_released_cells_have_tell_of_the_others() -> None:
     cells = pa.table({"row": place % 8, "column": place // 8})
     occupancy = shoal.Counts.from_counts(user, cells, count)
     plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=4, max_error=0.35)
-    assert len(plan.released) < 40
+    assert len(plan.planned) < 40
     keys = occupancy.cells.column("row").to_numpy()
     covered, error, guess = outcome(occupancy, plan, 0.6, 0.2, keys)
     assert covered >= 0.95
@@ -100,14 +100,14 @@ def rows(plan: shoal.Plan, seed: int = 0) -> list[dict[str, Any]]:
 def test_pooled_values_are_marked() -> None:
     """They have no number of their own, and say so."""
     plan = uneven_plan(epsilon=1, max_error=0.3)
-    assert 10 <= len(plan.released) < 60
+    assert 10 <= len(plan.planned) < 60
     for row in rows(plan):
-        own = row["status"] == "released"
-        assert row["source"] == ("released" if own else "pooled")
+        own = row["status"] == "reliable"
+        assert row["source"] == ("own" if own else "common")
         assert (row["reason"] is None) == own
         assert row["value"] is not None
         assert row["low"] <= row["value"] <= row["high"]
-        for name in ("plain", "noise_scale", "worst_case_error"):
+        for name in ("noise_scale", "worst_case_error"):
             assert (row[name] is None) != own
 
 
@@ -120,7 +120,7 @@ def test_a_label_that_no_released_cell_has_tells_nothing() -> None:
     keys = occupancy.cells.column("row").to_numpy()
     numbers = drawn(plan, population(occupancy, plan, 1, 0.6, 0.2, keys), 1)
     found, columns = pooled(numbers, 0.95), occupancy.cells.column("column").to_numpy()
-    known = np.isin(columns[left_out(numbers)], columns[plan.released])
+    known = np.isin(columns[left_out(numbers)], columns[plan.planned])
     assert found is not None
     assert known.any()
     assert not known.all()
@@ -132,8 +132,8 @@ def test_a_label_that_no_released_cell_has_tells_nothing() -> None:
 def test_no_interval_is_better_than_a_short_one(method: str, most: object) -> None:
     """Without a private radius, or with few cells, the spread of users is unknown."""
     plan = uneven_plan(method=method, epsilon=8 if method == "balanced" else 1, max_error=most)
-    assert plan.decision.method.range.of_vectors == (len(plan.released) < 10)
-    others = [row for row in rows(plan) if row["status"] != "released"]
+    assert plan.decision.method.range.of_vectors == (len(plan.planned) < 10)
+    others = [row for row in rows(plan) if row["status"] != "reliable"]
     assert others
     assert all(row["low"] is None and row["high"] is None for row in others)
     assert all(row["value"] is not None for row in others)
@@ -154,8 +154,8 @@ def test_only_means_are_pooled() -> None:
     plan = shoal.plan(
         occupancy, bounds=(0, 9), epsilon=15, max_error="30%", statistics=["mean", "variance"]
     )
-    others = [row for row in rows(plan) if row["status"] != "released"]
+    others = [row for row in rows(plan) if row["status"] != "reliable"]
     assert {row["statistic"]: row["source"] for row in others} == {
-        "mean": "pooled", "variance": None, "std": None
+        "mean": "common", "variance": None, "std": None
     }  # fmt: skip
     assert all((row["value"] is None) == (row["statistic"] != "mean") for row in others)

@@ -43,7 +43,7 @@ def test_no_user_moves_the_second_round_by_more_than_accounted(
     plan, power = _plan(counts, 60, delta), 2 if delta else 1
     assert plan.gaussian == bool(delta)
     top = 1 << (BITS + 10)
-    centres = np.linspace(0, top, len(plan.released) + 2).astype(np.int64)[1:-1]
+    centres = np.linspace(0, top, len(plan.planned) + 2).astype(np.int64)[1:-1]
     monkeypatch.setattr(drawing, "_centres", lambda _plan, _sums, _noise: centres)
     width, widest = (2 * int(plan.parameters["ball"][0])) ** power, 0
     for step in (3, 20) if FULL else (20,):
@@ -110,7 +110,7 @@ def test_a_posterior_that_fails_leaves_the_numbers_of_the_first_round(
     centres = drawing._centres(first, methods.aggregate(plan, table), tape)
     top = 1 << (plan.lattice.bits + 10)
     assert ((centres >= 0) & (centres <= top)).all()
-    assert len(set(centres.tolist())) == len(plan.released)
+    assert len(set(centres.tolist())) == len(plan.planned)
 
 
 @pytest.mark.parametrize("epsilon", [26, 60, 400])

@@ -39,7 +39,7 @@ def truth(table: pa.Table) -> dict[tuple[str, str], float]:
 def exact(plan: shoal.Plan, table: pa.Table) -> NDArray[np.float64]:
     """The truth in the order of a plan's numbers."""
     labels, true = plan.counts.labels, truth(table)
-    return np.array([true[labels[g], s.name] for s in plan.statistics for g in plan.released])
+    return np.array([true[labels[g], s.name] for s in plan.statistics for g in plan.planned])
 
 
 def estimates(plan: shoal.Plan, table: pa.Table, rounds: int = ROUNDS) -> list[Estimates]:
@@ -118,7 +118,7 @@ def test_joint_estimates_are_unbiased_and_their_noise_is_not_half_as_large() -> 
     low = table.set_column(2, "speed", pa.array(np.zeros(len(table))))
     plan = joint_plan(low, epsilon=Fraction(1, 5))
     found = np.array([each.unclamped for each in estimates(plan, low)])
-    rows = slice(len(plan.released), None)
+    rows = slice(len(plan.planned), None)
     scale = plan.numbers.per_statistic(plan.decision.scale)[0]
     correction = 8 * scale**2 * 700**2 / 4
     noise = SIGMAS * found[:, rows].std(axis=0) / math.sqrt(ROUNDS)

@@ -189,7 +189,7 @@ def test_what_tells_nothing_is_released_only_on_request(
     shell.good("plan", "one.parquet", *asked, "--epsilon", "0.1", "--output", "noise.json")
     shell.good("ledger", "create", "who.ledger", "--epsilon", "1", "--unit", "who")
     release = ["release", "one.parquet", "noise.json", "--ledger", "who.ledger"]
-    assert "likely none of 200 cells can be told" in shell.bad(*release)
+    assert "likely none of 200 cells will be reliable" in shell.bad(*release)
     shell.good(*release, "--manifest", "m.json", "--anyway")
     shell.good(*release)
     following = ["publish", "two.parquet", "--like", "m.json", "--ledger", "who.ledger"]

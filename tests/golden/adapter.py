@@ -105,7 +105,7 @@ def _decision(plan: shoal.Plan) -> Plain:
         "settings": dict(chosen.method.settings),
         "noise": "gaussian" if plan.gaussian else "laplace",
         "joint": chosen.joint,
-        "status": list(plan.status),
+        "status": ["released" if each == "planned" else each for each in plan.status],
         "lattice_bits": chosen.bits,
         # Of each released cell: a part of the range, or of the range that is selected.
         "scale": rows(chosen.scale, _plain),
@@ -161,9 +161,18 @@ def _read_cells(request: Plain, drawn: Plain, confidence: float) -> Plain:
     ends = drawn["ends"]
     chosen = ends and Interval(*(np.array(each, dtype=np.int64) for each in ends))
     numbers = Estimates(_cells_plan(request), drawn["steps"], chosen, drawn.get("excess"))
-    table = make_table(numbers, confidence)
-    names = ("statistic", "status", "value", "low", "high", "plain", "noise_scale")
-    return _columns(table, **dict(zip(names, names, strict=True)))
+    table = make_table(numbers, confidence, all=True)
+    names = ("statistic", "status", "value", "low", "high", "noise_scale")
+    found = _columns(table, plain="noisy_value", **dict(zip(names, names, strict=True)))
+    return {**found, "status": [_STATUS.get(each, each) for each in found["status"]]}
+
+
+# What the golden files call the status of a cell in a release.
+_STATUS = {
+    "reliable": "released",
+    "few users dominate": "heavy users",
+    "outlying users": "far users",
+}
 
 
 def _plan(request: Plain) -> trials.Plan:
@@ -176,7 +185,7 @@ def _plan(request: Plain) -> trials.Plan:
         asked = trials.Experiment(arm, cluster, covariates, control=control).ask()
         for kind, options in request["questions"]:
             asked = getattr(asked, kind)(**options)
-        return asked.plan(space, epsilon, spread=request.get("spread"))
+        return asked.plan(space, epsilon, sd=request.get("spread"))
     unit = [f"n{at:04}" for at in range(len(arm))] if request["named"] else None
     study = trials.Experiment(arm, cluster, unit=unit, control=control)
     options = dict(request["options"])

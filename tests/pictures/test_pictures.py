@@ -75,7 +75,7 @@ def test_a_plan_shows_its_errors() -> None:
 
 @pytest.mark.parametrize("most", [None, 0.4])
 def test_few_released_cells_are_drawn_with_their_names(most: float | None) -> None:
-    """Values and intervals in the cells' order; those that are not told are apart."""
+    """Values and intervals in the cells' order; those that are not reliable are apart."""
     release, left_out = _released(list(range(12)), max_error=most), int(most is not None)
     figure = of_cells.draw_release(release, 0.5)
     [axis] = figure.axes
@@ -84,14 +84,14 @@ def test_few_released_cells_are_drawn_with_their_names(most: float | None) -> No
     assert np.array_equal(axis.lines[0].get_xdata(), table["value"].to_numpy()[left_out:])
     assert (len(axis.lines), len(figure.legends)) == (1 + left_out, left_out)
     assert "simulated, not private" in figure.get_suptitle()
-    assert ("11 of 12 cells told" in figure.get_suptitle()) == bool(left_out)
+    assert ("11 of 12 cells reliable" in figure.get_suptitle()) == bool(left_out)
     [lines, *_] = [each for each in axis.collections if isinstance(each, LineCollection)]
     ends = np.array([line[:, 0] for line in lines.get_segments()])
     assert np.allclose(ends, np.column_stack([table["low"], table["high"]])[left_out:])
 
 
-def test_a_map_is_of_what_is_told() -> None:
-    """Not told and far from all that is told: named below the map, which is not stretched."""
+def test_a_map_is_of_what_is_reliable() -> None:
+    """Not reliable and far from all that is: named below the map, which is not stretched."""
     rng = np.random.default_rng(1)
     lat, lon = 48 + rng.normal(0, 0.3, 6000), 11.5 + rng.normal(0, 0.4, 6000)
     value = np.clip(50 + 30 * (lon - 11.5), 0, 100)
@@ -103,9 +103,9 @@ def test_a_map_is_of_what_is_told() -> None:
     [far] = [
         row for row in release.table().to_pylist() if row["hexagon_5"].startswith("8546")
     ]  # fmt: skip
-    assert far["source"] == "pooled"
+    assert far["source"] == "common"
     axis, _ = of_cells.draw_release(release, 0.95, "minutes").axes
-    assert axis.get_xlabel().endswith(f"not told, and not on this map: {far['hexagon_5']}")
+    assert axis.get_xlabel().endswith(f"not reliable, and not on this map: {far['hexagon_5']}")
     assert 8 < axis.get_xlim()[0] < axis.get_xlim()[1] < 15
 
 
@@ -116,14 +116,14 @@ def test_cells_that_a_public_rule_leaves_out_are_not_drawn() -> None:
 
 
 def test_many_released_cells_are_drawn_by_their_values() -> None:
-    """From the smallest to the largest; what is pooled is grey."""
+    """From the smallest to the largest; what is common is grey."""
     release = _released(list(range(90)), max_error=0.7)
     [axis] = of_cells.draw_release(release, 0.5).axes
     table = release.table()
     drawn = np.concatenate([line.get_ydata() for line in axis.lines])
     assert np.array_equal(np.sort(drawn), np.sort(table["value"].to_numpy()))
     grey = sum(len(line.get_ydata()) for line in axis.lines if line.get_color() == GREY)
-    assert 1 < grey == table["source"].to_pylist().count("pooled")
+    assert 1 < grey == table["source"].to_pylist().count("common")
     assert axis.get_ylabel() == "mean of v with 50% intervals"
     order = np.argsort(table["value"].to_numpy(), kind="stable")
     assert axis.get_xlabel().endswith(" ".join(map(str, order[-1:])))
@@ -142,7 +142,7 @@ def test_hexagons_are_drawn_as_a_map() -> None:
     axis, bar = of_cells.draw_release(release, 0.95).axes
     filled, empty, _ = [each for each in axis.collections if isinstance(each, PolyCollection)]
     assert bar.get_ylabel() == "mean of v"
-    values = release.table()["value"].to_numpy()[np.array(release.plan.released)]
+    values = release.table()["value"].to_numpy()[np.array(release.plan.planned)]
     assert np.allclose(filled.get_array(), values)
     assert (len(filled.get_paths()), len(empty.get_paths())) == (3, 1)
     boxes = [path.get_extents() for path in (*filled.get_paths(), *empty.get_paths())]

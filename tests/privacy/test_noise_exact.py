@@ -90,7 +90,7 @@ def test_every_number_has_a_draw_of_its_own(wanted: dict[str, Any]) -> None:
     [asked] = [each for each in source.asked if each.kind != "select"]
     assert asked.kind == ("gaussian" if plan.gaussian else "laplace")
     assert asked.scale == plan.decision.bits
-    assert len(asked.numbers) == len(plan.statistics) * len(plan.released)
+    assert len(asked.numbers) == len(plan.statistics) * len(plan.planned)
     assert drawn.steps == [x + 3 * at for at, x in enumerate(asked.numbers)]
 
 

@@ -47,11 +47,11 @@ def test_a_bar_fails_where_its_figure_does() -> None:
     """In either direction, but for what it does not concern."""
     setting = {
         "name": "flights by destination", "group": "typical", "epsilon": 1.0, "covered": 0.95,
-        "worst_tenth": 0.9, "told": 0.5, "told_covered": 0.95, "told_worst_tenth": 0.85,
+        "worst_tenth": 0.9, "reliable": 0.5, "reliable_covered": 0.95, "reliable_worst_tenth": 0.85,
         "error": 14.6, "outside": 1,
     }  # fmt: skip
     failed = [bar.figure for bar in honest.BARS if bar.failure(setting)]
-    assert failed == ["error", "told_worst_tenth", "outside"]
-    other = {**setting, "epsilon": 4.0, "told_worst_tenth": 0.84}
+    assert failed == ["error", "reliable_worst_tenth", "outside"]
+    other = {**setting, "epsilon": 4.0, "reliable_worst_tenth": 0.84}
     failed = [bar.figure for bar in honest.BARS if bar.failure(other)]
-    assert failed == ["told_worst_tenth", "outside"]
+    assert failed == ["reliable_worst_tenth", "outside"]

@@ -122,7 +122,7 @@ class Release(release.TableRelease[Plan, int]):
 
     plan_model = Plan
 
-    def table(self, confidence: float = CONFIDENCE) -> pa.Table:
+    def table(self, confidence: float = CONFIDENCE, *, all: bool = False) -> pa.Table:
         """One row."""
         half = laplace.tail_quantile(2.0**self.plan.request.bits, 1 - confidence)
         count = self.released

@@ -52,7 +52,7 @@ def test_questions_are_forecast_as_their_plan_says(arms: int) -> None:
     row = study.forecast(SPACE, 1, expected=Expected(5, 2))["questions"]
     assert row.standard_error[0] == row.standard_error[1]
     for by, error in ((None, row.standard_error[0]), ("cluster", row.cluster_error[0])):
-        plan = study.ask().effect(by).plan(SPACE, 1, spread=2)
+        plan = study.ask().effect(by).plan(SPACE, 1, sd=2)
         planned = [each.standard_error**2 for each in plan.predicted]
         assert error == pytest.approx(math.sqrt(np.mean(planned)), rel=0.03)
 

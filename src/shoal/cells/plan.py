@@ -24,7 +24,7 @@ from shoal.cells.estimates.results import (
     drawn_from,
     results_of,
 )
-from shoal.cells.estimates.typical_error import typical_errors
+from shoal.cells.estimates.typical_error import forecast, typical_errors
 from shoal.cells.facts.facts import PlanFacts
 from shoal.cells.facts.plan_file import (
     Claims,
@@ -65,9 +65,14 @@ if TYPE_CHECKING:
     from dp_accounting.dp_event import DpEvent
 
 _NAMES = (
-    "advise", "bounds", "compare", "counts", "delta", "epsilon", "frontier", "method", "release",
-    "save", "status", "table", "to_pandas", "typical_error", "worst_case_error",
+    "advise", "bounds", "compare", "counts", "delta", "epsilon", "forecast", "frontier", "method",
+    "release", "save", "status", "table", "to_pandas", "typical_error", "worst_case_error",
 )  # fmt: skip
+
+_BRACKETS = (
+    "(in brackets) not reliable: the number that all cells have in common, moved towards the "
+    "cell's own if it has one; of fewer than three cells, the cell's own"
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,7 +94,7 @@ class Plan(PlanFacts, plans.Plan[Records, Estimates]):
         >>> plan.epsilon <= 8.0, plan.worst_case_error.round(1).tolist()
         (True, [0.6, 2.5])
         >>> shoal.plan(counts, **known).status
-        ('released', 'too few users')
+        ('planned', 'too few users')
     """
 
     source: Mapping[str, Any] | None = None
@@ -137,24 +142,24 @@ class Plan(PlanFacts, plans.Plan[Records, Estimates]):
         """
         return tables.to_pandas(self.table())
 
-    def typical_error(self, spread: float | None = None) -> Floats:
-        """The mean absolute error that each released cell will typically have: no value is read.
+    def typical_error(self, sd: float | None = None) -> Floats:
+        """The mean absolute error that each planned cell will typically have: no value is read.
 
         Simulated releases on the plan's own counts with normal users about alike
         (`shoal.cells.estimates.typical_error`). No certificate: unlike users or long tails err
         by more.
 
         Args:
-            spread: Standard deviation of the values, those of all cells together, in their unit, if
+            sd: Standard deviation of the values, those of all cells together, in their unit, if
                 somebody may say it without a look at them: half of the width at most, as no values
                 have a larger one.
 
         Returns:
             Errors of values with this standard deviation, in their unit; else parts of it, where it
-            is a sixth of the width; shape (released cells,).
+            is a sixth of the width; shape (planned cells,).
 
         Raises:
-            InputError: The plan releases other statistics than the mean, or an unusable spread.
+            InputError: The plan releases other statistics than the mean, or an unusable sd.
 
         Example:
             >>> import shoal
@@ -163,12 +168,12 @@ class Plan(PlanFacts, plans.Plan[Records, Estimates]):
             >>> plan.typical_error().shape, bool((plan.typical_error() < 1).all())
             ((3,), True)
         """
-        wide = checks.optional(spread, checks.number, "spread", above=0, example=10)
+        wide = checks.optional(sd, checks.number, "sd", above=0, example=10)
         if wide is None:
             return typical_errors(self)
         if wide > self.width / 2:
             raise InputError(
-                f"a spread of {wide:g} is too large for bounds that are {self.width:g} apart",
+                f"sd={wide:g} is too large for bounds that are {self.width:g} apart",
                 f"give the standard deviation of the values, at most {self.width / 2:g}",
             )
         return typical_errors(self, wide / self.width) * wide
@@ -208,18 +213,39 @@ class Plan(PlanFacts, plans.Plan[Records, Estimates]):
         """
         return compare_methods(self, methods, assumed, repetitions, progress)
 
+    def forecast(self) -> dict[float, int]:
+        """How many cells will be reliable, by how much cells differ: no value is read.
+
+        From the simulated releases of `typical_error`, with three parts of the variance between
+        cells. Where the plan decides which cells are reliable, as with fewer than ten cells or
+        certified errors, all numbers are the same (docs/theory/cells.md#which-cells-are-reliable).
+
+        Returns:
+            Numbers of cells by the part of the variance of all values that lies between cells: 0.3,
+            0.1 and 0.03.
+
+        Example:
+            >>> import shoal
+            >>> users, cells = [*range(600)] * 4, [*range(12)] * 200
+            >>> counts = shoal.Counts.from_counts(users, sorted(cells), [4] * 2400)
+            >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=1, range="loose")
+            >>> plan.forecast()
+            {0.3: 12, 0.1: 12, 0.03: 6}
+        """
+        return forecast(self)
+
     def advise(self, progress: Progress | None = None) -> Advice:
-        """What would let more cells be told: other losses, objectives, rounds and coarser labels.
+        """What would make more cells reliable: other losses, objectives, rounds, coarser labels.
 
         Each is planned and released three times or more on made-up values with the counts of the
         plan, or with what they add up to by parent hexagons, by days, or without a key column, and
-        the rule of docs/theory/cells.md#which-cells-are-told is applied. No value is read.
+        the rule of docs/theory/cells.md#which-cells-are-reliable is applied. No value is read.
 
         Args:
             progress: Wraps the choices, to show how far they are; by default a bar on a terminal.
 
         Returns:
-            How many cells can be told as planned and by each choice, if cells differ as much as 30%
+            How many cells will be reliable as planned and by each choice, if cells differ by 30%
             of the variance; `print` it for the best two in a sentence each.
 
         Raises:
@@ -229,7 +255,7 @@ class Plan(PlanFacts, plans.Plan[Records, Estimates]):
             >>> import shoal
             >>> counts = shoal.Counts.from_counts(range(600), [*range(12)] * 50, [4] * 600)
             >>> plan = shoal.plan(counts, bounds=(0, 10), epsilon=0.1, range="loose")
-            >>> plan.advise().now.told, plan.advise().choices[0].change
+            >>> plan.advise().now.reliable, plan.advise().choices[0].change
             (0, 'epsilon=0.4')
         """
         return advise(self, progress)
@@ -249,7 +275,7 @@ class Plan(PlanFacts, plans.Plan[Records, Estimates]):
         The ledger commits the noisy numbers and their charge in one transaction before anything
         is returned. The same plan and name again delivers the recorded bytes, says when they were
         recorded, and costs nothing; counts, bounds and columns must still be the plan's. A plan
-        that is likely to tell no cell is carried out with a `ShoalWarning`.
+        that likely makes no cell reliable is carried out with a `ShoalWarning`.
 
         Args:
             records: What the plan's counts were counted from.
@@ -260,8 +286,8 @@ class Plan(PlanFacts, plans.Plan[Records, Estimates]):
             privacy_unit: What a user is, in a word; by default the user column's name. Say the
                 ledger's word if this file calls the same users otherwise (G-LEDGER).
             before: Is called with the plan before values are read, where nothing is recorded yet
-                and noise is not simulated: it may raise. By default it warns of a plan that is
-                likely to tell no cell.
+                and noise is not simulated: it may raise. By default it warns of a plan that likely
+                makes no cell reliable.
 
         Returns:
             The noisy numbers with their errors, and the manifest.
@@ -452,25 +478,26 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
         return f"{what}, epsilon {show(self.epsilon)} per user{entry}"
 
     def _text(self, confidence: float = CONFIDENCE, *, origin: bool = True) -> TextTable:
-        """The verdict, warnings, the first rows, and why cells are not told."""
+        """The verdict, warnings, the first rows, and why cells are not reliable."""
         plan = self.plan
         table = self.table(confidence)
         status = table["status"].to_pylist()[: len(plan.shown)]
-        verdict = f"{status.count('released'):,} of {counted(len(status), 'cell')} told."
+        verdict = f"Reliable: {status.count('reliable'):,} of {counted(len(status), 'cell')}."
         shown = table.slice(0, SHOWN)
         names = labels(plan, table, range(len(shown)))
         rows = []
         for name, row in zip(names, shown.to_pylist(), strict=True):
-            mark = "*" * (row["source"] == "pooled")
             value, *ends = texts_of({each: row[each] for each in ("value", "low", "high")})
             counts = [f"{row[each]:,}" for each in ("users", "records")]
-            rows.append([name, *counts, value + mark, *ends])
+            if row["source"] == "common":
+                value = f"({value})"
+            rows.append([name, *counts, value, *ends])
         if len(table) > SHOWN:
             rows.append([f"... {len(table) - SHOWN:,} more in to_pandas() and files"])
         columns = [cell_title(plan), "users", "records", "value", "low", "high"]
         notes = [*legend(plan, table)]
-        if "pooled" in table["source"].to_pylist():
-            notes.insert(0, "* not told: the value is shrunk towards those of the other cells")
+        if "common" in table["source"].to_pylist():
+            notes.insert(0, _BRACKETS)
         head = f"{verdict}\n{self._head(origin=origin)}"
         return TextTable(head, columns, rows, notes, self.warnings())
 
@@ -491,21 +518,24 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
 
     @property
     def numbers(self) -> Estimates:
-        """The released numbers with their error bars, as arrays in the order of released cells."""
+        """The released numbers with their error bars, as arrays in the order of planned cells."""
         return self.released
 
     @np.errstate(all="ignore")
-    def table(self, confidence: float = CONFIDENCE, *, left_out: bool = False) -> pa.Table:
+    def table(
+        self, confidence: float = CONFIDENCE, *, all: bool = False, left_out: bool = False
+    ) -> pa.Table:
         """One row a cell: keys, status, counts, value and interval, noise and errors.
 
         `value` is the best estimate: of means in three cells or more the posterior median given
-        the other cells (docs/theory/cells.md#values). `low` and `high` are around the
-        released number, which is `plain`. A cell that is too noisy to be told has the `source`
-        pooled: its value is what the other cells say, and `reason` says why
-        (docs/theory/cells.md#which-cells-are-told).
+        the other cells (docs/theory/cells.md#values). `low` and `high` are around
+        the noisy number. The `source` of a reliable cell is its own number; that of others is the
+        common one, moved towards the cell's own, and `reason` says why they are not reliable
+        (docs/theory/cells.md#which-cells-are-reliable).
 
         Args:
             confidence: Of the intervals; changing it costs nothing.
+            all: Whether the noisy number has a column too, `noisy_value`.
             left_out: Whether cells that `min_users` or `min_records` leave out have a row too, with
                 their keys and the reason, and without values.
 
@@ -515,7 +545,7 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
         Raises:
             InputError: confidence is not strictly between 0 and 1.
         """
-        return table.make_table(self.numbers, confidence, left_out=left_out)
+        return table.make_table(self.numbers, confidence, all=all, left_out=left_out)
 
 
 def plan(
@@ -556,8 +586,8 @@ def plan(
         error: Instead of epsilon: the largest worst-case error of a cell, in the value's unit.
         max_error: Leave out cells with a larger error under the plan that is carried out: in the
             statistic's unit, or such as "5%" of its range. It is the typical error as `print(plan)`
-            shows it; where errors are certified, the worst-case error. What is left out gets a
-            pooled estimate (docs/plans.md#which-cells-are-told).
+            shows it; where errors are certified, the worst-case error. What is left out gets the
+            common number (docs/plans.md#which-cells-are-reliable).
         objective: What should be small: the `typical` error, which people make (the default), or
             the `worst_case` error, which is certified in every data set.
         range: What you know of the bounds before any value is read: `tight` if values may fill a

@@ -40,7 +40,7 @@ the accounting of Rameshwar and Tandon (arXiv:2405.06261)."""
 _NEXT = """
 Ledger {ledger}: epsilon {spent} of {budget} is spent. A second run spends nothing.
 Tables, pictures, plans and manifests are in {folder}. Look next at
-  {folder}/demo-destination.csv: the table, with the cells that are not told, too
+  {folder}/demo-destination.csv: the table, with the cells that are not reliable, too
   shoal show {folder}/demo-destination.manifest.json --confidence 0.8
   shoal ledger show {ledger}
   shoal plan --help: how to plan for your own records"""
@@ -130,7 +130,7 @@ def _compare(title: str, records: "Records", rules: dict[str, Any]) -> "Plan":
         plans = {name: shoal.plan(counts, **wanted, **known) for name, wanted in _PLANS.items()}
         likely = {name: plan.typical_error() for name, plan in plans.items()}
     for name, plan in plans.items():
-        cells = f"{len(plan.released)} {title}" if name == "default" else ""
+        cells = f"{len(plan.planned)} {title}" if name == "default" else ""
         proved = [f"{_middle(plan.worst_case_error):,.1f}", f"{plan.paper_epsilon:.3g}"]
         errors = proved if plan.certified else ["-", "-"]
         show(_line(cells, name, f"{_middle(likely[name]):.2f}", *errors))
@@ -143,9 +143,9 @@ def _middle(numbers: Any) -> float:
 
 def _about(plan: "Plan", title: str) -> None:
     from shoal.cells.shown.plan_warnings import plan_warnings
-    from shoal.cells.shown.text import forecast
+    from shoal.cells.shown.text import verdict
 
-    for sentence in (forecast(plan), *plan_warnings(plan)):
+    for sentence in (verdict(plan), *plan_warnings(plan)):
         text = f"{title}: {sentence}"
         show(fill(text, 96, initial_indent="  ", subsequent_indent="    "))
 
@@ -154,17 +154,17 @@ def _report(release: "Release", title: str, *, holds: bool) -> None:
     how = "from the ledger, at no cost" if release.from_ledger else "drawn now and recorded"
     rows = release.table().to_pylist()
     status = Counter(row["status"] for row in rows)
-    others = [f"{number} {name}" for name, number in status.items() if name != "released"]
+    others = [f"{name} ({number})" for name, number in status.items() if name != "reliable"]
     best = [
         (
             row["noise_scale"],
             f"{label} {row['value']:.0f} mph [{row['low']:.0f}, {row['high']:.0f}]",
         )
         for label, row in zip(release.plan.shown_labels, rows, strict=True)
-        if row["status"] == "released"
+        if row["status"] == "reliable"
     ]
     show(f"Released {title}: {how}; manifest {'verified' if holds else 'NOT verified'}")
-    show(f"  {status['released']} cells told; not told: {', '.join(others) or 'none'}")
+    show(f"  {status['reliable']} cells reliable; not reliable: {', '.join(others) or 'none'}")
     show("  " + "   ".join(text for _, text in sorted(best)[:3]))
 
 

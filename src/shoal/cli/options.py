@@ -80,7 +80,7 @@ Setting = Annotated[
     Texts,
     later("A setting of the method, as listed above.", metavar="NAME=VALUE"),
 ]
-Advice = Annotated[bool, later("Show which changes would let more cells be told.", "--advice")]
+Advice = Annotated[bool, later("Show which changes would make more cells reliable.", "--advice")]
 
 # What is written and shown.
 Output = Annotated[Path | None, first("File for the result, such as plan.json or table.csv.")]
@@ -96,7 +96,7 @@ Confidence = Annotated[float, later("Confidence of the intervals, such as 0.9.")
 Force = Annotated[
     bool, later("Replace files that exist; inputs and ledgers are never replaced.", "--force")
 ]
-Anyway = Annotated[bool, later("Release a plan that is likely to tell no cell.", "--anyway")]
+Anyway = Annotated[bool, later("Release a plan that likely makes no cell reliable.", "--anyway")]
 Json = Annotated[bool, later("Print sorted JSON instead of text.", "--json")]
 Folder = Annotated[Path, first("A new folder for plans, tables, pictures and the ledger.")]
 
@@ -176,7 +176,7 @@ Ols = Annotated[
         "numbers as names. Regressions on fewer of these columns are free later."
     ),
 ]
-Spread = Annotated[float | None, later("Expected standard deviation of outcomes.")]
+Sd = Annotated[float | None, later("Expected standard deviation of outcomes.")]
 ByCluster = Annotated[bool, first("Show the effects in each cluster too.", "--by-cluster")]
 
 # Means of unbounded values.

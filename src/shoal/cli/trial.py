@@ -103,7 +103,7 @@ def ask(
     cluster: o.Cluster = None, unit: o.Unit = None, assigned: o.Assigned = None,
     control: o.Control = None, missing: o.Missing = "refuse", effect: o.Effect = False,
     precision: o.Precision = False, effect_by: o.EffectBy = None, means: o.Means = False,
-    ols: o.Ols = None, output: o.Output = None, spread: o.Spread = None,
+    ols: o.Ols = None, output: o.Output = None, sd: o.Sd = None,
     single_arm: o.SingleArm = "refuse", picture: o.Picture = None,
     privacy_unit: o.PrivacyUnit = "", force: o.Force = False, as_json: o.Json = False,
 ) -> None:  # fmt: skip
@@ -145,7 +145,7 @@ def ask(
             asked = asked.means()
         for columns in formulas:
             asked = asked.regression(columns)
-        made = asked.plan(outcomes, epsilon, spread=spread)
+        made = asked.plan(outcomes, epsilon, sd=sd)
     _finish(made, source, output=output, picture=picture, force=force, as_json=as_json)
 
 

@@ -202,7 +202,15 @@ def from_document(document: Document) -> pa.Table:
         found = as_table({each["name"]: _revive(each["values"], each["type"]) for each in columns})
         # The document itself is published: every key has one name and one text.
         same = canonical_bytes(to_document(found)) == canonical_bytes(document)
-    except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException, DocumentError):
+    except (
+        AttributeError,
+        KeyError,
+        TypeError,
+        ValueError,
+        OverflowError,
+        pa.ArrowException,
+        DocumentError,
+    ):
         same = False
     if not same:
         raise DocumentError("the cells are damaged", "write the file again") from None

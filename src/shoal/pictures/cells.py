@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from shoal.arrays import Bools, Floats
 from shoal.cells.comparisons.comparison import JOINT_BOUND, LOWER_BOUND, Comparison, over
-from shoal.cells.estimates.typical_error import CELLS, SPREAD, typical_errors
+from shoal.cells.estimates.typical_error import CELLS, SD, typical_errors
 from shoal.cells.facts.facts import PlanFacts
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR, Mean
 from shoal.cells.plan import Release
@@ -28,7 +28,7 @@ _NAMED = 40
 # Bytes before the corners of a polygon: byte order, kind, number of rings, number of points.
 _HEAD = 13
 _CIRCLE = 360.0
-# Of the extent of told hexagons, and in degrees at least: what is drawn around it.
+# Of the extent of reliable hexagons, and in degrees at least: what is drawn around it.
 _AROUND = 0.5
 _CLOSE = 2.0
 
@@ -43,11 +43,11 @@ def draw_release(release: Release, confidence: float, label: str = "") -> Figure
     statistics = table["statistic"].unique().to_pylist()
     places = _hexagons(release)
     named = places is None and len(labels) <= MOST_NAMED
-    told = table["status"].to_pylist()[: len(labels)].count("released")
-    left = f" of {len(labels):,}" if told < len(labels) else ""
+    many = table["status"].to_pylist()[: len(labels)].count("reliable")
+    left = f" of {len(labels):,}" if many < len(labels) else ""
     kind = "simulated, not private: " if release.simulated else ""
     of = shapes.plain_name(release.manifest["records"]["value"])
-    title = f"{kind}{of}, {told:,}{left} cells told, epsilon {show(release.plan.exact_epsilon)}"
+    title = f"{kind}{of}, {many:,}{left} cells reliable, epsilon {show(release.plan.exact_epsilon)}"
     title = "\n".join([title, *counted_out(release.plan)])
     in_words = f", {shapes.plain_name(label)}," if label else ""
     height = 1.8 + 0.19 * len(labels) if named else 6.0 if places else 3.8
@@ -57,17 +57,17 @@ def draw_release(release: Release, confidence: float, label: str = "") -> Figure
         value, low, high = (
             rows[name].to_numpy().astype(float) for name in ("value", "low", "high")
         )
-        pooled = np.array([each == "pooled" for each in rows["source"].to_pylist()])
+        common = np.array([each == "common" for each in rows["source"].to_pylist()])
         text = f"{statistic} of {of}{in_words} with {100 * confidence:.4g}% intervals"
         if places is not None:
-            own = np.where(pooled, np.nan, value)
+            own = np.where(common, np.nan, value)
             _draw_map(axis, places, own, high - low, f"{statistic} of {of}{in_words.rstrip(',')}")
         elif named:
-            shapes.intervals(axis, labels, value, (low, high), pooled)
+            shapes.intervals(axis, labels, value, (low, high), common)
             axis.set_xlabel(text)
         else:
             own = ~np.isnan(value)
-            order = shapes.ranked(axis, value[own], "told", (low[own], high[own]), pooled[own])
+            order = shapes.ranked(axis, value[own], "reliable", (low[own], high[own]), common[own])
             ends = shapes.both_ends([labels[at] for at in np.flatnonzero(own)[order].tolist()])
             axis.set(xlabel=f"cells, smallest value first: {ends}", ylabel=text)
     if places is not None or left:
@@ -87,20 +87,20 @@ def _hexagons(release: Release) -> list[str] | None:
 def _draw_map(
     axis: Axes, hexagons: Sequence[str], value: Floats, width: Floats, label: str
 ) -> None:
-    """Fills each hexagon by its value: grey if not told, hatched if its interval is wide.
+    """Fills each hexagon by its value: grey if not reliable, hatched if its interval is wide.
 
-    What is not told and lies far from all that is told is named below, and not drawn.
+    What is not reliable and lies far from all that is, is named below, and not drawn.
     """
     every = _outlines(hexagons)
-    told = ~np.isnan(value)
-    near = _near(every, told)
+    reliable = ~np.isnan(value)
+    near = _near(every, reliable)
     corners = [each for each, here in zip(every, near, strict=True) if here]
-    known = told[near]
+    known = reliable[near]
     value = value[near]
     width = width[near]
     wide = known & (width > (np.ptp(value[known]) / 2 if known.any() else 0))
     look: dict[str, Any] = {"ec": "white", "lw": 0.3, "array": value[known]}
-    empty: dict[str, Any] = {"fc": PALE, "ec": GREY, "lw": 0.5, "label": "not told"}
+    empty: dict[str, Any] = {"fc": PALE, "ec": GREY, "lw": 0.5, "label": "not reliable"}
     hatched: dict[str, Any] = {"fc": "none", "ec": DARK, "lw": 0, "hatch": "////"}
     hatched["label"] = "interval wider than half of what all values span"
     filled, *_ = (
@@ -111,18 +111,18 @@ def _draw_map(
     axis.autoscale_view()
     middle = np.radians(np.mean([shape[:, 1].mean() for shape in corners]))
     far = [each for each, here in zip(hexagons, near, strict=True) if not here]
-    beyond = f"\nnot told, and not on this map: {shapes.both_ends(far)}" if far else ""
+    beyond = f"\nnot reliable, and not on this map: {shapes.both_ends(far)}" if far else ""
     axis.set(xlabel=f"longitude{beyond}", ylabel="latitude", aspect=1 / max(np.cos(middle), 0.05))
     axis.get_figure().colorbar(filled, ax=axis, label=label, shrink=0.8)  # type: ignore[union-attr]
 
 
-def _near(corners: Sequence[Floats], told: Bools) -> Bools:
-    """Returns which hexagons lie in the extent of those that are told, or around it."""
-    if not told.any():
-        return np.ones(len(told), dtype=bool)
+def _near(corners: Sequence[Floats], reliable: Bools) -> Bools:
+    """Returns which hexagons lie in the extent of those that are reliable, or around it."""
+    if not reliable.any():
+        return np.ones(len(reliable), dtype=bool)
     low, high = (np.array([end(each, axis=0) for each in corners]) for end in (np.min, np.max))
-    least = low[told].min(axis=0)
-    most = high[told].max(axis=0)
+    least = low[reliable].min(axis=0)
+    most = high[reliable].max(axis=0)
     around = np.maximum((most - least) * _AROUND, _CLOSE)
     return np.asarray(((low >= least - around) & (high <= most + around)).all(axis=1))
 
@@ -159,7 +159,7 @@ def draw_occupancy(occupancy: Counts) -> Figure:
 
 
 def draw_plan(plan: PlanFacts) -> Figure:
-    """Draws errors of released cells, best first: certified ones, or those to expect."""
+    """Draws errors of planned cells, best first: certified ones, or those to expect."""
     errors = plan.relative_error
     guess = np.full(len(plan.relative_error), 0.5)
     rival = "guessing"
@@ -171,14 +171,14 @@ def draw_plan(plan: PlanFacts) -> Figure:
         what = "worst-case error"
         unit = "in its unit"
     elif plan.statistics == (Mean(),):
-        deviation = plan.width * SPREAD
+        deviation = plan.width * SD
         errors = typical_errors(plan) * deviation
         rival = "one number for all cells"
         guess = np.full(len(errors), deviation * math.sqrt(2 * CELLS / math.pi))
         what = "typical error"
         unit = f"for a standard deviation of {deviation:.3g}"
     number = len(plan.statistics)
-    place = np.arange(1, len(plan.released) + 1)
+    place = np.arange(1, len(plan.planned) + 1)
     title = f"{plan.method} plan, epsilon {show(plan.exact_epsilon)}: {what} of each cell"
     figure, axes = shapes.new(title, (7 * number, 4), (1, number))
     for at, (axis, statistic) in enumerate(zip(axes, plan.statistics, strict=True)):
@@ -188,7 +188,7 @@ def draw_plan(plan: PlanFacts) -> Figure:
             label = "no plan does better in this cell"
             axis.plot(place, plan.lower_bound[rows][order], "_", color=GREY, label=label)
         axis.axhline(guess[rows][0], color=ORANGE, label=rival)
-        names = [plan.counts.labels[each] for each in plan.released[order].tolist()]
+        names = [plan.counts.labels[each] for each in plan.planned[order].tolist()]
         if len(place) <= _NAMED:
             axis.set_xticks(place, map(shapes.plain_name, names), rotation=60, ha="right")
         text = f"cells, best first: {shapes.both_ends(names)}"

@@ -45,9 +45,9 @@ def intervals(
     ends: tuple[Floats, Floats],
     hollow: Bools | None = None,
 ) -> None:
-    """Draws a row a name, downwards: its value as a dot with its interval, grey if not told."""
+    """Draws a row a name, downwards: its value as a dot with its interval, grey if not reliable."""
     place = np.arange(len(names))
-    for rows, look in _told(hollow, len(names), "told"):
+    for rows, look in _looks(hollow, len(names), "reliable"):
         axis.hlines(place[rows], ends[0][rows], ends[1][rows], color=look["color"], lw=1.6)
         axis.plot(value[rows], place[rows], "o", markersize=5, **look)
     if len(names) <= MOST_NAMED:
@@ -94,7 +94,7 @@ def ranked(
     order = np.argsort(value, kind="stable")
     drawn = np.unique(np.linspace(0, len(order) - 1, min(len(order), _MOST_DOTS)).astype(np.int64))
     grey = None if hollow is None else hollow[order[drawn]]
-    for rows, look in _told(grey, len(drawn), label):
+    for rows, look in _looks(grey, len(drawn), label):
         place = drawn[rows] + 1
         at = order[drawn[rows]]
         if ends is not None:
@@ -104,10 +104,10 @@ def ranked(
     return order
 
 
-def _told(hollow: Bools | None, size: int, label: str) -> Iterator[tuple[Bools, dict[str, Any]]]:
-    """Rows that are told, and those that are not, with their looks, if there are any."""
+def _looks(hollow: Bools | None, size: int, label: str) -> Iterator[tuple[Bools, dict[str, Any]]]:
+    """Rows that are reliable, and those that are not, with their looks, if there are any."""
     grey = np.zeros(size, bool) if hollow is None else hollow
-    for rows, colour, name in ((~grey, BLUE, label), (grey, GREY, "not told")):
+    for rows, colour, name in ((~grey, BLUE, label), (grey, GREY, "not reliable")):
         if rows.any():
             yield rows, {"color": colour, "label": name}
 

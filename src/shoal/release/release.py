@@ -208,14 +208,15 @@ class TableRelease(Release[PlanT, Drawn]):
     """A release whose numbers are rows of a table."""
 
     @abstractmethod
-    def table(self, confidence: float = CONFIDENCE) -> pa.Table:
+    def table(self, confidence: float = CONFIDENCE, *, all: bool = False) -> pa.Table:
         """The released table, with intervals of this confidence."""
 
-    def to_pandas(self, confidence: float = CONFIDENCE) -> "pd.DataFrame":
+    def to_pandas(self, confidence: float = CONFIDENCE, *, all: bool = False) -> "pd.DataFrame":
         """The table for pandas.
 
         Args:
             confidence: Of the intervals.
+            all: Of cells, whether the number with noise has a column too, `noisy_value`.
 
         Returns:
             The rows of `table`.
@@ -224,13 +225,14 @@ class TableRelease(Release[PlanT, Drawn]):
             InputError: confidence is not strictly between 0 and 1.
             MissingPartError: pandas is not installed.
         """
-        return tables.to_pandas(self.table(confidence))
+        return tables.to_pandas(self.table(confidence, all=all))
 
-    def to_polars(self, confidence: float = CONFIDENCE) -> "pl.DataFrame":
+    def to_polars(self, confidence: float = CONFIDENCE, *, all: bool = False) -> "pl.DataFrame":
         """The table for Polars.
 
         Args:
             confidence: Of the intervals.
+            all: Of cells, whether the number with noise has a column too, `noisy_value`.
 
         Returns:
             The rows of `table`.
@@ -239,7 +241,7 @@ class TableRelease(Release[PlanT, Drawn]):
             InputError: confidence is not strictly between 0 and 1.
             MissingPartError: Polars is not installed.
         """
-        return tables.to_polars(self.table(confidence))
+        return tables.to_polars(self.table(confidence, all=all))
 
     def write(
         self,

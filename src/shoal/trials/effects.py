@@ -250,7 +250,7 @@ class Answer(Estimated):
         value: Unbiased for the weighed sum of outcomes.
         standard_error: As estimated: half the 95% interval over 1.96, of sampling and noise
             together, with what is allowed for a variance that is known with noise.
-        predicted: The standard error that the plan predicted, for the stated spread.
+        predicted: The standard error that the plan predicted, for the stated standard deviation.
         interval: Lowest and highest value, in the same unit.
         confidence: Of the interval, on its own: many intervals do not all cover at once.
     """

@@ -447,8 +447,8 @@ class Release(release.TableRelease[Plan, Any]):
         found: Answers = plan.regression(self.released, columns, confidence)
         return found
 
-    def table(self, confidence: float = CONFIDENCE) -> pa.Table:
-        """The released table, to work with.
+    def table(self, confidence: float = CONFIDENCE, *, all: bool = False) -> pa.Table:
+        """The released table, to work with: always with all columns.
 
         Of units: `cluster`, `arm`, `unit` if units have names, the `response`, and `debiased`,
         whose mean over any set of units is unbiased for the mean outcome: regress on that. Of

@@ -73,18 +73,18 @@ def _named(part: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _statuses(plan: PlanFacts) -> Iterator[str]:
-    """Whether only cells that the public rules allow are released, or left out for their errors."""
+    """Whether only cells that the public rules allow are planned, or left out for their errors."""
     request = plan.request
     stated = np.array(plan.status, dtype=object)
     own = public_status(plan.counts, request)
     left_out = "uninformative" if request.max_error is None else "error too large"
     allowed = request.uninformative == "drop" or request.max_error is not None
-    if (np.where((stated == left_out) & allowed, "released", stated) != own).any():
+    if (np.where((stated == left_out) & allowed, "planned", stated) != own).any():
         yield "the statuses of cells do not follow the public rules"
     if request.uninformative != "keep" and (plan.cell_error >= MIDPOINT_ERROR + _CLOSE).any():
-        yield "a released cell has an error as large as guessing"
+        yield "a planned cell has an error as large as guessing"
     if not within(plan):
-        yield "a released cell has a larger error than was asked for"
+        yield "a planned cell has a larger error than was asked for"
 
 
 def replanned(plan: PlanFacts) -> Iterator[str]:

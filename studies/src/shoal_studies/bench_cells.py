@@ -59,7 +59,7 @@ class Figures(NamedTuple):
     """Figures of each cell in each release, shape (releases, cells), in the value's unit.
 
     Absolute errors are of the noisy number, of the value, and of one number for all cells, the mean
-    of all numbers by their noise. A value that is told may be at an end at a bound alone.
+    of all numbers by their noise. A value that is reliable may be at an end at a bound alone.
     """
 
     plain: Floats
@@ -67,12 +67,12 @@ class Figures(NamedTuple):
     common: Floats
     half_width: Floats
     covered: Floats
-    told: Floats
+    reliable: Floats
     outside: Floats
 
-    def of_told(self, figures: Floats) -> float:
-        """The mean of figures of told cells; not a number if there are none."""
-        return float(figures[self.told].mean()) if self.told.any() else float("nan")
+    def of_reliable(self, figures: Floats) -> float:
+        """The mean of figures of reliable cells; not a number if there are none."""
+        return float(figures[self.reliable].mean()) if self.reliable.any() else float("nan")
 
 
 def releases_of(plan: PlanFacts, data: Population | Sequence[Aggregate], releases: int) -> Figures:
@@ -86,18 +86,18 @@ def releases_of(plan: PlanFacts, data: Population | Sequence[Aggregate], release
 def _release(plan: PlanFacts, private: Aggregate, turn: int) -> Figures:
     """Of one release."""
     numbers = Estimates(plan, *draw(plan, private, Simulated(turn)))
-    truth = private.cell_means()[plan.released]
+    truth = private.cell_means()[plan.planned]
     value, low, high = values_of(numbers, _CONFIDENCE)
-    told = np.array(statuses(numbers)) == "released"
+    reliable = np.array(statuses(numbers)) == "reliable"
     common = np.average(numbers.value, weights=numbers.noise_scale**-2.0)
     # The truth at a bound may miss an end there in rounding.
     almost = 1e-9 * plan.width
     covered = (low - almost <= truth) & (truth <= high + almost)
     at_bound = np.isin(value, (plan.bounds.lo, plan.bounds.hi))
-    inside = np.where(told, (low < value) & (value < high), (low <= value) & (value <= high))
+    inside = np.where(reliable, (low < value) & (value < high), (low <= value) & (value <= high))
     outside = ~(inside | (at_bound & (low <= value) & (value <= high)))
     plain, error, off = (np.abs(each - truth) for each in (numbers.value, value, common))
-    return Figures(plain, error, off, (high - low) / 2, covered, told, outside)
+    return Figures(plain, error, off, (high - low) / 2, covered, reliable, outside)
 
 
 @bench("sparse")
@@ -151,11 +151,11 @@ def typical(
     """
     yield (
         f"mean absolute error over cells, {repetitions} simulated releases a figure; plain: the "
-        "noisy number, value: with what other cells tell; covered: its 95% intervals; told: cells "
-        "that are told, and the same figures of them alone"
+        "noisy number, value: with what other cells tell; covered: its 95% intervals; reliable: "
+        "cells that are, and the same figures of them alone"
     )
     yield (
-        f"{'population':<33}{'eps':>5}{'plain':>9}{'value':>9}{'covered':>8}{'told':>6}{'value':>9}"
+        f"{'population':<33}{'eps':>5}{'plain':>9}{'value':>9}{'covered':>8}{'reliable':>9}{'value':>9}"
         f"{'covered':>8}{'+-':>9}{'stated':>8}{'best other':>11} {'which':<25}{'ratio':>6}"
     )
     ratios: list[float] = []
@@ -189,8 +189,8 @@ def _compared(
     warned = "!" if plan_warnings(plan) else " "
     return (
         f"{population.name:<32}{warned}{float(epsilon):>5g}{own.plain.mean():>9.3g}{value:>9.3g}"
-        f"{own.covered.mean():>8.0%}{own.told.mean():>6.0%}{own.of_told(own.error):>9.3g}"
-        f"{own.of_told(own.covered):>8.0%}{own.of_told(own.half_width):>9.3g}"
+        f"{own.covered.mean():>8.0%}{own.reliable.mean():>9.0%}{own.of_reliable(own.error):>9.3g}"
+        f"{own.of_reliable(own.covered):>8.0%}{own.of_reliable(own.half_width):>9.3g}"
         f"{stated / value:>8.2f}{others[best]:>11.3g} {best:<25}{ratio:>6.2f}"
     ), ratio
 

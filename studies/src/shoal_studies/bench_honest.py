@@ -1,4 +1,4 @@
-"""What intervals, errors and told cells must reach on typical, unlike and few cells."""
+"""What intervals, errors and reliable cells must reach on typical, unlike and few cells."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from shoal_studies.populations import (
 )
 from shoal_studies.registry import Losses, bench, option
 
-# Of the releases, those that tell a cell whose coverage counts; of the cells, those told at all.
+# Of the releases, those with a cell whose coverage counts; of the cells, those ever reliable.
 _OFTEN = 0.25
 _SOME = 0.03
-# Figures of one population at one loss, in the value's unit; nan of told cells without any.
-# Coverage of told cells is over those that many releases tell; the worst tenth are the cells that
-# are covered least.
+# Figures of one population at one loss, in the value's unit; nan of reliable cells without any.
+# Coverage of reliable cells is over those that are in many releases; the worst tenth are the cells
+# that are covered least.
 Setting: TypeAlias = dict[str, Any]
 # Headings of the figures, and how they are written.
 _COLUMNS = {
     "name": ("population", "<42", ""), "epsilon": ("eps", ">4", "g"), "users": ("users", ">7", ""),
     "cells": ("cells", ">6", ""), "covered": ("covered", ">8", ".0%"),
     "worst_tenth": ("tenth", ">6", ".0%"), "worst_cell": ("worst", ">6", ".0%"),
-    "told": ("told", ">6", ".0%"), "told_covered": ("covered", ">8", ".0%"),
-    "told_worst_tenth": ("tenth", ">6", ".0%"), "error": ("error", ">9", ".3g"),
+    "reliable": ("reliable", ">9", ".0%"), "reliable_covered": ("covered", ">8", ".0%"),
+    "reliable_worst_tenth": ("tenth", ">6", ".0%"), "error": ("error", ">9", ".3g"),
     "half_width": ("+-", ">9", ".3g"), "common": ("common", ">9", ".3g"),
     "outside": ("outside", ">8", ""),
 }  # fmt: skip
@@ -65,7 +65,9 @@ def _at_one(each: Setting) -> bool:
 
 
 def _tells(each: Setting) -> bool:
-    return each["group"] != "few" and each["told"] > _SOME and isfinite(each["told_covered"])
+    return (
+        each["group"] != "few" and each["reliable"] > _SOME and isfinite(each["reliable_covered"])
+    )
 
 
 def _named(*names: str) -> Callable[[Setting], bool]:
@@ -77,25 +79,28 @@ def _all_at_one(each: Setting) -> bool:
 
 
 _DESTINATION = "flights by destination"
-# No interval holds where one user owns half of every cell, and none of them is told.
+# No interval holds where one user owns half of every cell, and none of them is reliable.
 _HALF = "one user half, unlike"
 BARS = (
     Bar(
-        "told cells at epsilon 1 are covered", "told_covered", 0.94,
+        "reliable cells at epsilon 1 are covered", "reliable_covered", 0.94,
         lambda each: _tells(each) and _at_one(each),
     ),
-    Bar("the worst tenth of told cells is covered", "told_worst_tenth", 0.85, _tells),
+    Bar("the worst tenth of reliable cells is covered", "reliable_worst_tenth", 0.85, _tells),
     Bar(f"all cells at epsilon 1 are covered, but of {_HALF!r}", "covered", 0.94, _all_at_one),
     Bar("the worst tenth of all these cells is covered", "worst_tenth", 0.85, _all_at_one),
     Bar(
         "the worst of 12 to 25 cells at epsilon 1 is covered", "worst_cell", 0.90,
         lambda each: each["group"] == "few" and each["epsilon"] == 1,
     ),
-    Bar(f"error of told {_DESTINATION}", "error", 14.5, _named(_DESTINATION), at_most=True),
-    Bar(f"worst tenth of told {_DESTINATION}", "told_worst_tenth", 0.88, _named(_DESTINATION)),
+    Bar(f"error of reliable {_DESTINATION}", "error", 14.5, _named(_DESTINATION), at_most=True),
+    Bar(
+        f"worst tenth of reliable {_DESTINATION}", "reliable_worst_tenth", 0.88,
+        _named(_DESTINATION),
+    ),
     Bar("values are inside their intervals", "outside", 0, lambda _: True, at_most=True),
     Bar(
-        "few users tell nothing at epsilon 1", "told", 0.01,
+        "few users make nothing reliable at epsilon 1", "reliable", 0.01,
         _named(
             _HALF, "one user half, alike",
             "unlike: nested hexagons, 200 users", "unlike: sorted kinds, 150 users",
@@ -103,7 +108,7 @@ BARS = (
         at_most=True,
     ),
     Bar(
-        "cells that do not differ are not told at epsilon 1", "told", 0.08,
+        "cells that do not differ are not reliable at epsilon 1", "reliable", 0.08,
         _named(
             "two kinds of users", "all at a bound",
             "users at either bound", "records at either bound",
@@ -127,9 +132,9 @@ def honest(
     settings: list[Setting] = []
     yield (
         f"{releases} simulated releases a figure; covered: 95% intervals, in the mean, the worst "
-        "tenth and the worst cell; told: cells that are told, and the same of those told in a "
-        "quarter of the releases or more; error, half width, error of one common number: of told "
-        "cells; !: a bar does not hold"
+        "tenth and the worst cell; reliable: cells that are, and the same of those that are in a "
+        "quarter of the releases or more; error, half width, error of one common number: of "
+        "reliable cells; !: a bar does not hold"
     )
     yield "".join(f"{head:{width}}" for head, width, _ in _COLUMNS.values())
     for group, source in (("typical", populations), ("unlike", unlike), ("few", few)):
@@ -165,7 +170,7 @@ _AWAY = (0.0, 0.25, 0.5)
 def warned(
     releases: Annotated[int, option("Simulated releases of each.", 2, 10**7)] = 60,
 ) -> Iterator[str]:
-    """Cover told cells, or all of few cells, where some users are far: plans warn of some of this.
+    """Cover reliable cells, or all of few cells, where users are far: plans warn of some of this.
 
     Example: shoal bench warned
     """
@@ -183,7 +188,7 @@ def warned(
                 warnings = frequent_user_warnings if frequent else few_cell_warnings
                 warns = bool([*warnings(plan)])
                 figures = releases_of(plan, population, releases)
-                counts = figures.told if frequent else np.ones_like(figures.told)
+                counts = figures.reliable if frequent else np.ones_like(figures.reliable)
                 found.append(figures.covered[counts].mean() if counts.any() else nan)
             line = "".join(f"{each:>8.0%}" for each in found).replace("nan%", "   -")
             yield f"{cells:>6}{users:>7}{share:>6.0%}{line}  {'yes' if warns else 'no'}"
@@ -212,10 +217,10 @@ def _line(found: Setting) -> str:
 
 def _measured(population: Population, epsilon: float, releases: int, delta: str) -> Setting:
     found = releases_of(default_plan(population, epsilon, delta), population, releases)
-    times = found.told.sum(axis=0)
+    times = found.reliable.sum(axis=0)
     covered = found.covered.mean(axis=0)
     often = times >= _OFTEN * releases
-    of_told = (found.covered & found.told).sum(axis=0)[often] / times[often]
+    of_reliable = (found.covered & found.reliable).sum(axis=0)[often] / times[often]
     return {
         "name": population.name,
         "epsilon": epsilon,
@@ -224,12 +229,12 @@ def _measured(population: Population, epsilon: float, releases: int, delta: str)
         "covered": covered.mean(),
         "worst_tenth": _worst_tenth(covered),
         "worst_cell": covered.min(),
-        "told": found.told.mean(),
-        "told_covered": of_told.mean() if often.any() else nan,
-        "told_worst_tenth": _worst_tenth(of_told),
-        "error": found.of_told(found.error),
-        "half_width": found.of_told(found.half_width),
-        "common": found.of_told(found.common),
+        "reliable": found.reliable.mean(),
+        "reliable_covered": of_reliable.mean() if often.any() else nan,
+        "reliable_worst_tenth": _worst_tenth(of_reliable),
+        "error": found.of_reliable(found.error),
+        "half_width": found.of_reliable(found.half_width),
+        "common": found.of_reliable(found.common),
         "outside": found.outside.sum(),
     }
 

@@ -122,7 +122,7 @@ def _rows(
     for turn in range(draws):
         numbers = Estimates(plan, *draw(plan, aggregate, Simulated(seed * _DRAWS + turn)))
         found.append((numbers.value, *numbers.intervals(_CONFIDENCE)))
-    names = [plan.counts.labels[at] for at in plan.released.tolist()]
+    names = [plan.counts.labels[at] for at in plan.planned.tolist()]
     true = np.array([truth[name] for name in names])
     value, low, high = (np.array(each) for each in zip(*found, strict=True))
     error = np.abs(value - true).mean(axis=0)
@@ -131,8 +131,8 @@ def _rows(
         {
             "epsilon": float(plan.request.epsilon or 0),
             "destination": name,
-            "flights": int(plan.counts.totals[plan.released[at]]),
-            "aircraft": int(plan.counts.users_per_cell[plan.released[at]]),
+            "flights": int(plan.counts.totals[plan.planned[at]]),
+            "aircraft": int(plan.counts.users_per_cell[plan.planned[at]]),
             "true_variance": round(float(true[at]), 3),
             "simulated_variance": round(float(value[0, at]), 3),
             "low": round(float(low[0, at]), 3),

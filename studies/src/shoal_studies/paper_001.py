@@ -98,7 +98,7 @@ def _unclamped(setting: Setting, effort: Effort) -> list[Row]:
         for at, row in enumerate(plans):
             for point, plan in enumerate(row):
                 numbers = Estimates(plan, *exact_numbers(plan, private, noise))
-                off = np.abs(numbers.unclamped - private.cell_means()[plan.released])
+                off = np.abs(numbers.unclamped - private.cell_means()[plan.planned])
                 scale = numbers.noise_scale
                 found[turn, at, point] = (off + scale * np.exp(-off / scale)).mean()
     spread = found.std(axis=0, ddof=1) / turns**0.5

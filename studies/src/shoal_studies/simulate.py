@@ -132,7 +132,7 @@ def _part(
         repetitions=task[0],
         seed=task[1],
     )
-    numbers = [(np.mean(np.asarray(row.plain)), row.standard_error) for row in found.rows]
+    numbers = [(np.mean(np.asarray(row.noisy)), row.standard_error) for row in found.rows]
     return np.array(numbers).reshape(-1, len(choices), 2).transpose(2, 1, 0)
 
 

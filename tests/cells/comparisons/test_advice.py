@@ -1,4 +1,4 @@
-"""What would let more cells be told: the forecast of other plans, on counts by fewer labels."""
+"""What would make more cells reliable: the forecast of other plans, on counts by fewer labels."""
 
 import warnings
 from pathlib import Path
@@ -10,7 +10,7 @@ import pytest
 
 import shoal
 from shoal.cells.comparisons.advice import Advice, Alternative, check_worth
-from shoal.cells.estimates.typical_error import CELLS, often_told
+from shoal.cells.estimates.typical_error import CELLS, often_reliable
 from shoal.errors import InputError, ShoalWarning
 
 HEXAGON = shoal.hexagon("lat", "lon", 6)
@@ -34,9 +34,9 @@ def records(*by: object) -> shoal.Records:
     return shoal.Records(TABLE, user="who", value="v", bounds=(0, 100), by=[*by])
 
 
-def told(plan: shoal.Plan) -> int:
+def reliable(plan: shoal.Plan) -> int:
     """Of how many cells the first lines of a plan speak."""
-    return round(float(often_told(plan, CELLS).sum()))
+    return round(float(often_reliable(plan, CELLS).sum()))
 
 
 def test_choices_are_plans_of_the_records_by_other_labels() -> None:
@@ -51,27 +51,30 @@ def test_choices_are_plans_of_the_records_by_other_labels() -> None:
         ("without hexagon_6, days for time_1h", [days]),
     ):
         other = shoal.plan(records(*by), epsilon=1)
-        assert (found[change].cells, found[change].told) == (len(other.released), told(other))
+        assert (found[change].cells, found[change].reliable) == (
+            len(other.planned),
+            reliable(other),
+        )
     twice = shoal.plan(plan.counts, bounds=(0, 100), epsilon=2)
-    assert found["epsilon=2"] == Alternative("epsilon=2", "2", len(twice.released), told(twice))
-    assert advice.now == Alternative("this plan", "1", len(plan.released), told(plan))
-    assert f"{advice.best[0].change}: about {advice.best[0].told} of" in str(advice)
+    assert found["epsilon=2"] == Alternative("epsilon=2", "2", len(twice.planned), reliable(twice))
+    assert advice.now == Alternative("this plan", "1", len(plan.planned), reliable(plan))
+    assert f"{advice.best[0].change}: about {advice.best[0].reliable} of" in str(advice)
 
 
 def test_the_best_two_are_for_the_same_budget_and_for_more() -> None:
-    """Only what tells more than the plan; if nothing does, that is said."""
+    """Only what makes more reliable than the plan; if nothing does, that is said."""
     now, same = Alternative("this plan", "1", 9, 2), Alternative("a", "1", 5, 4)
     more, less = Alternative("b", "2", 9, 8), Alternative("c", "1", 4, 2)
     assert Advice(now, (more, same, less)).best == (same, more)
     assert Advice(now, (less,)).best == ()
-    assert "none of these lets more cells" in str(Advice(now, (less,)))
+    assert "none of these makes more cells" in str(Advice(now, (less,)))
 
 
 def test_this_plan_is_the_plan_itself() -> None:
     """Also where another of its request would leave out cells, or all of them."""
     asked = {"bounds": (0, 100), "method": "balanced", "uninformative": "keep"}
     plan = shoal.plan(records(HEXAGON).counts(), epsilon="0.01", **asked)
-    assert plan.advise().now == Alternative("this plan", "0.01", len(plan.released), 0)
+    assert plan.advise().now == Alternative("this plan", "0.01", len(plan.planned), 0)
 
 
 def test_nothing_worth_having_is_drawn_unasked(tmp_path: Path) -> None:
@@ -95,8 +98,8 @@ def test_nothing_worth_having_is_drawn_unasked(tmp_path: Path) -> None:
         plan.release(known, ledger=ledger, name="warned")
 
 
-def test_a_plan_without_a_word_of_cells_that_are_told_is_carried_out() -> None:
-    """Few cells, and cells that are kept for the asking, are told whatever they err."""
+def test_a_plan_without_a_word_of_reliable_cells_is_carried_out() -> None:
+    """Few cells, and cells that are kept for the asking, are reliable whatever they err."""
     few = shoal.plan(records(HEXAGON), epsilon="0.01")
     kept = shoal.plan(
         records(HEXAGON, shoal.timeslot("time", "1h")), epsilon="0.1", uninformative="keep"

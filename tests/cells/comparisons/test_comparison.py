@@ -94,10 +94,10 @@ def test_all_methods_have_the_same_cells() -> None:
     small = base(min_records=40, uninformative="drop")
     found = small.frontier(FAST, [1, 2])
     kept = [at for at, status in enumerate(small.status) if status != "too few records"]
-    assert OCCUPANCY.n_cells > len(kept) > len(small.released)
+    assert OCCUPANCY.n_cells > len(kept) > len(small.planned)
     for row in found.rows:
         assert row.plan is not None
-        assert row.plan.released.tolist() == kept
+        assert row.plan.planned.tolist() == kept
 
 
 def test_the_table_tells_the_errors_of_the_plans() -> None:

@@ -40,7 +40,7 @@ def test_simulated_errors_are_those_of_real_draws() -> None:
             errors.append(abs(estimate.value - float(np.clip(values, 0, 65).mean())))
         error = float(np.std(errors)) / math.sqrt(len(errors))
         spread = 6.2 * math.hypot(error, row["standard_error"])
-        assert abs(np.mean(errors) - row["plain_error"]) <= spread + 1e-9, row["method"]
+        assert abs(np.mean(errors) - row["noisy_error"]) <= spread + 1e-9, row["method"]
 
 
 def test_comparisons_are_sorted_out() -> None:
@@ -57,7 +57,7 @@ def test_comparisons_are_sorted_out() -> None:
         assert 0 < row["typical_error"] <= 10
         assert row["spent"] is None or row["spent"] <= 0.5
         if row["certified"]:
-            assert row["plain_error"] <= row["worst_case_error"] * (1 + 1e-9)
+            assert row["noisy_error"] <= row["worst_case_error"] * (1 + 1e-9)
         else:
             assert row["method"] in NAIVE or row["worst_case_error"] == 10
     assert "normal values of mean 4" in str(found)
@@ -75,7 +75,7 @@ def test_a_distribution_of_ones_own() -> None:
     )
     once, twice = found.table().to_pylist()
     assert (once["epsilon"], twice["epsilon"]) == (1, 2)
-    assert once["plain_error"] > twice["plain_error"]
+    assert once["noisy_error"] > twice["noisy_error"]
     assert "values under two_kinds" in str(found)
     assert "0x" not in str(found)
 

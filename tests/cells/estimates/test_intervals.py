@@ -1,4 +1,4 @@
-"""What clipping hides, how wide intervals are for it, and which cells are told."""
+"""What clipping hides, how wide intervals are for it, and which cells are reliable."""
 
 import itertools
 import math
@@ -171,7 +171,7 @@ def test_the_spread_is_that_of_cells_and_not_of_noise(delta: str, seed: int) -> 
     assert 10 < intervals.spread(apart) < 40
 
 
-def test_a_cell_is_told_by_all_numbers_and_not_by_its_own() -> None:
+def test_a_cell_is_reliable_by_all_numbers_and_not_by_its_own() -> None:
     """Alike ones are not, far ones are; a value is inside, two noise scales from its number."""
     plan = shoal.plan(counts(2500, 30), bounds=BOUNDS, epsilon=1, method="user_clipped")
     rng = np.random.default_rng(2)
@@ -180,15 +180,15 @@ def test_a_cell_is_told_by_all_numbers_and_not_by_its_own() -> None:
         drawn(plan, sums_of(plan, each), 4) for each in (np.full(len(place), 0.5), place)
     )
     assert set(intervals.statuses(alike)) == {"too noisy"}
-    assert intervals.statuses(apart).count("released") > 20
+    assert intervals.statuses(apart).count("reliable") > 20
     for numbers in (alike, apart):
-        found, own = values_of(numbers, 0.95), np.array(intervals.statuses(numbers)) == "released"
+        found, own = values_of(numbers, 0.95), np.array(intervals.statuses(numbers)) == "reliable"
         assert ((found.low < found.value) & (found.value < found.high)).all()
         near = np.abs(found.value - numbers.unclamped) <= 2.001 * numbers.noise_scale
         assert near[own].all()
     keep = shoal.plan(plan.counts, bounds=BOUNDS, epsilon=1, uninformative="keep")
     alike = sums_of(keep, np.full(len(place), 0.5))
-    assert set(intervals.statuses(drawn(keep, alike, 4))) == {"released"}
+    assert set(intervals.statuses(drawn(keep, alike, 4))) == {"reliable"}
 
 
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
@@ -199,7 +199,7 @@ def test_values_are_nearer_than_any_end(delta: str) -> None:
     assert numbers.quantile(0.1) > intervals.VALUE[plan.gaussian]
 
 
-def test_no_cell_is_told_where_users_are_far_from_the_others() -> None:
+def test_no_cell_is_reliable_where_users_are_far_from_the_others() -> None:
     """Claims near 40 with 1% at 900 of 1000: no interval would hold."""
     plan = shoal.plan(counts(2000, 40), bounds=(0, 1000), epsilon=4)
     place = np.random.default_rng(1).normal(0.04, 0.002, 2000)
@@ -207,22 +207,24 @@ def test_no_cell_is_told_where_users_are_far_from_the_others() -> None:
     private = sums_of(plan, place + 0.0005 * (plan.counts.cell - 20))
     for seed in range(5):
         numbers = drawn(plan, private, seed)
-        assert {*intervals.statuses(numbers)} == {"far users"}
+        assert {*intervals.statuses(numbers)} == {"outlying users"}
         found = values_of(numbers, 0.95)
         assert {*found.low, *found.high} == {0.0, 1000.0}
 
 
-def test_far_users_are_named_before_noise() -> None:
+def test_outlying_users_are_named_before_noise() -> None:
     """With less epsilon most cells would be too noisy as well: that is not what misleads."""
     plan = shoal.plan(counts(2000, 40), bounds=(0, 1000), epsilon="0.5")
     place = np.random.default_rng(1).normal(0.04, 0.002, 2000)
     place = np.where(np.arange(2000) % 100 == 7, 0.9, place)[plan.counts.user]
     numbers = [drawn(plan, sums_of(plan, place), seed) for seed in range(5)]
-    assert "far users" in {each for one in numbers for each in intervals.statuses(one)}
-    assert all(len({*intervals.statuses(one)} & {"far users", "too noisy"}) <= 1 for one in numbers)
+    assert "outlying users" in {each for one in numbers for each in intervals.statuses(one)}
+    assert all(
+        len({*intervals.statuses(one)} & {"outlying users", "too noisy"}) <= 1 for one in numbers
+    )
 
 
-def test_cells_whose_heavy_users_are_cut_are_not_told() -> None:
+def test_cells_that_few_users_dominate_are_not_reliable() -> None:
     """Their number would be of other records: public, so the plan says it."""
     occupancy = counts(900, 20)
     many = occupancy.count.copy()
@@ -231,13 +233,13 @@ def test_cells_whose_heavy_users_are_cut_are_not_told() -> None:
     plan = shoal.plan(heavy, bounds=BOUNDS, epsilon=1)
     table = plan.table()
     at = table["cell"].to_pylist().index(3)
-    assert table["status"][at].as_py() == "heavy users"
+    assert table["status"][at].as_py() == "few users dominate"
     assert "few users have most of its records" in table["reason"][at].as_py()
-    assert table["status"].to_pylist().count("heavy users") == 1
+    assert table["status"].to_pylist().count("few users dominate") == 1
 
 
-def test_tables_mark_what_is_not_told() -> None:
-    """The pooled number, its source and the reason; the first lines count."""
+def test_tables_mark_what_is_not_reliable() -> None:
+    """The common number, its source and the reason; the first lines count."""
     rng = np.random.default_rng(5)
     who, cell = np.repeat(np.arange(400), 3), rng.integers(0, 15, 1200)
     value = 50 + rng.normal(0, 5, 1200)
@@ -245,19 +247,20 @@ def test_tables_mark_what_is_not_told() -> None:
     data = pa.table({name: pa.array(each) for name, each in columns.items()})
     records = shoal.Records(data, user="who", value="v", bounds=BOUNDS, by="cell")
     plan = shoal.plan(records, epsilon="0.3")
-    assert "of 15 cells can be told if 30% of the variance" in str(plan)
+    assert plan.forecast() == dict.fromkeys((0.3, 0.1, 0.03), 0)
+    assert str(plan).startswith("About 0 of 15 cells will be reliable.")
     release = plan.release(records, noise=shoal.Simulated(1))
     rows = release.table().to_pylist()
     own = {row["status"] for row in rows}
-    assert own & {"too noisy", "far users"}
-    assert {row["source"] for row in rows if row["status"] != "released"} == {"pooled"}
-    assert {row["reason"] for row in rows} == {intervals.WHY[each] for each in own}
-    many = sum(row["status"] == "released" for row in rows)
-    assert str(release).startswith(f"{many} of 15 cells told.")
+    assert own & {"too noisy", "outlying users"}
+    assert {row["source"] for row in rows if row["status"] != "reliable"} == {"common"}
+    assert {row["reason"] for row in rows} == {intervals.WHY.get(each) for each in own}
+    many = sum(row["status"] == "reliable" for row in rows)
+    assert str(release).startswith(f"Reliable: {many} of 15 cells.")
 
 
 def test_users_of_one_cell_each_share_no_bias() -> None:
-    """Above half a noise scale no cell is told; of users in several cells they are."""
+    """Above half a noise scale no cell is reliable; of users in several cells they are."""
     for degree in (1, 4):
         who = np.repeat(np.arange(3000), degree)
         where = (who + 5 * np.arange(len(who)) % (5 * degree)) % 20
@@ -269,5 +272,5 @@ def test_users_of_one_cell_each_share_no_bias() -> None:
         for bias in (0.4, 0.6):
             excess = 0, round(parts * (bias - none) / (one - none))
             own = intervals.statuses(replace(numbers, excess=excess))
-            assert ("far users" in own) == (degree == 1 and bias > 0.5)
-            assert len({*own} - {"far users", "released"}) <= (degree == 4)
+            assert ("outlying users" in own) == (degree == 1 and bias > 0.5)
+            assert len({*own} - {"outlying users", "reliable"}) <= (degree == 4)

@@ -15,16 +15,18 @@ from tests.support import flights
 
 
 def test_values_leave_the_release_as_it_is() -> None:
-    """The manifest holds the plain numbers; values follow from it, within their ends."""
+    """The manifest holds the noisy numbers; values follow from it, within their ends."""
     release = flights.plan(uninformative="keep").release(
         flights.records(), noise=shoal.Simulated(2)
     )
-    found = release.table(confidence=0.9)
-    assert [each["value"] for each in release.manifest["results"]] == found["plain"].to_pylist()
+    found = release.table(confidence=0.9, all=True)
+    noisy = found["noisy_value"].to_pylist()
+    assert [each["value"] for each in release.manifest["results"]] == noisy
+    assert "noisy_value" not in release.table().column_names
     middle = found["value"].to_numpy()
     assert (found["low"].to_numpy() <= middle).all()
     assert (middle <= found["high"].to_numpy()).all()
-    assert not found["value"].equals(found["plain"])
+    assert not found["value"].equals(found["noisy_value"])
 
 
 def test_two_cells_say_nothing_of_each_other() -> None:
@@ -36,8 +38,8 @@ def test_two_cells_say_nothing_of_each_other() -> None:
         records.counts(), method="balanced", bounds=flights.BOUNDS, epsilon=1, uninformative="keep"
     )
     release = plan.release(records, noise=shoal.Simulated(1))
-    found, own = release.table(), release.numbers.intervals(0.95)
-    assert found["value"].equals(found["plain"])
+    found, own = release.table(all=True), release.numbers.intervals(0.95)
+    assert found["value"].equals(found["noisy_value"])
     assert [found[name].to_pylist() for name in ("low", "high")] == [each.tolist() for each in own]
 
 
@@ -91,7 +93,7 @@ def test_intervals_are_those_of_the_numbers(cells: int, wanted: dict[str, Any]) 
     records = shoal.Records(table, user="who", value="v", bounds=(0, 100), by="cell")
     release = plan.release(records, noise=shoal.Simulated(1))
     ends = intervals.intervals if "range" in wanted else Estimates.intervals
-    found, (low, high) = release.to_pandas(), ends(release.numbers, 0.95)
+    found, (low, high) = release.to_pandas(all=True), ends(release.numbers, 0.95)
     assert (found["low"] == np.minimum(low, found["value"])).all()
     assert (found["high"] == np.maximum(high, found["value"])).all()
-    assert (found["value"] != found["plain"]).any()
+    assert (found["value"] != found["noisy_value"]).any()

@@ -14,7 +14,7 @@ from shoal.cells.comparisons.simulation import made_up
 from shoal.cells.estimates.posterior import Values, values_of
 from shoal.cells.estimates.typical_error import (
     CELLS,
-    SPREAD,
+    SD,
     USERS,
     typical_errors,
     typical_half_widths,
@@ -53,8 +53,8 @@ def _releases(plan: shoal.Plan, spread: float, turns: int) -> Iterator[tuple[Val
 @pytest.mark.parametrize(
     ("method", "spread", "within"),
     [
-        ("user_clipped", 60 * SPREAD, 0.2),
-        ("adaptive", 60 * SPREAD, 0.2),
+        ("user_clipped", 60 * SD, 0.2),
+        ("adaptive", 60 * SD, 0.2),
         ("user_clipped", 0.1, 0.3),
         ("uniform", 20.0, 0.3),
     ],
@@ -75,8 +75,8 @@ def test_cells_of_a_heavy_user_and_of_little_noise_have_errors_of_their_own() ->
     heavy = np.where(np.arange(len(crowd.user)) == np.flatnonzero(crowd.cell == 3)[0], 4000, 0)
     counts = shoal.Counts.from_counts(crowd.user, crowd.cell, crowd.count + heavy)
     plan = shoal.plan(counts, bounds=(0, 60), epsilon=2, uninformative="keep")
-    made = [np.abs(found.value - truth) for found, truth in _releases(plan, 60 * SPREAD, 30)]
-    ratio = plan.typical_error(60 * SPREAD) / np.mean(made, axis=0)
+    made = [np.abs(found.value - truth) for found, truth in _releases(plan, 60 * SD, 30)]
+    ratio = plan.typical_error(60 * SD) / np.mean(made, axis=0)
     assert 0.55 < ratio.min() < ratio.max() < 1.65
 
 
@@ -87,14 +87,14 @@ def test_the_error_is_a_public_number_of_the_plan() -> None:
     assert np.array_equal(one, same)
     assert one.shape == (12,)
     assert more.mean() < 0.7 * one.mean()
-    assert np.array_equal(plans[0].typical_error(60 * SPREAD), 60 * SPREAD * one)
+    assert np.array_equal(plans[0].typical_error(60 * SD), 60 * SD * one)
 
 
 @pytest.mark.parametrize(("method", "within"), [("user_clipped", 1.42), ("balanced", 1.15)])
 def test_the_interval_to_expect_is_about_the_one_that_comes(method: str, within: float) -> None:
     """Half widths of releases of such data, in text and table."""
     plan = shoal.plan(_crowd(), bounds=(0, 60), epsilon=1, method=method, uninformative="keep")
-    wide = typical_half_widths(plan) * 60 * SPREAD
+    wide = typical_half_widths(plan) * 60 * SD
     made = [(found.high - found.low) / 2 for found, _ in _releases(plan, 10, 20)]
     typical = np.median(made, axis=0)
     assert 1 / within <= np.median(wide / typical) <= within
@@ -110,7 +110,7 @@ def test_other_statistics_and_spreads_are_refused() -> None:
     with pytest.raises(InputError, match="only for plans of the mean"):
         plan.typical_error()
     for wrong in (0, -1, float("nan"), "far", 30.1):
-        with pytest.raises(InputError, match="spread"):
+        with pytest.raises(InputError, match="sd"):
             shoal.plan(_crowd(), **asked).typical_error(wrong)
 
 
@@ -163,7 +163,7 @@ def _few_own(part: float, share: float, users: int = 1200) -> shoal.Counts:
 def test_few_users_with_much_of_the_records_are_warned_of(
     part: float, share: float, told: str
 ) -> None:
-    """Of no cell a quarter each, and together what decides means; not if no cell can be told."""
+    """Of no cell a quarter each, and together what decides means; not if none is reliable."""
     plan = shoal.plan(_few_own(part, share), bounds=(0, 120), epsilon=1)
     assert plan.method == "user_clipped"
     found = [each for each in plan_warnings(plan) if "most frequent of 1,200 users" in each]
@@ -178,7 +178,7 @@ def test_few_users_with_much_of_the_records_are_warned_of(
 
 
 def test_a_release_and_its_page_repeat_what_the_plan_warned_of(tmp_path: Path) -> None:
-    """Where a cell is told whose interval may miss; not with so much budget that it does not."""
+    """Where a reliable cell's interval may miss; not with so much budget that it does not."""
     counts = _few_own(0.05, 0.4)
     rows = pa.table({
         "who": np.repeat(counts.user, counts.count), "at": np.repeat(counts.cell, counts.count),
@@ -188,7 +188,7 @@ def test_a_release_and_its_page_repeat_what_the_plan_warned_of(tmp_path: Path) -
     for epsilon, many in ((1, 1), (5, 0)):
         plan = shoal.plan(records, epsilon=epsilon)
         release = plan.release(records, noise=shoal.Simulated(2))
-        assert "released" in release.table()["status"].to_pylist()
+        assert "reliable" in release.table()["status"].to_pylist()
         assert release.warnings() == plan_warnings(plan)
         assert len(release.warnings()) == many
         assert str(release).count("\n! ") == many
@@ -231,7 +231,7 @@ def test_what_nobody_can_certify_is_a_dash() -> None:
     )
     found = certified.table()["certified_error"].to_numpy()
     assert np.array_equal(found, certified.worst_case_error)
-    assert f"  {found.min():.3g}  released" in str(certified)
+    assert f"  {found.min():.3g}  planned" in str(certified)
 
 
 def test_two_rounds_of_few_users_are_warned_of() -> None:

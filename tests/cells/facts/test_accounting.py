@@ -335,7 +335,7 @@ def test_epsilon_is_kept(names: list[str], method: str) -> None:
     made = plan(names, method=method)
     assert 0 < made.exact_epsilon <= 1
     assert made.exact_epsilon == Fraction(float(made.user_losses.max()))
-    size = len(names) * len(made.released)
+    size = len(names) * len(made.planned)
     assert made.decision.scale.shape == made.worst_case_error.shape == (size,)
     assert (made.lower_bound <= made.worst_case_error).all()
 

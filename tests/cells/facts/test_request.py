@@ -27,14 +27,14 @@ def plan(occupancy: shoal.Counts = LONELY, **wanted: Any) -> shoal.Plan:
 
 @pytest.mark.parametrize("method", ["balanced", "equalised", "uniform"])
 def test_uninformative_cells_are_left_out_and_the_others_gain(method: str) -> None:
-    """No released cell errs by half the width, and what they leave is used."""
+    """No planned cell errs by half the width, and what they leave is used."""
     kept, dropped = plan(method=method, uninformative="keep"), plan(method=method)
     assert (kept.relative_error >= 0.5).any()
     assert dropped.status[dropped.counts.labels.index("alone")] == "uninformative"
     assert (dropped.relative_error < 0.5).all()
     better = {dropped.counts.labels[g]: e for g, e in zip(
-        dropped.released, dropped.worst_case_error, strict=True)}  # fmt: skip
-    for g, error in zip(kept.released, kept.worst_case_error, strict=True):
+        dropped.planned, dropped.worst_case_error, strict=True)}  # fmt: skip
+    for g, error in zip(kept.planned, kept.worst_case_error, strict=True):
         label = kept.counts.labels[g]
         assert label == "alone" or better[label] <= error
 
@@ -108,7 +108,7 @@ def test_losses_never_wrap() -> None:
     """Noise far too small is refused, not accounted as nothing."""
     plain = plan(uninformative="keep")
     for scale, bits in itertools.product((1e-300, 1e-12), (40, 60)):
-        small = np.full(len(plain.released), scale)
+        small = np.full(len(plain.planned), scale)
         with pytest.raises(InputError, match=r"lattice|too small"):
             _ = replace(plain, decision=replace(plain.decision, scale=small, bits=bits)).epsilon
 

@@ -38,7 +38,7 @@ def test_a_cell_by_itself_needs_what_is_said(method: str, delta: str) -> None:
     """Where nobody is in two cells the budget is exact: a bit less leaves the cell out."""
     wanted: dict[str, Any] = {"method": method, "delta": delta, "max_error": "5%"}
     plan = shoal.plan(apart(), bounds=(0, 10), epsilon=1, **wanted)
-    assert plan.status == ("released", "error too large", "error too large")
+    assert plan.status == ("planned", "error too large", "error too large")
     needed = budgets_needed(plan, np.array([1, 2]))
     if not plan.gaussian:
         assert needed == pytest.approx([2, 5], rel=0.01)
@@ -50,7 +50,7 @@ def test_a_cell_by_itself_needs_what_is_said(method: str, delta: str) -> None:
                 shoal.plan(apart(), bounds=(0, 10), epsilon=factor * bit, **wanted)
                 for bit in (0.98, 1.02)
             )
-            assert (less.status[cell], more.status[cell]) == ("error too large", "released")
+            assert (less.status[cell], more.status[cell]) == ("error too large", "planned")
 
 
 def test_users_in_several_cells_pay_for_all() -> None:
@@ -58,8 +58,8 @@ def test_users_in_several_cells_pay_for_all() -> None:
     user = [*range(40), *range(40), *range(40)]
     occupancy = shoal.Counts.from_counts(user, np.repeat([0, 1, 2], 40), [1] * 120)
     plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=0.5, method="equalised", max_error="5.01%")
-    assert len(plan.released) == 1
-    others = np.flatnonzero(np.array(plan.status, dtype=object) != "released")
+    assert len(plan.planned) == 1
+    others = np.flatnonzero(np.array(plan.status, dtype=object) != "planned")
     assert sorted(budgets_needed(plan, others)) == pytest.approx([2, 3], rel=0.01)
 
 
@@ -75,10 +75,10 @@ def test_every_left_out_cell_has_its_words(wanted: dict[str, Any]) -> None:
         **{"bounds": (0, 9), "epsilon": 3, "max_error": "5%", **wanted},
     )
     told = reasons(plan)
-    assert 0 < len(plan.released) < 12
+    assert 0 < len(plan.planned) < 12
     for status, words in zip(plan.status, told, strict=True):
-        assert (status == "released") == (words == "")
-        assert status == "released" or words.startswith("needs ")
+        assert (status == "planned") == (words == "")
+        assert status == "planned" or words.startswith("needs ")
     assert plan.table()["reason"].to_pylist()[:12] == [each or None for each in told]
 
 
@@ -108,7 +108,7 @@ def test_readers_see_nothing_of_small_cells_but_how_many(
 ) -> None:
     """Tables, texts, files and pages have no row of them; a custodian sees keys and reasons."""
     plan, release = lonely(**wanted)
-    hidden = [*"ABC"][len(plan.released) :]
+    hidden = [*"ABC"][len(plan.planned) :]
     assert {*plan.table()["at"].to_pylist(), *release.table()["at"].to_pylist()} & {
         *hidden
     } == set()

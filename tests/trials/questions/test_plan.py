@@ -36,7 +36,7 @@ def asked() -> Questions:
 
 def test_a_plan_says_what_noise_does_to_each_interval() -> None:
     """Noise, weights and widths in closed form where arms have equal sizes; the loss as asked."""
-    plan = Experiment(ARM).ask().effect().plan(BINARY, 1, spread=0.5)
+    plan = Experiment(ARM).ask().effect().plan(BINARY, 1, sd=0.5)
     (one,) = plan.predicted
     by_hand = np.sqrt(2) / 120
     assert by_hand < one.noise < 1.2 * by_hand
@@ -184,7 +184,7 @@ def test_intervals_cover(name: str) -> None:
         "far": study.ask().effect(),
     }[name]
     space = Space.bins(0, 10, 3) if name == "far" else BINARY
-    plan = own.plan(space, 1, spread=0.4 * space.width)
+    plan = own.plan(space, 1, sd=0.4 * space.width)
     mean = (0.3 + 0.2 * arm + 0.05 * np.sin(home) + 0.1 * sex)[study.rows]
     found, _ = covered(plan, np.full(n, 0.5) if name == "far" else mean, 400)
     # 3.5 deviations of chance of 400 runs.
@@ -245,7 +245,7 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     "precision by group": (lambda: asked().effect("sex", "precision"), "no precision weights"),
     "nothing asked": (lambda: asked().plan(BINARY, 1), "no questions"),
     "no range": (lambda: asked().effect().plan((0, 1), 1), "space"),  # type: ignore[arg-type]
-    "no spread": (lambda: asked().effect().plan(BINARY, 1, spread=0), "spread"),
+    "no spread": (lambda: asked().effect().plan(BINARY, 1, sd=0), "sd"),
     "far from 0": (
         lambda: Experiment(ARM, covariates={"a": AGE + 1e9}).ask().regression(["a"]),
         "far from 0",

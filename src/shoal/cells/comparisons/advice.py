@@ -1,4 +1,4 @@
-"""What would let more cells be told: other losses, objectives and coarser labels, by simulation.
+"""What would make more cells reliable: other losses, objectives and coarser labels, by simulation.
 
 Each choice is planned and released a few times on made-up values, as the forecast of the plan is.
 """
@@ -15,7 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.cells.estimates.intervals import ERROR
-from shoal.cells.estimates.typical_error import CELLS, expected_told, tells_some, typical_errors
+from shoal.cells.estimates.typical_error import (
+    CELLS,
+    expected_reliable,
+    some_reliable,
+    typical_errors,
+)
 from shoal.cells.facts.facts import PlanFacts
 from shoal.cells.facts.request import Request
 from shoal.cells.mechanisms.methods import MOST_PAIRS
@@ -35,28 +40,28 @@ _PARENTS = 3
 
 @dataclass(frozen=True)
 class Alternative:
-    """One other plan, and how many of its cells can be told if they differ as much as 30%.
+    """One other plan, and how many of its cells will be reliable if they differ as much as 30%.
 
     Attributes:
         change: What is different, as it is typed.
         epsilon: Privacy loss.
-        cells: How many cells it releases.
-        told: How many of them can be told from one common number.
+        cells: How many cells noise is added to.
+        reliable: How many of them are likely to be closer to the truth than one common number.
     """
 
     change: str
     epsilon: str
     cells: int
-    told: int
+    reliable: int
 
 
 @dataclass(frozen=True)
 class Advice(Shown):
-    """What the plan tells, and what others would: see `Plan.advise`.
+    """How many cells the plan makes reliable, and others would: see `Plan.advise`.
 
     Attributes:
         now: The plan itself.
-        choices: All others, those that tell most cells first.
+        choices: All others, those with most reliable cells first.
     """
 
     now: Alternative
@@ -64,35 +69,37 @@ class Advice(Shown):
 
     @property
     def best(self) -> tuple[Alternative, ...]:
-        """At most two that tell more cells: at the same epsilon, and at a larger one."""
-        more = [each for each in self.choices if each.told > self.now.told]
+        """At most two with more reliable cells: at the same epsilon, and at a larger one."""
+        more = [each for each in self.choices if each.reliable > self.now.reliable]
         same = [each for each in more if each.epsilon == self.now.epsilon]
         return tuple([*same[:1], *[each for each in more if each not in same][:1]])
 
     def table(self) -> pa.Table:
-        """One row a choice: `change`, `epsilon`, `cells`, `told`; the plan itself comes first."""
+        """One row a choice: `change`, `epsilon`, `cells`, `reliable`; the plan comes first."""
         rows = [vars(each) for each in (self.now, *self.choices)]
         return pa.Table.from_pylist(rows)
 
     def _text(self) -> TextTable:
         rows = [
-            [each.change, each.epsilon, f"{each.cells:,}", f"{each.told:,}"]
+            [each.change, each.epsilon, f"{each.cells:,}", f"{each.reliable:,}"]
             for each in (self.now, *self.choices)
         ]
         notes = [
-            f"{each.change}: about {each.told:,} of {each.cells:,} cells can be told, "
-            f"in place of {self.now.told:,} of {self.now.cells:,}"
+            f"{each.change}: about {each.reliable:,} of {each.cells:,} cells will be reliable, "
+            f"in place of {self.now.reliable:,} of {self.now.cells:,}"
             for each in self.best
         ]
-        nothing = "none of these lets more cells be told; more users or fewer cells would"
-        some = self.now.told < self.now.cells
-        head = f"cells that can be told if {CELLS:.0%} of the variance is between cells"
-        columns = ("change", "epsilon", "cells", "can be told")
-        return TextTable(head, columns, rows, notes or [nothing if some else "all cells are told"])
+        nothing = "none of these makes more cells reliable; more users or fewer cells would"
+        some = self.now.reliable < self.now.cells
+        head = f"cells that will be reliable if {CELLS:.0%} of the variance is between cells"
+        columns = ("change", "epsilon", "cells", "reliable")
+        return TextTable(
+            head, columns, rows, notes or [nothing if some else "all cells will be reliable"]
+        )
 
 
 def advise(plan: PlanFacts, progress: Progress | None) -> Advice:
-    """Returns what other losses, objectives, rounds and coarser labels would tell."""
+    """Returns how many cells are reliable at other losses, by other methods and coarser labels."""
     request = plan.request.model_copy(update={"uninformative": "drop"})
     now = _alternative("this plan", PlanFacts(plan.counts, request, plan.decision))
     work = [*_choices(plan)]
@@ -105,44 +112,44 @@ def advise(plan: PlanFacts, progress: Progress | None) -> Advice:
         except InputError:
             # No cell is left, or the mechanism does not take the change.
             continue
-    return Advice(now, tuple(sorted(found, key=lambda each: -each.told)))
+    return Advice(now, tuple(sorted(found, key=lambda each: -each.reliable)))
 
 
 def check_worth(plan: PlanFacts, progress: Progress | None = None) -> None:
-    """Refuses a plan that is likely to tell no cell, with the changes that would tell some."""
-    if tells_some(plan):
+    """Refuses a plan that likely makes no cell reliable, with the changes that would help."""
+    if some_reliable(plan):
         return
     found = [
-        f"{each.change} (about {each.told:,} of {counted(each.cells, 'cell')})"
+        f"{each.change} (about {each.reliable:,} of {counted(each.cells, 'cell')})"
         for each in advise(plan, progress).best
     ]
     better = f"try {', or '.join(found)}" if found else "use more users or fewer cells"
     raise InputError(
-        _nothing_told(plan), f"{better}; or release it all the same with --anyway (anyway=True)"
+        _none_reliable(plan), f"{better}; or release it all the same with --anyway (anyway=True)"
     )
 
 
 def warn_of_worth(plan: PlanFacts) -> None:
-    """Warns, in Python, before a plan is charged that is likely to tell no cell."""
-    if not tells_some(plan):
-        text = f"{_nothing_told(plan)}; plan.advise() shows which changes would tell some"
+    """Warns, in Python, before a plan is charged that likely makes no cell reliable."""
+    if not some_reliable(plan):
+        text = f"{_none_reliable(plan)}; plan.advise() shows which changes would help"
         warnings.warn(text, ShoalWarning, stacklevel=_CALLER)
 
 
-def _nothing_told(plan: PlanFacts) -> str:
-    return f"likely none of {counted(len(plan.shown), 'cell')} can be told from one common number"
+def _none_reliable(plan: PlanFacts) -> str:
+    return f"likely none of {counted(len(plan.shown), 'cell')} will be reliable"
 
 
 def _alternative(change: str, plan: PlanFacts) -> Alternative:
     loss = show(plan.request.epsilon or plan.exact_epsilon)
-    return Alternative(change, loss, len(plan.released), _told(plan))
+    return Alternative(change, loss, len(plan.planned), _reliable(plan))
 
 
-def _told(plan: PlanFacts) -> int:
+def _reliable(plan: PlanFacts) -> int:
     """Cells that err less than one common number if cells differ as much as 30%."""
     if plan.certified:
         return int((typical_errors(plan) <= ERROR * np.sqrt(CELLS)).sum())
-    return expected_told(plan)
+    return expected_reliable(plan)
 
 
 def _choices(plan: PlanFacts) -> Iterator[tuple[str, Counts, dict[str, Any]]]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal import checks
 from shoal.arrays import Floats, Ints
-from shoal.cells.estimates.typical_error import CELLS, PLACE, SPREAD, USERS
+from shoal.cells.estimates.typical_error import CELLS, PLACE, SD, USERS
 from shoal.cells.mechanisms import caps
 from shoal.cells.mechanisms.weights import largest
 from shoal.data.occupancy import Counts
@@ -81,7 +81,7 @@ class Normal:
 
 def usual(bounds: Bounds) -> Normal:
     """What is assumed of values if nobody says more: the population of typical errors."""
-    wide = float(bounds.width) * SPREAD
+    wide = float(bounds.width) * SD
     own = 1 - CELLS
     mean = bounds.lo + PLACE * float(bounds.width)
     return Normal(mean, wide * own**0.5, USERS / own, wide * CELLS**0.5)

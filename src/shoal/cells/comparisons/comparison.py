@@ -36,7 +36,6 @@ _DIGITS = 4
 _DRAWN = {
     "typical error": "typical_error",
     "+-": "standard_error",
-    "plain": "plain_error",
     "worst case": "worst_case_error",
 }
 _CERTIFIED = {
@@ -55,7 +54,7 @@ _KINDS: dict[pa.DataType, str] = {
     pa.int64(): "cells below_quarter better_than_guessing",
     pa.bool_(): "certified",
     pa.float64(): "epsilon asked spent worst median geometric_mean noise_worst noise_median gap "
-    "typical_error standard_error plain_error worst_case_error",
+    "typical_error standard_error noisy_error worst_case_error",
 }
 _FIELDS = [pa.field(name, kind) for kind, names in _KINDS.items() for name in names.split()]
 
@@ -64,14 +63,14 @@ _FIELDS = [pa.field(name, kind) for kind, names in _KINDS.items() for name in na
 class Row(Generic[P]):
     """One method at one loss; without a plan if it is what anybody writes by hand.
 
-    `plain` of released numbers and `typical` of values have one mean absolute error a cell, in the
+    `noisy` of noisy numbers and `typical` of values have one mean absolute error a cell, in the
     value's unit, and `turns` one mean over cells a data set.
     """
 
     method: str
     epsilon: Fraction
     plan: P | None = None
-    plain: Floats | None = None
+    noisy: Floats | None = None
     typical: Floats | None = None
     turns: Floats | None = None
 
@@ -197,7 +196,7 @@ class Comparison(Shown, Generic[P]):
         it has; `gap` is the plan's own proof of how close to the best it is.
 
         Where values were drawn, the smallest typical error first and without bounds, in the value's
-        unit: `typical_error` with its `standard_error`, of values, and `plain_error`, of released
+        unit: `typical_error` with its `standard_error`, of values, and `noisy_error`, of noisy
         numbers, means over cells; `worst_case_error`, the median over cells of what is certified,
         and the width where a range is selected.
 
@@ -289,14 +288,14 @@ def _row(row: Row[P]) -> dict[str, Any]:
     known["certified"] = row.certified
     if plan is not None and row.error is not None:
         asked = round_up(plan.request.epsilon or row.epsilon)
-        known |= {"asked": asked, "spent": plan.epsilon, "cells": len(plan.released)}
+        known |= {"asked": asked, "spent": plan.epsilon, "cells": len(plan.planned)}
         known |= {"gap": plan.gap} | _figures(row.error)
     if plan is not None and not plan.certified:
         noise = plan.relative_error
         known |= {"noise_worst": float(noise.max()), "noise_median": float(np.median(noise))}
-    if row.plain is not None and row.typical is not None:
+    if row.noisy is not None and row.typical is not None:
         known |= {"typical_error": float(row.typical.mean()), "standard_error": row.standard_error}
-        known["plain_error"] = float(row.plain.mean())
+        known["noisy_error"] = float(row.noisy.mean())
         if plan is not None:
             known["worst_case_error"] = float(np.median(plan.worst_case_error))
     return known
@@ -343,7 +342,7 @@ def _head(found: Comparison[P]) -> str:
     plan = next((each.plan for each in found.rows if each.plan is not None), None)
     if plan is not None:
         bounds = f"bounds [{plan.bounds.lo:g}, {plan.bounds.hi:g}]"
-        head += f"{len(plan.released)} cells, {', '.join(found.statistics)}, {bounds}; "
+        head += f"{len(plan.planned)} cells, {', '.join(found.statistics)}, {bounds}; "
     if found.assumed is not None:
         return f"{head}errors in the value's unit"
     return f"{head}errors over {over(found)}; guessing has an error of 0.5"
@@ -363,7 +362,7 @@ def _notes(found: Comparison[P]) -> list[str]:
         # Of a function its name says more than where it lies in memory.
         assumed = getattr(found.assumed, "__name__", str(found.assumed))
         return [
-            f"typical: mean absolute error of values under {assumed}; plain: of noisy numbers",
+            f"typical: mean absolute error of values under {assumed}",
             "worst case: certified error of the median cell in every data set; -: not certified",
             "names with blanks are simple estimators that anybody can write; they use the bounds "
             "as given, since closer clipping needs knowledge of the values",

@@ -157,7 +157,7 @@ def simulate(
         >>> counts = shoal.Counts.from_counts(range(50), ["all"] * 50, [5] * 50)
         >>> values = shoal.Normal(20, 5)
         >>> found = simulate(counts, values, bounds=(0, 100), methods=["baseline"])
-        >>> found.table()["plain_error"].to_numpy().round(3).tolist()
+        >>> found.table()["noisy_error"].to_numpy().round(3).tolist()
         [2.0]
     """
     return compare(occupancy, assumed=distribution, repetitions=repetitions, **options)
@@ -208,7 +208,7 @@ def _errors(row: Row[PlanFacts], private: Aggregate, noise: Simulated) -> Floats
         rng = np.random.default_rng([noise.seed, len(row.method)])
         guess = NAIVE[row.method](private.occupancy, mean, float(row.epsilon), rng)
         return np.stack([np.abs(bounds.lo + guess * float(bounds.width) - truth)] * 2)
-    truth = truth[plan.released]
+    truth = truth[plan.planned]
     exact_steps = exact_numbers(plan, private, noise)
     numbers = Estimates(plan, *exact_steps)
     scale = numbers.noise_scale / plan.width

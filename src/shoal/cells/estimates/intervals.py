@@ -1,10 +1,10 @@
-"""Intervals of means of clipped users, and which cells can be told from one common number.
+"""Intervals of means of clipped users, and which cells are reliable.
 
 Post-processing of released numbers. Clipping moves users into the ball: two excesses say by how
 many noise scales in the average cell, and ends of intervals are further out by multiples of them.
-A cell whose own number errs more than a common one is too noisy to be told.
+A cell whose own number is expected to err more than a common one is too noisy.
 
-Source: docs/theory/cells.md#intervals and #which-cells-are-told.
+Source: docs/theory/cells.md#intervals and #which-cells-are-reliable.
 """
 
 from typing import NamedTuple
@@ -19,13 +19,12 @@ from shoal.cells.mechanisms.user_vectors import ball_of, excess_of, largest_exce
 from shoal.theory.scale_mixture import log_density, some_cells
 from shoal.theory.user_clipping import MEASURED, are_apart, hidden_radii
 
-# What a released cell's number is good for, and why it is not told.
-WHY: dict[str, str | None] = {
-    "released": None,
+# Why a cell is not reliable, and what to do.
+WHY = {
     "too noisy": "one number for all cells should be more accurate: merge cells or raise epsilon",
     "likely too noisy": "one number for all cells is likely better: merge cells or raise epsilon",
-    "far users": "users far from all others are clipped: give narrower bounds, or worst_case",
-    "heavy users": "few users have most of its records: merge cells, or keep fewer records of each",
+    "outlying users": "users far from all others are clipped: give narrower bounds, or worst_case",
+    "few users dominate": "few users have most of its records: merge cells, or keep fewer of each",
 }
 # Of the average bias: how much a cell may have, and how much more those that are far have.
 _HIDDEN = 3.5
@@ -48,8 +47,8 @@ _MOVED = 0.25
 ERROR = 0.8
 # Noise scales: the largest bias expected of a cell.
 _EXPECTED = 1.5
-# Cells are told while clipped users hide at most so many radii each and, where users are mostly in
-# one cell each, the average bias on a side is at most so many noise scales.
+# Cells are reliable while clipped users hide at most so many radii each and, where users are
+# mostly in one cell each, the average bias on a side is at most so many noise scales.
 _FAR_USERS = 2.5
 _LARGEST_APART = 0.5
 # Of an excess, part of its noise scale that is added against a low draw: in few cells more.
@@ -76,7 +75,7 @@ def biases(numbers: Estimates) -> tuple[float, float]:
     if all k users who should be clipped hid f radii.
     """
     plan = numbers.plan
-    cells = len(numbers.plan.released)
+    cells = len(numbers.plan.planned)
     if numbers.chosen is None or not len(plan.decision.selection_scale):
         return 0.0, 0.0
     radius = int(numbers.chosen.width[0])
@@ -141,7 +140,7 @@ def _crowding(plan: PlanFacts) -> float:
 
     1.5 + 3/m^2, at most 4, as m = k/G clipped users are in a cell on average.
     """
-    meet = int(plan.parameters["clipped"][0]) / len(plan.released)
+    meet = int(plan.parameters["clipped"][0]) / len(plan.planned)
     return min(_APART + _FEW_MEET / meet**2, _MOST_MEET) if meet and _are_apart(plan) else 1.0
 
 
@@ -150,21 +149,20 @@ def _are_apart(plan: PlanFacts) -> bool:
     return are_apart(plan.weights.n_users, len(plan.weights.user))
 
 
-def planned(plan: PlanFacts) -> list[str]:
-    """Returns what is known of each released cell before anything is drawn."""
+def dominated(plan: PlanFacts) -> Bools:
+    """Returns in which planned cells few users dominate: known before anything is drawn."""
     keeps = not plan.decision.method.range.of_vectors or plan.request.uninformative == "keep"
-    heavy = np.zeros(len(plan.released), dtype=bool) if keeps else moved(plan) > _MOVED
-    return ["heavy users" if each else "released" for each in heavy.tolist()]
+    return np.zeros(len(plan.planned), dtype=bool) if keeps else moved(plan) > _MOVED
 
 
 def decides(plan: PlanFacts) -> bool:
     """Returns whether cells may be too noisy: users are clipped in cells enough for a spread."""
     kept = plan.request.uninformative == "keep"
-    return plan.decision.method.range.of_vectors and len(plan.released) >= MEASURED and not kept
+    return plan.decision.method.range.of_vectors and len(plan.planned) >= MEASURED and not kept
 
 
 def statuses(numbers: Estimates) -> list[str]:
-    """Returns what each released cell's number is good for: found once for the same numbers."""
+    """Returns whether each planned cell is reliable, or why not: found once."""
     known: dict[str, list[str]] = vars(numbers)
     if "statuses" not in known:
         known["statuses"] = _statuses(numbers)
@@ -172,17 +170,17 @@ def statuses(numbers: Estimates) -> list[str]:
 
 
 def _statuses(numbers: Estimates) -> list[str]:
-    """Returns what each released cell's number is good for: to be told, or not and why.
+    """Returns whether each planned cell is reliable, or why not.
 
-    Told is what errs at most 0.8 of the spread between cells, by noise and expected bias, never the
-    cell's own number alone; nothing, if clipped users hide more than 2.5 radii each, or if users
-    are mostly in one cell each and the average bias of a side might be above half a noise scale,
-    so that few cells may have all of it.
+    Reliable is what errs at most 0.8 of the spread between cells, by noise and expected bias, never
+    by the cell's own number alone; nothing, if clipped users hide more than 2.5 radii each, or if
+    users are mostly in one cell each and the average bias of a side might be above half a noise
+    scale, so that few cells may have all of it.
     """
     plan = numbers.plan
-    found = planned(numbers.plan)
+    known = np.where(dominated(plan), "few users dominate", "reliable")
     if not decides(plan):
-        return found
+        return list(known.tolist())
     scale = numbers.noise_scale
     parameters = plan.parameters
     most = int(parameters["clipped"][0]) * ball_of(parameters) / 2.0**plan.decision.bits
@@ -194,8 +192,8 @@ def _statuses(numbers: Estimates) -> list[str]:
     apart = _are_apart(plan) and max(sides) > _LARGEST_APART
     far = apart or average * len(scale) > _FAR_USERS * most
     # First what makes numbers and intervals wrong, then what makes them wide.
-    own = ["far users" if far else "too noisy" if too else "released" for too in noisy.tolist()]
-    return [each if each != "released" else why for each, why in zip(found, own, strict=True)]
+    found = "outlying users" if far else np.where(noisy, "too noisy", "reliable")
+    return list(np.where(known == "reliable", found, known).tolist())
 
 
 def spread(numbers: Estimates) -> float:

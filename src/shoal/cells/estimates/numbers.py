@@ -25,7 +25,7 @@ Ends: TypeAlias = "tuple[Floats, Floats]"
 class Estimates:
     """The released numbers of a plan: noisy lattice numbers, in the unit of each statistic.
 
-    Arrays have a number for each statistic of each released cell, statistic by statistic; `excess`
+    Arrays have a number for each statistic of each planned cell, statistic by statistic; `excess`
     is the noisy parts that are cut off from all users, below and above.
     """
 
@@ -38,7 +38,7 @@ class Estimates:
     def _drawn(self) -> Floats:
         """What lattice numbers stand for, rounded once; of a joint variance, the second moment."""
         decision = self.plan.decision
-        cells = len(self.plan.released)
+        cells = len(self.plan.planned)
         scales = decision.scale.tolist()
         widths = self._widths
         found = list[float]()
@@ -172,7 +172,7 @@ class Estimates:
         """
         plan = self.plan
         weights = self.plan.weights
-        cells = len(self.plan.released)
+        cells = len(self.plan.planned)
         first = plan.statistics.index(Mean()) * cells
         rows = slice(first, first + cells)
         kept = np.maximum(1 - weights.missing, 1e-9)
@@ -235,7 +235,7 @@ class Estimates:
     @property
     def _variance_rows(self) -> slice:
         """Where the variances are among the numbers of a joint release."""
-        cells, (_, second) = len(self.plan.released), self.plan.numbers.pair
+        cells, (_, second) = len(self.plan.planned), self.plan.numbers.pair
         return slice(second * cells, (second + 1) * cells)
 
     @property

@@ -44,7 +44,7 @@ def values_of(numbers: Estimates, confidence: float, some: Ints | None = None) -
 
     With the number's own interval, certified in every data set or, of clipped users, widened by
     what clipping may hide (`intervals.intervals`). The value of such a cell lies at most two noise
-    scales from its number; if that is too noisy to be told it is the median, and inside as well.
+    scales from its number; of a cell that is not reliable it is the median, and inside as well.
     Where users far from all others are clipped, the interval is the bounds.
     """
     plan = numbers.plan
@@ -53,18 +53,18 @@ def values_of(numbers: Estimates, confidence: float, some: Ints | None = None) -
     ends = intervals.intervals if numbers.of_vectors else Estimates.intervals
     low, high = (each[rows] for each in ends(numbers, check_confidence(confidence)))
     if applies(numbers):
-        first = plan.statistics.index(Mean()) * len(plan.released)
-        means = (rows >= first) & (rows < first + len(plan.released))
+        first = plan.statistics.index(Mean()) * len(plan.planned)
+        means = (rows >= first) & (rows < first + len(plan.planned))
         value[means] = posterior(numbers, rows[means] - first)
     if numbers.of_vectors:
         own = np.array(intervals.statuses(numbers))[rows]
         near = intervals.VALUE[plan.gaussian] * numbers.noise_scale[rows]
         number = numbers.unclamped[rows]
         held = np.clip(value, number - near, number + near)
-        value = np.where(own == "released", held, value)
+        value = np.where(own == "reliable", held, value)
         value = np.clip(value, plan.bounds.lo, plan.bounds.hi)
         # What clipped users hide is not known: the interval is all that is possible.
-        far = own == "far users"
+        far = own == "outlying users"
         low = np.where(far, plan.bounds.lo, low)
         high = np.where(far, plan.bounds.hi, high)
     return Values(value, np.minimum(low, value), np.maximum(high, value))
@@ -72,11 +72,11 @@ def values_of(numbers: Estimates, confidence: float, some: Ints | None = None) -
 
 def applies(numbers: Estimates) -> bool:
     """Returns whether there are means of several cells."""
-    return Mean() in numbers.plan.statistics and len(numbers.plan.released) >= _FEWEST
+    return Mean() in numbers.plan.statistics and len(numbers.plan.planned) >= _FEWEST
 
 
 def posterior(numbers: Estimates, rows: Ints) -> Floats:
-    """Returns posterior medians of the means of some released cells."""
+    """Returns posterior medians of the means of some planned cells."""
     bounds = numbers.plan.bounds
     fit = fitted(numbers)
     value = fit.seen.quantile(fit.prediction, fit.mixture, 0.5, rows)
@@ -90,7 +90,7 @@ def pooled(numbers: Estimates, confidence: float) -> Values | None:
     (docs/theory/cells.md#cells-that-are-left-out).
     """
     confidence = check_confidence(confidence)
-    if not applies(numbers) or len(numbers.plan.released) == len(numbers.plan.status):
+    if not applies(numbers) or len(numbers.plan.planned) == len(numbers.plan.status):
         return None
     bounds = numbers.plan.bounds
     fit = fitted(numbers)
@@ -103,7 +103,7 @@ def pooled(numbers: Estimates, confidence: float) -> Values | None:
 
 def left_out(numbers: Estimates) -> Ints:
     """Returns the positions of the cells that are left out."""
-    return np.flatnonzero(np.array(numbers.plan.status, dtype=object) != "released")
+    return np.flatnonzero(np.array(numbers.plan.status, dtype=object) != "planned")
 
 
 def _within(numbers: Estimates, value: Floats, half: Floats) -> Values:
@@ -163,7 +163,7 @@ class Fitted:
 
 
 def fitted(numbers: Estimates) -> Fitted:
-    """Returns what released cells say of one another: found once for the same numbers."""
+    """Returns what planned cells say of one another: found once for the same numbers."""
     known: dict[str, Fitted] = vars(numbers)
     if "fitted" not in known:
         known["fitted"] = _fitted(numbers)
@@ -172,7 +172,7 @@ def fitted(numbers: Estimates) -> Fitted:
 
 @one_thread
 def _fitted(numbers: Estimates) -> Fitted:
-    """Returns predictions and residuals of the means of released cells, of which there are some."""
+    """Returns predictions and residuals of the means of planned cells, of which there are some."""
     plan = numbers.plan
     # Squares of values near either end of what numbers reach would be no numbers.
     unit = 2.0 ** math.frexp(plan.bounds.width)[1]
@@ -212,7 +212,7 @@ def _best_fit(
 
 
 def _predicted(numbers: Estimates, fit: Fitted, where: Ints) -> tuple[Floats, Bools]:
-    """For every cell left out, and whether released cells have all of its labels."""
+    """For every cell left out, and whether planned cells have all of its labels."""
     if not fit.labelled:
         return np.full(len(where), float(fit.prediction[0])), np.ones(len(where), dtype=bool)
     cells = numbers.plan.counts.cells.take(where)
@@ -233,7 +233,7 @@ def _pooled_half(numbers: Estimates, fit: Fitted, where: Ints, confidence: float
     """Half widths of the intervals, in the value's unit; not numbers where none is known."""
     counts = numbers.plan.counts
     radius = numbers.radius
-    if radius is None or len(numbers.plan.released) < _SPREAD:
+    if radius is None or len(numbers.plan.planned) < _SPREAD:
         return np.full(len(where), np.nan)
     around = fit.seen.estimate - fit.prediction
     variance = fit.seen.variance
@@ -247,9 +247,9 @@ def _pooled_half(numbers: Estimates, fit: Fitted, where: Ints, confidence: float
 
 
 def _label_codes(numbers: Estimates) -> list[tuple[Ints, pa.Array[Any]]]:
-    """Each key column of the released cells as codes, and the labels that they stand for."""
+    """Each key column of the planned cells as codes, and the labels that they stand for."""
     found = []
-    for column in numbers.plan.counts.cells.take(numbers.plan.released).columns:
+    for column in numbers.plan.counts.cells.take(numbers.plan.planned).columns:
         encoded = column.combine_chunks().dictionary_encode()
         found.append((np.asarray(encoded.indices, dtype=np.int64), encoded.dictionary))
     return found

@@ -43,7 +43,7 @@ def results_of(numbers: Estimates) -> list[documents.Document]:
     chosen = numbers.chosen
     low, high = numbers.intervals(CONFIDENCE)
     key = plan.counts.key_rows
-    cells = plan.released.tolist()
+    cells = plan.planned.tolist()
     return [
         {
             "cell": cell,
@@ -63,7 +63,7 @@ def results_of(numbers: Estimates) -> list[documents.Document]:
 def drawn_from(plan: PlanFacts, results: list[documents.Document]) -> Estimates:
     """Returns what was drawn, from a manifest's results: whole numbers alone."""
     names = plan.request.statistics
-    cells = plan.released.tolist()
+    cells = plan.planned.tolist()
     stated = [(each["statistic"], each["cell"]) for each in results]
     ends = [each["range"] for each in results if each["range"] is not None]
     excess = {each["excess"] and tuple(each["excess"]) for each in results}

@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal.arrays import Floats, Ints
 from shoal.cells.estimates.draw import add_noise, exact_numbers
-from shoal.cells.estimates.intervals import decides, planned, statuses
+from shoal.cells.estimates.intervals import decides, dominated, statuses
 from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.estimates.posterior import applies, values_of
 from shoal.cells.facts.facts import PlanFacts
@@ -26,7 +26,7 @@ CELLS = 0.3
 ALIKE = (0.1, 0.03)
 USERS = 0.4
 # The population's standard deviation and place, as parts of the width.
-SPREAD = 1 / 6
+SD = 1 / 6
 PLACE = 0.4
 # Releases are simulated until so many counts, or cells, were drawn.
 _MEMBERS = 600_000
@@ -42,7 +42,7 @@ _CURVE = 12
 
 
 class Simulation(NamedTuple):
-    """A simulated release, true means of the released cells, biases, and how far values spread.
+    """A simulated release, true means of the planned cells, biases, and how far values spread.
 
     A bias is what a number would err without noise.
     """
@@ -53,55 +53,60 @@ class Simulation(NamedTuple):
     deviation: float
 
 
-def typical_errors(plan: PlanFacts, spread: float = SPREAD) -> Floats:
-    """Returns the mean absolute error of each released cell's value, over values' deviation.
+def typical_errors(plan: PlanFacts, sd: float = SD) -> Floats:
+    """Returns the mean absolute error of each planned cell's value, over values' deviation.
 
-    As a part of the width, up to a half, that is `spread`. Each of 1 to 12 simulated releases draws
+    As a part of the width, up to a half, that is `sd`. Each of 1 to 12 simulated releases draws
     its own population. With noise of mean size b, a bias of deviation B, both known of each cell,
     and cells that are normal with deviation T: c sqrt(1/(1/b^2 + pi/(2 T^2)) + 2 B^2/pi), with a c
     that gives the simulated errors' mean.
     """
-    return _typical(plan, spread)[0]
+    return _typical(plan, sd)[0]
 
 
 def typical_half_widths(plan: PlanFacts) -> Floats:
-    """Returns half of each released cell's 95% interval, in the median of the same releases.
+    """Returns half of each planned cell's 95% interval, in the median of the same releases.
 
     Few releases say little of one cell: the geometric mean of that median and of a curve in the
     noise scale that is fitted to all cells.
     """
-    return _typical(plan, SPREAD)[1]
+    return _typical(plan, SD)[1]
 
 
-def often_told(plan: PlanFacts, between: float) -> Floats:
-    """Returns in what part of such releases each cell is told, with so much variance between."""
-    simulated = _simulations(plan, SPREAD, between)
-    own = [np.array(statuses(each.numbers)) == "released" for each in simulated]
+def often_reliable(plan: PlanFacts, between: float) -> Floats:
+    """Returns in what part of such releases a cell is reliable, with so much variance between."""
+    simulated = _simulations(plan, SD, between)
+    own = [np.array(statuses(each.numbers)) == "reliable" for each in simulated]
     return np.asarray(np.mean(own, axis=0))
 
 
-def tells_some(plan: PlanFacts) -> bool:
-    """Returns whether a cell is likely to be told; often one simulated release says so."""
+def some_reliable(plan: PlanFacts) -> bool:
+    """Returns whether a cell is likely to be reliable; often one simulated release says so."""
     if decides(plan):
-        first = next(_simulations(plan, SPREAD, CELLS))
-        if statuses(first.numbers).count("released") >= _MOST:
+        first = next(_simulations(plan, SD, CELLS))
+        if statuses(first.numbers).count("reliable") >= _MOST:
             return True
-    return expected_told(plan) > 0
+    return expected_reliable(plan) > 0
 
 
-def expected_told(plan: PlanFacts) -> int:
-    """Returns how many cells are likely to be told: the number in a plan's first line."""
+def expected_reliable(plan: PlanFacts, between: float = CELLS) -> int:
+    """Returns how many cells are likely to be reliable, with so much variance between them."""
     if not decides(plan):
-        return planned(plan).count("released")
-    return round(float(often_told(plan, CELLS).sum()))
+        return int((~dominated(plan)).sum())
+    return round(float(often_reliable(plan, between).sum()))
 
 
-def _typical(plan: PlanFacts, spread: float) -> tuple[Floats, Floats]:
+def forecast(plan: PlanFacts) -> dict[float, int]:
+    """Returns how many cells are likely to be reliable, by parts of the variance between them."""
+    return {between: expected_reliable(plan, between) for between in (CELLS, *ALIKE)}
+
+
+def _typical(plan: PlanFacts, sd: float) -> tuple[Floats, Floats]:
     """Mean absolute errors and half 95% intervals of cells, over the population's deviation."""
     known: dict[float, tuple[Floats, Floats]] = vars(plan).setdefault("typical", {})
-    if spread not in known:
-        simulated = [*_simulations(plan, spread, CELLS)]
-        some = some_cells(len(plan.released))
+    if sd not in known:
+        simulated = [*_simulations(plan, sd, CELLS)]
+        some = some_cells(len(plan.planned))
         errors = []
         halves = []
         for numbers, truth, _, deviation in simulated:
@@ -114,9 +119,9 @@ def _typical(plan: PlanFacts, spread: float) -> tuple[Floats, Floats]:
         error = _expected(simulated, scale)
         error *= float(np.mean(errors)) / float(error[some].mean())
         if plan.certified:
-            error = np.minimum(error, plan.worst_case_error / (plan.width * spread))
-        known[spread] = error, half_width
-    return known[spread]
+            error = np.minimum(error, plan.worst_case_error / (plan.width * sd))
+        known[sd] = error, half_width
+    return known[sd]
 
 
 def _expected(simulated: list[Simulation], scale: Floats) -> Floats:
@@ -146,7 +151,7 @@ def _steady(half_width: Floats, scale: Floats, some: Ints) -> Floats:
     return np.asarray(found)
 
 
-def _simulations(plan: PlanFacts, spread: float, between: float) -> Iterator[Simulation]:
+def _simulations(plan: PlanFacts, sd: float, between: float) -> Iterator[Simulation]:
     """Simulated releases, each made when it is first asked for."""
     if plan.request.statistics != ("mean",):
         raise InputError(
@@ -154,18 +159,18 @@ def _simulations(plan: PlanFacts, spread: float, between: float) -> Iterator[Sim
             'make a plan with statistics=["mean"]',
         )
     known: dict[tuple[float, float], list[Simulation]] = vars(plan).setdefault("simulated", {})
-    made = known.setdefault((spread, between), [])
+    made = known.setdefault((sd, between), [])
     # What other variances between cells would tell is one number: one release of many users does.
     fewest = _FEWEST if between == CELLS else 1
     by_counts = max(_MEMBERS // len(plan.counts.user), fewest)
     for turn in range(min(by_counts, 1 + _CELLS // plan.counts.n_cells, _MOST)):
         if turn == len(made):
-            made.append(_simulated(plan, turn, spread, between))
+            made.append(_simulated(plan, turn, sd, between))
         yield made[turn]
 
 
 @np.errstate(all="ignore")
-def _simulated(plan: PlanFacts, turn: int, spread: float, between: float) -> Simulation:
+def _simulated(plan: PlanFacts, turn: int, sd: float, between: float) -> Simulation:
     """Returns one simulated release of means; turn and size of counts are its seed."""
     counts = plan.counts
     lattice = plan.lattice
@@ -176,19 +181,19 @@ def _simulated(plan: PlanFacts, turn: int, spread: float, between: float) -> Sim
     users = rng.normal(0, (left * USERS) ** 0.5, counts.n_users)[counts.user]
     own = left * (1 - CELLS - USERS) / counts.count
     within = rng.normal(0, 1, len(counts.user)) * own**0.5
-    mean = np.clip(PLACE + spread * (cells + users + within), 0, 1)
+    mean = np.clip(PLACE + sd * (cells + users + within), 0, 1)
     sums = np.rint(mean * counts.count * 2.0**lattice.bits).astype(np.int64)
     centred = sums - (counts.count << (lattice.bits - 1))
     aggregate = Aggregate(counts, lattice, centred, np.zeros_like(centred))
     noise = Simulated(turn)
     exact = exact_numbers(plan, aggregate, noise)
     numbers = Estimates(plan, *add_noise(plan, exact, noise))
-    truth = aggregate.cell_means()[plan.released]
+    truth = aggregate.cell_means()[plan.planned]
     added = np.array([noisy - own for noisy, own in zip(numbers.steps, exact[0], strict=True)])
     drawn = added * 2.0**-plan.decision.bits * numbers.noise_scale
-    return Simulation(numbers, truth, numbers.unclamped - drawn - truth, plan.width * spread)
+    return Simulation(numbers, truth, numbers.unclamped - drawn - truth, plan.width * sd)
 
 
 def errors_compared(plan: PlanFacts) -> Floats:
-    """The error of every released cell, over its range, that a largest error limits."""
-    return plan.cell_error if plan.certified else np.asarray(typical_errors(plan) * SPREAD)
+    """The error of every planned cell, over its range, that a largest error limits."""
+    return plan.cell_error if plan.certified else np.asarray(typical_errors(plan) * SD)

@@ -1,6 +1,6 @@
 """Numbers of a plan, and the steps that they cost every user (docs/theory/privacy.md#accounting).
 
-Numbers are ordered statistic by statistic, each in the order of the released cells. The statistics
+Numbers are ordered statistic by statistic, each in the order of the planned cells. The statistics
 of a cell keep a fixed ratio of their noise scales: a planner sees one column a cell.
 """
 

@@ -17,7 +17,7 @@ from shoal.cells.mechanisms.weights import FINE, PART, Parameters
 from shoal.data.occupancy import Counts
 from shoal.errors import InputError
 
-Status = Literal["released", "uninformative", "error too large", "too few users", "too few records"]
+Status = Literal["planned", "uninformative", "error too large", "too few users", "too few records"]
 STATUS: tuple[Status, ...] = get_args(Status)
 # Of cells that a public rule leaves out: readers see none of them.
 BY_RULE: tuple[Status, ...] = ("too few users", "too few records")
@@ -33,9 +33,9 @@ class Decision:
     Attributes:
         scale: b (sigma if Gaussian) of each number over its range, or over the selected range.
         bits: j; the noise of a number has the scale of 2^j lattice steps.
-        selection_scale: Of the private selections: one a released cell, one in all, or none.
+        selection_scale: Of the private selections: one a planned cell, one in all, or none.
         joint: Whether mean and variance come from one release of first and second moments.
-        targets: Of an optimal plan: relative error of each released cell up to a common factor.
+        targets: Of an optimal plan: relative error of each planned cell up to a common factor.
         duals: Proof of near-optimality, one a user, or None.
         reason: Why this method, where an objective chose it.
     """
@@ -65,8 +65,8 @@ class Task:
 
     @cached_property
     def cells(self) -> Ints:
-        """Positions of the cells to release."""
-        return np.flatnonzero([status == "released" for status in self.status])
+        """Positions of the planned cells."""
+        return np.flatnonzero([status == "planned" for status in self.status])
 
     @property
     def delta(self) -> Fraction:
@@ -100,8 +100,8 @@ def importance(counts: Counts, cells: Ints, weights: Mapping[str, float]) -> Flo
 
 
 def public_status(counts: Counts, request: Request) -> np.ndarray:
-    """Returns each cell's status by counts alone: released, too few records, or too few users."""
-    status = np.full(counts.n_cells, "released", dtype=object)
+    """Returns each cell's status by counts alone: planned, too few records, or too few users."""
+    status = np.full(counts.n_cells, "planned", dtype=object)
     status[counts.totals < request.min_records] = "too few records"
     status[counts.users_per_cell < request.min_users] = "too few users"
     return status

@@ -36,7 +36,7 @@ _FULL = 1 + 2.0**-20
 class PlanFacts(Steps):
     """Everything public about a release before it happens; a pure function of public facts.
 
-    There is a number for each statistic of each released cell: statistic by statistic, each in the
+    There is a number for each statistic of each planned cell: statistic by statistic, each in the
     order of the cells. Errors, biases and scales are in the statistic's unit (the value's, its
     square for a variance, 1 for a share) unless a name says `relative`: then they are over the
     statistic's range (U, U^2/4, 1), half of which is the error of guessing its middle.
@@ -72,7 +72,7 @@ class PlanFacts(Steps):
 
     @property
     def status(self) -> tuple[Status, ...]:
-        """Of each cell: released, or why it is left out."""
+        """Of each cell: planned, or why it is left out."""
         return self.decision.status
 
     @property
@@ -91,9 +91,9 @@ class PlanFacts(Steps):
         return self.request.kinds
 
     @cached_property
-    def released(self) -> Ints:
-        """Positions of the released cells, shape (released cells,)."""
-        return np.flatnonzero([status == "released" for status in self.status])
+    def planned(self) -> Ints:
+        """Positions of the cells that get noise, shape (planned cells,)."""
+        return np.flatnonzero([status == "planned" for status in self.status])
 
     @cached_property
     def shown(self) -> Ints:
@@ -107,12 +107,12 @@ class PlanFacts(Steps):
 
     @cached_property
     def weights(self) -> Weights:
-        """How much of every user counts in every released cell."""
-        return self.decision.method.weigh(self.counts, self.released, self.parameters)
+        """How much of every user counts in every planned cell."""
+        return self.decision.method.weigh(self.counts, self.planned, self.parameters)
 
     @cached_property
     def numbers(self) -> ReleasedStatistics:
-        """The numbers to release: every statistic of every released cell."""
+        """The numbers to release: every statistic of every planned cell."""
         chosen = self.decision
         return ReleasedStatistics(
             self.weights, self.statistics, joint=chosen.joint, gaussian=chosen.gaussian
@@ -185,13 +185,13 @@ class PlanFacts(Steps):
     def limits(self) -> tuple[Floats, Floats]:
         """Both ends of the range of each number's statistic, shape (numbers,), in its unit."""
         ends = [(float(low), float(low + length)) for low, length in self.statistic_ranges]
-        low, high = np.repeat(ends, len(self.released), axis=0).T
+        low, high = np.repeat(ends, len(self.planned), axis=0).T
         return low, high
 
     @cached_property
     def statistic_range(self) -> Floats:
         """Range of each number's statistic, shape (numbers,), in its unit: U, U^2/4 or 1."""
-        return np.repeat([float(length) for _, length in self.statistic_ranges], len(self.released))
+        return np.repeat([float(length) for _, length in self.statistic_ranges], len(self.planned))
 
     @property
     def widest(self) -> Floats | float:
@@ -215,7 +215,7 @@ class PlanFacts(Steps):
         selected: no data set is then excluded in which the range misses every value.
         """
         if not self.certified:
-            return np.full(len(self.released), self.width)
+            return np.full(len(self.planned), self.width)
         return (self.rounding + self.numbers.bias) * self.statistic_range
 
     @property
@@ -232,7 +232,7 @@ class PlanFacts(Steps):
             rows, (first, second) = self.numbers.per_statistic(steps), self.numbers.pair
             # The square of the first moment moves by less than its lattice step.
             rows[second] += 4 * rows[first] * (1 + rows[first])
-        return np.repeat(ticks, len(self.released)) + steps
+        return np.repeat(ticks, len(self.planned)) + steps
 
     @cached_property
     def worst_case_error(self) -> Floats:
@@ -276,12 +276,12 @@ class PlanFacts(Steps):
 
     @property
     def cell_error(self) -> Floats:
-        """The largest relative error of a cell: shape (released cells,), a part of the range.
+        """The largest relative error of a cell: shape (planned cells,), a part of the range.
 
         0 where the range is a radius of users' vectors: noise over the width tells nothing of it.
         """
         if self.decision.method.range.of_vectors:
-            return np.zeros(len(self.released))
+            return np.zeros(len(self.planned))
         return np.asarray(self.numbers.per_statistic(self.relative_error).max(axis=0))
 
     @cached_property
@@ -300,11 +300,11 @@ class PlanFacts(Steps):
             if isinstance(each, Variance):
                 # Only what a plan better than this one could do is bounded closely.
                 known = np.full(self.counts.n_cells, 0.5)
-                known[self.released] = error
+                known[self.planned] = error
                 found = limits.least_variance_error(*counts, self.epsilon, known)
             else:
                 found = limits.least_mean_error(*counts, self.epsilon)
-            least.append(found[self.released])
+            least.append(found[self.planned])
         return np.concatenate(least) * self.statistic_range
 
     @cached_property
@@ -331,15 +331,15 @@ class PlanFacts(Steps):
 
     @property
     def importance(self) -> Floats:
-        """Public weight of each released cell, 1 where none was asked for."""
-        return importance(self.counts, self.released, self.request.weights)
+        """Public weight of each planned cell, 1 where none was asked for."""
+        return importance(self.counts, self.planned, self.request.weights)
 
 
 def _check_decision(plan: PlanFacts) -> None:
     """Refuses a decision whose loss, or whose sums, would not be exact; it may be from a file."""
     chosen = plan.decision
     method = plan.decision.method
-    cells = len(plan.released)
+    cells = len(plan.planned)
     numbers = len(plan.statistics) * cells
     sound = (
         cells > 0
@@ -349,7 +349,7 @@ def _check_decision(plan: PlanFacts) -> None:
         and (not chosen.joint or set(MEAN_AND_VARIANCE) <= set(plan.statistics))
         and (not chosen.gaussian or (method.takes_delta and plan.request.delta > 0))
         and (not method.means_alone or plan.request.statistics == ("mean",))
-        and method.check(chosen.parameters, plan.counts, plan.released, plan.lattice.bits)
+        and method.check(chosen.parameters, plan.counts, plan.planned, plan.lattice.bits)
         and _positive(chosen.scale, numbers)
         and _positive(chosen.selection_scale, method.range.selections(chosen.parameters, cells))
         and (chosen.targets is None or _positive(chosen.targets, cells))

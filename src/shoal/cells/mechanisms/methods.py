@@ -64,7 +64,7 @@ class Method:
 
     Attributes:
         planner: Who chooses its noise.
-        rule: Weights of counts, released cells and the parameters `own`, by their names.
+        rule: Weights of counts, planned cells and the parameters `own`, by their names.
         bound: These parameters, of counts, cells and the loss of each cell.
         range: Where values are clipped.
         mechanism: What the literature calls the bounding within the range.
@@ -120,7 +120,7 @@ class Method:
         return self.name in ("equalised", "optimal")
 
     def weigh(self, counts: Counts, cells: Ints, parameters: Parameters) -> Weights:
-        """Weights that follow from counts, released cells and parameters."""
+        """Weights that follow from counts, planned cells and parameters."""
         return self.rule(counts, cells, **{name: parameters[name] for name in self.own})
 
     def parameters(self, counts: Counts, cells: Ints, epsilon: Floats, bits: int) -> Parameters:

@@ -1,4 +1,4 @@
-"""How much of every user counts in every released cell: public facts, one function a rule.
+"""How much of every user counts in every planned cell: public facts, one function a rule.
 
 The estimator of a cell is, over the width and with Y in 0..1 for the mean of a user or a group,
 sum_p weight_p clip(Y_p, low_p, high_p) / total, all in whole numbers
@@ -44,10 +44,10 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Weight and reach of every member, which is a user in a released cell.
+    """Weight and reach of every member, which is a user in a planned cell.
 
     Attributes:
-        cells: The released cells; a position in here is a `cell` below.
+        cells: The planned cells; a position in here is a `cell` below.
         member: Memberships of the counts in these cells.
         total: What weights and reaches of each cell are divided by.
         reach: Most that a member moves its cell, as a part of the range times `total`.
@@ -72,7 +72,7 @@ class Weights:
 
     @property
     def n_cells(self) -> int:
-        """How many cells are released."""
+        """How many cells are planned."""
         return len(self.cells)
 
     @cached_property

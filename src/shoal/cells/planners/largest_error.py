@@ -1,4 +1,4 @@
-"""The largest error that a released cell may have: as many cells as keep it, in a public order.
+"""The largest error that a planned cell may have: as many cells as keep it, in a public order.
 
 The worst-case error where it is certified, else the typical one (docs/plans.md).
 """
@@ -24,7 +24,7 @@ _PART = 8
 
 
 def within(plan: PlanFacts) -> bool:
-    """Returns whether no released cell errs more than was asked for, if anything, or guessing."""
+    """Returns whether no planned cell errs more than was asked for, if anything, or guessing."""
     most = plan.request.largest_error
     if most is None:
         return True
@@ -43,7 +43,7 @@ def most_cells(task: Task, make: Callable[[Task], PlanFacts]) -> PlanFacts:
         return plan
     status = np.array(task.status, dtype=object)
     order = keeping_order(task)
-    order = order[(status == "released")[order]]
+    order = order[(status == "planned")[order]]
     found = None
     tried = plan
     few = 0
@@ -88,7 +88,7 @@ def _none_keeps(tried: PlanFacts) -> InputError:
     error = errors_compared(tried)
     most = tried.request.largest_error or 0.0
     best = int(error.argmin())
-    label = printable(tried.counts.labels[int(tried.released[best])])
+    label = printable(tried.counts.labels[int(tried.planned[best])])
     return InputError(
         f"no cell has an error of at most {part_of_range(tried, most)}",
         "raise epsilon or max_error, or use larger cells: the smallest error, in the cell "

@@ -35,7 +35,7 @@ _PLANNERS: dict[Planner, Callable[[Task], PlanFacts]] = {
 
 
 def make_plan(counts: Counts, request: Request) -> PlanFacts:
-    """Returns which cells are released and with how much noise: public facts alone decide."""
+    """Returns which cells are planned and with how much noise: public facts alone decide."""
     method, reason = choose(request, counts)
     check_counts(counts, request, method)
     task = Task(counts, request, method, tuple(public_status(counts, request)), reason)
@@ -131,7 +131,7 @@ def _nothing_left(task: Task) -> InputError:
     request = task.request
     rules = {"users": request.min_users, "records": request.min_records}
     lower = [f"lower min_{what}={least}" for what, least in rules.items() if least > 1]
-    if not (public_status(task.counts, request) == "released").any():
+    if not (public_status(task.counts, request) == "planned").any():
         few = " or ".join(f"{least:,} {what}" for what, least in rules.items() if least > 1)
         return InputError(
             f"every cell has fewer than {few}, and would be left out",
@@ -146,7 +146,7 @@ def _nothing_left(task: Task) -> InputError:
 
 
 def _uninformative(plan: PlanFacts, useless: np.ndarray) -> InputError:
-    first = plan.counts.labels[plan.released[np.flatnonzero(useless)[0]]]
+    first = plan.counts.labels[plan.planned[np.flatnonzero(useless)[0]]]
     return InputError(
         f"{int(useless.sum())} cells are uninformative, such as {first!r}",
         'raise epsilon, use larger cells, or leave them out with uninformative="drop"',

@@ -19,11 +19,11 @@ _MOST = 1e4
 
 
 def reasons(plan: PlanFacts) -> list[str]:
-    """Returns why each cell is left out, in a few words; empty for the released ones."""
+    """Returns why each cell is left out, in a few words; empty for the planned ones."""
     request = plan.request
     times = dict(zip(*_left_out_for_error(plan), strict=True))
     known = {
-        "released": "",
+        "planned": "",
         "too few users": f"fewer than {request.min_users:,}",
         "too few records": f"fewer than {request.min_records:,}",
     }
@@ -48,9 +48,9 @@ def _left_out_for_error(plan: PlanFacts) -> tuple[list[int], list[float]]:
 
 
 def budgets_needed(plan: PlanFacts, cells: Ints) -> Floats:
-    """The budget with which cells would be released, over the plan's: the largest loss of a user.
+    """The budget with which cells would be planned, over the plan's: the largest loss of a user.
 
-    The released cells keep their noise; the cell, and those that need less by themselves, get the
+    The planned cells keep their noise; the cell, and those that need less by themselves, get the
     noise whose error is the largest allowed.
     """
     weights = every_record(plan.counts, cells)

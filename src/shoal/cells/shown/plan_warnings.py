@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from shoal.cells.estimates.intervals import planned, statuses
+from shoal.cells.estimates.intervals import dominated, statuses
 from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.facts.facts import PlanFacts
 from shoal.theory.user_clipping import MEASURED
 
-# Of the users, and of the records of released cells: equal, geometric and moderately skewed counts
+# Of the users, and of the records of planned cells: equal, geometric and moderately skewed counts
 # stay below (docs/theory/cells.md#few-cells).
 _FREQUENT = 1 / 20
 _MUCH = 3 / 10
@@ -40,9 +40,9 @@ def plan_warnings(plan: PlanFacts) -> list[str]:
 
 
 def release_warnings(numbers: Estimates) -> list[str]:
-    """Returns the warnings of the plan; of frequent users only if intervals of told cells exist."""
+    """Returns the warnings of the plan; of frequent users only if a cell is reliable."""
     warnings = plan_warnings(numbers.plan)
-    if "released" in statuses(numbers):
+    if "reliable" in statuses(numbers):
         return warnings
     frequent = [*frequent_user_warnings(numbers.plan)]
     return [each for each in warnings if each not in frequent]
@@ -56,8 +56,8 @@ def _everyone(plan: PlanFacts) -> float:
 def few_cell_warnings(plan: PlanFacts) -> Iterator[str]:
     """What a private radius in few cells may miss, before anything is spent."""
     selects = plan.decision.method.range.of_vectors and len(plan.decision.selection_scale) > 0
-    one = len(plan.released) == 1
-    if selects and len(plan.released) < MEASURED and _everyone(plan) < (_ONE if one else _SEVERAL):
+    one = len(plan.planned) == 1
+    if selects and len(plan.planned) < MEASURED and _everyone(plan) < (_ONE if one else _SEVERAL):
         often = "72%" if one else "85%"
         yield (
             f"with fewer than {MEASURED} cells a private radius clips more users than is best, "
@@ -79,9 +79,9 @@ def private_range_warnings(numbers: Estimates) -> Iterator[str]:
 
 
 def frequent_user_warnings(plan: PlanFacts) -> Iterator[str]:
-    """Few users with much of the records, where a cell may be told: they may be unlike others."""
+    """Few users with much of the records, where cells may be reliable: they may be unlike."""
     vectors = plan.decision.method.range.of_vectors
-    if not vectors or _everyone(plan) >= _OFTEN or "released" not in planned(plan):
+    if not vectors or _everyone(plan) >= _OFTEN or dominated(plan).all():
         return
     owned = np.bincount(plan.weights.user, plan.weights.count.astype(np.float64))
     owned = np.sort(owned[owned > 0])[::-1]

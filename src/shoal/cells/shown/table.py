@@ -14,8 +14,8 @@ from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.estimates.posterior import Values, pooled, values_of
 from shoal.cells.estimates.typical_error import (
     CELLS,
-    SPREAD,
-    often_told,
+    SD,
+    often_reliable,
     typical_errors,
     typical_half_widths,
 )
@@ -28,21 +28,24 @@ from shoal.cells.shown.left_out import reasons
 _KNOWN = ("statistic", "status", "reason")
 
 
-def make_table(numbers: Estimates, confidence: float, *, left_out: bool = False) -> pa.Table:
-    """One row a cell and statistic, cells left out for errors with a pooled mean and else nulls.
+def make_table(
+    numbers: Estimates, confidence: float, *, all: bool = False, left_out: bool = False
+) -> pa.Table:
+    """One row a cell and statistic, cells left out for errors with a common mean and else nulls.
 
-    `value` is the posterior median of means, and the released number, `plain`, of all else. Of a
-    variance, its square root follows as the statistic `std`, with the roots of the interval.
+    `value` is the posterior median of means, and the noisy number of all else; that is a column of
+    its own if `all` columns are asked for. Of a variance, its square root follows as the statistic
+    `std`, with the roots of the interval.
     """
     plan = numbers.plan
-    cells = numbers.plan.released
+    cells = numbers.plan.planned
     best = values_of(numbers, confidence)
     others = pooled(numbers, confidence)
     columns = {
         "value": best.value,
         "low": best.low,
         "high": best.high,
-        "plain": numbers.value,
+        "noisy_value": numbers.value,
         "noise_scale": numbers.noise_scale,
         "bias_bound": numbers.bias_bound,
         "worst_case_error": plan.worst_case_error,
@@ -52,31 +55,30 @@ def make_table(numbers: Estimates, confidence: float, *, left_out: bool = False)
     for at, statistic in enumerate(plan.statistics):
         rows = slice(at * len(cells), (at + 1) * len(cells))
         block = {name: values[rows] for name, values in columns.items()}
-        pooled_values = others if statistic == Mean() else None
-        blocks.append(
-            _with_source(_block(plan, statistic.name, status, block), plan, pooled_values)
-        )
+        common = others if statistic == Mean() else None
+        blocks.append(_with_source(_block(plan, statistic.name, status, block), plan, common))
         if statistic == Variance():
             rooted = _block(plan, "std", status, _roots(block))
             blocks.append(_with_source(rooted, plan, None))
-    return _for_readers(blocks, plan, left_out=left_out)
+    table = _for_readers(blocks, plan, left_out=left_out)
+    return table if all else table.drop_columns(["noisy_value"])
 
 
 def plan_table(plan: PlanFacts, *, left_out: bool = False) -> pa.Table:
     """One row a cell and statistic: what is known before anything is spent, in its unit."""
-    cells = len(plan.released)
+    cells = len(plan.planned)
     blocks = []
-    own = intervals.planned(plan)
+    own = np.where(intervals.dominated(plan), "few users dominate", "planned").tolist()
     if intervals.decides(plan):
-        often = often_told(plan, CELLS).tolist()
+        often = often_reliable(plan, CELLS).tolist()
         own = [
-            "likely too noisy" if part < 1 / 2 and each == "released" else each
+            "likely too noisy" if part < 1 / 2 and each == "planned" else each
             for part, each in zip(often, own, strict=True)
         ]
     status = statuses(plan, own)
     likely = unknown = np.full(cells, np.nan), np.full(cells, np.nan)
     if plan.statistics == (Mean(),):
-        unit = plan.width * SPREAD
+        unit = plan.width * SD
         likely = typical_errors(plan) * unit, typical_half_widths(plan) * unit
     for at, statistic in enumerate(plan.statistics):
         rows = slice(at * cells, (at + 1) * cells)
@@ -105,11 +107,11 @@ def _for_readers(blocks: list[pa.Table], plan: PlanFacts, *, left_out: bool) -> 
 
 
 def statuses(plan: PlanFacts, own: list[str]) -> dict[str, list[str | None]]:
-    """Status of every cell, given those of the released ones, and in words why it is not told."""
+    """Status of every cell, given those of the planned ones, and in words why not reliable."""
     status: list[str | None] = [*plan.status]
     reason = [each or None for each in reasons(plan)]
-    for cell, each in zip(plan.released.tolist(), own, strict=True):
-        status[cell], reason[cell] = each, intervals.WHY[each]
+    for cell, each in zip(plan.planned.tolist(), own, strict=True):
+        status[cell], reason[cell] = each, intervals.WHY.get(each)
     return {"status": status, "reason": reason}
 
 
@@ -127,16 +129,14 @@ def _block(
     table = table.append_column("users", pa.array(plan.counts.users_per_cell))
     table = table.append_column("records", pa.array(plan.counts.totals))
     for name, values in columns.items():
-        table = table.append_column(name, _spread(values, plan.released, size))
+        table = table.append_column(name, _spread(values, plan.planned, size))
     return table
 
 
 def _with_source(table: pa.Table, plan: PlanFacts, others: Values | None) -> pa.Table:
-    """Rows with where their values are from, and with pooled values in those of left-out cells."""
-    left_out = np.array(plan.status, dtype=object) != "released"
-    sources = [
-        "released" if each == "released" else "pooled" for each in table["status"].to_pylist()
-    ]
+    """Rows with where their values are from, and with common values in those of left-out cells."""
+    left_out = np.array(plan.status, dtype=object) != "planned"
+    sources = ["own" if each == "reliable" else "common" for each in table["status"].to_pylist()]
     absent = left_out if others is None else None
     at = table.column_names.index("reason") + 1
     table = table.add_column(at, "source", pa.array(sources, pa.string(), mask=absent))
@@ -153,7 +153,7 @@ def _with_source(table: pa.Table, plan: PlanFacts, others: Values | None) -> pa.
 
 def _roots(columns: dict[str, Floats]) -> dict[str, Floats]:
     """Standard deviations of variances; what has no root is not a number."""
-    rooted = {"value", "low", "high", "plain"}
+    rooted = {"value", "low", "high", "noisy_value"}
     return {
         name: np.sqrt(values) if name in rooted else np.full(len(values), np.nan)
         for name, values in columns.items()

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.cells.estimates.intervals import decides
-from shoal.cells.estimates.typical_error import ALIKE, CELLS, SPREAD, expected_told, often_told
-from shoal.cells.facts.facts import PlanFacts, part_of_range
+from shoal.cells.estimates.typical_error import SD, forecast
+from shoal.cells.facts.facts import PlanFacts
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR, Mean
 from shoal.cells.shown.left_out import counted_out
 from shoal.cells.shown.plan_warnings import plan_warnings
@@ -25,35 +25,34 @@ _TITLES = {
 
 
 def summary(plan: PlanFacts) -> str:
-    """Returns cells, loss and method in one line."""
-    released = f"{len(plan.released):,} of {counted(len(plan.shown), 'cell')}"
+    """Returns cells with noise, loss and method in one line."""
+    cells = counted(len(plan.planned), "cell")
     delta = f", delta {plan.delta:g}" if plan.gaussian else ""
     spent = f"epsilon {show(plan.exact_epsilon)}{delta}"
-    return f"{released} released with {spent} per user, by {plan.method}"
+    return f"{cells}, {spent} per user in all, by {plan.method}"
 
 
 def describe(plan: PlanFacts) -> TextTable:
     """Returns the plan on one screen: verdict, warnings, the best and the worst cells, notes."""
     why = f": {plan.decision.reason}" if plan.decision.reason else ""
-    head = "\n".join(each for each in (forecast(plan), f"{summary(plan)}{why}.") if each)
+    noise = f"Noise will be added to {summary(plan)}{why}."
+    head = "\n".join(each for each in (verdict(plan), noise) if each)
     table = plan_table(plan)
     columns, rows = _rows(plan, table)
     return TextTable(head, columns, rows, [*_notes(plan, table)], plan_warnings(plan))
 
 
-def forecast(plan: PlanFacts) -> str:
-    """Returns how many cells can be told, in a sentence; nothing if all are."""
-    cells = len(plan.shown)
+def verdict(plan: PlanFacts) -> str:
+    """Returns how many cells will be reliable, in a sentence; nothing if that is known."""
     if not decides(plan):
         return ""
-    many = expected_told(plan)
-    fewer = [round(float(often_told(plan, each).sum())) for each in ALIKE]
-    others = ", ".join(f"{n:,} if {each:.0%}" for n, each in zip(fewer, ALIKE, strict=True))
-    advice = " plan.advise() (--advice) shows how more could be told." if 2 * many < cells else ""
-    return (
-        f"About {many:,} of {counted(cells, 'cell')} can be told if {CELLS:.0%} of the variance is "
-        f"between cells, {others}.{advice}"
-    )
+    cells = len(plan.shown)
+    least, *_, most = sorted(forecast(plan).values())
+    of = f"{most:,} of {counted(cells, 'cell')} will be reliable"
+    advice = " plan.advise() (--advice) shows what would make more so." if 2 * most < cells else ""
+    if least == most:
+        return f"About {of}.{advice}"
+    return f"Between {least:,} and {of}, depending on how much cells differ.{advice}"
 
 
 def _rows(plan: PlanFacts, table: pa.Table) -> tuple[list[str], list[list[str]]]:
@@ -107,8 +106,8 @@ def _notes(plan: PlanFacts, table: pa.Table) -> Iterator[str]:
     if plan.statistics == (Mean(),):
         yield (
             "Errors are from simulated releases with these counts, for values with a standard "
-            f"deviation of {plan.width * SPREAD:.3g} and users with similar values; no value was "
-            "read. For other values see plan.typical_error(spread=...)."
+            f"deviation of {plan.width * SD:.3g} and users with similar values; no value was "
+            "read. For other values see plan.typical_error(sd=...)."
         )
     if plan.rounds > 1:
         yield "Two rounds: users are clipped around the noisy values of a first round."
@@ -118,8 +117,8 @@ def _notes(plan: PlanFacts, table: pa.Table) -> Iterator[str]:
             yield (
                 f"About {int(plan.parameters['clipped'][0]):,} of {users:,} users are clipped, "
                 "and intervals allow for it. With outliers, long tails, or frequent users unlike "
-                'the others, errors are larger and fewer cells are told; objective="worst_case" '
-                "certifies errors for any values."
+                "the others, errors are larger and fewer cells are reliable; "
+                'objective="worst_case" certifies errors for any values.'
             )
         else:
             yield (
@@ -127,21 +126,16 @@ def _notes(plan: PlanFacts, table: pa.Table) -> Iterator[str]:
                 'a private range; objective="worst_case" may have smaller errors.'
             )
     yield from _certificate(plan)
-    if plan.request.largest_error is not None:
-        which = "certified" if plan.certified else "typical"
-        most = part_of_range(plan, plan.request.largest_error)
-        yield f"No released cell has a larger {which} error than {most}, as requested."
-    yield _largest_losses(plan)
 
 
 def legend(plan: PlanFacts, table: pa.Table) -> Iterator[str]:
-    """Returns what each status but released means, how many cells have it, and who is left out."""
+    """Returns why cells are not planned or reliable, how many, and how many are left out."""
     # The rows of the first statistic: each has the same.
     cells = table.slice(0, len(plan.shown))
     for status in map(str, cells["status"].unique().to_pylist()):
-        if status != "released":
-            found = cells.filter(pc.equal(cells["status"], pa.scalar(status)))["reason"]
-            reasons = found.unique().to_pylist()
+        found = cells.filter(pc.equal(cells["status"], pa.scalar(status)))["reason"]
+        reasons = found.unique().to_pylist()
+        if reasons[0]:
             one = "" if len(reasons) == 1 else "for example one "
             yield f"{status} ({counted(len(found), 'cell')}): {one}{reasons[0]}"
     yield from counted_out(plan)
@@ -151,7 +145,7 @@ def _certificate(plan: PlanFacts) -> Iterator[str]:
     """What is proved of the errors, and of how far they are from the best."""
     if uninformative := int((plan.cell_error >= MIDPOINT_ERROR).sum()):
         better = "guessing is as good" if plan.certified else "noise is as wide as the range"
-        yield f"{counted(uninformative, 'released cell')} without information: {better}."
+        yield f"{counted(uninformative, 'planned cell')} without information: {better}."
     if plan.gap is not None:
         yield proof(plan, plan.gap)
     if plan.method == "balanced" and plan.gaussian and plan.decision.reason:
@@ -169,11 +163,3 @@ def proof(plan: PlanFacts, gap: float) -> str:
         f"no plan that weights users can have all errors more than {gap / (1 + gap):.2%} smaller "
         "at this loss: certified by linear programming"
     )
-
-
-def _largest_losses(plan: PlanFacts) -> str:
-    users = np.argsort(-plan.user_losses, kind="stable")[:3]
-    kind = "rho" if plan.gaussian else "epsilon"
-    cells = ", ".join(f"{each:,}" for each in plan.counts.cells_per_user[users].tolist())
-    losses = ", ".join(f"{each:.4g}" for each in plan.user_losses[users].tolist())
-    return f"The users with the largest losses ({kind} {losses}) have records in {cells} cells."

@@ -30,7 +30,7 @@ from shoal.trials.space import Space, space_of
 # Parts of the range: the usual standard deviation, the largest (of two levels), and the least.
 USUAL = 0.25
 _LARGEST = 0.5
-_LEAST_SPREAD = 1e-6
+_LEAST_SD = 1e-6
 # Of epsilon, what whole numbers spend at least.
 _SPENT = Fraction(999, 1000)
 
@@ -135,7 +135,7 @@ class Questions:
     @one_thread
     @np.errstate(all="ignore")
     def plan(
-        self, space: Space | str, epsilon: Amount, *, spread: float | None = None
+        self, space: Space | str, epsilon: Amount, *, sd: float | None = None
     ) -> QuestionsPlan:
         """Shares the noise among the questions, before any outcome is read.
 
@@ -149,7 +149,7 @@ class Questions:
                 the ends of the outcome's range: outcomes beyond are moved to them, others stay
                 where they are.
             epsilon: The privacy loss of one outcome.
-            spread: Expected standard deviation of outcomes within arms, in their unit: public, and
+            sd: Expected standard deviation of outcomes within arms, in their unit: public, and
                 only predictions and precision weights follow it. Unless given a quarter of the
                 range, or half of it where there are two levels.
 
@@ -168,13 +168,13 @@ class Questions:
         if not self.entries:
             raise InputError("there are no questions", "ask with effect, means or regression")
         usual = (_LARGEST if len(space.levels) == 2 else USUAL) * width
-        given = usual if spread is None else spread
-        least = _LEAST_SPREAD * width
-        spread = checks.number(given, "spread", least=least, most=width, example=width / 4)
-        asked = {"space": space, "epsilon": epsilon, "entries": self.entries, "spread": spread}
+        given = usual if sd is None else sd
+        least = _LEAST_SD * width
+        sd = checks.number(given, "sd", least=least, most=width, example=width / 4)
+        asked = {"space": space, "epsilon": epsilon, "entries": self.entries, "sd": sd}
         request = QuestionsRequest.of(**asked)
         loss = request.epsilon
-        blocks = blocks_of(design, self.entries, width / spread / float(loss))
+        blocks = blocks_of(design, self.entries, width / sd / float(loss))
         chosen = choices(design, blocks, width, loss)
         tried = (QuestionsPlan(request, design, each) for each in chosen)
         # Of equal ones the first.

@@ -60,14 +60,14 @@ class QuestionsRequest(Request):
     """Questions as they were asked, and the stated standard deviation of outcomes within arms."""
 
     entries: tuple[QuestionEntry, ...]
-    spread: float
+    sd: float
 
 
 class Predicted(NamedTuple):
     """What a plan says of one question, before any outcome is read; in the answer's unit.
 
     `noise` is a standard deviation; `standard_error` that of sampling and noise, for the stated
-    spread, `plain_error` without noise; `half_width` of the 95% interval with all questions,
+    `sd`, `plain_error` without noise; `half_width` of the 95% interval with all questions,
     `alone` if it were the only question, and `plain_half_width` without noise; `max_weight_ratio`
     is the largest weight over the root mean square: 1 is best.
     """
@@ -115,7 +115,7 @@ class QuestionsPlan(Plan):
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """The questions, entry by entry."""
-        ratio = self.space.width / self.request.spread / float(self.request.epsilon)
+        ratio = self.space.width / self.request.sd / float(self.request.epsilon)
         return blocks_of(self.design, self.request.entries, ratio)
 
     @property
@@ -296,7 +296,7 @@ class QuestionsPlan(Plan):
 
     @cached_property
     def predicted(self) -> tuple[Predicted, ...]:
-        """What the plan says of each question, for the stated spread."""
+        """What the plan says of each question, for the stated standard deviation."""
         return tuple(one for each in self.blocks for one in self._predicted(each))
 
     def _predicted(self, block: Block) -> Iterator[Predicted]:
@@ -314,15 +314,15 @@ class QuestionsPlan(Plan):
     def _widths(self, block: Block, size: Floats) -> Iterator[tuple[float, float, float, float]]:
         """Variance without noise; half of the interval, if asked alone, and without noise."""
         fit, _, noise = self._fit(block)
-        spread = self.request.spread
+        sd = self.request.sd
         rows = block.rows
         width = self.space.width
-        # Means of outcomes of this spread are no further from the middle.
-        away = fit.flat * math.sqrt(max(width**2 / 4 - spread**2, 0.0))
+        # Means of outcomes of this deviation are no further from the middle.
+        away = fit.flat * math.sqrt(max(width**2 / 4 - sd**2, 0.0))
         loose = self._variance_noise(fit, away, noise)
         share = 0.0 if block.of_regression else MEANS_SHARE
         most = np.abs(rows).max(axis=1) * width / float(self.exact_epsilon) / (1 - share)
-        spreads = self._with_noise(rows, (spread * size) ** 2, loose, fit.fewest)
+        spreads = self._with_noise(rows, (sd * size) ** 2, loose, fit.fewest)
         for parts, own, scale in zip(spreads, fit.squares.T, most.tolist(), strict=True):
             # Satterthwaite's degrees of freedom, for groups whose outcomes differ alike.
             degrees = float(own.sum() ** 2 / (own**2 / fit.degrees).sum())
@@ -341,9 +341,7 @@ class QuestionsPlan(Plan):
             regressors, sizes, row, _ = self._group_design(block, at)
             degrees = cr2(regressors, sizes, row, sizes).degrees
             squares = float(sizes @ row**2), float(((sizes * row) ** 2).sum())
-            plain = self.request.spread**2 * (
-                (1 - CORRELATION) * squares[0] + CORRELATION * squares[1]
-            )
+            plain = self.request.sd**2 * ((1 - CORRELATION) * squares[0] + CORRELATION * squares[1])
             wide = student(degrees, _USUAL) if degrees > 0 else math.nan
             # Alone it needs one sum of a group for all units of one weight.
             own = np.bincount(parts, block.rows[at] * many) / np.bincount(parts, many)
@@ -428,8 +426,8 @@ class QuestionsPlan(Plan):
         return [
             f"outcomes are from {low:g} to {high:g}; others are moved to the nearer end",
             (
-                f"SE: standard error for outcomes of standard deviation {self.request.spread:.4g} "
-                "(spread); only predictions depend on it"
+                f"SE: standard error for outcomes of standard deviation {self.request.sd:.4g} "
+                "(sd); only predictions depend on it"
             ),
             "an effect of 2.8 standard errors is found with a probability of 80%",
             f"times: how many times as wide as without noise; {alike}",

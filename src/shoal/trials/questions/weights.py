@@ -54,7 +54,7 @@ def blocks_of(
 ) -> tuple[Block, ...]:
     """Names and weights of questions beside those asked before, whose names are `asked`.
 
-    Precision weights follow width/(spread epsilon).
+    Precision weights follow width/(sd epsilon).
     """
     found = []
     names = set(asked)

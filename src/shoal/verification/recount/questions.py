@@ -112,7 +112,7 @@ def _rows(asked: Release, question: Document) -> list[Array]:
 
 def _precision(pairs: Array, asked: Release) -> Array:
     """min(h, t m), sum m (1 - t m/h)+ = 2 r^2 t (docs/theory/experiments.md#precision-weights)."""
-    ratio: float = asked.width / asked.spread / asked.planned_epsilon
+    ratio: float = asked.width / asked.sd / asked.planned_epsilon
     least = pairs.min(axis=1)
     harmonic = 1 / (1 / pairs).sum(axis=1)
     top = float((harmonic / least).max())

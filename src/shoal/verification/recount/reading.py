@@ -86,11 +86,11 @@ def of_cells(plan: Document, results: list[Document]) -> Document:
     public = plan["counts"]
     duals = chosen["duals"]
     lengths = public["cells_per_user"]
-    released = [at for at, status in enumerate(chosen["status"]) if status == "released"]
-    size = len(released)
+    planned = [at for at, status in enumerate(chosen["status"]) if status == "planned"]
+    size = len(planned)
     dual = np.zeros(len(lengths))
     place = np.full(int(public["cell"].max()) + 1, -1)
-    place[released] = np.arange(size)
+    place[planned] = np.arange(size)
     cell = place[public["cell"]]
     parameters = chosen["parameters"]
     kept, (low, high) = cell >= 0, map(Fraction, request["bounds"])

@@ -135,7 +135,7 @@ def test_uninformative_cells_are_left_out_first() -> None:
     """Optimal plans leave out fewer cells than equalised ones."""
     made = plan(2, epsilon=0.4, uninformative="drop")
     quick = plan(2, epsilon=0.4, uninformative="drop", method="equalised")
-    assert len(quick.released) < len(made.released) < len(made.status)
+    assert len(quick.planned) < len(made.planned) < len(made.status)
     assert (made.cell_error < 1 / 2).all()
     with pytest.raises(InputError, match="the plan would have no cell"):
         plan(2, epsilon=0.01, uninformative="drop")
