@@ -28,22 +28,27 @@ def test_means_are_those_of_a_plan_and_its_release(
     """The same bytes, also of a total; bad arguments and no ledger charge and draw nothing."""
     for by in ("line", None):
         roles = ROLES | {"by": by}
-        found = shoal.mean_by(TRIPS, **roles, epsilon=2, noise=shoal.Simulated(1))
-        records = shoal.Records(TRIPS, **roles)
+        found = shoal.summarize(
+            TRIPS, **roles, epsilon=2, noise=shoal.Simulated(1), counts="public"
+        )
+        records = shoal.Records(TRIPS, **roles, counts="public")
         plan = shoal.plan(records, epsilon=2)
         assert found.document == plan.release(records, noise=shoal.Simulated(1)).document
         assert capsys.readouterr().out == f"{plan}\n"
-    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=3, unit="bus")
+    ledger = shoal.Ledger.create(
+        tmp_path / "a.ledger", epsilon=3, privacy_unit="bus", counts="public"
+    )
     with pytest.raises(InputError, match="has no ledger"):
-        shoal.mean_by(TRIPS, **ROLES, epsilon=2)
+        shoal.summarize(TRIPS, **ROLES, epsilon=2, counts="public")
     with pytest.raises(ShoalError):
-        shoal.mean_by(TRIPS, **ROLES, epsilon=2, ledger=ledger, objective="best")
+        shoal.summarize(TRIPS, **ROLES, epsilon=2, ledger=ledger, objective="best", counts="public")
     for wrong, near in (("min_user", "min_users"), ("epsilons", "epsilon")):
-        with pytest.raises(InputError, match=rf"mean_by has no option.*did you mean '{near}'"):
-            shoal.mean_by(TRIPS, **ROLES, epsilon=2, ledger=ledger, **{wrong: 5})
+        with pytest.raises(InputError, match=rf"summarize has no option.*did you mean '{near}'"):
+            shoal.summarize(TRIPS, **ROLES, epsilon=2, ledger=ledger, **{wrong: 5}, counts="public")
     assert ledger.spent.epsilon == 0
     first, again = (
-        shoal.mean_by(TRIPS, **ROLES, epsilon=2, ledger=ledger, name="x") for _ in range(2)
+        shoal.summarize(TRIPS, **ROLES, epsilon=2, ledger=ledger, name="x", counts="public")
+        for _ in range(2)
     )
     assert first.document == again.document
     assert ledger.spent.epsilon == 2
@@ -61,7 +66,9 @@ def test_effects_are_those_of_questions(tmp_path: Path, capsys: pytest.CaptureFi
     assert str(found.estimate()) == str(own.estimate())
     assert capsys.readouterr().out == f"{plan}\n"
     named = VISITS.append_column("who", pa.array(np.arange(600)))
-    ledger = shoal.Ledger.create(tmp_path / "b.ledger", epsilon=3, unit="who")
+    ledger = shoal.Ledger.create(
+        tmp_path / "b.ledger", epsilon=3, privacy_unit="who", counts="public"
+    )
     asked = {"outcome": "bought", "arm": "arm", "unit": "who", "space": trials.Space.binary()}
     shoal.effects(named, **asked, epsilon=1, ledger=ledger)
     with pytest.raises(InputError, match="no ledger"):

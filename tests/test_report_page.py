@@ -21,8 +21,10 @@ def _release(folder: Path, *, ledger: bool) -> Path:
     table = pa.table({
         "who": list(range(400)), PLACE: [HOSTILE, "b"] * 200, "speed": [30.0, 50.0] * 200
     })  # fmt: skip
-    records = shoal.Records(table, user="who", value="speed", bounds=(0, 65), by=PLACE)
-    book = shoal.Ledger.create(folder / "a.ledger", epsilon=3, unit="who")
+    records = shoal.Records(
+        table, user="who", value="speed", bounds=(0, 65), by=PLACE, counts="public"
+    )
+    book = shoal.Ledger.create(folder / "a.ledger", epsilon=3, privacy_unit="who", counts="public")
     how = {"ledger": book} if ledger else {"noise": shoal.Simulated(1)}
     shoal.plan(records, epsilon="1/3").release(records, **how).write_manifest(folder / "m.json")
     return folder / "m.json"
@@ -51,7 +53,7 @@ def test_a_page_says_what_was_released(tmp_path: Path, ledger: bool) -> None:
 def test_numbers_show_the_width_of_their_interval(tmp_path: Path) -> None:
     """Pressures near 1012: four digits would make all ends of intervals equal."""
     table = pa.table({"who": list(range(400)), "p": [1012.0, 1012.5] * 200})
-    records = shoal.Records(table, user="who", value="p", bounds=(1000, 1050))
+    records = shoal.Records(table, user="who", value="p", bounds=(1000, 1050), counts="public")
     release = shoal.plan(records, epsilon=20).release(records, noise=shoal.Simulated(1))
     [row] = release.table().to_pylist()
     shown = [float(each) for each in str(release).split("\n")[-1].split()[-3:]]
@@ -72,7 +74,7 @@ def test_a_page_has_the_title_and_the_word_that_were_given(tmp_path: Path) -> No
     rng = np.random.default_rng(5)
     rows = {"who": np.repeat(np.arange(400), 3), "at": rng.integers(0, 15, 1200)}
     table = pa.table({**rows, "v": 50 + rng.normal(0, 5, 1200)})
-    records = shoal.Records(table, user="who", value="v", bounds=(0, 100), by="at")
+    records = shoal.Records(table, user="who", value="v", bounds=(0, 100), by="at", counts="public")
     release = shoal.plan(records, epsilon="0.3").release(records, noise=shoal.Simulated(1))
     release.write_manifest(tmp_path / "noise.json")
     shoal.report(tmp_path / "noise.json", tmp_path / "noise.html")
@@ -130,7 +132,9 @@ def test_a_table_of_many_rows_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyP
     cell = np.repeat(np.arange(40), [3, 300] * 20)
     values = rng.uniform(10, 50, 40)[cell] + rng.normal(0, 3, len(cell))
     table = pa.table({"who": np.arange(len(cell)), "at": cell, "speed": values})
-    records = shoal.Records(table, user="who", value="speed", bounds=(0, 65), by="at")
+    records = shoal.Records(
+        table, user="who", value="speed", bounds=(0, 65), by="at", counts="public"
+    )
     release = shoal.plan(records, epsilon=2).release(records, noise=shoal.Simulated(1))
     release.write_manifest(tmp_path / "m.json")
     monkeypatch.setattr(report_page, "_MOST_ROWS", 15)

@@ -5,8 +5,8 @@ from it and can be judged before any value is read, `Plan.release` carries it ou
 `Ledger`, and `verify` recomputes every claim of the manifest.
 
 **What comes in**: `Records`, `timeslot`, `hour_of_day`, `hexagon`, `Counts`, `Bounds`.
-**What is released**: `plan`, `Plan`, `Release`, `Simulated`; in one call, `mean_by`, `effects`; of
-one cell in memory, `mean`; of experiments, `trials`; without bias, `unbiased`.
+**What is released**: `plan`, `Plan`, `Release`, `Simulated`; in one call, `summarize`,
+`effects`; of one cell in memory, `mean`; of experiments, `trials`; without bias, `unbiased`.
 **Its error**: `compare`, `simulate`, `Normal`; whatever one does, `bounds`. **What it costs**:
 `Ledger`. **Whether it is true**: `verify`. **What it looks like**: `picture`, `report`.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shoal.data.records import Records
     from shoal.data.value_lattice import Bounds
     from shoal.errors import ShoalError
-    from shoal.one_call import effects, mean_by
+    from shoal.one_call import effects, summarize
     from shoal.pictures import picture
     from shoal.privacy.ledger import Ledger
     from shoal.privacy.noise import Simulated
@@ -50,7 +50,7 @@ _HOME = {
     "hexagon": "shoal.data.cell_rules",
     "effects": "shoal.one_call",
     "hour_of_day": "shoal.data.cell_rules",
-    "mean_by": "shoal.one_call",
+    "summarize": "shoal.one_call",
     "month": "shoal.data.cell_rules",
     "picture": "shoal.pictures",
     "plan": "shoal.cells.plan",
@@ -80,12 +80,12 @@ __all__ = [
     "hexagon",
     "hour_of_day",
     "mean",
-    "mean_by",
     "month",
     "picture",
     "plan",
     "report",
     "simulate",
+    "summarize",
     "timeslot",
     "trials",
     "unbiased",

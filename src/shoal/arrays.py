@@ -1,6 +1,6 @@
-"""Types of arrays, named once."""
+"""Types of arrays, and sums and largest numbers by group."""
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,3 +8,23 @@ from numpy.typing import NDArray
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
+
+
+def add(at: Ints, amount: Ints, size: int) -> Ints:
+    """Exact sums of whole numbers by group."""
+    total = np.zeros(size, dtype=np.int64)
+    np.add.at(total, at, amount)
+    return total
+
+
+def largest(at: Ints, amount: NDArray[Any], size: int) -> NDArray[Any]:
+    """The largest amount of each group; 0 of an empty one."""
+    top = np.zeros(size, dtype=amount.dtype)
+    np.maximum.at(top, at, amount)
+    return top
+
+
+def by_cell(cell: Ints, size: int) -> list[Ints]:
+    """Positions of the members of each cell."""
+    order = np.argsort(cell, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(cell, minlength=size))[:-1])

@@ -22,13 +22,14 @@ from shoal.trials.plan import Release as TrialRelease
 from shoal.trials.space import Space, space_of
 
 
-def mean_by(
+def summarize(
     data: object,
     *,
     user: str,
     value: str,
     bounds: Bounds | tuple[float, float],
     by: str | Rule | Sequence[str | Rule] | None = None,
+    counts: str = "private",
     epsilon: Amount,
     ledger: str | os.PathLike[str] | Ledger | None = None,
     name: str = "",
@@ -37,7 +38,9 @@ def mean_by(
     anyway: bool = False,
     **more: Any,
 ) -> Release:
-    """Plan means of cells, print the plan, and release them: `Records`, `plan` and `Plan.release`.
+    """Plan statistics of cells, print the plan, and release them at once.
+
+    In steps: `Records`, `plan` and `Plan.release`.
 
     Args:
         data: A path, a pattern of files, or a table, as in `shoal.Records`.
@@ -45,6 +48,8 @@ def mean_by(
         value: Column to be averaged.
         bounds: Public range of the value, in its unit.
         by: Columns or cell rules; without them all records are one cell.
+        counts: Who has how many records in which cell: `private`, or `public` if everybody may
+            know it.
         epsilon: Largest total privacy loss of any user.
         ledger: The data set's ledger, or its path; without one only simulated noise is allowed.
         name: What the release is of, such as a period; another name draws, and costs, again.
@@ -64,17 +69,19 @@ def mean_by(
     Example:
         >>> import pyarrow as pa, shoal
         >>> trips = pa.table({"bus": [*range(400)], "line": [1, 2] * 200, "speed": [30.0] * 400})
-        >>> means = shoal.mean_by(
-        ...     trips, user="bus", value="speed", bounds=(0, 65), by="line", epsilon=5,
-        ...     noise=shoal.Simulated(1),
+        >>> means = shoal.summarize(
+        ...     trips, user="bus", value="speed", bounds=(0, 65), by="line", counts="public",
+        ...     epsilon=5, noise=shoal.Simulated(1),
         ... )  # doctest: +ELLIPSIS
         Noise will be added to 2 cells, epsilon 5 per user in all, ...
         >>> means.to_pandas()["value"].round().tolist()
         [30.0, 30.0]
     """
-    known = (*signature(mean_by).parameters, *signature(plan).parameters)
-    checks.keywords(more, [each for each in known if each not in ("counts", "more")], "mean_by")
-    records = Records(data, user=user, value=value, bounds=bounds, by=by, missing=missing)
+    known = (*signature(summarize).parameters, *signature(plan).parameters)
+    checks.keywords(more, [each for each in known if each not in ("counts", "more")], "summarize")
+    records = Records(
+        data, user=user, value=value, bounds=bounds, by=by, missing=missing, counts=counts
+    )
     check_ledger(ledger, noise)
     planned = plan(records, epsilon=epsilon, **more)
     print(planned)

@@ -104,8 +104,9 @@ def records_of(data: files.Place, request: Request, source: Mapping[str, Any] | 
         raise no_source()
     own = {name: source[name] for name in ("user", "value", "missing")}
     return Records(
-        data, bounds=request.bounds, tick_bits=request.tick_bits, by=source["cell"], **own
-    )
+        data, bounds=request.bounds, tick_bits=request.tick_bits, by=source["cell"],
+        counts=Plan.relation, **own,
+    )  # fmt: skip
 
 
 def no_source() -> InputError:

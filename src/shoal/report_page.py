@@ -21,7 +21,7 @@ from shoal.files.text_table import TextTable, texts_of
 from shoal.pictures import check_picture, image
 from shoal.privacy.budget import show
 from shoal.privacy.ledger import Ledger
-from shoal.privacy.unit import words
+from shoal.privacy.unit import Unit
 from shoal.progress import said
 from shoal.verification.rederive import load
 from shoal.verification.verify import verdict_on
@@ -43,11 +43,11 @@ _GREY = (
     "group by itself: the number is mostly what all of them have in common. Do not compare such "
     "values."
 )
-# What is public beside the rules of a release, by what its plan has: of trials, means, cells.
+# What is public beside the rules of a release, by the family of its plan.
 _PUBLIC = {
-    "design": "each unit's arm, cluster, name and covariates, as far as the release uses them",
-    "choice": "who has how many records",
-    "counts": "who has how many records in which cell; this page shows only their totals",
+    "trial": "each unit's arm, cluster, name and covariates, as far as the release uses them",
+    "mean": "who has how many records",
+    "cells": "who has how many records in which cell; this page shows only their totals",
 }
 _PAGE = Template("""<!doctype html>
 <html lang="en"><meta charset="utf-8">
@@ -117,7 +117,8 @@ def report(
     Example:
         >>> import tempfile, pyarrow as pa, shoal
         >>> trips = pa.table({"bus": [*range(400)], "line": [1, 2] * 200, "speed": [30.0] * 400})
-        >>> records = shoal.Records(trips, user="bus", value="speed", bounds=(0, 65), by="line")
+        >>> known = {"bounds": (0, 65), "by": "line", "counts": "public"}
+        >>> records = shoal.Records(trips, user="bus", value="speed", **known)
         >>> release = shoal.plan(records, epsilon=5).release(records, noise=shoal.Simulated(1))
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     release.write_manifest(f"{folder}/last.json")
@@ -218,15 +219,17 @@ def _picture(release: Any, label: str) -> str:
     return f'<p><img alt="results with intervals" src="data:image/png;base64,{drawn}"></p>'
 
 
-def _protected(guarantee: documents.Document, plan: object) -> str:
+def _protected(guarantee: documents.Document, plan: Any) -> str:
     epsilon = guarantee["epsilon_at_most"]
     delta = guarantee["delta_at_most"]
     # Of two versions the likelier has at most (e^epsilon + delta)/(e^epsilon + 1).
     right = 1 - (1 - delta) / (math.exp(min(epsilon, 700)) + 1)
     but = f", except with probability {show(delta)}" if delta else ""
-    public = next(known for part, known in _PUBLIC.items() if hasattr(plan, part))
+    public = _PUBLIC[plan.family]
+    whose = guarantee["unit"]
+    unit = Unit(whose["name"], whose["counts"], whose["period"])
     return _paragraphs([
-        f"Protected are {words(guarantee['unit']['name'])}: epsilon {show(epsilon)}{but}. Somebody "
+        f"Protected: {unit}. Epsilon {show(epsilon)}{but}. Somebody "
         "who knows all other records and thinks two versions of these values equally likely, will "
         f"guess the right one with a probability of at most {math.ceil(100 * right)}% after seeing "
         "everything published here; without it the probability is 50%.",

@@ -83,7 +83,9 @@ def attempt(counts: tuple[tuple[int, ...], ...], wanted: dict[str, Any], folder:
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         try:
-            records = shoal.Records(_table(counts), user="u", value="v", bounds=(0, 8), by="c")
+            records = shoal.Records(
+                _table(counts), user="u", value="v", bounds=(0, 8), by="c", counts="public"
+            )
             try:
                 plan = shoal.plan(
                     records.counts(), bounds=(0, 8), **{"method": "balanced", **wanted}
@@ -102,7 +104,7 @@ def _carried_out(
         return "an error that is no number"
     place = folder / "tiny.ledger"
     if not place.exists():
-        shoal.Ledger.create(place, epsilon=10**9, delta="1/2", unit="u")
+        shoal.Ledger.create(place, epsilon=10**9, delta="1/2", privacy_unit="u", counts="public")
     plan.release(records, noise=shoal.Simulated(1)).table()
     done = plan.release(records, ledger=place, name=f"{len(list(folder.iterdir()))}{wanted}"[:150])
     str(plan)

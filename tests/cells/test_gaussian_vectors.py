@@ -48,7 +48,9 @@ def test_noise_has_the_deviation_that_is_charged() -> None:
     """9,600 numbers around the same centre are normal with the stated scales."""
     users, cells = np.repeat(np.arange(50), 80), np.tile(np.arange(80), 50)
     table = _table(users, cells, np.full(4000, 0.5))
-    records = shoal.Records(table, user="who", value="value", bounds=(0, 1), by="at")
+    records = shoal.Records(
+        table, user="who", value="value", bounds=(0, 1), by="at", counts="public"
+    )
     plan = shoal.plan(
         records.counts(), bounds=(0, 1), epsilon="0.5", delta=DELTA, method="user_clipped"
     )
@@ -77,7 +79,9 @@ def _crowded() -> tuple[shoal.Records, NDArray[np.float64]]:
     own, place = rng.normal(0, 6, 300)[user], rng.normal(0, 5, 30)[cell]
     value = np.clip(40 + own + place + rng.normal(0, 5, len(user)), 0, 100)
     table = _table(user, cell, value)
-    records = shoal.Records(table, user="who", value="value", bounds=(0, 100), by="at")
+    records = shoal.Records(
+        table, user="who", value="value", bounds=(0, 100), by="at", counts="public"
+    )
     return records, np.bincount(cell, value) / 300
 
 

@@ -22,7 +22,9 @@ def _records(heavy: int) -> tuple[shoal.Records, np.ndarray]:
     value = np.clip(rng.gamma(3, 6, len(who)), 0, 120)
     table = pa.table({"who": pa.array(who), "cell": pa.array(cell), "value": pa.array(value)})
     truth = np.bincount(cell, value) / np.bincount(cell)
-    made = shoal.Records(table, user="who", value="value", by=["cell"], bounds=(0, 120))
+    made = shoal.Records(
+        table, user="who", value="value", by=["cell"], bounds=(0, 120), counts="public"
+    )
     return made, truth
 
 

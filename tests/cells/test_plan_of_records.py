@@ -21,7 +21,7 @@ def records(source: object = None, **wanted: object) -> shoal.Records:
     columns = {"who": [*range(size)], "place": [n % 2 for n in range(size)]}
     table = pa.table({**columns, "v": [CANARY] * size})
     given = {"user": "who", "value": "v", "bounds": (0, 100), "by": "place", **wanted}
-    return shoal.Records(table if source is None else source, **given)
+    return shoal.Records(table if source is None else source, **given, counts="public")
 
 
 def test_it_is_the_plan_of_their_counts() -> None:
@@ -66,7 +66,10 @@ def test_no_value_is_reached_from_it(tmp_path: Path) -> None:
 
 def test_one_question_however_it_is_spelled_is_charged_once(tmp_path: Path) -> None:
     """Records or their counts, and keys of any width."""
-    made, ledger = records(), shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9, unit="who")
+    made, ledger = (
+        records(),
+        shoal.Ledger.create(tmp_path / "a.ledger", epsilon=9, privacy_unit="who", counts="public"),
+    )
     table = made.source
     narrow = records(table.set_column(1, "place", table["place"].cast(pa.int8())))
     counts = made.counts()

@@ -90,7 +90,9 @@ def test_a_privacy_unit_of_several_users_is_refused(tmp_path: Path) -> None:
     table = table.append_column("owner", pa.array(who // 2))
     table = table.append_column("flight", pa.array(np.arange(len(who))))
     plan, records = flights.plan(table), flights.records(table)
-    book = shoal.Ledger.create(tmp_path / "owners.ledger", epsilon=9, unit="owner")
+    book = shoal.Ledger.create(
+        tmp_path / "owners.ledger", epsilon=9, privacy_unit="owner", counts="public"
+    )
     for unit in ("", "Owner", "place"):
         with pytest.raises(DataError, match="the privacy unit, belong to several users"):
             plan.release(records, ledger=book, privacy_unit=unit)
@@ -105,7 +107,9 @@ def test_delta_of_gaussian_noise_is_charged(tmp_path: Path) -> None:
     user, cell = np.divmod(np.repeat(np.arange(50 * 80), 3), 80)
     value = pa.array(np.full(len(user), 0.25))
     table = pa.table({"who": pa.array(user), "where": pa.array(cell), "value": value})
-    records = shoal.Records(table, user="who", value="value", bounds=(0, 1), by="where")
+    records = shoal.Records(
+        table, user="who", value="value", bounds=(0, 1), by="where", counts="public"
+    )
     plan = shoal.plan(
         records.counts(),
         method="balanced",
@@ -115,10 +119,14 @@ def test_delta_of_gaussian_noise_is_charged(tmp_path: Path) -> None:
         uninformative="keep",
     )
     assert plan.gaussian
-    poor = shoal.Ledger.create(tmp_path / "poor.ledger", epsilon=9, delta="1e-7", unit="who")
+    poor = shoal.Ledger.create(
+        tmp_path / "poor.ledger", epsilon=9, delta="1e-7", privacy_unit="who", counts="public"
+    )
     with pytest.raises(BudgetError):
         plan.release(records, ledger=poor)
-    rich = shoal.Ledger.create(tmp_path / "rich.ledger", epsilon=9, delta="1e-5", unit="who")
+    rich = shoal.Ledger.create(
+        tmp_path / "rich.ledger", epsilon=9, delta="1e-5", privacy_unit="who", counts="public"
+    )
     plan.release(records, ledger=rich)
     assert rich.spent == plan.loss
     assert rich.spent.delta == Fraction(1, 10**6)
@@ -132,7 +140,9 @@ def test_printed_rows_are_the_first_of_the_table(statistics: list[str]) -> None:
     cell = np.repeat(np.arange(40), [2, 3, 300, 300] * 10)
     values = rng.uniform(10, 50, 40)[cell] + rng.normal(0, 3, len(cell))
     table = pa.table({"who": np.arange(len(cell)), "at": cell, "speed": values})
-    records = shoal.Records(table, user="who", value="speed", bounds=(0, 65), by="at")
+    records = shoal.Records(
+        table, user="who", value="speed", bounds=(0, 65), by="at", counts="public"
+    )
     plan = shoal.plan(records, epsilon=2, statistics=statistics)
     release = plan.release(records, noise=shoal.Simulated(1))
     lines = [line.split() for line in str(release).splitlines()]

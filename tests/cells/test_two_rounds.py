@@ -140,7 +140,9 @@ def _apart() -> tuple[shoal.Records, NDArray[np.float64]]:
     place = rng.uniform(100, 900, 24)
     value = np.clip(place[cell] + rng.normal(0, 10, 400)[user] + rng.normal(0, 5, 2400), 0, 1000)
     table = pa.table({"who": pa.array(user), "at": pa.array(cell), "value": pa.array(value)})
-    records = shoal.Records(table, user="who", value="value", bounds=(0, 1000), by="at")
+    records = shoal.Records(
+        table, user="who", value="value", bounds=(0, 1000), by="at", counts="public"
+    )
     return records, np.bincount(cell, value) / np.bincount(cell)
 
 
@@ -186,7 +188,7 @@ def _few() -> shoal.Records:
     at = np.arange(9)
     columns = {"who": pa.array(at), "at": pa.array(at % 3), "value": pa.array(at / 10)}
     table = pa.table(columns)
-    return shoal.Records(table, user="who", value="value", bounds=(0, 1), by="at")
+    return shoal.Records(table, user="who", value="value", bounds=(0, 1), by="at", counts="public")
 
 
 def test_rounds_draw_noise_of_their_own() -> None:

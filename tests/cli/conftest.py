@@ -19,7 +19,7 @@ from shoal.cli.main import main
 from tests.support import flights
 
 PLAN = [
-    *("--user", "aircraft", "--value", "speed"),
+    *("--counts", "public", "--user", "aircraft", "--value", "speed"),
     *("--bounds", "0", "700", "--by", "place", "--epsilon", "1"),
 ]
 UNITS = 400
@@ -52,6 +52,11 @@ class Shell:
         status = main([str(argument) for argument in arguments])
         out, err = self.capture.readouterr()
         return status, out, err
+
+    def ledger(self, name: str, epsilon: float, unit: str, *more: str) -> None:
+        """A new ledger of public counts."""
+        facts = "--epsilon", epsilon, "--privacy-unit", unit, "--counts", "public"
+        self.good("ledger", "create", name, *facts, *more)
 
     def good(self, *arguments: object) -> str:
         """Output of a run that must succeed; JSON is one document, sorted."""
@@ -132,9 +137,10 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
             [*TRIAL, "--mechanism", "best_table", "--output", "table.json"],
             [*ASK, "--effect", "--ols", "arm + far", "--output", "asked.json"],
             [*MEAN, "--output", "mean.json"],
-            ["ledger", "create", "flights.ledger", "--epsilon", "1.5", "--unit", "aircraft"],
+            ["ledger", "create", "flights.ledger", "--epsilon", "1.5",
+             "--privacy-unit", "aircraft", "--counts", "public"],
             ["ledger", "create", "visits.ledger", "--epsilon", "9", "--delta", "0.001",
-             "--unit", "person"],
+             "--privacy-unit", "person", "--counts", "public"],
         ):  # fmt: skip
             assert main(words) == 0, words
     return folder

@@ -22,6 +22,7 @@ from tests.support.loop import loop_over
 
 RELEASE, ANSWER = RELEASES["cells"], RELEASES["questions"]
 PLANNED = ["plan", "flights.parquet", *PLAN]
+CREATED = ["--privacy-unit", "a", "--counts", "public"]
 COMPARE = ["compare", "flights.parquet", *PLAN]
 TABLE = [*TRIAL, "--mechanism", "best_table"]
 PRIOR = [*TRIAL, "--mechanism", "cluster_prior"]
@@ -61,13 +62,13 @@ def put(words: list[str], option: str, value: str) -> list[str]:
         ([*RELEASES["table"], "--confidence", "1"], "above 0 and below 1"),
         ([*ANSWER, "--confidence", "0.5"], "confidence is 0.5"),
         ([*RELEASES["mean"], "--picture", "m.png"], "do not work with a mean"),
-        (["ledger", "create", "no/a.ledger", "--epsilon", "1", "--unit", "u"], "no folder 'no'"),
+        (["ledger", "create", "no/a.ledger", "--epsilon", "1", *CREATED], "no folder 'no'"),
         (["show"], "exactly one of a manifest and a ledger"),
         (["show", "visits.csv"], "is not JSON"),
         (["show", "--ledger", "flights.ledger"], "0 entries"),
         (["publish", "flights.parquet", "--like", "table.json", *RELEASE[3:], "--name", "a"], "a"),
-        (["verify", "plan.json"], "shoal.manifest/6: it is a plan; "),
-        (["ledger", "create", "flights.ledger", "--epsilon", "1", "--unit", "a"], "flights.ledger"),
+        (["verify", "plan.json"], "shoal.manifest/7: it is a plan; "),
+        (["ledger", "create", "flights.ledger", "--epsilon", "1", *CREATED], "flights.ledger"),
         (["ledger", "show", "plan.json"], "plan.json"),
         (["demo", "--folder", "plan.json"], "exists"),
         (["trial", "plan", "--bogus"], "Try `shoal trial plan --help`."),

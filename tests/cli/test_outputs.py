@@ -164,6 +164,6 @@ def test_what_fails_after_the_charge_names_the_entry(
     publish = ["publish", "flights.parquet", "--like", "m.json", "--name", "two"]
     with monkeypatch.context() as patch:
         patch.setattr("shoal.Release.write", fail)
-        place.good("ledger", "create", "new.ledger", "--epsilon", 2, "--unit", "aircraft")
+        place.ledger("new.ledger", 2, "aircraft")
         said = place.run(*publish, "--ledger", "new.ledger")[2]
     assert "recorded as entry 1 of new.ledger" in said

@@ -114,7 +114,7 @@ def test_the_unit_is_the_column_of_names(shell: Shell) -> None:
     assert "if the ledger counts persons, each of whom has one row, give --privacy-unit" in said
     assert "each row is" not in shell.good(*ASK, "--effect")
     rows = ["release", "visits.csv", "rows.json", "--ledger", "visits.ledger"]
-    assert "the charge protects the values of one row" in shell.bad(*rows)
+    assert "the charge protects the value of one row" in shell.bad(*rows)
     shell.good(*rows, "--privacy-unit", "person")
     ask = [*without(ASK, "--unit"), "--means", "--privacy-unit", "person", "--output", "own.json"]
     assert "each row is" not in shell.good(*ask)
@@ -126,12 +126,12 @@ def test_the_unit_is_the_column_of_names(shell: Shell) -> None:
 def test_a_person_of_many_rows_has_no_way_to_a_charge(shell: Shell, unit: str) -> None:
     """Neither by names, nor by a word of the ledger, in plans of trials, of means and of cells."""
     own = [*without(ASK, "--unit"), "--effect"]
-    shell.good("ledger", "create", "o.ledger", "--epsilon", "9", "--delta", "0.1", "--unit", unit)
+    shell.ledger("o.ledger", 9, unit, "--delta", "0.1")
     assert "names of units occur in several rows" in shell.bad(*own, "--unit", unit)
     shell.good(*own, "--output", "rows.json")
     shell.good(*without(MEAN, "--user"), "--output", "mean-rows.json")
     shell.good("plan", "visits.csv", "--user", "person", "--value", "minutes", "--bounds", 0, 99,
-               "--epsilon", 1, "--output", "cells.json")  # fmt: skip
+               "--counts", "public", "--epsilon", 1, "--output", "cells.json")  # fmt: skip
     for words in (
         [*own, "--privacy-unit", unit],
         [*own, "--privacy-unit", unit.upper()],

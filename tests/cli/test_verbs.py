@@ -54,21 +54,38 @@ def test_the_ledger_adds_up(shell: Shell) -> None:
     shell.good(*RELEASE)
     said = shell.good("ledger", "show", "flights.ledger").splitlines()
     assert said[0].startswith("1 release: epsilon 1 spent of epsilon 1.5, epsilon 0.5 left")
-    assert said[2].split() == ["1", "cells", "epsilon", "1", said[2].split()[4], "one"]
+    assert said[1].startswith("protects all values of one aircraft; who has")
+    assert said[3].split() == ["1", "cells", "epsilon", "1", said[3].split()[4], "one"]
     assert shell.good("ledger", "verify", "flights.ledger").startswith("yes, 1 release as")
     shown = json.loads(shell.good("ledger", "show", "flights.ledger", "--json"))
     assert shown["entries"][0]["spent"] == shown["spent"]
     assert "0.5" in shell.bad(*RELEASE, "--name", "another")
     assert "with --name, or with --entry" in shell.bad("show", "--ledger", "flights.ledger")
     assert "entry 1" in shell.good("show", "--ledger", "flights.ledger", "--entry", 1)
-    shell.good("ledger", "create", "rows.ledger", "--epsilon", "9", "--unit", "each row")
+    shell.good(
+        *["ledger", "create", "rows.ledger", "--epsilon", "9", "--counts", "public"],
+        "--privacy-unit",
+        "each row",
+    )
     refused = shell.bad(*RELEASES["cells"][:-1], "rows.ledger")
-    assert "the ledger protects the values of one row" in refused
+    assert "The ledger protects the value of one row" in refused
 
 
 def test_next_month_is_one_command(shell: Shell) -> None:
     """The same request on other counts, files beside each other, verified; again it is free."""
-    shell.good("ledger", "create", "year.ledger", "--epsilon", "12", "--unit", "aircraft")
+    shell.good(
+        *[
+            "ledger",
+            "create",
+            "year.ledger",
+            "--epsilon",
+            "12",
+            "--counts",
+            "public",
+            "--privacy-unit",
+            "aircraft",
+        ]
+    )
     shell.good(*RELEASE[:-3], "year.ledger", "--name", "one", "--manifest", "last.json")
     pq.write_table(flights.table(seed=1), "june.parquet")
     publish = ["publish", "june.parquet", "--ledger", "year.ledger", "--name", "2025-06"]
@@ -185,9 +202,33 @@ def test_what_tells_nothing_is_released_only_on_request(
     table = pa.table({**table, "v": rng.uniform(20, 40, 3000)})
     for month in ("one", "two"):
         pq.write_table(table.slice(month == "two"), f"{month}.parquet")
-    asked = ["--user", "who", "--value", "v", "--bounds", "0", "100", "--by", "at"]
+    asked = [
+        "--counts",
+        "public",
+        "--user",
+        "who",
+        "--value",
+        "v",
+        "--bounds",
+        "0",
+        "100",
+        "--by",
+        "at",
+    ]
     shell.good("plan", "one.parquet", *asked, "--epsilon", "0.1", "--output", "noise.json")
-    shell.good("ledger", "create", "who.ledger", "--epsilon", "1", "--unit", "who")
+    shell.good(
+        *[
+            "ledger",
+            "create",
+            "who.ledger",
+            "--epsilon",
+            "1",
+            "--counts",
+            "public",
+            "--privacy-unit",
+            "who",
+        ]
+    )
     release = ["release", "one.parquet", "noise.json", "--ledger", "who.ledger"]
     assert "likely none of 200 cells will be reliable" in shell.bad(*release)
     shell.good(*release, "--manifest", "m.json", "--anyway")
@@ -238,7 +279,7 @@ def test_help_is_fast_and_short(shell: Shell) -> None:
     verbs = listed[: len(VERBS)]
     assert [line.split()[0] for line in verbs] == [*VERBS]
     assert all(len(line) <= 80 and line.endswith(".") and "..." not in line for line in verbs)
-    assert shell.good("plan", "--help").count("\n  --") == 18
+    assert shell.good("plan", "--help").count("\n  --") == 19
     status, out, err = shell.run("ledger")
     assert (status, out, err) == (2, shell.good("ledger", "--help"), "")
     assert shell.good("--version") == f"shoal {version('shoal')}\n"

@@ -119,7 +119,7 @@ def expected(whole: pa.Table, rule: str) -> list[tuple[Any, ...]]:
 def found(source: object, rule: str) -> list[tuple[Any, ...]]:
     """The same by a pass."""
     made = shoal.Records(
-        source, user="who", value="value", bounds=BOUNDS, by=rule, tick_bits=3
+        source, user="who", value="value", bounds=BOUNDS, by=rule, tick_bits=3, counts="public"
     ).aggregate()
     cells = made.occupancy.cells.column(0).to_pylist()
     columns = made.occupancy.cell, made.occupancy.count, made.sums, made.squares
@@ -130,7 +130,7 @@ def found(source: object, rule: str) -> list[tuple[Any, ...]]:
 def facts(source: object, **options: Any) -> tuple[Any, ...]:
     """All that a pass gives: row by row, so that users with equal counts have a place each."""
     given = {"user": "who", "value": "value", "bounds": BOUNDS, "by": TOGETHER, **options}
-    records = shoal.Records(source, **given)
+    records = shoal.Records(source, **given, counts="public")
     made, counted = records.aggregate(), records.counts()
     assert counted.fingerprint == made.occupancy.fingerprint
     columns = made.occupancy.user, made.occupancy.cell, made.occupancy.count

@@ -25,7 +25,9 @@ GOOD: dict[str, list[Any]] = {
 def read(source: object = None, **options: Any) -> shoal.Counts:
     """Aggregate the records, so that values are read."""
     options = {"user": "who", "value": "speed", "bounds": (0, 10), "by": "place", **options}
-    records = shoal.Records(pa.table(GOOD) if source is None else source, **options)
+    records = shoal.Records(
+        pa.table(GOOD) if source is None else source, **options, counts="public"
+    )
     return records.aggregate().occupancy
 
 
@@ -96,7 +98,9 @@ def test_reprs_hold_no_values(tmp_path: Path) -> None:
     """Nothing that prints itself shows a value."""
     pq.write_table(pa.table(GOOD), tmp_path / "r.parquet")
     for source in (pa.table(GOOD), tmp_path / "r.parquet"):
-        records = shoal.Records(source, user="who", value="speed", bounds=(0, 10), by="place")
+        records = shoal.Records(
+            source, user="who", value="speed", bounds=(0, 10), by="place", counts="public"
+        )
         aggregate = records.aggregate()
         texts = [repr(records), repr(aggregate), str(aggregate), repr(records.counts())]
         assert all("98765" not in text and str(2**20) not in text for text in texts)
@@ -118,13 +122,17 @@ def test_cells_may_have_any_name(tmp_path: Path, name: str, *, texts: bool) -> N
     """A column is never taken for a sum of its own pass; names of results get a line behind."""
     cells = ["a", "b", "a"] if texts else [1, 2, 1]
     source = pa.table({"who": [1, 2, 3], name: cells, "v": [1.0, 2.0, 3.0]})
-    records = shoal.Records(source, user="who", value="v", bounds=(0, 9), by=[name])
+    records = shoal.Records(
+        source, user="who", value="v", bounds=(0, 9), by=[name], counts="public"
+    )
     plan = shoal.plan(
         records.counts(), method="balanced", bounds=(0, 9), epsilon=1, statistics=("mean",
         "share_above(4)"),
         uninformative="keep", min_users=1,
     )  # fmt: skip
-    book = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=1, unit=records.user)
+    book = shoal.Ledger.create(
+        tmp_path / "a.ledger", epsilon=1, privacy_unit=records.user, counts="public"
+    )
     found = plan.release(records, ledger=book).table()
     shown = f"{name}_" if name in {"user", "Status", "lower_bound"} else name
     assert set(found.column(shown).to_pylist()) == set(cells)

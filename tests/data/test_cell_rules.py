@@ -30,7 +30,7 @@ def keys(rule: str | Rule, column: pa.Array[Any], missing: str = "refuse") -> li
     rows = np.repeat(np.arange(len(column)), times)
     table = pa.table({"who": rows, "at": column.take(pa.array(rows)), "v": np.zeros(len(rows))})
     given = {"user": "who", "value": "v", "bounds": (0, 1), "missing": missing}
-    made = shoal.Records(table, by=rule, **given).counts()
+    made = shoal.Records(table, by=rule, **given, counts="public").counts()
     own = made.cells.column(0).to_pylist()
     return [own[cell] for cell in made.cell[np.argsort(made.count)].tolist()]
 
@@ -64,7 +64,7 @@ def test_numbers_without_a_bin_are_missing(far: float, tmp_path: Path) -> None:
     pq.write_table(pa.table(table), path)
     options: dict[str, Any] = {"user": "who", "bounds": (0, 9), "missing": "public"}
     for value, cell in (("east", "bins(at,10)"), ("at", None)):
-        found = shoal.Records(path, value=value, by=cell, **options).counts()
+        found = shoal.Records(path, value=value, by=cell, **options, counts="public").counts()
         there = far is not None and math.isfinite(far) and value == "at"
         assert found.n_users == 2 + there
 
@@ -94,7 +94,7 @@ def test_a_rule_whose_text_is_another_rule_is_refused() -> None:
     """Plans and manifests have no more of it than its text."""
     for rule in (shoal.date("a,UTC"), shoal.bins("x,1", 2)):
         with pytest.raises(InputError, match="read back as another rule"):
-            shoal.Records(None, user="who", value="v", bounds=(0, 1), by=rule)
+            shoal.Records(None, user="who", value="v", bounds=(0, 1), by=rule, counts="public")
 
 
 def clocks(moments: list[int], zone: str) -> list[datetime]:
@@ -133,7 +133,9 @@ def places(lat: list[float], lon: list[float]) -> shoal.Records:
     """One record a place."""
     size = len(lat)
     table = pa.table({"who": range(size), "v": [1.0] * size, "lat": lat, "lon": lon})
-    return shoal.Records(table, user="who", value="v", bounds=(0, 2), by="hexagon(lat,lon,5)")
+    return shoal.Records(
+        table, user="who", value="v", bounds=(0, 2), by="hexagon(lat,lon,5)", counts="public"
+    )
 
 
 def test_places_outside_the_globe_are_refused_with_a_question() -> None:

@@ -50,7 +50,7 @@ def lines(first: str = "ok", second: str = "ok", at: int = 10) -> list[str]:
 def records(path: object, **wanted: Any) -> shoal.Records:
     """Values by place."""
     given = {"user": "who", "value": "v", "bounds": (0, 8), "by": "c", **wanted}
-    return shoal.Records(path, **given)
+    return shoal.Records(path, **given, counts="public")
 
 
 def refused(path: Path, message: str = " ") -> None:

@@ -36,9 +36,13 @@ def test_text_of_arrow_that_is_not_utf8_is_refused(role: str) -> None:
             with pytest.raises(DataError):
                 shoal.Counts.from_counts(given["user"], given["cell"], [1, 1, 1])
             table = pa.table({**given, "v": [1.0, 2.0, 3.0]})
-            records = shoal.Records(table, user="user", value="v", bounds=(0, 4), by="cell")
+            records = shoal.Records(
+                table, user="user", value="v", bounds=(0, 4), by="cell", counts="public"
+            )
             with pytest.raises(DataError):
                 records.counts()
     source = ibis.memtable(table).mutate(more=1)
     with pytest.raises(DataError):
-        shoal.Records(source, user="user", value="v", bounds=(0, 4), by="cell").counts()
+        shoal.Records(
+            source, user="user", value="v", bounds=(0, 4), by="cell", counts="public"
+        ).counts()

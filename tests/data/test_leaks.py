@@ -69,8 +69,8 @@ def test_bad_files(tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture) 
     records = {"user": "who", "value": "speed", "bounds": (0, 90), "by": "place"}
     study = trials.Experiment(np.arange(N + 1) % 2)
     calls: list[Callable[[], object]] = [
-        lambda: shoal.Records(path, **records).aggregate(),
-        lambda: shoal.Records(path, **records).counts(),
+        lambda: shoal.Records(path, **records, counts="public").aggregate(),
+        lambda: shoal.Records(path, **records, counts="public").counts(),
         lambda: study.table(trials.Space.binary(), 1).release(
             read_columns(path, private={"outcome": "speed"}, public={}).column("speed"), study
         ),
@@ -124,6 +124,7 @@ def test_bad_columns(values: Any, caplog: pytest.LogCaptureFixture, tmp_path: Pa
                 value="speed",
                 bounds=(0, 9),
                 by="place",
+                counts="public",
             ).aggregate()
             if _as_arrow(values)
             else None
@@ -149,7 +150,9 @@ def test_bad_parquet(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     whole = bytearray(path.read_bytes())
     for at in range(4, len(whole) - 8, 37):
         path.write_bytes(bytes([*whole[:at], whole[at] ^ 0xFF, *whole[at + 1 :]]))
-        records = shoal.Records(path, user="who", value="speed", bounds=(0, 9), by="place")
+        records = shoal.Records(
+            path, user="who", value="speed", bounds=(0, 9), by="place", counts="public"
+        )
         _silent(records.aggregate, caplog)
 
 

@@ -18,7 +18,7 @@ LINES = "who,zone,v\na,n,1\nb,n,2\nb,s,3\n"
 def counts(source: object) -> shoal.Counts:
     """Records by zone."""
     given = {"user": "who", "value": "v", "bounds": (0, 4), "by": "zone"}
-    return shoal.Records(source, **given).counts()  # type: ignore[arg-type]
+    return shoal.Records(source, **given, counts="public").counts()  # type: ignore[arg-type]
 
 
 def said(source: object) -> str:
@@ -152,11 +152,11 @@ def test_a_column_of_the_file_means_itself(tmp_path: Path) -> None:
     for name, rule in (("Zone (old)", "Zone (old)"), ("count(x)", "count(x)")):
         pq.write_table(TABLE.rename_columns(["who", name, "v"]), tmp_path / "t.parquet")
         given = {"user": "who", "value": "v", "bounds": (0, 4)}
-        found = shoal.Records(tmp_path / "t.parquet", by=rule, **given)  # type: ignore[arg-type]
+        found = shoal.Records(tmp_path / "t.parquet", by=rule, **given, counts="public")  # type: ignore[arg-type]
         assert found.counts().cells.column_names == [name]
     days = TABLE.append_column("day", pa.array(["2024-03-01"] * 3, pa.string()).cast(pa.date32()))
     for names in (["who", "date(day)", "v", "day"], ["who", "date (day)", "v", "other"]):
         pq.write_table(days.rename_columns(names), tmp_path / "t.parquet")
-        found = shoal.Records(tmp_path / "t.parquet", by="date(day)", **given)  # type: ignore[arg-type]
+        found = shoal.Records(tmp_path / "t.parquet", by="date(day)", **given, counts="public")  # type: ignore[arg-type]
         with pytest.raises((DataError, ValueError), match="rename the column"):
             found.counts()

@@ -35,7 +35,7 @@ TABLE = pa.table(
 def records(source: object, **wanted: Any) -> shoal.Records:
     """Speeds by origin."""
     given = {"user": "tailnum", "value": "speed", "by": "Origin", "bounds": (0, 2), **wanted}
-    return shoal.Records(source, **given)
+    return shoal.Records(source, **given, counts="public")
 
 
 def said(source: object, **wanted: Any) -> str:
@@ -287,7 +287,10 @@ def test_numbers_with_fractions_are_no_keys(tmp_path: Path) -> None:
     path.write_text("who,at,code,v\na,48.1,01234,1\nb,48,98765,2\n")
     options: dict[str, Any] = {"user": "who", "value": "v", "bounds": (0, 2)}
     with pytest.raises(DataError, match="'at' holds numbers with fractions"):
-        shoal.Records(path, by="at", **options).counts()
-    assert shoal.Records(path, by="code", **options).counts().labels == ("01234", "98765")
+        shoal.Records(path, by="at", **options, counts="public").counts()
+    assert shoal.Records(path, by="code", **options, counts="public").counts().labels == (
+        "01234",
+        "98765",
+    )
     with pytest.raises(InputError, match="the user column 'who' is also given as cell"):
-        shoal.Records(path, by=["at", "Who"], **options)
+        shoal.Records(path, by=["at", "Who"], **options, counts="public")

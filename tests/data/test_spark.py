@@ -56,7 +56,7 @@ def test_sessions_in_other_zones(spark: Any) -> None:
         for zone, hour in zip(("", ",America/New_York"), hours, strict=True):
             records = shoal.Records(
                 rows, user="who", value="value", bounds=(0, 9), missing="public",
-                by=f"hour_of_day({column}{zone})",
+                by=f"hour_of_day({column}{zone})", counts="public",
             )  # fmt: skip
             found = records.counts()
             assert found.cells.column(0).to_pylist() == [hour], (column, zone)
@@ -64,7 +64,7 @@ def test_sessions_in_other_zones(spark: Any) -> None:
     for column in ("day", "midnight"):
         records = shoal.Records(
             rows, user="who", value="value", bounds=(0, 9), missing="public",
-            by=f"timeslot({column},1d,America/New_York)",
+            by=f"timeslot({column},1d,America/New_York)", counts="public",
         )  # fmt: skip
         assert records.counts().labels == ("2013-07-01 00:00",)
 
@@ -76,7 +76,7 @@ def test_types_that_stand_for_others_are_refused(spark: Any) -> None:
         for given in ({"by": name}, {"value": name}):
             options: dict[str, Any] = {"user": "who", "value": "v", "bounds": (0, 9), **given}
             with pytest.raises(DataError, match=f"the column '{name}' holds {held}"):
-                shoal.Records(rows, **options).counts()
+                shoal.Records(rows, **options, counts="public").counts()
 
 
 def test_collations_do_not_merge_users(spark: Any) -> None:
@@ -85,7 +85,9 @@ def test_collations_do_not_merge_users(spark: Any) -> None:
         "select who collate unicode_ci as who, 1 as place, 2.0D as value "
         "from values ('b'), ('B'), ('a') as t(who)"
     )
-    records = shoal.Records(rows, user="who", value="value", bounds=(0, 9), by="place")
+    records = shoal.Records(
+        rows, user="who", value="value", bounds=(0, 9), by="place", counts="public"
+    )
     assert records.counts().n_users == 3
 
 
@@ -94,7 +96,9 @@ def test_no_log_quotes_a_value(spark: Any, capfd: pytest.CaptureFixture[str]) ->
     frame = spark.createDataFrame([("a", "987654.321x", 1)], "who string, text string, place int")
     rows = frame.selectExpr("who", "cast(text as double) as value", "place")
     with pytest.raises(DataError, match="could not read") as caught:
-        shoal.Records(rows, user="who", value="value", bounds=(0, 9), by="place").counts()
+        shoal.Records(
+            rows, user="who", value="value", bounds=(0, 9), by="place", counts="public"
+        ).counts()
     shown = capfd.readouterr()
     assert "987654" not in shown.err + shown.out + str(caught.value)
     assert not logging.getLogger("SQLQueryContextLogger").disabled

@@ -25,7 +25,7 @@ IDS = [uuid.UUID(int=at) for at in range(3)]
 def counted(source: object, by: object = "cell", **wanted: Any) -> shoal.Counts:
     """Counts of three records of three users."""
     given: dict[str, Any] = {"user": "who", "value": "v", "bounds": (0, 4), **wanted}
-    return shoal.Records(source, by=by, **given).counts()
+    return shoal.Records(source, by=by, **given, counts="public").counts()
 
 
 def table(cells: Any, *, role: str = "cell") -> pa.Table:

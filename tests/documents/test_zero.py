@@ -36,7 +36,9 @@ def test_the_same_bounds_are_charged_once(tmp_path: Path) -> None:
             records, ledger=ledger, name="May"
         )
     assert len(ledger.entries()) == 1
-    books = shoal.Ledger.create(tmp_path / "other.ledger", epsilon=5, unit="each row")
+    books = shoal.Ledger.create(
+        tmp_path / "other.ledger", epsilon=5, privacy_unit="each row", counts="public"
+    )
     for low in (0, -0.0):
         plan = unbiased.plan(
             "clipped_mean", 2000, moment=unbiased.Moment(2, 1), epsilon=1, interval=(low, 1),

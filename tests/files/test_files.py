@@ -141,10 +141,15 @@ def test_objects_know_what_they_were_read_from(
     source, book = tmp_path / "flights.parquet", "a.ledger"
     pq.write_table(flights.table(), source)
     records = shoal.Records(
-        "flights.parquet", user="aircraft", value="speed", bounds=flights.BOUNDS, by="place"
+        "flights.parquet",
+        user="aircraft",
+        value="speed",
+        bounds=flights.BOUNDS,
+        by="place",
+        counts="public",
     )
     plan = shoal.plan(records.counts(), method="balanced", bounds=flights.BOUNDS, epsilon=1)
-    shoal.Ledger.create(book, epsilon=1, unit="aircraft")
+    shoal.Ledger.create(book, epsilon=1, privacy_unit="aircraft", counts="public")
     release = plan.release(records, ledger=book, name="May")
     plan.save("plan.json")
     release.write_manifest("manifest.json")

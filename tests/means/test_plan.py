@@ -41,8 +41,8 @@ def called(method: str, values: Any, users: Any = None, **changes: Any) -> Any:
 
 def book(folder: Path, **budget: Any) -> shoal.Ledger:
     """A new ledger."""
-    budget = {"epsilon": 10, "delta": "0.9", "unit": "each row", **budget}
-    return shoal.Ledger.create(folder / "a.ledger", **budget)
+    budget = {"epsilon": 10, "delta": "0.9", "privacy_unit": "each row", **budget}
+    return shoal.Ledger.create(folder / "a.ledger", **budget, counts="public")
 
 
 @pytest.mark.parametrize("method", ASKED)
@@ -101,7 +101,7 @@ DAMAGE: dict[str, Edit] = {
     "squares": less_noisy_squares,
     "request": lambda plan: plan["request"].update(epsilon="1/2"),
     "counts": lambda plan: plan.update(counts=3),
-    "schema": lambda plan: plan.update(schema="shoal.plan/5"),
+    "schema": lambda plan: plan.update(schema="shoal.plan/6"),
     "another part": lambda plan: plan.update(extra=1),
     "no choice": lambda plan: plan.update(choice=None),
     "half": lambda plan: plan["choice"]["last"].update(half=2**23),

@@ -28,7 +28,7 @@ def _released(names: list[Any], value: str = "v", **options: Any) -> shoal.Relea
     count = len(names)
     row = np.arange(100 * count)[50:]
     table = pa.table({"u": row % 97, "c": [names[at] for at in row // 100], value: row % 5 + 2.0})
-    records = shoal.Records(table, user="u", by="c", value=value, bounds=(0, 9))
+    records = shoal.Records(table, user="u", by="c", value=value, bounds=(0, 9), counts="public")
     plan = shoal.plan(records.counts(), bounds=(0, 9), epsilon=5, **options)
     return plan.release(records, noise=shoal.Simulated(1))
 
@@ -98,7 +98,9 @@ def test_a_map_is_of_what_is_reliable() -> None:
     lat[:6], lon[:6] = 21.3, -157.8
     columns = {"u": np.arange(6000) % 2000, "lat": lat, "lon": lon, "v": value}
     rule = shoal.hexagon("lat", "lon", 5)
-    records = shoal.Records(pa.table(columns), user="u", by=rule, value="v", bounds=(0, 100))
+    records = shoal.Records(
+        pa.table(columns), user="u", by=rule, value="v", bounds=(0, 100), counts="public"
+    )
     release = shoal.plan(records, epsilon=1).release(records, noise=shoal.Simulated(1))
     [far] = [
         row for row in release.table().to_pylist() if row["hexagon_5"].startswith("8546")
@@ -136,7 +138,7 @@ def test_hexagons_are_drawn_as_a_map() -> None:
     columns = {"u": np.arange(400) % 97, "lat": at[:, 0], "lon": at[:, 1], "v": np.arange(400) % 5}
     table = pa.table(columns).slice(50)
     rule = shoal.hexagon("lat", "lon", 5)
-    records = shoal.Records(table, user="u", by=rule, value="v", bounds=(0, 9))
+    records = shoal.Records(table, user="u", by=rule, value="v", bounds=(0, 9), counts="public")
     plan = shoal.plan(records.counts(), bounds=(0, 9), epsilon=9, max_error=0.05)
     release = plan.release(records, noise=shoal.Simulated(1))
     axis, bar = of_cells.draw_release(release, 0.95).axes

@@ -18,6 +18,7 @@ from shoal.errors import BudgetError, InputError, LedgerError
 from shoal.privacy import ledger as module
 from shoal.privacy.budget import MOST_DENOMINATOR, Budget
 from shoal.privacy.ledger import Ledger
+from shoal.privacy.unit import Unit
 from tests.attacks import kills
 from tests.support.ledger_driver import CHARGES
 
@@ -26,12 +27,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-ASK: dict[str, Any] = {"unit": "person", "epsilon": "1/4", "document": b"3.1"}
+PERSON, DEVICE = Unit("person", "public"), Unit("device", "public")
+ASK: dict[str, Any] = {"privacy_unit": PERSON, "epsilon": "1/4", "document": b"3.1"}
 
 
 def book_of(folder: Path, epsilon: object = 1, delta: object = 0, name: str = "a.ledger") -> Ledger:
     """A new ledger of persons."""
-    return Ledger.create(folder / name, epsilon=epsilon, delta=delta, unit="person")  # type: ignore[arg-type]
+    return Ledger.create(
+        folder / name, epsilon=epsilon, delta=delta, privacy_unit="person", counts="public"
+    )  # type: ignore[arg-type]
 
 
 def test_a_question_is_charged_once_under_a_name(tmp_path: Path) -> None:
@@ -39,7 +43,7 @@ def test_a_question_is_charged_once_under_a_name(tmp_path: Path) -> None:
     book = book_of(tmp_path)
     first = book.record("q", name="May", kind="cells", **ASK)
     assert (first.number, first.kind, first.charge) == (1, "cells", Budget.of("1/4"))
-    again = Ledger(book.path).record("q", name="May", unit="device", epsilon=9, document=b"x")
+    again = Ledger(book.path).record("q", name="May", privacy_unit=DEVICE, epsilon=9, document=b"x")
     assert again == first == book.find("q", "May")
     assert book.find("q") is book.find("p", "May") is None
     book.record("q", **ASK)
@@ -53,28 +57,36 @@ def test_the_budget_is_never_exceeded_and_may_be_spent_to_the_end(tmp_path: Path
     """Three charges of 1/3 fill a budget of 1; then nothing fits but a charge of 0."""
     book = book_of(tmp_path, delta="1e-6")
     for name in "abc":
-        book.record("q", name=name, unit="person", epsilon="1/3", document=b"")
+        book.record("q", name=name, privacy_unit=PERSON, epsilon="1/3", document=b"")
     assert book.spent.epsilon == 1
     for charge in ({"epsilon": "1e-300"}, {"epsilon": 0, "delta": "2e-6"}):
         with pytest.raises(BudgetError, match="exceeds what is left, epsilon 0, delta 1e-6"):
-            book.record("q", unit="person", document=b"", **charge)  # type: ignore[arg-type]
-    book.record("q", unit="person", epsilon=0, delta="1e-6", document=b"")
+            book.record("q", privacy_unit=PERSON, document=b"", **charge)  # type: ignore[arg-type]
+    book.record("q", privacy_unit=PERSON, epsilon=0, delta="1e-6", document=b"")
     assert book.state().entries == 4
 
 
 def test_a_charge_is_checked_before_anything_is_drawn(tmp_path: Path) -> None:
     """As recording decides it; the state never changes by it."""
     book = book_of(tmp_path)
-    assert book.state().check(Budget.of("1/3"), "person") == Budget.of("1/3")
+    assert book.state().check(Budget.of("1/3"), PERSON) == Budget.of("1/3")
     with pytest.raises(BudgetError, match="the charge of epsilon 1"):
-        book.state().check(Budget.of("1.00000000001"), "person")
+        book.state().check(Budget.of("1.00000000001"), PERSON)
     with pytest.raises(BudgetError, match="but the ledger allows none"):
-        book.state().check(Budget.of(0, "1e-9"), "person")
-    for unit in ("Person", "persons", "each row"):
-        with pytest.raises(InputError, match="the ledger protects all values of one person"):
-            book.state().check(Budget.of(0), unit)
-        with pytest.raises(InputError, match="the ledger protects all values of one person"):
-            book.record("q", unit=unit, epsilon=0, document=b"")
+        book.state().check(Budget.of(0, "1e-9"), PERSON)
+    for unit, step in (
+        (Unit("Person", "public"), "if each Person is one person, give privacy_unit='person'"),
+        (Unit("each row", "public"), "if each row is one person, give"),
+        (Unit("person", "private"), "made with counts='private'"),
+        (Unit("person", "public", "month"), "use another ledger"),
+    ):
+        for ask in (
+            lambda unit=unit: book.state().check(Budget.of(0), unit),
+            lambda unit=unit: book.record("q", privacy_unit=unit, epsilon=0, document=b""),
+        ):
+            with pytest.raises(InputError, match="The ledger protects all values of one") as error:
+                ask()
+            assert step in str(error.value)
     assert book.state().entries == 0
 
 
@@ -98,7 +110,7 @@ def test_long_sums_stay_short_in_the_file(tmp_path: Path) -> None:
     book = book_of(tmp_path, epsilon=2)
     for at in range(9):
         part = Fraction(1, 10**20 + 39 + 2 * at)
-        book.record(f"{at}", unit="person", epsilon=part, document=b"")
+        book.record(f"{at}", privacy_unit=PERSON, epsilon=part, document=b"")
     assert book.verify().spent.epsilon.denominator <= MOST_DENOMINATOR
 
 
@@ -108,10 +120,11 @@ def test_long_sums_stay_short_in_the_file(tmp_path: Path) -> None:
         ({"name": "a.db"}, "the ledger is named 'a.db'; end its name in .ledger"),
         ({"name": "a\0.ledger"}, "a path"),
         ({"name": "no/a.ledger"}, "/no'; make it"),
-        ({"unit": ""}, "the privacy unit has no name"),
-        ({"unit": " person"}, "has blanks around it"),
-        ({"unit": "per\0son"}, "printable"),
-        ({"unit": None}, "printable"),
+        ({"privacy_unit": ""}, "the privacy unit has no name"),
+        ({"privacy_unit": " person"}, "has blanks around it"),
+        ({"privacy_unit": "per\0son"}, "printable"),
+        ({"privacy_unit": None}, "printable"),
+        ({"counts": "secret"}, "counts is 'secret'"),
         ({"epsilon": 0}, "epsilon is 0"),
         ({"delta": 1}, "below 1"),
     ],
@@ -120,7 +133,7 @@ def test_what_cannot_be_a_ledger_is_refused(
     create: dict[str, Any], match: str, tmp_path: Path
 ) -> None:
     """In one line, and no file is left."""
-    options = {"epsilon": 1, "unit": "person", **create}
+    options = {"epsilon": 1, "privacy_unit": "person", **create}
     with pytest.raises((InputError, LedgerError), match=re.escape(match)):
         Ledger.create(tmp_path / options.pop("name", "a.ledger"), **options)
     assert not list(tmp_path.iterdir())
@@ -130,7 +143,7 @@ def test_what_cannot_be_a_ledger_is_refused(
     "record",
     [
         {"name": "a\0"}, {"name": " May"}, {"name": "x" * 201}, {"question": "a\n"},
-        {"question": "\ud800"}, {"kind": "a\n"}, {"unit": " person"}, {"document": "text"},
+        {"question": "\ud800"}, {"kind": "a\n"}, {"privacy_unit": "person"}, {"document": "text"},
         {"epsilon": -1}, {"epsilon": float("nan")},
     ],
 )  # fmt: skip
@@ -151,7 +164,7 @@ def test_a_ledger_is_made_once_and_never_by_opening(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match=r"another file at .* already; open the ledger"):
         book_of(tmp_path, epsilon=9)
     assert Ledger(book.path).budget == Budget.of(1)
-    assert (book.unit, Ledger(book.path).unit) == ("person", "person")
+    assert book.privacy_unit == Ledger(book.path).privacy_unit == PERSON
 
 
 def _empty(path: Path) -> None:
@@ -168,13 +181,13 @@ def _database(path: Path) -> None:
 
 
 def _older(path: Path) -> None:
-    Ledger.create(path, epsilon=1, unit="person")
+    Ledger.create(path, epsilon=1, privacy_unit="person", counts="public")
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA user_version = 5")
 
 
 def _cut(path: Path) -> None:
-    Ledger.create(path, epsilon=1, unit="person")
+    Ledger.create(path, epsilon=1, privacy_unit="person", counts="public")
     path.write_bytes(path.read_bytes()[:5000])
 
 
@@ -242,7 +255,7 @@ def test_what_cannot_be_written_is_not_recorded(
         patch.setattr(module, "_connection", limited)
         assert book.state().entries == 0
         with pytest.raises(LedgerError, match=match):
-            book.record("q", unit="person", epsilon=1, document=bytes(10**5))
+            book.record("q", privacy_unit=PERSON, epsilon=1, document=bytes(10**5))
     assert book.verify().entries == 0
 
 
@@ -270,7 +283,8 @@ CHANGES = (
     "UPDATE entry SET epsilon = 'x' WHERE number = 2",
     "DELETE FROM entry WHERE number = 2",
     "UPDATE ledger SET epsilon = '9'",
-    "UPDATE ledger SET unit = 'each row'",
+    "UPDATE ledger SET privacy_unit = 'each row'",
+    "UPDATE ledger SET counts = 'private'",
     "DELETE FROM ledger",
     "DROP TABLE entry",
 )

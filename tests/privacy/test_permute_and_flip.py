@@ -119,7 +119,7 @@ def test_simulated_draws_follow_permute_and_flip() -> None:
 def test_candidates_cover_the_range_at_every_width(halvings: int) -> None:
     """Whole-number ends inside 0..top, even spans, and every point within a quarter of a centre."""
     top = 1 << 20
-    low, high, steps = private_ranges.candidates(halvings, top)
+    low, high, steps = selection.intervals(halvings, top)
     assert low.min() == 0
     assert high.max() == top
     assert ((high - low) % 2 == 0).all()
@@ -148,7 +148,7 @@ def test_adaptive_scores_count_weight_inside(cells: int, bits: int) -> None:
     contributions = PrivateMeans(
         design, Aggregate(occupancy, Lattice(Bounds(0, 1), bits), centred, np.zeros_like(centred))
     )
-    low, high, steps = private_ranges.candidates(10, contributions.top)
+    low, high, steps = selection.intervals(10, contributions.top)
     found = private_ranges._votes_inside(contributions, low, high, steps)
     say = private_ranges._votes(design)
     for at in rng.choice(len(low), 300).tolist():

@@ -25,7 +25,9 @@ def _trial(book: shoal.Ledger) -> trials.Release:
 
 
 def _book(folder: Path) -> shoal.Ledger:
-    return shoal.Ledger.create(folder / "a.ledger", epsilon=100, delta="1/2", unit="person")
+    return shoal.Ledger.create(
+        folder / "a.ledger", epsilon=100, delta="1/2", privacy_unit="person", counts="public"
+    )
 
 
 def test_a_trial_of_another_version_is_read_with_its_own_parameters(

@@ -12,6 +12,7 @@ import shoal
 from shoal.errors import BudgetError, DocumentError, InputError
 from shoal.privacy.budget import Budget
 from shoal.privacy.ledger import Ledger
+from shoal.privacy.unit import Unit
 from tests.support import noisy_count
 from tests.support.noisy_count import Plan, Release, Request
 
@@ -26,7 +27,7 @@ def plan_of(limit: float, meanwhile: Callable[[], object] = tuple) -> Plan:
 
 def book_of(folder: Path) -> Ledger:
     """A ledger of persons."""
-    return Ledger.create(folder / "a.ledger", epsilon=1, unit="person")
+    return Ledger.create(folder / "a.ledger", epsilon=1, privacy_unit="person", counts="public")
 
 
 def test_a_family_is_its_plan(tmp_path: Path) -> None:
@@ -75,7 +76,9 @@ def test_what_does_not_fit_is_never_drawn(tmp_path: Path, monkeypatch: pytest.Mo
             with pytest.raises(BudgetError):
                 plan.release(VALUES, book)
     with pytest.raises(InputError, match="protects"):
-        plan.deliver(VALUES, {"of": "v"}, "device", name="", ledger=book, noise=None)
+        plan.deliver(
+            VALUES, {"of": "v"}, Unit("device", "public"), name="", ledger=book, noise=None
+        )
     with pytest.raises(InputError, match="blanks"):
         plan.release(VALUES, book, " May")
     assert book.state().entries == 0

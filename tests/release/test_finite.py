@@ -61,7 +61,9 @@ def test_every_number_that_can_be_drawn_can_be_written(
         plan = methods.plan(table, wanted, 4)
     except InputError:
         return
-    users = shoal.Records(table, user="who", value="value", bounds=bounds, by="place")
+    users = shoal.Records(
+        table, user="who", value="value", bounds=bounds, by="place", counts="public"
+    )
     for place in ENDS:
         found = plan.release(users, noise=Thrown(place))
         assert _finite(json.loads(found.document))
@@ -136,5 +138,7 @@ def test_no_refusal_is_a_free_look(high: float, tmp_path: Path) -> None:
     for values in ([0.0, 0.0], [0.0, high], [high, high]):
         table = pa.table({"who": ["a", "a"], "place": ["x", "x"], "value": values})
         with pytest.raises(InputError, match="bound"):
-            shoal.Records(table, user="who", value="value", by="place", bounds=(0, high))
+            shoal.Records(
+                table, user="who", value="value", by="place", bounds=(0, high), counts="public"
+            )
     assert not list(tmp_path.iterdir())

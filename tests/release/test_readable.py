@@ -25,7 +25,9 @@ def _digits(number: int) -> Fraction:
 
 
 def _ledger(folder: Path) -> shoal.Ledger:
-    return shoal.Ledger.create(folder / "a.ledger", epsilon=_TOTAL, delta="1/2", unit="who")
+    return shoal.Ledger.create(
+        folder / "a.ledger", epsilon=_TOTAL, delta="1/2", privacy_unit="who", counts="public"
+    )
 
 
 def _judge(book: shoal.Ledger, release: Callable[[], Any], folder: Path) -> str:
@@ -66,7 +68,9 @@ def _cells(book: shoal.Ledger, **odd: Any) -> Callable[[], Any]:
     )
 
     def release() -> Any:
-        records = shoal.Records(table, user=user, value=value, by=rule or names, bounds=(0, 100))
+        records = shoal.Records(
+            table, user=user, value=value, by=rule or names, bounds=(0, 100), counts="public"
+        )
         wanted = {"epsilon": 1, "uninformative": "keep", **odd}
         plan = shoal.plan(records.counts(), bounds=(0, 100), **{"method": "balanced", **wanted})
         return plan.release(records, ledger=book, name="n", privacy_unit="who")

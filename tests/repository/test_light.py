@@ -30,16 +30,16 @@ csv.write_csv(records, "r.csv")
 parquet.write_table(records, "r.parquet")
 for file in ("r.csv", "r.parquet"):
     end = file.partition(".")[2]
-    cells = f"--user who --value speed --bounds 0 60 --by place --epsilon 1 --output {end}.json"
+    known = "--counts public --user who --value speed --bounds 0 60 --by place --epsilon 1"
     for line in (
-        f"plan {file} {cells}",
-        f"ledger create {end}.ledger --epsilon 9 --delta 1e-3 --unit who",
+        f"plan {file} {known} --output {end}.json",
+        f"ledger create {end}.ledger --epsilon 9 --delta 1e-3 --privacy-unit who "
+        "--counts public",
         f"release {file} {end}.json --ledger {end}.ledger --output {end}-t.csv "
         f"--manifest {end}-m.json",
         f"verify {end}-m.json --ledger {end}.ledger",
-        f"compare {file} --user who --value speed --bounds 0 60 --by place --epsilon 1 "
-        "--setting repetitions=2",
-        f"ledger create {end}-trial.ledger --epsilon 9 --unit row",
+        f"compare {file} {known} --setting repetitions=2",
+        f"ledger create {end}-trial.ledger --epsilon 9 --privacy-unit row --counts public",
         f"trial plan {file} --outcome bought --arm arm --unit row --epsilon 1 "
         f"--mechanism uniform_prior --output {end}-t.json",
         f"release {file} {end}-t.json --ledger {end}-trial.ledger --output {end}-u.parquet",

@@ -18,7 +18,7 @@ def test_public_names_resolve_and_are_pinned() -> None:
     assert shoal.__all__ == [
         "Bounds", "Counts", "Ledger", "Normal", "Plan", "Records", "Release", "ShoalError",
         "Simulated", "bins", "bounds", "compare", "date", "effects", "hexagon", "hour_of_day",
-        "mean", "mean_by", "month", "picture", "plan", "report", "simulate",
+        "mean", "month", "picture", "plan", "report", "simulate", "summarize",
         "timeslot", "trials", "unbiased", "verify", "weekday",
     ]  # fmt: skip
     for name in shoal.__all__:

@@ -36,7 +36,7 @@ def neighbour(original: pa.Table, user: str, value: float) -> pa.Table:
 def records(source: object = None, **options: Any) -> shoal.Records:
     """Records of the table."""
     options = {"user": "aircraft", "value": "speed", "bounds": BOUNDS, "by": "place", **options}
-    return shoal.Records(table() if source is None else source, **options)
+    return shoal.Records(table() if source is None else source, **options, counts="public")
 
 
 def plan(source: object = None, **wanted: Any) -> shoal.Plan:
@@ -51,4 +51,6 @@ def plan(source: object = None, **wanted: Any) -> shoal.Plan:
 
 def ledger(folder: Path, epsilon: object = "2") -> shoal.Ledger:
     """A new ledger."""
-    return shoal.Ledger.create(folder / "flights.ledger", epsilon=epsilon, unit="aircraft")
+    return shoal.Ledger.create(
+        folder / "flights.ledger", epsilon=epsilon, privacy_unit="aircraft", counts="public"
+    )

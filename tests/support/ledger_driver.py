@@ -16,6 +16,7 @@ from typing import Any
 
 from shoal.errors import BudgetError
 from shoal.privacy.ledger import Ledger
+from shoal.privacy.unit import Unit
 
 Facts = dict[str, Any]
 CHARGES = 40
@@ -40,7 +41,11 @@ def fork(work: Callable[[int], None]) -> tuple[int, int]:
 
 def _record(book: Ledger, question: str, writing: int) -> None:
     """Record a random document, and deliver what the ledger returns."""
-    facts = {"unit": "person", "epsilon": "1/40", "document": os.urandom(_DOCUMENT)}
+    facts = {
+        "privacy_unit": Unit("person", "public"),
+        "epsilon": "1/40",
+        "document": os.urandom(_DOCUMENT),
+    }
     entry = book.record(question, **facts)
     told = [question, sha256(entry.document).hexdigest()]
     os.write(writing, json.dumps(told).encode() + b"\n")
@@ -69,7 +74,9 @@ def kills(folder: Path, number: int, seed: int) -> list[Facts]:
     """Kill a child that records without pause, at a random moment, and look at the ledger."""
     rng, book = (
         random.Random(seed),
-        Ledger.create(folder / "kills.ledger", epsilon=1000, unit="person"),
+        Ledger.create(
+            folder / "kills.ledger", epsilon=1000, privacy_unit="person", counts="public"
+        ),
     )
     found, delivered, before = [], dict[str, str](), 0
     for turn in range(number):
@@ -98,7 +105,9 @@ def creations(folder: Path, number: int, seed: int) -> list[Facts]:
     for turn in range(number):
         path = folder / f"{turn}.ledger"
         child, reading = fork(
-            lambda _, path=path: Ledger.create(path, epsilon=1, unit="person") and None
+            lambda _, path=path: (
+                Ledger.create(path, epsilon=1, privacy_unit="person", counts="public") and None
+            )
         )
         time.sleep(rng.random() * 0.01)
         os.kill(child, signal.SIGKILL)
@@ -118,7 +127,7 @@ def _opened(path: Path) -> str:
 
 def crowd(folder: Path, number: int, _seed: int) -> Facts:
     """Many processes ask at once for more than the budget, and all of them for one question."""
-    book = Ledger.create(folder / "crowd.ledger", epsilon=1, unit="person")
+    book = Ledger.create(folder / "crowd.ledger", epsilon=1, privacy_unit="person", counts="public")
     gate, opened = os.pipe()
 
     def work(writing: int, at: int) -> None:

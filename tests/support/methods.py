@@ -100,7 +100,9 @@ def orders(table: pa.Table, seed: int = 1) -> dict[str, pa.Table]:
 
 def records(source: object) -> shoal.Records:
     """Records of such a table."""
-    return shoal.Records(source, user="who", value="value", bounds=BOUNDS, by="place")
+    return shoal.Records(
+        source, user="who", value="value", bounds=BOUNDS, by="place", counts="public"
+    )
 
 
 def plan(source: object, wanted: Mapping[str, Any], epsilon: object = 4) -> shoal.Plan:

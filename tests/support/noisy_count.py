@@ -14,6 +14,7 @@ from shoal.files.text_table import TextTable
 from shoal.privacy.accounting import NoisyVector, Step
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Noise, Simulated
+from shoal.privacy.unit import Unit
 from shoal.release import plan as plans
 from shoal.release import release
 from shoal.release.envelope import CONFIDENCE, Envelope
@@ -21,6 +22,7 @@ from shoal.theory import laplace
 from shoal.verification import recount, rederive
 
 KIND = "noisy count"
+PERSON = Unit("person", "public")
 
 
 class Request(Model):
@@ -32,10 +34,9 @@ class Request(Model):
     delta: int = 0
 
 
-class PlanDocument(Model):
+class PlanDocument(plans.PlanDocument):
     """A plan."""
 
-    version: str
     request: Request
     claims: plans.Claims
 
@@ -62,7 +63,7 @@ class Plan(plans.Plan[list[float], int]):
     request: Request
     meanwhile: Any = field(default=lambda: None, repr=False)
 
-    kind = KIND
+    family = kind = KIND
     document_model, claims_model, manifest_model = PlanDocument, plans.Claims, Manifest
     neighbours = "values: the value of one user changes"
 
@@ -113,7 +114,7 @@ class Plan(plans.Plan[list[float], int]):
         noise: Simulated | None = None,
     ) -> "Release":  # fmt: skip
         """Draws and records."""
-        done = self.deliver(values, {"of": "v"}, "person", name=name, ledger=ledger, noise=noise)
+        done = self.deliver(values, {"of": "v"}, PERSON, name=name, ledger=ledger, noise=noise)
         return Release.delivered(done, self, ledger)
 
 

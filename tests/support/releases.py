@@ -23,7 +23,9 @@ def releases(ledger: shoal.Ledger | None = None) -> dict[str, Callable[[], objec
         if ledger is not None:
             return ledger
         path = Path(folder) / f"{next(numbers)}.ledger"
-        return shoal.Ledger.create(path, epsilon=10, delta="0.1", unit="person")
+        return shoal.Ledger.create(
+            path, epsilon=10, delta="0.1", privacy_unit="person", counts="public"
+        )
 
     rows = np.arange(_USERS * _CELLS)
     values = (rows % 7).astype(float)
@@ -34,7 +36,9 @@ def releases(ledger: shoal.Ledger | None = None) -> dict[str, Callable[[], objec
             "value": pa.array(values),
         }
     )
-    records = shoal.Records(table, user="user", by=["cell"], value="value", bounds=(0, 10))
+    records = shoal.Records(
+        table, user="user", by=["cell"], value="value", bounds=(0, 10), counts="public"
+    )
     plan = shoal.plan(records.counts(), epsilon=1, bounds=(0, 10), method="equalised")
     space, study = trials.Space.counts(0, 6), trials.Experiment(np.arange(len(values)) % 2)
     mean = unbiased.plan(

@@ -144,7 +144,9 @@ class Watcher:
 
     def __init__(self, folder: Path) -> None:
         self._blank, self._used = folder / "blank.ledger", folder / "used.ledger"
-        shoal.Ledger.create(self._blank, epsilon=1000, delta="0.9", unit="person")
+        shoal.Ledger.create(
+            self._blank, epsilon=1000, delta="0.9", privacy_unit="person", counts="public"
+        )
 
     def watch(
         self, case: Case, release: Release, like: Seen | None = None, *, trace: bool = True

@@ -49,7 +49,9 @@ def experiment(order: NDArray[np.int64] | None = None, *, named: bool = True) ->
 
 def book(folder: Path, epsilon: float = 100) -> shoal.Ledger:
     """A ledger of persons."""
-    return shoal.Ledger.create(folder / "a.ledger", epsilon=epsilon, delta="1/2", unit="person")
+    return shoal.Ledger.create(
+        folder / "a.ledger", epsilon=epsilon, delta="1/2", privacy_unit="person", counts="public"
+    )
 
 
 @pytest.mark.parametrize("name", PLANS)

@@ -15,7 +15,7 @@ from shoal.verification.verdict import Check, Verdict
 def _verified(plan: trials.Plan, outcomes: Any, study: trials.Experiment, folder: Path) -> Any:
     """A release of exact noise that verifies."""
     book = folder / f"{len(list(folder.iterdir()))}.ledger"
-    ledger = shoal.Ledger.create(book, epsilon=1000, unit="each row")
+    ledger = shoal.Ledger.create(book, epsilon=1000, privacy_unit="each row", counts="public")
     given = {"ledger": ledger, "outcome_name": "o", "privacy_unit": "each row"}
     made = plan.release(outcomes, study, **given)
     verdict = shoal.verify(made.manifest)
@@ -77,7 +77,7 @@ def test_a_verdict_is_true_only_if_every_claim_holds() -> None:
 
 def _cells(who: Any, at: Any, values: Any, **asked: Any) -> Any:
     table = pa.table({"who": who, "at": at, "v": values})
-    records = shoal.Records(table, user="who", value="v", bounds=(0, 10), by="at")
+    records = shoal.Records(table, user="who", value="v", bounds=(0, 10), by="at", counts="public")
     return shoal.plan(records, **asked).release(records, noise=shoal.Simulated(1)).manifest
 
 

@@ -38,12 +38,14 @@ def test_another_entry_with_these_bytes_does_not_do(
     manifest: dict[str, Any], tmp_path: Path
 ) -> None:
     """A manifest recorded at charge 0, for another request and unit."""
-    ledger = shoal.Ledger.create(tmp_path / "other.ledger", epsilon=1, unit="row")
+    ledger = shoal.Ledger.create(
+        tmp_path / "other.ledger", epsilon=1, privacy_unit="row", counts="public"
+    )
     assert failed(manifest, ledger) == ["recorded in the ledger"]
     ledger.record(
         "another question",
         name="",
-        unit="row",
+        privacy_unit=ledger.privacy_unit,
         epsilon=0,
         delta=0,
         document=documents.canonical_bytes(manifest),

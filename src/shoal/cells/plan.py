@@ -99,6 +99,7 @@ class Plan(PlanFacts, plans.Plan[Records, Estimates]):
 
     source: Mapping[str, Any] | None = None
 
+    family = "cells"
     kind = "cells"
     document_model = PlanDocument
     claims_model = Claims
@@ -302,6 +303,7 @@ class Plan(PlanFacts, plans.Plan[Records, Estimates]):
         """
         check_ledger(ledger, noise)
         checks.instance(records, Records, "records", "give the shoal.Records that were counted")
+        check_public(records)
         described = records.describe()
         if self.source is not None and dict(self.source) != described:
             raise DataError(
@@ -312,7 +314,7 @@ class Plan(PlanFacts, plans.Plan[Records, Estimates]):
             records.source, user=records.user, value=records.value, missing=records.missing,
             privacy_unit=privacy_unit, ledger=ledger,
         )  # fmt: skip
-        unit = unit_of_column(privacy_unit, records.user)
+        unit = unit_of_column(privacy_unit, records.user, self.relation)
         plan = self.with_source(described)
 
         def first() -> None:
@@ -455,7 +457,8 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
     Example:
         >>> import pyarrow as pa, shoal
         >>> table = pa.table({"who": list(range(400)), "at": [1, 2] * 200, "speed": [30.0] * 400})
-        >>> records = shoal.Records(table, user="who", value="speed", bounds=(0, 65), by="at")
+        >>> known = {"bounds": (0, 65), "by": "at", "counts": "public"}
+        >>> records = shoal.Records(table, user="who", value="speed", **known)
         >>> plan = shoal.plan(records.counts(), bounds=(0, 65), epsilon=5)
         >>> release = plan.release(records, noise=shoal.Simulated(1))
         >>> release.simulated, len(release.table())
@@ -548,6 +551,16 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
         return table.make_table(self.numbers, confidence, all=all, left_out=left_out)
 
 
+def check_public(records: Records) -> None:
+    """Refuse records whose counts are private, as this family plans from the counts."""
+    if records.relation != Plan.relation:
+        raise InputError(
+            "the counts of these records are private, and shoal plans from public counts",
+            'give counts="public" (--counts public) if everybody may know who has how many records '
+            "in which cell; else OpenDP, Tumult Analytics or PipelineDP release the table",
+        )
+
+
 def plan(
     counts: Counts | Records,
     *,
@@ -635,6 +648,7 @@ def plan(
                 "leave them out, as records contain them, or give records.counts() in their place",
             )
         records = counts
+        check_public(records)
         counts = records.counts()
         bounds = records.bounds
         source = records.describe()

@@ -14,7 +14,8 @@ _ASSUMED = {"deviation": "deviation", "between": "between", "apart": "cells"}
 
 def compare(
     data: o.Data, bounds: o.Bounds, user: o.User = "", value: o.Value = "", by: o.By = None,
-    epsilon: o.Epsilons = None, method: o.Methods = None, statistic: o.Statistic = None,
+    counts: o.Counts = "private", epsilon: o.Epsilons = None, method: o.Methods = None,
+    statistic: o.Statistic = None,
     delta: o.Delta = "0", missing: o.Missing = "refuse", min_users: o.MinUsers = None,
     setting: o.Setting = None, picture: o.Picture = None, force: o.Force = False,
     as_json: o.Json = False,
@@ -26,7 +27,7 @@ def compare(
     an assumption that is never fitted to the data. With several, worst-case errors are compared.
 
     Example: shoal compare flights.parquet --user tailnum --value speed --bounds 0 700 --by origin
-    --missing public --epsilon 1
+    --counts public --missing public --epsilon 1
 
     Settings with one epsilon: deviation=90 and apart=60 (assumed standard deviations of values in a
     cell and of the cells' means, in the value's unit), between=0.5 (assumed part of the variance
@@ -37,7 +38,7 @@ def compare(
 
     check_places({"DATA": data}, force=force, picture=picture)
     settings = settings_of(setting)
-    counts = _counts(data, user, value, bounds, by, missing)
+    known = _counts(data, user, value, bounds, by, missing, counts)
     losses = epsilon or ["1"]
     found: Any
     document = None
@@ -52,9 +53,7 @@ def compare(
         drawn = taken(settings, "repetitions") | ({"methods": method} if method else {})
         nothing_left(settings, *_ASSUMED, "repetitions")
         with working("comparing"):
-            found = shoal.compare(
-                counts, bounds=bounds, epsilon=losses[0], assumed=assumed, **drawn
-            )
+            found = shoal.compare(known, bounds=bounds, epsilon=losses[0], assumed=assumed, **drawn)
         rows = {"assumed": str(found.assumed), "methods": found.table().to_pylist()}
         document = rows.copy
     else:
@@ -62,7 +61,7 @@ def compare(
         rules |= {} if min_users is None else {"min_users": min_users}
         nothing_left(settings, "min_records")
         base = shoal.plan(
-            counts, bounds=bounds, epsilon=losses[0], delta=delta,
+            known, bounds=bounds, epsilon=losses[0], delta=delta,
             statistics=statistic or ["mean"], uninformative="keep", **rules,
         )  # fmt: skip
         found = base.frontier(method, losses, progress=bar("planning"))
@@ -70,7 +69,13 @@ def compare(
 
 
 def _counts(
-    data: Path, user: str, value: str, bounds: Any, by: list[str] | None, missing: str
+    data: Path,
+    user: str,
+    value: str,
+    bounds: Any,
+    by: list[str] | None,
+    missing: str,
+    counts: str,
 ) -> Any:
     import shoal
 
@@ -81,6 +86,8 @@ def _counts(
             "--user, --value or --by is missing",
             "name the columns with all three options, or give counts that were saved as .json",
         )
-    records = shoal.Records(data, user=user, value=value, bounds=bounds, by=by, missing=missing)
+    records = shoal.Records(
+        data, user=user, value=value, bounds=bounds, by=by, missing=missing, counts=counts
+    )
     with working("counting records"):
         return records.counts()

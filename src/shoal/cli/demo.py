@@ -86,7 +86,7 @@ def demo(folder: o.Folder = DEMO, force: o.Force = False) -> None:
             _about(plan, jobs[slug][0])
         show("")
         if not place.exists():
-            shoal.Ledger.create(place, epsilon=_BUDGET, unit=_UNIT)
+            shoal.Ledger.create(place, epsilon=_BUDGET, privacy_unit=_UNIT, counts="public")
         for slug, (title, records, _) in jobs.items():
             with working(f"releasing {title}"):
                 release = plans[slug].release(records, ledger=place, name=_NAME)
@@ -110,7 +110,13 @@ def jobs_of(data: Path) -> dict[str, tuple[str, "Records", dict[str, Any]]]:
 
     def records(cell: list[Any]) -> "Records":
         return shoal.Records(
-            data, user=_UNIT, value="speed", bounds=(0, 700), by=cell, missing="public"
+            data,
+            user=_UNIT,
+            value="speed",
+            bounds=(0, 700),
+            by=cell,
+            missing="public",
+            counts="public",
         )
 
     hours = records(["origin", shoal.hour_of_day("time_hour")])

@@ -7,17 +7,22 @@ from shoal.cli.output import show, show_json
 
 
 def create(
-    path: o.LedgerFile, epsilon: o.Epsilon, unit: o.LedgerUnit, delta: o.Delta = "0"
+    path: o.LedgerFile,
+    epsilon: o.Epsilon,
+    privacy_unit: o.LedgerUnit,
+    counts: o.Counts = "private",
+    delta: o.Delta = "0",
 ) -> None:
     """Create a ledger with a budget and a privacy unit that never change.
 
-    Example: shoal ledger create flights.ledger --epsilon 2 --unit tailnum
+    Example: shoal ledger create flights.ledger --epsilon 2 --privacy-unit tailnum --counts public
     """
     from shoal.privacy.ledger import Ledger
-    from shoal.privacy.unit import words
 
-    Ledger.create(path, epsilon=epsilon, delta=delta, unit=unit)
-    show(f"created {path} with epsilon {epsilon} and delta {delta}, for {words(unit)}")
+    book = Ledger.create(
+        path, epsilon=epsilon, delta=delta, privacy_unit=privacy_unit, counts=counts
+    )
+    show(f"created {path} with epsilon {epsilon} and delta {delta}; protects {book.privacy_unit}")
 
 
 def show_ledger(path: o.LedgerFile, as_json: o.Json = False) -> None:

@@ -112,7 +112,11 @@ PrivacyUnit = Annotated[
 ]
 Replan = Annotated[bool, first("Plan again and compare the plans (cells only).", "--replan")]
 LedgerUnit = Annotated[
-    str, first("Whose privacy loss is counted: the user column, or 'each row'.", "--unit")
+    str, first("Whose privacy loss is counted: the user column, or 'each row'.", "--privacy-unit")
+]
+Counts = Annotated[
+    str,
+    first("Who has how many records in which cell is private, or public: everybody may know it."),
 ]
 Head = Annotated[str, first("A head of this ledger that you noted earlier, to be found again.")]
 

@@ -9,7 +9,8 @@ from shoal.progress import bar, working
 
 def plan(
     data: o.Data, user: o.User, value: o.Value, bounds: o.Bounds, by: o.By = None,
-    epsilon: o.Epsilon = "", objective: o.Objective = None, max_error: o.MaxError = None,
+    counts: o.Counts = "private", epsilon: o.Epsilon = "", objective: o.Objective = None,
+    max_error: o.MaxError = None,
     output: o.Output = None, statistic: o.Statistic = None, delta: o.Delta = "0",
     method: o.Method = None, missing: o.Missing = "refuse", min_users: o.MinUsers = None,
     setting: o.Setting = None, advice: o.Advice = False, picture: o.Picture = None,
@@ -18,7 +19,7 @@ def plan(
     """Plan a release from public counts: see the error of every cell.
 
     Example: shoal plan flights.parquet --user tailnum --value speed --bounds 0 700 --by dest
-    --missing public --epsilon 1 --output plan.json
+    --counts public --missing public --epsilon 1 --output plan.json
 
     Settings: range=tight or loose, error=5 (the largest worst-case error, instead of epsilon),
     uninformative=drop, keep or refuse, min_records=10, tick_bits=20 (values are rounded to
@@ -42,7 +43,14 @@ def plan(
     Request.of(bounds=bounds, **lattice, **asked)
     check_places({"DATA": data}, force=force, output=output, picture=picture)
     records = shoal.Records(
-        data, user=user, value=value, bounds=bounds, by=by, missing=missing, **lattice
+        data,
+        user=user,
+        value=value,
+        bounds=bounds,
+        by=by,
+        missing=missing,
+        counts=counts,
+        **lattice,
     )
     with working("counting records and planning"):
         made = shoal.plan(records, **asked)

@@ -9,9 +9,6 @@ from shoal.cli.output import check_places, delivery, recorded, show, show_json
 from shoal.errors import InputError
 from shoal.progress import bar, working
 
-# What plans of a family have, and no others.
-_PARTS = {"trial": "design", "mean": "choice"}
-
 
 def release(
     data: o.Data, plan: o.PlanFile, ledger: o.Ledger, name: o.Name = "", output: o.Output = None,
@@ -52,17 +49,12 @@ def release(
             show(f"{recorded(done)}\n{_text(done, confidence)}")
 
 
-def family(plan: Any) -> str:
-    """What a plan is of: cells, a trial or a mean."""
-    return next((kind for kind, part in _PARTS.items() if hasattr(plan, part)), "cells")
-
-
 def check_shown(plan: Any, confidence: float, output: Path | None, picture: Path | None) -> None:
     """Refuse, before any charge, what a release of a plan cannot be shown with."""
     from shoal.checks import check_confidence
     from shoal.intervals import check_level
 
-    if family(plan) == "mean" and (output or picture):
+    if plan.family == "mean" and (output or picture):
         raise InputError(
             "--output and --picture do not work with a mean, which is one number",
             "leave them out, and give --manifest",
@@ -76,9 +68,9 @@ def in_words(done: Any, confidence: float) -> str:
     """What a release of any family says."""
     from dataclasses import replace
 
-    if family(done.plan) == "mean":
+    if done.plan.family == "mean":
         return str(replace(done, confidence=confidence).sentence)
-    if family(done.plan) == "trial":
+    if done.plan.family == "trial":
         return str(done.estimate(confidence))
     return str(done.to_text(confidence))
 
@@ -86,7 +78,7 @@ def in_words(done: Any, confidence: float) -> str:
 def _text(done: Any, confidence: float) -> str:
     """The same, with what a trial says of every outcome, whether there are such or not."""
     plan = done.plan
-    if family(plan) != "trial":
+    if plan.family != "trial":
         return in_words(done, confidence)
     moved = "outcomes outside the space are moved to its nearest level"
     if plan.space.labels:
@@ -129,16 +121,16 @@ def _carry_out(plan: Any, data: Path, *, privacy_unit: str, anyway: bool, **opti
     if source is None:
         raise no_source()
     ledger = options["ledger"]
-    if family(plan) != "cells":
+    if plan.family != "cells":
         privacy_unit = privacy_unit or source.privacy_unit or ""
         source = source.model_copy(update={"privacy_unit": privacy_unit or None})
-    if family(plan) == "mean":
+    if plan.family == "mean":
         found = read_by_roles(
             data, source, "value", {"user": source.user}, look=True, ledger=ledger
         )
         unit = privacy_unit or source.user or ""
         return plan.release(found["value"], found["user"], privacy_unit=unit, **options)
-    if family(plan) == "cells":
+    if plan.family == "cells":
         records = records_of(data, plan.request, source)
         before = None if anyway else partial(check_worth, progress=bar("simulating other plans"))
         return plan.release(records, privacy_unit=privacy_unit, before=before, **options)

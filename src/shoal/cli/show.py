@@ -5,7 +5,7 @@ from typing import Any
 
 from shoal.cli import options as o
 from shoal.cli.output import check_places, recorded, show, show_json
-from shoal.cli.release import check_shown, family, in_words
+from shoal.cli.release import check_shown, in_words
 from shoal.errors import InputError
 from shoal.progress import working
 
@@ -35,7 +35,7 @@ def show_release(
     with working("reading what was released"):
         done = _found(manifest, ledger, name, entry)
     check_shown(done.plan, confidence, output, picture)
-    kind = family(done.plan)
+    kind = done.plan.family
     if any([assigned, groups, unit, by_cluster, ols]) and kind != "trial":
         raise InputError(
             "these options work only with the release of a trial",

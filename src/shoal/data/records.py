@@ -24,6 +24,7 @@ from shoal.data.types import Use
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import DataError, InputError
 from shoal.files.text_table import Shown, TextTable
+from shoal.privacy.unit import RELATIONS, Relation
 
 Missing = Literal["refuse", "public"]
 
@@ -50,8 +51,7 @@ class Measure(Protocol):
 class Records(Shown):
     """A private table: one row a record, with a user, a value in public bounds, and cells.
 
-    Nothing is read before `counts`, and no value leaves but through a mechanism. Which user has how
-    many records in which cell is public.
+    Nothing is read before `counts`, and no value leaves but through a mechanism.
 
     Args:
         source: A path (.parquet, .csv, .csv.gz, .csv.zst), a pattern of such files, a folder of
@@ -65,6 +65,8 @@ class Records(Shown):
         missing: Rows whose user, cell or value is missing (null, NaN, infinite): `refuse` them, or
             drop them where the custodian declares `public` whether a value is present.
         tick_bits: Values are rounded to the width over 2^tick_bits.
+        counts: Who has how many records in which cell: `private`, or `public` if everybody may
+            know it.
 
     Raises:
         InputError: An option is not usable.
@@ -75,7 +77,8 @@ class Records(Shown):
     Example:
         >>> import pyarrow as pa
         >>> table = pa.table({"who": ["a", "a", "b"], "where": [1, 1, 2], "speed": [3.0, 5.0, 9.9]})
-        >>> records = Records(table, user="who", value="speed", bounds=(0, 8), by="where")
+        >>> known = {"bounds": (0, 8), "by": "where", "counts": "public"}
+        >>> records = Records(table, user="who", value="speed", **known)
         >>> records.counts().totals.tolist()
         [2, 1]
     """
@@ -86,6 +89,7 @@ class Records(Shown):
     lattice: Lattice
     rules: tuple[Rule, ...]
     missing: Missing
+    relation: Relation
 
     def __init__(
         self,
@@ -97,6 +101,7 @@ class Records(Shown):
         by: str | Rule | Sequence[str | Rule] | None = None,
         missing: str = "refuse",
         tick_bits: int = 20,
+        counts: str = "private",
     ) -> None:
         checks.choice(missing, ("refuse", "public"), "missing")
         rules = rules_of(by)
@@ -108,6 +113,7 @@ class Records(Shown):
             ("lattice", Lattice(Bounds.of(bounds), tick_bits)),
             ("rules", rules),
             ("missing", missing),
+            ("relation", checks.choice(counts, RELATIONS, "counts")),
         ):
             object.__setattr__(self, name, setting)
 
@@ -145,8 +151,14 @@ class Records(Shown):
             The public counts.
 
         Raises:
+            InputError: The counts are private.
             DataError: The source cannot be read, is empty, or has missing values that are refused.
         """
+        if self.relation == "private":
+            raise InputError(
+                "the counts of these records are private: a table of them would be a release",
+                'give counts="public" if everybody may know who has how many records in which cell',
+            )
         return self._group([], [])[0]
 
     def aggregate(self, measures: Sequence[Measure] = (), *, squares: bool = True) -> Aggregate:

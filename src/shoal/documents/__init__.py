@@ -51,9 +51,9 @@ def expect(document: object, schema: str, what: str) -> Document:
         DocumentError: Another kind or version.
 
     Example:
-        >>> expect({"schema": "shoal.plan/5"}, "shoal.manifest/6", "manifest")
+        >>> expect({"schema": "shoal.plan/6"}, "shoal.manifest/7", "manifest")
         Traceback (most recent call last):
-        shoal.errors.DocumentError: manifest is not of the schema shoal.manifest/6: it is a plan...
+        shoal.errors.DocumentError: manifest is not of the schema shoal.manifest/7: it is a plan...
     """
     said = document.get("schema") if isinstance(document, dict) else None
     if isinstance(document, dict) and said == schema:

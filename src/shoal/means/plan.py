@@ -47,11 +47,10 @@ class Claims(plans.Claims):
     half_width: float
 
 
-class PlanDocument(Model):
+class PlanDocument(plans.PlanDocument):
     """A plan of an unbiased mean."""
 
-    schema_: Literal["shoal.mean-plan/2"] = Field(default="shoal.mean-plan/2", alias="schema")
-    version: Text
+    schema_: Literal["shoal.mean-plan/3"] = Field(default="shoal.mean-plan/3", alias="schema")
     request: Request
     counts: Integers
     choice: ClippedChoice | SymmetricChoice
@@ -116,6 +115,7 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
     choice: ClippedChoice | SymmetricChoice
     source: plans.Source | None = None
 
+    family = "mean"
     kind = "mean"
     document_model = PlanDocument
     claims_model = Claims

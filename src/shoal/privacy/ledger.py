@@ -30,16 +30,16 @@ from shoal.errors import BudgetError, InputError, LedgerError, ShoalError
 from shoal.files import folder_fault
 from shoal.files.text_table import Shown, TextTable, counted
 from shoal.privacy.budget import Amount, Budget, from_text
-from shoal.privacy.unit import EACH_ROW, checked_name, checked_unit, words
+from shoal.privacy.unit import EACH_ROW, Unit, checked_name
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 APPLICATION_ID = 0x53686F61  # "Shoa"
 _PATIENCE = 60.0  # seconds to wait for other processes
 _PAUSES = 0.005, 0.2  # seconds between two attempts, at first and at last
 _SCHEMA = """
 CREATE TABLE ledger (
-    id TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL, unit TEXT NOT NULL,
-    created_at TEXT NOT NULL, hash TEXT NOT NULL);
+    id TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL, privacy_unit TEXT NOT NULL,
+    counts TEXT NOT NULL, period TEXT, created_at TEXT NOT NULL, hash TEXT NOT NULL);
 CREATE TABLE entry (
     number INTEGER PRIMARY KEY, question TEXT NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL,
     epsilon TEXT NOT NULL, delta TEXT NOT NULL, spent_epsilon TEXT NOT NULL,
@@ -97,7 +97,7 @@ class Entry:
 class State:
     """Where a ledger stands: what was spent, exactly or rounded up, and the newest entry's hash."""
 
-    unit: str
+    privacy_unit: Unit
     budget: Budget
     spent: Budget
     entries: int
@@ -108,16 +108,23 @@ class State:
         """Budget less spent."""
         return self.budget - self.spent
 
-    def check(self, charge: Budget, unit: str) -> Budget:
+    def check(self, charge: Budget, unit: Unit) -> Budget:
         """The sum after a charge; InputError of another unit, BudgetError if it does not fit."""
-        if unit != self.unit:
-            same = "row" if unit == EACH_ROW else unit
-            raise InputError(
-                f"the charge protects {words(unit)}, the ledger protects {words(self.unit)}",
-                f"if each {same} is one {self.unit.removeprefix('each ')}, give "
-                f"privacy_unit={self.unit!r} (--privacy-unit {self.unit!r}); else use another "
-                "ledger",
-            )
+        own = self.privacy_unit
+        if unit != own:
+            step = "use another ledger"
+            if unit.counts != own.counts:
+                step = (
+                    f"use a ledger that was made with counts={unit.counts!r} (--counts "
+                    f"{unit.counts}): the losses of the two are never added up"
+                )
+            elif unit.period == own.period:
+                same = "row" if unit.name == EACH_ROW else unit.name
+                step = (
+                    f"if each {same} is one {own.name.removeprefix('each ')}, give "
+                    f"privacy_unit={own.name!r} (--privacy-unit {own.name!r}); else {step}"
+                )
+            raise InputError(f"the charge protects {unit}. The ledger protects {own}", step)
         if charge.delta and not self.budget.delta:
             raise BudgetError(
                 f"the charge of {charge.show(up=True)} has a delta, but the ledger allows none",
@@ -140,7 +147,8 @@ class Ledger(Shown):
 
     Attributes:
         path: The file, which `create` made; its name ends in `.ledger`.
-        unit: The privacy unit, fixed when it was created.
+        privacy_unit: Whose losses are added up and what of it is protected, a `Unit` that was
+            fixed when it was created.
         budget: All the privacy loss that may be spent, fixed when it was created.
 
     Raises:
@@ -155,8 +163,9 @@ class Ledger(Shown):
     Example:
         >>> import tempfile
         >>> folder = tempfile.TemporaryDirectory()
-        >>> ledger = Ledger.create(folder.name + "/flights.ledger", epsilon=1, unit="tailnum")
-        >>> asked = {"question": "speeds", "name": "2013-05", "unit": "tailnum"}
+        >>> place = folder.name + "/flights.ledger"
+        >>> ledger = Ledger.create(place, epsilon=1, privacy_unit="tailnum", counts="public")
+        >>> asked = {"question": "speeds", "name": "2013-05", "privacy_unit": ledger.privacy_unit}
         >>> entry = ledger.record(**asked, epsilon=0.1, document=b"412.7")
         >>> ledger.record(**asked, epsilon=0.1, document=b"another draw").document
         b'412.7'
@@ -168,11 +177,18 @@ class Ledger(Shown):
         self._first = ""
         with self._transaction() as (_, creation):
             self._first = creation.head
-        self.unit, self.budget = creation.unit, creation.budget
+        self.privacy_unit = creation.privacy_unit
+        self.budget = creation.budget
 
     @classmethod
     def create(
-        cls, path: str | os.PathLike[str], *, epsilon: Amount, delta: Amount = 0, unit: str
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        epsilon: Amount,
+        delta: Amount = 0,
+        privacy_unit: str,
+        counts: str = "private",
     ) -> Ledger:
         """Make a ledger with a budget and a privacy unit that never change.
 
@@ -181,16 +197,21 @@ class Ledger(Shown):
             epsilon: All the privacy loss that a unit may ever have: a fraction, number, or
                 text such as "0.1" or "1/3". A float counts as its shortest decimal.
             delta: The same for delta, from 0 to below 1.
-            unit: Whose losses are added up: the user column's name, or `each row`.
+            privacy_unit: Whose losses are added up: the user column's name, or `each row`.
+            counts: Whether it is `private` who has how many records in which cell, and so who is
+                in the data at all, or `public`. A ledger takes releases of one of the two.
 
         Raises:
             InputError: The path, the budget or the unit is not usable.
             LedgerError: The path exists or cannot be written.
         """
         budget = Budget.total(epsilon, delta)
-        whose = checked_unit(unit)
+        unit = Unit(privacy_unit, counts)  # type: ignore[arg-type]
         place = _path(path)
-        facts = (str(uuid.uuid4()), str(budget.epsilon), str(budget.delta), whose, _now())
+        facts = (
+            *(str(uuid.uuid4()), str(budget.epsilon), str(budget.delta)),
+            *(unit.name, unit.counts, unit.period, _now()),
+        )
         try:
             place.touch(exist_ok=False)
         except FileExistsError:
@@ -210,7 +231,7 @@ class Ledger(Shown):
                     f"PRAGMA user_version = {SCHEMA_VERSION}; {_SCHEMA}"
                 )
                 row = (*facts, _hash("", facts))
-                connection.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?)", row)
+                connection.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
                 connection.execute("COMMIT")
         except LedgerError:
             place.unlink(missing_ok=True)
@@ -249,7 +270,7 @@ class Ledger(Shown):
         self,
         question: str,
         *,
-        unit: str,
+        privacy_unit: Unit,
         epsilon: Amount,
         delta: Amount = 0,
         document: bytes,
@@ -264,7 +285,7 @@ class Ledger(Shown):
 
         Args:
             question: Digest of everything public that decides the release.
-            unit: Whose loss the charge is: a name such as the user column's, or `each row`.
+            privacy_unit: Whose loss the charge is.
             epsilon: The charge, as in `create`; 0 is allowed.
             delta: The same for delta.
             document: The result, kept byte for byte.
@@ -277,7 +298,7 @@ class Ledger(Shown):
             LedgerError: The ledger is missing, damaged, locked or cannot be written.
         """
         charge = Budget.of(epsilon, delta)
-        whose = checked_unit(unit)
+        unit = checks.instance(privacy_unit, Unit, "the privacy unit", "give a Unit")
         asked = (
             checked_name(question, "a question"),
             checked_name(name),
@@ -290,7 +311,7 @@ class Ledger(Shown):
             if known is not None:
                 return known
             state = self._newest(connection, creation)
-            spent = state.check(charge, whose)
+            spent = state.check(charge, unit)
             facts = (
                 *(state.entries + 1, *asked, str(charge.epsilon), str(charge.delta)),
                 *(str(spent.epsilon), str(spent.delta), _now(), _sha256(document)),
@@ -344,7 +365,7 @@ class Ledger(Shown):
         spent = state.spent.show(up=True)
         head = (
             f"{counted(len(entries), 'release')}: {spent} spent of {state.budget.show(up=False)}, "
-            f"{left} left; protects {words(state.unit)}"
+            f"{left} left\nprotects {state.privacy_unit}"
         )
         rows = [
             [str(each.number), each.kind, each.charge.show(up=True), each.recorded_at, each.name]
@@ -397,16 +418,16 @@ class Ledger(Shown):
     def _creation(self, connection: sqlite3.Connection) -> State:
         """What never changes, as the state of a ledger without entries."""
         rows = connection.execute("SELECT * FROM ledger").fetchall()
-        if len(rows) != 1 or _hash("", rows[0][:5]) != rows[0][5]:
+        if len(rows) != 1 or _hash("", rows[0][:7]) != rows[0][7]:
             raise self._damaged("a creation record that was changed")
-        _, epsilon, delta, unit, _, first = rows[0]
+        _, epsilon, delta, name, counts, period, _, first = rows[0]
         if self._first not in ("", first):
             raise LedgerError(
                 f"{str(self.path)!r} was replaced by another ledger after it was opened",
                 "open it again, and find out why it was replaced",
             )
         budget = Budget(from_text(epsilon), from_text(delta))
-        return State(unit, budget, Budget(Fraction(0)), 0, first)
+        return State(Unit(name, counts, period), budget, Budget(Fraction(0)), 0, first)
 
     def _newest(self, connection: sqlite3.Connection, creation: State) -> State:
         """The state after the newest entry; however many there are, two are read."""
@@ -418,7 +439,7 @@ class Ledger(Shown):
         before = rows[1][10] if len(rows) > 1 else creation.head
         if _hash(before, rows[0][:10]) != last.hash:
             raise self._damaged(f"an entry {last.number} that was changed")
-        return State(creation.unit, creation.budget, last.spent, last.number, last.hash)
+        return State(creation.privacy_unit, creation.budget, last.spent, last.number, last.hash)
 
     def _damaged(self, what: str) -> LedgerError:
         return LedgerError(f"the ledger {str(self.path)!r} has {what}", *_DAMAGED)

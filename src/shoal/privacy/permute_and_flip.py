@@ -5,6 +5,7 @@ scores depend on 2 d / scale, and nobody else anything (McKenna and Sheldon, "Pe
 NeurIPS 2020, Theorem 1). It is never worse than the exponential mechanism.
 """
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -59,3 +60,19 @@ def grid(top: int) -> Ints:
     """Equally spaced candidates from 0 to top: `CELLS` steps, or every whole number if fewer."""
     steps = min(CELLS, top)
     return np.arange(steps + 1, dtype=np.int64) * top // steps
+
+
+def intervals(halvings: int, top: int) -> tuple[Ints, Ints, Ints]:
+    """Returns low, high and twice the halvings of every candidate interval of [0, top]."""
+    low = []
+    width = []
+    steps = []
+    for step in range(2 * halvings + 1):
+        # Whole-number square roots are the same on every machine; even widths have a middle.
+        wide = math.isqrt(top * top >> step) & ~1
+        places = -(-(top - wide) // max(wide // 4, 1))
+        low.append(np.arange(places + 1, dtype=np.int64) * (top - wide) // max(places, 1))
+        width.append(np.full(places + 1, wide, dtype=np.int64))
+        steps.append(np.full(places + 1, step, dtype=np.int64))
+    start = np.concatenate(low)
+    return start, start + np.concatenate(width), np.concatenate(steps)

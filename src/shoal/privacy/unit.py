@@ -1,13 +1,20 @@
 """The privacy unit, whose values a charge protects, and other names: texts, compared exactly.
 
-A unit is the name of the column that tells users apart, or `each row`: every record is a user of
-its own. Neighbouring data sets differ in the values of one unit; how many records it has, and
-where, is public. A person who owns 100 rows loses up to 100 times what each row loses, so losses of
-different units are never added up.
+A unit has the name of the column that tells users apart, or is `each row`: every record is a user
+of its own. If counts are public, neighbouring data sets differ in the values of one unit, and
+everybody may know how many records it has, and where; if they are private, the unit with all its
+records is in one of them and not in the other. A person who owns 100 rows loses up to 100 times
+what each row loses, so losses of different units are never added up.
 """
 
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from shoal import checks
 from shoal.errors import InputError
 
+Relation = Literal["private", "public"]
+RELATIONS: tuple[Relation, ...] = get_args(Relation)
 EACH_ROW = "each row"
 _LONGEST = 200
 # Names that a ledger needs of values in memory.
@@ -47,7 +54,47 @@ def checked_unit(value: object) -> str:
     return unit
 
 
-def unit_of_column(privacy_unit: str, column: str) -> str:
+@dataclass(frozen=True)
+class Unit:
+    """Whose losses are added up, and what of it is protected.
+
+    Attributes:
+        name: The column that tells users apart, a word for one of them, or `each row`.
+        counts: Whether who has how many records in which cell is `public` or `private`.
+        period: Of a unit such as a person and month; None if all records of a user are protected.
+
+    Raises:
+        InputError: The name or the relation is not usable.
+    """
+
+    name: str
+    counts: Relation
+    period: str | None = None
+
+    def __post_init__(self) -> None:
+        checked_unit(self.name)
+        checks.choice(self.counts, RELATIONS, "counts")
+
+    def __str__(self) -> str:
+        """What a charge protects, for readers."""
+        if self.counts == "private":
+            return f"that one {self.name} is in the data at all, with all its records"
+        if self.name == EACH_ROW:
+            return "the value of one row; which rows there are is public"
+        return f"all values of one {self.name}; who has how many records in which cell is public"
+
+    def to_document(self) -> dict[str, Any]:
+        """As plans, manifests and registers hold it."""
+        records = "one" if self.name == EACH_ROW else "all"
+        return {
+            "name": self.name,
+            "counts": self.counts,
+            "period": self.period,
+            "records": records,
+        }
+
+
+def unit_of_column(privacy_unit: str, column: str, counts: Relation = "public") -> Unit:
     """The unit that a column tells apart: its name, or another word for it; never each row."""
     unit = checked_unit(privacy_unit or column)
     if EACH_ROW in (unit, " ".join(column.split())):
@@ -55,10 +102,10 @@ def unit_of_column(privacy_unit: str, column: str) -> str:
             f"the unit of a column of users cannot be named {EACH_ROW!r}",
             "name what one user is, or leave the column of users out, so that each row is a user",
         )
-    return unit
+    return Unit(unit, counts)
 
 
-def unit_of_values(privacy_unit: str, *, several: bool, recorded: bool, unnamed: str = "") -> str:
+def unit_of_values(privacy_unit: str, *, several: bool, recorded: bool, unnamed: str = "") -> Unit:
     """The unit of values in memory: each row, unless the caller says what a user is.
 
     A ledger needs a word for users that an array tells apart (`several`), and one for the values:
@@ -73,15 +120,4 @@ def unit_of_values(privacy_unit: str, *, several: bool, recorded: bool, unnamed:
         )
     if several:
         return unit_of_column(privacy_unit, "user")
-    return checked_unit(privacy_unit or EACH_ROW)
-
-
-def words(unit: str) -> str:
-    """What a charge protects, for readers."""
-    return "the values of one row" if unit == EACH_ROW else f"all values of one {unit}"
-
-
-def document_of(unit: str) -> dict[str, str]:
-    """A unit as manifests hold it."""
-    records = "one" if unit == EACH_ROW else "all"
-    return {"name": unit, "relation": "values", "records": records}
+    return Unit(privacy_unit or EACH_ROW, "public")

@@ -17,7 +17,7 @@ from shoal.release.plan import Source
 # What to do where a person has several rows.
 ONE_ROW = (
     "make one row for each of them, for example with its mean outcome; or release means by user "
-    "with shoal.mean_by (shoal plan --user)"
+    "with shoal.summarize (shoal plan --user)"
 )
 
 
@@ -32,7 +32,7 @@ def unit_column(
 ) -> str | None:  # fmt: skip
     """The column besides that of users that the privacy unit names; the ledger's if not said."""
     if not privacy_unit and ledger is not None:
-        privacy_unit = (ledger if isinstance(ledger, Ledger) else Ledger(ledger)).unit
+        privacy_unit = (ledger if isinstance(ledger, Ledger) else Ledger(ledger)).privacy_unit.name
     if privacy_unit in ("", EACH_ROW) or is_unit(users or "", privacy_unit):
         return None
     return next((name for name in names_of(source) if is_unit(name, privacy_unit)), None)

@@ -12,18 +12,25 @@ from pydantic import BeforeValidator, Field
 from shoal import documents
 from shoal.documents.model import Model
 from shoal.privacy.budget import from_text
+from shoal.privacy.unit import Relation, Unit
 
-MANIFEST = "shoal.manifest/6"
+MANIFEST = "shoal.manifest/7"
 CONFIDENCE = 0.95
 Exact = Annotated[str, BeforeValidator(lambda each: str(from_text(each)))]
 Text = Annotated[str, Field(max_length=1000)]
 
 
-class Unit(Model):
+class Protected(Model):
+    """What of a unit is protected: see `shoal.privacy.unit.Unit`."""
+
+    counts: Relation
+    period: Text | None = None
+
+
+class UnitPart(Protected):
     """Whose loss it is."""
 
     name: Text
-    relation: Literal["values"]
     records: Literal["all", "one"]
 
 
@@ -31,7 +38,7 @@ class Guarantee(Model):
     """What a release guarantees."""
 
     privacy: Text
-    unit: Unit
+    unit: UnitPart
     neighbours: Text
     epsilon: Exact
     epsilon_at_most: float
@@ -50,7 +57,7 @@ class Versions(Model):
 class Envelope(Model):
     """Everything public about a release; a family says what its records, plan and results are."""
 
-    schema_: Literal["shoal.manifest/6"] = Field(alias="schema")
+    schema_: Literal["shoal.manifest/7"] = Field(alias="schema")
     kind: Text
     name: Text
     records: Any
@@ -67,7 +74,7 @@ def enveloped(
     plan: Any,
     records: Mapping[str, Any],
     key: str,
-    unit: str,
+    unit: Unit,
     name: str,
     results: Any,
     *,

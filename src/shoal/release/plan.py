@@ -22,8 +22,8 @@ from shoal.privacy.accounting import Losses, Step, account
 from shoal.privacy.budget import Budget, round_up
 from shoal.privacy.ledger import Entry, Ledger
 from shoal.privacy.noise import Noise, Simulated, source_of
-from shoal.privacy.unit import checked_name, document_of
-from shoal.release.envelope import Envelope, Exact, Text, enveloped
+from shoal.privacy.unit import Relation, Unit, checked_name
+from shoal.release.envelope import Envelope, Exact, Protected, Text, enveloped
 
 Private = TypeVar("Private")
 Drawn = TypeVar("Drawn")
@@ -43,6 +43,13 @@ class Source(Model):
     unit: Text | None = None
     assigned: Text | None = None
     privacy_unit: Text | None = None
+
+
+class PlanDocument(Model):
+    """What the documents of all plans hold, besides what was asked, chosen and claimed."""
+
+    version: Text
+    unit: Protected
 
 
 class Claims(Model):
@@ -111,15 +118,17 @@ class Steps(ABC):
 class Plan(Steps, Shown, Generic[Private, Drawn]):
     """What was asked, public facts and what was chosen; all else of a plan follows from these.
 
-    A family names its `kind`, the models of its documents and what neighbours differ in, and brings
-    the eight methods below that are abstract.
+    A family names itself and its `kind`, the models of its documents and what neighbours differ in,
+    and brings the methods below that are abstract.
     """
 
+    family: ClassVar[str]
     kind: ClassVar[str]
-    document_model: ClassVar[type[Model]]
+    document_model: ClassVar[type[PlanDocument]]
     claims_model: ClassVar[type[Claims]]
     manifest_model: ClassVar[type[Envelope]]
     neighbours: ClassVar[str]
+    relation: ClassVar[Relation] = "public"
     privacy: ClassVar[str] = "differential privacy"
     source: Any = None
 
@@ -170,7 +179,8 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
 
     def to_document(self) -> documents.Document:
         """The plan as a JSON object."""
-        about = {"version": version("shoal"), "claims": self.claims}
+        unit = Protected(counts=self.relation)
+        about: dict[str, Any] = {"version": version("shoal"), "claims": self.claims, "unit": unit}
         return self.document_model(**about, **self.parts).to_document()
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -219,7 +229,7 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
         document = cls.document_model.from_bytes(data, "plan")
         with suppress(ShoalError, *DAMAGED):
             found = cls.of_document(document)
-            if found.exact_loss.within(found.loss):
+            if found.exact_loss.within(found.loss) and document.unit.counts == cls.relation:
                 return found
         raise DocumentError("the plan is damaged or was changed by hand", "make the plan again")
 
@@ -239,22 +249,22 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
             "give the column that the plan is for, or plan again",
         )
 
-    def key(self, records: Mapping[str, Any], unit: str) -> str:
+    def key(self, records: Mapping[str, Any], unit: Unit) -> str:
         """SHA-256 of what is asked of which data: what a ledger knows a release by."""
-        own = {"plan": self.asked, "records": dict(records), "unit": document_of(unit)}
+        own = {"plan": self.asked, "records": dict(records), "unit": unit.to_document()}
         return documents.digest(own)
 
-    def guarantee(self, unit: str) -> documents.Document:
+    def guarantee(self, unit: Unit) -> documents.Document:
         """What a release of it guarantees, whatever is drawn."""
         kind = "approximate" if self.loss.delta else "pure"
         words = {"privacy": f"{kind} {self.privacy}", "neighbours": self.neighbours}
-        return words | {"unit": document_of(unit)} | self.loss.to_document()
+        return words | {"unit": unit.to_document()} | self.loss.to_document()
 
     def deliver(
         self,
         private: Private,
         records: Mapping[str, Any],
-        unit: str,
+        unit: Unit,
         *,
         name: str,
         ledger: str | os.PathLike[str] | Ledger | None,
@@ -288,7 +298,7 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
             book.state().check(self.loss, unit)
             made = draw()
             known = book.record(
-                key, name=name, kind=self.kind, unit=unit, epsilon=self.loss.epsilon,
+                key, name=name, kind=self.kind, privacy_unit=unit, epsilon=self.loss.epsilon,
                 delta=self.loss.delta, document=made.document,
             )  # fmt: skip
             if known.document == made.document:
@@ -321,5 +331,6 @@ def check_ledger(ledger: object, noise: Simulated | None) -> None:
     if ledger is None and noise is None:
         raise InputError(
             "the release has no ledger",
-            "make one with Ledger.create(path, epsilon=..., unit=...) and give ledger=path",
+            "make one with Ledger.create(path, epsilon=..., privacy_unit=..., counts=...) and give "
+            "ledger=path",
         )

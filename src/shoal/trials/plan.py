@@ -66,12 +66,11 @@ class Claims(plans.Claims):
     bound: float | None = None
 
 
-class PlanDocument(Model):
+class PlanDocument(plans.PlanDocument):
     """A plan of a trial."""
 
-    schema_: Literal["shoal.trial-plan/2"] = Field(default="shoal.trial-plan/2", alias="schema")
+    schema_: Literal["shoal.trial-plan/3"] = Field(default="shoal.trial-plan/3", alias="schema")
     kind: Kind
-    version: Text
     request: dict[str, Any]
     design: Design
     chosen: dict[str, Any]
@@ -135,6 +134,7 @@ class Plan(plans.Plan[Private, Any]):
 
     # Of each kind of plan, filled as the kinds are defined.
     kinds: ClassVar[dict[str, "type[Plan]"]] = {}
+    family = "trial"
     kind: ClassVar[Any]
     document_model = PlanDocument
     claims_model = Claims

@@ -7,6 +7,7 @@ from shoal import documents
 from shoal.errors import LedgerError
 from shoal.files.text_table import counted
 from shoal.privacy.ledger import Entry, Ledger
+from shoal.privacy.unit import Unit
 from shoal.verification.verdict import Check
 
 RECORDED = "recorded in the ledger"
@@ -25,11 +26,11 @@ def record_checks(manifest: documents.Document, ledger: Ledger) -> list[Check]:
     if not own:
         return [chain, Check(RECORDED, holds=False, found="no such manifest")]
     # The same bytes under several questions: one of them must fit, the best is shown.
-    found = (_of_entry(manifest, each, ledger.unit) for each in own)
+    found = (_of_entry(manifest, each, ledger.privacy_unit) for each in own)
     return [chain, *max(found, key=lambda checks: sum(check.holds for check in checks))]
 
 
-def _of_entry(manifest: documents.Document, entry: Entry, whose: str) -> list[Check]:
+def _of_entry(manifest: documents.Document, entry: Entry, whose: Unit) -> list[Check]:
     guarantee = manifest["guarantee"]
     charge = entry.charge
     request = documents.digest({"question": entry.question, "name": entry.name})
@@ -40,5 +41,5 @@ def _of_entry(manifest: documents.Document, entry: Entry, whose: str) -> list[Ch
         Check("request in the ledger", request == manifest["request"], request[:16]),
         Check("kind in the ledger", entry.kind == manifest["kind"], entry.kind or "not said"),
         Check("charge in the ledger", charged, charge.show(up=True)),
-        Check("unit in the ledger", whose == guarantee["unit"]["name"], whose),
+        Check("unit in the ledger", whose.to_document() == guarantee["unit"], whose.name),
     ]

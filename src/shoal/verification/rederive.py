@@ -20,6 +20,7 @@ from shoal.cells.planners.planner import make_plan
 from shoal.documents.strict_json import strict
 from shoal.errors import ShoalError
 from shoal.means.plan import UnbiasedEstimate
+from shoal.privacy.unit import Unit
 from shoal.release.release import Release
 from shoal.trials.plan import Release as TrialsRelease
 
@@ -39,11 +40,14 @@ def differences(release: Release[Any, Any]) -> Iterator[str]:
     manifest = release.manifest
     records = manifest["records"]
     unit = manifest["guarantee"]["unit"]
-    if manifest["guarantee"] != plan.guarantee(unit["name"]):
+    whose = Unit(unit["name"], unit["counts"], unit["period"])
+    if manifest["guarantee"] != plan.guarantee(whose):
         yield "the guarantee differs from the one that follows from the plan"
-    asked = {"question": plan.key(records, unit["name"]), "name": manifest["name"]}
+    asked = {"question": plan.key(records, whose), "name": manifest["name"]}
     if manifest["request"] != documents.digest(asked):
         yield "the digest of the request does not match plan, columns, unit and name"
+    if manifest["plan"]["unit"] != {"counts": whose.counts, "period": whose.period}:
+        yield "the plan protects something else than the guarantee says"
     yield from plan.mismatches(records, unit)
     claims = plan.claims.to_document()
     results = plan.results(release.released)

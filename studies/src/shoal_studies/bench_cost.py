@@ -70,7 +70,8 @@ def plain():
 
 def records():
     import shoal
-    return shoal.Records(data, user="user", value="value", bounds=(0, 65), by="cell")
+    known = {"bounds": (0, 65), "by": "cell", "counts": "public"}
+    return shoal.Records(data, user="user", value="value", **known)
 
 def count():
     import shoal
@@ -86,7 +87,7 @@ def count():
 
 def release():
     import shoal
-    ledger = shoal.Ledger.create(f"{place}.ledger", epsilon=1, unit="user")
+    ledger = shoal.Ledger.create(f"{place}.ledger", epsilon=1, privacy_unit="user", counts="public")
     done = shoal.Plan.load(f"{place}.json").release(records(), ledger=ledger)
     done.write(f"{place}.csv", overwrite=True)
     done.write_manifest(f"{place}.manifest.json", overwrite=True)
@@ -105,7 +106,7 @@ def report():
 def compare():
     import shoal
     found = shoal.Records(flights, user="tailnum", value="speed", bounds=(0, 700),
-                          by=["origin", "dest"], missing="public")
+                          by=["origin", "dest"], missing="public", counts="public")
     shoal.plan(found, epsilon=1, min_users=150).compare()
 
 def pairs(many, cells):

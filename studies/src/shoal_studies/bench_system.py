@@ -28,13 +28,14 @@ import pyarrow as pa
 import shoal
 from shoal import trials
 from shoal.cells.estimates.draw import to_steps
-from shoal.cells.facts import allocation, program
+from shoal.cells.facts import program
 from shoal.cells.mechanisms.cell_statistics import MEAN, cell_errors
 from shoal.cells.planners.clip_user import clip_user
 from shoal.cells.planners.optimal import interior
 from shoal.privacy import ledger as ledgers
 from shoal.privacy.budget import Budget
 from shoal.privacy.noise import OperatingSystem
+from shoal.theory import allocation
 from shoal_studies.registry import bench, option
 from shoal_studies.simulate import carry_out, peak
 
@@ -56,7 +57,7 @@ job, data, cell = sys.argv[1:]
 def passed(source, cell, **more):
     import shoal
     return shoal.Records(source, **{'user': 'user', 'value': 'value', 'bounds': (0, 65), **more},
-                         by=cell)
+                         by=cell, counts="public")
 def plain():
     import duckdb
     query = 'select "user", cell, count(*), sum(value), sum(value * value) from '
@@ -240,7 +241,9 @@ def _planned(tolerance: float, size: int) -> list[str]:
     )
     values = np.random.default_rng(1).uniform(*_BOUNDS, len(user))
     table = _table(user=user, cell=cell, value=values)
-    records = shoal.Records(table, user="user", by=["cell"], value="value", bounds=_BOUNDS)
+    records = shoal.Records(
+        table, user="user", by=["cell"], value="value", bounds=_BOUNDS, counts="public"
+    )
     lines = []
     began = time.perf_counter()
 
@@ -256,7 +259,9 @@ def _planned(tolerance: float, size: int) -> list[str]:
     plan = shoal.plan(counts, bounds=_BOUNDS, epsilon=1)
     done("the default plan", plan.method)
     with tempfile.TemporaryDirectory() as folder:
-        ledger = shoal.Ledger.create(Path(folder) / "bench.ledger", epsilon=1, unit="user")
+        ledger = shoal.Ledger.create(
+            Path(folder) / "bench.ledger", epsilon=1, privacy_unit="user", counts="public"
+        )
         done("its release", f"{plan.release(records, ledger=ledger).table().num_rows} cells")
     kept = clip_user(user, cell, count, cell_errors([MEAN], 1.0))
     most = np.bincount(user).max()
@@ -401,7 +406,9 @@ def _digest(what: str) -> str:
 
 
 def _new(path: Path) -> ledgers.Ledger:
-    return ledgers.Ledger.create(path, epsilon=_CHARGE.epsilon * 10**12, unit=_UNIT)
+    return ledgers.Ledger.create(
+        path, epsilon=_CHARGE.epsilon * 10**12, privacy_unit=_UNIT, counts="public"
+    )
 
 
 def _histories(folder: Path, entries: Sequence[int], charges: int) -> Iterator[str]:

@@ -48,7 +48,13 @@ def flights_variance(effort: Effort) -> Study:
     """The user is the aircraft, the method is balanced, the bounds are in miles per hour."""
     with as_file(files("shoal") / "datasets" / "flights_2013.parquet") as path:
         records = Records(
-            path, user="tailnum", value="speed", bounds=BOUNDS, by="dest", missing="public"
+            path,
+            user="tailnum",
+            value="speed",
+            bounds=BOUNDS,
+            by="dest",
+            missing="public",
+            counts="public",
         )
         aggregate = records.aggregate()
         truth = _truth(path)

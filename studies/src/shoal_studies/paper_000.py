@@ -9,9 +9,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import largest
 from shoal.cells.mechanisms import caps
 from shoal.cells.mechanisms.cell_statistics import MEAN, VARIANCE, InCounts, cell_errors
-from shoal.cells.mechanisms.weights import largest
 from shoal.cells.planners.clip_user import clip_user
 from shoal.data.occupancy import Counts
 from shoal_studies.chart import Chart, Row

@@ -13,13 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.arrays import Floats
-from shoal.cells.facts import allocation
+from shoal.arrays import Floats, largest
 from shoal.cells.facts.program import Program, Solution, dual_bound
-from shoal.cells.mechanisms.weights import largest
 from shoal.cells.planners.optimal.interior import solve
 from shoal.data.occupancy import Counts
-from shoal.theory import variance
+from shoal.theory import allocation, variance
 
 TOLERANCE = 1e-3
 # Linear programs for one plan, errors tried for one loss, and how close they come.

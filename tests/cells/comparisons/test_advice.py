@@ -31,7 +31,7 @@ TABLE = made_up()
 
 def records(*by: object) -> shoal.Records:
     """The same by columns and rules."""
-    return shoal.Records(TABLE, user="who", value="v", bounds=(0, 100), by=[*by])
+    return shoal.Records(TABLE, user="who", value="v", bounds=(0, 100), by=[*by], counts="public")
 
 
 def reliable(plan: shoal.Plan) -> int:
@@ -80,14 +80,16 @@ def test_this_plan_is_the_plan_itself() -> None:
 def test_nothing_worth_having_is_drawn_unasked(tmp_path: Path) -> None:
     """A call stops with (slow) advice and charges nothing; what is recorded is free."""
     known = records(HEXAGON, shoal.timeslot("time", "1h"))
-    ledger = shoal.Ledger.create(tmp_path / "a.ledger", epsilon=1, unit="who")
+    ledger = shoal.Ledger.create(
+        tmp_path / "a.ledger", epsilon=1, privacy_unit="who", counts="public"
+    )
     asked: dict[str, Any] = {"user": "who", "value": "v", "bounds": (0, 100), "epsilon": "0.1"}
     asked |= {"by": [HEXAGON, shoal.timeslot("time", "1h")], "ledger": ledger}
     with pytest.raises(InputError, match=r"none of 96 cells .*without time_1h \(about 8 of 8 cel"):
-        shoal.mean_by(TABLE, **asked)
+        shoal.summarize(TABLE, **asked, counts="public")
     assert ledger.spent.epsilon == 0
-    found = shoal.mean_by(TABLE, **asked, anyway=True)
-    assert shoal.mean_by(TABLE, **asked).document == found.document
+    found = shoal.summarize(TABLE, **asked, anyway=True, counts="public")
+    assert shoal.summarize(TABLE, **asked, counts="public").document == found.document
     plan = shoal.plan(known, epsilon="0.1")
     with pytest.warns(ShoalWarning, match="none of 96 cells") as caught:
         plan.release(known, ledger=ledger, name="warned")

@@ -245,7 +245,7 @@ def test_tables_mark_what_is_not_reliable() -> None:
     value = 50 + rng.normal(0, 5, 1200)
     columns = {"who": who, "cell": cell, "v": value}
     data = pa.table({name: pa.array(each) for name, each in columns.items()})
-    records = shoal.Records(data, user="who", value="v", bounds=BOUNDS, by="cell")
+    records = shoal.Records(data, user="who", value="v", bounds=BOUNDS, by="cell", counts="public")
     plan = shoal.plan(records, epsilon="0.3")
     assert plan.forecast() == dict.fromkeys((0.3, 0.1, 0.03), 0)
     assert str(plan).startswith("About 0 of 15 cells will be reliable.")

@@ -34,7 +34,9 @@ def records(values: NDArray[np.float64], cells: int = 1) -> shoal.Records:
     user = np.repeat(np.arange(len(RECORDS)), RECORDS)
     columns = {"user": user, "cell": user % cells, "value": values}
     table = pa.table({name: pa.array(each) for name, each in columns.items()})
-    return shoal.Records(table, user="user", value="value", by="cell", bounds=BOUNDS)
+    return shoal.Records(
+        table, user="user", value="value", by="cell", bounds=BOUNDS, counts="public"
+    )
 
 
 def planned(name: str, of: shoal.Records, epsilon: float) -> shoal.Plan:

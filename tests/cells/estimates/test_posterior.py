@@ -90,7 +90,9 @@ def test_intervals_are_those_of_the_numbers(cells: int, wanted: dict[str, Any]) 
     values = np.where(np.arange(2000) % cells == 1, 90.0, 20.0)
     columns = {"who": np.arange(2000), "cell": np.arange(2000) % cells, "v": values}
     table = pa.table({name: pa.array(each) for name, each in columns.items()})
-    records = shoal.Records(table, user="who", value="v", bounds=(0, 100), by="cell")
+    records = shoal.Records(
+        table, user="who", value="v", bounds=(0, 100), by="cell", counts="public"
+    )
     release = plan.release(records, noise=shoal.Simulated(1))
     ends = intervals.intervals if "range" in wanted else Estimates.intervals
     found, (low, high) = release.to_pandas(all=True), ends(release.numbers, 0.95)

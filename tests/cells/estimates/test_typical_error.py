@@ -184,7 +184,7 @@ def test_a_release_and_its_page_repeat_what_the_plan_warned_of(tmp_path: Path) -
         "who": np.repeat(counts.user, counts.count), "at": np.repeat(counts.cell, counts.count),
         "v": np.repeat(40.0 + 10 * (counts.cell % 4), counts.count),
     })  # fmt: skip
-    records = shoal.Records(rows, user="who", value="v", bounds=(0, 120), by="at")
+    records = shoal.Records(rows, user="who", value="v", bounds=(0, 120), by="at", counts="public")
     for epsilon, many in ((1, 1), (5, 0)):
         plan = shoal.plan(records, epsilon=epsilon)
         release = plan.release(records, noise=shoal.Simulated(2))
@@ -211,7 +211,9 @@ def test_intervals_cover_however_few_users_there_are(users: int) -> None:
         values = middle + rng.normal(0, 4, len(who))
         columns = {"who": who, "cell": cell, "v": values}
         table = pa.table({name: pa.array(found) for name, found in columns.items()})
-        records = shoal.Records(table, user="who", value="v", bounds=(0, 60), by="cell")
+        records = shoal.Records(
+            table, user="who", value="v", bounds=(0, 60), by="cell", counts="public"
+        )
         plan, sums = shoal.plan(records.counts(), bounds=(0, 60), epsilon=1), records.aggregate()
         means = np.bincount(cell, np.clip(values, 0, 60)) / np.bincount(cell)
         for turn in range(15):

@@ -127,7 +127,9 @@ def by_hand(whole: pa.Table, lattice: Lattice) -> list[tuple[int, ...]]:
 
 def by_engine(source: object) -> list[tuple[int, ...]]:
     """The same by one pass over the records."""
-    records = shoal.Records(source, user="who", value="value", bounds=BOUNDS, by="place")
+    records = shoal.Records(
+        source, user="who", value="value", bounds=BOUNDS, by="place", counts="public"
+    )
     measures = [ShareAbove(threshold) for threshold in THRESHOLDS]
     aggregate = records.aggregate(measures)
     columns = [aggregate.occupancy.count, aggregate.sums, aggregate.squares]
@@ -138,7 +140,9 @@ def by_engine(source: object) -> list[tuple[int, ...]]:
 def test_shares_are_those_of_plain_python() -> None:
     """Whole numbers, for thresholds in and outside the bounds."""
     whole = table()
-    lattice = shoal.Records(whole, user="who", value="value", bounds=BOUNDS, by="place").lattice
+    lattice = shoal.Records(
+        whole, user="who", value="value", bounds=BOUNDS, by="place", counts="public"
+    ).lattice
     assert by_engine(whole) == by_hand(whole, lattice)
 
 

@@ -93,7 +93,9 @@ def lonely(**wanted: Any) -> tuple[shoal.Plan, shoal.Release]:
     """A plan of 40 users at A, two at B and one at C, and a simulated release of it."""
     where = ["A"] * 40 + ["B"] * 2 + ["C"]
     table = pa.table({"who": [*range(43)], "at": where, "value": [5.0] * 43})
-    records = shoal.Records(table, user="who", value="value", bounds=(0, 10), by="at")
+    records = shoal.Records(
+        table, user="who", value="value", bounds=(0, 10), by="at", counts="public"
+    )
     plan = shoal.plan(records, epsilon=8, **wanted)
     return plan, plan.release(records, noise=shoal.Simulated(1))
 

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal import checks
-from shoal.arrays import Floats, Ints
+from shoal.arrays import Floats, Ints, largest
 from shoal.cells.estimates.typical_error import CELLS, PLACE, SD, USERS
 from shoal.cells.mechanisms import caps
-from shoal.cells.mechanisms.weights import largest
 from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds
 from shoal.theory import user_clipping

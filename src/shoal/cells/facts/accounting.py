@@ -11,18 +11,18 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.arrays import Floats, Ints
-from shoal.cells.facts.allocation import Problem
+from shoal.arrays import Floats, Ints, add, largest
 from shoal.cells.mechanisms.cell_statistics import Mean, Statistic, Variance
 from shoal.cells.mechanisms.ranges import Range
 from shoal.cells.mechanisms.user_vectors import ball_of, excess_of
-from shoal.cells.mechanisms.weights import Parameters, Weights, add, largest
+from shoal.cells.mechanisms.weights import Parameters, Weights
 from shoal.errors import InputError
 from shoal.privacy import permute_and_flip
 from shoal.privacy.accounting import Losses, NoisyVector, Selections, Step, account
 from shoal.privacy.noise import LARGEST_STEPS
 from shoal.privacy.noise_lattice import fit
 from shoal.theory import gaussian, sensitivity, variance
+from shoal.theory.allocation import Problem
 
 MEAN_AND_VARIANCE = (Mean(), Variance())
 # Squares of steps are added in floating point; this covers the roundings of 2^20 terms.

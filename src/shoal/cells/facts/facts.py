@@ -8,22 +8,21 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.arrays import Floats, Ints
-from shoal.cells.facts import allocation
+from shoal.arrays import Floats, Ints, largest
 from shoal.cells.facts.accounting import MEAN_AND_VARIANCE, Cost, ReleasedStatistics
 from shoal.cells.facts.decision import BY_RULE, STATUS, Decision, Status, check_counts, importance
 from shoal.cells.facts.request import Request
 from shoal.cells.facts.variance_programs import gap as optimal_gap
 from shoal.cells.mechanisms.cell_statistics import Statistic, Variance
 from shoal.cells.mechanisms.user_vectors import ball_of
-from shoal.cells.mechanisms.weights import FINE, Parameters, Weights, largest
+from shoal.cells.mechanisms.weights import FINE, Parameters, Weights
 from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
 from shoal.privacy.accounting import Step
 from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS
 from shoal.release.plan import Steps
-from shoal.theory import gaussian, laplace, limits, variance
+from shoal.theory import allocation, gaussian, laplace, limits, variance
 
 # Numbers have up to 2^63 lattice steps of this much of a range of 1e100; of means, their squares.
 _MOST_SCALE = 2.0**100

@@ -104,12 +104,10 @@ class Claims(plans.Claims):
     lower_bound: Floating | None
 
 
-class PlanDocument(Model):
+class PlanDocument(plans.PlanDocument):
     """A plan of cells."""
 
-    schema_: Literal["shoal.plan/5"] = Field(default="shoal.plan/5", alias="schema")
-    version: Text
-    neighbours: Literal["values"] = "values"
+    schema_: Literal["shoal.plan/6"] = Field(default="shoal.plan/6", alias="schema")
     request: Request
     records: Records | None
     counts: Annotated[

@@ -11,12 +11,11 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.arrays import Floats
+from shoal.arrays import Floats, largest
 from shoal.cells.facts.accounting import MEAN_AND_VARIANCE, ReleasedStatistics
 from shoal.cells.facts.program import Program, dual_bound
 from shoal.cells.facts.weighted import WeightedPlan
 from shoal.cells.mechanisms.cell_statistics import Linear, Statistic, Variance
-from shoal.cells.mechanisms.weights import largest
 from shoal.theory import variance
 
 _BISECTIONS = 60

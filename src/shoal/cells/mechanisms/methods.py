@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from shoal import checks
-from shoal.arrays import Floats, Ints
+from shoal.arrays import Floats, Ints, by_cell
 from shoal.cells.mechanisms import caps, weights
 from shoal.cells.mechanisms.ranges import (
     MOST_BINS,
@@ -26,15 +26,7 @@ from shoal.cells.mechanisms.user_vectors import (
     CentreAndRadius,
     TwoRounds,
 )
-from shoal.cells.mechanisms.weights import (
-    FINE,
-    PART,
-    Parameters,
-    Weights,
-    by_cell,
-    largest_counts,
-    members,
-)
+from shoal.cells.mechanisms.weights import FINE, PART, Parameters, Weights, largest_counts, members
 from shoal.data.occupancy import Counts
 from shoal.errors import InputError
 from shoal.privacy.noise import MOST_BITS

@@ -5,9 +5,9 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.arrays import Ints
+from shoal.arrays import Ints, add
 from shoal.cells.mechanisms.cell_statistics import Fractions
-from shoal.cells.mechanisms.weights import FINE, SHARE, Weights, add
+from shoal.cells.mechanisms.weights import FINE, SHARE, Weights
 from shoal.data.aggregate import Aggregate
 
 _HALF = 26

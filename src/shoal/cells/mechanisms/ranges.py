@@ -11,9 +11,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from shoal.arrays import Floats, Ints
+from shoal.arrays import Floats, Ints, add, by_cell, largest
 from shoal.cells.mechanisms.private_sums import Interval, PrivateMeans, ends
-from shoal.cells.mechanisms.weights import Parameters, Weights, add, by_cell, largest
+from shoal.cells.mechanisms.weights import Parameters, Weights
 from shoal.privacy import permute_and_flip as selection
 from shoal.privacy.noise import Noise
 from shoal.privacy.permute_and_flip import UNIT
@@ -326,26 +326,10 @@ class OneInterval(Range):
         """The same range for every cell."""
         reward = parameters["reward"]
         size = means.weights.n_cells
-        low, high, steps = candidates(len(reward) // 2, means.top)
+        low, high, steps = selection.intervals(len(reward) // 2, means.top)
         scores = _votes_inside(means, low, high, steps) + reward[steps]
         where = noise.select(scores, float(scale[0]), 0)
         return Interval(np.full(size, low[where]), np.full(size, high[where]))
-
-
-def candidates(halvings: int, top: int) -> tuple[Ints, Ints, Ints]:
-    """Returns low, high and twice the halvings of every candidate interval of [0, top]."""
-    low = []
-    width = []
-    steps = []
-    for step in range(2 * halvings + 1):
-        # Whole-number square roots are the same on every machine; even widths have a middle.
-        wide = math.isqrt(top * top >> step) & ~1
-        places = -(-(top - wide) // max(wide // 4, 1))
-        low.append(np.arange(places + 1, dtype=np.int64) * (top - wide) // max(places, 1))
-        width.append(np.full(places + 1, wide, dtype=np.int64))
-        steps.append(np.full(places + 1, step, dtype=np.int64))
-    start = np.concatenate(low)
-    return start, start + np.concatenate(width), np.concatenate(steps)
 
 
 def _votes(weights: Weights) -> Ints:
@@ -391,7 +375,7 @@ def _needed(weight: float, halvings: int) -> float:
     """Part of the budget at which the best candidate stands out; infinite where nobody counts."""
     if weight == 0:
         return math.inf
-    number = len(candidates(halvings, 1 << 30)[0])
+    number = len(selection.intervals(halvings, 1 << 30)[0])
     return 2 * (math.log(number) + _MARGIN) / ((1 - _REWARD) * weight)
 
 

@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.arrays import Floats, Ints
+from shoal.arrays import Floats, Ints, add
 from shoal.cells.mechanisms.private_sums import Interval, PrivateMeans
 from shoal.cells.mechanisms.ranges import USER, Range, centre_of
-from shoal.cells.mechanisms.weights import Parameters, Weights, add
+from shoal.cells.mechanisms.weights import Parameters, Weights
 from shoal.privacy.noise import MOST_BITS, Noise, Pair
 from shoal.theory.projections import L1, L2, Ball
 

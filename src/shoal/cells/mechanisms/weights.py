@@ -11,12 +11,11 @@ from bisect import bisect_left, insort
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from shoal.arrays import Floats, Ints
+from shoal.arrays import Floats, Ints, add, by_cell, largest
 from shoal.data.occupancy import Counts
 from shoal.errors import InputError
 from shoal.theory.sensitivity import OUTWARD
@@ -290,26 +289,6 @@ GROUPINGS: dict[str, Callable[[Ints, int], tuple[Ints, Ints, Ints, int]]] = {
     "best_fit": best_fit,
     "wrap_around": wrap_around,
 }
-
-
-def add(at: Ints, amount: Ints, size: int) -> Ints:
-    """Exact sums of whole numbers by group."""
-    total = np.zeros(size, dtype=np.int64)
-    np.add.at(total, at, amount)
-    return total
-
-
-def largest(at: Ints, amount: NDArray[Any], size: int) -> NDArray[Any]:
-    """The largest amount of each group; 0 of an empty one."""
-    top = np.zeros(size, dtype=amount.dtype)
-    np.maximum.at(top, at, amount)
-    return top
-
-
-def by_cell(cell: Ints, size: int) -> list[Ints]:
-    """Positions of the members of each cell."""
-    order = np.argsort(cell, kind="stable")
-    return np.split(order, np.cumsum(np.bincount(cell, minlength=size))[:-1])
 
 
 def largest_counts(counts: Counts, cells: Ints) -> Ints:

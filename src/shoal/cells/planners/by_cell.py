@@ -8,12 +8,12 @@ import numpy as np
 
 from shoal.arrays import Bools, Floats
 from shoal.cells.facts.accounting import Cost, ReleasedStatistics
-from shoal.cells.facts.allocation import Problem, balanced
 from shoal.cells.facts.decision import Task
 from shoal.cells.facts.facts import PlanFacts
 from shoal.cells.mechanisms.ranges import Range
 from shoal.cells.mechanisms.weights import Parameters, Weights, every_record
 from shoal.privacy.noise_lattice import lattice_bits, round_scale
+from shoal.theory.allocation import Problem, balanced
 
 _ROUNDS = 3
 # Over the width: a tick of the lattice of values, unless another one was asked for.

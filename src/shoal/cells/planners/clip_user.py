@@ -4,15 +4,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shoal.arrays import Bools, Floats, Ints
+from shoal.arrays import Bools, Floats, Ints, add, largest
 from shoal.cells.facts.accounting import ReleasedStatistics
-from shoal.cells.facts.allocation import balanced
 from shoal.cells.facts.decision import Task
 from shoal.cells.facts.facts import PlanFacts
 from shoal.cells.mechanisms import caps
 from shoal.cells.mechanisms.cell_statistics import MEAN, cell_errors, mean_error
-from shoal.cells.mechanisms.weights import add, largest, members
+from shoal.cells.mechanisms.weights import members
 from shoal.cells.planners.shared_noise import finish
+from shoal.theory.allocation import balanced
 
 Cost = Callable[[Ints, Ints, Ints], Floats]
 

@@ -10,12 +10,12 @@ import numpy as np
 from shoal.arrays import Floats, Ints
 from shoal.cells.estimates.typical_error import errors_compared
 from shoal.cells.facts.accounting import ReleasedStatistics
-from shoal.cells.facts.allocation import balanced
 from shoal.cells.facts.decision import Task, importance
 from shoal.cells.facts.facts import PlanFacts, part_of_range
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR, Mean
 from shoal.cells.mechanisms.weights import linear, members
 from shoal.errors import InputError, printable
+from shoal.theory.allocation import balanced
 
 # Another machine's logarithms and simulated sums.
 _CLOSE = 1e-6

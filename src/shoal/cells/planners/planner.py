@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 
 from shoal.arrays import Ints
-from shoal.cells.facts.allocation import Problem, given_up
 from shoal.cells.facts.decision import Task, check_counts, public_status
 from shoal.cells.facts.facts import PlanFacts
 from shoal.cells.facts.request import Request
@@ -24,6 +23,7 @@ from shoal.data.occupancy import Counts
 from shoal.data.value_lattice import Bounds
 from shoal.errors import InputError
 from shoal.privacy.budget import Amount
+from shoal.theory.allocation import Problem, given_up
 
 _PLANNERS: dict[Planner, Callable[[Task], PlanFacts]] = {
     "shared": shared_noise,

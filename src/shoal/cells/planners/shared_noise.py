@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from shoal.arrays import Floats
-from shoal.cells.facts import allocation
 from shoal.cells.facts.accounting import MEAN_AND_VARIANCE, Cost, ReleasedStatistics
-from shoal.cells.facts.allocation import Allocation, Problem
 from shoal.cells.facts.decision import Task
 from shoal.cells.facts.facts import PlanFacts
 from shoal.cells.facts.request import Request
@@ -21,6 +19,8 @@ from shoal.cells.mechanisms.weights import Parameters, every_record
 from shoal.cells.planners.largest_error import within
 from shoal.errors import InputError
 from shoal.privacy.noise_lattice import lattice_bits
+from shoal.theory import allocation
+from shoal.theory.allocation import Allocation, Problem
 
 _ALLOCATIONS: dict[str, Callable[[Problem], Allocation]] = {
     "uniform": allocation.uniform,

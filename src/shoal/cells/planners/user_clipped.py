@@ -8,7 +8,6 @@ import numpy as np
 from shoal.arrays import Floats, Ints
 from shoal.cells.estimates.typical_error import typical_errors
 from shoal.cells.facts.accounting import Cost, ReleasedStatistics
-from shoal.cells.facts.allocation import balanced
 from shoal.cells.facts.decision import Task
 from shoal.cells.facts.facts import PlanFacts
 from shoal.cells.mechanisms import caps
@@ -19,6 +18,7 @@ from shoal.errors import InputError
 from shoal.privacy.noise_lattice import lattice_bits, round_scale
 from shoal.theory import gaussian as gaussian_noise
 from shoal.theory import user_clipping
+from shoal.theory.allocation import balanced
 from shoal.theory.user_clipping import RADII, Split, balancing_users, clipped_users, split
 
 _ROUNDS = 4

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from shoal.arrays import Floats, Ints
+from shoal.arrays import Floats, Ints, by_cell, largest
 from shoal.cells.estimates.typical_error import errors_compared
 from shoal.cells.facts.accounting import ReleasedStatistics
 from shoal.cells.facts.facts import PlanFacts
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR
-from shoal.cells.mechanisms.weights import Weights, by_cell, every_record, largest
+from shoal.cells.mechanisms.weights import Weights, every_record
 from shoal.files.text_table import counted
 
 # For their errors; all others are left out by a public rule.

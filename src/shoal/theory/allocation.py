@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from shoal.arrays import Floats, Ints
-from shoal.cells.mechanisms.weights import largest
+from shoal.arrays import Floats, Ints, largest
 
 # What scaling a balanced allocation to a loss of 1 may cost per unit of weight where it ends.
 _GAP = 1e-3

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
 
 import shoal
-from shoal.cells.facts import allocation
-from shoal.cells.facts.allocation import Problem
 from shoal.cells.plan import Plan
+from shoal.theory import allocation
+from shoal.theory.allocation import Problem
 from tests.support import occupancies
 
 BOUNDS = (0, 50)
