@@ -19,20 +19,20 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 64_539),
-    "theory": (("theory",), 11_976),
-    "trials": (("trials",), 39_806),
-    "means": (("means",), 12_759),
-    "data": (("data",), 17_547),
-    "privacy": (("privacy",), 7_501),
+    "cells": (("cells",), 62_619),
+    "theory": (("theory",), 13_384),
+    "trials": (("trials",), 39_431),
+    "means": (("means",), 12_745),
+    "data": (("data",), 17_599),
+    "privacy": (("privacy",), 7_882),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),
-        9_968,
+        10_157,
     ),
-    "cli": (("cli", "publishing.py", "__main__.py"), 12_117),
+    "cli": (("cli", "publishing.py", "__main__.py"), 12_039),
     "pictures": (("pictures",), 5_159),
-    "one call and report": (("one_call.py", "report_page.py"), 1_978),
-    "verification": (("verification",), 18_759),
+    "one call and report": (("one_call.py", "report_page.py"), 1_992),
+    "verification": (("verification",), 18_692),
     "other modules": (
         (
             "__init__.py",
@@ -44,17 +44,17 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
             "threads.py",
             "arrays.py",
         ),
-        3_231,
+        3_388,
     ),
 }
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
-MOST_A_LINE, MOST_PACKED = 10, 2.8
-STUDIES = 48_454
+MOST_A_LINE, MOST_PACKED = 9.91, 2
+STUDIES = 48_460
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 23_456),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 2_609),
+    "tests": (("tests", "conftest.py"), ".py", 23_650),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 2_649),
 }
 
 

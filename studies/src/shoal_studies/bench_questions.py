@@ -142,7 +142,7 @@ def _effect(case: Case, weights: str, epsilon: float, repetitions: int) -> tuple
 
 def _first(plan: Plan, case: Case, study: Experiment, seed: int) -> Any:
     """The first estimate of a simulated release."""
-    drawn = plan.draw(case.outcomes[study.rows], Simulated(seed))
+    drawn = plan.respond(case.outcomes[study.rows], Simulated(seed))
     return plan.read(drawn, _CONFIDENCE)[0]
 
 
