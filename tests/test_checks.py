@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal import checks, mean, trials, unbiased
 from shoal.data.columns_in_memory import is_object_column, paired, private_numbers, roles
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.errors import DataError, InputError
 
 N = 40

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shoal.cells.comparisons.simulation import compare, simulate
     from shoal.cells.plan import Plan, Release, plan
     from shoal.data.cell_rules import bins, date, hexagon, hour_of_day, month, timeslot, weekday
-    from shoal.data.occupancy import Counts
+    from shoal.data.counts import Counts
     from shoal.data.records import Records
     from shoal.data.value_lattice import Bounds
     from shoal.errors import ShoalError
@@ -38,7 +38,7 @@ _HOME = {
     "Bounds": "shoal.data.value_lattice",
     "Ledger": "shoal.privacy.ledger",
     "Normal": "shoal.cells.comparisons.assumptions",
-    "Counts": "shoal.data.occupancy",
+    "Counts": "shoal.data.counts",
     "Plan": "shoal.cells.plan",
     "Records": "shoal.data.records",
     "Release": "shoal.cells.plan",

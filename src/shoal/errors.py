@@ -62,7 +62,7 @@ class DataError(ShoalError, ValueError):
 
 
 class DocumentError(ShoalError, ValueError):
-    """A file of shoal's (occupancy, plan, manifest) is corrupt, foreign or does not fit."""
+    """A file of shoal's (counts, plan, manifest) is corrupt, foreign or does not fit."""
 
 
 class LedgerError(ShoalError):

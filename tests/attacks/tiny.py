@@ -1,4 +1,4 @@
-"""Every small occupancy through every way to plan and release it: nothing fails but in our words.
+"""Every small public through every way to plan and release it: nothing fails but in our words.
 
 One to three users in one to three cells with one to three records each, by every method, range,
 rule and statistic, at losses from hopeless to lavish. What is planned is released and verified.
@@ -54,7 +54,7 @@ def requests() -> tuple[dict[str, Any], ...]:
 
 
 @cache
-def occupancies() -> tuple[tuple[tuple[int, ...], ...], ...]:
+def all_counts() -> tuple[tuple[tuple[int, ...], ...], ...]:
     """Counts, users by cells, every cell and user with a record; users in falling order."""
     found = []
     for users, cells in itertools.product((1, 2, 3), repeat=2):
@@ -69,10 +69,10 @@ def occupancies() -> tuple[tuple[tuple[int, ...], ...], ...]:
 
 
 def attack(size: int, seed: int, folder: Path) -> Iterator[str]:
-    """That many pairs of an occupancy and a request, planned, released, simulated and verified."""
+    """That many pairs of counts and a request, planned, released, simulated and verified."""
     dice = random.Random(seed)
     for _ in range(size):
-        counts, wanted = dice.choice(occupancies()), dice.choice(requests())
+        counts, wanted = dice.choice(all_counts()), dice.choice(requests())
         wrong = attempt(counts, wanted, folder)
         if wrong:
             yield f"{counts} {wanted}: {wrong}"

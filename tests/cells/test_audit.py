@@ -125,9 +125,9 @@ def _ratio(many: int, few: int, size: int) -> float:
 def plan_of(method: str, settings: dict[str, str | int | float]) -> shoal.Plan:
     """A plan of one cell with a heavy user."""
     size = len(COUNTS)
-    occupancy = shoal.Counts.from_counts(range(size), ["all"] * size, COUNTS)
+    counts = shoal.Counts.from_counts(range(size), ["all"] * size, COUNTS)
     return shoal.plan(
-        occupancy, bounds=(0, 1), epsilon=1, method=method, settings=settings, uninformative="keep"
+        counts, bounds=(0, 1), epsilon=1, method=method, settings=settings, uninformative="keep"
     )
 
 

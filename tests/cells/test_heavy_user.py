@@ -7,7 +7,7 @@ import pytest
 import shoal
 from shoal.cells.mechanisms.methods import method_of
 from shoal.cells.mechanisms.ranges import MOST_HALVINGS, USER
-from tests.support import occupancies
+from tests.support import made_counts
 from tests.support.draws import drawn
 
 _USERS, _CELLS, _RUNS = 400, 4, 12
@@ -49,10 +49,10 @@ def test_intervals_cover_whatever_one_user_has(heavy: int) -> None:
 
 def test_a_selection_that_costs_nothing_finds_nothing() -> None:
     """No reward is given for widths that the selection's part of the loss can't find."""
-    occupancy = occupancies.sparse(5)
-    method, cells = method_of("optimal", {"range": "selected"}), np.arange(occupancy.n_cells)
-    full = method.parameters(occupancy, cells, np.ones(len(cells)), 10)
-    weights, noise = method.weigh(occupancy, cells, full), np.full(len(cells), 1e-3)
+    counts = made_counts.sparse(5)
+    method, cells = method_of("optimal", {"range": "selected"}), np.arange(counts.n_cells)
+    full = method.parameters(counts, cells, np.ones(len(cells)), 10)
+    weights, noise = method.weigh(counts, cells, full), np.full(len(cells), 1e-3)
     free = method.range.tune(weights, full, 1000.0, noise, 1e-6)
     assert free["reward"].tolist() == [0]
     paid = method.range.tune(weights, full, 1000.0, noise, 0.28)

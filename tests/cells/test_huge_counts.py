@@ -41,10 +41,10 @@ def test_no_user_of_a_huge_table_loses_more(name: str, bits: int) -> None:
     tried = 0
     for counts in _TABLES:
         users = np.arange(len(counts))
-        occupancy = shoal.Counts.from_counts(users, users * 0, np.array(counts))
+        public = shoal.Counts.from_counts(users, users * 0, np.array(counts))
         with suppress(ShoalError):
             plan = shoal.plan(
-                occupancy, bounds=(0, 1), epsilon=10, tick_bits=bits, uninformative="keep",
+                public, bounds=(0, 1), epsilon=10, tick_bits=bits, uninformative="keep",
                 **{"method": "balanced", **_PLAIN[name]},
             )  # fmt: skip
             one = _tape(plan, bits, None, [])
@@ -59,12 +59,12 @@ def test_no_user_of_a_huge_table_loses_more(name: str, bits: int) -> None:
 
 
 def _tape(plan: shoal.Plan, bits: int, changed: int | None, answers: list[list[int]]) -> Tape:
-    occupancy, tape = plan.counts, Tape(answers=answers)
-    count: Any = occupancy.count.astype(object)
+    public, tape = plan.counts, Tape(answers=answers)
+    count: Any = public.count.astype(object)
     half = 2 ** (bits - 1)
     sums = np.array(
         [-half * int(m) if at == changed else half * int(m) for at, m in enumerate(count)]
     )
     lattice = Lattice(Bounds(0, 1), bits)
-    draw(plan, Aggregate(occupancy, lattice, sums, np.zeros_like(sums)), tape)
+    draw(plan, Aggregate(public, lattice, sums, np.zeros_like(sums)), tape)
     return tape

@@ -11,7 +11,7 @@ import pytest
 import shoal
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
-from tests.support import flights, occupancies
+from tests.support import flights, made_counts
 from tests.support.draws import drawn
 from tests.support.loop import loop_over
 from tests.support.methods import MECHANISMS
@@ -54,7 +54,7 @@ def by_hand(plan: shoal.Plan) -> Fraction:
 def test_the_stated_loss_is_the_loss(method: str, options: dict[str, Any], epsilon: str) -> None:
     """Never above the epsilon asked for, never below the exact loss, and nearly all."""
     plan = shoal.plan(
-        occupancies.sparse(0),
+        made_counts.sparse(0),
         bounds=(0, 10),
         epsilon=epsilon,
         method=method,
@@ -85,7 +85,7 @@ def test_plans_survive_a_file(method: str, options: dict[str, Any], tmp_path: Pa
 def test_plans_depend_on_counts_alone() -> None:
     """Other names and another order of rows give the same plan, for every mechanism."""
     rng = np.random.default_rng(3)
-    base = occupancies.sparse(3)
+    base = made_counts.sparse(3)
     order = rng.permutation(len(base.user))
     names = np.array([f"u{k:03}" for k in rng.permutation(base.n_users)])
     other = shoal.Counts.from_counts(

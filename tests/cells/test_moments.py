@@ -14,7 +14,7 @@ from shoal.cells.mechanisms.methods import method_of
 from shoal.cells.mechanisms.private_sums import WeightedMoments
 from shoal.cells.mechanisms.weights import FINE, PART, Parameters, Weights
 from shoal.data.aggregate import Aggregate
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.data.records import check_size
 from shoal.data.value_lattice import Bounds, Lattice
 
@@ -26,9 +26,9 @@ Values = list[list[int]]
 
 @dataclass(frozen=True)
 class Case:
-    """Ticks of every membership of an occupancy, and how users are weighed."""
+    """Ticks of every membership of counts, and how users are weighed."""
 
-    occupancy: Counts
+    public: Counts
     values: Values
     name: str
     parameters: Parameters
@@ -36,8 +36,8 @@ class Case:
     @property
     def weights(self) -> Weights:
         """Of all cells."""
-        cells = np.arange(self.occupancy.n_cells)
-        return method_of(self.name, {}).weigh(self.occupancy, cells, self.parameters)
+        cells = np.arange(self.counts.n_cells)
+        return method_of(self.name, {}).weigh(self.counts, cells, self.parameters)
 
     def moments(self, *, linear: bool = True) -> WeightedMoments:
         """The class under test."""
@@ -47,14 +47,14 @@ class Case:
         squares = np.array([int((y**2).sum()) for y in each])
         above = [int((y > 0).sum()) << BITS for y in each]
         measures = {SHARE.name: np.array(above)}
-        aggregate = Aggregate(self.occupancy, LATTICE, centred, squares, measures)
+        aggregate = Aggregate(self.counts, LATTICE, centred, squares, measures)
         return WeightedMoments(self.weights, aggregate, linear=linear)
 
     def members(self, cell: int) -> list[tuple[Fraction, Fraction, list[Fraction]]]:
         """Weight, part of it that reaches, and values y of each user of a cell."""
-        count, found = self.occupancy.count.tolist(), []
-        whole = Fraction(int(self.occupancy.totals[cell]))
-        for at in np.flatnonzero(self.occupancy.cell == cell).tolist():
+        count, found = self.counts.count.tolist(), []
+        whole = Fraction(int(self.counts.totals[cell]))
+        for at in np.flatnonzero(self.counts.cell == cell).tolist():
             weight, part = Fraction(count[at]), Fraction(1)
             if self.name == "clip_user":
                 capped = min(count[at], int(self.parameters["cap"][cell]))
@@ -111,21 +111,21 @@ def cases(draw: st.DrawFn, name: str) -> Case:
     keys = st.tuples(st.integers(0, 4), st.integers(0, 2))
     counts = draw(st.dictionaries(keys, st.integers(1, 9), min_size=1))
     users, cells = zip(*counts, strict=True)
-    occupancy = Counts.from_counts(users, cells, list(counts.values()))
+    public = Counts.from_counts(users, cells, list(counts.values()))
     ends = st.sampled_from([0, 1, 2 ** (BITS - 1), 2**BITS - 1, 2**BITS])
     tick = st.one_of(st.integers(0, 2**BITS), ends)
-    values = [draw(st.lists(tick, min_size=m, max_size=m)) for m in occupancy.count.tolist()]
-    size, parameters = len(occupancy.count), {}
+    values = [draw(st.lists(tick, min_size=m, max_size=m)) for m in public.count.tolist()]
+    size, parameters = len(public.count), {}
     if name == "clip_user":
         cap = draw(st.lists(st.integers(1, 9), min_size=3, max_size=3))
         kept = np.array(draw(st.lists(st.integers(0, 1), min_size=size, max_size=size)))
         # Somebody is left in every cell.
-        kept[np.unique(occupancy.cell, return_index=True)[1]] = 1
-        parameters = {"cap": np.array(cap[: occupancy.n_cells]), "kept": kept}
+        kept[np.unique(public.cell, return_index=True)[1]] = 1
+        parameters = {"cap": np.array(cap[: public.n_cells]), "kept": kept}
     if name == "optimal":
         parts = st.one_of(st.integers(0, 2**PART), st.sampled_from([0, 1, 2**PART]))
         parameters = {"part": np.array(draw(st.lists(parts, min_size=size, max_size=size)))}
-    return Case(occupancy, values, name, parameters)
+    return Case(public, values, name, parameters)
 
 
 @pytest.mark.parametrize("name", ["baseline", "optimal"])
@@ -174,9 +174,9 @@ def test_means_and_shares_are_clipped_means_of_users(name: str, data: st.DataObj
 
 def full(users: int, count: int, ticks: NDArray[np.int64]) -> Aggregate:
     """Users with equally many records in one cell, all at one tick each."""
-    occupancy = Counts.from_counts(np.arange(users), np.zeros(users, int), [count] * users)
+    public = Counts.from_counts(np.arange(users), np.zeros(users, int), [count] * users)
     centred = ticks - 2 ** (BITS - 1)
-    return Aggregate(occupancy, LATTICE, centred * count, centred**2 * count)
+    return Aggregate(public, LATTICE, centred * count, centred**2 * count)
 
 
 @pytest.mark.parametrize("up", [0, 1, 4, 8])
@@ -191,7 +191,7 @@ def test_the_largest_counts_do_not_overflow(name: str, up: int) -> None:
         parameters = {"cap": np.array([count - 1]), "kept": np.ones(users, dtype=np.int64)}
     if name == "optimal":
         parameters = {"part": np.full(users, 2**PART - 1)}
-    weights = method_of(name, {}).weigh(aggregate.occupancy, np.array([0]), parameters)
+    weights = method_of(name, {}).weigh(aggregate.counts, np.array([0]), parameters)
     moments = WeightedMoments(weights, aggregate, linear=True)
     share = Fraction(up, users)
     part = 1 - Fraction(1, 2**PART) if name == "optimal" else Fraction(1)

@@ -13,16 +13,16 @@ from shoal.cells.facts.decision import Task, public_status
 from shoal.cells.planners import planner
 from shoal.cells.planners.largest_error import keeping_order
 from shoal.errors import InputError
-from tests.support import occupancies
+from tests.support import made_counts
 from tests.support.loop import loop_over
 
 SHARED = ("balanced", "equalised", "uniform")
 
 
-def released(occupancy: shoal.Counts, **wanted: Any) -> set[int]:
+def released(counts: shoal.Counts, **wanted: Any) -> set[int]:
     """Cells of a plan with a largest error; none if there is no such plan."""
     try:
-        plan = shoal.plan(occupancy, bounds=(0, 10), min_users=1, **wanted)
+        plan = shoal.plan(counts, bounds=(0, 10), min_users=1, **wanted)
     except InputError as error:
         said = str(error)
         assert "no cell has an error of at most" in said or "the plan would have no cell" in said
@@ -52,7 +52,7 @@ def crowd_and_few() -> shoal.Counts:
 
 @pytest.mark.parametrize("method", SHARED)
 @given(
-    occupancy=occupancies.small,
+    counts=made_counts.small,
     epsilon=st.floats(0.5, 40),
     more=st.floats(1.01, 20),
     most=st.floats(0.02, 0.45),
@@ -61,7 +61,7 @@ def crowd_and_few() -> shoal.Counts:
 @settings(max_examples=12)
 def test_a_larger_budget_leaves_out_no_other_cell(
     method: str,
-    occupancy: shoal.Counts,
+    counts: shoal.Counts,
     epsilon: float,
     more: float,
     most: float,
@@ -69,8 +69,8 @@ def test_a_larger_budget_leaves_out_no_other_cell(
 ) -> None:
     """What is released with less epsilon and delta is released with more of them."""
     wanted = {"method": method, "max_error": f"{100 * most:.6f}%"}
-    small = released(occupancy, epsilon=epsilon, delta=deltas[0], **wanted)
-    large = released(occupancy, epsilon=epsilon * more, delta=deltas[1], **wanted)
+    small = released(counts, epsilon=epsilon, delta=deltas[0], **wanted)
+    large = released(counts, epsilon=epsilon * more, delta=deltas[1], **wanted)
     assert small <= large
 
 
@@ -83,15 +83,15 @@ def test_gaussian_noise_takes_no_cell_away() -> None:
 
 
 @pytest.mark.parametrize("method", SHARED)
-@given(occupancy=occupancies.small, epsilon=st.floats(0.5, 40), most=st.floats(0.02, 0.45))
+@given(counts=made_counts.small, epsilon=st.floats(0.5, 40), most=st.floats(0.02, 0.45))
 @settings(max_examples=12)
 def test_where_more_cells_cost_all_as_many_are_kept_as_can_be(
-    method: str, occupancy: shoal.Counts, epsilon: float, most: float
+    method: str, counts: shoal.Counts, epsilon: float, most: float
 ) -> None:
     """The next cell of the order is left out because some error would be too large."""
     wanted: dict[str, Any] = {"method": method, "epsilon": epsilon}
-    kept = released(occupancy, max_error=f"{100 * most:.6f}%", **wanted)
-    base = shoal.plan(occupancy, bounds=(0, 10), uninformative="keep", min_users=1, **wanted)
+    kept = released(counts, max_error=f"{100 * most:.6f}%", **wanted)
+    base = shoal.plan(counts, bounds=(0, 10), uninformative="keep", min_users=1, **wanted)
     order = keeping_order(task_of(base))
     assert set(order[: len(kept)].tolist()) == kept
     if method != "balanced" and len(kept) < len(order):
@@ -103,18 +103,18 @@ def test_where_more_cells_cost_all_as_many_are_kept_as_can_be(
 
 def test_typical_errors_are_those_that_are_printed() -> None:
     """No planned cell of a plan for the typical error has one above the largest."""
-    occupancy = occupancies.sparse(3, users=100, cells=20)
-    plan = shoal.plan(occupancy, bounds=(0, 60), epsilon=1, max_error=4)
-    assert 0 < len(plan.planned) < occupancy.n_cells
+    counts = made_counts.sparse(3, users=100, cells=20)
+    plan = shoal.plan(counts, bounds=(0, 60), epsilon=1, max_error=4)
+    assert 0 < len(plan.planned) < counts.n_cells
     assert (plan.typical_error() * SD * 60 <= 4 * (1 + 1e-6)).all()
     assert {*plan.status} == {"planned", "error too large"}
 
 
 def test_the_order_knows_counts_alone() -> None:
     """Neither budget nor error nor the public rules change the order of cells."""
-    occupancy = occupancies.sparse(1)
+    counts = made_counts.sparse(1)
     asked = [
-        task_of(shoal.plan(occupancy, bounds=(0, 9), method="balanced", **wanted))
+        task_of(shoal.plan(counts, bounds=(0, 9), method="balanced", **wanted))
         for wanted in (
             {"epsilon": 8, "max_error": "40%"},
             {"epsilon": 9, "delta": "1e-6", "max_error": "45%"},
@@ -123,7 +123,7 @@ def test_the_order_knows_counts_alone() -> None:
     ]
     orders = [keeping_order(task).tolist() for task in asked]
     assert orders[0] == orders[1] == orders[2]
-    assert sorted(orders[0]) == list(range(occupancy.n_cells))
+    assert sorted(orders[0]) == list(range(counts.n_cells))
 
 
 @loop_over(
@@ -153,7 +153,7 @@ def test_a_largest_error_that_no_plan_takes(wanted: dict[str, Any], message: str
     """With what is allowed."""
     with pytest.raises(InputError, match=message):
         shoal.plan(
-            occupancies.sparse(1),
+            made_counts.sparse(1),
             **{"bounds": (0, 9), "epsilon": 8, "method": "balanced", **wanted},
         )
 
@@ -161,7 +161,7 @@ def test_a_largest_error_that_no_plan_takes(wanted: dict[str, Any], message: str
 def test_several_statistics_share_a_percentage() -> None:
     """The largest error over the ranges decides."""
     plan = shoal.plan(
-        occupancies.sparse(4, users=60, cells=12), bounds=(0, 9), epsilon=60, max_error="30%",
+        made_counts.sparse(4, users=60, cells=12), bounds=(0, 9), epsilon=60, max_error="30%",
         statistics=["mean", "variance"],
     )  # fmt: skip
     assert plan.request.largest_error == 0.3

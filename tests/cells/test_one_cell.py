@@ -169,12 +169,12 @@ def test_typical_intervals_know_about_rounding(name: str, tick_bits: int) -> Non
 
 def test_counts_beyond_64_bits_are_refused() -> None:
     """Sums of ticks that could wrap are never planned, with any mechanism."""
-    occupancy = shoal.Counts.from_counts([1, 2, 3], ["a"] * 3, [2**33, 1, 1])
+    counts = shoal.Counts.from_counts([1, 2, 3], ["a"] * 3, [2**33, 1, 1])
     for name in [*MECHANISMS, "balanced", "equalised"]:
         with pytest.raises(InputError, match=r"a user has .* records in one cell"):
-            shoal.plan(occupancy, bounds=(0, 1), epsilon=1, method=name, uninformative="keep")
+            shoal.plan(counts, bounds=(0, 1), epsilon=1, method=name, uninformative="keep")
     few = shoal.plan(
-        occupancy, method="balanced", bounds=(0, 1), epsilon=1, tick_bits=8, uninformative="keep"
+        counts, method="balanced", bounds=(0, 1), epsilon=1, tick_bits=8, uninformative="keep"
     )
     assert few.epsilon <= 1
 
@@ -189,9 +189,9 @@ def test_absurd_epsilons_for_vectors_are_refused(epsilon: Any, domain: Any) -> N
 
 def test_the_threshold_of_sums_counts_as_noise() -> None:
     """Akmv's noise may be as wide as the bounds; such a cell is left out."""
-    occupancy = shoal.Counts.from_counts([0, 1], ["a", "a"], [100, 100])
+    counts = shoal.Counts.from_counts([0, 1], ["a", "a"], [100, 100])
     with pytest.raises(InputError, match="the plan would have no cell"):
-        shoal.plan(occupancy, bounds=(0, 10), epsilon=1, method="akmv", min_users=1)
+        shoal.plan(counts, bounds=(0, 10), epsilon=1, method="akmv", min_users=1)
 
 
 def test_a_typical_interval_is_never_a_point_at_the_bounds() -> None:

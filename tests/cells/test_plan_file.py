@@ -15,7 +15,7 @@ import shoal
 from shoal import documents
 from shoal.cells.plan import Plan
 from shoal.errors import DocumentError, InputError
-from tests.support import occupancies
+from tests.support import made_counts
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -23,10 +23,10 @@ Change = Callable[[dict[str, Any]], object]
 def plan(**wanted: Any) -> shoal.Plan:
     """A plan that leaves something out."""
     wanted = {"bounds": (-5, 50), "epsilon": "3", **wanted}
-    occupancy = occupancies.sparse(5)
+    counts = made_counts.sparse(5)
     return shoal.plan(
-        occupancy,
-        min_users=int(occupancy.users_per_cell.min()) + 1,
+        counts,
+        min_users=int(counts.users_per_cell.min()) + 1,
         **{"method": "balanced", **wanted},
     )
 

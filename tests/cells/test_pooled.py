@@ -11,7 +11,7 @@ import shoal
 from shoal.cells.estimates.posterior import left_out, pooled
 from shoal.cells.shown.table import make_table
 from shoal.data.aggregate import Aggregate
-from tests.support import occupancies
+from tests.support import made_counts
 from tests.support.draws import drawn, sums_of
 
 _SPREAD, _DRAWS = 1 / 6, 12
@@ -34,24 +34,24 @@ def uneven_plan(**wanted: Any) -> shoal.Plan:
 
 
 def population(
-    occupancy: shoal.Counts, plan: shoal.Plan, seed: int, between: float, users: float,
+    counts: shoal.Counts, plan: shoal.Plan, seed: int, between: float, users: float,
     keys: np.ndarray,
 ) -> Aggregate:  # fmt: skip
     """Private sums of normal values: parts of the variance between cells (by keys) and users."""
     rng = np.random.default_rng([seed, 7])
-    cells = rng.normal(0, between**0.5, int(keys.max()) + 1)[keys][occupancy.cell]
-    people = rng.normal(0, users**0.5, occupancy.n_users)[occupancy.user]
-    rest = rng.normal(size=len(people)) * ((1 - between - users) / occupancy.count) ** 0.5
+    cells = rng.normal(0, between**0.5, int(keys.max()) + 1)[keys][counts.cell]
+    people = rng.normal(0, users**0.5, counts.n_users)[counts.user]
+    rest = rng.normal(size=len(people)) * ((1 - between - users) / counts.count) ** 0.5
     return sums_of(plan, 0.45 + _SPREAD * (cells + people + rest))
 
 
 def outcome(
-    occupancy: shoal.Counts, plan: shoal.Plan, between: float, users: float, keys: np.ndarray
+    counts: shoal.Counts, plan: shoal.Plan, between: float, users: float, keys: np.ndarray
 ) -> tuple[float, float, float]:
     """How often intervals cover, and mean errors of pooled values and of the midpoint."""
     covered, errors, guesses = [], [], []
     for seed in range(_DRAWS):
-        private = population(occupancy, plan, seed, between, users, keys)
+        private = population(counts, plan, seed, between, users, keys)
         numbers = drawn(plan, private, seed)
         found, where = pooled(numbers, 0.95), left_out(numbers)
         assert found is not None
@@ -81,19 +81,19 @@ def test_labels_that_released_cells_have_tell_of_the_others() -> None:
     user, cell, count = uneven()
     place = np.random.default_rng(3).permutation(60)[cell]
     cells = pa.table({"row": place % 8, "column": place // 8})
-    occupancy = shoal.Counts.from_counts(user, cells, count)
-    plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=4, max_error=0.35)
+    counts = shoal.Counts.from_counts(user, cells, count)
+    plan = shoal.plan(counts, bounds=(0, 10), epsilon=4, max_error=0.35)
     assert len(plan.planned) < 40
-    keys = occupancy.cells.column("row").to_numpy()
-    covered, error, guess = outcome(occupancy, plan, 0.6, 0.2, keys)
+    keys = counts.cells.column("row").to_numpy()
+    covered, error, guess = outcome(counts, plan, 0.6, 0.2, keys)
     assert covered >= 0.95
     assert error < guess / 2
 
 
 def rows(plan: shoal.Plan, seed: int = 0) -> list[dict[str, Any]]:
     """The table of a release of made-up values."""
-    occupancy = plan.counts
-    private = population(occupancy, plan, seed, 0.3, 0.4, np.arange(occupancy.n_cells))
+    counts = plan.counts
+    private = population(counts, plan, seed, 0.3, 0.4, np.arange(counts.n_cells))
     return make_table(drawn(plan, private, seed), 0.95).to_pylist()
 
 
@@ -115,11 +115,11 @@ def test_a_label_that_no_released_cell_has_tells_nothing() -> None:
     """Such a cell has a value, by its other labels, and no interval."""
     user, cell, count = uneven()
     cells = pa.table({"row": pa.array(cell % 8), "column": pa.array(cell // 8)})
-    occupancy = shoal.Counts.from_counts(user, cells, count)
-    plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=4, min_users=20)
-    keys = occupancy.cells.column("row").to_numpy()
-    numbers = drawn(plan, population(occupancy, plan, 1, 0.6, 0.2, keys), 1)
-    found, columns = pooled(numbers, 0.95), occupancy.cells.column("column").to_numpy()
+    counts = shoal.Counts.from_counts(user, cells, count)
+    plan = shoal.plan(counts, bounds=(0, 10), epsilon=4, min_users=20)
+    keys = counts.cells.column("row").to_numpy()
+    numbers = drawn(plan, population(counts, plan, 1, 0.6, 0.2, keys), 1)
+    found, columns = pooled(numbers, 0.95), counts.cells.column("column").to_numpy()
     known = np.isin(columns[left_out(numbers)], columns[plan.planned])
     assert found is not None
     assert known.any()
@@ -141,18 +141,18 @@ def test_no_interval_is_better_than_a_short_one(method: str, most: object) -> No
 
 def test_two_cells_say_nothing_of_a_third() -> None:
     """Then a cell that is left out has no value, and no source."""
-    occupancy = shoal.Counts.from_counts([*range(60), *range(60), 0], [0] * 60 + [1] * 60 + [2],
+    counts = shoal.Counts.from_counts([*range(60), *range(60), 0], [0] * 60 + [1] * 60 + [2],
                                             [1] * 121)  # fmt: skip
-    plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=4, min_users=1, max_error=1)
+    plan = shoal.plan(counts, bounds=(0, 10), epsilon=4, min_users=1, max_error=1)
     last = rows(plan)[-1]
     assert (last["value"], last["source"], last["status"]) == (None, None, "error too large")
 
 
 def test_only_means_are_pooled() -> None:
     """A variance, and its root, of a cell that is left out stay null."""
-    occupancy = occupancies.sparse(4, users=60, cells=8)
+    counts = made_counts.sparse(4, users=60, cells=8)
     plan = shoal.plan(
-        occupancy, bounds=(0, 9), epsilon=15, max_error="30%", statistics=["mean", "variance"]
+        counts, bounds=(0, 9), epsilon=15, max_error="30%", statistics=["mean", "variance"]
     )
     others = [row for row in rows(plan) if row["status"] != "reliable"]
     assert {row["statistic"]: row["source"] for row in others} == {

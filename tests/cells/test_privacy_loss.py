@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import shoal
-from tests.support import occupancies
+from tests.support import made_counts
 
 _STATISTICS = ("mean", "variance", "share_above(4)")
 
@@ -16,7 +16,7 @@ _STATISTICS = ("mean", "variance", "share_above(4)")
 def gaussian() -> shoal.Plan:
     """Users in many cells, three statistics, a delta."""
     found = shoal.plan(
-        occupancies.crowded(), method="balanced", bounds=(0, 9), epsilon=1, delta="1/1000",
+        made_counts.crowded(), method="balanced", bounds=(0, 9), epsilon=1, delta="1/1000",
         statistics=_STATISTICS,
         uninformative="keep",
     )  # fmt: skip
@@ -55,7 +55,7 @@ def test_a_plan_states_the_delta_that_it_spends(gaussian: shoal.Plan) -> None:
     assert gaussian.exact_loss.delta == Fraction(1, 1000)
     assert gaussian.delta >= 1e-3
     plain = shoal.plan(
-        occupancies.crowded(),
+        made_counts.crowded(),
         method="balanced",
         bounds=(0, 9),
         epsilon=1,

@@ -14,7 +14,7 @@ from shoal.cells.mechanisms.private_sums import Interval, PrivateMeans, ends
 from shoal.cells.mechanisms.ranges import range_bias
 from shoal.cells.mechanisms.weights import FINE, Parameters, Weights
 from shoal.data.aggregate import Aggregate
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from tests.support.loop import loop_over
 from tests.support.tape import Tape

@@ -121,8 +121,8 @@ def found(source: object, rule: str) -> list[tuple[Any, ...]]:
     made = shoal.Records(
         source, user="who", value="value", bounds=BOUNDS, by=rule, tick_bits=3, counts="public"
     ).aggregate()
-    cells = made.occupancy.cells.column(0).to_pylist()
-    columns = made.occupancy.cell, made.occupancy.count, made.sums, made.squares
+    cells = made.counts.cells.column(0).to_pylist()
+    columns = made.counts.cell, made.counts.count, made.sums, made.squares
     rows = zip(*(each.tolist() for each in columns), strict=True)
     return sorted((cells[cell], *more) for cell, *more in rows)
 
@@ -132,11 +132,11 @@ def facts(source: object, **options: Any) -> tuple[Any, ...]:
     given = {"user": "who", "value": "value", "bounds": BOUNDS, "by": TOGETHER, **options}
     records = shoal.Records(source, **given, counts="public")
     made, counted = records.aggregate(), records.counts()
-    assert counted.fingerprint == made.occupancy.fingerprint
-    columns = made.occupancy.user, made.occupancy.cell, made.occupancy.count
+    assert counted.fingerprint == made.counts.fingerprint
+    columns = made.counts.user, made.counts.cell, made.counts.count
     return (
-        made.occupancy.labels,
-        made.occupancy.fingerprint,
+        made.counts.labels,
+        made.counts.fingerprint,
         *(each.tolist() for each in (*columns, made.sums, made.squares)),
     )
 

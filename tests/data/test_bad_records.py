@@ -28,7 +28,7 @@ def read(source: object = None, **options: Any) -> shoal.Counts:
     records = shoal.Records(
         pa.table(GOOD) if source is None else source, **options, counts="public"
     )
-    return records.aggregate().occupancy
+    return records.aggregate().counts
 
 
 def changed(**columns: Any) -> pa.Table:

@@ -157,7 +157,7 @@ def test_bad_parquet(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_bad_documents(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A file that is no plan, occupancy, manifest or ledger may hold values."""
+    """A file that is no plan, counts, manifest or ledger may hold values."""
     path = tmp_path / "a.json"
     said = f"{{{CANARY}", f'"{CANARY}"', f'{{"schema": "{CANARY}"}}', CANARY, f"who\n{CANARY}"
     for text in said:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.data import keys
-from shoal.data.occupancy import build
+from shoal.data.counts import build
 from tests.data import kinds
 from tests.data.kinds import KINDS, RULES
 from tests.support import methods
@@ -78,8 +78,8 @@ def test_ties_are_resolved_by_key(counts: list[list[int]], random: Any) -> None:
 
     def built(rows: list[tuple[str, int, int]]) -> tuple[str, list[tuple[str, int, int]]]:
         who, where, many = zip(*rows, strict=True)
-        occupancy, order = build(pa.array(who), pa.table({"c": where}), np.array(many))
-        return occupancy.fingerprint, [rows[at] for at in order]
+        public, order = build(pa.array(who), pa.table({"c": where}), np.array(many))
+        return public.fingerprint, [rows[at] for at in order]
 
     fingerprint, placed = built(rows)
     assert built(shuffled) == (fingerprint, placed)
@@ -94,7 +94,7 @@ def test_ties_are_resolved_by_key(counts: list[list[int]], random: Any) -> None:
 
 def test_colliding_marks_are_resolved_by_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """Users whose marks are equal by chance, with other counts, come by their keys."""
-    monkeypatch.setattr("shoal.data.occupancy._mix", np.zeros_like)
+    monkeypatch.setattr("shoal.data.counts._mix", np.zeros_like)
     who, where = np.array(["b", "b", "a", "a", "c"]), np.array([0, 1, 0, 1, 0])
     many = np.array([1, 3, 2, 2, 4])
     for order in ([0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0, 4, 3, 1]):

@@ -77,11 +77,11 @@ def _cells_plan(request: Plain, step: int = 1) -> shoal.Plan:
     """A plan from rows in their order, or from last to first."""
     user, cell, count = (np.array(request[name])[::step] for name in ("user", "cell", "count"))
     places, options = _places(cell, request["keys"]), dict(request["plan"])
-    occupancy = shoal.Counts.from_counts([f"u{n:05}" for n in user], places, count)
+    counts = shoal.Counts.from_counts([f"u{n:05}" for n in user], places, count)
     if "weights" in options:
         heavy = options["weights"].items()
-        options["weights"] = {occupancy.labels[int(at)]: each for at, each in heavy}
-    return shoal.plan(occupancy, bounds=tuple(options.pop("bounds")), **options)
+        options["weights"] = {counts.labels[int(at)]: each for at, each in heavy}
+    return shoal.plan(counts, bounds=tuple(options.pop("bounds")), **options)
 
 
 def plan_cells(request: Plain) -> Plain:

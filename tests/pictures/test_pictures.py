@@ -16,9 +16,9 @@ from shoal.pictures import cells as of_cells
 from shoal.pictures import shapes
 from shoal.pictures import trials as of_trials
 from shoal.pictures.shapes import GREY, plain_name
-from tests.support import occupancies
+from tests.support import made_counts
 
-OCCUPANCY = occupancies.sparse(6)
+COUNTS = made_counts.sparse(6)
 # Two dollars make a formula of what is between them; that of the last can be read as one.
 NAMES = ("$0_$9", "$$", "A$_$B", r"$\frac{$", r"a\$b$", "$5 to $10")
 
@@ -46,15 +46,15 @@ def _trial() -> tuple[Any, Any, Any]:
 
 def test_the_ending_chooses_the_format(tmp_path: Path) -> None:
     """Of counts; a plan, a frontier, a comparison have one too."""
-    plan = shoal.plan(OCCUPANCY, method="balanced", bounds=(0, 9), epsilon=5)
+    plan = shoal.plan(COUNTS, method="balanced", bounds=(0, 9), epsilon=5)
     compared = {"bounds": (0, 9), "epsilon": 1, "methods": ["baseline"], "repetitions": 2}
     for subject, ending, start in (
-        (OCCUPANCY, "png", b"\x89PNG"),
-        (OCCUPANCY, "svg", b"<?xml"),
-        (OCCUPANCY, "pdf", b"%PDF"),
+        (COUNTS, "png", b"\x89PNG"),
+        (COUNTS, "svg", b"<?xml"),
+        (COUNTS, "pdf", b"%PDF"),
         (plan, "svg", b"<?xml"),
         (plan.frontier(["balanced"], [1]), "svg", b"<?xml"),
-        (shoal.compare(OCCUPANCY, **compared), "svg", b"<?xml"),
+        (shoal.compare(COUNTS, **compared), "svg", b"<?xml"),
     ):
         shoal.picture(subject, tmp_path / f"p.{ending}", overwrite=True)
         assert (tmp_path / f"p.{ending}").read_bytes().startswith(start)
@@ -62,11 +62,11 @@ def test_the_ending_chooses_the_format(tmp_path: Path) -> None:
 
 def test_a_plan_shows_its_errors() -> None:
     """Certified ones over their bounds, or typical ones with the names of few cells."""
-    plan = shoal.plan(OCCUPANCY, method="balanced", bounds=(0, 9), epsilon=5)
+    plan = shoal.plan(COUNTS, method="balanced", bounds=(0, 9), epsilon=5)
     [axis] = of_cells.draw_plan(plan).axes
     assert np.allclose(axis.lines[0].get_ydata(), np.sort(plan.worst_case_error))
     assert np.allclose(axis.lines[2].get_ydata(), 4.5)
-    plan = shoal.plan(OCCUPANCY, bounds=(0, 9), epsilon=5)
+    plan = shoal.plan(COUNTS, bounds=(0, 9), epsilon=5)
     [axis] = of_cells.draw_plan(plan).axes
     assert np.allclose(axis.lines[0].get_ydata(), np.sort(plan.typical_error(2.25)), rtol=0.5)
     names = {each.get_text() for each in axis.get_xticklabels()}
@@ -163,7 +163,7 @@ def test_every_statistic_has_a_panel() -> None:
 
 def test_a_frontier_shows_errors_at_the_losses_spent() -> None:
     """The worst cells left, the median cells right; the bound is dashed."""
-    plan = shoal.plan(OCCUPANCY, method="balanced", bounds=(0, 9), epsilon=2)
+    plan = shoal.plan(COUNTS, method="balanced", bounds=(0, 9), epsilon=2)
     found = plan.frontier(["balanced", "user_clipped"], [1, 2, 4])
     table = found.table().to_pandas()
     for axis, name in zip(of_cells.draw_comparison(found).axes, ("worst", "median"), strict=True):
@@ -183,7 +183,7 @@ def test_typical_errors_are_drawn_by_method_or_by_loss() -> None:
     asked = {"bounds": (0, 9), "methods": ["balanced", "midpoint"], "repetitions": 3}
     values = shoal.Normal(4, 1)
     for epsilon in (1, [1, 2]):
-        found = shoal.simulate(OCCUPANCY, values, epsilon=epsilon, **asked)
+        found = shoal.simulate(COUNTS, values, epsilon=epsilon, **asked)
         [axis] = of_cells.draw_comparison(found).axes
         errors = found.table()["typical_error"].to_numpy()
         if epsilon == 1:
@@ -232,8 +232,8 @@ def test_bad_pictures_are_refused(tmp_path: Path) -> None:
     """Another subject, another ending, a confidence where there are no intervals."""
     for subject, name, options, words in (
         (3, "p.png", {}, "of the type int cannot be drawn"),
-        (OCCUPANCY, "p.png", {"confidence": 0.9}, "a picture of Counts takes no confidence"),
-        (OCCUPANCY, "p.gif", {}, r"choose a name that ends in \.png"),
+        (COUNTS, "p.png", {"confidence": 0.9}, "a picture of Counts takes no confidence"),
+        (COUNTS, "p.gif", {}, r"choose a name that ends in \.png"),
     ):
         with pytest.raises(InputError, match=words):
             shoal.picture(subject, tmp_path / name, **options)

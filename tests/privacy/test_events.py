@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shoal
-from tests.support import occupancies
+from tests.support import made_counts
 
 
 def accountants() -> tuple[Any, Any, Any]:
@@ -25,7 +25,7 @@ def test_pure_plans_are_events_of_the_same_loss(epsilon: str) -> None:
     """At a tiny delta the event's epsilon is the plan's, from above."""
     core, pld, _ = accountants()
     plan = shoal.plan(
-        occupancies.sparse(1),
+        made_counts.sparse(1),
         method="balanced",
         bounds=(0, 9),
         epsilon=epsilon,
@@ -41,7 +41,7 @@ def test_gaussian_plans_are_events_of_their_rho() -> None:
     """Renyi accounting of the event is no better than the plan's conversion."""
     core, _, rdp = accountants()
     plan = shoal.plan(
-        occupancies.crowded(),
+        made_counts.crowded(),
         method="balanced",
         bounds=(0, 9),
         epsilon=1,

@@ -24,7 +24,7 @@ from shoal_studies.paper_000_plans import Cells, Units, Weighed
 from shoal_studies.simulate import QUICK, Effort
 
 from shoal.cells.mechanisms.cell_statistics import cell_errors
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.theory import variance
 from tests.support import worst_case_errors
 

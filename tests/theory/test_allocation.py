@@ -14,7 +14,7 @@ import shoal
 from shoal.cells.plan import Plan
 from shoal.theory import allocation
 from shoal.theory.allocation import Problem
-from tests.support import occupancies
+from tests.support import made_counts
 
 BOUNDS = (0, 50)
 
@@ -24,33 +24,33 @@ def problem_of(plan: Plan) -> Problem:
     return plan.numbers.problem(plan.importance, plan.decision.scale)
 
 
-def make(seed: int, occupancy: shoal.Counts | None = None, **wanted: object) -> Plan:
+def make(seed: int, counts: shoal.Counts | None = None, **wanted: object) -> Plan:
     """A plan that keeps every cell."""
-    occupancy = occupancies.sparse(seed) if occupancy is None else occupancy
+    counts = made_counts.sparse(seed) if counts is None else counts
     wanted = {"epsilon": 1, "uninformative": "keep", "min_users": 1, **wanted}
-    return shoal.plan(occupancy, bounds=BOUNDS, **{"method": "balanced", **wanted})
+    return shoal.plan(counts, bounds=BOUNDS, **{"method": "balanced", **wanted})
 
 
 def shares(plan: Plan) -> np.ndarray:
     """m/n as a dense users x cells matrix."""
-    occupancy = plan.counts
-    dense = np.zeros((occupancy.n_users, occupancy.n_cells))
-    dense[occupancy.user, occupancy.cell] = occupancy.count / occupancy.totals[occupancy.cell]
+    counts = plan.counts
+    dense = np.zeros((counts.n_users, counts.n_cells))
+    dense[counts.user, counts.cell] = counts.count / counts.totals[counts.cell]
     return dense
 
 
 @given(
-    occupancy=occupancies.small,
+    counts=made_counts.small,
     epsilon=st.sampled_from(["0.01", "0.1", "1/3", "1", "7.5", "40"]),
     method=st.sampled_from(["balanced", "equalised", "uniform"]),
 )
 @settings(deadline=None)
 def test_the_loss_never_exceeds_what_was_asked_for(
-    occupancy: shoal.Counts, epsilon: str, method: str
+    counts: shoal.Counts, epsilon: str, method: str
 ) -> None:
-    """Exact loss <= epsilon for every occupancy, method and epsilon; nearly all used."""
+    """Exact loss <= epsilon for every counts, method and epsilon; nearly all used."""
     plan = shoal.plan(
-        occupancy, bounds=BOUNDS, epsilon=epsilon, method=method, uninformative="keep", min_users=1
+        counts, bounds=BOUNDS, epsilon=epsilon, method=method, uninformative="keep", min_users=1
     )
     asked = Fraction(epsilon)
     assert plan.exact_epsilon <= asked
@@ -119,8 +119,8 @@ def test_balanced_is_the_optimum_of_a_general_solver(seed: int) -> None:
 
 def test_few_users_decide_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Dual variables of users who may lose most prove as good a plan as those of all."""
-    occupancy = occupancies.sparse(2, users=3_000, cells=20)
-    whole = make(2, occupancy=occupancy)
+    counts = made_counts.sparse(2, users=3_000, cells=20)
+    whole = make(2, counts=counts)
     monkeypatch.setattr(allocation, "_MANY", 0)
     asked: list[int] = []
     of_users = Problem.of_users
@@ -130,7 +130,7 @@ def test_few_users_decide_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
         return of_users(problem, users)
 
     monkeypatch.setattr(Problem, "of_users", noted)
-    found = make(2, occupancy=occupancy)
+    found = make(2, counts=counts)
     assert max(asked) < 1_000
     assert found.gap is not None
     assert found.gap < 1e-3
@@ -138,12 +138,12 @@ def test_few_users_decide_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.exact_epsilon <= 1
 
 
-@given(occupancy=occupancies.small, seed=st.integers(0, 10))
+@given(counts=made_counts.small, seed=st.integers(0, 10))
 @settings(deadline=None)
-def test_the_gap_holds_for_any_prices(occupancy: shoal.Counts, seed: int) -> None:
+def test_the_gap_holds_for_any_prices(counts: shoal.Counts, seed: int) -> None:
     """Weak duality. Whatever the dual variables, no feasible plan beats the bound."""
     plan = shoal.plan(
-        occupancy, method="balanced", bounds=BOUNDS, epsilon=1, uninformative="keep", min_users=1
+        counts, method="balanced", bounds=BOUNDS, epsilon=1, uninformative="keep", min_users=1
     )
     rng = np.random.default_rng(seed)
     problem = problem_of(plan)
@@ -159,9 +159,9 @@ def test_the_gap_holds_for_any_prices(occupancy: shoal.Counts, seed: int) -> Non
 def test_weights_share_the_budget_in_proportion() -> None:
     """Twenty equal users in four cells: b_g = (W / w_g) / 20 exactly, and the gap is certified."""
     users, cells = np.divmod(np.arange(80), 4)
-    occupancy = shoal.Counts.from_counts(users, cells, np.full(80, 3))
+    counts = shoal.Counts.from_counts(users, cells, np.full(80, 3))
     plan = shoal.plan(
-        occupancy,
+        counts,
         method="balanced",
         bounds=BOUNDS,
         epsilon=1,
@@ -173,13 +173,13 @@ def test_weights_share_the_budget_in_proportion() -> None:
     assert plan.gap < 1e-3
 
 
-@given(occupancy=occupancies.small)
+@given(counts=made_counts.small)
 @settings(deadline=None)
-def test_no_plan_beats_the_lower_bound(occupancy: shoal.Counts) -> None:
+def test_no_plan_beats_the_lower_bound(counts: shoal.Counts) -> None:
     """Every worst-case error is at least its cell's bound."""
     for method in ("balanced", "equalised", "uniform"):
         plan = shoal.plan(
-            occupancy, bounds=BOUNDS, epsilon=2, method=method, uninformative="keep", min_users=1
+            counts, bounds=BOUNDS, epsilon=2, method=method, uninformative="keep", min_users=1
         )
         assert (plan.worst_case_error >= plan.lower_bound * (1 - 1e-6)).all()
 

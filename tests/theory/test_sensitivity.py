@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.cells.mechanisms import weights as weighing
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.errors import InputError
 from shoal.theory import sensitivity
 
@@ -92,9 +92,9 @@ def test_steps_that_are_no_numbers_are_refused(moved: float) -> None:
 def test_linear_is_the_most_over_all_data_sets(users: list[tuple[int, int]], total: int) -> None:
     """The difference is linear in every user's mean: the corners of the cube decide."""
     counts, weights = np.array(users).T
-    occupancy = Counts.from_counts(range(len(users)), [0] * len(users), counts.tolist())
-    found = weighing.linear(occupancy, np.array([0]), weights, np.array([total])).bias
-    apart = occupancy.count / counts.sum() - weights / total
+    public = Counts.from_counts(range(len(users)), [0] * len(users), counts.tolist())
+    found = weighing.linear(public, np.array([0]), weights, np.array([total])).bias
+    apart = public.count / counts.sum() - weights / total
     most = max(abs(apart @ corner) for corner in itertools.product((0, 1), repeat=len(users)))
     assert found.tolist() == pytest.approx([most], abs=1e-12)
 
@@ -103,9 +103,9 @@ def test_linear_is_the_most_over_all_data_sets(users: list[tuple[int, int]], tot
 def test_what_own_intervals_leave_out_lies_in_the_middle(several: list[int], most: int) -> None:
     """Half of the missing mass: over users' means at both ends and in the middle."""
     counts = np.array(several)
-    occupancy = Counts.from_counts(range(len(counts)), [0] * len(counts), several)
+    public = Counts.from_counts(range(len(counts)), [0] * len(counts), several)
     threshold = np.array([min(most, max(several))])
-    found = weighing.truncated(occupancy, np.array([0]), threshold).bias
+    found = weighing.truncated(public, np.array([0]), threshold).bias
     half = np.minimum(counts, most) / (2 * counts)
     apart = max(
         abs(counts @ (np.clip(means, 0.5 - half, 0.5 + half) - means)) / counts.sum()

@@ -25,7 +25,7 @@ from shoal.cells.shown.plan_warnings import (
 from shoal.checks import check_confidence
 from shoal.data.aggregate import Aggregate
 from shoal.data.columns_in_memory import Users, column_of_numbers, paired, user_codes
-from shoal.data.occupancy import build
+from shoal.data.counts import build
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.privacy.budget import Amount, show
 from shoal.privacy.noise import Simulated, source_of
@@ -121,9 +121,9 @@ def one_estimate(
         # No bounding of one cell has a smaller error (docs/theory/cells.md#limits-of-means).
         name = "worst_case_optimal"
         if request.objective != "worst_case":
-            name = choose(request, private.occupancy)[0].name
+            name = choose(request, private.counts)[0].name
         request = request.model_copy(update={"method": name, "objective": None, "range": None})
-    plan = make_plan(private.occupancy, request)
+    plan = make_plan(private.counts, request)
     found = Estimates(plan, *draw(plan, private, source))
     likely = intervals.intervals if found.of_vectors else Estimates.typical_intervals
     interval, typical = (

@@ -41,7 +41,7 @@ from shoal.cells.planners.planner import make_plan
 from shoal.cells.shown import table
 from shoal.cells.shown.plan_warnings import release_warnings
 from shoal.cells.shown.text import cell_title, describe, labels, legend, summary
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.data.records import Records
 from shoal.data.value_lattice import Bounds
 from shoal.errors import DataError, InputError
@@ -338,7 +338,7 @@ class Plan(PlanFacts, plans.Plan[Records, Estimates]):
         check_lattice(self, private)
         measures = [each.measure for each in self.statistics if each.measure is not None]
         aggregate = private.aggregate(measures, squares=Variance() in self.statistics)
-        check_counts_of(self, aggregate.occupancy)
+        check_counts_of(self, aggregate.counts)
         return Estimates(self, *draw(self, aggregate, noise))
 
     def results(self, drawn: Estimates) -> list[documents.Document]:

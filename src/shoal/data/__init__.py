@@ -1,1 +1,1 @@
-"""Data and what is public about it: records, one pass, cell rules, keys, occupancy, assignments."""
+"""Data and what is public about it: records, one pass, cell rules, keys, counts, assignments."""

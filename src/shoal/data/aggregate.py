@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from shoal.arrays import Floats, Ints
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.data.value_lattice import Lattice
 
 _HALF = 26
@@ -14,10 +14,10 @@ _HALF = 26
 
 @dataclass(frozen=True, eq=False)
 class Aggregate:
-    """Integer sums of each membership, aligned with its occupancy; only that is public.
+    """Integer sums of each membership, aligned with its counts; only that is public.
 
     Attributes:
-        occupancy: The counts.
+        counts: The counts.
         lattice: What a tick is.
         centred: Sum of (ticks - 2^(bits-1)) of each membership, shape (memberships,).
         squares: Sum of their squares, shape (memberships,); None if nobody asked for them.
@@ -25,7 +25,7 @@ class Aggregate:
             (memberships,).
     """
 
-    occupancy: Counts
+    counts: Counts
     lattice: Lattice
     centred: Ints = field(repr=False)
     squares: Ints | None = field(repr=False)
@@ -38,24 +38,23 @@ class Aggregate:
     @property
     def sums(self) -> Ints:
         """Sum of ticks of each membership, shape (memberships,)."""
-        return self.centred + (self.occupancy.count << (self.lattice.bits - 1))
+        return self.centred + (self.counts.count << (self.lattice.bits - 1))
 
     def __repr__(self) -> str:
-        return f"<Aggregate of {self.occupancy.n_users} users, {self.occupancy.n_cells} cells>"
+        return f"<Aggregate of {self.counts.n_users} users, {self.counts.n_cells} cells>"
 
     def cell_sums(self) -> list[int]:
         """Returns the sum of ticks of each cell, exactly."""
         amounts = self.sums
         # Two halves in floating point stay exact where one 64-bit sum could overflow.
         halves = (
-            np.bincount(self.occupancy.cell, part)
-            for part in (amounts >> _HALF, amounts % 2**_HALF)
+            np.bincount(self.counts.cell, part) for part in (amounts >> _HALF, amounts % 2**_HALF)
         )
         high, low = (half.astype(np.int64).astype(object) for half in halves)
         return list(high * 2**_HALF + low)
 
     def cell_means(self) -> Floats:
         """Returns each cell's mean, in the value's unit, shape (cells,): for simulations."""
-        share = np.array(self.cell_sums(), dtype=np.float64) / self.occupancy.totals
+        share = np.array(self.cell_sums(), dtype=np.float64) / self.counts.totals
         bounds = self.lattice.bounds
         return np.asarray(bounds.lo + share * 2.0**-self.lattice.bits * float(bounds.width))

@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 
 from shoal import checks
 from shoal.arrays import Ints
+from shoal.data import counts as counting
 from shoal.data import keys
-from shoal.data import occupancy as occupancies
 from shoal.data.aggregate import Aggregate
 from shoal.data.cell_rules import Rule, rules_of
 from shoal.data.columns_in_memory import roles
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.data.places import located
 from shoal.data.sources import Columns, described, opened
 from shoal.data.types import Use
@@ -180,9 +180,9 @@ class Records(Shown):
         names = [each.name for each in listed]
         if len(set(names)) < len(names):
             raise InputError("a measure is given twice", f"give each of {', '.join(names)} once")
-        occupancy, sums = self._group(["centred", *["squares"] * squares], listed)
+        public, sums = self._group(["centred", *["squares"] * squares], listed)
         measured = {name: sums[at] for name, at in zip(names, _MEASURES, strict=False)}
-        return Aggregate(occupancy, self.lattice, sums["centred"], sums.get("squares"), measured)
+        return Aggregate(public, self.lattice, sums["centred"], sums.get("squares"), measured)
 
     def _group(
         self, powers: Sequence[str], measures: Sequence[Measure]
@@ -237,10 +237,8 @@ class Records(Shown):
             alike = keys.in_arrow(0 * counts)
             all_alike = pa.DictionaryArray.from_arrays(alike, pa.array(["all"], pa.string()))
             cells = pa.table([all_alike], names=["cell"])
-        occupancy, order = occupancies.build(
-            users, cells, counts, finish=self._keys, origin=self.place
-        )
-        return occupancy, {name: each[order].astype(np.int64) for name, each in sums.items()}
+        public, order = counting.build(users, cells, counts, finish=self._keys, origin=self.place)
+        return public, {name: each[order].astype(np.int64) for name, each in sums.items()}
 
     def _keys(self, cells: pa.Table) -> pa.Table:
         """Returns key columns of the cells as people read them."""

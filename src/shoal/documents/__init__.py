@@ -1,6 +1,6 @@
 """JSON documents with a versioned schema: canonical bytes, packed integer arrays.
 
-Every file shoal writes (occupancy, plan, manifest) is one JSON object whose `schema` names
+Every file shoal writes (counts, plan, manifest) is one JSON object whose `schema` names
 its kind and version. Equal contents have equal bytes, and no other bytes are read.
 """
 
@@ -19,7 +19,7 @@ LEDGER_ENDING = ".ledger"
 # What documents are, as the first part of their schema says.
 KINDS = {
     "shoal.manifest": "the manifest of a release",
-    "shoal.occupancy": "an occupancy",
+    "shoal.counts": "counts",
     "shoal.plan": "a plan",
     "shoal.trial-plan": "the plan of a trial",
     "shoal.mean-plan": "the plan of an unbiased mean",

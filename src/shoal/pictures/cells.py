@@ -18,7 +18,7 @@ from shoal.cells.facts.facts import PlanFacts
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR, Mean
 from shoal.cells.plan import Release
 from shoal.cells.shown.left_out import counted_out
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.pictures import shapes
 from shoal.pictures.shapes import DARK, GREY, MOST_NAMED, ORANGE, PALE
 from shoal.privacy.budget import show
@@ -142,15 +142,15 @@ def _outlines(hexagons: Sequence[str]) -> list[Floats]:
     return outlines
 
 
-def draw_occupancy(occupancy: Counts) -> Figure:
+def draw_counts(counts: Counts) -> Figure:
     """Draws how many records users have in a cell, cells a user has, and users a cell has."""
-    facts = occupancy.summary()
+    facts = counts.summary()
     title = f"{facts.users:,} users, {facts.cells:,} cells, {facts.records:,} records"
     figure, axes = shapes.new(title, (13.8, 3.6), (1, 3))
     for axis, values, rank, label in (
-        (axes[0], occupancy.count, "users in cells", "records of a user in a cell"),
-        (axes[1], occupancy.cells_per_user, "users", "cells of a user"),
-        (axes[2], occupancy.users_per_cell, "cells", "users of a cell"),
+        (axes[0], counts.count, "users in cells", "records of a user in a cell"),
+        (axes[1], counts.cells_per_user, "users", "cells of a user"),
+        (axes[2], counts.users_per_cell, "cells", "users of a cell"),
     ):
         shapes.ranked(axis, values)
         axis.set(xlabel=f"{rank}, fewest first", ylabel=label)
@@ -249,7 +249,7 @@ def _draw_curves(found: Comparison[PlanFacts]) -> Figure:
 
 RELEASED: dict[type, Callable[[Any, float, str], Figure]] = {Release: draw_release}
 PLANNED: dict[type, Callable[[Any], Figure]] = {
-    Counts: draw_occupancy,
+    Counts: draw_counts,
     PlanFacts: draw_plan,
     Comparison: draw_comparison,
 }

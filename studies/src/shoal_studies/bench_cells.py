@@ -21,7 +21,7 @@ from shoal.cells.facts.request import Request
 from shoal.cells.planners.planner import make_plan, plan_means
 from shoal.cells.shown.plan_warnings import plan_warnings
 from shoal.data.aggregate import Aggregate
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
@@ -109,20 +109,20 @@ def sparse(
 
     Example: shoal bench sparse --repetitions 100
     """
-    occupancy, centre = sparse_cells()
+    counts, centre = sparse_cells()
     lattice = Lattice(Bounds.of(BOUNDS))
-    cell = np.repeat(occupancy.cell, occupancy.count)
+    cell = np.repeat(counts.cell, counts.count)
     data = []
     for turn in range(repetitions):
         rng = np.random.default_rng([50223, turn])
-        # Cells are sorted by key: cell g of the occupancy has the g-th centre.
-        data.append(made_up(occupancy, lattice, rng.normal(centre[cell], 10.73)))
+        # Cells are sorted by key: cell g of the counts has the g-th centre.
+        data.append(made_up(counts, lattice, rng.normal(centre[cell], 10.73)))
     truth = np.array([private.cell_means() for private in data])
     yield f"{repetitions} data sets of 50 cells and 223 users, epsilon {epsilon:g} in total"
     yield f"guessing the midpoint {np.abs(truth - 32.5).mean():>12.2f}"
     yield f"{'method':<18}{'hopeless':>9}{'plain':>9}{'value':>10}{'+-':>7}{'covered':>9}"
     for name, (method, settings) in _SPARSE.items():
-        plan = plan_means(occupancy, lattice.bounds, method, epsilon, settings)
+        plan = plan_means(counts, lattice.bounds, method, epsilon, settings)
         found = releases_of(plan, data, repetitions)
         error = float(np.std(found.error.mean(axis=1))) / repetitions**0.5
         yield (
@@ -134,7 +134,7 @@ def sparse(
 def default_plan(population: Population, epsilon: float, delta: str) -> PlanFacts:
     """The plan that nobody chose anything of."""
     return make_plan(
-        population.occupancy, Request.of(bounds=population.bounds, epsilon=epsilon, delta=delta)
+        population.counts, Request.of(bounds=population.bounds, epsilon=epsilon, delta=delta)
     )
 
 
@@ -178,8 +178,8 @@ def _compared(
     value = float(own.error.mean())
     others = naive(population, epsilon, repetitions)
     for name, ((method, settings), most) in PRESETS.items():
-        if len(population.occupancy.user) <= most:
-            preset = plan_means(population.occupancy, population.bounds, method, epsilon, settings)
+        if len(population.counts.user) <= most:
+            preset = plan_means(population.counts, population.bounds, method, epsilon, settings)
             found = releases_of(preset, population, repetitions)
             others[name] = float(min(found.plain.mean(), found.error.mean()))
     best = min(others, key=lambda name: others[name])
@@ -205,7 +205,7 @@ def naive(population: Population, epsilon: float, repetitions: int) -> dict[str,
         truth = population.draw(turn).cell_means()
         for name, estimate in NAIVE.items():
             rng = np.random.default_rng([turn, len(name)])
-            value = low + estimate(population.occupancy, share, epsilon, rng) * (high - low)
+            value = low + estimate(population.counts, share, epsilon, rng) * (high - low)
             errors[name] += float(np.abs(value - truth).mean()) / repetitions
     return errors
 

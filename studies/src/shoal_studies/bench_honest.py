@@ -224,8 +224,8 @@ def _measured(population: Population, epsilon: float, releases: int, delta: str)
     return {
         "name": population.name,
         "epsilon": epsilon,
-        "users": population.occupancy.n_users,
-        "cells": population.occupancy.n_cells,
+        "users": population.counts.n_users,
+        "cells": population.counts.n_cells,
         "covered": covered.mean(),
         "worst_tenth": _worst_tenth(covered),
         "worst_cell": covered.min(),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.cells.comparisons.assumptions import Distribution, Normal
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 
 # The largest speed of buses, km/h (papers 001 and 002).
 WIDTH = 65.0
@@ -53,7 +53,7 @@ def one_cell(counts: NDArray[np.int64]) -> Counts:
 
 
 def synthetic(gamma: float, seed: int, cells: int = 12, q: float = 0.01) -> Counts:
-    """The synthetic occupancy of paper 000, section VI-A2.
+    """The synthetic counts of paper 000, section VI-A2.
 
     See docs/papers.md#figures.
 

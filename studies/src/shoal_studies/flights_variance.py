@@ -123,7 +123,7 @@ def _rows(
         epsilon=epsilon, statistics=["variance"], uninformative="keep", min_users=1,
         min_records=MIN_RECORDS,
     )  # fmt: skip
-    plan = make_plan(aggregate.occupancy, request)
+    plan = make_plan(aggregate.counts, request)
     found = []
     for turn in range(draws):
         numbers = Estimates(plan, *draw(plan, aggregate, Simulated(seed * _DRAWS + turn)))

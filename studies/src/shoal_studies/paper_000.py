@@ -13,7 +13,7 @@ from shoal.arrays import largest
 from shoal.cells.mechanisms import caps
 from shoal.cells.mechanisms.cell_statistics import MEAN, VARIANCE, InCounts, cell_errors
 from shoal.cells.planners.clip_user import clip_user
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal_studies.chart import Chart, Row
 from shoal_studies.data import WIDTH, itms_many, synthetic
 from shoal_studies.paper_000_plans import Cells, Units
@@ -186,15 +186,15 @@ def measured(
     every, few = (_ITMS, _QUICK_ITMS) if gamma is None else (many, _QUICK)
     epsilons = every if effort.full else few
     draws = range(DRAWS if effort.full else 1)
-    occupancies = (
+    counts = (
         [itms_many(effort.seed)] if gamma is None
         else [synthetic(gamma, effort.seed * DRAWS + draw) for draw in draws]
     )  # fmt: skip
-    tasks = [(counts, statistics, epsilon) for counts in occupancies for epsilon in epsilons]
+    tasks = [(counts, statistics, epsilon) for counts in counts for epsilon in epsilons]
     # A second process takes as long to start as a few points.
     workers = effort.workers if len(tasks) > _FEW else 1
     points = list(effort.progress(carry_out(partial(_point, answer), tasks, workers), len(tasks)))
-    shape = (len(occupancies), len(epsilons))
+    shape = (len(counts), len(epsilons))
     guess = UNITS[statistics].guess
     common = np.array([each for _, each in points]).reshape(shape)
     better = (common >= guess).sum(axis=0)
@@ -204,7 +204,7 @@ def measured(
         spread = found.std(axis=0, ddof=1) / len(found) ** 0.5 if len(found) > 1 else 0 * found[0]
         rows += [
             {
-                "occupancy": "ITMS-like" if gamma is None else f"gamma {gamma:g}",
+                "counts": "ITMS-like" if gamma is None else f"gamma {gamma:g}",
                 "statistics": statistics,
                 "method": method,
                 "epsilon_per_cell": epsilon,
@@ -348,7 +348,7 @@ def _register() -> None:
         if figure in (1, 3, 4, 5):
             run = _total_losses
             what = "Total loss at equal error"
-        of = "the ITMS-like occupancy" if gamma is None else f"synthetic occupancy, gamma {gamma:g}"
+        of = "the ITMS-like counts" if gamma is None else f"synthetic counts, gamma {gamma:g}"
         source = f"section VI-B, figure {figure}"
         study(f"000-figure-{figure}", f"{what}, {of}", source)(partial(run, gamma))
 

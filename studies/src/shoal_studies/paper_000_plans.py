@@ -16,7 +16,7 @@ import numpy as np
 from shoal.arrays import Floats, largest
 from shoal.cells.facts.program import Program, Solution, dual_bound
 from shoal.cells.planners.optimal.interior import solve
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.theory import allocation, variance
 
 TOLERANCE = 1e-3

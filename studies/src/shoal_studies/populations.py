@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.data.aggregate import Aggregate
-from shoal.data.occupancy import Counts, build
+from shoal.data.counts import Counts, build
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal_studies import data
 
@@ -48,7 +48,7 @@ class Population:
     """Public counts, and means of their memberships in the value's unit, one array a draw."""
 
     name: str
-    occupancy: Counts
+    counts: Counts
     means: list[Floats] = field(repr=False)
     bounds: tuple[float, float]
 
@@ -57,9 +57,9 @@ class Population:
         lattice = Lattice(Bounds.of(self.bounds))
         low, high = self.bounds
         share = (np.clip(self.means[turn % len(self.means)], low, high) - low) / (high - low)
-        sums = np.rint(share * 2.0**lattice.bits).astype(np.int64) * self.occupancy.count
-        centred = sums - (self.occupancy.count << (lattice.bits - 1))
-        return Aggregate(self.occupancy, lattice, centred, np.zeros_like(centred))
+        sums = np.rint(share * 2.0**lattice.bits).astype(np.int64) * self.counts.count
+        centred = sums - (self.counts.count << (lattice.bits - 1))
+        return Aggregate(self.counts, lattice, centred, np.zeros_like(centred))
 
 
 class Members(NamedTuple):
@@ -89,8 +89,8 @@ def made(
     user, cell, count = members
     keys = {"region": pa.array(cell // region)} if region else {}
     cells = pa.table(keys | {"cell": pa.array(cell)})
-    occupancy, order = build(pa.array(user), cells, count.astype(np.int64))
-    return Population(name, occupancy, [each[order] for each in means], bounds)
+    counts, order = build(pa.array(user), cells, count.astype(np.int64))
+    return Population(name, counts, [each[order] for each in means], bounds)
 
 
 def drawn(
@@ -114,8 +114,8 @@ def _flights() -> Iterator[Population]:
         table = duckdb.connect().sql(query).to_arrow_table()
         count, mean = (table.column(each).to_numpy() for each in ("flights", "mean"))
         cells = table.drop_columns(["tailnum", "flights", "mean"])
-        occupancy, order = build(table.column("tailnum").combine_chunks(), cells, count)
-        yield Population(name, occupancy, [mean[order]], (low, high))
+        counts, order = build(table.column("tailnum").combine_chunks(), cells, count)
+        yield Population(name, counts, [mean[order]], (low, high))
 
 
 def _alone(count: Whole) -> Members:

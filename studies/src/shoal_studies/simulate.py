@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from shoal.cells.comparisons.assumptions import Distribution
 from shoal.cells.comparisons.comparison import Choice
 from shoal.cells.comparisons.simulation import simulate
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.errors import InputError
 from shoal.progress import Progress
 from shoal_studies.chart import Chart, Row

@@ -14,14 +14,14 @@ import shoal
 from shoal.cells.comparisons import frontier
 from shoal.cells.comparisons.comparison import JOINT_BOUND, LOWER_BOUND, Comparison
 from shoal.errors import InputError
-from tests.support import occupancies
+from tests.support import made_counts
 
-OCCUPANCY = occupancies.sparse(6)
+COUNTS = made_counts.sparse(6)
 FAST = ["balanced", "equalised", "uniform"]
 AVERAGES = ("worst", "median", "geometric_mean")
 
 
-def base(counts: shoal.Counts = OCCUPANCY, **choices: Any) -> shoal.Plan:
+def base(counts: shoal.Counts = COUNTS, **choices: Any) -> shoal.Plan:
     """A plan that keeps every cell."""
     options = {"method": "balanced", "bounds": (0, 9), "epsilon": 2, "uninformative": "keep"}
     options["min_users"] = 1
@@ -33,7 +33,7 @@ def rows(found: Comparison[Any], method: str) -> list[dict[str, Any]]:
     return [row for row in found.table().to_pylist() if row["method"] == method]
 
 
-@given(occupancies.small, st.floats(0.05, 50))
+@given(made_counts.small, st.floats(0.05, 50))
 @settings(max_examples=12)
 def test_no_error_is_below_a_bound(counts: shoal.Counts, epsilon: float) -> None:
     """In every cell alone, so also in the table; and none of the worst of all together."""
@@ -94,7 +94,7 @@ def test_all_methods_have_the_same_cells() -> None:
     small = base(min_records=40, uninformative="drop")
     found = small.frontier(FAST, [1, 2])
     kept = [at for at, status in enumerate(small.status) if status != "too few records"]
-    assert OCCUPANCY.n_cells > len(kept) > len(small.planned)
+    assert COUNTS.n_cells > len(kept) > len(small.planned)
     for row in found.rows:
         assert row.plan is not None
         assert row.plan.planned.tolist() == kept
@@ -103,7 +103,7 @@ def test_all_methods_have_the_same_cells() -> None:
 def test_the_table_tells_the_errors_of_the_plans() -> None:
     """Two statistics: the worse of the two, each over its own range, counts for a cell."""
     found = base(statistics=["mean", "variance"]).frontier(["balanced"], [4])
-    [row], plan, cells = rows(found, "balanced"), found.plan("balanced", 4), OCCUPANCY.n_cells
+    [row], plan, cells = rows(found, "balanced"), found.plan("balanced", 4), COUNTS.n_cells
     error = plan.worst_case_error
     worse = np.maximum(error[:cells] / 9, error[cells:] / (81 / 4))
     assert (error[:cells] / 9 < error[cells:] / (81 / 4)).any()
@@ -146,7 +146,7 @@ def test_methods_without_a_plan_are_left_out_with_the_reason() -> None:
 
 def test_gaussian_noise_has_no_lower_bound() -> None:
     """And methods that draw Laplace noise leave the delta alone."""
-    plan = base(occupancies.crowded(), epsilon=1, delta=1e-6)
+    plan = base(made_counts.crowded(), epsilon=1, delta=1e-6)
     found = plan.frontier(["balanced", "clip_user"], [1, 500])
     assert [found.plan("balanced", each).gaussian for each in (1, 500)] == [True, False]
     assert {each.epsilon for each in found.bounds} == {500}
@@ -190,11 +190,11 @@ def test_bad_wishes_are_refused(methods: Any, epsilons: Any, said: str) -> None:
 
 def test_methods_that_take_minutes_have_to_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """With many pairs of a user and a cell; the plan's own method and what is named are there."""
-    monkeypatch.setattr(frontier, "MOST_PAIRS", len(OCCUPANCY.user) - 1)
+    monkeypatch.setattr(frontier, "MOST_PAIRS", len(COUNTS.user) - 1)
     found = base(method="clip_user").frontier(epsilons=[2])
     assert found.methods == ("balanced", "equalised", "uniform", "clip_user")
     assert found.unnamed == ("optimal", "optimal (targets=balanced)")
     assert "optimal, optimal (targets=balanced); name them" in " ".join(str(found).split())
     assert base().frontier(["optimal"], epsilons=[2]).methods == ("optimal",)
-    monkeypatch.setattr(frontier, "MOST_PAIRS", len(OCCUPANCY.user))
+    monkeypatch.setattr(frontier, "MOST_PAIRS", len(COUNTS.user))
     assert base().frontier(epsilons=[2]).unnamed == ()

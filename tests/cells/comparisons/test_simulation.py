@@ -15,7 +15,7 @@ from tests.support.loop import loop_over
 COUNTS = [1, 2, 3, 5, 8, 13, 40]
 
 
-def occupancy(cells: int = 1) -> shoal.Counts:
+def public_counts(cells: int = 1) -> shoal.Counts:
     """The same few users in every cell."""
     size = len(COUNTS)
     users = np.tile(np.arange(size), cells)
@@ -25,7 +25,7 @@ def occupancy(cells: int = 1) -> shoal.Counts:
 @pytest.mark.full
 def test_simulated_errors_are_those_of_real_draws() -> None:
     """Closed-form expectations agree with 3,000 whole draws of every method."""
-    counts, normal = occupancy(), shoal.Normal(20.0, 8.0, 0.3)
+    counts, normal = public_counts(), shoal.Normal(20.0, 8.0, 0.3)
     found = shoal.simulate(counts, normal, bounds=(0, 65), epsilon=2, repetitions=400, seed=1)
     names = np.repeat(counts.user, counts.count)
     for row in found.table().to_pylist():
@@ -45,8 +45,8 @@ def test_simulated_errors_are_those_of_real_draws() -> None:
 
 def test_comparisons_are_sorted_out() -> None:
     """One row a method; certificates where there are any; text and table agree."""
-    found = shoal.compare(occupancy(3), bounds=(0, 10), epsilon="1/2", repetitions=5, seed=4)
-    again = shoal.compare(occupancy(3), bounds=(0, 10), epsilon=0.5, repetitions=5, seed=4)
+    found = shoal.compare(public_counts(3), bounds=(0, 10), epsilon="1/2", repetitions=5, seed=4)
+    again = shoal.compare(public_counts(3), bounds=(0, 10), epsilon=0.5, repetitions=5, seed=4)
     assert found.table().equals(again.table())
     rows = found.table().to_pylist()
     assert sorted(row["method"] for row in rows) == sorted(COMPARED)
@@ -71,7 +71,7 @@ def test_a_distribution_of_ones_own() -> None:
         return np.where(user % 2 == 0, 3.0, 7.0) + rng.normal(0, 0.1, len(user))
 
     found = shoal.simulate(
-        occupancy(), two_kinds, bounds=(0, 10), epsilon=[1, "2"], methods=["baseline"]
+        public_counts(), two_kinds, bounds=(0, 10), epsilon=[1, "2"], methods=["baseline"]
     )
     once, twice = found.table().to_pylist()
     assert (once["epsilon"], twice["epsilon"]) == (1, 2)
@@ -83,11 +83,11 @@ def test_a_distribution_of_ones_own() -> None:
 def test_a_plan_is_compared_with_all_others() -> None:
     """Its own method first, with its settings; means alone."""
     asked: dict[str, Any] = {"bounds": (0, 9), "epsilon": 2, "uninformative": "keep"}
-    plan = shoal.plan(occupancy(), method="levy", settings={"cap": "minimax"}, **asked)
+    plan = shoal.plan(public_counts(), method="levy", settings={"cap": "minimax"}, **asked)
     found = plan.compare(repetitions=2)
     assert found.methods == ("levy (cap=minimax)", *COMPARED)
     assert found.plan("levy (cap=minimax)", 2).decision.scale == plan.decision.scale
-    other = shoal.plan(occupancy(), method="balanced", statistics=["variance"], **asked)
+    other = shoal.plan(public_counts(), method="balanced", statistics=["variance"], **asked)
     with pytest.raises(InputError, match="only plans of the mean"):
         other.compare()
 
@@ -106,12 +106,12 @@ def test_a_plan_is_compared_with_all_others() -> None:
         {"epsilon": None},
         {"epsilon": 0},
         {"bounds": (1, 1)},
-        {"occupancy": 3},
+        {"public": 3},
     ],
 )
 def test_bad_comparisons_are_refused(wrong: dict[str, Any]) -> None:
     """With what to do."""
-    known = {"occupancy": occupancy(), "bounds": (0, 5), "repetitions": 2, "methods": ["baseline"]}
+    known = {"public": public_counts(), "bounds": (0, 5), "repetitions": 2, "methods": ["baseline"]}
     with pytest.raises(InputError, match=r"; \w"):
         shoal.compare(**{**known, **wrong})
 

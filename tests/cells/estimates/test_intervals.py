@@ -226,10 +226,10 @@ def test_outlying_users_are_named_before_noise() -> None:
 
 def test_cells_that_few_users_dominate_are_not_reliable() -> None:
     """Their number would be of other records: public, so the plan says it."""
-    occupancy = counts(900, 20)
-    many = occupancy.count.copy()
-    many[np.flatnonzero(occupancy.cell == 3)[0]] = 500
-    heavy = shoal.Counts.from_counts(occupancy.user, occupancy.cell, many)
+    public = counts(900, 20)
+    many = public.count.copy()
+    many[np.flatnonzero(public.cell == 3)[0]] = 500
+    heavy = shoal.Counts.from_counts(public.user, public.cell, many)
     plan = shoal.plan(heavy, bounds=BOUNDS, epsilon=1)
     table = plan.table()
     at = table["cell"].to_pylist().index(3)

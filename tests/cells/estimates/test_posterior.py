@@ -52,15 +52,13 @@ def test_labels_tell_what_cells_have_in_common() -> None:
     rng = np.random.default_rng(3)
     side = np.arange(200) % 2
     truth = 20 + 40 * side + rng.normal(size=200)
-    occupancy = shoal.Counts.from_counts(
+    counts = shoal.Counts.from_counts(
         np.arange(200 * 20), {"side": np.repeat(side, 20), "cell": np.repeat(np.arange(200), 20)},
         np.ones(4000, dtype=int),
     )  # fmt: skip
-    plan = shoal.plan(
-        occupancy, method="balanced", bounds=(0, 80), epsilon=0.7, uninformative="keep"
-    )
+    plan = shoal.plan(counts, method="balanced", bounds=(0, 80), epsilon=0.7, uninformative="keep")
     # Cells are sorted by side first.
-    truth = truth[occupancy.cells["cell"].to_numpy()]
+    truth = truth[counts.cells["cell"].to_numpy()]
     noisy = truth + rng.laplace(scale=plan.noise_scale)
     steps = noisy / (plan.statistic_range * plan.decision.scale) * 2.0**plan.decision.bits
     numbers = Estimates(plan, [round(x) for x in steps.tolist()], None)
@@ -82,10 +80,10 @@ def test_labels_tell_what_cells_have_in_common() -> None:
 )
 def test_intervals_are_those_of_the_numbers(cells: int, wanted: dict[str, Any]) -> None:
     """Whatever the values of other cells: certified, or of a private radius."""
-    occupancy = shoal.Counts.from_counts(
+    counts = shoal.Counts.from_counts(
         np.arange(2000), np.arange(2000) % cells, np.ones(2000, dtype=np.int64)
     )
-    plan = shoal.plan(occupancy, bounds=(0, 100), epsilon=1, **wanted)
+    plan = shoal.plan(counts, bounds=(0, 100), epsilon=1, **wanted)
     assert plan.decision.method.range.of_vectors == ("range" in wanted)
     values = np.where(np.arange(2000) % cells == 1, 90.0, 20.0)
     columns = {"who": np.arange(2000), "cell": np.arange(2000) % cells, "v": values}

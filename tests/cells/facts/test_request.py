@@ -17,10 +17,10 @@ LONELY = shoal.Counts.from_counts(
 )
 
 
-def plan(occupancy: shoal.Counts = LONELY, **wanted: Any) -> shoal.Plan:
+def plan(counts: shoal.Counts = LONELY, **wanted: Any) -> shoal.Plan:
     """A plan with plain parts of a request."""
     return shoal.plan(
-        occupancy,
+        counts,
         **{"method": "balanced", "bounds": (0, 10), "epsilon": 1, "min_users": 1, **wanted},
     )
 
@@ -98,7 +98,7 @@ def test_bad_wishes_are_refused_in_one_line(wanted: dict[str, Any], message: str
     assert "\n" not in str(caught.value)
 
 
-def test_an_occupancy_is_needed() -> None:
+def test_counts_are_needed() -> None:
     """Records or arrays in its place are refused by type."""
     with pytest.raises(InputError, match="counts has the type list"):
         shoal.plan([], method="balanced", bounds=(0, 1), epsilon=1)  # type: ignore[arg-type]

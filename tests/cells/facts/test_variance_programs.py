@@ -28,9 +28,9 @@ def by_threshold(counts: list[int], epsilon: float) -> float:
 
 def plan(counts: list[int], epsilon: float, *statistics: str) -> shoal.Plan:
     """Of one cell."""
-    occupancy = shoal.Counts.from_counts(range(len(counts)), [0] * len(counts), counts)
+    public = shoal.Counts.from_counts(range(len(counts)), [0] * len(counts), counts)
     return shoal.plan(
-        occupancy,
+        public,
         bounds=(0, 1),
         epsilon=epsilon,
         method="optimal",

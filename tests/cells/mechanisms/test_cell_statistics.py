@@ -20,7 +20,7 @@ from shoal.cells.mechanisms.cell_statistics import (
     cell_errors,
     statistic,
 )
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
 from tests.support.loop import loop_over
@@ -55,9 +55,9 @@ def test_names_say_the_whole_threshold(threshold: float) -> None:
 )
 def test_other_statistics_are_refused_in_one_line(names: Any) -> None:
     """What was got, what is allowed, what to do next."""
-    occupancy = Counts.from_counts(["a", "b"], [0, 0], [1, 1])
+    counts = Counts.from_counts(["a", "b"], [0, 0], [1, 1])
     with pytest.raises(InputError) as caught:
-        shoal.plan(occupancy, method="balanced", bounds=(0, 1), epsilon=1, statistics=names)
+        shoal.plan(counts, method="balanced", bounds=(0, 1), epsilon=1, statistics=names)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 250
 
@@ -132,7 +132,7 @@ def by_engine(source: object) -> list[tuple[int, ...]]:
     )
     measures = [ShareAbove(threshold) for threshold in THRESHOLDS]
     aggregate = records.aggregate(measures)
-    columns = [aggregate.occupancy.count, aggregate.sums, aggregate.squares]
+    columns = [aggregate.counts.count, aggregate.sums, aggregate.squares]
     columns += [aggregate.sums_of(each.name) for each in measures]
     return sorted(tuple(row) for row in np.stack(columns, axis=1).tolist())
 

@@ -42,10 +42,10 @@ def plan_of(
 ) -> shoal.Plan:
     """A plan of users' vectors; its noise is Gaussian if there is a delta."""
     users, cells = zip(*counts, strict=True)
-    occupancy = shoal.Counts.from_counts(users, cells, list(counts.values()))
+    public = shoal.Counts.from_counts(users, cells, list(counts.values()))
     with always_gaussian():
         return shoal.plan(
-            occupancy, bounds=(0, 1), epsilon=epsilon, delta=delta, method="user_clipped",
+            public, bounds=(0, 1), epsilon=epsilon, delta=delta, method="user_clipped",
             settings={"rounds": rounds}, tick_bits=BITS, min_users=1,
         )  # fmt: skip
 

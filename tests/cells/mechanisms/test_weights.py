@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from shoal.cells.mechanisms import weights
 from shoal.cells.mechanisms.methods import method_of
 from shoal.cells.mechanisms.weights import PART, SHARE
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.errors import InputError
-from tests.support import occupancies
+from tests.support import made_counts
 
 Pieces = list[tuple[int, int, int]]
 several_counts = st.one_of(
@@ -119,8 +119,8 @@ def test_wrap_around_needs_a_full_array() -> None:
     assert weights.best_fit(np.array([1, 2]), 4)[-1] == 1
 
 
-OCCUPANCY = occupancies.sparse(3)
-CELLS = np.arange(OCCUPANCY.n_cells)
+COUNTS = made_counts.sparse(3)
+CELLS = np.arange(COUNTS.n_cells)
 EVERY = ["baseline", "clip_user", "optimal", "array_averaging", "levy", "adaptive", "akmv"]
 
 
@@ -128,8 +128,8 @@ EVERY = ["baseline", "clip_user", "optimal", "array_averaging", "levy", "adaptiv
 def test_weights_are_of_the_released_cells_alone(name: str) -> None:
     """Members of the cells that are released, whole weights, reaches of at most the total."""
     cells, method = CELLS[1:4], method_of(name)
-    made = method.weigh(OCCUPANCY, cells, method.bound(OCCUPANCY, cells, np.ones(3)))
-    assert set(OCCUPANCY.cell[made.member].tolist()) == {1, 2, 3}
+    made = method.weigh(COUNTS, cells, method.bound(COUNTS, cells, np.ones(3)))
+    assert set(COUNTS.cell[made.member].tolist()) == {1, 2, 3}
     assert (made.weight >= 0).all()
     assert (made.reach <= made.total[made.cell] * made.touched).all()
     assert (made.pieces >= 1).all()
@@ -139,7 +139,7 @@ def test_only_lone_users_are_widened() -> None:
     """Users of one cell each: lighter ones have wider ranges, and reach as far as the heaviest."""
     alone = Counts.from_counts(range(6), [0, 0, 0, 1, 1, 1], [1, 2, 3, 4, 5, 6])
     method = method_of("adaptive")
-    for counts, wider in ((alone, True), (OCCUPANCY, False)):
+    for counts, wider in ((alone, True), (COUNTS, False)):
         cells = np.arange(counts.n_cells)
         made = method.weigh(counts, cells, method.bound(counts, cells, np.ones(len(cells))))
         assert made.widened == wider

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shoal.cells.mechanisms import caps
 from shoal.cells.mechanisms.cell_statistics import MEAN, VARIANCE, InCounts, cell_errors
 from shoal.cells.planners.clip_user import clip_user
-from shoal.data.occupancy import Counts as Occupancy
+from shoal.data.counts import Counts as PublicCounts
 
 Counts = dict[tuple[int, int], int]
 BOTH = (MEAN, VARIANCE)
@@ -75,11 +75,11 @@ def run(
     )
 
 
-def on(occupancy: Occupancy, statistics: tuple[InCounts, ...], epsilon: float = 1.0) -> int:
+def on(counts: PublicCounts, statistics: tuple[InCounts, ...], epsilon: float = 1.0) -> int:
     """Most cells in which Clip-User leaves a user, U = 65."""
     cost = cell_errors(statistics, epsilon, RANGES.get(statistics, RANGES[BOTH]))
-    kept = clip_user(occupancy.user, occupancy.cell, occupancy.count, cost)
-    return int(np.bincount(occupancy.user[kept]).max())
+    kept = clip_user(counts.user, counts.cell, counts.count, cost)
+    return int(np.bincount(counts.user[kept]).max())
 
 
 def _dense(several: list[list[int]]) -> Counts:

@@ -51,12 +51,10 @@ def test_the_method_serves_the_objective(
     users: int, cells: int, heavy: int, wanted: dict[str, Any], method: str, tmp_path: Path
 ) -> None:
     """By counts, and by what is said of the bounds; typical is the default; a plan keeps to it."""
-    occupancy, wanted = _counts(users, cells, heavy), {"epsilon": 1, **wanted}
-    plan = shoal.plan(occupancy, bounds=(0, 10), **wanted)
+    counts, wanted = _counts(users, cells, heavy), {"epsilon": 1, **wanted}
+    plan = shoal.plan(counts, bounds=(0, 10), **wanted)
     assert plan.method == method
-    found, reason = choose(
-        Request.of(bounds=(0, 10), **{"objective": "typical", **wanted}), occupancy
-    )
+    found, reason = choose(Request.of(bounds=(0, 10), **{"objective": "typical", **wanted}), counts)
     assert (found.name, bool(reason)) == (method, True)
     plan.save(tmp_path / "plan.json", overwrite=True)
     loaded = shoal.Plan.load(tmp_path / "plan.json")

@@ -11,7 +11,7 @@ import pytest
 import shoal
 from shoal.cells.shown.left_out import budgets_needed, reasons
 from shoal.errors import InputError
-from tests.support import occupancies
+from tests.support import made_counts
 
 
 def apart() -> shoal.Counts:
@@ -56,8 +56,8 @@ def test_a_cell_by_itself_needs_what_is_said(method: str, delta: str) -> None:
 def test_users_in_several_cells_pay_for_all() -> None:
     """Two cells of the same users: each needs the budget of both, and of what is released."""
     user = [*range(40), *range(40), *range(40)]
-    occupancy = shoal.Counts.from_counts(user, np.repeat([0, 1, 2], 40), [1] * 120)
-    plan = shoal.plan(occupancy, bounds=(0, 10), epsilon=0.5, method="equalised", max_error="5.01%")
+    counts = shoal.Counts.from_counts(user, np.repeat([0, 1, 2], 40), [1] * 120)
+    plan = shoal.plan(counts, bounds=(0, 10), epsilon=0.5, method="equalised", max_error="5.01%")
     assert len(plan.planned) == 1
     others = np.flatnonzero(np.array(plan.status, dtype=object) != "planned")
     assert sorted(budgets_needed(plan, others)) == pytest.approx([2, 3], rel=0.01)
@@ -71,7 +71,7 @@ def test_users_in_several_cells_pay_for_all() -> None:
 def test_every_left_out_cell_has_its_words(wanted: dict[str, Any]) -> None:
     """Whatever was asked for, and in the plan's table, too."""
     plan = shoal.plan(
-        occupancies.sparse(4, users=60, cells=12),
+        made_counts.sparse(4, users=60, cells=12),
         **{"bounds": (0, 9), "epsilon": 3, "max_error": "5%", **wanted},
     )
     told = reasons(plan)

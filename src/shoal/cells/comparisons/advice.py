@@ -25,7 +25,7 @@ from shoal.cells.facts.facts import PlanFacts
 from shoal.cells.facts.request import Request
 from shoal.cells.mechanisms.methods import MOST_PAIRS
 from shoal.cells.planners.planner import make_plan
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.errors import InputError, ShoalWarning
 from shoal.files.text_table import Shown, TextTable, counted
 from shoal.privacy.budget import show

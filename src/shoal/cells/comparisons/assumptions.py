@@ -13,7 +13,7 @@ from shoal import checks
 from shoal.arrays import Floats, Ints, largest
 from shoal.cells.estimates.typical_error import CELLS, PLACE, SD, USERS
 from shoal.cells.mechanisms import caps
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.data.value_lattice import Bounds
 from shoal.theory import user_clipping
 

@@ -18,7 +18,7 @@ from shoal.cells.mechanisms.methods import METHODS
 from shoal.cells.planners.planner import plan_means
 from shoal.data.aggregate import Aggregate
 from shoal.data.columns_in_memory import private_numbers
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
 from shoal.privacy.budget import Amount, check_epsilon
@@ -43,7 +43,7 @@ _MOST_METHODS = 1000
 
 @np.errstate(all="ignore")
 def compare(
-    occupancy: Counts,
+    counts: Counts,
     *,
     bounds: Bounds | tuple[float, float],
     epsilon: Amount | Sequence[Amount] = 1.0,
@@ -66,7 +66,7 @@ def compare(
     Source: docs/theory/privacy.md#lattice-noise; docs/theory/privacy.md#selections.
 
     Args:
-        occupancy: The public counts.
+        counts: The public counts.
         bounds: Public range of the values, in their unit; what is drawn is clipped to it.
         epsilon: Total privacy loss, or several.
         methods: Names, or pairs of a name and its settings; all but linear programs if not given,
@@ -96,13 +96,11 @@ def compare(
         >>> found.table()["method"].to_pylist(), found.table()["certified"].to_pylist()
         (['adaptive', 'baseline'], [False, True])
     """
-    checks.instance(
-        occupancy, Counts, "an occupancy", "call records.counts() or Counts.from_counts(...)"
-    )
+    checks.instance(counts, Counts, "counts", "call records.counts() or Counts.from_counts(...)")
     lattice = Lattice(Bounds.of(bounds), tick_bits)
     distribution = usual(lattice.bounds) if assumed is None else assumed
     if repetitions is None:
-        repetitions = min(max(_DRAWN // int(occupancy.count.sum()), _FEWEST), _MOST)
+        repetitions = min(max(_DRAWN // int(counts.count.sum()), _FEWEST), _MOST)
     turns = checks.whole(repetitions, "repetitions", least=1, most=_MOST_TURNS)
     start = checks.whole(seed, "seed", most=_MOST_SEED)
     names = tuple(dict.fromkeys((*METHODS, *NAIVE)))
@@ -116,14 +114,14 @@ def compare(
     for loss, (name, settings) in tracked(work, "planning", progress):
         plan = None
         if name not in NAIVE:
-            plan = plan_means(occupancy, lattice.bounds, name, loss, settings, tick_bits=tick_bits)
+            plan = plan_means(counts, lattice.bounds, name, loss, settings, tick_bits=tick_bits)
         rows.append(Row(label((name, settings)), check_epsilon(loss), plan))
-    user, cell = (np.repeat(each, occupancy.count) for each in (occupancy.user, occupancy.cell))
+    user, cell = (np.repeat(each, counts.count) for each in (counts.user, counts.cell))
     totals: list[Floats] = [np.zeros(1)] * len(rows)
     means = np.zeros((len(rows), turns))
     for turn in tracked(range(turns), "simulating releases", progress):
         values = distribution(np.random.default_rng([start, turn]), user, cell)
-        private = made_up(occupancy, lattice, values)
+        private = made_up(counts, lattice, values)
         for at, row in enumerate(rows):
             errors = _errors(row, private, Simulated(start * _STRIDE + turn))
             totals[at] = totals[at] + errors
@@ -136,12 +134,12 @@ def compare(
 
 
 def simulate(
-    occupancy: Counts, distribution: Distribution, *, repetitions: int = 200, **options: Any
+    counts: Counts, distribution: Distribution, *, repetitions: int = 200, **options: Any
 ) -> Comparison[PlanFacts]:
     """Mean absolute errors of methods on values of a distribution: `compare` with that assumption.
 
     Args:
-        occupancy: The public counts.
+        counts: The public counts.
         distribution: Draws a value for every record from (rng, user, cell); see `Normal`.
         repetitions: How many data sets are drawn.
         options: As of `compare`, with `bounds` among them.
@@ -160,7 +158,7 @@ def simulate(
         >>> found.table()["noisy_error"].to_numpy().round(3).tolist()
         [2.0]
     """
-    return compare(occupancy, assumed=distribution, repetitions=repetitions, **options)
+    return compare(counts, assumed=distribution, repetitions=repetitions, **options)
 
 
 def compare_methods(
@@ -182,20 +180,20 @@ def compare_methods(
     )  # fmt: skip
 
 
-def made_up(occupancy: Counts, lattice: Lattice, values: Floats) -> Aggregate:
+def made_up(counts: Counts, lattice: Lattice, values: Floats) -> Aggregate:
     """Returns private sums of values that somebody made up, one a record in the counts' order."""
-    records = int(occupancy.count.sum())
+    records = int(counts.count.sum())
     drawn = private_numbers(values)
     if drawn is None or drawn.shape != (records,) or not np.isfinite(drawn).all():
         raise InputError(
             f"the distribution does not draw {records:,} finite numbers, one for each record",
             "draw one number for each entry of `user`",
         )
-    start = np.cumsum(occupancy.count) - occupancy.count
+    start = np.cumsum(counts.count) - counts.count
     ticks = lattice.ticks(drawn) - (1 << (lattice.bits - 1))
     sums = np.add.reduceat(ticks, start)
     squares = np.add.reduceat(ticks**2, start)
-    return Aggregate(occupancy, lattice, sums, squares)
+    return Aggregate(counts, lattice, sums, squares)
 
 
 def _errors(row: Row[PlanFacts], private: Aggregate, noise: Simulated) -> Floats:
@@ -204,9 +202,9 @@ def _errors(row: Row[PlanFacts], private: Aggregate, noise: Simulated) -> Floats
     truth = private.cell_means()
     plan = row.plan
     if plan is None:
-        mean = private.sums / private.occupancy.count / 2.0**private.lattice.bits
+        mean = private.sums / private.counts.count / 2.0**private.lattice.bits
         rng = np.random.default_rng([noise.seed, len(row.method)])
-        guess = NAIVE[row.method](private.occupancy, mean, float(row.epsilon), rng)
+        guess = NAIVE[row.method](private.counts, mean, float(row.epsilon), rng)
         return np.stack([np.abs(bounds.lo + guess * float(bounds.width) - truth)] * 2)
     truth = truth[plan.planned]
     exact_steps = exact_numbers(plan, private, noise)

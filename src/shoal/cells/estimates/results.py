@@ -9,7 +9,7 @@ from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.facts.facts import PlanFacts
 from shoal.cells.mechanisms.private_sums import Interval
 from shoal.cells.mechanisms.user_vectors import excess_of
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.data.records import Records
 from shoal.errors import DataError
 from shoal.release.envelope import CONFIDENCE

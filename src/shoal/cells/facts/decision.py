@@ -14,7 +14,7 @@ from shoal.arrays import Floats, Ints
 from shoal.cells.facts.request import Request
 from shoal.cells.mechanisms.methods import Method
 from shoal.cells.mechanisms.weights import FINE, PART, Parameters
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.errors import InputError
 
 Status = Literal["planned", "uninformative", "error too large", "too few users", "too few records"]

@@ -16,7 +16,7 @@ from shoal.cells.facts.variance_programs import gap as optimal_gap
 from shoal.cells.mechanisms.cell_statistics import Statistic, Variance
 from shoal.cells.mechanisms.user_vectors import ball_of
 from shoal.cells.mechanisms.weights import FINE, Parameters, Weights
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
 from shoal.privacy.accounting import Step

@@ -16,7 +16,7 @@ from shoal.cells.facts.decision import Decision, Status
 from shoal.cells.facts.facts import PlanFacts
 from shoal.cells.facts.request import Request
 from shoal.cells.mechanisms.methods import method_of
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.documents.model import Integers, Model, Numbers
 from shoal.errors import InputError
 from shoal.release import plan as plans

@@ -27,7 +27,7 @@ from shoal.cells.mechanisms.user_vectors import (
     TwoRounds,
 )
 from shoal.cells.mechanisms.weights import FINE, PART, Parameters, Weights, largest_counts, members
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.errors import InputError
 from shoal.privacy.noise import MOST_BITS
 from shoal.theory import limits

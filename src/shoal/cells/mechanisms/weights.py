@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from shoal.arrays import Floats, Ints, add, by_cell, largest
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.errors import InputError
 from shoal.theory.sensitivity import OUTWARD
 

@@ -10,7 +10,7 @@ from shoal.cells.facts.program import is_small
 from shoal.cells.facts.request import Request
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR
 from shoal.cells.mechanisms.methods import Method, method_of
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.theory.gaussian import cells_at_least, rho_of
 from shoal.theory.user_clipping import rounds, split
 

@@ -19,7 +19,7 @@ from shoal.cells.planners.objective import choose
 from shoal.cells.planners.optimal.plan import optimal
 from shoal.cells.planners.shared_noise import shared_noise
 from shoal.cells.planners.user_clipped import user_clipped
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.data.value_lattice import Bounds
 from shoal.errors import InputError
 from shoal.privacy.budget import Amount

@@ -15,9 +15,9 @@ from shoal.cells.facts.weighted import WeightedPlan
 from shoal.cells.mechanisms.weights import PART
 from shoal.cells.planners.optimal import plan as planner
 from shoal.cells.planners.optimal.interior import solve
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 from shoal.errors import InputError
-from tests.support import occupancies
+from tests.support import made_counts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,10 +30,10 @@ STATISTICS = [["mean"], ["variance"], ["mean", "variance"], ["share_above(4)", "
 
 
 def plan(seed: int, statistics: Sequence[str] = ("mean",), **wanted: Any) -> shoal.Plan:
-    """A plan that keeps all cells of a sparse occupancy."""
+    """A plan that keeps all cells of a sparse counts."""
     wanted = {"epsilon": 6, "method": "optimal", "uninformative": "keep", **wanted}
     return shoal.plan(
-        occupancies.sparse(seed),
+        made_counts.sparse(seed),
         bounds=(0, 9),
         statistics=statistics,
         **{"method": "balanced", **wanted},

@@ -1,4 +1,4 @@
-"""The occupancy: canonical, anonymous, saved and loaded."""
+"""The counts: canonical, anonymous, saved and loaded."""
 
 import copy
 import datetime as dt
@@ -15,34 +15,34 @@ import shoal
 from shoal import documents
 from shoal.data import keys
 from shoal.errors import DataError, DocumentError
-from tests.support import occupancies
+from tests.support import made_counts
 from tests.support.loop import loop_over
 
 
-@given(occupancy=occupancies.small, seed=st.integers(0, 99))
-def test_fingerprints_forget_names_and_order(occupancy: shoal.Counts, seed: int) -> None:
+@given(counts=made_counts.small, seed=st.integers(0, 99))
+def test_fingerprints_forget_names_and_order(counts: shoal.Counts, seed: int) -> None:
     """Renaming users and shuffling rows changes nothing."""
     rng = np.random.default_rng(seed)
-    order = rng.permutation(len(occupancy.user))
+    order = rng.permutation(len(counts.user))
     names = rng.permutation(1000)
     again = shoal.Counts.from_counts(
-        names[occupancy.user[order]],
-        occupancy.cells.column("cell").to_numpy()[occupancy.cell[order]],
-        occupancy.count[order],
+        names[counts.user[order]],
+        counts.cells.column("cell").to_numpy()[counts.cell[order]],
+        counts.count[order],
     )
-    assert again.fingerprint == occupancy.fingerprint
-    assert again.user.tolist() == occupancy.user.tolist()
-    assert again.count.tolist() == occupancy.count.tolist()
+    assert again.fingerprint == counts.fingerprint
+    assert again.user.tolist() == counts.user.tolist()
+    assert again.count.tolist() == counts.count.tolist()
 
 
-@given(occupancy=occupancies.small)
-def test_fingerprints_see_every_count(occupancy: shoal.Counts) -> None:
-    """One record more is another occupancy."""
-    more = occupancy.count.copy()
+@given(counts=made_counts.small)
+def test_fingerprints_see_every_count(counts: shoal.Counts) -> None:
+    """One record more is another counts."""
+    more = counts.count.copy()
     more[-1] += 1
-    cells = occupancy.cells.column("cell").to_numpy()[occupancy.cell]
-    other = shoal.Counts.from_counts(occupancy.user, cells, more)
-    assert other.fingerprint != occupancy.fingerprint
+    cells = counts.cells.column("cell").to_numpy()[counts.cell]
+    other = shoal.Counts.from_counts(counts.user, cells, more)
+    assert other.fingerprint != counts.fingerprint
 
 
 def test_all_key_types_survive(tmp_path: Path) -> None:
@@ -50,18 +50,18 @@ def test_all_key_types_survive(tmp_path: Path) -> None:
     day = dt.date(2013, 1, 1)
     time = dt.datetime(2013, 1, 1, 5, 30, tzinfo=dt.UTC)
     cells = {"a": ["x", "ø"], "b": [-1, 2], "c": [True, False], "d": [day, day], "e": [time, time]}
-    occupancy = shoal.Counts.from_counts([1, 2], cells, [3, 4])
-    occupancy.save(tmp_path / "o.json")
+    counts = shoal.Counts.from_counts([1, 2], cells, [3, 4])
+    counts.save(tmp_path / "o.json")
     again = shoal.Counts.load(tmp_path / "o.json")
-    assert again.cells.equals(occupancy.cells)
+    assert again.cells.equals(counts.cells)
     assert list(again.labels) == ["x · -1 · True · 2013-01-01 · 2013-01-01 05:30+00:00",
                             "ø · 2 · False · 2013-01-01 · 2013-01-01 05:30+00:00"]  # fmt: skip
 
 
 def test_the_summary_counts() -> None:
     """Users, cells, records, memberships, G_1 and quantiles."""
-    occupancy = shoal.Counts.from_counts(["a", "a", "b"], ["x", "y", "x"], [5, 1, 3])
-    summary = occupancy.summary()
+    counts = shoal.Counts.from_counts(["a", "a", "b"], ["x", "y", "x"], [5, 1, 3])
+    summary = counts.summary()
     assert (summary.users, summary.cells, summary.records, summary.memberships) == (2, 2, 9, 3)
     assert summary.cells_per_user == 2
     assert summary.count_quantiles == (1, 1, 3, 5, 5)
@@ -109,7 +109,7 @@ def test_bad_counts(users: Any, cells: Any, counts: Any, message: str) -> None:
 )
 def test_damaged_documents(change: Callable[[dict[str, Any]], object]) -> None:
     """A changed or cut document is refused."""
-    document = occupancies.sparse(1).to_document()
+    document = made_counts.sparse(1).to_document()
     change(document)
     with pytest.raises(DocumentError):
         shoal.Counts.from_document(document)
@@ -120,9 +120,9 @@ def test_many_key_columns_do_not_overflow() -> None:
     columns = {
         name: np.random.default_rng(at).permutation(3000) for at, name in enumerate("abcdef")
     }
-    occupancy = shoal.Counts.from_counts(np.zeros(3000, int), columns, np.arange(1, 3001))
+    counts = shoal.Counts.from_counts(np.zeros(3000, int), columns, np.arange(1, 3001))
     rows = set(zip(*(column.tolist() for column in columns.values()), strict=True))
-    found = zip(*(c.to_pylist() for c in occupancy.cells.columns), strict=True)
+    found = zip(*(c.to_pylist() for c in counts.cells.columns), strict=True)
     assert set(found) == rows
 
 
@@ -156,7 +156,7 @@ def test_a_key_of_a_document_has_one_text(kind: str, true: object, false: object
 
 def test_a_false_column_before_the_true_one_is_refused() -> None:
     """Of two columns of one name the last was counted, and both were published."""
-    document = copy.deepcopy(occupancies.sparse(2).to_document())
+    document = copy.deepcopy(made_counts.sparse(2).to_document())
     columns = document["cells"]["columns"]
     columns.insert(0, {**columns[0], "values": list(reversed(columns[0]["values"]))})
     with pytest.raises(DocumentError):
@@ -165,7 +165,7 @@ def test_a_false_column_before_the_true_one_is_refused() -> None:
 
 def test_other_counts_under_the_same_fingerprint_are_refused() -> None:
     """Each part is sound by itself, and the fingerprint is of other counts."""
-    document = copy.deepcopy(occupancies.sparse(2).to_document())
+    document = copy.deepcopy(made_counts.sparse(2).to_document())
     count = documents.unpack_integers(document["count"], "count")
     document["count"] = documents.pack_integers(count + (np.arange(len(count)) == 0))
     with pytest.raises(DocumentError):

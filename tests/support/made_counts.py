@@ -1,13 +1,13 @@
-"""Occupancies for tests."""
+"""Counts for tests."""
 
 import numpy as np
 from hypothesis import strategies as st
 
-from shoal.data.occupancy import Counts
+from shoal.data.counts import Counts
 
 
 def sparse(seed: int, users: int = 30, cells: int = 8) -> Counts:
-    """A sparse occupancy with a few heavy users; user 0 is everywhere, cell 0 has everybody."""
+    """A sparse counts with a few heavy users; user 0 is everywhere, cell 0 has everybody."""
     rng = np.random.default_rng(seed)
     present = rng.random((users, cells)) < 0.4
     present[:, 0] = True

@@ -1,4 +1,4 @@
-"""The occupancy: how many records each user has in each cell. Public, sparse, anonymous."""
+"""The counts: how many records each user has in each cell. Public, sparse, anonymous."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from shoal.files.text_table import Shown, TextTable, first_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA = "shoal.occupancy/1"
+SCHEMA = "shoal.counts/1"
 _PARTS = ("cells_per_user", "cell", "count")
 # Planners and mechanisms add up counts times up to 2^24 in whole numbers of 64 bits.
 _MOST_RECORDS = 2**36
@@ -32,7 +32,7 @@ _MOST_RECORDS = 2**36
 
 @dataclass(frozen=True)
 class Summary:
-    """Public facts of an occupancy at a glance.
+    """Public facts of counts at a glance.
 
     Attributes:
         users: L, how many users there are.
@@ -74,8 +74,8 @@ class Counts(Shown):
         InputError: The columns are no such triples.
 
     Example:
-        >>> occupancy = Counts.from_counts(["a", "a", "b"], ["x", "y", "x"], [2, 1, 5])
-        >>> occupancy.totals.tolist(), occupancy.summary().cells_per_user
+        >>> counts = Counts.from_counts(["a", "a", "b"], ["x", "y", "x"], [2, 1, 5])
+        >>> counts.totals.tolist(), counts.summary().cells_per_user
         ([7, 1], 2)
     """
 
@@ -194,7 +194,7 @@ class Counts(Shown):
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of cells and counts: equal for equal occupancies whoever the users are."""
+        """SHA-256 of cells and counts: equal for equal counts whoever the users are."""
         state = hashlib.sha256(documents.canonical_bytes(keys.to_document(self.cells)))
         for column in self._columns:
             state.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
@@ -234,7 +234,7 @@ class Counts(Shown):
         )
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the occupancy as a versioned JSON document.
+        """Write the counts as a versioned JSON document.
 
         Args:
             path: Where to.
@@ -253,12 +253,12 @@ class Counts(Shown):
     def load(cls, path: str | os.PathLike[str]) -> Counts:
         """Read what `save` wrote, or raise a `DocumentError` if it is damaged or another file."""
         # An absolute path, whatever the working folder is later.
-        what = f"occupancy {checks.shown(os.fspath(path))}"
-        counts = cls.from_document(strict(documents.read_bytes(path, "occupancy"), what))
+        what = f"counts {checks.shown(os.fspath(path))}"
+        counts = cls.from_document(strict(documents.read_bytes(path, "counts"), what))
         return replace(counts, origin=os.path.abspath(path))
 
     def to_document(self) -> documents.Document:
-        """Returns the occupancy as a JSON object; counts are packed integer arrays."""
+        """Returns the counts as a JSON object; counts are packed integer arrays."""
         return dict(self._document)
 
     @cached_property
@@ -273,7 +273,7 @@ class Counts(Shown):
     @classmethod
     def from_document(cls, document: object) -> Counts:
         """Inverts `to_document`, checked against its fingerprint."""
-        found = documents.expect(documents.plain(document, "occupancy"), SCHEMA, "occupancy")
+        found = documents.expect(documents.plain(document, "counts"), SCHEMA, "counts")
         try:
             if found.keys() != {"schema", "cells", "fingerprint", *_PARTS}:
                 raise KeyError
@@ -284,7 +284,7 @@ class Counts(Shown):
             if counts.fingerprint != found["fingerprint"]:
                 raise KeyError
         except (KeyError, TypeError, ValueError):
-            raise DocumentError("the occupancy is damaged", "write the file again") from None
+            raise DocumentError("the counts is damaged", "write the file again") from None
         vars(counts)["_document"] = found  # packing again would only take time
         return counts
 
@@ -297,7 +297,7 @@ def build(
     finish: Callable[[pa.Table], pa.Table] = lambda cells: cells,
     origin: str | None = None,
 ) -> tuple[Counts, Ints]:
-    """Returns the canonical occupancy of rows (user, cell, count), and its order of the rows.
+    """Returns the canonical counts of rows (user, cell, count), and its order of the rows.
 
     Users come by what they contribute, ties by key: mechanisms treat users of equal counts
     differently (arrays, suppressed users), so that an order by rows would let one user's values,
