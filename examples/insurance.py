@@ -16,17 +16,17 @@ import shoal
 from shoal import trials
 from shoal.errors import ShoalWarning
 
-SPACE, EPSILONS = trials.Space.binary(), (0.5, 1, 2, 4, 8)
+DOMAIN, EPSILONS = trials.Domain.binary(), (0.5, 1, 2, 4, 8)
 
 
 def plans(study: trials.Experiment, epsilon: float) -> dict[str, trials.Plan]:
     """One of each kind, at the same loss."""
     prior = trials.ClusterPrior(floor=0.25, noise=10 / epsilon)
     return {
-        "best table": study.table(SPACE, epsilon),
-        "Cluster-DP, floor 1/4": study.table(SPACE, epsilon, mechanism=prior),
-        "histogram": study.histogram(SPACE, epsilon),
-        "effect, asked": study.ask().effect().plan(SPACE, epsilon),
+        "best table": study.table(DOMAIN, epsilon),
+        "Cluster-DP, floor 1/4": study.table(DOMAIN, epsilon, mechanism=prior),
+        "histogram": study.histogram(DOMAIN, epsilon),
+        "effect, asked": study.ask().effect().plan(DOMAIN, epsilon),
     }
 
 

@@ -90,13 +90,13 @@ def test_the_private_column_has_no_public_role() -> None:
             roles({"value": "speed", "other": None}, public)
     roles({"value": "speed"}, {"user": "tail", "cell": ["dest"]})
     values = np.arange(N)
-    space, moment = trials.Space.counts(0, N), unbiased.Moment(2, 5)
+    domain, moment = trials.Domain.counts(0, N), unbiased.Moment(2, 5)
     clipped: dict[str, Any] = {"interval": (0, N), "bias": 1, "moment": moment, "epsilon": 1}
     study = trials.Experiment(values % 2, covariates={"age": values})
     named = trials.Experiment(values % 2, unit=values)
     for call in (
-        lambda: named.table(space, 2, mechanism="uniform_prior").release(values, named),
-        lambda: study.ask().effect().plan(space, 1).release(values, study),
+        lambda: named.table(domain, 2, mechanism="uniform_prior").release(values, named),
+        lambda: study.ask().effect().plan(domain, 1).release(values, study),
         lambda: mean.auto(values, values, bounds=(0, N), epsilon=1),
         lambda: mean.vector(values, values, bounds=(0, 9), epsilon=1),
         lambda: unbiased.clipped_mean(values, values, **clipped),

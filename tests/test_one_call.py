@@ -57,11 +57,11 @@ def test_means_are_those_of_a_plan_and_its_release(
 def test_effects_are_those_of_questions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In all and in subgroups, of a table in memory; with names of units the ledger is theirs."""
     found = shoal.effects(
-        VISITS, outcome="bought", arm="arm", cluster="city", by=["sex"], space="binary", epsilon=2,
+        VISITS, outcome="bought", arm="arm", cluster="city", by=["sex"], domain="binary", epsilon=2,
         noise=shoal.Simulated(3),
     )  # fmt: skip
     study = trials.Experiment(VISITS["arm"], VISITS["city"], {"sex": VISITS["sex"]})
-    plan = study.ask().effect().effect(by="sex").plan(trials.Space.binary(), epsilon=2)
+    plan = study.ask().effect().effect(by="sex").plan(trials.Domain.binary(), epsilon=2)
     own = plan.release(VISITS["bought"], study, noise=shoal.Simulated(3))
     assert str(found.estimate()) == str(own.estimate())
     assert capsys.readouterr().out == f"{plan}\n"
@@ -69,7 +69,7 @@ def test_effects_are_those_of_questions(tmp_path: Path, capsys: pytest.CaptureFi
     ledger = shoal.Ledger.create(
         tmp_path / "b.ledger", epsilon=3, privacy_unit="who", counts="public"
     )
-    asked = {"outcome": "bought", "arm": "arm", "unit": "who", "space": trials.Space.binary()}
+    asked = {"outcome": "bought", "arm": "arm", "unit": "who", "domain": trials.Domain.binary()}
     shoal.effects(named, **asked, epsilon=1, ledger=ledger)
     with pytest.raises(InputError, match="no ledger"):
         shoal.effects(named, **asked, epsilon=1)

@@ -18,8 +18,8 @@ from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Simulated
 from shoal.release.plan import Source, check_ledger
 from shoal.trials.columns_of_a_file import check_names, column_name, read_trial
+from shoal.trials.domain import Domain, domain_of
 from shoal.trials.plan import Release as TrialRelease
-from shoal.trials.space import Space, space_of
 
 
 def summarize(
@@ -94,7 +94,7 @@ def effects(
     *,
     outcome: str,
     arm: str,
-    space: str | Space,
+    domain: str | Domain,
     epsilon: Amount,
     by: Sequence[str] = (),
     cluster: str | None = None,
@@ -117,7 +117,7 @@ def effects(
         data: A path, a pattern of files, or a table, with a row a unit.
         outcome: Column of the outcome: private.
         arm: Column of the arm; public, as are all that follow.
-        space: Range of the outcome: `binary`, `counts:0:10`, `bins:0:100`, or a `trials.Space`.
+        domain: Range of the outcome: `binary`, `counts:0:10`, `bins:0:100`, or a `trials.Domain`.
         epsilon: Privacy loss of one unit's outcome.
         by: Columns whose values make subgroups: an effect in each.
         cluster: Column of the cluster within which units were assigned.
@@ -145,7 +145,7 @@ def effects(
         >>> import pyarrow as pa, shoal
         >>> visits = pa.table({"arm": [0, 1] * 500, "bought": [0, 1, 1, 1] * 250})
         >>> found = shoal.effects(
-        ...     visits, outcome="bought", arm="arm", space="binary", epsilon=2,
+        ...     visits, outcome="bought", arm="arm", domain="binary", epsilon=2,
         ...     noise=shoal.Simulated(1),
         ... )  # doctest: +ELLIPSIS
         1 question of 1,000 units ...
@@ -157,7 +157,7 @@ def effects(
         privacy_unit=privacy_unit or None,
     )  # fmt: skip
     check_ledger(ledger, noise)
-    levels = space_of(space)
+    levels = domain_of(domain)
     columns = [by] if isinstance(by, str) else checks.items(by, "by", least=0)
     names = [column_name(source, checks.text(each, "by")) for each in columns]
     check_names(data, columns)

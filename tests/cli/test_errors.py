@@ -77,7 +77,7 @@ def put(words: list[str], option: str, value: str) -> list[str]:
         ([*TRIAL, "--missing", "ignore"], "missing is not usable"),
         (put(TABLE, "--outcome", ""), "--mechanism needs DATA"),
         (put(TABLE, "--unit", "city"), "4 names of units occur in several rows"),
-        ([*TABLE, "--space", "fog"], "no space 'fog'"),
+        ([*TABLE, "--domain", "fog"], "no domain 'fog'"),
         ([*TABLE, "--setting", "magic=1"], "no setting 'magic'"),
         (PRIOR, "cluster_prior lacks its floor or noise"),
         ([*PRIOR, "--setting", "floor=0.1", "--setting", "noise=x"], "noise"),
@@ -226,7 +226,7 @@ def test_junk_files_never_give_a_traceback(shell: Shell, junk: bytes, name: str)
 @given(words=st.lists(st.sampled_from(
     ["plan", "release", "show", "ledger", "trial", "ask", "--epsilon", "--bounds", "1", "-1", "",
      "flights.parquet", "plan.json", "--by", "place", "--json", "--arm", "\x00", "é", "--", "-",
-     "--space", "counts:0:" + "9" * 5000, "9" * 5000, "nan", "--setting", "noise=nan"]
+     "--domain", "counts:0:" + "9" * 5000, "9" * 5000, "nan", "--setting", "noise=nan"]
 ), max_size=9))  # fmt: skip
 @FEW
 def test_random_options_never_give_a_traceback(shell: Shell, words: list[str]) -> None:

@@ -127,14 +127,14 @@ def test_what_cannot_be_written_after_the_charge_is_not_lost(
     """The disk fills up in between: the message says where the release is, and it is."""
 
     def full(_handle: int) -> None:
-        raise OSError(28, "No space left on device")
+        raise OSError(28, "No domain left on device")
 
     line = [*RELEASES[family], "--manifest", "new.json"]
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
         status, _, said = place.run(*line)
     assert status == 2
-    assert "No space left on device" in said
+    assert "No domain left on device" in said
     assert "recorded as entry 1 of " in said
     assert "under the same name, at no cost" in said
     assert not Path("new.json").exists()
@@ -142,7 +142,7 @@ def test_what_cannot_be_written_after_the_charge_is_not_lost(
     assert Path("new.json").read_bytes() == _entry(place, line).document
 
 
-@pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), TypeError("431.5")])
+@pytest.mark.parametrize("failure", [OSError(28, "No domain left on device"), TypeError("431.5")])
 def test_what_fails_after_the_charge_names_the_entry(
     place: Shell, failure: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import shoal
 from shoal.errors import InputError
-from shoal.trials import Experiment, Plan, Release, Space
+from shoal.trials import Domain, Experiment, Plan, Release
 from shoal.unbiased import UnbiasedPlan
 from tests.cli.conftest import ASK, MEAN, RELEASES, TRIAL, UNITS, Shell, visits
 
@@ -31,11 +31,11 @@ def test_every_mechanism_is_planned_and_released(shell: Shell, mechanism: str) -
     """With continuous outcomes, another control, and a table in Parquet."""
     prior = PRIOR if mechanism.startswith("cluster") else []
     words = ["minutes" if each == "bought" else each for each in TRIAL]
-    said = shell.good(*words, "--mechanism", mechanism, "--space", "bins:0:80:9", *prior,
+    said = shell.good(*words, "--mechanism", mechanism, "--domain", "bins:0:80:9", *prior,
                       "--control", "new", "--output", "t.json")  # fmt: skip
     assert said.splitlines()[0].startswith(("table of 400", "histogram", "counts"))
     out = shell.good("release", "visits.csv", "t.json", *TABLE[3:], "--output", "t.parquet")
-    assert "outcomes outside the space are moved to its nearest level" in out
+    assert "outcomes outside the domain are moved to its nearest level" in out
     assert "control against new" in out
     assert "431.5" not in out
     assert Path("t.parquet").stat().st_size > 0
@@ -49,7 +49,7 @@ def test_settings_of_a_table(shell: Shell) -> None:
                "--setting", "rounding=nearest", "--output", "t.json")  # fmt: skip
     plan = Plan.load("t.json")
     assert plan.chosen.floor == int(0.1 * 2**31)
-    assert plan.space.rounding == "nearest"
+    assert plan.domain.rounding == "nearest"
     assert plan.request.prior.pooled
     out = shell.good("release", "visits.csv", "t.json", *TABLE[3:], "--json")
     found = json.loads(out)
@@ -72,7 +72,7 @@ def test_outcomes_that_are_missing_in_public(shell: Shell) -> None:
 def test_forecasts_need_no_outcomes(shell: Shell) -> None:
     """From numbers or from the public columns of a file; comparisons, JSON, a picture."""
     out = shell.good(
-        *("trial", "plan", "--units", "6000", "--clusters", "30", "--space", "counts:0:5"),
+        *("trial", "plan", "--units", "6000", "--clusters", "30", "--domain", "counts:0:5"),
         *("--epsilon", "1", "--epsilon", "4", "--effect", "0.2", "--against-units", "12000"),
         *("--mean", "2", "--sd", "1", "--between", "0.2", "--share", "0.5", "--share", "0.5"),
     )
@@ -153,7 +153,7 @@ def test_a_column_of_a_file_means_itself(shell: Shell) -> None:
              "far": "far:zone", "class": "C(liked)", "liked": "liked"}  # fmt: skip
     table = visits().rename_columns([names.get(each, each) for each in visits().column_names])
     pcsv.write_csv(table, "named.csv")
-    ask = ["trial", "ask", "named.csv", "--arm", "treatment", "--space", "binary", "--epsilon", 1]
+    ask = ["trial", "ask", "named.csv", "--arm", "treatment", "--domain", "binary", "--epsilon", 1]
     for words, said in (
         (["--effect-by", "cluster"], "'cluster' has a name that questions use for clusters"),
         (["--ols", "treatment + arm"], "'arm' has a name that .*; .*write 'treatment'"),
@@ -166,7 +166,7 @@ def test_a_column_of_a_file_means_itself(shell: Shell) -> None:
     shell.good(*ask, "--cluster", "town", "--effect-by", "town", "--ols", "treatment + town")
     with pytest.raises(InputError, match="'cluster' has a name that questions use for clusters"):
         shoal.effects("named.csv", outcome="bought", arm="treatment", by=["cluster"],
-                      space="binary", epsilon=1, noise=shoal.Simulated(1))  # fmt: skip
+                      domain="binary", epsilon=1, noise=shoal.Simulated(1))  # fmt: skip
 
 
 def test_questions_are_those_of_python(shell: Shell) -> None:
@@ -175,7 +175,7 @@ def test_questions_are_those_of_python(shell: Shell) -> None:
     table = pcsv.read_csv("visits.csv").to_pydict()
     study = Experiment(table["arm"], table["city"], {"far": table["far"]}, unit=table["person"])
     asked = study.ask().effect(weights="precision").means().regression(["arm", "far"])
-    wanted = asked.plan(Space.binary(), 2).to_document()
+    wanted = asked.plan(Domain.binary(), 2).to_document()
     found = Plan.load("own.json").to_document()
     assert found.pop("source") == {
         **dict.fromkeys(("user", "assigned", "privacy_unit")), "value": "bought",
@@ -224,7 +224,7 @@ def test_groups_that_were_assigned_whole_are_asked_with(shell: Shell) -> None:
 def test_labels_are_numbers_of_levels(shell: Shell) -> None:
     """Texts of an ordinal outcome."""
     ask = ["liked" if each == "bought" else each for each in ASK]
-    shell.good(*ask, "--space", "ordinal:no,some,much", "--effect", "--output", "l.json")
+    shell.good(*ask, "--domain", "ordinal:no,some,much", "--effect", "--output", "l.json")
     shell.good("release", "visits.csv", "l.json", *ANSWER[3:], "--manifest", "m.json")
     assert abs(Release.load("m.json").estimate()["effect"].value) < 1
 

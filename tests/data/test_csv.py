@@ -182,8 +182,8 @@ def test_private_cells_are_read_one_by_one(tmp_path: Path) -> None:
     path.write_text('v\n1\n"1.0"\noften\n')
     texts = read_columns(path, private={"outcome": "v"}, public={}, texts=True).column("v")
     assert texts.to_pylist() == ["1", "1.0", "often"]
-    space = trials.Space.ordinal(["1", "1.0", "often"])
-    assert space.numbers(texts).tolist() == [0.0, 1.0, 2.0]
+    domain = trials.Domain.ordinal(["1", "1.0", "often"])
+    assert domain.numbers(texts).tolist() == [0.0, 1.0, 2.0]
 
 
 @pytest.mark.parametrize("missing", ["refuse", "public"])

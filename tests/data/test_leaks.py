@@ -71,7 +71,7 @@ def test_bad_files(tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture) 
     calls: list[Callable[[], object]] = [
         lambda: shoal.Records(path, **records, counts="public").aggregate(),
         lambda: shoal.Records(path, **records, counts="public").counts(),
-        lambda: study.table(trials.Space.binary(), 1).release(
+        lambda: study.table(trials.Domain.binary(), 1).release(
             read_columns(path, private={"outcome": "speed"}, public={}).column("speed"), study
         ),
     ]
@@ -107,7 +107,7 @@ def test_bad_columns(values: Any, caplog: pytest.LogCaptureFixture, tmp_path: Pa
     """NumPy, Arrow and engines quote what they dislike; nobody hears it."""
     good: Any = [1, 2]
     moment = unbiased.Moment(2, 1)
-    space, study = trials.Space.counts(0, 9), trials.Experiment(good)
+    domain, study = trials.Domain.counts(0, 9), trials.Experiment(good)
     wanted: dict[str, Any] = {"bounds": (0, 9), "epsilon": 1}
     mine: dict[str, Any] = {"interval": (0, 9), "bias": 1, "moment": moment, "epsilon": 1}
     calls: list[Callable[[], object]] = [
@@ -115,8 +115,8 @@ def test_bad_columns(values: Any, caplog: pytest.LogCaptureFixture, tmp_path: Pa
         lambda: mean.vector(values, good, **wanted),
         lambda: unbiased.clipped_mean(values, good, **mine),
         lambda: unbiased.clipped_mean(values, **mine),
-        lambda: study.table(space, 1).release(values, study),
-        lambda: study.histogram(trials.Space.ordinal(["a", "b"]), 1).release(values, study),
+        lambda: study.table(domain, 1).release(values, study),
+        lambda: study.histogram(trials.Domain.ordinal(["a", "b"]), 1).release(values, study),
         lambda: (
             shoal.Records(
                 pa.table({"who": good, "place": good, "speed": pa.array(values)}),

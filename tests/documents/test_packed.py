@@ -43,7 +43,7 @@ GAMES: dict[str, object] = {
     "something added": packed(RAW, note="epsilon 0"),
     "something missing": {"type": "<u2", "length": 6},
     "text that is no base 64": packed(RAW, data="!"),
-    "spaces in base 64": packed(RAW, data=" " + packed(RAW)["data"]),
+    "domains in base 64": packed(RAW, data=" " + packed(RAW)["data"]),
     "bits that are not used": packed(RAW, data="eAEDAAAAAAF=="),
     "beyond 63 bits": documents.pack_integers(np.array([2**63], dtype=np.uint64)),
     "a type that cannot be looked up": packed(RAW, type=["<u2"]),

@@ -34,7 +34,7 @@ GAMES = {
     "another way to write a float": b'{"a":2.50,"schema":"x/1"}',
     "a negative nothing": b'{"a":-0,"schema":"x/1"}',
     "more digits than a float has": b'{"a":0.1000000000000000055511151231257827,"schema":"x/1"}',
-    "spaces": b'{"a": 1,"schema":"x/1"}',
+    "domains": b'{"a": 1,"schema":"x/1"}',
     "a line's end": TRUE + b"\n",
     "something after the end": TRUE + b"{}",
     "keys in another order": b'{"schema":"x/1","a":1}',
@@ -52,7 +52,7 @@ GAMES = {
 
 @pytest.mark.parametrize("game", GAMES)
 def test_what_can_be_read_in_two_ways_is_not_read(game: str) -> None:
-    """Duplicate keys, NaN, other encodings, spaces and overflow are refused."""
+    """Duplicate keys, NaN, other encodings, domains and overflow are refused."""
     with pytest.raises(DocumentError) as error:
         strict(GAMES[game], "document")
     assert error.value.__cause__ is None

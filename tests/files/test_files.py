@@ -56,11 +56,11 @@ def test_a_write_that_fails_leaves_what_was_there(
     (tmp_path / "old.json").write_bytes(b"old")
 
     def full(_handle: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+        raise OSError(errno.ENOSPC, "No domain left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     for name in ("old.json", "new.json"):
-        with pytest.raises(DocumentError, match="No space left"):
+        with pytest.raises(DocumentError, match="No domain left"):
             files.write_bytes(tmp_path / name, b"new", overwrite=True)
     assert [each.read_bytes() for each in tmp_path.iterdir()] == [b"old"]
 
@@ -155,7 +155,7 @@ def test_objects_know_what_they_were_read_from(
     release.write_manifest("manifest.json")
     loaded, manifest = shoal.Plan.load("plan.json"), shoal.Release.load("manifest.json")
     study = shoal.trials.Experiment(np.arange(40) % 2)
-    trial = study.table(shoal.trials.Space.binary(), 1).release(np.arange(40) > 9, study)
+    trial = study.table(shoal.trials.Domain.binary(), 1).release(np.arange(40) > 9, study)
     trial.write_manifest("trial.json")
     again = shoal.trials.Release.load("trial.json")
     (tmp_path / "x").mkdir()

@@ -179,25 +179,25 @@ def _plan(request: Plain) -> trials.Plan:
     """The plan of a table, a histogram, or questions."""
     covariates = {"age": request["age"], "sex": request["sex"]}
     arm, cluster = np.array(request["arm"]), np.array(request["cluster"])
-    space, epsilon = trials.Space(tuple(request["levels"])), request["epsilon"]
+    domain, epsilon = trials.Domain(tuple(request["levels"])), request["epsilon"]
     control = arm.min()
     if "questions" in request:
         asked = trials.Experiment(arm, cluster, covariates, control=control).ask()
         for kind, options in request["questions"]:
             asked = getattr(asked, kind)(**options)
-        return asked.plan(space, epsilon, sd=request.get("spread"))
+        return asked.plan(domain, epsilon, sd=request.get("spread"))
     unit = [f"n{at:04}" for at in range(len(arm))] if request["named"] else None
     study = trials.Experiment(arm, cluster, unit=unit, control=control)
     options = dict(request["options"])
     name = request["mechanism"]
     if name == "noisy_histogram":
-        return study.histogram(space, epsilon)
+        return study.histogram(domain, epsilon)
     mechanism: Any = name
     if name in ("cluster_dp", "cluster_free"):
         noise = options.pop("histogram_scale")
         pooled = name == "cluster_free"
         mechanism = trials.ClusterPrior(options.pop("floor"), noise, pooled)
-    return study.table(space, epsilon, mechanism=mechanism, **options)
+    return study.table(domain, epsilon, mechanism=mechanism, **options)
 
 
 def plan_trial(request: Plain) -> Plain:
@@ -231,8 +231,8 @@ def _questions(plan: Any) -> Plain:
         "loss": {"exact": str(plan.exact_epsilon)},
         "whole": {"second_moments_by": list(plan.chosen.by)},
         "scale": {
-            "noise": _plain(np.sqrt(plan.numbers.noise_parts(rows, plan.space.width)[0])),
-            "noise_of_second_moments": plan.numbers.moment_value(plan.space.width) * 2.0**32,
+            "noise": _plain(np.sqrt(plan.numbers.noise_parts(rows, plan.domain.width)[0])),
+            "noise_of_second_moments": plan.numbers.moment_value(plan.domain.width) * 2.0**32,
         },
         **_columns(told, **names, without_noise="plain_half_width"),
         "ratio_to_bound": plan.lower_bound_ratio,
@@ -243,8 +243,8 @@ def _forecast(request: Plain) -> Plain:
     pairs = np.array([request["cluster"], request["arm"]])
     sizes = np.zeros(pairs.max(axis=1) + 1, dtype=np.int64)
     np.add.at(sizes, tuple(pairs), 1)
-    space, effect = trials.Space(tuple(request["levels"])), request["effect"]
-    found = trials.forecast(sizes, space, request["epsilon"], effect=effect)
+    domain, effect = trials.Domain(tuple(request["levels"])), request["effect"]
+    found = trials.forecast(sizes, domain, request["epsilon"], effect=effect)
     named = ("no_privacy", "uniform_prior", "best_table", "noisy_histogram", "questions")
     names = {each: found[each.removeprefix("noisy_")] for each in named}
     rows = {name: [*row.standard_error, *row.cluster_error] for name, row in names.items()}

@@ -36,10 +36,10 @@ def _released(names: list[Any], value: str = "v", **options: Any) -> shoal.Relea
 def _trial() -> tuple[Any, Any, Any]:
     """A plan of questions, their answers, and a released trial."""
     arm, place = np.array(NAMES[:2])[np.arange(600) % 2], np.array(NAMES)[np.arange(600) // 2 % 6]
-    space, bought = trials.Space.binary(), np.arange(600) % 3 % 2
+    domain, bought = trials.Domain.binary(), np.arange(600) % 3 % 2
     study = trials.Experiment(arm, place, control=NAMES[0])
-    plan = study.ask().effect().means().plan(space, 4)
-    made = plan, study.table(space, 4)
+    plan = study.ask().effect().means().plan(domain, 4)
+    made = plan, study.table(domain, 4)
     released = [each.release(bought, study, noise=shoal.Simulated(1)) for each in made]
     return plan, released[0], released[1]
 
@@ -209,7 +209,7 @@ def test_trials_and_questions_show_their_intervals(tmp_path: Path) -> None:
     ends = [line for each in axis.collections for line in each.get_segments()]
     assert any(np.allclose(line[:, 0], effect.finite_population.interval) for line in ends)
     assert "(50%)" in axis.get_xlabel()
-    forecast = trials.forecast([[500, 500]], trials.Space.binary(), epsilon=1)
+    forecast = trials.forecast([[500, 500]], trials.Domain.binary(), epsilon=1)
     shoal.picture(forecast, tmp_path / "p.png")
 
 

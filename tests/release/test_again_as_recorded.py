@@ -19,7 +19,7 @@ _BOUGHT = (np.arange(_UNITS) // 2 % 5 < 1 + _ARM).astype(int)
 
 def _trial(book: shoal.Ledger) -> trials.Release:
     study = trials.Experiment(_ARM, unit=np.arange(_UNITS))
-    plan = study.table(trials.Space.binary(), epsilon=2, mechanism="uniform_prior")
+    plan = study.table(trials.Domain.binary(), epsilon=2, mechanism="uniform_prior")
     given = {"privacy_unit": "person", "outcome_name": "bought", "name": "May"}
     return plan.release(_BOUGHT, study, ledger=book, **given)
 

@@ -107,13 +107,13 @@ def test_unbiased_means_are_numbers(size: float, place: int) -> None:
             assert _finite(json.loads(found.document))
 
 
-def _trial(name: str, study: trials.Experiment, space: trials.Space, epsilon: Any) -> trials.Plan:
+def _trial(name: str, study: trials.Experiment, domain: trials.Domain, epsilon: Any) -> trials.Plan:
     if name == "histogram":
-        return study.histogram(space, epsilon)
+        return study.histogram(domain, epsilon)
     if name == "questions":
-        return study.ask().effect().means().plan(space, epsilon)
+        return study.ask().effect().means().plan(domain, epsilon)
     kind = trials.ClusterPrior(0.01, 10) if name == "cluster_prior" else name
-    return study.table(space, epsilon, mechanism=kind)
+    return study.table(domain, epsilon, mechanism=kind)
 
 
 @loop_over("epsilon", ["1e-6", 1])
@@ -125,7 +125,7 @@ def test_trials_are_numbers(name: str, levels: tuple[float, ...], epsilon: Any) 
     outcome = np.array(levels)[np.arange(400) % len(levels)]
     for place in ENDS:
         try:
-            plan = _trial(name, study, trials.Space(levels), epsilon)
+            plan = _trial(name, study, trials.Domain(levels), epsilon)
         except InputError:
             return
         found = plan.release(outcome, study, noise=Thrown(place))

@@ -119,7 +119,7 @@ def _trial(book: shoal.Ledger, **odd: Any) -> Callable[[], Any]:
         given = {"arm": np.arange(_UNITS) % 2, "cluster": np.arange(_UNITS) // 2 % 3, **odd}
         loss = {"epsilon": given.pop("epsilon", 1), "delta": given.pop("delta", 0)}
         study = trials.Experiment(**given)
-        plan = study.table(trials.Space.binary(), **loss, mechanism="uniform_prior")
+        plan = study.table(trials.Domain.binary(), **loss, mechanism="uniform_prior")
         usual: dict[str, Any] = {"outcome_name": " the  größe ", "privacy_unit": "who", "name": "n"}
         return plan.release(np.arange(_UNITS) % 2, study, ledger=book, **usual)
 

@@ -18,7 +18,7 @@ from shoal_studies.paper_003_mechanisms import (
 )
 
 from shoal.privacy.noise import Simulated
-from shoal.trials import ClusterPrior, Experiment, Space
+from shoal.trials import ClusterPrior, Domain, Experiment
 from shoal.trials.unit_table import PriorPlan, PriorRequest
 
 # Two-sided normal deviation of probability 1e-9.
@@ -26,7 +26,7 @@ FAR = 6.11
 SMALL = Population(
     np.arange(4.0), np.array([[10, 12, 18, 0], [30, 20, 10, 0]], dtype=np.int64), shift=1
 )
-SPACE = Space.counts(0, 3)
+DOMAIN = Domain.counts(0, 3)
 
 
 def parameters(lam: float = 0.5, *, pooled: bool = False) -> Randomised:
@@ -45,7 +45,7 @@ def real(pooled: bool, realisations: int, seed: int) -> np.ndarray:
         home.append(np.broadcast_to(2 * np.arange(realisations)[:, None] + cluster, order.shape))
     outcome, arm, place = (np.concatenate(each, axis=1) for each in (codes, arms, home))
     asked = {"epsilon": "9", "levels": "all", "prior": ClusterPrior(0.05, 4.0, pooled)}
-    request = PriorRequest(space=SPACE, expected=None, **asked)
+    request = PriorRequest(domain=DOMAIN, expected=None, **asked)
     found = []
     # Clusters of a pooled release share histograms: a release for each assignment.
     for part in np.array_split(np.arange(realisations), realisations if pooled else 1):
@@ -151,8 +151,8 @@ def test_noise_on_aggregates(
 
 def test_losses_are_those_of_the_product() -> None:
     """What is calibrated, and what is chosen, is what a plan has and costs at delta 1e-4."""
-    study, space = Experiment([0, 1] * 500), Mixture(1.0, (40,)).population((0, 0)).space
-    plan = study.table(space, 2, delta=DELTA, mechanism=ClusterPrior(0.02, 10), levels="all")
+    study, domain = Experiment([0, 1] * 500), Mixture(1.0, (40,)).population((0, 0)).domain
+    plan = study.table(domain, 2, delta=DELTA, mechanism=ClusterPrior(0.02, 10), levels="all")
     found = calibrated(range(12), 2.0, 0.02, 10.0)
     assert found is not None
     assert (plan.chosen.replaced, plan.chosen.floor) == (found.replaced, found.floor)
@@ -163,7 +163,7 @@ def test_losses_are_those_of_the_product() -> None:
     assert Randomised(printed).loss == pytest.approx(2.1, abs=1e-4)
     assert calibrated(range(12), 0.1, 0.02, 10.0) is None
     for levels in ("all", "auto"):
-        flat = study.table(space, 2, delta=DELTA, mechanism="uniform_prior", levels=levels)
+        flat = study.table(domain, 2, delta=DELTA, mechanism="uniform_prior", levels=levels)
         chosen = public_choice(Mixture(1.0).population((0, 0)), 2.0, levels)
         assert tuple(chosen.kept) == tuple(flat.chosen.kept)
         assert float(flat.exact_epsilon) == pytest.approx(Randomised(chosen).loss, rel=1e-6)

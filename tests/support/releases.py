@@ -40,7 +40,7 @@ def releases(ledger: shoal.Ledger | None = None) -> dict[str, Callable[[], objec
         table, user="user", by=["cell"], value="value", bounds=(0, 10), counts="public"
     )
     plan = shoal.plan(records.counts(), epsilon=1, bounds=(0, 10), method="equalised")
-    space, study = trials.Space.counts(0, 6), trials.Experiment(np.arange(len(values)) % 2)
+    domain, study = trials.Domain.counts(0, 6), trials.Experiment(np.arange(len(values)) % 2)
     mean = unbiased.plan(
         counts=np.ones(300, dtype=int), method="symmetric_mean", moment=unbiased.Moment(2, 1),
         epsilon=2, delta="1e-6",
@@ -48,7 +48,7 @@ def releases(ledger: shoal.Ledger | None = None) -> dict[str, Callable[[], objec
     people = np.arange(300)
 
     def trial() -> object:
-        return study.table(space, 1).release(
+        return study.table(domain, 1).release(
             values, study, ledger=book(), outcome_name="visits", privacy_unit="person"
         )
 

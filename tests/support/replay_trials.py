@@ -12,31 +12,31 @@ from numpy.typing import NDArray
 
 import shoal
 from shoal.errors import ShoalWarning
-from shoal.trials import ClusterPrior, Expected, Experiment, Space
+from shoal.trials import ClusterPrior, Domain, Expected, Experiment
 from shoal.trials.plan import Plan
 from tests.support.replay import Case, Release
 
-Make = Callable[[Experiment, Space], Plan]
+Make = Callable[[Experiment, Domain], Plan]
 PLANS: dict[str, Make] = {
-    "cluster_prior": lambda study, space: study.table(space, 3, mechanism=ClusterPrior(0.02, 4)),
-    "cluster_prior, pooled": lambda study, space: study.table(
-        space, 2, delta="1e-5", levels=3, mechanism=ClusterPrior(0.01, 20, pooled=True)
+    "cluster_prior": lambda study, domain: study.table(domain, 3, mechanism=ClusterPrior(0.02, 4)),
+    "cluster_prior, pooled": lambda study, domain: study.table(
+        domain, 2, delta="1e-5", levels=3, mechanism=ClusterPrior(0.01, 20, pooled=True)
     ),
-    "uniform_prior": lambda study, space: study.table(space, 1, mechanism="uniform_prior"),
-    "best_table": lambda study, space: study.table(space, 2),
-    "best_table of few levels": lambda study, space: study.table(
-        space, 1, levels=3, expected=Expected(1, 1)
+    "uniform_prior": lambda study, domain: study.table(domain, 1, mechanism="uniform_prior"),
+    "best_table": lambda study, domain: study.table(domain, 2),
+    "best_table of few levels": lambda study, domain: study.table(
+        domain, 1, levels=3, expected=Expected(1, 1)
     ),
-    "histogram": lambda study, space: study.histogram(space, "3/2"),
-    "subgroups": lambda study, space: study.ask().effect("sex").means().plan(space, 1),
-    "several": lambda study, space: (
-        study.ask().effect(weights="precision").regression(["arm", "age"]).plan(space, "1/2")
+    "histogram": lambda study, domain: study.histogram(domain, "3/2"),
+    "subgroups": lambda study, domain: study.ask().effect("sex").means().plan(domain, 1),
+    "several": lambda study, domain: (
+        study.ask().effect(weights="precision").regression(["arm", "age"]).plan(domain, "1/2")
     ),
 }
 SPACES = {
-    "counts": Space.counts(0, 10),
-    "bins": Space.bins(-3, 5, 33),
-    "nearest": Space.bins(-3, 5, 9, "nearest"),
+    "counts": Domain.counts(0, 10),
+    "bins": Domain.bins(-3, 5, 33),
+    "nearest": Domain.bins(-3, 5, 9, "nearest"),
 }
 # The draw of bits from which responses are made.
 _RESPONDING = 1
@@ -50,12 +50,12 @@ class Trial:
     # The upper 62 bits draw a response: of words that are 0 every level has the first.
     forced: ClassVar[dict[int, tuple[int, int]]] = {_RESPONDING: (3, 0)}
 
-    def __init__(self, make: Make, space: Space, kind: str, rng: np.random.Generator) -> None:
+    def __init__(self, make: Make, domain: Domain, kind: str, rng: np.random.Generator) -> None:
         whole = kind == "groups"
         size, clusters = int(rng.integers(60, 150)), 1 if whole else int(rng.integers(1, 4))
         at = rng.permutation(size)
-        self.space, self.make, self.named, self.whole = space, make, kind == "named", whole
-        self.outcome = rng.uniform(space.levels[0], space.levels[-1], size)
+        self.domain, self.make, self.named, self.whole = domain, make, kind == "named", whole
+        self.outcome = rng.uniform(domain.levels[0], domain.levels[-1], size)
         names = np.array([f"u{name:04}" for name in rng.permutation(10 * size)[:size]])
         age = rng.integers(10, 20, size).astype(float)
         self.columns = (at % 2, at // 2 % clusters, age, at // 6 % 2 > 0, names)
@@ -70,7 +70,7 @@ class Trial:
     def _plan(self, study: Experiment) -> Plan:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ShoalWarning)
-            return self.make(study, self.space)
+            return self.make(study, self.domain)
 
     def base(self) -> Release:
         """Of the columns as they are."""
@@ -78,7 +78,7 @@ class Trial:
 
     def neighbour(self, rng: np.random.Generator) -> Release:
         """One outcome is another; rows come in another order."""
-        low, high, outcome = self.space.levels[0], self.space.levels[-1], self.outcome.copy()
+        low, high, outcome = self.domain.levels[0], self.domain.levels[-1], self.outcome.copy()
         outcome[int(rng.integers(len(outcome)))] = rng.choice(
             [low, high, -1e9, 1e9, low + 0.4999, rng.uniform(low, high)]
         )
@@ -99,9 +99,9 @@ class Trial:
 
 
 CASES: dict[str, Callable[..., Case]] = {
-    f"trial, {name}, {values}, {kind}": partial(Trial, make, space, kind)
+    f"trial, {name}, {values}, {kind}": partial(Trial, make, domain, kind)
     for name, make in PLANS.items()
-    for values, space in SPACES.items()
+    for values, domain in SPACES.items()
     for kind in ("named", "nameless", "groups")
     # Clusters of one are no covariate, and groups have no precision weights of their own.
     if kind != "groups" or name in ("uniform_prior", "best_table", "subgroups")

@@ -12,7 +12,7 @@ import numpy as np
 import shoal
 from shoal import unbiased
 from shoal.errors import ShoalWarning
-from shoal.trials import Experiment, Questions, Space
+from shoal.trials import Domain, Experiment, Questions
 from shoal.trials.questions import noise
 from tests.support import methods
 from tests.support.gaussian_vectors import always_gaussian
@@ -101,18 +101,18 @@ def _trials() -> Iterator[tuple[str, bytes]]:
         "sex": np.where(at // 6 % 2, "girl", "boy"),
     }
     study = Experiment(at % 2, at // 2 % 3, public)
-    for kind, space in SPACES.items():
-        outcome = rng.uniform(space.levels[0], space.levels[-1], len(at))
+    for kind, domain in SPACES.items():
+        outcome = rng.uniform(domain.levels[0], domain.levels[-1], len(at))
         for name, make in PLANS.items():
             if kind == "counts" or name == "uniform_prior":
-                yield f"{name}, {kind}", _trial(make, study, space, outcome)
+                yield f"{name}, {kind}", _trial(make, study, domain, outcome)
     # Three arms; the last two clusters have cells of one unit, and are taken together.
     arm, cluster = np.append(at % 3, [0, 1, 2, 0, 1, 2, 2]), np.append(at // 45, [2] * 3 + [3] * 4)
     outcome = rng.uniform(0, 10, len(arm))
     three = Experiment(arm, cluster, unit=np.arange(len(arm)), control=0)
     for name in (*list(PLANS)[:4], "histogram"):
         yield f"{name}, three arms", _trial(PLANS[name], three, SPACES["counts"], outcome)
-    space = Space.bins(-3, 5)
+    domain = Domain.bins(-3, 5)
     asked: dict[str, Callable[[Questions], Questions]] = {
         "effects": lambda each: each.effect(),
         "regression": lambda each: each.regression(["arm", "age", "sex", "arm:age"]),
@@ -128,19 +128,19 @@ def _trials() -> Iterator[tuple[str, bytes]]:
             if of is study or name in ("effects", "several"):
                 yield (
                     f"questions, {name}{own}",
-                    _trial(lambda e, s, ask=ask: ask(e.ask()).plan(s, 1), of, space, outcome),  # type: ignore[misc]
+                    _trial(lambda e, s, ask=ask: ask(e.ask()).plan(s, 1), of, domain, outcome),  # type: ignore[misc]
                 )
     whole = Experiment(at % 2, at // 2 % 3, public, assigned=group, unit=at)
     several = asked["several"](whole.ask())
     outcome = rng.uniform(-3, 5, len(at))
-    yield "questions, groups", _trial(lambda _, s: several.plan(s, 0.05), whole, space, outcome)
-    yield "best_table, groups", _trial(PLANS["best_table"], whole, space, outcome)
+    yield "questions, groups", _trial(lambda _, s: several.plan(s, 0.05), whole, domain, outcome)
+    yield "best_table, groups", _trial(PLANS["best_table"], whole, domain, outcome)
 
 
-def _trial(make: Make, study: Experiment, space: Space, outcome: Any) -> bytes:
+def _trial(make: Make, study: Experiment, domain: Domain, outcome: Any) -> bytes:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ShoalWarning)
-        plan = make(study, space)
+        plan = make(study, domain)
         return plan.release(outcome, study, outcome_name="score", noise=NOISE).document
 
 

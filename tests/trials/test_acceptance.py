@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from shoal.privacy.noise import Simulated
-from shoal.trials import ClusterPrior, Expected, Experiment, Space
+from shoal.trials import ClusterPrior, Domain, Expected, Experiment
 from shoal.trials.inference import FEWEST, kurtosis, units_that_count
 from shoal.trials.plan import Plan
 
@@ -30,12 +30,12 @@ class Population:
     """Units in the order of their clusters, with what each would do under every arm.
 
     Attributes:
-        space: Levels of the outcome.
+        domain: Levels of the outcome.
         sizes: Units of each cell, clusters x arms, control first.
         potential: Outcomes, units x arms.
     """
 
-    space: Space
+    domain: Domain
     sizes: NDArray[np.int64]
     potential: Floats
 
@@ -61,13 +61,13 @@ class Population:
     def plan(self, mechanism: str, epsilon: float, floor: float = 0.05, noise: float = 4.0) -> Plan:
         """A plan by the name of its mechanism."""
         if mechanism == "histogram":
-            return self.study.histogram(self.space, epsilon)
+            return self.study.histogram(self.domain, epsilon)
         if mechanism == "questions":
-            return self.study.ask().effect().plan(self.space, epsilon)
+            return self.study.ask().effect().plan(self.domain, epsilon)
         kind: Any = mechanism
         if mechanism.startswith("cluster"):
             kind = ClusterPrior(floor, noise, pooled=mechanism == PRIORS[1])
-        return self.study.table(self.space, epsilon, mechanism=kind)
+        return self.study.table(self.domain, epsilon, mechanism=kind)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ def binary() -> Population:
     rate = np.where(np.arange(30) % 5, random.uniform(0.05, 0.6, 30), 0.0)
     control = (random.random(len(home)) < rate[home]).astype(np.float64)
     potential = np.column_stack([control, control + (home % 5 == 0)])
-    return Population(Space.binary(), np.column_stack([units - treated, treated]), potential)
+    return Population(Domain.binary(), np.column_stack([units - treated, treated]), potential)
 
 
 def counts() -> Population:
@@ -126,7 +126,7 @@ def counts() -> Population:
     lift = random.choice([-1, 0, 1, 3], len(home), p=[0.1, 0.4, 0.3, 0.2])
     potential = np.clip(np.column_stack([control, control + lift]), 0, 8).astype(np.float64)
     sizes = np.column_stack([units - units // 4, units // 4])
-    return Population(Space.counts(0, 8), sizes, potential)
+    return Population(Domain.counts(0, 8), sizes, potential)
 
 
 def continuous() -> Population:
@@ -136,7 +136,7 @@ def continuous() -> Population:
     home = np.repeat(np.arange(3), sizes.sum(axis=1))
     control = 10 + 75 * random.beta(1 + home, 2.0)
     potential = np.column_stack([control, control + 12.5, control - 8.25])
-    return Population(Space.bins(0, 100, 11), sizes, potential)
+    return Population(Domain.bins(0, 100, 11), sizes, potential)
 
 
 # Of each population, the loss of an outcome, and whether effects are the same within clusters.
@@ -188,7 +188,7 @@ def test_intervals_of_few_units_warn_and_the_others_cover(
     control, arm, share, epsilon = case
     yes = (np.arange(control + arm) < round((control + arm) * share)).astype(float)
     sizes = np.array([[control, arm]])
-    population = Population(Space.binary(), sizes, np.column_stack([yes, yes]))
+    population = Population(Domain.binary(), sizes, np.column_stack([yes, yes]))
     found = measure(population, population.plan("uniform_prior", epsilon), 300)
     covered, warned = int(found.covered[0]), int(found.warned.sum())
     if case in THIN:
@@ -235,7 +235,7 @@ def test_a_warning_names_the_arm_of_the_fewest() -> None:
     """And the number that would be enough; it is in text and document."""
     arm = np.array(["old"] * 400 + ["new"] * 4 + ["other"] * 400)
     study = Experiment(arm, control="old")
-    plan = study.table(Space.binary(), 2)
+    plan = study.table(Domain.binary(), 2)
     found = plan.release(np.arange(804) % 2, study, noise=Simulated(1)).estimate()
     assert "arm new" in found["new"].warning
     assert f"fewer than {FEWEST:g}" in str(found["new"])
@@ -247,19 +247,19 @@ def test_a_warning_names_the_arm_of_the_fewest() -> None:
 def test_forecasts_are_the_errors_that_releases_have(mechanism: str) -> None:
     """Normal outcomes as expected, within clusters and between: standard errors to a tenth."""
     random, runs = np.random.default_rng(6), 300
-    space, expected = Space.counts(0, 10), Expected(5, 2, between=0.3)
+    domain, expected = Domain.counts(0, 10), Expected(5, 2, between=0.3)
     home = np.repeat(np.arange(20), 60)
     own = 2 * math.sqrt(0.7) * random.normal(size=1200)
     outcome = 5 + 2 * math.sqrt(0.3) * random.normal(size=20)[home] + own
     control = np.clip(np.rint(outcome), 0, 10)
-    population = Population(space, np.full((20, 2), 30), np.column_stack([control, control]))
+    population = Population(domain, np.full((20, 2), 30), np.column_stack([control, control]))
     study = population.study
     plan = (
-        study.histogram(space, 2)
+        study.histogram(domain, 2)
         if mechanism == "histogram"
-        else study.table(space, 2, mechanism=mechanism, expected=expected)
+        else study.table(domain, 2, mechanism=mechanism, expected=expected)
     )
-    found, forecast = measure(population, plan, runs), study.forecast(space, 2, expected=expected)
+    found, forecast = measure(population, plan, runs), study.forecast(domain, 2, expected=expected)
     (error, most) = forecast[mechanism].standard_error
     assert error == most
     # A deviation of 300 runs is within 27% but for 1e-9; its expectation is known to a tenth.

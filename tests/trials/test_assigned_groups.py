@@ -11,14 +11,14 @@ from scipy import stats
 
 from shoal.errors import DataError, InputError, ShoalWarning
 from shoal.privacy.noise import Simulated
-from shoal.trials import ClusterPrior, Experiment, Release, Space
+from shoal.trials import ClusterPrior, Domain, Experiment, Release
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 pytestmark = pytest.mark.oracle
 
-SPACE = Space.counts(0, 10)
+DOMAIN = Domain.counts(0, 10)
 # Clusters, arms, groups in each arm of each cluster.
 SHAPES = ((1, 2, 5), (3, 2, 2), (4, 3, 3), (6, 2, 1))
 
@@ -69,7 +69,7 @@ def released(
     """A table of named units, and the group of each name."""
     cluster, arm, group, outcome = columns(*shape, most=most)  # type: ignore[misc]
     study = Experiment(arm, cluster, unit=np.arange(len(arm)), control=0, **more)
-    plan = study.table(SPACE, 4, mechanism=mechanism)
+    plan = study.table(DOMAIN, 4, mechanism=mechanism)
     return plan.release(outcome, study, noise=Simulated(3)), group
 
 
@@ -143,7 +143,7 @@ def test_few_groups_warn_with_their_degrees() -> None:
     def warning(group: Ints) -> str:
         study = Experiment(group % 2, assigned=group)
         outcome = np.random.default_rng(1).random(len(group)) < 0.5
-        plan = study.table(Space.binary(), 4, mechanism="uniform_prior")
+        plan = study.table(Domain.binary(), 4, mechanism="uniform_prior")
         return str(plan.release(outcome, study, noise=Simulated(1)).estimate()[0].warning)
 
     assert "9 assigned groups in arm 1, and 16 degrees" in warning(np.repeat(np.arange(18), 20))
@@ -156,7 +156,7 @@ def test_what_shows_groups_is_asked_about() -> None:
     cluster = np.repeat(np.arange(40), 10)
     arm = np.where(cluster < 15, np.arange(400) % 2, cluster % 2)
     study = Experiment(arm, cluster, single_arm="drop")
-    plan = study.table(Space.binary(), 4)
+    plan = study.table(Domain.binary(), 4)
     found = plan.release(np.arange(400) % 3 == 0, study, noise=Simulated(1))
     with pytest.warns(ShoalWarning, match="25 of 40 clusters were left out because an arm had"):
         found.estimate()
@@ -192,20 +192,21 @@ def test_unusable_groups_are_refused(given: dict[str, Any], words: str) -> None:
 def test_units_without_names_are_in_groups_that_are_cells() -> None:
     """Else it is refused: no order of rows says who is in which group."""
     study = Experiment(ARM, CLUSTER, control=0)
-    release = study.table(SPACE, 4).release(ARM * 3, study, noise=Simulated(2))
+    release = study.table(DOMAIN, 4).release(ARM * 3, study, noise=Simulated(2))
     with pytest.raises(DataError, match="one cluster and arm are in several assigned groups"):
         release.estimate(assigned=UNITS)
     with pytest.raises(InputError, match="units of the release have no names"):
         release.estimate(assigned=UNITS, unit=UNITS)
     cluster, arm, _, y = columns(12, 2, 1)
     study = Experiment(arm, cluster)
-    release = study.table(SPACE, 4, mechanism="uniform_prior").release(y, study, noise=Simulated(2))
+    plan = study.table(DOMAIN, 4, mechanism="uniform_prior")
+    release = plan.release(y, study, noise=Simulated(2))
     table = release.table().to_pydict()
     home, arms, says = (np.array(table[each]) for each in ("cluster", "arm", "debiased"))
     cell = home * 2 + arms
     (effect,) = release.estimate(assigned=cell)
     _, variance, _ = of_effect(home, arms, cell, says)
     assert effect.finite_population.standard_error**2 == pytest.approx(variance, rel=1e-9)
-    histogram = study.histogram(SPACE, 1).release(y, study, noise=Simulated(2))
+    histogram = study.histogram(DOMAIN, 1).release(y, study, noise=Simulated(2))
     with pytest.raises(InputError, match="histogram gives no effects of assigned groups"):
         histogram.estimate(assigned=cell)

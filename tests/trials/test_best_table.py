@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 from shoal.arrays import Floats
 from shoal.errors import InputError
-from shoal.trials import Expected, Experiment, Space
+from shoal.trials import Domain, Expected, Experiment
 from shoal.trials.best_table import Proof, TableColumns, best_table, whole
 from shoal.trials.unit_table import least_table
 
@@ -113,10 +113,10 @@ def test_no_unbiased_table_beats_a_bound() -> None:
 
 def test_an_expectation_lowers_the_mean_variance() -> None:
     """What is expected counts, and the worst level may be worse for it."""
-    space, expected = Space.counts(0, 15), Expected(mean=2, sd=1.5)
+    domain, expected = Domain.counts(0, 15), Expected(mean=2, sd=1.5)
     study = Experiment([0, 1] * 50)
-    plain = study.table(space, 4).response_table.variances
-    plan = study.table(space, 4, expected=expected)
+    plain = study.table(domain, 4).response_table.variances
+    plan = study.table(domain, 4, expected=expected)
     weights, own = plan.chosen.proof.mean_of, plan.response_table.variances
     assert weights @ own < 0.75 * (weights @ plain)
     assert own.max() > plain.max()
@@ -126,7 +126,7 @@ def test_an_expectation_lowers_the_mean_variance() -> None:
 
 def test_levels_in_use() -> None:
     """Few are evenly spaced; of many no more than 32 are used unless asked for."""
-    wide = Space.counts(0, 80)
+    wide = Domain.counts(0, 80)
     assert least_table(wide, Fraction(1), 3, None).kept.tolist() == [0, 40, 80]
     assert len(least_table(wide, Fraction(1, 2), "auto", None).kept) == 32
     with pytest.raises(InputError, match="81 levels"):

@@ -9,7 +9,7 @@ import pytest
 
 from shoal.errors import InputError
 from shoal.privacy.accounting import account
-from shoal.trials import ClusterPrior, Experiment, Space
+from shoal.trials import ClusterPrior, Domain, Experiment
 from shoal.trials.cluster_prior import PriorChoice, prior_of
 from shoal.trials.randomiser import ONE, PART
 from shoal.trials.unit_table import PriorPlan
@@ -69,7 +69,7 @@ def test_a_release_is_what_the_law_is_about(*, pooled: bool) -> None:
     """
     study = Experiment([0, 0, 0, 1, 1, 1, 0, 1], [0, 0, 1, 0, 1, 1, 1, 0], unit=np.arange(8))
     wanted = ClusterPrior(floor=0.1, noise=4.0, pooled=pooled)
-    plan = study.table(Space.counts(0, 2), 3, mechanism=wanted)
+    plan = study.table(Domain.counts(0, 2), 3, mechanism=wanted)
     assert isinstance(plan, PriorPlan)
     rng, shape, chosen = np.random.default_rng(5), (2, 3) if pooled else (4, 3), plan.chosen
     group = study.design.cell_of_unit % 2 if pooled else study.design.cell_of_unit
@@ -129,5 +129,5 @@ def test_unusable_priors_are_refused(floor: float, noise: float, words: str) -> 
     """Floors above 1/K, and noise whose cost is more than epsilon."""
     with pytest.raises(InputError, match=words):
         Experiment([0, 1] * 9).table(
-            Space.counts(0, 2), 3, mechanism=ClusterPrior(floor=floor, noise=noise)
+            Domain.counts(0, 2), 3, mechanism=ClusterPrior(floor=floor, noise=noise)
         )

@@ -8,14 +8,14 @@ import pytest
 
 from shoal import intervals
 from shoal.errors import InputError
-from shoal.trials import Expected, Experiment, Space, forecast
+from shoal.trials import Domain, Expected, Experiment, forecast
 from shoal.trials.expected import kinds_of
 from shoal.trials.forecasting import even
 
 pytestmark = pytest.mark.oracle
 
 SIZES = [[30, 20], [50, 60]]
-SPACE = Space.counts(0, 10)
+DOMAIN = Domain.counts(0, 10)
 WEIGHT = np.array([50, 110]) / 160
 FOR = {"effect": "if only effects", "clusters": "if effects by cluster", "table": "if later"}
 
@@ -28,7 +28,7 @@ def _rate(mean: float) -> tuple[float, float]:
 
 def test_binary_outcomes_have_closed_forms() -> None:
     """Neyman's sum of p (1 - p) and of what each release adds, by hand."""
-    found = forecast(SIZES, Space.binary(), 1, expected=Expected(0.3))
+    found = forecast(SIZES, Domain.binary(), 1, expected=Expected(0.3))
     part = float((WEIGHT[:, None] ** 2 / np.array(SIZES)).sum())
     plain, added = _rate(0.3)
     for name, more in (("no_privacy", 0), ("uniform_prior", added), ("best_table", added)):
@@ -49,22 +49,22 @@ def test_questions_are_forecast_as_their_plan_says(arms: int) -> None:
     """Root mean square over arms, of effects and of effects by cluster; what they need in all."""
     at = np.arange(240 * arms)
     study = Experiment(at % arms, at // arms % 3, control=0)
-    row = study.forecast(SPACE, 1, expected=Expected(5, 2))["questions"]
+    row = study.forecast(DOMAIN, 1, expected=Expected(5, 2))["questions"]
     assert row.standard_error[0] == row.standard_error[1]
     for by, error in ((None, row.standard_error[0]), ("cluster", row.cluster_error[0])):
-        plan = study.ask().effect(by).plan(SPACE, 1, sd=2)
+        plan = study.ask().effect(by).plan(DOMAIN, 1, sd=2)
         planned = [each.standard_error**2 for each in plan.predicted]
         assert error == pytest.approx(math.sqrt(np.mean(planned)), rel=0.03)
 
 
 def test_a_family_of_expectations_is_its_members() -> None:
     """Least and most standard errors are those of the members, one by one."""
-    space = Space.binary()
-    found = forecast(SIZES, space, 1)
-    kinds = kinds_of(None, space)
+    domain = Domain.binary()
+    found = forecast(SIZES, domain, 1)
+    kinds = kinds_of(None, domain)
     assert kinds.share.sum() == pytest.approx(15)
     each = [
-        forecast(SIZES, space, 1, expected=Expected(rate, between=between))["uniform_prior"]
+        forecast(SIZES, domain, 1, expected=Expected(rate, between=between))["uniform_prior"]
         for rate in (0.05, 0.2, 0.5, 0.8, 0.95)
         for between in (0.0, 0.1, 0.5)
     ]
@@ -72,12 +72,12 @@ def test_a_family_of_expectations_is_its_members() -> None:
     assert found["uniform_prior"].standard_error == pytest.approx((min(errors), max(errors)))
 
 
-@pytest.mark.parametrize("space", [Space.binary(), SPACE, Space.bins(0, 100, 40)])
+@pytest.mark.parametrize("domain", [Domain.binary(), DOMAIN, Domain.bins(0, 100, 40)])
 @pytest.mark.parametrize("epsilon", [0.25, 1, 4])
-def test_what_is_recommended_errs_least(space: Space, epsilon: float) -> None:
+def test_what_is_recommended_errs_least(domain: Domain, epsilon: float) -> None:
     """Within 2% of the least variance of all that may be had for each purpose."""
     for sizes in (SIZES, [[300, 300]] * 20):
-        found = forecast(sizes, space, epsilon)
+        found = forecast(sizes, domain, epsilon)
         for purpose in found.purposes:
             chosen = found.recommend(purpose).errors(purpose)[1]
             others = [each for each in found.rows[1:] if each.releases != "one number"]
@@ -89,7 +89,7 @@ def test_what_is_recommended_errs_least(space: Space, epsilon: float) -> None:
 
 def test_power_detectable_and_other_sizes() -> None:
     """Those of `shoal.intervals` at the largest error; four times the units halve it."""
-    found = forecast(1000, Space.binary(), 1, effect=0.2, confidence=0.9, power=0.7)
+    found = forecast(1000, Domain.binary(), 1, effect=0.2, confidence=0.9, power=0.7)
     error = found["best_table"].standard_error[1]
     assert found["best_table"].power == intervals.power(0.2, error, 0.9)
     assert found["best_table"].detectable == intervals.detectable(error, 0.7, 0.9)
@@ -112,8 +112,8 @@ def test_even_cells() -> None:
 
 def test_what_does_not_fit_is_left_out() -> None:
     """Beyond what tables and counts are made for."""
-    assert "best_table" not in {each.mechanism for each in forecast(SIZES, SPACE, 9).rows}
-    assert forecast(SIZES, SPACE, 9).recommend("table").mechanism == "uniform_prior"
+    assert "best_table" not in {each.mechanism for each in forecast(SIZES, DOMAIN, 9).rows}
+    assert forecast(SIZES, DOMAIN, 9).recommend("table").mechanism == "uniform_prior"
 
 
 @pytest.mark.parametrize(
@@ -135,19 +135,19 @@ def test_what_does_not_fit_is_left_out() -> None:
 )
 def test_unusable_forecasts_are_refused(wanted: dict[str, Any]) -> None:
     """In words, before anything is computed."""
-    given: dict[str, Any] = {"sizes": SIZES, "space": SPACE, "epsilon": 1, **wanted}
+    given: dict[str, Any] = {"sizes": SIZES, "domain": DOMAIN, "epsilon": 1, **wanted}
     with pytest.raises(InputError):
         forecast(**given)
 
 
 def test_unusable_names_are_refused() -> None:
-    """Mechanisms, purposes and expectations of another space."""
-    found = forecast(SIZES, SPACE, 1)
+    """Mechanisms, purposes and expectations of another domain."""
+    found = forecast(SIZES, DOMAIN, 1)
     for call in (
         lambda: found["magic"],
         lambda: found.recommend("fun"),
-        lambda: forecast(SIZES, SPACE, 1, expected=Expected(0.2)),
-        lambda: forecast(SIZES, SPACE, 1, expected=Expected(50, 1)),
+        lambda: forecast(SIZES, DOMAIN, 1, expected=Expected(0.2)),
+        lambda: forecast(SIZES, DOMAIN, 1, expected=Expected(50, 1)),
         lambda: Expected(2),
         lambda: Expected(2, -1),
         lambda: Expected(2, 1, between=2),

@@ -14,7 +14,7 @@ from shoal import documents
 from shoal.documents import canonical_bytes
 from shoal.errors import DataError, DocumentError, InputError
 from shoal.privacy.noise import Simulated
-from shoal.trials import ClusterPrior, Expected, Experiment, Release, Space
+from shoal.trials import ClusterPrior, Domain, Expected, Experiment, Release
 from shoal.trials.plan import Plan
 from tests.support.tape import Tape, lost
 
@@ -26,17 +26,17 @@ AT = RNG.permutation(N)
 ARM, HOME, AGE = AT % 2, AT // 2 % 3, AT // 6 % 7 + 10.0
 OUTCOME = RNG.integers(0, 11, N).astype(float)
 NAMES = np.array([f"u{name:04}" for name in RNG.permutation(9 * N)[:N]])
-SPACE = Space.counts(0, 10)
+DOMAIN = Domain.counts(0, 10)
 PLANS: dict[str, Callable[[Experiment], Plan]] = {
-    "best_table": lambda study: study.table(SPACE, 2),
-    "expected": lambda study: study.table(SPACE, 2, levels=4, expected=Expected(3, 2)),
-    "uniform_prior": lambda study: study.table(SPACE, 2, delta="1e-6", mechanism="uniform_prior"),
-    "cluster_prior": lambda study: study.table(SPACE, 3, mechanism=ClusterPrior(0.02, 4)),
+    "best_table": lambda study: study.table(DOMAIN, 2),
+    "expected": lambda study: study.table(DOMAIN, 2, levels=4, expected=Expected(3, 2)),
+    "uniform_prior": lambda study: study.table(DOMAIN, 2, delta="1e-6", mechanism="uniform_prior"),
+    "cluster_prior": lambda study: study.table(DOMAIN, 3, mechanism=ClusterPrior(0.02, 4)),
     "cluster_prior, pooled": lambda study: study.table(
-        SPACE, 3, levels=3, mechanism=ClusterPrior(0.02, 4, pooled=True)
+        DOMAIN, 3, levels=3, mechanism=ClusterPrior(0.02, 4, pooled=True)
     ),
-    "histogram": lambda study: study.histogram(SPACE, 2),
-    "questions": lambda study: study.ask().effect().means().plan(SPACE, 2),
+    "histogram": lambda study: study.histogram(DOMAIN, 2),
+    "questions": lambda study: study.ask().effect().means().plan(DOMAIN, 2),
 }
 
 
@@ -127,7 +127,7 @@ def _own() -> Experiment:
 def test_bad_input_costs_nothing(name: str, tmp_path: Path) -> None:
     """In words that say nothing of an outcome; the ledger is as it was."""
     study, ledger = experiment(), book(tmp_path)
-    plan, (bad, words) = study.table(SPACE, 1), BAD[name]
+    plan, (bad, words) = study.table(DOMAIN, 1), BAD[name]
     given: dict[str, Any] = {
         "outcomes": OUTCOME, "study": study, "ledger": ledger, "privacy_unit": "person",
         "outcome_name": "score", **bad(),
@@ -141,7 +141,7 @@ def test_bad_input_costs_nothing(name: str, tmp_path: Path) -> None:
 def test_clusters_made_from_private_data_are_charged(tmp_path: Path) -> None:
     """Their epsilon is added to that of the release."""
     study = Experiment(ARM, HOME, clustering_epsilon="1/2")
-    plan, ledger = study.table(SPACE, 1), book(tmp_path)
+    plan, ledger = study.table(DOMAIN, 1), book(tmp_path)
     given: dict[str, Any] = {"privacy_unit": "person", "outcome_name": "score"}
     made = plan.release(OUTCOME, study, ledger=ledger, **given)
     assert float(ledger.spent.epsilon) == pytest.approx(1.5, rel=1e-6)
@@ -154,7 +154,7 @@ def test_unusable_losses_are_refused(epsilon: Any) -> None:
     study = experiment()
     for make in (study.table, study.histogram, study.ask().effect().plan):
         with pytest.raises(InputError):
-            make(SPACE, epsilon)
+            make(DOMAIN, epsilon)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_unusable_losses_are_refused(epsilon: Any) -> None:
 def test_unusable_tables_are_refused(wanted: dict[str, Any]) -> None:
     """Names, numbers of levels, deltas and expectations."""
     with pytest.raises(InputError):
-        experiment().table(SPACE, 1, **wanted)
+        experiment().table(DOMAIN, 1, **wanted)
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -209,9 +209,9 @@ def test_noisy_histograms_have_the_moments_that_they_say() -> None:
     """Means and sample variances of many draws, and the variance of the noise of both."""
     study = Experiment(np.repeat([0, 1], [40, 25]))
     outcome = np.concatenate([np.arange(40) % 5, np.arange(25) % 3]).astype(float)
-    plan, runs = study.histogram(Space.counts(0, 4), 1), 4000
+    plan, runs = study.histogram(Domain.counts(0, 4), 1), 4000
     shares = np.array([plan.shares(plan.respond(outcome, Simulated(s)))[0] for s in range(runs)])
-    mean = shares @ (plan.space.array - 2)
+    mean = shares @ (plan.domain.array - 2)
     truth = [outcome[:40].mean() - 2, outcome[40:].mean() - 2]
     deviation = np.sqrt(plan.mean_variance[0])
     assert (np.abs(mean.mean(axis=0) - truth) < 6.2 * deviation / np.sqrt(runs)).all()
@@ -227,10 +227,10 @@ def test_noisy_histograms_have_the_moments_that_they_say() -> None:
 def test_public_columns_stay_public() -> None:
     """A release has no row of a covariate, and its text says for what it is."""
     study = experiment()
-    release = study.table(SPACE, 2).release(OUTCOME, study, noise=Simulated(1))
+    release = study.table(DOMAIN, 2).release(OUTCOME, study, noise=Simulated(1))
     assert release.table().column_names == ["cluster", "arm", "unit", "response", "debiased"]
     assert "simulated trial of 120 units, best_table, epsilon 2" in repr(release)
-    ordinal = study.table(Space.ordinal(["no", "yes"]), 2, mechanism="uniform_prior")
+    ordinal = study.table(Domain.ordinal(["no", "yes"]), 2, mechanism="uniform_prior")
     said = ordinal.release(np.where(OUTCOME > 5, "yes", "no"), study, noise=Simulated(1)).table()
     assert set(said.column("response").to_pylist()) == {"no", "yes"}
     with pytest.raises(InputError, match="best_table gives no regression"):

@@ -31,9 +31,9 @@ def test_narrow_levels_far_from_0_verify(
     tmp_path: Path, low: float, width: float, number: int, epsilon: str
 ) -> None:
     """Noisy shares do not add up to 1, so the centre of the levels must be exact."""
-    space, at = trials.Space.bins(low, low + width, number), np.arange(24)
+    domain, at = trials.Domain.bins(low, low + width, number), np.arange(24)
     study = trials.Experiment(at % 2, at // 2 % 3)
-    for plan in (study.histogram(space, epsilon), study.table(space, epsilon, levels=3)):
+    for plan in (study.histogram(domain, epsilon), study.table(domain, epsilon, levels=3)):
         for _ in range(3):
             _verified(plan, np.full(24, low), study, tmp_path)
 
@@ -44,7 +44,7 @@ def test_a_cluster_of_half_of_the_units_verifies(sizes: tuple[int, ...], tmp_pat
     cluster = np.repeat(np.arange(len(sizes)), 2 * np.array(sizes))
     at = np.arange(len(cluster))
     study, alike = trials.Experiment(at % 2, cluster), 0
-    plan = study.table(trials.Space.binary(), 1, mechanism="uniform_prior")
+    plan = study.table(trials.Domain.binary(), 1, mechanism="uniform_prior")
     for _ in range(15):
         made = _verified(plan, at // 2 % 2, study, tmp_path)
         low, high = made.estimate()[0].super_population.interval
@@ -62,7 +62,7 @@ def test_close_levels_verify_beside_a_far_one(
     """A level that nobody answers leaves no error where there is none; means keep their digits."""
     at = np.arange(units)
     study = trials.Experiment(at % 2, at // 2 % 2)
-    plan = study.table(trials.Space(levels), epsilon, mechanism="uniform_prior", levels="all")
+    plan = study.table(trials.Domain(levels), epsilon, mechanism="uniform_prior", levels="all")
     for _ in range(3):
         _verified(plan, np.where(at % 3, 0, levels[1]), study, tmp_path)
 

@@ -26,8 +26,8 @@ def _trial(name: str) -> Any:
     at, rng = np.arange(60), np.random.default_rng(6)
     public = {"sex": at // 6 % 2 > 0, "age": rng.integers(10, 20, 60).astype(float)}
     study = Experiment(at % 2, at // 2 % 3, public)
-    space = replay_trials.SPACES["bins"]
-    plan = replay_trials.PLANS[name](study, space)
+    domain = replay_trials.SPACES["bins"]
+    plan = replay_trials.PLANS[name](study, domain)
     return plan.release(rng.uniform(-3, 5, 60), study, outcome_name="score").manifest
 
 

@@ -141,7 +141,7 @@ Assigned = Annotated[
 Unit = Annotated[OptionalText, first("Column with a name for each unit, such as person. Public.")]
 Control = Annotated[OptionalText, first("The arm that others are compared with, such as old.")]
 SingleArm = Annotated[str, later("Refuse or drop clusters in which an arm has no units.")]
-Space = Annotated[
+Domain = Annotated[
     str, first("Outcomes: binary, counts:0:10, bins:0:100:16, levels:1,2,5, or ordinal:a,b.")
 ]
 Mechanism = Annotated[

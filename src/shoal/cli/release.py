@@ -80,8 +80,8 @@ def _text(done: Any, confidence: float) -> str:
     plan = done.plan
     if plan.family != "trial":
         return in_words(done, confidence)
-    moved = "outcomes outside the space are moved to its nearest level"
-    if plan.space.labels:
+    moved = "outcomes outside the domain are moved to its nearest level"
+    if plan.domain.labels:
         moved = "texts that are not a label count as the first level"
     reason = getattr(plan, "reason", "histograms of cells, with noise")
     if plan.kind == "questions":
@@ -137,7 +137,7 @@ def _carry_out(plan: Any, data: Path, *, privacy_unit: str, anyway: bool, **opti
     design = plan.design
     names = [each.name for each in design.covariates]
     study, outcomes = read_trial(
-        data, source, plan.space, names, control=design.arms[0].as_py(),
+        data, source, plan.domain, names, control=design.arms[0].as_py(),
         clustering_epsilon=design.clustering_epsilon, look=True, ledger=ledger,
     )  # fmt: skip
     return plan.release(outcomes, study, privacy_unit=privacy_unit or source.unit or "", **options)

@@ -9,7 +9,7 @@ from shoal.progress import working
 
 if TYPE_CHECKING:
     from shoal.release.plan import Source
-    from shoal.trials import Experiment, Plan, Space
+    from shoal.trials import Domain, Experiment, Plan
 
 _SETTINGS = ("levels", "floor", "noise", "pooled", "rounding", "clustering_epsilon")
 _MECHANISMS = ("best_table", "uniform_prior", "cluster_prior", "histogram")
@@ -22,7 +22,7 @@ _EACH_ROW = (
 def plan(
     data: o.PublicData = None, arm: o.Arm = "", cluster: o.Cluster = None, unit: o.Unit = None,
     outcome: o.Outcome = "", control: o.Control = None, units: o.Units = None,
-    clusters: o.Clusters = None, space: o.Space = "binary", epsilon: o.Epsilons = None,
+    clusters: o.Clusters = None, domain: o.Domain = "binary", epsilon: o.Epsilons = None,
     effect: o.EffectSize = None, mechanism: o.Mechanism = None, output: o.Output = None,
     delta: o.Delta = "0", share: o.Share = None, mean: o.Mean = None, sd: o.Deviation = None,
     between: o.Between = 0.0, power: o.Power = 0.8, confidence: o.Confidence = 0.95,
@@ -33,7 +33,7 @@ def plan(
 ) -> None:  # fmt: skip
     """Forecast errors and power of every mechanism, or plan a release by one.
 
-    Example: shoal trial plan --units 6000 --clusters 30 --space binary --epsilon 1 --effect 0.05
+    Example: shoal trial plan --units 6000 --clusters 30 --domain binary --epsilon 1 --effect 0.05
 
     With --mechanism, the command makes a plan for `shoal release`; it needs a file, --arm and
     --outcome.
@@ -44,12 +44,12 @@ def plan(
     """
     from shoal import trials
     from shoal.trials.columns_of_a_file import read_trial
-    from shoal.trials.space import space_of
+    from shoal.trials.domain import domain_of
 
     check_places({"DATA": data}, force=force, output=output, picture=picture)
     losses = epsilon or ["1"]
     settings = settings_of(setting)
-    outcomes = space_of(space, **taken(settings, "rounding"))
+    outcomes = domain_of(domain, **taken(settings, "rounding"))
     source = _source(
         outcome, missing=missing, single_arm=single_arm, arm=arm, cluster=cluster, unit=unit,
         privacy_unit=privacy_unit,
@@ -99,7 +99,7 @@ def plan(
 
 
 def ask(
-    data: o.Data, arm: o.Arm, epsilon: o.Epsilon, space: o.Space, outcome: o.Outcome = "",
+    data: o.Data, arm: o.Arm, epsilon: o.Epsilon, domain: o.Domain, outcome: o.Outcome = "",
     cluster: o.Cluster = None, unit: o.Unit = None, assigned: o.Assigned = None,
     control: o.Control = None, missing: o.Missing = "refuse", effect: o.Effect = False,
     precision: o.Precision = False, effect_by: o.EffectBy = None, means: o.Means = False,
@@ -114,13 +114,13 @@ def ask(
     villages were assigned to an arm, give their column as --assigned.
 
     Example: shoal trial ask visits.csv --arm arm --cluster city --outcome bought --epsilon 1
-    --space binary --effect --effect-by sex --ols "arm + age + sex" --output asked.json
+    --domain binary --effect --effect-by sex --ols "arm + age + sex" --output asked.json
     """
     from shoal.trials.columns_of_a_file import check_names, column_name, formula, read_trial
-    from shoal.trials.space import space_of
+    from shoal.trials.domain import domain_of
 
     check_places({"DATA": data}, force=force, output=output, picture=picture)
-    outcomes = space_of(space)
+    outcomes = domain_of(domain)
     if not (effect or precision or effect_by or means or ols):
         raise InputError("no question is asked", "give --effect, --effect-by, --means or --ols")
     if output is not None and not outcome:
@@ -171,7 +171,7 @@ def _source(outcome: str, **columns: str | None) -> "Source":
 
 
 def _table(
-    study: "Experiment", space: "Space", kind: str, epsilon: str, delta: str, settings: Any
+    study: "Experiment", domain: "Domain", kind: str, epsilon: str, delta: str, settings: Any
 ) -> "Plan":
     """A table of units, or histograms, by the name of the mechanism."""
     from shoal.checks import choice
@@ -196,7 +196,7 @@ def _table(
             "leave floor, noise and pooled out, or give --mechanism cluster_prior",
         )
     if kind != "histogram":
-        return study.table(space, epsilon, delta=delta, mechanism=mechanism, **chosen)
+        return study.table(domain, epsilon, delta=delta, mechanism=mechanism, **chosen)
     if chosen or delta != "0":
         raise InputError("the mechanism histogram takes no levels and no delta", "leave them out")
-    return study.histogram(space, epsilon)
+    return study.histogram(domain, epsilon)

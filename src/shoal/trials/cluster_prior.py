@@ -50,7 +50,7 @@ class ClusterPrior:
         >>> from shoal import trials
         >>> study = trials.Experiment([0, 1] * 4000)
         >>> prior = trials.ClusterPrior(floor=0.1, noise=10)
-        >>> plan = study.table(trials.Space.counts(0, 4), epsilon=2, mechanism=prior)
+        >>> plan = study.table(trials.Domain.counts(0, 4), epsilon=2, mechanism=prior)
         >>> plan.epsilon <= 2, plan.mechanism
         (True, 'cluster_prior')
     """

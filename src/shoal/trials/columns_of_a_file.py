@@ -11,13 +11,13 @@ from shoal.release.columns import read_by_roles
 from shoal.release.plan import Source
 from shoal.trials.assigned_groups import UNITS
 from shoal.trials.design import ARM, CLUSTER, RESERVED, column_of
+from shoal.trials.domain import Domain
 from shoal.trials.experiment import Experiment
 from shoal.trials.questions.weights import formula_names
-from shoal.trials.space import Space
 
 
 def read_trial(
-    data: object, source: Source, space: Space, names: Iterable[str] = (), *,
+    data: object, source: Source, domain: Domain, names: Iterable[str] = (), *,
     control: Any = None, clustering_epsilon: Any = 0, look: bool = False, ledger: Any = None,
 ) -> tuple[Experiment, Any]:  # fmt: skip
     """The experiment that public columns of a file make, and its outcomes if they are looked at."""
@@ -25,7 +25,7 @@ def read_trial(
     groups = None if source.assigned == UNITS else source.assigned
     public = {"arm": source.arm, "cluster": source.cluster, "unit": source.unit}
     public |= {"assigned": groups} | {f"covariate {name}": name for name in own}
-    texts = space.labels is not None
+    texts = domain.labels is not None
     found = read_by_roles(data, source, "outcome", public, look=look, texts=texts, ledger=ledger)
     study = Experiment(
         found["arm"],

@@ -126,7 +126,7 @@ class Effect(Documented):
     Example:
         >>> from shoal import trials
         >>> study = trials.Experiment([0, 1] * 1000)
-        >>> plan = study.table(trials.Space.binary(), epsilon=4)
+        >>> plan = study.table(trials.Domain.binary(), epsilon=4)
         >>> effect = plan.release([0, 1, 1, 1] * 500, study).estimate()[0]
         >>> low, high = effect.finite_population.interval
         >>> effect.arm, effect.control, abs(effect.value - 0.5) < 0.3, low < effect.value < high

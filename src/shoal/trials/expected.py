@@ -9,13 +9,13 @@ import numpy as np
 from shoal import checks
 from shoal.arrays import Floats, Ints
 from shoal.errors import InputError
-from shoal.trials.space import Space
+from shoal.trials.domain import Domain
 
 # Five kinds of clusters match the first nine moments of normal cluster means.
 _KINDS = 5
 _TWO = 2
 _LARGEST = 1e50
-# Spreads and places, as parts of the space's width, and shares between clusters, of a family that
+# Spreads and places, as parts of the domain's width, and shares between clusters, of a family that
 # stands for not knowing anything.
 _SPREADS = (0.05, 0.15, 0.3)
 _PLACES = (0.25, 0.5, 0.75)
@@ -47,7 +47,7 @@ class Expected:
     Example:
         >>> from shoal import trials
         >>> rate = trials.Expected(0.2, between=0.25)
-        >>> found = trials.forecast(1000, trials.Space.binary(), epsilon=1, expected=rate)
+        >>> found = trials.forecast(1000, trials.Domain.binary(), epsilon=1, expected=rate)
         >>> round(found["no_privacy"].standard_error[1], 4) == round((0.12 * 4 / 1000) ** 0.5, 4)
         True
     """
@@ -85,43 +85,43 @@ class Kinds(NamedTuple):
         """Of each expectation, over its kinds."""
         return np.add.reduceat(self.share * by_kind, self.first)
 
-    def outcome_variance(self, space: Space) -> Floats:
+    def outcome_variance(self, domain: Domain) -> Floats:
         """Of outcomes within clusters, of each expectation, in the outcome's squared unit."""
         # Levels less their middle: squares do not cancel far from 0.
-        levels = space.array - (space.levels[0] + space.width / 2)
+        levels = domain.array - (domain.levels[0] + domain.width / 2)
         return self.average(self.levels @ levels**2 - (self.levels @ levels) ** 2)
 
-    def added_variance(self, space: Space, kept: tuple[int, ...], responses: Floats) -> Floats:
+    def added_variance(self, domain: Domain, kept: tuple[int, ...], responses: Floats) -> Floats:
         """What rounding and responses of these variances add to that of one outcome, exactly."""
-        moved = space.moved_to(kept)
-        levels = space.array - (space.levels[0] + space.width / 2)
+        moved = domain.moved_to(kept)
+        levels = domain.array - (domain.levels[0] + domain.width / 2)
         rounding = moved @ levels[list(kept)] ** 2 - (moved @ levels[list(kept)]) ** 2
         return self.average(self.levels @ (moved @ responses + rounding))
 
 
-def kinds_of(expected: Expected | None, space: Space) -> Kinds:
+def kinds_of(expected: Expected | None, domain: Domain) -> Kinds:
     """The clusters under what is expected, or under a family of expectations if nothing is."""
-    if expected is None and space.size == _TWO:
+    if expected is None and domain.size == _TWO:
         rate, between = np.array(list(itertools.product(_RATES, _RATES_BETWEEN))).T
         return _binary(rate, between)
-    levels = space.array
-    low = space.levels[0]
-    width = space.width
+    levels = domain.array
+    low = domain.levels[0]
+    width = domain.width
     if expected is None:
         spread, place, between = np.array(list(itertools.product(_SPREADS, _PLACES, _BETWEEN))).T
         return _normal(levels, low + place * width, spread * width, between)
     mean = np.array([expected.mean])
     between = np.array([expected.between])
     if expected.sd is None:
-        if space.size != _TWO:
+        if domain.size != _TWO:
             raise InputError(
-                f"an expectation for {space.size} levels needs an sd", "give an sd as well"
+                f"an expectation for {domain.size} levels needs an sd", "give an sd as well"
             )
         return _binary(mean, between)
-    if not low <= expected.mean <= space.levels[-1]:
+    if not low <= expected.mean <= domain.levels[-1]:
         raise InputError(
-            f"the expected mean {expected.mean:g} is outside of the space",
-            f"give a mean from {low:g} to {space.levels[-1]:g}, or another space",
+            f"the expected mean {expected.mean:g} is outside of the domain",
+            f"give a mean from {low:g} to {domain.levels[-1]:g}, or another domain",
         )
     return _normal(levels, mean, np.array([expected.sd]), between)
 

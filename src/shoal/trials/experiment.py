@@ -6,12 +6,12 @@ from shoal import checks
 from shoal.errors import InputError
 from shoal.privacy.budget import Amount
 from shoal.trials.cluster_prior import ClusterPrior, choice_of
+from shoal.trials.domain import FEWEST_LEVELS, MOST_LEVELS, Domain, domain_of
 from shoal.trials.expected import Expected
 from shoal.trials.forecasting import Forecast, forecast
 from shoal.trials.histogram import HistogramPlan, fitted
 from shoal.trials.plan import Plan, Request
 from shoal.trials.questions.ask import Questions
-from shoal.trials.space import FEWEST_LEVELS, MOST_LEVELS, Space, space_of
 from shoal.trials.unit_table import (
     PriorPlan,
     PriorRequest,
@@ -64,7 +64,7 @@ class Experiment(Units):
 
     def forecast(
         self,
-        space: Space | str,
+        domain: Domain | str,
         epsilon: Amount,
         *,
         expected: Expected | None = None,
@@ -75,7 +75,7 @@ class Experiment(Units):
         """What each kind of release would tell, before any outcome is read: see `trials.forecast`.
 
         Args:
-            space: Levels of the outcome: a `trials.Space`, or a text such as `binary`.
+            domain: Levels of the outcome: a `trials.Domain`, or a text such as `binary`.
             epsilon: The privacy loss of one outcome.
             expected: What is publicly expected of outcomes.
             effect: Effect whose power is computed, in the outcome's unit.
@@ -94,13 +94,13 @@ class Experiment(Units):
                 "use ask(): its plan predicts errors of assigned groups, and costs nothing",
             )
         return forecast(
-            self.design.sizes, space, epsilon, expected=expected, effect=effect,
+            self.design.sizes, domain, epsilon, expected=expected, effect=effect,
             confidence=confidence, power=power,
         )  # fmt: skip
 
     def table(
         self,
-        space: Space | str,
+        domain: Domain | str,
         epsilon: Amount,
         *,
         delta: Amount = 0,
@@ -117,7 +117,7 @@ class Experiment(Units):
         Source: docs/theory/experiments.md#private-responses and #the-best-table.
 
         Args:
-            space: Levels of the outcome: a `trials.Space`, or a text such as `binary`.
+            domain: Levels of the outcome: a `trials.Domain`, or a text such as `binary`.
             epsilon: The privacy loss of one outcome; of `best_table` 0.01 to 8.
             delta: The delta of (epsilon, delta)-DP; of `best_table` 0.
             mechanism: `best_table`, `uniform_prior` or a `trials.ClusterPrior`.
@@ -135,7 +135,7 @@ class Experiment(Units):
         Example:
             >>> from shoal import trials
             >>> study = trials.Experiment([0, 1] * 500)
-            >>> plan = study.table(trials.Space.binary(), epsilon=1)
+            >>> plan = study.table(trials.Domain.binary(), epsilon=1)
             >>> plan.epsilon <= 1, plan.mechanism
             (True, 'best_table')
         """
@@ -143,27 +143,27 @@ class Experiment(Units):
             checks.choice(levels, ("auto", "all"), "levels")
         else:
             levels = checks.whole(levels, "levels", least=FEWEST_LEVELS, most=MOST_LEVELS)
-        space = space_of(space)
-        asked: dict[str, Any] = {"space": space, "epsilon": epsilon, "delta": delta}
+        domain = domain_of(domain)
+        asked: dict[str, Any] = {"domain": domain, "epsilon": epsilon, "delta": delta}
         asked |= {"levels": levels, "expected": expected}
         if isinstance(mechanism, ClusterPrior):
             of_prior = PriorRequest.of(**asked, prior=mechanism)
-            kept = space.coarse(space.size if isinstance(levels, str) else levels)
+            kept = domain.coarse(domain.size if isinstance(levels, str) else levels)
             prior = choice_of(mechanism, kept, of_prior.epsilon, of_prior.delta)
             return PriorPlan(of_prior, self.design, prior)
         checks.choice(mechanism, ("best_table", "uniform_prior"), "mechanism")
         request = TableRequest.of(**asked, mechanism=mechanism)
         if mechanism == "uniform_prior":
-            chosen = uniform_table(space, request.epsilon, request.delta, levels, expected)
+            chosen = uniform_table(domain, request.epsilon, request.delta, levels, expected)
         elif request.delta:
             raise InputError(
                 "the best table takes no delta", 'leave it out, or give "uniform_prior"'
             )
         else:
-            chosen = least_table(space, request.epsilon, levels, expected)
+            chosen = least_table(domain, request.epsilon, levels, expected)
         return TablePlan(request, self.design, chosen)
 
-    def histogram(self, space: Space | str, epsilon: Amount) -> Plan:
+    def histogram(self, domain: Domain | str, epsilon: Amount) -> Plan:
         """Plans noisy counts of every level in every cluster and arm.
 
         A changed outcome moves two counts by one each: noise on shares has the scale 2/(n epsilon),
@@ -172,7 +172,7 @@ class Experiment(Units):
         Source: docs/theory/experiments.md#choice-of-parameters.
 
         Args:
-            space: Levels of the outcome: a `trials.Space`, or a text such as `binary`.
+            domain: Levels of the outcome: a `trials.Domain`, or a text such as `binary`.
             epsilon: The privacy loss of one outcome.
 
         Returns:
@@ -185,10 +185,10 @@ class Experiment(Units):
 
         Example:
             >>> from shoal import trials
-            >>> trials.Experiment([0, 1] * 500).histogram(trials.Space.binary(), epsilon=1).epsilon
+            >>> trials.Experiment([0, 1] * 500).histogram(trials.Domain.binary(), epsilon=1).epsilon
             1.0
         """
-        request = Request.of(space=space_of(space), epsilon=epsilon)
+        request = Request.of(domain=domain_of(domain), epsilon=epsilon)
         return HistogramPlan(request, self.design, fitted(self.design.n, request.epsilon))
 
     def ask(self) -> Questions:
@@ -205,7 +205,7 @@ class Experiment(Units):
         Example:
             >>> from shoal import trials
             >>> asked = trials.Experiment([0, 1] * 500).ask().effect()
-            >>> asked.plan(trials.Space.binary(), epsilon=1).names
+            >>> asked.plan(trials.Domain.binary(), epsilon=1).names
             ('effect',)
         """
         sizes = self.design.sizes.sum(axis=0)

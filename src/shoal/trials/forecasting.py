@@ -21,11 +21,11 @@ from shoal.errors import InputError
 from shoal.files.tables import Tabular
 from shoal.files.text_table import Shown, TextTable, counted
 from shoal.privacy.budget import Amount, check_epsilon, round_up, show
+from shoal.trials.domain import Domain, domain_of
 from shoal.trials.expected import Expected, effect_weights, kinds_of
 from shoal.trials.histogram import fitted, mean_noise
 from shoal.trials.plan import check_delta
 from shoal.trials.questions.variances import MEANS_SHARE
-from shoal.trials.space import Space, space_of
 from shoal.trials.unit_table import TableChoice, least_table, uniform_table
 
 NAMES = PLAIN, UNIFORM, BEST, HISTOGRAM, QUESTIONS, BY_HAND = (
@@ -93,7 +93,7 @@ class Forecast(Shown, Tabular):
 
     Attributes:
         sizes: Units of each cell, shape (clusters, arms), control first.
-        space: Levels of the outcome.
+        domain: Levels of the outcome.
         exact_epsilon: The privacy loss of one outcome.
         exact_delta: The delta of (epsilon, delta)-DP, which only a uniform prior uses.
         expected: What is publicly expected of outcomes, or None for a family of expectations.
@@ -103,13 +103,13 @@ class Forecast(Shown, Tabular):
 
     Example:
         >>> from shoal import trials
-        >>> found = trials.forecast(6000, trials.Space.binary(), epsilon=1, clusters=3, effect=0.1)
+        >>> found = trials.forecast(6000, trials.Domain.binary(), epsilon=1, clusters=3, effect=0.1)
         >>> found.recommend("effect").mechanism, 0.9 < found["uniform_prior"].power < 1
         ('questions', True)
     """
 
     sizes: Ints = field(repr=False)
-    space: Space
+    domain: Domain
     exact_epsilon: Fraction
     exact_delta: Fraction
     expected: Expected | None
@@ -120,7 +120,7 @@ class Forecast(Shown, Tabular):
     @cached_property
     def rows(self) -> tuple[ForecastRow, ...]:
         """One for each kind of release, first without privacy."""
-        plain = kinds_of(self.expected, self.space).outcome_variance(self.space)
+        plain = kinds_of(self.expected, self.domain).outcome_variance(self.domain)
         weights = effect_weights(self.sizes).sum(axis=(1, 2))
         found = []
         for name, releases, reason, added, noises in self._releases():
@@ -138,33 +138,33 @@ class Forecast(Shown, Tabular):
 
     def _releases(self) -> Iterator[tuple[str, str, str, Any, Sequence[float]]]:
         """Name, kind and reason; what is added to the variance of a unit, and of both effects."""
-        space = self.space
+        domain = self.domain
         sizes = self.sizes
         epsilon = self.exact_epsilon
         none = (0.0, 0.0)
-        kinds = kinds_of(self.expected, space)
+        kinds = kinds_of(self.expected, domain)
 
         def added(chosen: TableChoice) -> Floats:
-            variances = chosen.table(space).variances
-            return kinds.added_variance(space, tuple(chosen.kept.tolist()), variances)
+            variances = chosen.table(domain).variances
+            return kinds.added_variance(domain, tuple(chosen.kept.tolist()), variances)
 
         yield PLAIN, EVERYTHING, "no privacy", 0.0, none
-        even = uniform_table(space, epsilon, self.exact_delta, "auto", self.expected)
-        reason = f"a uniform prior on {len(even.kept)} of {space.size} levels"
+        even = uniform_table(domain, epsilon, self.exact_delta, "auto", self.expected)
+        reason = f"a uniform prior on {len(even.kept)} of {domain.size} levels"
         yield UNIFORM, UNITS, reason, added(even), none
         with suppress(InputError):
             # An epsilon or levels outside of what tables or counts are made for.
-            best = least_table(space, epsilon, "auto", self.expected)
+            best = least_table(domain, epsilon, "auto", self.expected)
             reason = (
-                f"a table of {len(best.above)} responses on {len(best.kept)} of {space.size} "
-                f"levels: no unbiased one has a variance below {best.bound(space):.4g}"
+                f"a table of {len(best.above)} responses on {len(best.kept)} of {domain.size} "
+                f"levels: no unbiased one has a variance below {best.bound(domain):.4g}"
             )
             yield BEST, UNITS, reason, added(best), none
-            noise = mean_noise(fitted(self.n, epsilon), space, sizes)
+            noise = mean_noise(fitted(self.n, epsilon), domain, sizes)
             both = [float((own * sizes * noise).sum()) for own in effect_weights(sizes)]
             reason = f"noise of {math.sqrt(both[0]):.3g} in the effect, whatever the outcomes are"
             yield HISTOGRAM, AGGREGATES, reason, 0.0, both
-        asked, by_hand = noise_of_effects(sizes, space.width, float(epsilon))
+        asked, by_hand = noise_of_effects(sizes, domain.width, float(epsilon))
         by_name = (QUESTIONS, ANSWERS, asked), (BY_HAND, "one number", (by_hand, math.nan))
         for name, releases, noises in by_name:
             squares = [each**2 for each in noises]
@@ -256,7 +256,7 @@ class Forecast(Shown, Tabular):
 
         Example:
             >>> from shoal import trials
-            >>> found = trials.forecast(1000, trials.Space.binary(), epsilon=1)
+            >>> found = trials.forecast(1000, trials.Domain.binary(), epsilon=1)
             >>> error = found.against(n=[1000, 4000])["standard_error"].to_numpy()
             >>> len(error), round(float(error[0] / error[6]), 3)
             (12, 2.0)
@@ -298,7 +298,7 @@ class Forecast(Shown, Tabular):
             "units": self.n,
             "clusters": len(self.sizes),
             "arms": self.sizes.shape[1],
-            "space": asdict(self.space),
+            "domain": asdict(self.domain),
             "epsilon": str(self.exact_epsilon),
             "delta": str(self.exact_delta),
             "expected": None if self.expected is None else asdict(self.expected),
@@ -329,7 +329,7 @@ class Forecast(Shown, Tabular):
 
     def _notes(self) -> list[str]:
         known = "the given expectation" if self.expected else "a range of possible outcomes"
-        moved = "outcomes outside the space are moved to its nearest level"
+        moved = "outcomes outside the domain are moved to its nearest level"
         notes = [
             f"standard errors of a constant effect for {known}; recommendations use the largest",
             (
@@ -340,7 +340,7 @@ class Forecast(Shown, Tabular):
                 f"detectable: effect whose {100 * self.confidence:.4g}% interval excludes 0 with "
                 f"probability {self.power:.4g}"
             ),
-            "texts that are not a label count as the first level" if self.space.labels else moved,
+            "texts that are not a label count as the first level" if self.domain.labels else moved,
         ]
         for purpose in self.purposes:
             best = self.recommend(purpose)
@@ -359,7 +359,7 @@ class Forecast(Shown, Tabular):
 @np.errstate(all="ignore")
 def forecast(
     sizes: ArrayLike | int,
-    space: Space | str,
+    domain: Domain | str,
     epsilon: Amount,
     *,
     delta: Amount = 0,
@@ -379,7 +379,7 @@ def forecast(
 
     Args:
         sizes: Units of each cell, shape (clusters, arms), control first; or units in all.
-        space: Levels of the outcome: a `trials.Space`, or a text such as `binary`.
+        domain: Levels of the outcome: a `trials.Domain`, or a text such as `binary`.
         epsilon: The privacy loss of one outcome.
         delta: The delta of (epsilon, delta)-DP, which only a uniform prior uses.
         clusters: How many of equal size, if `sizes` is one number; 1 unless given.
@@ -398,11 +398,11 @@ def forecast(
 
     Example:
         >>> from shoal import trials
-        >>> found = trials.forecast(6000, trials.Space.binary(), epsilon=1, clusters=3)
+        >>> found = trials.forecast(6000, trials.Domain.binary(), epsilon=1, clusters=3)
         >>> round(found["uniform_prior"].detectable, 3)
         0.078
     """
-    space = space_of(space)
+    domain = domain_of(domain)
     todo = "give for example trials.Expected(mean=50, sd=10), or leave it out"
     checks.optional(expected, checks.instance, Expected, "expected", todo)
     confidence = checks.check_confidence(confidence)
@@ -419,7 +419,7 @@ def forecast(
     else:
         table = _checked(sizes)
     losses = check_epsilon(epsilon), check_delta(delta)
-    made = Forecast(table, space, *losses, expected, effect, confidence, power)
+    made = Forecast(table, domain, *losses, expected, effect, confidence, power)
     # Unusable confidences, powers and effects are found here.
     _ = made.rows
     return made
@@ -487,5 +487,5 @@ def even(n: Any, clusters: Any, shares: Sequence[float]) -> Ints:
     raise InputError(
         f"{n!r} units do not fill {clusters!r} clusters with {part.size} arms",
         "give two arms or more, with at least one unit each in every cluster: forecast(6000, "
-        "space, clusters=3, epsilon=1)",
+        "domain, clusters=3, epsilon=1)",
     )

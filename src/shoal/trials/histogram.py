@@ -18,10 +18,10 @@ from shoal.privacy.noise import Noise
 from shoal.privacy.noise_lattice import lattice_bits
 from shoal.privacy.noisy import CAPACITY, MOST_BITS, NoisySum
 from shoal.trials.cluster_prior import SIDES
+from shoal.trials.domain import Domain
 from shoal.trials.effects import Effects
 from shoal.trials.inference import Cells, effects_of, warned
 from shoal.trials.plan import Plan
-from shoal.trials.space import Space
 
 _ROUNDING = 1
 
@@ -60,9 +60,9 @@ class HistogramPlan(Plan):
         at most exp(`exact_epsilon`). Counts are a sum over units: no order of rows matters.
         """
         design = self.design
-        levels = self.space.size
+        levels = self.domain.size
         words = noise.bits(design.n, _ROUNDING)
-        codes = self.space.encode(outcomes, words, range(levels))
+        codes = self.domain.encode(outcomes, words, range(levels))
         many = design.sizes.size * levels
         counts = np.bincount(design.cell_of_unit * levels + codes, minlength=many)
         steps = self.chosen.counts.add(counts.tolist(), noise)
@@ -75,20 +75,20 @@ class HistogramPlan(Plan):
     def shares(self, drawn: HistogramDrawn) -> Floats:
         """Unbiased shares of levels, shape (clusters, arms, levels); they may lie below 0."""
         sizes = self.design.sizes
-        steps = np.array(drawn.steps, dtype=np.float64).reshape(*sizes.shape, self.space.size)
+        steps = np.array(drawn.steps, dtype=np.float64).reshape(*sizes.shape, self.domain.size)
         unit = self.chosen.counts.per_unit * sizes.astype(np.float64)
         return steps / unit[:, :, None]
 
     @property
     def mean_variance(self) -> Floats:
         """Of each cell's mean, by the mechanism, shape (clusters, arms), in squared units."""
-        return mean_noise(self.chosen, self.space, self.design.sizes)
+        return mean_noise(self.chosen, self.domain, self.design.sizes)
 
     def read(self, drawn: HistogramDrawn, confidence: float, **_: Any) -> Effects:
         """Every arm against the control: means and sample variances of noisy shares."""
         confidence = check_level(confidence)
         sizes = self.design.sizes
-        away = centred(self.space)
+        away = centred(self.domain)
         share = self.shares(drawn)
         noise = self.mean_variance
         square = away**2
@@ -114,7 +114,7 @@ class HistogramPlan(Plan):
         _, arms, levels = share.shape
         row = np.arange(share.size)
         error = math.sqrt(self.chosen.counts.variance)
-        outcomes = pa.array(self.space.labels or self.space.levels)
+        outcomes = pa.array(self.domain.labels or self.domain.levels)
         units = design.sizes.ravel()[row // levels]
         return pa.table(
             {
@@ -151,13 +151,13 @@ def fitted(units: int, epsilon: Fraction) -> HistogramChoice:
     return HistogramChoice(counts=NoisySum.of(per_unit=steps // SIDES, bits=bits))
 
 
-def centred(space: Space) -> Floats:
+def centred(domain: Domain) -> Floats:
     """Levels from their plain mean: taken from the lowest first, as all may lie far from 0."""
-    above = space.array - space.levels[0]
+    above = domain.array - domain.levels[0]
     return np.asarray(above - above.mean())
 
 
-def mean_noise(chosen: HistogramChoice, space: Space, sizes: Ints) -> Floats:
+def mean_noise(chosen: HistogramChoice, domain: Domain, sizes: Ints) -> Floats:
     """Noise variance of the mean of each cell, in the outcome's squared unit."""
-    square = float((centred(space) ** 2).sum())
+    square = float((centred(domain) ** 2).sum())
     return chosen.counts.variance * square / sizes.astype(np.float64) ** 2

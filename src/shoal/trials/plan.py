@@ -33,8 +33,8 @@ from shoal.release.columns import check_column, is_unit
 from shoal.release.envelope import CONFIDENCE, Envelope, Text
 from shoal.release.plan import Source
 from shoal.trials.design import AS_TEXT, CLUSTER, Design
+from shoal.trials.domain import Domain
 from shoal.trials.effects import Answers
-from shoal.trials.space import Space
 from shoal.trials.units import Units
 
 # Below floating-point numbers end.
@@ -54,7 +54,7 @@ def check_delta(delta: Amount) -> Fraction:
 class Request(Model):
     """What is asked of an experiment of public columns."""
 
-    space: Space
+    domain: Domain
     epsilon: Annotated[Fraction, checked(check_epsilon), AS_TEXT]
     delta: Annotated[Fraction, checked(check_delta), AS_TEXT] = Fraction(0)
 
@@ -122,7 +122,7 @@ class Plan(plans.Plan[Private, Any]):
 
     Example:
         >>> from shoal import trials
-        >>> plan = trials.Experiment([0, 1] * 500).table(trials.Space.binary(), epsilon=1)
+        >>> plan = trials.Experiment([0, 1] * 500).table(trials.Domain.binary(), epsilon=1)
         >>> plan.epsilon <= 1, plan.delta
         (True, 0.0)
     """
@@ -209,9 +209,9 @@ class Plan(plans.Plan[Private, Any]):
         return own + Budget(self.design.clustering_epsilon)
 
     @property
-    def space(self) -> Space:
+    def domain(self) -> Domain:
         """Levels of the outcome."""
-        return self.request.space
+        return self.request.domain
 
     def __repr__(self) -> str:
         return f"<plan of {self.mechanism}, {self.design.n} units, epsilon {show(self.epsilon)}>"
@@ -293,7 +293,7 @@ class Plan(plans.Plan[Private, Any]):
     def draw(self, private: Private, noise: Noise) -> Any:
         """Reads the outcomes and draws."""
         self.check(private)
-        numbers = self.space.numbers(private.outcomes)
+        numbers = self.domain.numbers(private.outcomes)
         if len(numbers) != private.study.all_rows:
             raise DataError(
                 "outcomes and arms differ in length",
@@ -328,7 +328,7 @@ class Plan(plans.Plan[Private, Any]):
     @property
     def size(self) -> float:
         """The width of the outcome's range, or its square."""
-        return max(self.space.width, self.space.width**2)
+        return max(self.domain.width, self.domain.width**2)
 
     @classmethod
     def kinds_of(cls) -> tuple[str, ...]:
@@ -363,7 +363,7 @@ class Release(release.TableRelease[Plan, Any]):
     Example:
         >>> from shoal import trials
         >>> study = trials.Experiment([0, 1] * 1000)
-        >>> plan = study.table(trials.Space.binary(), epsilon=4)
+        >>> plan = study.table(trials.Domain.binary(), epsilon=4)
         >>> release = plan.release([0, 1, 1, 1] * 500, study)
         >>> release.table().column_names, len(release.estimate())
         (['cluster', 'arm', 'response', 'debiased'], 1)

@@ -24,12 +24,12 @@ from shoal.trials.assigned_groups import (
 )
 from shoal.trials.best_table import AUTO_LEVELS, Proof, best_table
 from shoal.trials.cluster_prior import SIDES, ClusterPrior, PriorChoice, prior_of
+from shoal.trials.domain import Domain
 from shoal.trials.effects import Effects
 from shoal.trials.expected import Expected, effect_weights, kinds_of
 from shoal.trials.inference import Cells, effects_of, warned
 from shoal.trials.plan import Plan, Request
 from shoal.trials.randomiser import PART, ResponseTable, even, with_prior
-from shoal.trials.space import Space
 
 # Draws of one release, told apart.
 _ROUNDING = 0
@@ -72,14 +72,14 @@ class TableChoice(Model):
         numbers = table.numbers.ravel()
         return cls(kept=np.array(kept), above=table.above, numbers=numbers, proof=proof)
 
-    def table(self, space: Space) -> ResponseTable:
+    def table(self, domain: Domain) -> ResponseTable:
         """Responses with exact probabilities."""
         numbers = self.numbers.reshape(len(self.above), len(self.kept))
-        return ResponseTable(space.array[self.kept], self.above, numbers)
+        return ResponseTable(domain.array[self.kept], self.above, numbers)
 
-    def bound(self, space: Space) -> float | None:
+    def bound(self, domain: Domain) -> float | None:
         """No unbiased response of this loss has a smaller variance, in the squared unit."""
-        return None if self.proof is None else max(0.0, self.proof.bound(space.array[self.kept]))
+        return None if self.proof is None else max(0.0, self.proof.bound(domain.array[self.kept]))
 
 
 class TableDrawn(Model):
@@ -109,12 +109,12 @@ class TablePlan(Plan):
     @property
     def levels(self) -> Floats:
         """The levels in use, in the outcome's unit."""
-        return np.asarray(self.space.array[self.chosen.kept])
+        return np.asarray(self.domain.array[self.chosen.kept])
 
     @cached_property
     def response_table(self) -> ResponseTable:
         """The table that all units share; a cluster prior has one a group."""
-        table: ResponseTable = self.chosen.table(self.space)
+        table: ResponseTable = self.chosen.table(self.domain)
         return table
 
     @property
@@ -126,7 +126,7 @@ class TablePlan(Plan):
     @property
     def bound(self) -> float | None:
         """No unbiased response of this loss has a smaller variance, in the squared unit."""
-        found: float | None = self.chosen.bound(self.space)
+        found: float | None = self.chosen.bound(self.domain)
         return found
 
     @property
@@ -149,7 +149,7 @@ class TablePlan(Plan):
         of each cell are released, whose distribution is that of any order of rows.
         """
         design = self.design
-        codes = self.space.encode(outcomes, noise.bits(design.n, _ROUNDING), self.chosen.kept)
+        codes = self.domain.encode(outcomes, noise.bits(design.n, _ROUNDING), self.chosen.kept)
         histogram, tables = self._tables(codes, noise)
         words = noise.bits(design.n, _RESPONDING)
         given = np.empty_like(codes)
@@ -219,7 +219,7 @@ class TablePlan(Plan):
             sums = np.bincount(own, self.debiased(drawn)).astype(np.float64)
             found = effects_of_groups(by_group(design, own), cells, sums, confidence)
         # The largest standard error of the effect that may be expected without privacy.
-        plain = kinds_of(self.request.expected, self.space).outcome_variance(self.space).max()
+        plain = kinds_of(self.request.expected, self.domain).outcome_variance(self.domain).max()
         error = math.sqrt(float(effect_weights(sizes)[0].sum() * plain))
         planned = student(math.inf, 0.95) * error if own is None else math.nan
         return Effects(tuple(warned(found, counts, says)), planned)
@@ -241,14 +241,14 @@ class TablePlan(Plan):
         """Responses as outcomes where they are levels, else as numbers from 0."""
         if self.mechanism == "best_table":
             return codes
-        labels = self.space.labels
+        labels = self.domain.labels
         return (np.array(labels)[self.chosen.kept] if labels else self.levels)[codes]
 
     @property
     def reason(self) -> str:
         """Why these numbers, in one sentence with the figures."""
         many = len(self.chosen.kept)
-        size = self.space.size
+        size = self.domain.size
         part = f"all {size} levels" if many == size else f"{many} of {size} levels"
         if self.bound is None:
             return f"a uniform prior on {part}: an outcome is kept or replaced by one of them"
@@ -348,49 +348,50 @@ class PriorPlan(TablePlan):
 
 @lru_cache(maxsize=64)
 def least_table(
-    space: Space, epsilon: Fraction, levels: int | str, expected: Expected | None
+    domain: Domain, epsilon: Fraction, levels: int | str, expected: Expected | None
 ) -> TableChoice:
     """The best table on at most 32 levels, or as many as said, with its proof."""
-    number: Any = {"auto": min(space.size, AUTO_LEVELS), "all": space.size}.get(str(levels), levels)
-    kept = space.coarse(number)
+    known = {"auto": min(domain.size, AUTO_LEVELS), "all": domain.size}
+    number: Any = known.get(str(levels), levels)
+    kept = domain.coarse(number)
     weights = None
     if expected is not None:
-        kinds = kinds_of(expected, space)
-        share = kinds.share @ kinds.levels @ space.moved_to(kept)
+        kinds = kinds_of(expected, domain)
+        share = kinds.share @ kinds.levels @ domain.moved_to(kept)
         weights = (1 - _EVEN) * share / share.sum() + _EVEN / len(kept)
         weights = weights / weights.sum()
-    return TableChoice.with_table(kept, *best_table(space.array[list(kept)], epsilon, weights))
+    return TableChoice.with_table(kept, *best_table(domain.array[list(kept)], epsilon, weights))
 
 
 def uniform_table(
-    space: Space,
+    domain: Domain,
     epsilon: Fraction,
     delta: Fraction,
     levels: int | str,
     expected: Expected | None,
 ) -> TableChoice:
     """A uniform prior on the levels whose largest predicted variance is nearest to the best."""
-    numbers = [space.size if levels == "all" else levels]
+    numbers = [domain.size if levels == "all" else levels]
     if levels == "auto":
-        numbers = sorted({*(each for each in _LEVELS if each < space.size), space.size})
-    kinds = kinds_of(expected, space)
+        numbers = sorted({*(each for each in _LEVELS if each < domain.size), domain.size})
+    kinds = kinds_of(expected, domain)
     tried = []
-    plain = kinds.outcome_variance(space)
+    plain = kinds.outcome_variance(domain)
     for number in numbers:
-        kept = space.coarse(int(number))
+        kept = domain.coarse(int(number))
         try:
-            table = ResponseTable.uniform(space.array[list(kept)], epsilon, delta)
+            table = ResponseTable.uniform(domain.array[list(kept)], epsilon, delta)
         except InputError:
             # With so many levels no outcome would be kept.
             continue
-        tried.append((kept, table, plain + kinds.added_variance(space, kept, table.variances)))
+        tried.append((kept, table, plain + kinds.added_variance(domain, kept, table.variances)))
     if not tried:
         raise InputError(
             f"epsilon {float(epsilon):.3g} would replace every outcome by a random level",
             "raise epsilon, or use fewer levels",
         )
     found = np.array([each[2] for each in tried])
-    every = found[-1] if len(tried[-1][0]) == space.size else np.full(found.shape[1], np.inf)
+    every = found[-1] if len(tried[-1][0]) == domain.size else np.full(found.shape[1], np.inf)
     allowed = (found <= every * (1 + _TOLERANCE)).all(axis=1)
     allowed |= ~allowed.any()
     worst = (found / found.min(axis=0)).max(axis=1)

@@ -144,13 +144,13 @@ def questions(many):
     from shoal.privacy.noise import Simulated
     study, outcome = units(many, 20)
     # The effect, that of eight ages, and the mean of an arm that does not follow from them.
-    plan = study.ask().effect().effect(by="age").means().plan(trials.Space.binary(), epsilon=1)
+    plan = study.ask().effect().effect(by="age").means().plan(trials.Domain.binary(), epsilon=1)
     str(plan.release(outcome, study, noise=Simulated(1)))
 
 def subgroups(many, each):
     from shoal import trials
     study, outcome = units(many * each, many)
-    str(study.ask().effect().effect(by="group").plan(trials.Space.binary(), epsilon=1))
+    str(study.ask().effect().effect(by="group").plan(trials.Domain.binary(), epsilon=1))
 
 def noise(numbers):
     import numpy as np

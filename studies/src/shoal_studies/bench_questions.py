@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from shoal.intervals import quantile
 from shoal.privacy.noise import Simulated
-from shoal.trials import Experiment, Plan, Space
+from shoal.trials import Domain, Experiment, Plan
 from shoal.trials.questions import noise
 from shoal_studies.registry import Repetitions, bench, option
 
@@ -39,7 +39,7 @@ class Case(NamedTuple):
     outcomes: NDArray[np.float64]
     arm: NDArray[np.int64]
     cluster: NDArray[np.int64]
-    space: Space
+    domain: Domain
     spread: float
 
     def assigned(self, random: np.random.Generator) -> Experiment:
@@ -83,11 +83,11 @@ def cases() -> Iterator[Case]:
     random = np.random.default_rng(_SEED)
     school = random.integers(0, 40, 4000)
     score = np.clip(np.rint(random.normal(5, 2, 4000) + (school % 5 - 2) / 2), 0, 10)
-    yield Case("school", score, np.arange(4000) % 2, school, Space.counts(0, 10), 2.0)
+    yield Case("school", score, np.arange(4000) % 2, school, Domain.counts(0, 10), 2.0)
     # Of outcomes that are events one in a hundred is 1.
     rare = (random.random(20_000) < 0.01).astype(float)
     alone = np.zeros(20_000, np.int64)
-    yield Case("rare", rare, np.arange(20_000) % 2, alone, Space.binary(), 0.1)
+    yield Case("rare", rare, np.arange(20_000) % 2, alone, Domain.binary(), 0.1)
 
 
 def _real(name: str, module: str, columns: tuple[str, str, str], spread: float) -> Case:
@@ -98,7 +98,7 @@ def _real(name: str, module: str, columns: tuple[str, str, str], spread: float) 
     home = np.unique(frame[cluster].astype(str), return_inverse=True)[1]
     values = frame[outcome].to_numpy(float)
     arms = frame[arm].to_numpy(np.int64)
-    return Case(name, values, arms, home, Space.binary(), spread)
+    return Case(name, values, arms, home, Domain.binary(), spread)
 
 
 def _effect(case: Case, weights: str, epsilon: float, repetitions: int) -> tuple[str, ...]:
@@ -108,14 +108,14 @@ def _effect(case: Case, weights: str, epsilon: float, repetitions: int) -> tuple
     for at in range(repetitions):
         study = case.assigned(random)
         began = time.perf_counter()
-        plan = study.ask().effect(weights=weights).plan(case.space, epsilon, spread=case.spread)
+        plan = study.ask().effect(weights=weights).plan(case.domain, epsilon, spread=case.spread)
         predicted = plan.predicted[0].half_width
         taken = time.perf_counter() - began
         outcomes = case.outcomes[study.rows]
         told = _first(plan, case, study, at)
         weight = plan.blocks[0].rows[0][study.design.kind_of_unit]
         plain = float(weight @ outcomes)
-        scale = case.space.width * np.abs(weight).max() / epsilon
+        scale = case.domain.width * np.abs(weight).max() / epsilon
         low, high = told.interval
         # The outcomes' own variance in each arm and cluster.
         cell = study.design.cell_of_unit
@@ -125,7 +125,7 @@ def _effect(case: Case, weights: str, epsilon: float, repetitions: int) -> tuple
         known = quantile(_CONFIDENCE, variance, 2 * scale**2)
         table = 0.0
         if weights == _KINDS[0]:
-            units = study.table(case.space, epsilon, mechanism="uniform_prior")
+            units = study.table(case.domain, epsilon, mechanism="uniform_prior")
             table = _first(units, case, study, at).value - plain
         found[at] = (
             (told.value - plain) ** 2, 2 * scale**2, table**2, (high - low) / 2,

@@ -320,7 +320,7 @@ def privatize(
     arm = rng.integers(0, 2, units)
     home = rng.integers(0, clusters, units)
     outcome = rng.normal(50 + arm, 10, units)
-    space = trials.Space.bins(0, 100, 11)
+    domain = trials.Domain.bins(0, 100, 11)
 
     def plain() -> object:
         table = _table(cluster=home, arm=arm, outcome=outcome)
@@ -335,12 +335,12 @@ def privatize(
     yield f"plain means of groups (PyArrow) {base:8.2f} s"
     prior = trials.ClusterPrior(floor=0.02, noise=10)
     plans: dict[str, Callable[[trials.Experiment], trials.Plan]] = {
-        "best table": lambda study: study.table(space, 4),
-        "uniform prior": lambda study: study.table(space, 4, mechanism="uniform_prior"),
-        "Cluster-DP, floor 0.02": lambda study: study.table(space, 4, mechanism=prior),
-        "noisy histogram": lambda study: study.histogram(space, 4),
-        "effect, asked beforehand": lambda study: study.ask().effect().plan(space, 4),
-        "effects by cluster, asked": lambda study: study.ask().effect("cluster").plan(space, 4),
+        "best table": lambda study: study.table(domain, 4),
+        "uniform prior": lambda study: study.table(domain, 4, mechanism="uniform_prior"),
+        "Cluster-DP, floor 0.02": lambda study: study.table(domain, 4, mechanism=prior),
+        "noisy histogram": lambda study: study.histogram(domain, 4),
+        "effect, asked beforehand": lambda study: study.ask().effect().plan(domain, 4),
+        "effects by cluster, asked": lambda study: study.ask().effect("cluster").plan(domain, 4),
     }
     for label, planned in plans.items():
         found = _seconds(partial(released, planned))

@@ -27,9 +27,9 @@ from shoal.trials.cluster_prior import (
     choice_of,
     prior_of,
 )
+from shoal.trials.domain import Domain
 from shoal.trials.expected import Expected
 from shoal.trials.randomiser import PART, even, replaced_for
-from shoal.trials.space import Space
 from shoal.trials.unit_table import uniform_table
 
 Floats: TypeAlias = "NDArray[np.float64]"
@@ -47,9 +47,9 @@ class Population:
     shift: int
 
     @property
-    def space(self) -> Space:
-        """The levels as a public outcome space."""
-        return Space(tuple(self.levels.tolist()))
+    def domain(self) -> Domain:
+        """The levels as a public outcome domain."""
+        return Domain(tuple(self.levels.tolist()))
 
     @cached_property
     def sizes(self) -> Counts:
@@ -181,7 +181,7 @@ class Randomised:
         sizes = units.sizes
         rounding = np.zeros(counts.shape[:-1])
         if len(used) < len(units.levels):
-            moved = units.space.moved_to(self.chosen.kept.tolist())
+            moved = units.domain.moved_to(self.chosen.kept.tolist())
             rounding = counts @ (moved @ used**2 - (moved @ used) ** 2) / sizes
             counts = random.multinomial(counts, moved).sum(axis=-2)
         prior = self._prior(sizes, counts, random)
@@ -248,7 +248,7 @@ def public_choice(
 ) -> PriorChoice:
     """The product's uniform prior, on levels that it chooses from public facts alone."""
     allowed = Budget.of(epsilon).epsilon
-    kept = uniform_table(units.space, allowed, DELTA, levels, expected).kept
+    kept = uniform_table(units.domain, allowed, DELTA, levels, expected).kept
     found = calibrated(tuple(kept), epsilon, 1, math.inf)
     assert found is not None
     return found

@@ -34,7 +34,7 @@ def one_user_at_a_time(several: list[int], cap: int) -> tuple[Pieces, int]:
     pieces = []
     for user in by_falling_size(several):
         size = min(several[user], cap)
-        fits = [(space, array) for array, space in enumerate(free) if space >= size]
+        fits = [(domain, array) for array, domain in enumerate(free) if domain >= size]
         if not fits:
             fits = [(cap, len(free))]
             free.append(cap)

@@ -12,7 +12,7 @@ import pytest
 from shoal import documents
 from shoal.errors import DocumentError, InputError
 from shoal.privacy.noise import Simulated
-from shoal.trials import Experiment, Questions, Space
+from shoal.trials import Domain, Experiment, Questions
 from shoal.trials.plan import Plan
 from shoal.trials.questions import numbers
 from shoal.trials.questions.numbers import BITS, TICKS, Choice, Numbers
@@ -51,7 +51,7 @@ class Steps(Simulated):
 @cache
 def plan_for(name: str, epsilon: Fraction | int) -> QuestionsPlan:
     """Of outcomes from 0 to 1."""
-    return ASKED[name]().plan(Space.bins(0, 1, 3), str(epsilon))
+    return ASKED[name]().plan(Domain.bins(0, 1, 3), str(epsilon))
 
 
 def most_lost(plan: QuestionsPlan) -> Fraction:
@@ -125,7 +125,7 @@ def test_answers_without_noise_are_those_of_the_data() -> None:
     study = Experiment(arm, home, {"age": age})
     outcome = rng.uniform(0, 1, n)
     asked = study.ask().effect("cluster").means().regression(["arm", "age", "arm:age"])
-    plan = asked.plan(Space.bins(0, 1, 3), 1)
+    plan = asked.plan(Domain.bins(0, 1, 3), 1)
     found = plan.read(plan.respond(outcome[study.rows], Steps(0)), 0.95)
     x = np.column_stack([np.ones(n), arm, age, arm * age])
     wanted = [

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError, ShoalWarning
 from shoal.privacy.noise import Simulated
-from shoal.trials import Experiment, Questions, Space
+from shoal.trials import Domain, Experiment, Questions
 from shoal.trials.questions.numbers import noise
 from shoal.trials.questions.plan import QuestionsPlan
 from shoal.trials.questions.variances import fit_of
@@ -26,7 +26,7 @@ N = 240
 AT = np.arange(N)
 ARM, SCHOOL, AGE = AT % 2, np.array([f"s{at}" for at in AT // 40]), AT // 2 % 7 + 10.0
 SEX = np.where(AT // 4 % 2, "girl", "boy")
-BINARY = Space.binary()
+BINARY = Domain.binary()
 
 
 def asked() -> Questions:
@@ -92,7 +92,7 @@ def test_variances_are_those_of_textbooks() -> None:
     arm, sex, age = at % 2, at // 2 % 2, rng.integers(0, 9, 960).astype(float)
     study = Experiment(arm, None, {"sex": sex, "age": age})
     y = np.clip(rng.normal(3 + sex + age / 4 + arm, 0.5 + arm + sex), 0, 9)
-    plan = study.ask().effect("sex").means().regression(["age"]).plan(Space.bins(0, 9, 3), 1)
+    plan = study.ask().effect("sex").means().regression(["age"]).plan(Domain.bins(0, 9, 3), 1)
     assert plan.chosen.by == ("sex",)
     outcome = y[study.rows]
 
@@ -135,7 +135,7 @@ def test_of_assigned_groups_variances_are_cr2() -> None:
         "mean of arm 1": [1 - arm, arm],
         "old in arm + old": [ones, arm, OLD],
     }
-    plan = study.ask().effect().means().regression(["arm", "old"]).plan(Space.bins(0, 10, 3), 1)
+    plan = study.ask().effect().means().regression(["arm", "old"]).plan(Domain.bins(0, 10, 3), 1)
     outcome = SCORE[study.rows]
     drawn = plan.respond(outcome, Steps(0))
     for name, design in designs.items():
@@ -160,7 +160,7 @@ def covered(plan: QuestionsPlan, mean: Floats, runs: int) -> tuple[Floats, Float
 
     Outcomes are the range's ends, with these means, in the order of the design.
     """
-    width, random = plan.space.width, np.random.default_rng(7)
+    width, random = plan.domain.width, np.random.default_rng(7)
     rows = np.concatenate([each.rows for each in plan.blocks])[:, plan.design.kind_of_unit]
     truth, hit, wide = rows @ mean, np.zeros(len(rows)), np.zeros(len(rows))
     for seed in range(runs):
@@ -183,8 +183,8 @@ def test_intervals_cover(name: str) -> None:
         "several": study.ask().effect().means().regression(["arm", "sex"]),
         "far": study.ask().effect(),
     }[name]
-    space = Space.bins(0, 10, 3) if name == "far" else BINARY
-    plan = own.plan(space, 1, sd=0.4 * space.width)
+    domain = Domain.bins(0, 10, 3) if name == "far" else BINARY
+    plan = own.plan(domain, 1, sd=0.4 * domain.width)
     mean = (0.3 + 0.2 * arm + 0.05 * np.sin(home) + 0.1 * sex)[study.rows]
     found, _ = covered(plan, np.full(n, 0.5) if name == "far" else mean, 400)
     # 3.5 deviations of chance of 400 runs.
@@ -244,7 +244,7 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     "other weights": (lambda: asked().effect(weights="all"), "weights"),
     "precision by group": (lambda: asked().effect("sex", "precision"), "no precision weights"),
     "nothing asked": (lambda: asked().plan(BINARY, 1), "no questions"),
-    "no range": (lambda: asked().effect().plan((0, 1), 1), "space"),  # type: ignore[arg-type]
+    "no range": (lambda: asked().effect().plan((0, 1), 1), "domain"),  # type: ignore[arg-type]
     "no spread": (lambda: asked().effect().plan(BINARY, 1, sd=0), "sd"),
     "far from 0": (
         lambda: Experiment(ARM, covariates={"a": AGE + 1e9}).ask().regression(["a"]),

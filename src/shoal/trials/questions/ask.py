@@ -13,6 +13,7 @@ from shoal.errors import InputError, ShoalWarning
 from shoal.privacy.budget import Amount
 from shoal.threads import one_thread
 from shoal.trials.design import ARM, Design
+from shoal.trials.domain import Domain, domain_of
 from shoal.trials.questions.noise import choices
 from shoal.trials.questions.plan import QuestionsPlan, QuestionsRequest
 from shoal.trials.questions.weights import (
@@ -25,7 +26,6 @@ from shoal.trials.questions.weights import (
     blocks_of,
     regressor_names,
 )
-from shoal.trials.space import Space, space_of
 
 # Parts of the range: the usual standard deviation, the largest (of two levels), and the least.
 USUAL = 0.25
@@ -58,7 +58,7 @@ class Questions:
         >>> from shoal import trials
         >>> study = trials.Experiment(np.arange(400) % 2, covariates={"age": np.arange(400) // 10})
         >>> asked = study.ask().effect().regression(["arm", "age"])
-        >>> asked.plan(trials.Space.binary(), epsilon=1).names
+        >>> asked.plan(trials.Domain.binary(), epsilon=1).names
         ('effect', 'constant in arm + age', 'arm in arm + age', 'age in arm + age')
     """
 
@@ -135,7 +135,7 @@ class Questions:
     @one_thread
     @np.errstate(all="ignore")
     def plan(
-        self, space: Space | str, epsilon: Amount, *, sd: float | None = None
+        self, domain: Domain | str, epsilon: Amount, *, sd: float | None = None
     ) -> QuestionsPlan:
         """Shares the noise among the questions, before any outcome is read.
 
@@ -145,7 +145,7 @@ class Questions:
         Source: docs/theory/experiments.md#noise-for-many-questions.
 
         Args:
-            space: A `trials.Space`, or a text such as `binary`. Its lowest and highest levels are
+            domain: A `trials.Domain`, or a text such as `binary`. Its lowest and highest levels are
                 the ends of the outcome's range: outcomes beyond are moved to them, others stay
                 where they are.
             epsilon: The privacy loss of one outcome.
@@ -162,16 +162,16 @@ class Questions:
 
         Guarantees: G-LOSS.
         """
-        space = space_of(space)
-        width = space.width
+        domain = domain_of(domain)
+        width = domain.width
         design = self.design
         if not self.entries:
             raise InputError("there are no questions", "ask with effect, means or regression")
-        usual = (_LARGEST if len(space.levels) == 2 else USUAL) * width
+        usual = (_LARGEST if len(domain.levels) == 2 else USUAL) * width
         given = usual if sd is None else sd
         least = _LEAST_SD * width
         sd = checks.number(given, "sd", least=least, most=width, example=width / 4)
-        asked = {"space": space, "epsilon": epsilon, "entries": self.entries, "sd": sd}
+        asked = {"domain": domain, "epsilon": epsilon, "entries": self.entries, "sd": sd}
         request = QuestionsRequest.of(**asked)
         loss = request.epsilon
         blocks = blocks_of(design, self.entries, width / sd / float(loss))

@@ -18,7 +18,7 @@ from shoal.documents.model import Integers, Model
 from shoal.errors import InputError
 from shoal.privacy.accounting import NoisyVector, account
 from shoal.privacy.noise import LARGEST_STEPS, Noise
-from shoal.trials.space import Space
+from shoal.trials.domain import Domain
 
 BITS = 32
 # The range of an outcome is this many ticks wide: outcomes lie within half of it of the middle.
@@ -247,8 +247,8 @@ def _fitted(
     )
 
 
-def ticks_of(outcomes: Floats, space: Space) -> Ints:
+def ticks_of(outcomes: Floats, domain: Domain) -> Ints:
     """Outcomes as whole ticks of the range over 2^20 from its middle, clipped. Private."""
-    low, high = space.levels[0], space.levels[-1]
+    low, high = domain.levels[0], domain.levels[-1]
     part = (np.clip(outcomes, low, high) - low) / (high - low)
     return np.rint(part * TICKS).astype(np.int64) - TICKS // 2

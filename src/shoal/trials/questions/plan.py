@@ -115,7 +115,7 @@ class QuestionsPlan(Plan):
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """The questions, entry by entry."""
-        ratio = self.space.width / self.request.sd / float(self.request.epsilon)
+        ratio = self.domain.width / self.request.sd / float(self.request.epsilon)
         return blocks_of(self.design, self.request.entries, ratio)
 
     @property
@@ -133,7 +133,7 @@ class QuestionsPlan(Plan):
 
         Formal guarantee: label differential privacy with `exact_epsilon`, whatever the outcomes.
         """
-        ticks = ticks_of(outcomes, self.space)
+        ticks = ticks_of(outcomes, self.domain)
         return self.numbers.draw(ticks, self.design.kind_of_unit, self.groups, noise)
 
     def check_drawn(self, drawn: QuestionsDrawn) -> None:
@@ -167,7 +167,7 @@ class QuestionsPlan(Plan):
         wanted = check_level(confidence)
         found = []
         short = [*self._few_groups()]
-        middle = self.space.levels[0] + self.space.width / 2
+        middle = self.domain.levels[0] + self.domain.width / 2
         for block in blocks:
             # Weights add up to 1 for means and constants, and to 0 for all other questions.
             away = middle * np.rint(block.rows @ self.design.many)
@@ -198,7 +198,7 @@ class QuestionsPlan(Plan):
     def _values(self, drawn: QuestionsDrawn, recovered: Floats) -> Floats:
         """Sums of released numbers of outcomes less the middle of the range, in their unit."""
         ticks = recovered @ np.array(drawn.numbers, dtype=float)
-        return np.asarray(ticks * self.space.width / TICKS)
+        return np.asarray(ticks * self.domain.width / TICKS)
 
     def _fit(self, block: Block) -> tuple[Fit, Floats, Floats]:
         """How residuals are known; coefficients of their prediction as sums, and their noise.
@@ -208,7 +208,7 @@ class QuestionsPlan(Plan):
         if block.entry not in self._fits:
             fit, weights = fit_of(self.design, block, self.chosen.by)
             prediction = self.numbers.recover(weights)
-            noise = noise_of(prediction, self.space.width)
+            noise = noise_of(prediction, self.domain.width)
             self._fits[block.entry] = fit, prediction, noise
         return self._fits[block.entry]
 
@@ -218,7 +218,7 @@ class QuestionsPlan(Plan):
 
     def _spreads(self, drawn: QuestionsDrawn, block: Block) -> Iterator[Spread]:
         """Variance of each answer, with its noise and the noise of the variance."""
-        width = self.space.width
+        width = self.domain.width
         if self.design.group is not None:
             sums = np.array(drawn.numbers, dtype=float) * self.chosen.steps / 2.0**40
             yield from self._group_spreads(block, sums * width / TICKS)
@@ -233,7 +233,7 @@ class QuestionsPlan(Plan):
     def _with_noise(
         self, rows: Floats, variance: Floats, loose: Floats, degrees: Floats
     ) -> Iterator[Spread]:
-        total, terms = self.numbers.noise_parts(rows, self.space.width)
+        total, terms = self.numbers.noise_parts(rows, self.domain.width)
         every = (each.tolist() for each in (variance, degrees, total, terms, loose))
         return map(Spread, *every)
 
@@ -245,7 +245,7 @@ class QuestionsPlan(Plan):
 
     def _variance_noise(self, fit: Fit, coefficients: Floats, noise: Floats) -> Floats:
         """The scale of the noise of each variance, in the answer's squared unit."""
-        moved = self.numbers.moment_value(self.space.width) * 2.0**BITS
+        moved = self.numbers.moment_value(self.domain.width) * 2.0**BITS
         scales = np.sqrt(self._coarser(fit.codes, np.full(int(self.groups.max()) + 1, moved**2)))
         return fit.noise_scale(scales, coefficients, noise)
 
@@ -302,7 +302,7 @@ class QuestionsPlan(Plan):
     def _predicted(self, block: Block) -> Iterator[Predicted]:
         design = self.design
         rows = block.rows
-        noise, _ = self.numbers.noise_parts(rows, self.space.width)
+        noise, _ = self.numbers.noise_parts(rows, self.domain.width)
         size = lengths(rows, design.many)
         heaviest = np.abs(rows).max(axis=1) / size * math.sqrt(design.n)
         widths = self._widths(block, size) if design.group is None else self._group_widths(block)
@@ -316,7 +316,7 @@ class QuestionsPlan(Plan):
         fit, _, noise = self._fit(block)
         sd = self.request.sd
         rows = block.rows
-        width = self.space.width
+        width = self.domain.width
         # Means of outcomes of this deviation are no further from the middle.
         away = fit.flat * math.sqrt(max(width**2 / 4 - sd**2, 0.0))
         loose = self._variance_noise(fit, away, noise)
@@ -334,7 +334,7 @@ class QuestionsPlan(Plan):
 
     def _group_widths(self, block: Block) -> Iterator[tuple[float, float, float, float]]:
         """The same where groups were assigned whole."""
-        noise, _ = self.numbers.noise_parts(block.rows, self.space.width)
+        noise, _ = self.numbers.noise_parts(block.rows, self.domain.width)
         parts = self.numbers.sums
         many = self.design.many
         for at, added in enumerate(noise.tolist()):
@@ -362,8 +362,8 @@ class QuestionsPlan(Plan):
         if len(rows) > _MOST_BOUND:
             return math.nan
         size = lengths(rows, self.design.many)
-        vectors = rows * (self.space.width / size)[:, None]
-        total = self.numbers.noise_parts(rows, self.space.width)[0] / size**2
+        vectors = rows * (self.domain.width / size)[:, None]
+        total = self.numbers.noise_parts(rows, self.domain.width)[0] / size**2
         # What some units need, all need.
         least = noises.gaussian_noise(vectors[:, noises.extremes(vectors)]).lower_bound
         return float(total.sum()) / (2 * least / float(self.request.epsilon) ** 2)
@@ -421,8 +421,8 @@ class QuestionsPlan(Plan):
             )
             if regression:
                 alike += _BETWEEN
-        low = self.space.levels[0]
-        high = self.space.levels[-1]
+        low = self.domain.levels[0]
+        high = self.domain.levels[-1]
         return [
             f"outcomes are from {low:g} to {high:g}; others are moved to the nearer end",
             (
@@ -451,10 +451,10 @@ class QuestionsPlan(Plan):
 
     def _rare(self, drawn: QuestionsDrawn, block: Block) -> Iterator[str]:
         """Of answers about two levels, one of them rare: a kurtosis of 1/(p (1 - p))."""
-        if self.design.group is not None or block.of_regression or self.space.size != _LEVELS:
+        if self.design.group is not None or block.of_regression or self.domain.size != _LEVELS:
             return
         fit, prediction, _ = self._fit(block)
-        means = self._values(drawn, prediction) / self.space.width
+        means = self._values(drawn, prediction) / self.domain.width
         units = np.bincount(fit.codes, self.design.many) * np.maximum(1 / 4 - means**2, 0)
         sampled = any(each.variance > each.noise for each in self._spreads(drawn, block))
         if units.min() < FEWEST and sampled:

@@ -147,7 +147,7 @@ def _design(plan: Document) -> Document:
         "group": public["group"],
         "clustering_epsilon": Fraction(public["clustering_epsilon"]),
         "planned_epsilon": float(Fraction(request["epsilon"])),
-        "levels": np.array(request["space"]["levels"], dtype=np.float64),
+        "levels": np.array(request["domain"]["levels"], dtype=np.float64),
     }
 
 

@@ -38,7 +38,7 @@ _ALLOWED = "binary, counts:0:10, bins:0:100, bins:0:100:16, levels:1,2,5, or ord
 
 
 @dataclass(frozen=True)
-class Space:
+class Domain:
     """K public levels, ascending. Outcomes are clipped to the outer ones and moved to a level.
 
     A text that is no label counts as the first level: to refuse it would tell of one outcome. Where
@@ -61,7 +61,7 @@ class Space:
     Guarantees: G-UNBIASED.
 
     Example:
-        >>> Space.binary().levels, Space.counts(0, 3).levels, Space.bins(0, 10, 5).levels
+        >>> Domain.binary().levels, Domain.counts(0, 3).levels, Domain.bins(0, 10, 5).levels
         ((0.0, 1.0), (0.0, 1.0, 2.0, 3.0), (0.0, 2.5, 5.0, 7.5, 10.0))
     """
 
@@ -84,7 +84,7 @@ class Space:
             if not len(set(labels)) == len(labels) == len(levels):
                 raise InputError(
                     "there is not one label for each level",
-                    'give different, non-empty texts, as many as levels: Space.ordinal(["no", '
+                    'give different, non-empty texts, as many as levels: Domain.ordinal(["no", '
                     '"yes"])',
                 )
             numbers = self._label_numbers
@@ -96,16 +96,16 @@ class Space:
                 )
 
     @classmethod
-    def binary(cls) -> "Space":
+    def binary(cls) -> "Domain":
         """The levels 0 and 1, also for booleans.
 
         Returns:
-            The space of these two levels.
+            The domain of these two levels.
         """
         return cls((0.0, 1.0))
 
     @classmethod
-    def counts(cls, least: int, most: int) -> "Space":
+    def counts(cls, least: int, most: int) -> "Domain":
         """Whole numbers from the least to the most.
 
         Args:
@@ -113,7 +113,7 @@ class Space:
             most: The highest level.
 
         Returns:
-            The space of these levels.
+            The domain of these levels.
 
         Raises:
             InputError: Not two whole numbers, or not 2 to 256 levels.
@@ -125,7 +125,7 @@ class Space:
         return cls(tuple(float(level) for level in range(low, high + 1)))
 
     @classmethod
-    def ordinal(cls, labels: Sequence[str], scores: Sequence[float] | None = None) -> "Space":
+    def ordinal(cls, labels: Sequence[str], scores: Sequence[float] | None = None) -> "Domain":
         """Named levels in rising order, with scores 0, 1, ... unless given.
 
         Args:
@@ -133,10 +133,10 @@ class Space:
             scores: A number for each, rising, in the unit of the effect.
 
         Returns:
-            The space of these levels.
+            The domain of these levels.
 
         Example:
-            >>> Space.ordinal(["no", "perhaps", "yes"]).levels
+            >>> Domain.ordinal(["no", "perhaps", "yes"]).levels
             (0.0, 1.0, 2.0)
         """
         named = checks.items(labels, "labels", least=FEWEST_LEVELS, most=MOST_LEVELS)
@@ -144,7 +144,7 @@ class Space:
         return cls(tuple(checks.items(numbers, "scores")), labels=tuple(named))
 
     @classmethod
-    def bins(cls, lo: float, hi: float, number: int = 16, rounding: str = "random") -> "Space":
+    def bins(cls, lo: float, hi: float, number: int = 16, rounding: str = "random") -> "Domain":
         """Continuous outcomes in public bounds: levels evenly spaced from lo to hi, both included.
 
         Args:
@@ -154,7 +154,7 @@ class Space:
             rounding: `random` or `nearest`.
 
         Returns:
-            The space of these levels.
+            The domain of these levels.
 
         Raises:
             InputError: Bounds that do not rise, or fewer than two levels.
@@ -220,9 +220,9 @@ class Space:
         if numbers is None or numbers.ndim != 1:
             labels = "a text in every row, or a number if all labels are numbers"
             raise DataError(
-                "the outcomes do not fit the space, which takes "
+                "the outcomes do not fit the domain, which takes "
                 f"{labels if self.labels else 'one number in every row'}",
-                "convert the outcomes, or give another space",
+                "convert the outcomes, or give another domain",
             )
         return numbers
 
@@ -285,39 +285,41 @@ def _in_arrow(outcomes: Any) -> Any:
     return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
 
 
-def space_of(space: object, rounding: str = "random") -> Space:
-    """A space, or the one that a short text names: `binary`, `counts:0:10`, ... as in `_ALLOWED`.
+def domain_of(domain: object, rounding: str = "random") -> Domain:
+    """A domain, or the one that a short text names: `binary`, `counts:0:10`, ... as in `_ALLOWED`.
 
-    Anything else is refused by an error that says what a space is.
+    Anything else is refused by an error that says what a domain is.
     """
-    if isinstance(space, Space):
-        return space
-    if not isinstance(space, str):
-        raise InputError(f"space is {checks.shown(space)}", f"give {_ALLOWED}, or a trials.Space")
-    kind, _, rest = space.partition(":")
+    if isinstance(domain, Domain):
+        return domain
+    if not isinstance(domain, str):
+        raise InputError(
+            f"domain is {checks.shown(domain)}", f"give {_ALLOWED}, or a trials.Domain"
+        )
+    kind, _, rest = domain.partition(":")
     parts = rest.split(":")
     listed = rest.split(",")
     try:
         if (kind, rest) == ("binary", ""):
-            found = Space.binary()
+            found = Domain.binary()
         elif kind == "counts":
             least, most = parts
-            found = Space.counts(int(least), int(most))
+            found = Domain.counts(int(least), int(most))
         elif kind == "bins":
             lo, hi, *number = parts
-            found = Space.bins(float(lo), float(hi), int(number[0]) if number else 16)
+            found = Domain.bins(float(lo), float(hi), int(number[0]) if number else 16)
         elif kind == "levels":
-            found = Space(tuple(map(float, listed)))
+            found = Domain(tuple(map(float, listed)))
         elif kind == "ordinal":
-            found = Space.ordinal([part.strip() for part in listed])
+            found = Domain.ordinal([part.strip() for part in listed])
         else:
             raise ValueError
     except InputError:
         raise
     except (ValueError, TypeError):
-        got = f"there is no space {space[:60]!r}"
+        got = f"there is no domain {domain[:60]!r}"
         raise InputError(got, f"give one as in {_ALLOWED}") from None
-    return Space(found.levels, rounding, found.labels)
+    return Domain(found.levels, rounding, found.labels)
 
 
 def _check_width(levels: tuple[float, ...]) -> None:
@@ -339,5 +341,5 @@ def _bad_levels(got: str) -> InputError:
     return InputError(
         got,
         f"give {FEWEST_LEVELS} to {MOST_LEVELS} finite numbers in rising order, for example "
-        "Space.binary() or Space.bins(0, 100, 11)",
+        "Domain.binary() or Domain.bins(0, 100, 11)",
     )
