@@ -153,9 +153,14 @@ def effects(
         True
     """
     source = Source.of(
-        value=outcome, arm=arm, cluster=cluster, unit=unit, assigned=assigned, missing=missing,
+        value=outcome,
+        arm=arm,
+        cluster=cluster,
+        unit=unit,
+        assigned=assigned,
+        missing=missing,
         privacy_unit=privacy_unit or None,
-    )  # fmt: skip
+    )
     check_ledger(ledger, noise)
     levels = domain_of(domain)
     columns = [by] if isinstance(by, str) else checks.items(by, "by", least=0)

@@ -73,8 +73,10 @@ def publish(
         records, ledger=os.fspath(ledger), name=name, privacy_unit=unit, before=before
     )
     writers: dict[str, Callable[..., None]] = {
-        "table": done.write, "manifest": done.write_manifest, "picture": partial(picture, done)
-    }  # fmt: skip
+        "table": done.write,
+        "manifest": done.write_manifest,
+        "picture": partial(picture, done),
+    }
     with delivering(done.entry, ledger):
         write_all([(writers[kind], place) for kind, place in places.items()], overwrite=overwrite)
         verdict = verify(places["manifest"], ledger=ledger)
@@ -104,9 +106,13 @@ def records_of(data: files.Place, request: Request, source: Mapping[str, Any] | 
         raise no_source()
     own = {name: source[name] for name in ("user", "value", "missing")}
     return Records(
-        data, bounds=request.bounds, tick_bits=request.tick_bits, by=source["cell"],
-        counts=Plan.relation, **own,
-    )  # fmt: skip
+        data,
+        bounds=request.bounds,
+        tick_bits=request.tick_bits,
+        by=source["cell"],
+        counts=Plan.relation,
+        **own,
+    )
 
 
 def no_source() -> InputError:

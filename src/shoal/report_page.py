@@ -228,13 +228,15 @@ def _protected(guarantee: documents.Document, plan: Any) -> str:
     public = _PUBLIC[plan.family]
     whose = guarantee["unit"]
     unit = Unit(whose["name"], whose["counts"], whose["period"])
-    return _paragraphs([
-        f"Protected: {unit}. Epsilon {show(epsilon)}{but}. Somebody "
-        "who knows all other records and thinks two versions of these values equally likely, will "
-        f"guess the right one with a probability of at most {math.ceil(100 * right)}% after seeing "
-        "everything published here; without it the probability is 50%.",
-        f"Public are the rules of the release, its bounds, and {public}.",
-    ])  # fmt: skip
+    return _paragraphs(
+        [
+            f"Protected: {unit}. Epsilon {show(epsilon)}{but}. Somebody who knows all other "
+            "records and thinks two versions of these values equally likely, will guess the right "
+            f"one with a probability of at most {math.ceil(100 * right)}% after seeing everything "
+            "published here; without it the probability is 50%.",
+            f"Public are the rules of the release, its bounds, and {public}.",
+        ]
+    )
 
 
 def _paragraphs(lines: list[str]) -> str:

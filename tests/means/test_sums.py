@@ -156,7 +156,8 @@ def losses(part: SumAboutCentre, squares: NoisySquares) -> tuple[Fraction, Fract
             steps = [-(-(weight**2 * y * y + fixed) // squares.step) for y in values]
             for by in range(1, len(values)):
                 found = max(abs(b - a) for a, b in zip(steps, steps[by:], strict=False))
-                loss = part.noise.loss(by * weight) + Fraction(found, 2**squares.bits)
+                summed = Fraction(by * weight * part.noise.per_unit, 2**part.noise.bits)
+                loss = summed + Fraction(found, 2**squares.bits)
                 most = max(most, loss)
                 inside = max(inside, loss) if by < len(values) - 1 else inside
     return most, inside

@@ -65,9 +65,23 @@ if TYPE_CHECKING:
     from dp_accounting.dp_event import DpEvent
 
 _NAMES = (
-    "advise", "bounds", "compare", "counts", "delta", "epsilon", "forecast", "frontier", "method",
-    "release", "save", "status", "table", "to_pandas", "typical_error", "worst_case_error",
-)  # fmt: skip
+    "advise",
+    "bounds",
+    "compare",
+    "counts",
+    "delta",
+    "epsilon",
+    "forecast",
+    "frontier",
+    "method",
+    "release",
+    "save",
+    "status",
+    "table",
+    "to_pandas",
+    "typical_error",
+    "worst_case_error",
+)
 
 _BRACKETS = (
     "(in brackets) not reliable: the number that all cells have in common, moved towards the "
@@ -311,9 +325,13 @@ class Plan(PlanFacts, plans.Plan[Records, Estimates]):
                 "give the records that the plan was made for, or make a new plan from these",
             )
         check_unit_of_users(
-            records.source, user=records.user, value=records.value, missing=records.missing,
-            privacy_unit=privacy_unit, ledger=ledger,
-        )  # fmt: skip
+            records.source,
+            user=records.user,
+            value=records.value,
+            missing=records.missing,
+            privacy_unit=privacy_unit,
+            ledger=ledger,
+        )
         unit = unit_of_column(privacy_unit, records.user, self.relation)
         plan = self.with_source(described)
 
@@ -662,12 +680,22 @@ def plan(
     if source is not None:
         described(source)
     request = Request.of(
-        bounds=bounds, tick_bits=20 if tick_bits is None else tick_bits, statistics=statistics,
-        epsilon=epsilon, error=error, delta=delta, max_error=max_error, objective=objective,
-        range=range, method=method, settings={} if settings is None else settings,
-        uninformative=uninformative, min_users=min_users, min_records=min_records,
+        bounds=bounds,
+        tick_bits=20 if tick_bits is None else tick_bits,
+        statistics=statistics,
+        epsilon=epsilon,
+        error=error,
+        delta=delta,
+        max_error=max_error,
+        objective=objective,
+        range=range,
+        method=method,
+        settings={} if settings is None else settings,
+        uninformative=uninformative,
+        min_users=min_users,
+        min_records=min_records,
         weights={} if weights is None else weights,
-    )  # fmt: skip
+    )
     facts = met(make_plan(counts, request))
     made = Plan(facts.counts, facts.request, facts.decision, source)
     # What was computed of the same facts is computed once.

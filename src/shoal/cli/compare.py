@@ -13,13 +13,23 @@ _ASSUMED = {"deviation": "deviation", "between": "between", "apart": "cells"}
 
 
 def compare(
-    data: o.Data, bounds: o.Bounds, user: o.User = "", value: o.Value = "", by: o.By = None,
-    counts: o.Counts = "private", epsilon: o.Epsilons = None, method: o.Methods = None,
+    data: o.Data,
+    bounds: o.Bounds,
+    user: o.User = "",
+    value: o.Value = "",
+    by: o.By = None,
+    counts: o.Counts = "private",
+    epsilon: o.Epsilons = None,
+    method: o.Methods = None,
     statistic: o.Statistic = None,
-    delta: o.Delta = "0", missing: o.Missing = "refuse", min_users: o.MinUsers = None,
-    setting: o.Setting = None, picture: o.Picture = None, force: o.Force = False,
+    delta: o.Delta = "0",
+    missing: o.Missing = "refuse",
+    min_users: o.MinUsers = None,
+    setting: o.Setting = None,
+    picture: o.Picture = None,
+    force: o.Force = False,
     as_json: o.Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Compare the errors of all methods for these counts, at no cost.
 
     DATA holds records, which are counted, or counts saved as JSON; no value is used. With one
@@ -61,9 +71,14 @@ def compare(
         rules |= {} if min_users is None else {"min_users": min_users}
         nothing_left(settings, "min_records")
         base = shoal.plan(
-            known, bounds=bounds, epsilon=losses[0], delta=delta,
-            statistics=statistic or ["mean"], uninformative="keep", **rules,
-        )  # fmt: skip
+            known,
+            bounds=bounds,
+            epsilon=losses[0],
+            delta=delta,
+            statistics=statistic or ["mean"],
+            uninformative="keep",
+            **rules,
+        )
         found = base.frontier(method, losses, progress=bar("planning"))
     finish(found, None, document, picture=picture, force=force, as_json=as_json)
 

@@ -14,13 +14,26 @@ if TYPE_CHECKING:
 
 
 def plan(
-    size: o.Size, epsilon: o.Epsilon, data: o.PublicData = None, user: o.User = "",
-    users: o.Users = None, value: o.Value = "", missing: o.Missing = "refuse",
-    delta: o.Delta = "0", order: o.Order = None, interval: o.Interval = None, bias: o.Bias = None,
-    releases: o.Releases = 1, weights: o.Weights = "equal", cap: o.Cap = None,
-    interval_by: o.IntervalBy = None, method: o.Method = None, output: o.Output = None,
-    force: o.Force = False, as_json: o.Json = False,
-) -> None:  # fmt: skip
+    size: o.Size,
+    epsilon: o.Epsilon,
+    data: o.PublicData = None,
+    user: o.User = "",
+    users: o.Users = None,
+    value: o.Value = "",
+    missing: o.Missing = "refuse",
+    delta: o.Delta = "0",
+    order: o.Order = None,
+    interval: o.Interval = None,
+    bias: o.Bias = None,
+    releases: o.Releases = 1,
+    weights: o.Weights = "equal",
+    cap: o.Cap = None,
+    interval_by: o.IntervalBy = None,
+    method: o.Method = None,
+    output: o.Output = None,
+    force: o.Force = False,
+    as_json: o.Json = False,
+) -> None:
     """Plan a mean: compare the certified errors of both estimators.
 
     Shows and saves the recommended plan, or that of --method clipped_mean or symmetric_mean. To
@@ -39,10 +52,17 @@ def plan(
     moments = _moments(order, size)
     with working("counting records and planning"):
         found = unbiased.recommend(
-            _counts(data, users, source), epsilon=epsilon, delta=delta, moment=moments,
-            interval=interval, bias=bias, releases=releases, weights=weights, cap=cap,
+            _counts(data, users, source),
+            epsilon=epsilon,
+            delta=delta,
+            moment=moments,
+            interval=interval,
+            bias=bias,
+            releases=releases,
+            weights=weights,
+            cap=cap,
             interval_by=interval_by,
-        )  # fmt: skip
+        )
     best = found.recommended if method is None else found[method]
     made = best and best.plan
     text = str(found)
@@ -54,15 +74,25 @@ def plan(
             )
         text += f"\n\n{made}"
     finish(
-        made and made.with_source(source), text, found.to_document, output=output, force=force,
+        made and made.with_source(source),
+        text,
+        found.to_document,
+        output=output,
+        force=force,
         as_json=as_json,
-    )  # fmt: skip
+    )
 
 
 def bound(
-    users: o.Users, size: o.Size, epsilon: o.Epsilon, delta: o.Delta = "0", order: o.Order = None,
-    bias: o.Bias = 0.0, interval: o.Interval = None, as_json: o.Json = False,
-) -> None:  # fmt: skip
+    users: o.Users,
+    size: o.Size,
+    epsilon: o.Epsilon,
+    delta: o.Delta = "0",
+    order: o.Order = None,
+    bias: o.Bias = 0.0,
+    interval: o.Interval = None,
+    as_json: o.Json = False,
+) -> None:
     """Show the least error that a private estimator of a mean can have.
 
     `shoal mean plan` compares the certified errors of the estimators with it.

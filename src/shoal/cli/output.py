@@ -17,9 +17,14 @@ if TYPE_CHECKING:
 
 
 def check_places(
-    inputs: Mapping[str, Path | None], *, force: bool, table: Path | None = None,
-    output: Path | None = None, manifest: Path | None = None, picture: Path | None = None,
-) -> None:  # fmt: skip
+    inputs: Mapping[str, Path | None],
+    *,
+    force: bool,
+    table: Path | None = None,
+    output: Path | None = None,
+    manifest: Path | None = None,
+    picture: Path | None = None,
+) -> None:
     """Refuse, before any work, what could destroy a file or fail only after the charge.
 
     Inputs have the names that the command line gives them; a table is what --output says, too.
@@ -43,9 +48,15 @@ def check_places(
 
 
 def finish(
-    subject: Any, text: object = None, document: Callable[[], Mapping[str, Any]] | None = None, *,
-    output: Path | None = None, picture: Path | None = None, force: bool, as_json: bool,
-) -> None:  # fmt: skip
+    subject: Any,
+    text: object = None,
+    document: Callable[[], Mapping[str, Any]] | None = None,
+    *,
+    output: Path | None = None,
+    picture: Path | None = None,
+    force: bool,
+    as_json: bool,
+) -> None:
     """Save, draw and print a plan or a comparison."""
     if output is not None:
         subject.save(output, overwrite=force)

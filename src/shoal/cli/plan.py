@@ -8,14 +8,27 @@ from shoal.progress import bar, working
 
 
 def plan(
-    data: o.Data, user: o.User, value: o.Value, bounds: o.Bounds, by: o.By = None,
-    counts: o.Counts = "private", epsilon: o.Epsilon = "", objective: o.Objective = None,
+    data: o.Data,
+    user: o.User,
+    value: o.Value,
+    bounds: o.Bounds,
+    by: o.By = None,
+    counts: o.Counts = "private",
+    epsilon: o.Epsilon = "",
+    objective: o.Objective = None,
     max_error: o.MaxError = None,
-    output: o.Output = None, statistic: o.Statistic = None, delta: o.Delta = "0",
-    method: o.Method = None, missing: o.Missing = "refuse", min_users: o.MinUsers = None,
-    setting: o.Setting = None, advice: o.Advice = False, picture: o.Picture = None,
-    force: o.Force = False, as_json: o.Json = False,
-) -> None:  # fmt: skip
+    output: o.Output = None,
+    statistic: o.Statistic = None,
+    delta: o.Delta = "0",
+    method: o.Method = None,
+    missing: o.Missing = "refuse",
+    min_users: o.MinUsers = None,
+    setting: o.Setting = None,
+    advice: o.Advice = False,
+    picture: o.Picture = None,
+    force: o.Force = False,
+    as_json: o.Json = False,
+) -> None:
     """Plan a release from public counts: see the error of every cell.
 
     Example: shoal plan flights.parquet --user tailnum --value speed --bounds 0 700 --by dest
@@ -34,10 +47,15 @@ def plan(
     settings = settings_of(setting)
     lattice = taken(settings, "tick_bits")
     asked: dict[str, Any] = {
-        "epsilon": epsilon or None, "statistics": statistic or ["mean"], "delta": delta,
-        "max_error": max_error, "objective": objective, "method": method,
-        **taken(settings, "range", "error", "uninformative", "min_records"), "settings": settings,
-    }  # fmt: skip
+        "epsilon": epsilon or None,
+        "statistics": statistic or ["mean"],
+        "delta": delta,
+        "max_error": max_error,
+        "objective": objective,
+        "method": method,
+        **taken(settings, "range", "error", "uninformative", "min_records"),
+        "settings": settings,
+    }
     asked |= {} if min_users is None else {"min_users": min_users}
     # Before a large file is read for nothing.
     Request.of(bounds=bounds, **lattice, **asked)
@@ -62,6 +80,11 @@ def plan(
     }
     more |= {} if found is None else {"advice": found.table().to_pylist()}
     finish(
-        made, text, lambda: made.to_document() | more, output=output, picture=picture, force=force,
+        made,
+        text,
+        lambda: made.to_document() | more,
+        output=output,
+        picture=picture,
+        force=force,
         as_json=as_json,
-    )  # fmt: skip
+    )

@@ -8,10 +8,16 @@ from shoal.progress import bar, working
 
 
 def publish(
-    data: o.Data, like: o.Like, ledger: o.Ledger, name: o.Name, output: o.Stem = o.HERE,
-    privacy_unit: o.PrivacyUnit = "", force: o.Force = False, anyway: o.Anyway = False,
+    data: o.Data,
+    like: o.Like,
+    ledger: o.Ledger,
+    name: o.Name,
+    output: o.Stem = o.HERE,
+    privacy_unit: o.PrivacyUnit = "",
+    force: o.Force = False,
+    anyway: o.Anyway = False,
     as_json: o.Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Repeat a release with new records: table, picture, manifest.
 
     Makes a plan from the earlier request and the new counts, charges the ledger, writes all files
@@ -24,9 +30,16 @@ def publish(
 
     with working("counting, planning, releasing, verifying"):
         done = publishing.publish(
-            data, like, ledger=ledger, name=name, output=output, privacy_unit=privacy_unit,
-            overwrite=force, anyway=anyway, progress=bar("simulating other plans"),
-        )  # fmt: skip
+            data,
+            like,
+            ledger=ledger,
+            name=name,
+            output=output,
+            privacy_unit=privacy_unit,
+            overwrite=force,
+            anyway=anyway,
+            progress=bar("simulating other plans"),
+        )
     entry = done.release.entry
     again = done.release.from_ledger
     verdict = done.verdict
@@ -37,12 +50,16 @@ def publish(
             show_json({**done.release.manifest, **own, "holds": verdict.holds})
         else:
             planned = "the counts are the same" if done.same_counts else "the counts differ"
-            show("\n".join([
-                *([recorded(done.release)] if entry else []),
-                f"planned with the request of {like}; {planned}",
-                done.release.to_text(),
-                *(f"{kind}: {place}" for kind, place in done.files.items()),
-                str(verdict).splitlines()[0],
-            ]))  # fmt: skip
+            show(
+                "\n".join(
+                    [
+                        *([recorded(done.release)] if entry else []),
+                        f"planned with the request of {like}; {planned}",
+                        done.release.to_text(),
+                        *(f"{kind}: {place}" for kind, place in done.files.items()),
+                        str(verdict).splitlines()[0],
+                    ]
+                )
+            )
     if not verdict.holds:
         raise typer.Exit(1)

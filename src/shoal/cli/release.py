@@ -11,11 +11,19 @@ from shoal.progress import bar, working
 
 
 def release(
-    data: o.Data, plan: o.PlanFile, ledger: o.Ledger, name: o.Name = "", output: o.Output = None,
-    manifest: o.ManifestOutput = None, picture: o.Picture = None, confidence: o.Confidence = 0.95,
-    privacy_unit: o.PrivacyUnit = "", force: o.Force = False, anyway: o.Anyway = False,
+    data: o.Data,
+    plan: o.PlanFile,
+    ledger: o.Ledger,
+    name: o.Name = "",
+    output: o.Output = None,
+    manifest: o.ManifestOutput = None,
+    picture: o.Picture = None,
+    confidence: o.Confidence = 0.95,
+    privacy_unit: o.PrivacyUnit = "",
+    force: o.Force = False,
+    anyway: o.Anyway = False,
     as_json: o.Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Carry out a plan: read values once, charge the ledger, deliver.
 
     The plan may be of cells, of a trial, or of a mean; it names the columns that are used. The same
@@ -137,7 +145,13 @@ def _carry_out(plan: Any, data: Path, *, privacy_unit: str, anyway: bool, **opti
     design = plan.design
     names = [each.name for each in design.covariates]
     study, outcomes = read_trial(
-        data, source, plan.domain, names, control=design.arms[0].as_py(),
-        clustering_epsilon=design.clustering_epsilon, look=True, ledger=ledger,
-    )  # fmt: skip
+        data,
+        source,
+        plan.domain,
+        names,
+        control=design.arms[0].as_py(),
+        clustering_epsilon=design.clustering_epsilon,
+        look=True,
+        ledger=ledger,
+    )
     return plan.release(outcomes, study, privacy_unit=privacy_unit or source.unit or "", **options)

@@ -6,9 +6,13 @@ from shoal.progress import working
 
 
 def report(
-    manifest: o.Manifest, output: o.Report, ledger: o.KnownLedger = None, title: o.Title = "",
-    label: o.Label = "", force: o.Force = False,
-) -> None:  # fmt: skip
+    manifest: o.Manifest,
+    output: o.Report,
+    ledger: o.KnownLedger = None,
+    title: o.Title = "",
+    label: o.Label = "",
+    force: o.Force = False,
+) -> None:
     """Write a page for readers: results and what they mean.
 
     Example: shoal report manifest.json --output report.html --ledger flights.ledger

@@ -16,12 +16,21 @@ _ASSIGNED = (
 
 
 def show_release(
-    manifest: o.OptionalManifest = None, ledger: o.KnownLedger = None, name: o.Name = "",
-    entry: o.Entry = None, confidence: o.Confidence = 0.95, output: o.Output = None,
-    picture: o.Picture = None, assigned: o.Assigned = None, groups: o.Groups = None,
-    unit: o.Unit = None, by_cluster: o.ByCluster = False, ols: o.Ols = None,
-    force: o.Force = False, as_json: o.Json = False,
-) -> None:  # fmt: skip
+    manifest: o.OptionalManifest = None,
+    ledger: o.KnownLedger = None,
+    name: o.Name = "",
+    entry: o.Entry = None,
+    confidence: o.Confidence = 0.95,
+    output: o.Output = None,
+    picture: o.Picture = None,
+    assigned: o.Assigned = None,
+    groups: o.Groups = None,
+    unit: o.Unit = None,
+    by_cluster: o.ByCluster = False,
+    ols: o.Ols = None,
+    force: o.Force = False,
+    as_json: o.Json = False,
+) -> None:
     """Show a release again, with other intervals, effects, pictures.
 
     Reads the release from its manifest, or from the ledger that recorded it; charges nothing.

@@ -20,17 +20,36 @@ _EACH_ROW = (
 
 
 def plan(
-    data: o.PublicData = None, arm: o.Arm = "", cluster: o.Cluster = None, unit: o.Unit = None,
-    outcome: o.Outcome = "", control: o.Control = None, units: o.Units = None,
-    clusters: o.Clusters = None, domain: o.Domain = "binary", epsilon: o.Epsilons = None,
-    effect: o.EffectSize = None, mechanism: o.Mechanism = None, output: o.Output = None,
-    delta: o.Delta = "0", share: o.Share = None, mean: o.Mean = None, sd: o.Deviation = None,
-    between: o.Between = 0.0, power: o.Power = 0.8, confidence: o.Confidence = 0.95,
-    against_units: o.OtherUnits = None, against_clusters: o.OtherClusters = None,
-    single_arm: o.SingleArm = "refuse", missing: o.Missing = "refuse", setting: o.Setting = None,
-    picture: o.Picture = None, privacy_unit: o.PrivacyUnit = "", force: o.Force = False,
+    data: o.PublicData = None,
+    arm: o.Arm = "",
+    cluster: o.Cluster = None,
+    unit: o.Unit = None,
+    outcome: o.Outcome = "",
+    control: o.Control = None,
+    units: o.Units = None,
+    clusters: o.Clusters = None,
+    domain: o.Domain = "binary",
+    epsilon: o.Epsilons = None,
+    effect: o.EffectSize = None,
+    mechanism: o.Mechanism = None,
+    output: o.Output = None,
+    delta: o.Delta = "0",
+    share: o.Share = None,
+    mean: o.Mean = None,
+    sd: o.Deviation = None,
+    between: o.Between = 0.0,
+    power: o.Power = 0.8,
+    confidence: o.Confidence = 0.95,
+    against_units: o.OtherUnits = None,
+    against_clusters: o.OtherClusters = None,
+    single_arm: o.SingleArm = "refuse",
+    missing: o.Missing = "refuse",
+    setting: o.Setting = None,
+    picture: o.Picture = None,
+    privacy_unit: o.PrivacyUnit = "",
+    force: o.Force = False,
     as_json: o.Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Forecast errors and power of every mechanism, or plan a release by one.
 
     Example: shoal trial plan --units 6000 --clusters 30 --domain binary --epsilon 1 --effect 0.05
@@ -51,9 +70,14 @@ def plan(
     settings = settings_of(setting)
     outcomes = domain_of(domain, **taken(settings, "rounding"))
     source = _source(
-        outcome, missing=missing, single_arm=single_arm, arm=arm, cluster=cluster, unit=unit,
+        outcome,
+        missing=missing,
+        single_arm=single_arm,
+        arm=arm,
+        cluster=cluster,
+        unit=unit,
         privacy_unit=privacy_unit,
-    )  # fmt: skip
+    )
     if mechanism is not None:
         if data is None or not arm or not outcome or len(losses) != 1 or picture is not None:
             raise InputError(
@@ -80,10 +104,17 @@ def plan(
             sizes = read_trial(data, source, outcomes, control=control)[0].design.sizes
         hoped: Any = (mean, sd, between)
         found = trials.forecast(
-            sizes, outcomes, losses[0], delta=delta, clusters=clusters, shares=share,
-            expected=None if hoped == (None, None, 0) else trials.Expected(*hoped), effect=effect,
-            confidence=confidence, power=power,
-        )  # fmt: skip
+            sizes,
+            outcomes,
+            losses[0],
+            delta=delta,
+            clusters=clusters,
+            shares=share,
+            expected=None if hoped == (None, None, 0) else trials.Expected(*hoped),
+            effect=effect,
+            confidence=confidence,
+            power=power,
+        )
         text = str(found)
         more = {}
         if len(losses) > 1 or against_units or against_clusters:
@@ -93,20 +124,39 @@ def plan(
             more = {"against": grid.to_pylist()}
             text += f"\n{first_rows('', grid.drop_columns(['releases']), rows=grid.num_rows)}"
     finish(
-        found, text, lambda: found.to_document() | more, picture=picture, force=force,
+        found,
+        text,
+        lambda: found.to_document() | more,
+        picture=picture,
+        force=force,
         as_json=as_json,
-    )  # fmt: skip
+    )
 
 
 def ask(
-    data: o.Data, arm: o.Arm, epsilon: o.Epsilon, domain: o.Domain, outcome: o.Outcome = "",
-    cluster: o.Cluster = None, unit: o.Unit = None, assigned: o.Assigned = None,
-    control: o.Control = None, missing: o.Missing = "refuse", effect: o.Effect = False,
-    precision: o.Precision = False, effect_by: o.EffectBy = None, means: o.Means = False,
-    ols: o.Ols = None, output: o.Output = None, sd: o.Sd = None,
-    single_arm: o.SingleArm = "refuse", picture: o.Picture = None,
-    privacy_unit: o.PrivacyUnit = "", force: o.Force = False, as_json: o.Json = False,
-) -> None:  # fmt: skip
+    data: o.Data,
+    arm: o.Arm,
+    epsilon: o.Epsilon,
+    domain: o.Domain,
+    outcome: o.Outcome = "",
+    cluster: o.Cluster = None,
+    unit: o.Unit = None,
+    assigned: o.Assigned = None,
+    control: o.Control = None,
+    missing: o.Missing = "refuse",
+    effect: o.Effect = False,
+    precision: o.Precision = False,
+    effect_by: o.EffectBy = None,
+    means: o.Means = False,
+    ols: o.Ols = None,
+    output: o.Output = None,
+    sd: o.Sd = None,
+    single_arm: o.SingleArm = "refuse",
+    picture: o.Picture = None,
+    privacy_unit: o.PrivacyUnit = "",
+    force: o.Force = False,
+    as_json: o.Json = False,
+) -> None:
     """Plan answers to questions of an experiment, with their errors.
 
     No outcome is read. Arms, clusters and all columns that you name are public, and are published
@@ -126,9 +176,15 @@ def ask(
     if output is not None and not outcome:
         raise InputError("--output needs --outcome", "give for example --outcome bought")
     source = _source(
-        outcome, single_arm=single_arm, arm=arm, cluster=cluster, unit=unit, assigned=assigned,
-        missing=missing, privacy_unit=privacy_unit,
-    )  # fmt: skip
+        outcome,
+        single_arm=single_arm,
+        arm=arm,
+        cluster=cluster,
+        unit=unit,
+        assigned=assigned,
+        missing=missing,
+        privacy_unit=privacy_unit,
+    )
     formulas = [formula(source, text) for text in ols or []]
     groups = [column_name(source, each) for each in effect_by or []]
     names = [part for each in formulas for name in each for part in name.split(":")] + groups

@@ -25,11 +25,29 @@ from shoal.data.types import Use
 from shoal.errors import DataError, InputError, MissingPartError, ShoalWarning
 
 # Columns of tables of results; a cell column of such a name gets a line behind it: `status_`.
-RESERVED = frozenset({
-    "user", "count", "statistic", "status", "users", "records", "reason", "source", "value", "low",
-    "high", "noisy_value", "noise_scale", "bias_bound", "worst_case_error", "typical_error",
-    "typical_half_width", "certified_error", "lower_bound",
-})  # fmt: skip
+RESERVED = frozenset(
+    {
+        "user",
+        "count",
+        "statistic",
+        "status",
+        "users",
+        "records",
+        "reason",
+        "source",
+        "value",
+        "low",
+        "high",
+        "noisy_value",
+        "noise_scale",
+        "bias_bound",
+        "worst_case_error",
+        "typical_error",
+        "typical_half_width",
+        "certified_error",
+        "lower_bound",
+    }
+)
 _HOUR = 3600  # days from Monday to 1970-01-01
 _DAY = 86400
 _THURSDAY = 3

@@ -300,9 +300,11 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
         confidence = check(confidence)
         values_name = self.called(values_name)
         unit = unit_of_values(
-            privacy_unit, several=users is not None, recorded=ledger is not None,
+            privacy_unit,
+            several=users is not None,
+            recorded=ledger is not None,
             unnamed="" if values_name else "values_name",
-        )  # fmt: skip
+        )
         private = UserValues.of(values, users)
         own = {"value": printed_text(values_name)}
         self.check(private)

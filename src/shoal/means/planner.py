@@ -76,9 +76,16 @@ def plan(
     """
     known = counts_of(counts)
     request = Request.of(
-        method=method, moments=moments_of(moment), epsilon=epsilon, delta=delta, interval=interval,
-        bias=bias, weights=weights, cap=cap, interval_by=interval_by,
-    )  # fmt: skip
+        method=method,
+        moments=moments_of(moment),
+        epsilon=epsilon,
+        delta=delta,
+        interval=interval,
+        bias=bias,
+        weights=weights,
+        cap=cap,
+        interval_by=interval_by,
+    )
     users = request.weights_of(known)
     choice = CHOICES[method].best(request, users)
     last = choice.facts(request, users).last_sum

@@ -27,9 +27,11 @@ def is_unit(name: str, privacy_unit: str) -> bool:
 
 
 def unit_column(
-    source: object, users: str | None, privacy_unit: str,
+    source: object,
+    users: str | None,
+    privacy_unit: str,
     ledger: str | os.PathLike[str] | Ledger | None,
-) -> str | None:  # fmt: skip
+) -> str | None:
     """The column besides that of users that the privacy unit names; the ledger's if not said."""
     if not privacy_unit and ledger is not None:
         privacy_unit = (ledger if isinstance(ledger, Ledger) else Ledger(ledger)).privacy_unit.name
@@ -39,9 +41,15 @@ def unit_column(
 
 
 def read_by_roles(
-    data: object, source: Source, role: str, public: Mapping[str, str | None], *, look: bool,
-    texts: bool = False, ledger: Any = None,
-) -> dict[str, Any]:  # fmt: skip
+    data: object,
+    source: Source,
+    role: str,
+    public: Mapping[str, str | None],
+    *,
+    look: bool,
+    texts: bool = False,
+    ledger: Any = None,
+) -> dict[str, Any]:
     """Columns by their roles, the private one if it is looked at.
 
     Where it is public which rows lack something, these are left out, and it is looked at for that.
@@ -66,9 +74,14 @@ def read_by_roles(
 
 
 def check_unit_of_users(
-    source: object, *, user: str, value: str, missing: str, privacy_unit: str,
+    source: object,
+    *,
+    user: str,
+    value: str,
+    missing: str,
+    privacy_unit: str,
     ledger: str | os.PathLike[str] | Ledger | None,
-) -> None:  # fmt: skip
+) -> None:
     """Refuse a privacy unit that is a column of records, if one of its values has several users."""
     unit = unit_column(source, user, privacy_unit, ledger)
     if unit is None:

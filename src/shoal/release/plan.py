@@ -298,9 +298,14 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
             book.state().check(self.loss, unit)
             made = draw()
             known = book.record(
-                key, name=name, kind=self.kind, privacy_unit=unit, epsilon=self.loss.epsilon,
-                delta=self.loss.delta, document=made.document,
-            )  # fmt: skip
+                key,
+                name=name,
+                kind=self.kind,
+                privacy_unit=unit,
+                epsilon=self.loss.epsilon,
+                delta=self.loss.delta,
+                document=made.document,
+            )
             if known.document == made.document:
                 return made._replace(entry=known)
         self.check(private)

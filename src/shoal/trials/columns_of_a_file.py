@@ -17,9 +17,16 @@ from shoal.trials.questions.weights import formula_names
 
 
 def read_trial(
-    data: object, source: Source, domain: Domain, names: Iterable[str] = (), *,
-    control: Any = None, clustering_epsilon: Any = 0, look: bool = False, ledger: Any = None,
-) -> tuple[Experiment, Any]:  # fmt: skip
+    data: object,
+    source: Source,
+    domain: Domain,
+    names: Iterable[str] = (),
+    *,
+    control: Any = None,
+    clustering_epsilon: Any = 0,
+    look: bool = False,
+    ledger: Any = None,
+) -> tuple[Experiment, Any]:
     """The experiment that public columns of a file make, and its outcomes if they are looked at."""
     own = sorted({column_of(name) for name in names if name not in ("arm", "cluster")})
     groups = None if source.assigned == UNITS else source.assigned

@@ -94,9 +94,14 @@ class Experiment(Units):
                 "use ask(): its plan predicts errors of assigned groups, and costs nothing",
             )
         return forecast(
-            self.design.sizes, domain, epsilon, expected=expected, effect=effect,
-            confidence=confidence, power=power,
-        )  # fmt: skip
+            self.design.sizes,
+            domain,
+            epsilon,
+            expected=expected,
+            effect=effect,
+            confidence=confidence,
+            power=power,
+        )
 
     def table(
         self,

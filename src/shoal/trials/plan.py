@@ -259,9 +259,11 @@ class Plan(plans.Plan[Private, Any]):
         outcome_name = self.called(outcome_name)
         self._check_unit(privacy_unit)
         unit = unit_of_values(
-            privacy_unit, several=self.design.units is not None, recorded=ledger is not None,
+            privacy_unit,
+            several=self.design.units is not None,
+            recorded=ledger is not None,
             unnamed="" if outcome_name else "outcome_name",
-        )  # fmt: skip
+        )
         records = {"outcome": printed_text(outcome_name), "clusters_left_out": study.left_out}
         private = Private(study, outcomes)
         done = self.deliver(private, records, unit, name=name, ledger=ledger, noise=noise)

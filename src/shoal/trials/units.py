@@ -75,8 +75,12 @@ class Units:
         refuse_texts_but_units(assigned if groups is None else None, None)
         self.one_by_one = assigned is not None and groups is None
         self.given = {
-            "arm": arm, "cluster": cluster, "unit": unit, "assigned": groups, "keep": keep
-        } | {f"covariate {name}": each for name, each in named.items()}  # fmt: skip
+            "arm": arm,
+            "cluster": cluster,
+            "unit": unit,
+            "assigned": groups,
+            "keep": keep,
+        } | {f"covariate {name}": each for name, each in named.items()}
         self.all_rows = _rows(self.given)
         paired({}, self.given)
         rows = np.arange(self.all_rows) if keep is None else _kept(keep, self.all_rows)

@@ -28,9 +28,18 @@ from shoal.release.envelope import CONFIDENCE
 from shoal.theory import laplace
 
 COMPARED = (
-    "user_clipped", "adaptive", "balanced", "array_averaging", "opt_array_averaging", "levy",
-    "quantile", "akmv", "worst_case_optimal", "baseline", *NAIVE,
-)  # fmt: skip
+    "user_clipped",
+    "adaptive",
+    "balanced",
+    "array_averaging",
+    "opt_array_averaging",
+    "levy",
+    "quantile",
+    "akmv",
+    "worst_case_optimal",
+    "baseline",
+    *NAIVE,
+)
 # Records drawn in all when the number of repetitions is left to us.
 _DRAWN = 3_000_000
 _FEWEST = 3
@@ -174,10 +183,14 @@ def compare_methods(
     own: Choice = (plan.method, plan.decision.method.settings)
     others = [each for each in COMPARED if (each, {}) != own]
     return compare(
-        plan.counts, bounds=plan.bounds, epsilon=plan.request.epsilon or plan.exact_epsilon,
-        methods=[own, *others] if methods is None else methods, assumed=assumed,
-        repetitions=repetitions, progress=progress,
-    )  # fmt: skip
+        plan.counts,
+        bounds=plan.bounds,
+        epsilon=plan.request.epsilon or plan.exact_epsilon,
+        methods=[own, *others] if methods is None else methods,
+        assumed=assumed,
+        repetitions=repetitions,
+        progress=progress,
+    )
 
 
 def made_up(counts: Counts, lattice: Lattice, values: Floats) -> Aggregate:

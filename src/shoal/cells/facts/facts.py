@@ -127,9 +127,13 @@ class PlanFacts(Steps):
         """What the release costs every user, as a function of noise scales."""
         chosen = self.decision
         return Cost(
-            self.numbers, chosen.method.range, chosen.parameters, chosen.selection_scale,
-            chosen.bits, self.step_delta,
-        )  # fmt: skip
+            self.numbers,
+            chosen.method.range,
+            chosen.parameters,
+            chosen.selection_scale,
+            chosen.bits,
+            self.step_delta,
+        )
 
     @property
     def steps(self) -> list[Step]:

@@ -55,11 +55,13 @@ class Point:
 
     def moved(self, step: Point, primal: float, dual: float) -> Point:
         """Returns the point after a step of these lengths."""
-        return Point(*(
-            getattr(self, each.name)
-            + (primal if each.name in _PRIMAL else dual) * getattr(step, each.name)
-            for each in fields(self)
-        ))  # fmt: skip
+        return Point(
+            *(
+                getattr(self, each.name)
+                + (primal if each.name in _PRIMAL else dual) * getattr(step, each.name)
+                for each in fields(self)
+            )
+        )
 
     def products(self) -> Products:
         """Returns z mu, y sigma and r lam."""
@@ -126,11 +128,13 @@ class Newton:
         from_z = of_z / at.z - self.pull_z * self.miss_z
         entry = (self.miss_y - from_z + of_y / at.y) / self.stiff
         of_user = program.by_user(program.cost * entry) - self.miss_t + of_r / at.lam
-        right = np.concatenate([
-            -self.miss_x - program.by_cell(program.share * (from_z + self.pull_z * entry)),
-            self.miss_e - program.by_cell(entry) / 2,
-            [float(at.lam.sum()) - 1],
-        ])  # fmt: skip
+        right = np.concatenate(
+            [
+                -self.miss_x - program.by_cell(program.share * (from_z + self.pull_z * entry)),
+                self.miss_e - program.by_cell(entry) / 2,
+                [float(at.lam.sum()) - 1],
+            ]
+        )
         right += self.rows.T @ (self.root * of_user)
         solved, _ = lapack.dsytrs(self.factors, self.pivots, right)
         x, alpha, t = np.split(solved, [len(at.x), 2 * len(at.x)])
