@@ -36,8 +36,8 @@ class Case:
     @property
     def weights(self) -> Weights:
         """Of all cells."""
-        cells = np.arange(self.counts.n_cells)
-        return method_of(self.name, {}).weigh(self.counts, cells, self.parameters)
+        cells = np.arange(self.public.n_cells)
+        return method_of(self.name, {}).weigh(self.public, cells, self.parameters)
 
     def moments(self, *, linear: bool = True) -> WeightedMoments:
         """The class under test."""
@@ -47,14 +47,14 @@ class Case:
         squares = np.array([int((y**2).sum()) for y in each])
         above = [int((y > 0).sum()) << BITS for y in each]
         measures = {SHARE.name: np.array(above)}
-        aggregate = Aggregate(self.counts, LATTICE, centred, squares, measures)
+        aggregate = Aggregate(self.public, LATTICE, centred, squares, measures)
         return WeightedMoments(self.weights, aggregate, linear=linear)
 
     def members(self, cell: int) -> list[tuple[Fraction, Fraction, list[Fraction]]]:
         """Weight, part of it that reaches, and values y of each user of a cell."""
-        count, found = self.counts.count.tolist(), []
-        whole = Fraction(int(self.counts.totals[cell]))
-        for at in np.flatnonzero(self.counts.cell == cell).tolist():
+        count, found = self.public.count.tolist(), []
+        whole = Fraction(int(self.public.totals[cell]))
+        for at in np.flatnonzero(self.public.cell == cell).tolist():
             weight, part = Fraction(count[at]), Fraction(1)
             if self.name == "clip_user":
                 capped = min(count[at], int(self.parameters["cap"][cell]))

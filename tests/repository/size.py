@@ -21,7 +21,7 @@ DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "cells": (("cells",), 62_619),
     "theory": (("theory",), 13_384),
-    "trials": (("trials",), 39_431),
+    "trials": (("trials",), 39_435),
     "means": (("means",), 12_745),
     "data": (("data",), 17_599),
     "privacy": (("privacy",), 7_882),
@@ -29,7 +29,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
         ("release", "documents", "files", "checks.py", "errors.py"),
         10_157,
     ),
-    "cli": (("cli", "publishing.py", "__main__.py"), 12_039),
+    "cli": (("cli", "publishing.py", "__main__.py"), 12_040),
     "pictures": (("pictures",), 5_159),
     "one call and report": (("one_call.py", "report_page.py"), 1_992),
     "verification": (("verification",), 18_692),
@@ -49,11 +49,11 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
 }
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
-MOST_A_LINE, MOST_PACKED = 9.91, 2
+MOST_A_LINE, MOST_PACKED = 9.77, 2
 STUDIES = 48_460
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 23_650),
+    "tests": (("tests", "conftest.py"), ".py", 23_648),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 2_649),
 }
 

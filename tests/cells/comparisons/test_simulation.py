@@ -106,12 +106,12 @@ def test_a_plan_is_compared_with_all_others() -> None:
         {"epsilon": None},
         {"epsilon": 0},
         {"bounds": (1, 1)},
-        {"public": 3},
+        {"counts": 3},
     ],
 )
 def test_bad_comparisons_are_refused(wrong: dict[str, Any]) -> None:
     """With what to do."""
-    known = {"public": public_counts(), "bounds": (0, 5), "repetitions": 2, "methods": ["baseline"]}
+    known = {"counts": public_counts(), "bounds": (0, 5), "repetitions": 2, "methods": ["baseline"]}
     with pytest.raises(InputError, match=r"; \w"):
         shoal.compare(**{**known, **wrong})
 

@@ -1,4 +1,4 @@
-"""Losses of several statistics in several cells, against all data sets of small made_counts.
+"""Losses of several statistics in several cells, against all data sets of small counts.
 
 Every data set is carried up to the whole lattice steps that noise is added to; neighbours differ in
 all values of one user. Noise then costs a user the l1 distance (Laplace) or the l2 distance
@@ -72,8 +72,8 @@ class Case:
     def weights(self) -> Weights:
         """Of all cells."""
         parameters = {name: np.array(each) for name, each in self.parameters.items()}
-        every = np.arange(self.counts.n_cells)
-        return method_of(self.method).weigh(self.counts, every, parameters)
+        every = np.arange(self.public_counts.n_cells)
+        return method_of(self.method).weigh(self.public_counts, every, parameters)
 
     def numbers(self, *, gaussian: bool = False) -> ReleasedStatistics:
         """What is accounted for."""
@@ -92,17 +92,17 @@ class Case:
         if sums in self.known:
             return self.known[sums]
         centred, squares, above = (np.array(each) for each in zip(*sums, strict=True))
-        aggregate = Aggregate(self.counts, LATTICE, centred, squares, {SHARE: above})
+        aggregate = Aggregate(self.public_counts, LATTICE, centred, squares, {SHARE: above})
         self.known[sums] = steps_of(self.numbers(), aggregate, self.scales, self.bits)
         return self.known[sums]
 
     def memberships(self) -> list[list[Sums]]:
         """What the records of each membership can add up to."""
-        return [sorted(every_sum(m, self.values)) for m in self.counts.count.tolist()]
+        return [sorted(every_sum(m, self.values)) for m in self.public_counts.count.tolist()]
 
     def distances(self, user: int) -> Iterator[tuple[int, float]]:
         """The l1 distance, and the square of the l2 distance, of all neighbours in one user."""
-        own = self.counts.user == user
+        own = self.public_counts.user == user
         choices = self.memberships()
         others = [c for c, mine in zip(choices, own, strict=True) if not mine]
         mine = [c for c, mine in zip(choices, own, strict=True) if mine]
@@ -157,7 +157,7 @@ CASES = [
 def test_no_user_loses_more_than_accounted(case: Case) -> None:
     """Mean, variance and share in two cells, directly and jointly, all designs."""
     laplace, gaussian = case.losses(), case.losses(gaussian=True)
-    for user in range(case.counts.n_users):
+    for user in range(case.public_counts.n_users):
         for steps, squares in case.distances(user):
             assert steps <= laplace[user]
             assert squares <= gaussian[user]
@@ -167,11 +167,11 @@ def test_no_user_loses_more_than_accounted(case: Case) -> None:
 def test_no_data_set_errs_by_more_than_the_bias(case: Case) -> None:
     """Every statistic of every data set against the number that noise is added to."""
     weights, scale = case.weights, np.array(case.scales)
-    size, cell = weights.n_cells, case.counts.cell
+    size, cell = weights.n_cells, case.public_counts.cell
     bound, worst = case.numbers().bias, np.zeros(len(scale))
     for sums in itertools.product(*case.memberships()):
         centred, squares, above = (
-            np.bincount(cell, part, minlength=size) / case.counts.totals
+            np.bincount(cell, part, minlength=size) / case.public_counts.totals
             for part in np.array(sums, dtype=np.float64).T
         )
         mean = centred / 2**BITS
@@ -252,13 +252,13 @@ def coarse(bits: int, *, joint: bool, up: int, steps: int = STEPS) -> tuple[floa
     """Steps moved and accounted when a user with 101 records is capped at 50, on coarse ticks."""
     lattice = Lattice(Bounds(0, 1), bits)
     users = ["heavy", *(f"light {at}" for at in range(150))]
-    counts = Counts.from_counts(users, [0] * 151, [101] + [1] * 150)
+    public_counts = Counts.from_counts(users, [0] * 151, [101] + [1] * 150)
     parameters = {"cap": np.array([50]), "kept": np.ones(151, dtype=np.int64)}
-    weights = method_of("clip_user").weigh(counts, np.array([0]), parameters)
+    weights = method_of("clip_user").weigh(public_counts, np.array([0]), parameters)
     names = ("mean", "variance") if joint else ("variance",)
     scale = np.array([0.5, 0.4] if joint else [0.5])
     numbers = ReleasedStatistics(weights, statistics(names), joint=joint)
-    heavy, half = int(counts.count.argmax()), 2 ** (bits - 1)
+    heavy, half = int(public_counts.count.argmax()), 2 ** (bits - 1)
     lights = np.full(151, -half)
     lights[np.flatnonzero(np.arange(151) != heavy)[:up]] = half
     found = []
@@ -266,7 +266,7 @@ def coarse(bits: int, *, joint: bool, up: int, steps: int = STEPS) -> tuple[floa
         for other in (-half, half, min(1 - half, 0)):
             centred, squares = lights.copy(), lights**2
             centred[heavy], squares[heavy] = (101 - zeros) * other, (101 - zeros) * other**2
-            aggregate = Aggregate(counts, lattice, centred, squares)
+            aggregate = Aggregate(public_counts, lattice, centred, squares)
             found.append(steps_of(numbers, aggregate, scale.tolist(), steps))
     table = np.array(found)
     moved = np.abs(table[:, None] - table).sum(axis=2).max()
@@ -293,7 +293,7 @@ def test_the_margin_of_two_moments_is_needed(scales: tuple[float, float]) -> Non
     counts = {("heavy", 0): 101} | {(f"light {at}", 0): 1 for at in range(150)}
     parameters = {"cap": [50], "kept": [1] * 151}
     case = Case(counts, ("mean", "variance"), scales, "clip_user", parameters, True, bits=steps)
-    half, heavy = 2 ** (bits - 1), int(case.counts.count.argmax())
+    half, heavy = 2 ** (bits - 1), int(case.public_counts.count.argmax())
     low = math.floor(-scales[1] / scales[0] / 8 * 2**bits)
     many = [(101 * low + k, (101 - k) * low**2 + k * (low + 1) ** 2, 0) for k in range(102)]
     found = []
@@ -310,14 +310,14 @@ def test_the_margin_of_two_moments_is_needed(scales: tuple[float, float]) -> Non
 @pytest.mark.parametrize("names", [["variance"], ["mean", "variance"]])
 def test_coarse_ticks_are_refused_where_users_are_weighed(names: list[str]) -> None:
     """A variance of capped users needs 20 tick bits; where all counts in full, none."""
-    counts = made_counts.sparse(3)
+    public_counts = made_counts.sparse(3)
     wanted: dict[str, Any] = {"bounds": (0, 1), "epsilon": 8, "uninformative": "keep"}
     for method in ("clip_user", "optimal"):
         with pytest.raises(InputError, match="tick bits"):
-            shoal.plan(counts, statistics=names, method=method, tick_bits=19, **wanted)
+            shoal.plan(public_counts, statistics=names, method=method, tick_bits=19, **wanted)
     assert (
         shoal.plan(
-            counts, statistics=names, tick_bits=8, **{"method": "balanced", **wanted}
+            public_counts, statistics=names, tick_bits=8, **{"method": "balanced", **wanted}
         ).epsilon
         <= 8
     )
