@@ -19,20 +19,20 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 62_619),
+    "cells": (("cells",), 62_668),
     "theory": (("theory",), 13_384),
-    "trials": (("trials",), 39_435),
+    "trials": (("trials",), 39_447),
     "means": (("means",), 12_745),
     "data": (("data",), 17_599),
     "privacy": (("privacy",), 7_882),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),
-        10_157,
+        10_179,
     ),
     "cli": (("cli", "publishing.py", "__main__.py"), 12_040),
     "pictures": (("pictures",), 5_159),
     "one call and report": (("one_call.py", "report_page.py"), 1_992),
-    "verification": (("verification",), 18_692),
+    "verification": (("verification",), 18_693),
     "other modules": (
         (
             "__init__.py",
@@ -54,7 +54,7 @@ STUDIES = 48_460
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
     "tests": (("tests", "conftest.py"), ".py", 23_648),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 2_649),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 2_656),
 }
 
 

@@ -51,7 +51,7 @@ from shoal.privacy.budget import Amount, show
 from shoal.privacy.events import event_of
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Noise, Simulated
-from shoal.privacy.unit import unit_of_column
+from shoal.privacy.unit import Unit, unit_of_column
 from shoal.progress import Progress
 from shoal.release import plan as plans
 from shoal.release import release
@@ -121,7 +121,12 @@ class Plan(PlanFacts, plans.Plan[Records, Estimates]):
     neighbours = "values: all values of one user change, the counts are public"
 
     def _text(self) -> TextTable:
-        return describe(self)
+        return describe(self, self.protected)
+
+    @property
+    def protected(self) -> str:
+        """What is protected, in one line."""
+        return str(Unit((self.source or {}).get("user", "user"), self.relation))
 
     def __repr__(self) -> str:
         """One line."""

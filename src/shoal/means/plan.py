@@ -371,7 +371,7 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
             f"(order, size) {bounds}; the heaviest user has {float(weights.share):.3g} of the "
             f"weight, and users count as {float(1 / weights.squares):.6g} equal "
             f"ones\n{self.interval_by} {CONFIDENCE:.0%} interval of about ±{self.half_width:.4g} "
-            "if values vary as much as the moments allow"
+            f"if values vary as much as the moments allow\nprotected: {self.protected}"
         )
         return TextTable(lines, (), ())
 

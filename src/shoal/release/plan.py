@@ -142,6 +142,11 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
     def asked(self) -> documents.Document:
         """What was asked for: other versions may choose or claim otherwise."""
 
+    @property
+    def protected(self) -> str:
+        """What is protected, in one line."""
+        return str(Unit("user", self.relation))
+
     @classmethod
     def kinds_of(cls) -> tuple[str, ...]:
         """Its kind, or those of the plans that are of this class."""

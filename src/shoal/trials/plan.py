@@ -191,14 +191,19 @@ class Plan(plans.Plan[Private, Any]):
         """Refuse drawn numbers that are not as many as the plan draws, by a ValueError."""
 
     def _head(self, what: str) -> str:
-        """The first line of a plan's text."""
+        """The first lines of a plan's text: what is asked, and what is protected."""
         delta = f", delta {show(self.loss.delta)}" if self.loss.delta else ""
         epsilon = show(self.loss.epsilon)
         control = printable(self.design.arm_names[0])
         return (
             f"{what} of {self.design}, epsilon {epsilon}{delta} for one outcome, against control "
-            f"{control!r}"
+            f"{control!r}\nprotected: {self.protected}"
         )
+
+    @property
+    def protected(self) -> str:
+        """What is protected, in one line."""
+        return "the outcome of one unit; its cluster, arm and covariates are public"
 
     @cached_property
     def loss(self) -> Budget:

@@ -41,5 +41,5 @@ def _of_entry(manifest: documents.Document, entry: Entry, whose: Unit) -> list[C
         Check("request in the ledger", request == manifest["request"], request[:16]),
         Check("kind in the ledger", entry.kind == manifest["kind"], entry.kind or "not said"),
         Check("charge in the ledger", charged, charge.show(up=True)),
-        Check("unit in the ledger", whose.to_document() == guarantee["unit"], whose.name),
+        Check("unit in the ledger", whose.to_document() == guarantee["unit"], str(whose)),
     ]

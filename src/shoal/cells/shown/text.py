@@ -32,11 +32,12 @@ def summary(plan: PlanFacts) -> str:
     return f"{cells}, {spent} per user in all, by {plan.method}"
 
 
-def describe(plan: PlanFacts) -> TextTable:
+def describe(plan: PlanFacts, protected: str) -> TextTable:
     """Returns the plan on one screen: verdict, warnings, the best and the worst cells, notes."""
     why = f": {plan.decision.reason}" if plan.decision.reason else ""
     noise = f"Noise will be added to {summary(plan)}{why}."
-    head = "\n".join(each for each in (verdict(plan), noise) if each)
+    lines = verdict(plan), noise, f"Protected: {protected}."
+    head = "\n".join(each for each in lines if each)
     table = plan_table(plan)
     columns, rows = _rows(plan, table)
     return TextTable(head, columns, rows, [*_notes(plan, table)], plan_warnings(plan))
