@@ -10,6 +10,7 @@ Source: docs/theory/cells.md#intervals and #which-cells-are-reliable.
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from shoal.arrays import Bools, Floats
@@ -26,37 +27,45 @@ WHY = {
     "outlying users": "users far from all others are clipped: give narrower bounds, or worst_case",
     "few users dominate": "few users have most of its records: merge cells, or keep fewer of each",
 }
-# Of the average bias: how much a cell may have, and how much more those that are far have.
+# Multiples of the average bias: what a cell may have, and what far cells may have beyond it.
 _HIDDEN = 3.5
 _FARTHER = 16.0
-# How many times that is where users are mostly in one cell each, and where one user leads.
+# The factors of `_crowding`, where users are mostly in one cell each.
 _APART = 1.5
 _FEW_MEET = 3.0
 _MOST_MEET = 4.0
+# The largest multiple of the average that a cell with one heavy user may have.
 _LEADS = 2.0
-# Noise scales: from the centre of a far cell; most from number to value (Laplace, normal noise).
+# Noise scales from the centre within which no cell is far.
 _NEAR = 2.0
+# Noise scales from number to value at most, of Laplace and of Gaussian noise.
 VALUE = (2.0, 1.6)
 # With so many cells beside it, one of few may hide twice as much as the average.
 _SEVERAL = 8
-# Of its distance, what a far cell hides at most; radii by which heavy users may differ from others.
+# The part of its distance from its centre that a far cell hides at most.
 _FAR = 1.5
+# The radii by which the mean of heavy users may differ from the mean of the others.
 _UNLIKE = 2.0
-# Of its weight, what may be taken from a cell's heaviest users; of the spread, what it may err.
+# The part of a cell's weight that may be taken from its heaviest users.
 _MOVED = 0.25
+# The part of the spread between cells that a reliable cell may err.
 ERROR = 0.8
 # Noise scales: the largest bias expected of a cell.
 _EXPECTED = 1.5
-# Cells are reliable while clipped users hide at most so many radii each and, where users are
-# mostly in one cell each, the average bias on a side is at most so many noise scales.
+# Radii that each clipped user may hide at most while cells are reliable.
 _FAR_USERS = 2.5
+# Noise scales of average bias on a side at most, where users are mostly in one cell each.
 _LARGEST_APART = 0.5
-# Of an excess, part of its noise scale that is added against a low draw: in few cells more.
+# The part of the noise scale of an excess that is added against a low draw.
 _CAREFUL = 0.4
+# Over the number of cells, the same part where there are few cells.
 _CAREFUL_CELLS = 9
+# The grid of `spread`: its last exponent, and its points in a factor of two.
 _STEPS = 24
 _STEP = 1.5
+# A log likelihood that is lower than the largest by at most this is about as likely.
 _LIKELY = 0.5
+# Standard deviations beyond which a number weighs less in the common one.
 _ROBUST = 1.5
 
 
@@ -75,27 +84,38 @@ def biases(numbers: Estimates) -> tuple[float, float]:
     if all k users who should be clipped hid f radii.
     """
     plan = numbers.plan
-    cells = len(numbers.plan.planned)
-    if numbers.chosen is None or not len(plan.decision.selection_scale):
+    chosen = numbers.chosen
+    if chosen is None or not len(plan.decision.selection_scale):
         return 0.0, 0.0
-    radius = int(numbers.chosen.width[0])
+    parameters = plan.parameters
+    cells = len(plan.planned)
+    radius = int(chosen.width[0])
     top = numbers.top
+    steps_a_scale = 2.0**plan.decision.bits
     if numbers.excess is None:
-        clipped = int(plan.parameters["clipped"][0])
-        steps = hidden_radii(top / radius) * clipped * ball_of(plan.parameters)
-        return (steps / 2.0**plan.decision.bits / cells,) * 2
-    parts, bits = excess_of(plan.parameters)
-    part = largest_excess(plan.parameters, radius, top, cells) / parts / cells
+        hidden = hidden_radii(top / radius) * _clipped_users(plan) * ball_of(parameters)
+        bias = hidden / steps_a_scale / cells
+        return bias, bias
+    parts, bits = excess_of(parameters)
+    part = largest_excess(parameters, radius, top, cells) / parts / cells
     noise = max(_CAREFUL, _CAREFUL_CELLS / cells) * 2.0**bits
-    below, above = (part * (max(x, 0) + noise) / 2.0**plan.decision.bits for x in numbers.excess)
+    cut_below, cut_above = numbers.excess
+    below = part * (max(cut_below, 0) + noise) / steps_a_scale
+    above = part * (max(cut_above, 0) + noise) / steps_a_scale
     return below, above
+
+
+def _clipped_users(plan: PlanFacts) -> int:
+    """Returns how many users should be clipped."""
+    return int(plan.parameters["clipped"][0])
 
 
 def moved(plan: PlanFacts) -> Floats:
     """Returns the part of each cell's weight that caps took from its heaviest users: public."""
     weights = plan.weights
-    apart = np.abs(weights.weight / weights.total[weights.cell] - weights.share)
-    return np.bincount(weights.cell, apart, minlength=weights.n_cells) / 2
+    cell = weights.cell
+    apart = np.abs(weights.weight / weights.total[cell] - weights.share)
+    return np.bincount(cell, apart, minlength=weights.n_cells) / 2
 
 
 def intervals(numbers: Estimates, confidence: float) -> Ends:
@@ -109,30 +129,43 @@ def intervals(numbers: Estimates, confidence: float) -> Ends:
     plan = numbers.plan
     scale = numbers.noise_scale
     number = numbers.unclamped
+    cells = len(scale)
     below, above = biases(numbers)
-    radius = numbers.radius if len(plan.decision.selection_scale) else plan.width / 4
     miss = 1 - confidence
-    hides = _UNLIKE * (radius or 0.0) * moved(plan)
-    if len(scale) < MEASURED:
+    radius = numbers.radius or 0.0
+    if not len(plan.decision.selection_scale):
+        radius = plan.width / 4
+    hides = _UNLIKE * radius * moved(plan)
+    if cells < MEASURED:
         half = numbers.quantile(miss) * scale + hides
-        scale = scale * (1 + (len(scale) - 1) / _SEVERAL)
+        scale = scale * (1 + (cells - 1) / _SEVERAL)
         return _within(plan, number - half - below * scale, number + half + above * scale)
     most = _HIDDEN * _crowding(plan)
     both = most * (below + above)
-    outside = 2 * miss / (1 + np.exp(-(both**2) / 2 if plan.gaussian else -both))
+    # The logarithm of how much less likely noise reaches over the bias of both sides.
+    unlikely = -both
+    if plan.gaussian:
+        unlikely = -(both**2) / 2
+    outside = 2 * miss / (1 + np.exp(unlikely))
     half = numbers.quantile(min(outside, 1.0)) * scale + hides
-    away = number - centres(numbers)
+    distance = number - centres(numbers)
     load = 1 / plan.decision.scale
-    leads = load * plan.weights.largest
-    share = np.maximum(load / load.mean(), np.clip(leads / leads.mean(), 1.0, _LEADS))
-    far = np.maximum(np.abs(away) / scale - _NEAR, 0.0)
+    heaviest_load = load * plan.weights.largest
+    lead = np.clip(heaviest_load / heaviest_load.mean(), 1.0, _LEADS)
+    share = np.maximum(load / load.mean(), lead)
+    # A cell is far from its centre where noise alone does not explain the distance.
+    far = np.maximum(np.abs(distance) / scale - _NEAR, 0.0)
     farther = _FARTHER * far / max(float(far.mean()), 1e-9)
 
     def side(outer: Bools, hidden: float) -> Floats:
-        beyond = np.where(outer, np.minimum(_FAR * np.abs(away), farther * hidden * scale), 0.0)
-        return np.asarray(half + most * hidden * share * scale + beyond)
+        beyond = np.minimum(_FAR * np.abs(distance), farther * hidden * scale)
+        beyond = np.where(outer, beyond, 0.0)
+        reach: Floats = half + most * hidden * share * scale + beyond
+        return reach
 
-    return _within(plan, number - side(away < 0, below), number + side(away > 0, above))
+    low = number - side(distance < 0, below)
+    high = number + side(distance > 0, above)
+    return _within(plan, low, high)
 
 
 def _crowding(plan: PlanFacts) -> float:
@@ -140,25 +173,32 @@ def _crowding(plan: PlanFacts) -> float:
 
     1.5 + 3/m^2, at most 4, as m = k/G clipped users are in a cell on average.
     """
-    meet = int(plan.parameters["clipped"][0]) / len(plan.planned)
-    return min(_APART + _FEW_MEET / meet**2, _MOST_MEET) if meet and _are_apart(plan) else 1.0
+    clipped_a_cell = _clipped_users(plan) / len(plan.planned)
+    if not clipped_a_cell or not _are_apart(plan):
+        return 1.0
+    return min(_APART + _FEW_MEET / clipped_a_cell**2, _MOST_MEET)
 
 
 def _are_apart(plan: PlanFacts) -> bool:
-    """Whether users are mostly in one cell each."""
+    """Returns whether users are mostly in one cell each."""
     return are_apart(plan.weights.n_users, len(plan.weights.user))
 
 
 def dominated(plan: PlanFacts) -> Bools:
     """Returns in which planned cells few users dominate: known before anything is drawn."""
-    keeps = not plan.decision.method.range.of_vectors or plan.request.uninformative == "keep"
-    return np.zeros(len(plan.planned), dtype=bool) if keeps else moved(plan) > _MOVED
+    if _tells(plan):
+        return moved(plan) > _MOVED
+    return np.zeros(len(plan.planned), dtype=bool)
 
 
 def decides(plan: PlanFacts) -> bool:
     """Returns whether cells may be too noisy: users are clipped in cells enough for a spread."""
-    kept = plan.request.uninformative == "keep"
-    return plan.decision.method.range.of_vectors and len(plan.planned) >= MEASURED and not kept
+    return _tells(plan) and len(plan.planned) >= MEASURED
+
+
+def _tells(plan: PlanFacts) -> bool:
+    """Returns whether users are clipped and unreliable cells are to be told from the others."""
+    return plan.decision.method.range.of_vectors and plan.request.uninformative != "keep"
 
 
 def statuses(numbers: Estimates) -> list[str]:
@@ -179,21 +219,29 @@ def _statuses(numbers: Estimates) -> list[str]:
     """
     plan = numbers.plan
     known = np.where(dominated(plan), "few users dominate", "reliable")
-    if not decides(plan):
-        return list(known.tolist())
+    if decides(plan):
+        known = np.where(known == "reliable", _noisy_or_far(numbers), known)
+    found: list[str] = known.tolist()
+    return found
+
+
+def _noisy_or_far(numbers: Estimates) -> NDArray[np.str_]:
+    """Returns whether each cell is reliable by its noise and by the excess of clipped users."""
+    plan = numbers.plan
     scale = numbers.noise_scale
-    parameters = plan.parameters
-    most = int(parameters["clipped"][0]) * ball_of(parameters) / 2.0**plan.decision.bits
+    cells = len(scale)
+    # Noise scales of bias, in all cells together, if every clipped user hides a radius.
+    one_radius = _clipped_users(plan) * ball_of(plan.parameters) / 2.0**plan.decision.bits
     sides = biases(numbers)
     average = sum(sides)
-    clipped = min(average, most / len(scale), _EXPECTED)
-    off = clipped + (numbers.radius or 0.0) * moved(plan) / (2 * scale)
-    noisy = _mean_error(scale, off, gaussian=plan.gaussian) > ERROR * spread(numbers)
     apart = _are_apart(plan) and max(sides) > _LARGEST_APART
-    far = apart or average * len(scale) > _FAR_USERS * most
-    # First what makes numbers and intervals wrong, then what makes them wide.
-    found = "outlying users" if far else np.where(noisy, "too noisy", "reliable")
-    return list(np.where(known == "reliable", found, known).tolist())
+    # What makes numbers and intervals wrong comes before what makes them wide.
+    if apart or average * cells > _FAR_USERS * one_radius:
+        return np.full(cells, "outlying users")
+    clipped = min(average, one_radius / cells, _EXPECTED)
+    bias = clipped + (numbers.radius or 0.0) * moved(plan) / (2 * scale)
+    noisy = _mean_error(scale, bias, gaussian=plan.gaussian) > ERROR * spread(numbers)
+    return np.where(noisy, "too noisy", "reliable")
 
 
 def spread(numbers: Estimates) -> float:
@@ -207,15 +255,18 @@ def spread(numbers: Estimates) -> float:
     scale = numbers.noise_scale[some]
     number = numbers.unclamped[some]
     normal = numbers.plan.gaussian
-    noise = scale**2 * (1 if normal else 2)
+    noise = scale**2
+    if not normal:
+        noise *= 2
+    exponent = -np.arange(2, _STEPS + 1) / _STEP
     found = []
-    for deviation in numbers.plan.width * 2.0 ** (-np.arange(2, _STEPS + 1) / _STEP):
+    for deviation in numbers.plan.width * 2.0**exponent:
         variance = deviation**2 + noise
         weight = 1 / variance
         for _ in range(3):
             middle = (weight * number).sum() / weight.sum()
-            away = np.abs(number - middle) / np.sqrt(variance)
-            weight = 1 / variance / np.maximum(away / _ROBUST, 1.0)
+            distance = np.abs(number - middle) / np.sqrt(variance)
+            weight = 1 / variance / np.maximum(distance / _ROBUST, 1.0)
         density = log_density(number - middle, scale, np.array(deviation), normal=normal)
         found.append((float(deviation), float(density.sum())))
     most = max(likelihood for _, likelihood in found)
@@ -224,24 +275,30 @@ def spread(numbers: Estimates) -> float:
 
 def centres(numbers: Estimates) -> Floats:
     """Returns the centre of each cell, in the value's unit."""
+    lo = numbers.plan.bounds.lo
+    width = numbers.plan.width
     if numbers.chosen is None:
-        return np.full(len(numbers.steps), numbers.plan.bounds.lo + numbers.plan.width / 2)
-    return numbers.plan.bounds.lo + numbers.chosen.low / numbers.top * numbers.plan.width
+        return np.full(len(numbers.steps), lo + width / 2)
+    return lo + numbers.chosen.low / numbers.top * width
 
 
-def _mean_error(scale: Floats, off: Floats, *, gaussian: bool) -> Floats:
-    """Mean absolute error of a number with noise and a bias of so many noise scales."""
+def _mean_error(scale: Floats, bias: Floats, *, gaussian: bool) -> Floats:
+    """Returns the mean absolute error of numbers with noise and a bias of so many noise scales."""
+    error: Floats = bias + np.exp(-bias)
     if gaussian:
-        density = np.sqrt(2 / np.pi) * np.exp(-(off**2) / 2)
-        return np.asarray(scale * (density + off * (1 - 2 * special.ndtr(-off))))
-    return np.asarray(scale * (off + np.exp(-off)))
+        density = np.sqrt(2 / np.pi) * np.exp(-(bias**2) / 2)
+        error = density + bias * (1 - 2 * special.ndtr(-bias))
+    return scale * error
 
 
 def _within(plan: PlanFacts, low: Floats, high: Floats) -> Ends:
-    """Cut to the bounds; an interval that misses them says nothing, and becomes all of them."""
+    """Returns the ends, cut to the bounds; an interval that misses the bounds becomes all of them.
+
+    Such an interval says nothing.
+    """
     lo = plan.bounds.lo
     hi = plan.bounds.hi
     misses = (low > hi) | (high < lo)
-    return Ends(
-        np.where(misses, lo, np.maximum(low, lo)), np.where(misses, hi, np.minimum(high, hi))
-    )
+    low = np.where(misses, lo, np.maximum(low, lo))
+    high = np.where(misses, hi, np.minimum(high, hi))
+    return Ends(low, high)
