@@ -21,11 +21,11 @@ from shoal.theory.label_effects import fitted_without, predicted, useful_columns
 from shoal.theory.scale_mixture import Mixture
 from shoal.threads import one_thread
 
-# Cells that say something of each other; that show how far cells spread; and that say what cells
-# have in common about as surely as noise is known; at least.
+# The fewest cells that say something of each other.
 _FEWEST = 3
+# The fewest cells that show how far cells spread.
 _SPREAD = 10
-# Of the private radius: a standard deviation of users. Most are within it, averaged over cells.
+# A standard deviation of users over the private radius: averaged over cells, most are within it.
 _OF_RADIUS = 1.5
 
 
@@ -47,26 +47,39 @@ def values_of(numbers: Estimates, confidence: float, some: Ints | None = None) -
     scales from its number; of a cell that is not reliable it is the median, and inside as well.
     Where users far from all others are clipped, the interval is the bounds.
     """
+    confidence = check_confidence(confidence)
     plan = numbers.plan
-    rows = np.arange(len(numbers.steps)) if some is None else some
+    cells = len(plan.planned)
+    rows = some
+    if rows is None:
+        rows = np.arange(len(numbers.steps))
     value = numbers.value[rows]
-    ends = intervals.intervals if numbers.of_vectors else Estimates.intervals
-    low, high = (each[rows] for each in ends(numbers, check_confidence(confidence)))
     if applies(numbers):
-        first = plan.statistics.index(Mean()) * len(plan.planned)
-        means = (rows >= first) & (rows < first + len(plan.planned))
+        first = plan.statistics.index(Mean()) * cells
+        means = (rows >= first) & (rows < first + cells)
         value[means] = posterior(numbers, rows[means] - first)
-    if numbers.of_vectors:
-        own = np.array(intervals.statuses(numbers))[rows]
-        near = intervals.VALUE[plan.gaussian] * numbers.noise_scale[rows]
-        number = numbers.unclamped[rows]
-        held = np.clip(value, number - near, number + near)
-        value = np.where(own == "reliable", held, value)
-        value = np.clip(value, plan.bounds.lo, plan.bounds.hi)
-        # What clipped users hide is not known: the interval is all that is possible.
-        far = own == "outlying users"
-        low = np.where(far, plan.bounds.lo, low)
-        high = np.where(far, plan.bounds.hi, high)
+    if not numbers.of_vectors:
+        low, high = numbers.intervals(confidence)
+        return _around(value, low[rows], high[rows])
+    low, high = intervals.intervals(numbers, confidence)
+    lo = plan.bounds.lo
+    hi = plan.bounds.hi
+    status = np.array(intervals.statuses(numbers))[rows]
+    number = numbers.unclamped[rows]
+    near = intervals.VALUE[plan.gaussian] * numbers.noise_scale[rows]
+    held = np.clip(value, number - near, number + near)
+    value = np.where(status == "reliable", held, value)
+    # What clipped users hide is not known: the interval is all that is possible.
+    far = status == "outlying users"
+    return _around(
+        np.clip(value, lo, hi),
+        np.where(far, lo, low[rows]),
+        np.where(far, hi, high[rows]),
+    )
+
+
+def _around(value: Floats, low: Floats, high: Floats) -> Values:
+    """Returns values, and ends that are moved outwards to values beyond them."""
     return Values(value, np.minimum(low, value), np.maximum(high, value))
 
 
@@ -77,10 +90,8 @@ def applies(numbers: Estimates) -> bool:
 
 def posterior(numbers: Estimates, rows: Ints) -> Floats:
     """Returns posterior medians of the means of some planned cells."""
-    bounds = numbers.plan.bounds
     fit = fitted(numbers)
-    value = fit.seen.quantile(fit.prediction, fit.mixture, 0.5, rows)
-    return np.clip((value + fit.middle) * fit.unit, bounds.lo, bounds.hi)
+    return fit.value(numbers, fit.seen.quantile(fit.prediction, fit.mixture, 0.5, rows))
 
 
 def pooled(numbers: Estimates, confidence: float) -> Values | None:
@@ -90,25 +101,23 @@ def pooled(numbers: Estimates, confidence: float) -> Values | None:
     (docs/theory/cells.md#cells-that-are-left-out).
     """
     confidence = check_confidence(confidence)
-    if not applies(numbers) or len(numbers.plan.planned) == len(numbers.plan.status):
+    plan = numbers.plan
+    if not applies(numbers) or len(plan.planned) == len(plan.status):
         return None
-    bounds = numbers.plan.bounds
+    bounds = plan.bounds
     fit = fitted(numbers)
     where = left_out(numbers)
     prediction, known = _predicted(numbers, fit, where)
-    value = np.clip((prediction + fit.middle) * fit.unit, bounds.lo, bounds.hi)
+    value = fit.value(numbers, prediction)
     half = np.where(known, _pooled_half(numbers, fit, where, confidence), np.nan)
-    return _within(numbers, value, half)
+    low = np.maximum(value - half, bounds.lo)
+    high = np.minimum(value + half, bounds.hi)
+    return Values(value, low, high)
 
 
 def left_out(numbers: Estimates) -> Ints:
     """Returns the positions of the cells that are left out."""
     return np.flatnonzero(np.array(numbers.plan.status, dtype=object) != "planned")
-
-
-def _within(numbers: Estimates, value: Floats, half: Floats) -> Values:
-    bounds = numbers.plan.bounds
-    return Values(value, np.maximum(value - half, bounds.lo), np.minimum(value + half, bounds.hi))
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,17 +133,22 @@ class Seen:
 
     @property
     def variance(self) -> Floats:
-        """Of the noise."""
-        return self.scale**2 * (1 if self.normal else 2)
+        """The variance of the noise."""
+        square = self.scale**2
+        return square if self.normal else square * 2
 
     def fit(self, prediction: Floats, width: float) -> Mixture:
-        """The residuals around predictions."""
+        """Returns the mixture that residuals around predictions follow."""
         return scale_mixture.fit_mixture(
-            self.estimate, self.scale, prediction, width, normal=self.normal
+            self.estimate,
+            self.scale,
+            prediction,
+            width,
+            normal=self.normal,
         )
 
     def quantile(self, prediction: Floats, mixture: Mixture, level: float, rows: Ints) -> Floats:
-        """Of the posterior of some cells."""
+        """Returns a quantile of the posterior of each of some cells."""
         return scale_mixture.posterior_quantile(
             self.estimate[rows],
             self.scale[rows],
@@ -161,6 +175,11 @@ class Fitted:
     mixture: Mixture
     labelled: bool
 
+    def value(self, numbers: Estimates, place: Floats) -> Floats:
+        """Returns places around the middle in the value's unit, moved into the bounds."""
+        bounds = numbers.plan.bounds
+        return np.clip((place + self.middle) * self.unit, bounds.lo, bounds.hi)
+
 
 def fitted(numbers: Estimates) -> Fitted:
     """Returns what planned cells say of one another: found once for the same numbers."""
@@ -177,8 +196,11 @@ def _fitted(numbers: Estimates) -> Fitted:
     # Squares of values near either end of what numbers reach would be no numbers.
     unit = 2.0 ** math.frexp(plan.bounds.width)[1]
     estimate, scale, deviation = (each / unit for each in numbers.without_missing_mass())
-    # A scale with the variance of noise and of what exchangeable users leave together.
-    whole = np.sqrt(scale**2 + deviation**2 / (1 if plan.gaussian else 2))
+    users = deviation**2
+    if not plan.gaussian:
+        users = users / 2
+    # This scale has the variance of noise and of what exchangeable users leave together.
+    whole = np.sqrt(scale**2 + users)
     middle = float(np.median(estimate))
     prior = 0.0
     if numbers.of_vectors:
@@ -187,69 +209,85 @@ def _fitted(numbers: Estimates) -> Fitted:
         prior = (4 * unit / plan.width) ** 2
     labels = useful_columns([codes for codes, _ in _label_codes(numbers)])
     seen = Seen(estimate - middle, whole, normal=plan.gaussian)
-    return Fitted(unit, middle, prior, seen, *_best_fit(seen, prior, labels, plan.width / unit))
+    best = _best_fit(seen, prior, labels, plan.width / unit)
+    return Fitted(unit, middle, prior, seen, *best)
 
 
 def _best_fit(
-    seen: Seen, prior: float, labels: list[Ints], width: float
+    seen: Seen,
+    prior: float,
+    labels: list[Ints],
+    width: float,
 ) -> tuple[Floats, Mixture, bool]:
-    """Predictions and residuals with the larger likelihood: with effects of labels, or without."""
+    """Returns predictions and residuals, with effects of labels where these are likelier."""
     estimate = seen.estimate
     variance = seen.variance
     spread = max(float(np.var(estimate) - variance.mean()), 0.0)
     weight = 1 / (variance + spread)
-    flat = np.full(len(estimate), float((weight * estimate).sum() / (weight.sum() + prior)))
-    first = seen.fit(flat, width)
+    common = (weight * estimate).sum() / (weight.sum() + prior)
+    first = seen.fit(np.full(len(estimate), float(common)), width)
     precision = first.share / (first.deviation**2 + variance[:, None])
     common = (precision.sum(axis=1) * estimate).sum() / (precision.sum() + prior)
     flat = np.full(len(estimate), float(common))
-    best = flat, seen.fit(flat, width), False
+    mixture = seen.fit(flat, width)
     if labels:
         by_labels = fitted_without(estimate, variance, labels, prior)
-        other = by_labels, seen.fit(by_labels, width), True
-        best = max(best, other, key=lambda each: each[1].likelihood)
-    return best
+        other = seen.fit(by_labels, width)
+        if other.likelihood > mixture.likelihood:
+            return by_labels, other, True
+    return flat, mixture, False
 
 
 def _predicted(numbers: Estimates, fit: Fitted, where: Ints) -> tuple[Floats, Bools]:
-    """For every cell left out, and whether planned cells have all of its labels."""
+    """Returns predictions of cells left out, and whether planned cells have all of their labels."""
     if not fit.labelled:
-        return np.full(len(where), float(fit.prediction[0])), np.ones(len(where), dtype=bool)
+        prediction = float(fit.prediction[0])
+        return np.full(len(where), prediction), np.ones(len(where), dtype=bool)
     cells = numbers.plan.counts.cells.take(where)
-    codes = _label_codes(numbers)
-    useful = {id(each) for each in useful_columns([own for own, _ in codes])}
-    used = [
-        (own, pc.index_in(column.combine_chunks(), value_set=labels).fill_null(-1))
-        for column, (own, labels) in zip(cells.columns, codes, strict=True)
-        if id(own) in useful
-    ]
-    own = [each for each, _ in used]
-    others = [np.asarray(each, dtype=np.int64) for _, each in used]
-    found = predicted(fit.seen.estimate, fit.seen.variance, own, others, fit.prior)
+    columns = _label_codes(numbers)
+    useful = {id(codes) for codes in useful_columns([codes for codes, _ in columns])}
+    planned = []
+    others = []
+    for column, (codes, labels) in zip(cells.columns, columns, strict=True):
+        if id(codes) in useful:
+            planned.append(codes)
+            place = pc.index_in(column.combine_chunks(), value_set=labels).fill_null(-1)
+            others.append(np.asarray(place, dtype=np.int64))
+    seen = fit.seen
+    found = predicted(seen.estimate, seen.variance, planned, others, fit.prior)
     return found, np.all([each >= 0 for each in others], axis=0)
 
 
 def _pooled_half(numbers: Estimates, fit: Fitted, where: Ints, confidence: float) -> Floats:
-    """Half widths of the intervals, in the value's unit; not numbers where none is known."""
-    counts = numbers.plan.counts
+    """Returns half widths of intervals, in the value's unit; not numbers where none is known."""
+    plan = numbers.plan
+    counts = plan.counts
+    cell = counts.cell
     radius = numbers.radius
-    if radius is None or len(numbers.plan.planned) < _SPREAD:
+    if radius is None or len(plan.planned) < _SPREAD:
         return np.full(len(where), np.nan)
     around = fit.seen.estimate - fit.prediction
     variance = fit.seen.variance
-    spread = shrinkage.widened(shrinkage.fit_prior(around, variance), variance) * fit.unit
-    share = counts.count / counts.totals[counts.cell]
-    squares = np.bincount(counts.cell, share**2, minlength=counts.n_cells)[where]
-    miss = (1 - confidence) / 2
-    normal = NormalDist().inv_cdf(1 - miss) if 1 - miss < 1 else np.inf
+    prior = shrinkage.fit_prior(around, variance)
+    spread = shrinkage.widened(prior, variance) * fit.unit
+    share = counts.count / counts.totals[cell]
+    squares = np.bincount(cell, share**2, minlength=counts.n_cells)[where]
+    level = 1 - (1 - confidence) / 2
+    # A miss that is lost in rounding leaves no finite interval.
+    normal = NormalDist().inv_cdf(level) if level < 1 else np.inf
     hidden = max(intervals.biases(numbers)) * float(np.median(numbers.noise_scale))
-    return np.asarray(normal * np.sqrt(spread**2 + (_OF_RADIUS * radius) ** 2 * squares) + hidden)
+    deviation = np.sqrt(spread**2 + (_OF_RADIUS * radius) ** 2 * squares)
+    half: Floats = normal * deviation + hidden
+    return half
 
 
 def _label_codes(numbers: Estimates) -> list[tuple[Ints, pa.Array[Any]]]:
-    """Each key column of the planned cells as codes, and the labels that they stand for."""
+    """Returns each key column of the planned cells as codes, and the labels that they stand for."""
+    plan = numbers.plan
+    cells = plan.counts.cells.take(plan.planned)
     found = []
-    for column in numbers.plan.counts.cells.take(numbers.plan.planned).columns:
+    for column in cells.columns:
         encoded = column.combine_chunks().dictionary_encode()
-        found.append((np.asarray(encoded.indices, dtype=np.int64), encoded.dictionary))
+        codes = np.asarray(encoded.indices, dtype=np.int64)
+        found.append((codes, encoded.dictionary))
     return found

@@ -21,28 +21,34 @@ from shoal.privacy.noise import Simulated
 from shoal.release.envelope import CONFIDENCE
 from shoal.theory.scale_mixture import some_cells
 
-# Parts of the variance between cells, the same of cells that are ever more alike, between users.
+# The part of the variance that is between cells.
 CELLS = 0.3
+# The same part where cells are ever more alike.
 ALIKE = (0.1, 0.03)
+# The part of the variance that is between users.
 USERS = 0.4
-# The population's standard deviation and place, as parts of the width.
+# The population's standard deviation, as a part of the width.
 SD = 1 / 6
+# The population's mean, as a part of the width.
 PLACE = 0.4
-# Releases are simulated until so many counts, or cells, were drawn.
+# Releases are simulated until so many counts were drawn.
 _MEMBERS = 600_000
+# Releases are simulated until so many cells were drawn.
 _CELLS = 6_000
+# So many releases are simulated at least if counts are many.
 _FEWEST = 3
+# So many releases are simulated at most.
 _MOST = 12
-# Of a normal variable: mean absolute value over its deviation.
+# The mean absolute value of a normal variable over its deviation.
 _NORMAL = (2 / np.pi) ** 0.5
-# How many releases what is common to all cells counts for beside a cell's own, when biases are
-# averaged; cells to which a curve of half widths is fitted, at least.
+# So many releases is the average of all cells worth, beside a cell's own, when biases are averaged.
 _COMMON = 3
+# The fewest cells to which a curve of half widths is fitted.
 _CURVE = 12
 
 
 class Simulation(NamedTuple):
-    """A simulated release, true means of the planned cells, biases, and how far values spread.
+    """A simulated release, true means of the planned cells, and biases.
 
     A bias is what a number would err without noise.
     """
@@ -50,7 +56,6 @@ class Simulation(NamedTuple):
     numbers: Estimates
     truth: Floats
     bias: Floats
-    deviation: float
 
 
 def typical_errors(plan: PlanFacts, sd: float = SD) -> Floats:
@@ -75,9 +80,12 @@ def typical_half_widths(plan: PlanFacts) -> Floats:
 
 def often_reliable(plan: PlanFacts, between: float) -> Floats:
     """Returns in what part of such releases a cell is reliable, with so much variance between."""
-    simulated = _simulations(plan, SD, between)
-    own = [np.array(statuses(each.numbers)) == "reliable" for each in simulated]
-    return np.asarray(np.mean(own, axis=0))
+    reliable = []
+    for each in _simulations(plan, SD, between):
+        status = np.array(statuses(each.numbers))
+        reliable.append(status == "reliable")
+    part: Floats = np.mean(reliable, axis=0)
+    return part
 
 
 def some_reliable(plan: PlanFacts) -> bool:
@@ -91,9 +99,9 @@ def some_reliable(plan: PlanFacts) -> bool:
 
 def expected_reliable(plan: PlanFacts, between: float = CELLS) -> int:
     """Returns how many cells are likely to be reliable, with so much variance between them."""
-    if not decides(plan):
-        return int((~dominated(plan)).sum())
-    return round(float(often_reliable(plan, between).sum()))
+    if decides(plan):
+        return round(float(often_reliable(plan, between).sum()))
+    return int((~dominated(plan)).sum())
 
 
 def forecast(plan: PlanFacts) -> dict[float, int]:
@@ -102,57 +110,72 @@ def forecast(plan: PlanFacts) -> dict[float, int]:
 
 
 def _typical(plan: PlanFacts, sd: float) -> tuple[Floats, Floats]:
-    """Mean absolute errors and half 95% intervals of cells, over the population's deviation."""
+    """Returns mean absolute errors and half 95% intervals of cells, over values' deviation."""
     known: dict[float, tuple[Floats, Floats]] = vars(plan).setdefault("typical", {})
     if sd not in known:
-        simulated = [*_simulations(plan, sd, CELLS)]
-        some = some_cells(len(plan.planned))
-        errors = []
-        halves = []
-        for numbers, truth, _, deviation in simulated:
-            found = values_of(numbers, CONFIDENCE, some)
-            errors.append(np.abs(found.value - truth[some]) / deviation)
-            halves.append((found.high - found.low) / 2 / deviation)
-        scale = np.median([each.numbers.noise_scale / each.deviation for each in simulated], axis=0)
-        # Not the mean of widths: one private radius in fifty is far too large.
-        half_width = _steady(np.median(halves, axis=0), scale, some)
-        error = _expected(simulated, scale)
-        error *= float(np.mean(errors)) / float(error[some].mean())
-        if plan.certified:
-            error = np.minimum(error, plan.worst_case_error / (plan.width * sd))
-        known[sd] = error, half_width
+        known[sd] = _simulated_errors(plan, sd)
     return known[sd]
 
 
-def _expected(simulated: list[Simulation], scale: Floats) -> Floats:
-    """Errors by formula, from noise scales over values' deviation and from simulated biases."""
-    plan = simulated[0].numbers.plan
-    noise = scale * (_NORMAL if plan.gaussian else 1.0)
-    squares = np.mean([(each.bias / each.deviation) ** 2 for each in simulated], axis=0)
-    common = noise**2 * squares.sum() / (noise**2).sum()
-    own = len(simulated)
-    bias = np.sqrt((own * squares + _COMMON * common) / (own + _COMMON))
+def _simulated_errors(plan: PlanFacts, sd: float) -> tuple[Floats, Floats]:
+    """Returns what `_typical` returns, from simulated releases."""
+    simulated = [*_simulations(plan, sd, CELLS)]
+    some = some_cells(len(plan.planned))
+    # Every simulated population has this deviation.
+    deviation = plan.width * sd
+    errors = []
+    halves = []
+    scales = []
+    for each in simulated:
+        found = values_of(each.numbers, CONFIDENCE, some)
+        errors.append(np.abs(found.value - each.truth[some]) / deviation)
+        halves.append((found.high - found.low) / 2 / deviation)
+        scales.append(each.numbers.noise_scale / deviation)
+    scale = np.median(scales, axis=0)
+    # The mean of widths would follow the one private radius in fifty that is far too large.
+    half_width = _steady(np.median(halves, axis=0), scale, some)
+    error = _expected(simulated, scale, deviation)
+    error *= float(np.mean(errors)) / float(error[some].mean())
+    if plan.certified:
+        error = np.minimum(error, plan.worst_case_error / deviation)
+    return error, half_width
+
+
+def _expected(simulated: list[Simulation], scale: Floats, deviation: float) -> Floats:
+    """Returns errors by formula, from noise scales over the deviation and simulated biases."""
+    numbers = simulated[0].numbers
+    noise = scale
+    if numbers.plan.gaussian:
+        noise = scale * _NORMAL
+    squares = np.mean([(each.bias / deviation) ** 2 for each in simulated], axis=0)
+    weight = noise**2
+    common = weight * squares.sum() / weight.sum()
+    releases = len(simulated)
+    bias = np.sqrt((releases * squares + _COMMON * common) / (releases + _COMMON))
     # Fewer than three cells say nothing of each other; what clipping hides no cell says.
-    between = CELLS**0.5 if applies(simulated[0].numbers) else np.inf
+    between = np.inf
+    if applies(numbers):
+        between = CELLS**0.5
     drawn = 1 / np.hypot(1 / noise, 1 / (_NORMAL * between))
-    return np.asarray(np.hypot(drawn, _NORMAL * bias))
+    error: Floats = np.hypot(drawn, _NORMAL * bias)
+    return error
 
 
 def _steady(half_width: Floats, scale: Floats, some: Ints) -> Floats:
-    """Half widths of all cells, from those of some of them: halfway to a + b scale + c scale^2."""
+    """Returns half widths of all cells, from some: halfway to a + b scale + c scale^2."""
     if len(scale) < _CURVE:
         return half_width
     terms = np.stack([np.ones_like(scale), scale, scale**2], axis=1)
-    # Relative to noise: an interval that bounds cut to nearly nothing is no measure.
+    # The fit is relative to noise: an interval that bounds cut to nearly nothing is no measure.
     own = scale[some]
     fit = np.linalg.lstsq(terms[some] / own[:, None], half_width / own, rcond=None)[0]
-    found = np.clip(terms @ fit, half_width.min(), half_width.max())
+    found: Floats = np.clip(terms @ fit, half_width.min(), half_width.max())
     found[some] = np.sqrt(found[some] * half_width)
-    return np.asarray(found)
+    return found
 
 
 def _simulations(plan: PlanFacts, sd: float, between: float) -> Iterator[Simulation]:
-    """Simulated releases, each made when it is first asked for."""
+    """Yields simulated releases, each made when it is first asked for."""
     if plan.request.statistics != ("mean",):
         raise InputError(
             "typical errors are known only for plans of the mean",
@@ -162,8 +185,10 @@ def _simulations(plan: PlanFacts, sd: float, between: float) -> Iterator[Simulat
     made = known.setdefault((sd, between), [])
     # What other variances between cells would tell is one number: one release of many users does.
     fewest = _FEWEST if between == CELLS else 1
-    by_counts = max(_MEMBERS // len(plan.counts.user), fewest)
-    for turn in range(min(by_counts, 1 + _CELLS // plan.counts.n_cells, _MOST)):
+    counts = plan.counts
+    by_counts = max(_MEMBERS // len(counts.user), fewest)
+    by_cells = 1 + _CELLS // counts.n_cells
+    for turn in range(min(by_counts, by_cells, _MOST)):
         if turn == len(made):
             made.append(_simulated(plan, turn, sd, between))
         yield made[turn]
@@ -173,27 +198,32 @@ def _simulations(plan: PlanFacts, sd: float, between: float) -> Iterator[Simulat
 def _simulated(plan: PlanFacts, turn: int, sd: float, between: float) -> Simulation:
     """Returns one simulated release of means; turn and size of counts are its seed."""
     counts = plan.counts
+    count = counts.count
     lattice = plan.lattice
-    rng = np.random.default_rng([turn, len(counts.user)])
+    members = len(counts.user)
+    rng = np.random.default_rng([turn, members])
     # Users and records share what is left in the same proportion.
     left = (1 - between) / (1 - CELLS)
-    cells = rng.normal(0, between**0.5, counts.n_cells)[counts.cell]
-    users = rng.normal(0, (left * USERS) ** 0.5, counts.n_users)[counts.user]
-    own = left * (1 - CELLS - USERS) / counts.count
-    within = rng.normal(0, 1, len(counts.user)) * own**0.5
-    mean = np.clip(PLACE + sd * (cells + users + within), 0, 1)
-    sums = np.rint(mean * counts.count * 2.0**lattice.bits).astype(np.int64)
-    centred = sums - (counts.count << (lattice.bits - 1))
+    cells = rng.normal(0, between**0.5, counts.n_cells)
+    users = rng.normal(0, (left * USERS) ** 0.5, counts.n_users)
+    records = left * (1 - CELLS - USERS) / count
+    within = rng.normal(0, 1, members) * records**0.5
+    off = cells[counts.cell] + users[counts.user] + within
+    mean = np.clip(PLACE + sd * off, 0, 1)
+    sums = np.rint(mean * count * 2.0**lattice.bits).astype(np.int64)
+    centred = sums - (count << (lattice.bits - 1))
     aggregate = Aggregate(counts, lattice, centred, np.zeros_like(centred))
     noise = Simulated(turn)
     exact = exact_numbers(plan, aggregate, noise)
     numbers = Estimates(plan, *add_noise(plan, exact, noise))
     truth = aggregate.cell_means()[plan.planned]
-    added = np.array([noisy - own for noisy, own in zip(numbers.steps, exact[0], strict=True)])
-    drawn = added * 2.0**-plan.decision.bits * numbers.noise_scale
-    return Simulation(numbers, truth, numbers.unclamped - drawn - truth, plan.width * sd)
+    added = [noisy - own for noisy, own in zip(numbers.steps, exact[0], strict=True)]
+    drawn = np.array(added) * 2.0**-plan.decision.bits * numbers.noise_scale
+    return Simulation(numbers, truth, numbers.unclamped - drawn - truth)
 
 
 def errors_compared(plan: PlanFacts) -> Floats:
-    """The error of every planned cell, over its range, that a largest error limits."""
-    return plan.cell_error if plan.certified else np.asarray(typical_errors(plan) * SD)
+    """Returns the error of every planned cell, over its range, that a largest error limits."""
+    if plan.certified:
+        return plan.cell_error
+    return typical_errors(plan) * SD
