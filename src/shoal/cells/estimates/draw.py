@@ -14,13 +14,14 @@ from shoal.cells.facts.facts import PlanFacts
 from shoal.cells.mechanisms.cell_statistics import Fractions, Variance
 from shoal.cells.mechanisms.private_sums import Interval, PrivateMeans, WeightedMoments
 from shoal.cells.mechanisms.user_vectors import CentreAndRadius, UserVectors, ball_of, excess_of
-from shoal.cells.mechanisms.weights import FINE
 from shoal.data.aggregate import Aggregate
 from shoal.privacy.noise import Noise, Pair
 from shoal.release.envelope import CONFIDENCE
 
 Exact: TypeAlias = tuple[list[int], Interval | None, Pair]
-# Tells the noise of the excesses from that of the numbers.
+# The draw of the noise of centres in a first round.
+_FIRST_ROUND = 1
+# The draw of the noise of excesses.
 _EXCESS = 2
 
 
@@ -44,21 +45,29 @@ def draw(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> Drawn:
 def add_noise(plan: PlanFacts, numbers: Exact, noise: Noise) -> Drawn:
     """Draws one noisy number for each exact one, and of the excesses."""
     exact, chosen, excess = numbers
-    add = noise.add_gaussian if plan.gaussian else noise.add_laplace
     parts, bits = excess_of(plan.parameters)
-    measured = noise.add_pair(excess, bits, _EXCESS) if parts else None
-    return Drawn(add(exact, plan.decision.bits), chosen, measured)
+    measured = None
+    if parts:
+        measured = noise.add_pair(excess, bits, _EXCESS)
+    return Drawn(_noisy(plan, exact, noise), chosen, measured)
+
+
+def _noisy(plan: PlanFacts, exact: list[int], noise: Noise, turn: int = 0) -> list[int]:
+    """Returns lattice numbers with noise of the plan's kind."""
+    add = noise.add_gaussian if plan.gaussian else noise.add_laplace
+    return add(exact, plan.decision.bits, turn)
 
 
 def exact_numbers(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> Exact:
     """Returns the lattice numbers and the excesses, which noise is yet to hide, and ranges."""
-    chosen = plan.decision
+    decision = plan.decision
+    bits = decision.bits
+    where = decision.method.range
+    selection_scale = decision.selection_scale
     means = PrivateMeans(plan.weights, aggregate)
-    where = chosen.method.range
-    selection_scale = chosen.selection_scale
     if where.of_vectors:
-        step = chosen.scale * 2.0**-chosen.bits
-        vectors = UserVectors(means, chosen.parameters, step, gaussian=chosen.gaussian)
+        step = decision.scale * 2.0**-bits
+        vectors = UserVectors(means, plan.parameters, step, gaussian=plan.gaussian)
         if plan.rounds > 1:
             centres = _centres(first_round(plan), aggregate, noise)
             ball = vectors.select_around(centres, float(selection_scale[-1]), noise)
@@ -66,17 +75,15 @@ def exact_numbers(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> Exact:
             ball = vectors.select(selection_scale, noise)
         exact, excess = vectors.steps(ball)
         return exact, ball, excess
-    selected = where.select(means, chosen.parameters, selection_scale, noise)
+    selected = where.select(means, plan.parameters, selection_scale, noise)
     if selected is None:
         private = fractions(plan.numbers, aggregate)
     else:
-        sums = means.add_up(selected)
-        total = plan.weights.total.tolist()
-        widths: list[int] = selected.width.tolist()
-        private = [(x, n * width) for x, n, width in zip(sums, total, widths, strict=True)]
+        whole = plan.weights.total.astype(object) * selected.width
+        private = list(zip(means.add_up(selected), whole.tolist(), strict=True))
     exact = [
-        to_steps(part, whole, scale, chosen.bits)
-        for (part, whole), scale in zip(private, chosen.scale.tolist(), strict=True)
+        to_steps(part, whole, scale, bits)
+        for (part, whole), scale in zip(private, decision.scale.tolist(), strict=True)
     ]
     return exact, selected, (0, 0)
 
@@ -86,8 +93,10 @@ def fractions(numbers: ReleasedStatistics, aggregate: Aggregate) -> Fractions:
     moments = WeightedMoments(numbers.weights, aggregate, linear=numbers.joint)
     private: Fractions = []
     for statistic in numbers.statistics:
-        second = numbers.joint and statistic == Variance()
-        private += moments.second_moment() if second else statistic.fractions(moments)
+        if numbers.joint and statistic == Variance():
+            private += moments.second_moment()
+        else:
+            private += statistic.fractions(moments)
     return private
 
 
@@ -97,37 +106,39 @@ def to_steps(total: int, most: int, scale: float, bits: int) -> int:
     Exact integer arithmetic: non-decreasing in the total, and a shift by whole steps shifts it.
     """
     up, down = scale.as_integer_ratio()
-    numerator, denominator = (total << bits) * down, most * up
+    numerator = (total << bits) * down
+    denominator = most * up
     return (2 * numerator + denominator) // (2 * denominator)
 
 
 def first_round(plan: PlanFacts) -> PlanFacts:
     """Returns the plan of the first of two rounds: its noise is larger as its ball is smaller."""
-    chosen = plan.decision
-    own = dict(plan.parameters)
-    clipped = own.pop("first_clipped")
-    ball = own.pop("first_ball")
-    larger = float(Fraction(ball_of(own), int(ball[0])))
-    decision = replace(
-        chosen,
-        method=replace(chosen.method, range=CentreAndRadius()),
-        scale=chosen.scale * larger,
-        parameters=own | {"clipped": clipped, "ball": ball, "excess": np.zeros(2, dtype=np.int64)},
-        selection_scale=chosen.selection_scale[:2],
+    decision = plan.decision
+    parameters = dict(plan.parameters)
+    clipped = parameters.pop("first_clipped")
+    ball = parameters.pop("first_ball")
+    larger = float(Fraction(ball_of(parameters), int(ball[0])))
+    no_excess = np.zeros(2, dtype=np.int64)
+    parameters |= {"clipped": clipped, "ball": ball, "excess": no_excess}
+    first = replace(
+        decision,
+        method=replace(decision.method, range=CentreAndRadius()),
+        scale=decision.scale * larger,
+        parameters=parameters,
+        selection_scale=decision.selection_scale[:2],
     )
-    return PlanFacts(plan.counts, plan.request, decision)
+    return PlanFacts(plan.counts, plan.request, first)
 
 
 def _centres(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> Ints:
-    """Values of a first round in ticks over 2^FINE: they follow from what the round released."""
+    """Returns values of a first round, which it releases, in ticks over 2^FINE."""
     exact, chosen, _ = exact_numbers(plan, aggregate, noise)
-    add = noise.add_gaussian if plan.gaussian else noise.add_laplace
-    estimates = Estimates(plan, add(exact, plan.decision.bits, 1), chosen, None)
+    estimates = Estimates(plan, _noisy(plan, exact, noise, _FIRST_ROUND), chosen)
     try:
         value = values_of(estimates, CONFIDENCE).value
     except np.linalg.LinAlgError:
         # A draw that fails is not charged: nothing may raise on a private number.
         value = estimates.value
-    top = 1 << (plan.lattice.bits + FINE)
     share = np.nan_to_num((value - plan.bounds.lo) / plan.width, nan=0.5)
+    top = estimates.top
     return np.clip(np.rint(share * top), 0, top).astype(np.int64)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from shoal.arrays import Floats
+from shoal.arrays import Floats, Ints
 from shoal.cells.facts.facts import PlanFacts
 from shoal.cells.mechanisms.cell_statistics import Mean
 from shoal.cells.mechanisms.private_sums import Interval, ends
@@ -37,15 +37,21 @@ class Estimates:
     @cached_property
     def _drawn(self) -> Floats:
         """What lattice numbers stand for, rounded once; of a joint variance, the second moment."""
-        decision = self.plan.decision
-        cells = len(self.plan.planned)
-        scales = decision.scale.tolist()
+        plan = self.plan
+        cells = len(plan.planned)
+        scales = plan.decision.scale.tolist()
         widths = self._widths
         found = list[float]()
-        for at, (low, length) in enumerate(self.plan.statistic_ranges):
+        for at, (low, length) in enumerate(plan.statistic_ranges):
             own = slice(at * cells, (at + 1) * cells)
-            part = length / self._whole_width
-            found += _values(low, part, decision.bits, self.steps[own], scales[own], widths[own])
+            found += _values(
+                low,
+                length / self._whole_width,
+                plan.decision.bits,
+                self.steps[own],
+                scales[own],
+                widths[own],
+            )
         return np.array(found)
 
     @cached_property
@@ -69,8 +75,9 @@ class Estimates:
         A range of sums, or one that is wider for lighter users, does not hold the estimate.
         """
         weights = self.plan.weights
-        free = weights.sums or weights.widened or self.of_vectors
-        return self.plan.limits if free else self._selected
+        if weights.sums or weights.widened or self.of_vectors:
+            return self.plan.limits
+        return self._selected
 
     @property
     def of_vectors(self) -> bool:
@@ -80,24 +87,31 @@ class Estimates:
     @cached_property
     def _selected(self) -> Ends:
         """The selected range of the means; what the bounds allow if there is none."""
-        if self.chosen is None or self.plan.weights.sums:
+        chosen = self.chosen
+        if chosen is None or self.plan.weights.sums:
             return self.plan.limits
+        return self._places(chosen.low), self._places(chosen.high)
+
+    def _places(self, ticks: Ints) -> Floats:
+        """Returns where ticks over 2^FINE lie, in the value's unit."""
         place = self.plan.lattice.value
-        low = np.array([place(int(a), self.top) for a in self.chosen.low])
-        high = np.array([place(int(b), self.top) for b in self.chosen.high])
-        return low, high
+        return np.array([place(at, self.top) for at in ticks.tolist()])
 
     def clipped_to(self, at: int) -> tuple[float, float] | None:
-        """Where the means (of akmv, the sums above lo) of one cell were clipped, if selected."""
+        """Returns where the means (of akmv, the sums above lo) of one cell were clipped."""
+        plan = self.plan
+        top = self.top
         if self.chosen is None:
             return None
-        low, high = int(self.chosen.low[at]), int(self.chosen.high[at])
-        if self.plan.weights.sums:
-            return 0.0, high / self.top * self.plan.width
+        low = int(self.chosen.low[at])
+        high = int(self.chosen.high[at])
+        if plan.weights.sums:
+            return 0.0, high / top * plan.width
         if self.of_vectors:
-            low, high = max(2 * low - high, 0), min(high, self.top)
-        place = self.plan.lattice.value
-        return place(low, self.top), place(high, self.top)
+            # A ball reaches as far below its centre as above it.
+            low, high = max(2 * low - high, 0), min(high, top)
+        place = plan.lattice.value
+        return place(low, top), place(high, top)
 
     @property
     def noise_scale(self) -> Floats:
@@ -122,11 +136,12 @@ class Estimates:
         confidence = check_confidence(confidence)
         plan = self.plan
         half = self.half_widths(confidence)
-        low, high = self.unclamped - half, self.unclamped + half
+        low = self.unclamped - half
+        high = self.unclamped + half
         if plan.decision.joint:
             rows = self._variance_rows
-            miss = self.quantile((1 - confidence) / 2)
-            low[rows], high[rows] = joint_intervals(plan, self._shares, miss)
+            noise = self.quantile((1 - confidence) / 2)
+            low[rows], high[rows] = joint_intervals(plan, self._shares, noise)
         least, most = plan.limits
         outside = (low > most) | (high < least)
         low = np.where(outside, least, np.maximum(low, least))
@@ -143,26 +158,28 @@ class Estimates:
         """
         low, high = self.intervals(confidence)
         plan = self.plan
-        miss = 1 - confidence
         weights = plan.weights
-        statistics = plan.statistics
-        if statistics == (Mean(),) and not weights.sums and weights.window is None:
-            miss /= 2
-            # A miss that is lost in rounding leaves no finite interval but the certified one.
-            normal = NormalDist().inv_cdf(1 - miss / 2) if 1 - miss / 2 < 1 else np.inf
-            off = normal * self._spread(weights.weight / weights.total[weights.cell])
-        elif self.chosen is not None and weights.window is not None:
+        miss = 1 - confidence
+        if weights.window is not None:
+            if self.chosen is None:
+                return low, high
             off = weights.missing * self._width / 2
+        elif plan.statistics == (Mean(),) and not weights.sums:
+            miss /= 2
+            level = 1 - miss / 2
+            # A miss that is lost in rounding leaves no finite interval but the certified one.
+            normal = NormalDist().inv_cdf(level) if level < 1 else np.inf
+            off = normal * self._spread(weights.weight / weights.total[weights.cell])
         else:
             return low, high
         half = self.noise_scale * self.quantile(miss) + (off + self._rounding) * plan.width
-        lower, upper = self.unclamped - half, self.unclamped + half
+        lower = self.unclamped - half
+        upper = self.unclamped + half
+        inner_low = np.minimum(np.maximum(low, lower), self.value)
+        inner_high = np.maximum(np.minimum(high, upper), self.value)
         # An estimate so far outside says that the assumption or the noise is unusual.
         outside = (upper <= plan.bounds.lo) | (lower >= plan.bounds.hi)
-        return (
-            np.where(outside, low, np.minimum(np.maximum(low, lower), self.value)),
-            np.where(outside, high, np.maximum(np.minimum(high, upper), self.value)),
-        )
+        return np.where(outside, low, inner_low), np.where(outside, high, inner_high)
 
     def without_missing_mass(self) -> tuple[Floats, Floats, Floats]:
         """Means as if nothing were missing in the middle, their noise scales, and deviations.
@@ -171,20 +188,25 @@ class Estimates:
         each; where everything is missing, noise of ten widths.
         """
         plan = self.plan
-        weights = self.plan.weights
-        cells = len(self.plan.planned)
+        weights = plan.weights
+        missing = weights.missing
+        cells = len(plan.planned)
         first = plan.statistics.index(Mean()) * cells
         rows = slice(first, first + cells)
-        kept = np.maximum(1 - weights.missing, 1e-9)
-        low, high = self._selected if weights.missing.any() else self.plan.limits
+        low, high = plan.limits
+        if missing.any():
+            low, high = self._selected
         middle = (low[rows] + high[rows]) / 2
-        estimate = (self.unclamped[rows] - weights.missing * middle) / kept
-        empty = weights.missing >= 1
+        empty = missing >= 1
+        kept = np.maximum(1 - missing, 1e-9)
+        estimate = (self.unclamped[rows] - missing * middle) / kept
+        estimate = np.where(empty, middle, estimate)
         scale = np.where(empty, 10 * plan.width, self.noise_scale[rows] / kept)
+        if weights.sums:
+            return estimate, scale, np.zeros(cells)
         weight = weights.weight if weights.window is None else weights.reach
-        part = weight / (weights.total * kept)[weights.cell]
-        spread = np.zeros(cells) if weights.sums else self._spread(part)
-        return np.where(empty, middle, estimate), scale, spread * plan.width
+        spread = self._spread(weight / (weights.total * kept)[weights.cell])
+        return estimate, scale, spread * plan.width
 
     @property
     def radius(self) -> float | None:
@@ -202,7 +224,8 @@ class Estimates:
     @property
     def _shares(self) -> Floats:
         """The numbers over their ranges: far from 0 the values have fewer places than these."""
-        scale = self.plan.decision.scale * 2.0**-self.plan.decision.bits
+        decision = self.plan.decision
+        scale = decision.scale * 2.0**-decision.bits
         return np.array(self.steps, dtype=np.float64) * scale
 
     @property
@@ -210,22 +233,29 @@ class Estimates:
         """Most that ticks, means of users and lattice steps move each mean, over the width."""
         lattice = self.plan.lattice
         decision = self.plan.decision
+        means = 2.0 ** -(lattice.bits + FINE)
         steps = decision.scale * self._width * 2.0 ** -(decision.bits + 1)
-        return float(lattice.rounding) + 2.0 ** -(lattice.bits + FINE) + steps
+        return float(lattice.rounding) + means + steps
 
     def _spread(self, part: Floats) -> Floats:
         """sqrt(sum (w - v)^2 r^2 L/(L-1)) of each mean over the width, r half of a user's range."""
         weights = self.plan.weights
-        half = np.full(len(weights.member), 0.5)
-        if self.chosen is not None and weights.window is None:
-            low, high = ends(weights, self.chosen)
-            half = np.minimum((high - low) / (2 * self.top), 0.5)
-        elif self.chosen is not None:
-            half = (self.chosen.width / (2 * self.top))[weights.cell]
+        cell = weights.cell
+        cells = weights.n_cells
+        half = np.full(len(cell), 0.5)
+        chosen = self.chosen
+        if chosen is not None:
+            whole = 2 * self.top
+            if weights.window is None:
+                low, high = ends(weights, chosen)
+                half = np.minimum((high - low) / whole, 0.5)
+            else:
+                half = (chosen.width / whole)[cell]
         apart = (part - weights.share) * half
-        users = np.bincount(weights.cell, minlength=weights.n_cells)
-        variance = np.bincount(weights.cell, apart**2, minlength=weights.n_cells)
-        return np.asarray(np.sqrt(variance * users / np.maximum(users - 1, 1)))
+        users = np.bincount(cell, minlength=cells)
+        variance = np.bincount(cell, apart**2, minlength=cells)
+        spread: Floats = np.sqrt(variance * users / np.maximum(users - 1, 1))
+        return spread
 
     @property
     def top(self) -> int:
@@ -235,7 +265,8 @@ class Estimates:
     @property
     def _variance_rows(self) -> slice:
         """Where the variances are among the numbers of a joint release."""
-        cells, (_, second) = len(self.plan.planned), self.plan.numbers.pair
+        cells = len(self.plan.planned)
+        _, second = self.plan.numbers.pair
         return slice(second * cells, (second + 1) * cells)
 
     @property
@@ -271,42 +302,48 @@ def _values(
     factor = part.numerator * low.denominator
     for step, scale, width in zip(steps, scales, widths, strict=True):
         up, down = scale.as_integer_ratio()
+        numerator = offset * down + factor * width * step * up
         # Dividing two integers rounds once, unlike floating-point arithmetic on the parts.
-        found.append((offset * down + factor * width * step * up) / (whole * down))
+        found.append(numerator / (whole * down))
     return found
 
 
 def joint_variances(plan: PlanFacts, shares: Floats) -> Floats:
-    """Variances from noisy moments (docs/theory/cells.md#two-moments)."""
+    """Returns variances from noisy moments (docs/theory/cells.md#two-moments)."""
     centre, second, scale = _moments(plan, shares)
     square = 1 if plan.gaussian else 2
     estimate = second - 4 * centre**2 + 4 * square * scale**2 + _middle(plan)
-    return np.asarray(estimate * plan.width**2 / 4)
+    return estimate * plan.width**2 / 4
 
 
 def joint_intervals(plan: PlanFacts, shares: Floats, quantile: float) -> Ends:
-    """Ends that cover the variance whenever both noises stay below a quantile."""
+    """Returns ends that cover the variance whenever both noises stay below a quantile."""
     centre, second, scale = _moments(plan, shares)
-    rows, (_, at) = plan.numbers.per_statistic, plan.numbers.pair
-    far = np.minimum(np.abs(centre) + quantile * scale, 0.5)
-    near = np.maximum(np.abs(centre) - quantile * scale, 0.0)
+    distance = np.abs(centre)
+    far = np.minimum(distance + quantile * scale, 0.5)
+    near = np.maximum(distance - quantile * scale, 0.0)
+    _, at = plan.numbers.pair
+    rows = plan.numbers.per_statistic
     noise = quantile * rows(plan.decision.scale)[at]
     bias = rows(plan.bias_bound)[at]
-    low, high = second - noise - 4 * far**2, second + noise - 4 * near**2
+    low = second - noise - 4 * far**2
+    high = second + noise - 4 * near**2
+    middle = _middle(plan)
     unit = plan.width**2 / 4
-    return (low + _middle(plan)) * unit - bias, (high + _middle(plan)) * unit + bias
+    return (low + middle) * unit - bias, (high + middle) * unit + bias
 
 
 def _middle(plan: PlanFacts) -> Floats:
-    """The middle of what missing mass may add to each variance, over U^2/4."""
+    """Returns the middle of what missing mass may add to each variance, over U^2/4."""
     missing = plan.weights.missing
     added = missing * (1 - missing)
     return np.where(missing > 1 / 2, 1 / 2 - added, added)
 
 
 def _moments(plan: PlanFacts, shares: Floats) -> tuple[Floats, Floats, Floats]:
-    """Centred first moment over U, second over U^2/4, noise scale of the first over U."""
+    """Returns centred first moments over U, second over U^2/4, noise scales of the first over U."""
     first, second = plan.numbers.pair
-    numbers = plan.numbers.per_statistic(shares)
-    scale = plan.numbers.per_statistic(plan.decision.scale)[first]
-    return numbers[first] - 1 / 2, numbers[second], scale
+    rows = plan.numbers.per_statistic
+    moments = rows(shares)
+    scale = rows(plan.decision.scale)[first]
+    return moments[first] - 1 / 2, moments[second], scale
