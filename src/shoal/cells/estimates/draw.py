@@ -42,20 +42,16 @@ def draw(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> Drawn:
     return add_noise(plan, exact_numbers(plan, aggregate, noise), noise)
 
 
-def add_noise(plan: PlanFacts, numbers: Exact, noise: Noise) -> Drawn:
+def add_noise(plan: PlanFacts, numbers: Exact, noise: Noise, turn: int = 0) -> Drawn:
     """Draws one noisy number for each exact one, and of the excesses."""
     exact, chosen, excess = numbers
+    add = noise.add_gaussian if plan.gaussian else noise.add_laplace
     parts, bits = excess_of(plan.parameters)
     measured = None
     if parts:
         measured = noise.add_pair(excess, bits, _EXCESS)
-    return Drawn(_noisy(plan, exact, noise), chosen, measured)
-
-
-def _noisy(plan: PlanFacts, exact: list[int], noise: Noise, turn: int = 0) -> list[int]:
-    """Returns lattice numbers with noise of the plan's kind."""
-    add = noise.add_gaussian if plan.gaussian else noise.add_laplace
-    return add(exact, plan.decision.bits, turn)
+    steps = add(exact, plan.decision.bits, turn)
+    return Drawn(steps, chosen, measured)
 
 
 def exact_numbers(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> Exact:
@@ -79,12 +75,14 @@ def exact_numbers(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> Exact:
     if selected is None:
         private = fractions(plan.numbers, aggregate)
     else:
-        whole = plan.weights.total.astype(object) * selected.width
-        private = list(zip(means.add_up(selected), whole.tolist(), strict=True))
-    exact = [
-        to_steps(part, whole, scale, bits)
-        for (part, whole), scale in zip(private, decision.scale.tolist(), strict=True)
-    ]
+        sums = means.add_up(selected)
+        # These products are whole numbers of Python: they do not overflow.
+        most = plan.weights.total.astype(object) * selected.width
+        private = [*zip(sums, most.tolist(), strict=True)]
+    exact = []
+    scales = decision.scale.tolist()
+    for (part, whole), scale in zip(private, scales, strict=True):
+        exact.append(to_steps(part, whole, scale, bits))
     return exact, selected, (0, 0)
 
 
@@ -132,13 +130,16 @@ def first_round(plan: PlanFacts) -> PlanFacts:
 
 def _centres(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> Ints:
     """Returns values of a first round, which it releases, in ticks over 2^FINE."""
-    exact, chosen, _ = exact_numbers(plan, aggregate, noise)
-    estimates = Estimates(plan, _noisy(plan, exact, noise, _FIRST_ROUND), chosen)
+    exact = exact_numbers(plan, aggregate, noise)
+    drawn = add_noise(plan, exact, noise, _FIRST_ROUND)
+    estimates = Estimates(plan, *drawn)
     try:
         value = values_of(estimates, CONFIDENCE).value
     except np.linalg.LinAlgError:
         # A draw that fails is not charged: nothing may raise on a private number.
         value = estimates.value
-    share = np.nan_to_num((value - plan.bounds.lo) / plan.width, nan=0.5)
     top = estimates.top
-    return np.clip(np.rint(share * top), 0, top).astype(np.int64)
+    share = (value - plan.bounds.lo) / plan.width
+    share = np.nan_to_num(share, nan=0.5)
+    ticks = np.rint(share * top)
+    return np.clip(ticks, 0, top).astype(np.int64)

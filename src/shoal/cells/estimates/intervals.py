@@ -139,7 +139,9 @@ def intervals(numbers: Estimates, confidence: float) -> Ends:
     if cells < MEASURED:
         half = numbers.quantile(miss) * scale + hides
         scale = scale * (1 + (cells - 1) / _SEVERAL)
-        return _within(plan, number - half - below * scale, number + half + above * scale)
+        low = number - half - below * scale
+        high = number + half + above * scale
+        return _within(plan, low, high)
     most = _HIDDEN * _crowding(plan)
     both = most * (below + above)
     # The logarithm of how much less likely noise reaches over the bias of both sides.
@@ -239,8 +241,10 @@ def _noisy_or_far(numbers: Estimates) -> NDArray[np.str_]:
     if apart or average * cells > _FAR_USERS * one_radius:
         return np.full(cells, "outlying users")
     clipped = min(average, one_radius / cells, _EXPECTED)
-    bias = clipped + (numbers.radius or 0.0) * moved(plan) / (2 * scale)
-    noisy = _mean_error(scale, bias, gaussian=plan.gaussian) > ERROR * spread(numbers)
+    radius = numbers.radius or 0.0
+    bias = clipped + radius * moved(plan) / (2 * scale)
+    error = _mean_error(scale, bias, gaussian=plan.gaussian)
+    noisy = error > ERROR * spread(numbers)
     return np.where(noisy, "too noisy", "reliable")
 
 

@@ -124,7 +124,8 @@ class Estimates:
         plan = self.plan
         if self.chosen is None or self.of_vectors:
             return plan.bias_bound
-        bias = plan.weights.bias + range_bias(plan.weights, self.chosen, self.top)
+        weights = plan.weights
+        bias = weights.bias + range_bias(weights, self.chosen, self.top)
         return np.minimum(self._rounding + bias, 1.0) * plan.width
 
     def half_widths(self, confidence: float) -> Floats:
@@ -169,10 +170,12 @@ class Estimates:
             level = 1 - miss / 2
             # A miss that is lost in rounding leaves no finite interval but the certified one.
             normal = NormalDist().inv_cdf(level) if level < 1 else np.inf
-            off = normal * self._spread(weights.weight / weights.total[weights.cell])
+            part = weights.weight / weights.total[weights.cell]
+            off = normal * self._spread(part)
         else:
             return low, high
-        half = self.noise_scale * self.quantile(miss) + (off + self._rounding) * plan.width
+        noise = self.noise_scale * self.quantile(miss)
+        half = noise + (off + self._rounding) * plan.width
         lower = self.unclamped - half
         upper = self.unclamped + half
         inner_low = np.minimum(np.maximum(low, lower), self.value)
@@ -205,8 +208,8 @@ class Estimates:
         if weights.sums:
             return estimate, scale, np.zeros(cells)
         weight = weights.weight if weights.window is None else weights.reach
-        spread = self._spread(weight / (weights.total * kept)[weights.cell])
-        return estimate, scale, spread * plan.width
+        part = weight / (weights.total * kept)[weights.cell]
+        return estimate, scale, self._spread(part) * plan.width
 
     @property
     def radius(self) -> float | None:
@@ -254,7 +257,8 @@ class Estimates:
         apart = (part - weights.share) * half
         users = np.bincount(cell, minlength=cells)
         variance = np.bincount(cell, apart**2, minlength=cells)
-        spread: Floats = np.sqrt(variance * users / np.maximum(users - 1, 1))
+        others = np.maximum(users - 1, 1)
+        spread: Floats = np.sqrt(variance * users / others)
         return spread
 
     @property

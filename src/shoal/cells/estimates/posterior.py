@@ -58,28 +58,24 @@ def values_of(numbers: Estimates, confidence: float, some: Ints | None = None) -
         first = plan.statistics.index(Mean()) * cells
         means = (rows >= first) & (rows < first + cells)
         value[means] = posterior(numbers, rows[means] - first)
-    if not numbers.of_vectors:
-        low, high = numbers.intervals(confidence)
-        return _around(value, low[rows], high[rows])
-    low, high = intervals.intervals(numbers, confidence)
-    lo = plan.bounds.lo
-    hi = plan.bounds.hi
-    status = np.array(intervals.statuses(numbers))[rows]
-    number = numbers.unclamped[rows]
-    near = intervals.VALUE[plan.gaussian] * numbers.noise_scale[rows]
-    held = np.clip(value, number - near, number + near)
-    value = np.where(status == "reliable", held, value)
-    # What clipped users hide is not known: the interval is all that is possible.
-    far = status == "outlying users"
-    return _around(
-        np.clip(value, lo, hi),
-        np.where(far, lo, low[rows]),
-        np.where(far, hi, high[rows]),
-    )
-
-
-def _around(value: Floats, low: Floats, high: Floats) -> Values:
-    """Returns values, and ends that are moved outwards to values beyond them."""
+    find = intervals.intervals if numbers.of_vectors else Estimates.intervals
+    low, high = find(numbers, confidence)
+    low = low[rows]
+    high = high[rows]
+    if numbers.of_vectors:
+        lo = plan.bounds.lo
+        hi = plan.bounds.hi
+        status = np.array(intervals.statuses(numbers))[rows]
+        number = numbers.unclamped[rows]
+        near = intervals.VALUE[plan.gaussian] * numbers.noise_scale[rows]
+        held = np.clip(value, number - near, number + near)
+        value = np.where(status == "reliable", held, value)
+        value = np.clip(value, lo, hi)
+        # What clipped users hide is not known: the interval is all that is possible.
+        far = status == "outlying users"
+        low = np.where(far, lo, low)
+        high = np.where(far, hi, high)
+    # A value lies inside its interval.
     return Values(value, np.minimum(low, value), np.maximum(high, value))
 
 
@@ -91,7 +87,8 @@ def applies(numbers: Estimates) -> bool:
 def posterior(numbers: Estimates, rows: Ints) -> Floats:
     """Returns posterior medians of the means of some planned cells."""
     fit = fitted(numbers)
-    return fit.value(numbers, fit.seen.quantile(fit.prediction, fit.mixture, 0.5, rows))
+    median = fit.seen.quantile(fit.prediction, fit.mixture, 0.5, rows)
+    return fit.value(numbers, median)
 
 
 def pooled(numbers: Estimates, confidence: float) -> Values | None:
@@ -109,7 +106,8 @@ def pooled(numbers: Estimates, confidence: float) -> Values | None:
     where = left_out(numbers)
     prediction, known = _predicted(numbers, fit, where)
     value = fit.value(numbers, prediction)
-    half = np.where(known, _pooled_half(numbers, fit, where, confidence), np.nan)
+    half = _pooled_half(numbers, fit, where, confidence)
+    half = np.where(known, half, np.nan)
     low = np.maximum(value - half, bounds.lo)
     high = np.minimum(value + half, bounds.hi)
     return Values(value, low, high)
@@ -147,7 +145,13 @@ class Seen:
             normal=self.normal,
         )
 
-    def quantile(self, prediction: Floats, mixture: Mixture, level: float, rows: Ints) -> Floats:
+    def quantile(
+        self,
+        prediction: Floats,
+        mixture: Mixture,
+        level: float,
+        rows: Ints,
+    ) -> Floats:
         """Returns a quantile of the posterior of each of some cells."""
         return scale_mixture.posterior_quantile(
             self.estimate[rows],
@@ -178,7 +182,8 @@ class Fitted:
     def value(self, numbers: Estimates, place: Floats) -> Floats:
         """Returns places around the middle in the value's unit, moved into the bounds."""
         bounds = numbers.plan.bounds
-        return np.clip((place + self.middle) * self.unit, bounds.lo, bounds.hi)
+        value = (place + self.middle) * self.unit
+        return np.clip(value, bounds.lo, bounds.hi)
 
 
 def fitted(numbers: Estimates) -> Fitted:
@@ -227,7 +232,8 @@ def _best_fit(
     common = (weight * estimate).sum() / (weight.sum() + prior)
     first = seen.fit(np.full(len(estimate), float(common)), width)
     precision = first.share / (first.deviation**2 + variance[:, None])
-    common = (precision.sum(axis=1) * estimate).sum() / (precision.sum() + prior)
+    weight = precision.sum(axis=1)
+    common = (weight * estimate).sum() / (precision.sum() + prior)
     flat = np.full(len(estimate), float(common))
     mixture = seen.fit(flat, width)
     if labels:
@@ -242,7 +248,8 @@ def _predicted(numbers: Estimates, fit: Fitted, where: Ints) -> tuple[Floats, Bo
     """Returns predictions of cells left out, and whether planned cells have all of their labels."""
     if not fit.labelled:
         prediction = float(fit.prediction[0])
-        return np.full(len(where), prediction), np.ones(len(where), dtype=bool)
+        found = np.full(len(where), prediction)
+        return found, np.ones(len(where), dtype=bool)
     cells = numbers.plan.counts.cells.take(where)
     columns = _label_codes(numbers)
     useful = {id(codes) for codes in useful_columns([codes for codes, _ in columns])}
@@ -251,14 +258,19 @@ def _predicted(numbers: Estimates, fit: Fitted, where: Ints) -> tuple[Floats, Bo
     for column, (codes, labels) in zip(cells.columns, columns, strict=True):
         if id(codes) in useful:
             planned.append(codes)
-            place = pc.index_in(column.combine_chunks(), value_set=labels).fill_null(-1)
-            others.append(np.asarray(place, dtype=np.int64))
+            place = pc.index_in(column.combine_chunks(), value_set=labels)
+            others.append(np.asarray(place.fill_null(-1), dtype=np.int64))
     seen = fit.seen
     found = predicted(seen.estimate, seen.variance, planned, others, fit.prior)
     return found, np.all([each >= 0 for each in others], axis=0)
 
 
-def _pooled_half(numbers: Estimates, fit: Fitted, where: Ints, confidence: float) -> Floats:
+def _pooled_half(
+    numbers: Estimates,
+    fit: Fitted,
+    where: Ints,
+    confidence: float,
+) -> Floats:
     """Returns half widths of intervals, in the value's unit; not numbers where none is known."""
     plan = numbers.plan
     counts = plan.counts
@@ -275,7 +287,8 @@ def _pooled_half(numbers: Estimates, fit: Fitted, where: Ints, confidence: float
     level = 1 - (1 - confidence) / 2
     # A miss that is lost in rounding leaves no finite interval.
     normal = NormalDist().inv_cdf(level) if level < 1 else np.inf
-    hidden = max(intervals.biases(numbers)) * float(np.median(numbers.noise_scale))
+    noise = float(np.median(numbers.noise_scale))
+    hidden = max(intervals.biases(numbers)) * noise
     deviation = np.sqrt(spread**2 + (_OF_RADIUS * radius) ** 2 * squares)
     half: Floats = normal * deviation + hidden
     return half

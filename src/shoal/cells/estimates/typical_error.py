@@ -119,7 +119,7 @@ def _typical(plan: PlanFacts, sd: float) -> tuple[Floats, Floats]:
 
 def _simulated_errors(plan: PlanFacts, sd: float) -> tuple[Floats, Floats]:
     """Returns what `_typical` returns, from simulated releases."""
-    simulated = [*_simulations(plan, sd, CELLS)]
+    simulated = list(_simulations(plan, sd, CELLS))
     some = some_cells(len(plan.planned))
     # Every simulated population has this deviation.
     deviation = plan.width * sd
@@ -128,13 +128,15 @@ def _simulated_errors(plan: PlanFacts, sd: float) -> tuple[Floats, Floats]:
     scales = []
     for each in simulated:
         found = values_of(each.numbers, CONFIDENCE, some)
-        errors.append(np.abs(found.value - each.truth[some]) / deviation)
+        error = np.abs(found.value - each.truth[some])
+        errors.append(error / deviation)
         halves.append((found.high - found.low) / 2 / deviation)
         scales.append(each.numbers.noise_scale / deviation)
     scale = np.median(scales, axis=0)
     # The mean of widths would follow the one private radius in fifty that is far too large.
     half_width = _steady(np.median(halves, axis=0), scale, some)
     error = _expected(simulated, scale, deviation)
+    # The formula is scaled to the mean error of the simulated releases.
     error *= float(np.mean(errors)) / float(error[some].mean())
     if plan.certified:
         error = np.minimum(error, plan.worst_case_error / deviation)
@@ -147,11 +149,13 @@ def _expected(simulated: list[Simulation], scale: Floats, deviation: float) -> F
     noise = scale
     if numbers.plan.gaussian:
         noise = scale * _NORMAL
-    squares = np.mean([(each.bias / deviation) ** 2 for each in simulated], axis=0)
+    biases = np.array([each.bias for each in simulated]) / deviation
+    squares = np.mean(biases**2, axis=0)
     weight = noise**2
     common = weight * squares.sum() / weight.sum()
     releases = len(simulated)
-    bias = np.sqrt((releases * squares + _COMMON * common) / (releases + _COMMON))
+    square = (releases * squares + _COMMON * common) / (releases + _COMMON)
+    bias = np.sqrt(square)
     # Fewer than three cells say nothing of each other; what clipping hides no cell says.
     between = np.inf
     if applies(numbers):
@@ -165,11 +169,14 @@ def _steady(half_width: Floats, scale: Floats, some: Ints) -> Floats:
     """Returns half widths of all cells, from some: halfway to a + b scale + c scale^2."""
     if len(scale) < _CURVE:
         return half_width
-    terms = np.stack([np.ones_like(scale), scale, scale**2], axis=1)
+    ones = np.ones_like(scale)
+    terms = np.stack([ones, scale, scale**2], axis=1)
     # The fit is relative to noise: an interval that bounds cut to nearly nothing is no measure.
     own = scale[some]
-    fit = np.linalg.lstsq(terms[some] / own[:, None], half_width / own, rcond=None)[0]
-    found: Floats = np.clip(terms @ fit, half_width.min(), half_width.max())
+    known = terms[some] / own[:, None]
+    fit, *_ = np.linalg.lstsq(known, half_width / own, rcond=None)
+    curve = terms @ fit
+    found: Floats = np.clip(curve, half_width.min(), half_width.max())
     found[some] = np.sqrt(found[some] * half_width)
     return found
 
@@ -210,16 +217,18 @@ def _simulated(plan: PlanFacts, turn: int, sd: float, between: float) -> Simulat
     within = rng.normal(0, 1, members) * records**0.5
     off = cells[counts.cell] + users[counts.user] + within
     mean = np.clip(PLACE + sd * off, 0, 1)
-    sums = np.rint(mean * count * 2.0**lattice.bits).astype(np.int64)
+    ticks = mean * count * 2.0**lattice.bits
+    sums = np.rint(ticks).astype(np.int64)
     centred = sums - (count << (lattice.bits - 1))
     aggregate = Aggregate(counts, lattice, centred, np.zeros_like(centred))
     noise = Simulated(turn)
     exact = exact_numbers(plan, aggregate, noise)
     numbers = Estimates(plan, *add_noise(plan, exact, noise))
     truth = aggregate.cell_means()[plan.planned]
-    added = [noisy - own for noisy, own in zip(numbers.steps, exact[0], strict=True)]
-    drawn = np.array(added) * 2.0**-plan.decision.bits * numbers.noise_scale
-    return Simulation(numbers, truth, numbers.unclamped - drawn - truth)
+    added = np.subtract(numbers.steps, exact[0])
+    drawn = added * 2.0**-plan.decision.bits * numbers.noise_scale
+    bias = numbers.unclamped - drawn - truth
+    return Simulation(numbers, truth, bias)
 
 
 def errors_compared(plan: PlanFacts) -> Floats:

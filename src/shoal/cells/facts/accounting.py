@@ -91,14 +91,15 @@ class ReleasedStatistics:
         """Most lattice steps that each member moves the noisy numbers by, one array a term."""
         rows = self.per_statistic(scale)
         cell = self.weights.cell
-        found = [
-            sensitivity.whole_steps(self.sensitivity[at], rows[at][cell], bits) for at in self.alone
-        ]
+        found = []
+        for at in self.alone:
+            found.append(sensitivity.whole_steps(self.sensitivity[at], rows[at][cell], bits))
         if self.joint:
             rate = self._pair_rate(rows)[cell]
             steps = sensitivity.whole_steps(self.weights.part, 1 / rate, bits)
             # Each of the two numbers is rounded to its own lattice.
-            found.append(np.where(steps > 0, steps + (2 if self.gaussian else 1), 0))
+            rounding = 2 if self.gaussian else 1
+            found.append(np.where(steps > 0, steps + rounding, 0))
         return found
 
     def problem(self, weight: Floats, scale: Floats) -> Problem:
@@ -125,16 +126,18 @@ class ReleasedStatistics:
         between = 0.0
         if self.joint:
             between, rate = _ratio(gaussian_noise=self.gaussian, least_sum=least_sum)
-            first, _ = self.pair
+            first, second = self.pair
             cost[first] *= rate
-            errors[first], logarithms[first] = 5 + 4 * between, 2
+            errors[first] = 5 + 4 * between
+            logarithms[first] = 2
         if least_sum:
             ratio = (cost**self.power / errors) ** (1 / (self.power + 1))
         else:
             ratio = cost / logarithms ** (1 / self.power)
         if self.joint:
-            ratio[self.pair[1]] = 4 * between * ratio[self.pair[0]]
-        return np.asarray((ratio / ratio.sum(axis=0)).ravel())
+            ratio[second] = 4 * between * ratio[first]
+        ratio /= ratio.sum(axis=0)
+        return ratio.ravel()
 
     def _pair_rate(self, rows: Floats) -> Floats:
         """J of each cell: loss of a user with all of its records (root of R if Gaussian)."""
@@ -177,35 +180,40 @@ class Cost:
 
     def steps(self, scale: Floats) -> list[Step]:
         """The steps of a release at these noise scales over the range."""
-        weights = self.released.weights
-        bits = self.bits
+        released = self.released
+        weights = released.weights
+        user = weights.user
         users = weights.counts.n_users
+        bits = self.bits
         each = self.selection_steps
-        present = np.bincount(weights.user, minlength=users) > 0
+        present = np.bincount(user, minlength=users) > 0
         if float(each.sum(dtype=np.float64)) >= LARGEST_STEPS:
             raise _too_large()
         if self.range.selects == "per cell":
-            found: list[Step] = [Selections(bits, add(weights.user, each[weights.cell], users))]
+            selecting = add(user, each[weights.cell], users)
         else:
-            found = [Selections(bits, present * int(each.sum()))]
+            selecting = present * int(each.sum())
+        found: list[Step] = [Selections(bits, selecting)]
         parts, fine = excess_of(self.parameters)
         if parts:
             found.append(NoisyVector("pair", fine, present * parts))
         balls = [ball_of(self.parameters, name) for name in ("first_ball", "ball")]
-        terms = [] if any(balls) else self.released.member_steps(scale, bits)
-        if self.released.gaussian:
+        terms = []
+        if not any(balls):
+            terms = released.member_steps(scale, bits)
+        if released.gaussian:
+            # A user moves a vector in a ball by its diameter at most.
             moves = present.astype(object) * sum((2 * ball) ** 2 for ball in balls)
             if terms:
                 squares = np.sum([term.astype(np.float64) ** 2 for term in terms], axis=0)
-                moves = np.bincount(weights.user, squares, minlength=users) * _SQUARES_OUTWARD
+                moves = np.bincount(user, squares, minlength=users) * _SQUARES_OUTWARD
             return [*found, NoisyVector("gaussian", bits, moves, self.most_numbers)]
-        # Sums of balls are those of l1 diameters, of numbers those of steps.
         moves = present * 2 * sum(balls)
         if terms:
-            whole = np.sum(terms, axis=0)
-            if float(whole.sum(dtype=np.float64)) >= LARGEST_STEPS:
+            steps = np.sum(terms, axis=0)
+            if float(steps.sum(dtype=np.float64)) >= LARGEST_STEPS:
                 raise _too_large()
-            moves = add(weights.user, whole, users)
+            moves = add(user, steps, users)
         return [*found, NoisyVector("laplace", bits, moves)]
 
     def losses(self, scale: Floats) -> Losses:

@@ -227,12 +227,17 @@ class PlanFacts(Steps):
 
         Shape (numbers,), as a part of its range.
         """
-        exact = self.decision.method.planner == "shared"
-        means = 0.0 if exact else 2.0 ** -(self.lattice.bits + FINE)
-        ticks = [each.rounding(float(self.lattice.rounding), means) for each in self.statistics]
-        steps = self.decision.scale * self.widest * 2.0 ** -(self.decision.bits + 1)
-        if self.decision.joint:
-            rows, (first, second) = self.numbers.per_statistic(steps), self.numbers.pair
+        decision = self.decision
+        lattice = self.lattice
+        means = 0.0
+        if decision.method.planner != "shared":
+            means = 2.0 ** -(lattice.bits + FINE)
+        tick = float(lattice.rounding)
+        ticks = [each.rounding(tick, means) for each in self.statistics]
+        steps = decision.scale * self.widest * 2.0 ** -(decision.bits + 1)
+        if decision.joint:
+            rows = self.numbers.per_statistic(steps)
+            first, second = self.numbers.pair
             # The square of the first moment moves by less than its lattice step.
             rows[second] += 4 * rows[first] * (1 + rows[first])
         return np.repeat(ticks, len(self.planned)) + steps
@@ -253,7 +258,8 @@ class PlanFacts(Steps):
         """Mean absolute noise, shape (numbers,), a part of the range; a bound if joint."""
         noise = self.decision.scale * self._mean_noise
         if self.decision.joint:
-            rows, (first, second) = self.numbers.per_statistic(noise), self.numbers.pair
+            rows = self.numbers.per_statistic(noise)
+            first, second = self.numbers.pair
             b1 = self.numbers.per_statistic(self.decision.scale)[first]
             square = gaussian.SQUARE_NOISE if self.gaussian else variance.SQUARE_NOISE
             # |2 s1 z1| <= |z1|, and the square of the noise about its expectation.
@@ -285,7 +291,9 @@ class PlanFacts(Steps):
         """
         if self.decision.method.range.of_vectors:
             return np.zeros(len(self.planned))
-        return np.asarray(self.numbers.per_statistic(self.relative_error).max(axis=0))
+        rows = self.numbers.per_statistic(self.relative_error)
+        error: Floats = rows.max(axis=0)
+        return error
 
     @cached_property
     def lower_bound(self) -> Floats:
@@ -296,17 +304,18 @@ class PlanFacts(Steps):
         """
         if self.gaussian:
             return np.full_like(self.statistic_range, np.nan)
-        counts = self.counts.cell, self.counts.count, self.counts.n_cells
+        counts = self.counts
+        memberships = (counts.cell, counts.count, counts.n_cells)
         own = self.numbers.per_statistic(self.worst_case_error / self.statistic_range)
         least = []
         for each, error in zip(self.statistics, own, strict=True):
             if isinstance(each, Variance):
                 # Only what a plan better than this one could do is bounded closely.
-                known = np.full(self.counts.n_cells, 0.5)
+                known = np.full(counts.n_cells, 0.5)
                 known[self.planned] = error
-                found = limits.least_variance_error(*counts, self.epsilon, known)
+                found = limits.least_variance_error(*memberships, self.epsilon, known)
             else:
-                found = limits.least_mean_error(*counts, self.epsilon)
+                found = limits.least_mean_error(*memberships, self.epsilon)
             least.append(found[self.planned])
         return np.concatenate(least) * self.statistic_range
 
@@ -322,13 +331,14 @@ class PlanFacts(Steps):
         scale = self.decision.scale
         if duals is None:
             return None
+        numbers = self.numbers
         if targets is not None:
             left = self.epsilon - float(self.cost.selecting)
-            return optimal_gap(self.numbers, targets, duals, scale, left)
-        total = self.numbers.per_statistic(scale).sum(axis=0)
+            return optimal_gap(numbers, targets, duals, scale, left)
+        total = numbers.per_statistic(scale).sum(axis=0)
         spent = 2 * self.losses.noise_rho if self.gaussian else self.epsilon
-        power = self.numbers.power
-        problem = self.numbers.problem(self.importance, scale)
+        power = numbers.power
+        problem = numbers.problem(self.importance, scale)
         found = allocation.balanced_gap(problem, total**power, duals, float(spent))
         return found / power
 
@@ -341,7 +351,7 @@ class PlanFacts(Steps):
 def _check_decision(plan: PlanFacts) -> None:
     """Refuses a decision whose loss, or whose sums, would not be exact; it may be from a file."""
     chosen = plan.decision
-    method = plan.decision.method
+    method = chosen.method
     cells = len(plan.planned)
     numbers = len(plan.statistics) * cells
     sound = (

@@ -19,13 +19,16 @@ import numpy as np
 from shoal.arrays import Floats, Ints
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR
 
+# Twice the largest relative error of one rounding.
 _ULP = 2.0**-52
-# Above so many cells, or pairs of cells that share a user, a program takes more than minutes.
+# A program of more cells takes more than minutes.
 _CELLS = 2_000
+# A program of more pairs of cells that share a user takes more than minutes.
 _PAIRS = 100_000_000
 # The least price of a user, over the largest: where users without a price make up 1 - 2E of a cell,
 # roundings decide whether they suffice.
 _PRICE = 2.0**-36
+# Shares above need that are too small to divide by.
 _ROOM = 2.0**-40
 
 
@@ -61,7 +64,8 @@ class Program:
 
     def by_user(self, entry: Floats) -> Floats:
         """Returns sums over the memberships of each user."""
-        return np.bincount(self.user, entry, minlength=self.n_users).astype(np.float64, copy=False)
+        total = np.bincount(self.user, entry, minlength=self.n_users)
+        return total.astype(np.float64, copy=False)
 
     def scaled(self, factor: float) -> Program:
         """Returns the program with all errors times a factor."""
@@ -71,9 +75,15 @@ class Program:
         """Returns the program of the cells that need something."""
         needed = self.target < MIDPOINT_ERROR
         keep = needed[self.cell]
-        cell = (np.cumsum(needed) - 1)[self.cell[keep]]
-        arrays = self.user[keep], cell, self.share[keep], self.cost[keep], self.target[needed]
-        return Program(*arrays, self.n_users)
+        position = np.cumsum(needed) - 1
+        return Program(
+            self.user[keep],
+            position[self.cell[keep]],
+            self.share[keep],
+            self.cost[keep],
+            self.target[needed],
+            self.n_users,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,14 +101,22 @@ class Solution:
         """Loss over lower bound, minus 1."""
         if self.loss == 0:
             return 0.0
-        return self.loss / self.lower_bound - 1 if self.lower_bound > 0 else math.inf
+        if self.lower_bound > 0:
+            return self.loss / self.lower_bound - 1
+        return math.inf
 
 
 def certify(program: Program, weight: Floats, duals: Floats) -> Solution:
     """Returns the plan of any weights, (memberships,), and the bound of any duals, (users,)."""
     weight, noise = feasible(program, weight)
-    loss = loss_of(program, weight, noise)
-    return Solution(weight, noise, loss, dual_bound(program, duals), np.maximum(duals, 0.0))
+    duals = np.maximum(duals, 0.0)
+    return Solution(
+        weight,
+        noise,
+        loss_of(program, weight, noise),
+        dual_bound(program, duals),
+        duals,
+    )
 
 
 def feasible(program: Program, weight: Floats) -> tuple[Floats, Floats]:
@@ -110,23 +128,26 @@ def feasible(program: Program, weight: Floats) -> tuple[Floats, Floats]:
     if short.any():
         kept = np.where(short[program.cell], program.share, kept)
         noise = _most_noise(program, kept)
-    return np.where(free[program.cell], 0.0, kept), np.where(free, 0.0, noise)
+    kept = np.where(free[program.cell], 0.0, kept)
+    return kept, np.where(free, 0.0, noise)
 
 
 def _most_noise(program: Program, weight: Floats) -> Floats:
     """Returns E - (1 - sum w)/2 of each cell, rounded downwards."""
     # A sum of k numbers is off by at most k roundings of it.
     total = program.by_cell(weight) * (1 - (program.size + 2) * _ULP)
-    return np.asarray(program.target - (1 - total) / 2 - 4 * _ULP)
+    return program.target - (1 - total) / 2 - 4 * _ULP
 
 
 def loss_of(program: Program, weight: Floats, noise: Floats) -> float:
     """Returns the largest loss of a user, rounded upwards; infinite for weights without noise."""
     scale = noise[program.cell]
     each = np.where(weight > 0, math.inf, 0.0)
-    np.divide(program.cost * weight, scale, out=each, where=(weight > 0) & (scale > 0))
+    known = (weight > 0) & (scale > 0)
+    np.divide(program.cost * weight, scale, out=each, where=known)
     size = np.bincount(program.user, minlength=program.n_users)
-    return float((program.by_user(each) * (1 + (size + 4) * _ULP)).max())
+    loss = program.by_user(each) * (1 + (size + 4) * _ULP)
+    return float(loss.max())
 
 
 def dual_bound(program: Program, duals: Floats) -> float:
@@ -140,29 +161,37 @@ def dual_bound(program: Program, duals: Floats) -> float:
     if not 0 < largest < math.inf:
         return 0.0
     duals = duals / largest + _PRICE
+    cell = program.cell
+    size = program.size
+    share = program.share
     price = duals[program.user] * program.cost
     need = 1 - 2 * program.target
-    # By cell, then by price to some forty bits.
-    order = np.argsort(program.cell + price / (2 * float(price.max())))
-    start = np.cumsum(program.size) - program.size
+    # Members are ordered by cell, then by price to some forty bits.
+    order = np.argsort(cell + price / (2 * float(price.max())))
+    start = np.cumsum(size) - size
 
     def running(entry: Floats) -> Floats:
-        total = np.cumsum(entry[order])
-        return np.asarray(total - np.repeat(total[start] - entry[order[start]], program.size))
+        ordered = entry[order]
+        total = np.cumsum(ordered)
+        before: Floats = np.repeat(total[start] - ordered[start], size)
+        return total - before
 
     # Sums of k terms v (tau - p) with sum v = 1 are off by at most k + 6 roundings of tau.
-    slack = (program.size + 8) * _ULP
+    slack = (size + 8) * _ULP
     needed = need - 2 * slack
-    room = running(program.share) - np.repeat(needed, program.size)
+    room = running(share) - np.repeat(needed, size)
     ratio = np.full(len(room), math.inf)
-    np.divide(running(price * program.share), room, out=ratio, where=room > _ROOM)
+    np.divide(running(price * share), room, out=ratio, where=room > _ROOM)
     tau = np.minimum.reduceat(ratio, start)
     # Running sums have the roundings of all cells; those of the cell's own users have not.
-    kept = np.where(price <= tau[program.cell], program.share, 0.0)
+    kept = np.where(price <= tau[cell], share, 0.0)
     room = program.by_cell(kept) - needed
     np.divide(program.by_cell(price * kept), room, out=tau, where=room > _ROOM)
-    tau = np.where((need > 0) & np.isfinite(tau), tau, 0.0)
-    excess = program.by_cell(program.share * np.maximum(tau[program.cell] - price, 0.0))
+    usable = (need > 0) & np.isfinite(tau)
+    tau = np.where(usable, tau, 0.0)
+    above = np.maximum(tau[cell] - price, 0.0)
+    excess = program.by_cell(share * above)
     proved = excess + slack * tau <= tau * need
     total = float(duals.sum()) * (1 + (len(duals) + 2) * _ULP)
-    return 2 * float(tau[proved].sum()) / total * (1 - (len(tau) + 8) * _ULP)
+    bound = 2 * float(tau[proved].sum()) / total
+    return bound * (1 - (len(tau) + 8) * _ULP)

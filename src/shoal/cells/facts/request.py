@@ -106,12 +106,13 @@ class Request(Model):
     @property
     def largest_error(self) -> float | None:
         """`max_error` as a part of the range of every statistic."""
-        if self.max_error is None:
+        given = self.max_error
+        if given is None:
             return None
-        matched = _PERCENT.fullmatch(self.max_error) if isinstance(self.max_error, str) else None
-        if matched is not None:
+        if isinstance(given, str) and (matched := _PERCENT.fullmatch(given)):
             return float(matched[1]) / 100
-        return float(self.max_error) / float(self.kinds[0].statistic_range(self.lattice.bounds)[1])
+        _, length = self.kinds[0].statistic_range(self.lattice.bounds)
+        return float(given) / float(length)
 
     @model_validator(mode="before")
     @classmethod

@@ -18,14 +18,17 @@ from shoal.cells.facts.weighted import WeightedPlan
 from shoal.cells.mechanisms.cell_statistics import Linear, Statistic, Variance
 from shoal.theory import variance
 
+# Halvings of an interval until floating-point numbers are no finer.
 _BISECTIONS = 60
-# Tangents of the bias are taken where it still rises.
+# Tangents of the bias are taken where it still rises, up to this missing mass.
 _STEEPEST = 0.45
+# The least error of a tangent program, over the target.
 _LEAST = 1e-6
 # Joint releases lose (1 + r)^2/(4 r b1) at b2 = r b1 with an error of b1 + 4 (b1 + b2) over the
 # ranges; the product is least where 8 r^2 + 5 r = 5.
 _RATIO = (185**0.5 - 5) / 16
-JOINT_COST = (1 + _RATIO) ** 2 / (4 * _RATIO) * (5 + 4 * _RATIO) * (1 - 2.0**-50)
+_JOINT_LOSS = (1 + _RATIO) ** 2 / (4 * _RATIO)
+JOINT_COST = _JOINT_LOSS * (5 + 4 * _RATIO) * (1 - 2.0**-50)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,29 +44,36 @@ class StatisticPrograms:
     def of(cls, program: Program, statistics: tuple[Statistic, ...]) -> StatisticPrograms:
         """Returns the programs of these statistics; costs of the program do not count."""
         linear = sum(isinstance(each, Linear) for each in statistics)
-        joint = set(MEAN_AND_VARIANCE)
-        return cls(program, linear, Variance() in statistics, joint <= set(statistics))
+        varies = Variance() in statistics
+        joint = set(MEAN_AND_VARIANCE) <= set(statistics)
+        return cls(program, linear, varies, joint)
 
     @cached_property
     def heaviest(self) -> Floats:
         """The largest share of each cell."""
-        return np.asarray(largest(self.program.cell, self.program.share, len(self.program.target)))
+        program = self.program
+        return largest(program.cell, program.share, len(program.target))
 
     def at(self, missing: Floats) -> Program:
         """Returns the program with chord and slope of the variance at missing masses, (cells,)."""
         chord = 2 * (1 - np.minimum(missing, 0.5)) * self.varies
-        return self._with_slope(self.program.target, self.linear / 2 + chord, missing)
+        slope = self.linear / 2 + chord
+        return self._with_slope(self.program.target, slope, missing)
 
     def tangent(self, missing: Floats, factor: float) -> Program:
-        """The program of factor times the errors, above the concave bias at these masses."""
+        """Returns the program of factor times the errors, above the bias at these masses."""
+        target = self.program.target
         near = np.minimum(missing, _STEEPEST) * self.varies
         slope = self.linear / 2 + 2 * (1 - 2 * near) * self.varies
-        error = np.maximum(factor * self.program.target - 2 * near**2, _LEAST * self.program.target)
+        error = factor * target - 2 * near**2
+        error = np.maximum(error, _LEAST * target)
         return self._with_slope(error, slope, missing)
 
     def _with_slope(self, error: Floats, slope: Floats, missing: Floats) -> Program:
+        """Returns the program of these errors and slopes, with costs at missing masses."""
         kept = (1 - missing)[self.program.cell]
-        return self._normal(error, slope, self._cost(np.minimum(self.program.share, kept), kept))
+        part = np.minimum(self.program.share, kept)
+        return self._normal(error, slope, self._cost(part, kept))
 
     def lowest(self, factor: float) -> Program:
         """Returns a program below every plan with errors of at most factor times the targets."""
@@ -73,60 +83,86 @@ class StatisticPrograms:
         if self.varies:
             most = self._most_missing(error)
             slope = slope + np.where(most > 0, _chord(most), 2.0)
-            cost = self._cost(np.minimum(self.heaviest, 1 - most), 1 - most)
+            kept = 1 - most
+            cost = self._cost(np.minimum(self.heaviest, kept), kept)
         return self._normal(error, slope, cost[self.program.cell])
 
     def least_factor(self, duals: Floats, epsilon: float, most: float) -> float:
         """Returns a factor up to `most` that no plan of loss epsilon gets below, by these duals."""
-        low, high = 0.0, most
+        low = 0.0
         for _ in range(_BISECTIONS):
-            middle = (low + high) / 2
-            above = dual_bound(self.lowest(middle), duals) >= epsilon
-            low, high = (middle, high) if above else (low, middle)
+            middle = (low + most) / 2
+            if dual_bound(self.lowest(middle), duals) >= epsilon:
+                low = middle
+            else:
+                most = middle
         return low
 
     def _cost(self, part: Floats, kept: Floats) -> Floats:
-        """Losses at weight 1, and scales that add up to 1, of the least loss (Cauchy-Schwarz)."""
+        """Returns losses at weight 1, with scales that add up to 1 of the least loss.
+
+        They follow from the inequality of Cauchy and Schwarz.
+        """
         if not self.varies:
             return np.full(len(part), self.linear**2.0)
         alone = np.where(part > 0, variance.mass_slope(part, kept), 1.0)
-        direct = np.asarray((self.linear + np.sqrt(alone)) ** 2)
-        together = (self.linear - 1 + JOINT_COST**0.5) ** 2 if self.joint else np.inf
-        return np.asarray(np.minimum(direct, together))
+        cost: Floats = (self.linear + np.sqrt(alone)) ** 2
+        if self.joint:
+            together = self.linear - 1 + JOINT_COST**0.5
+            cost = np.minimum(cost, together**2)
+        return cost
 
     def _most_missing(self, error: Floats) -> Floats:
         """Returns the largest d with linear d/2 + 2 d (1 - d) <= error, 1/2 in place beyond it."""
-        low, high = np.zeros(len(error)), np.ones(len(error))
+        low = np.zeros(len(error))
+        high = np.ones(len(error))
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
-            fits = self.linear * middle / 2 + middle * _chord(middle) <= error
-            low, high = np.where(fits, middle, low), np.where(fits, high, middle)
+            bias = self.linear * middle / 2 + middle * _chord(middle)
+            fits = bias <= error
+            low = np.where(fits, middle, low)
+            high = np.where(fits, high, middle)
         return high
 
     def _normal(self, error: Floats, slope: Floats, cost: Floats) -> Program:
         """Returns the program with slope 1/2 of the missing mass, as solvers want it."""
-        cost = cost / (2 * slope)[self.program.cell]
-        return replace(self.program, target=error / (2 * slope), cost=cost)
+        twice = 2 * slope
+        cost = cost / twice[self.program.cell]
+        return replace(self.program, target=error / twice, cost=cost)
 
 
 def _chord(missing: Floats) -> Floats:
     """Returns the variance's bias over its range by the missing mass: 2 (1 - d), then 1/(2 d)."""
-    return np.asarray(np.where(missing <= 1 / 2, 2 * (1 - missing), 0.5 / np.maximum(missing, 0.5)))
+    beyond = 0.5 / np.maximum(missing, 0.5)
+    return np.where(missing <= 1 / 2, 2 * (1 - missing), beyond)
 
 
 def largest_factor(weighted: WeightedPlan, scale: Floats) -> float:
     """Returns the largest error over its target, without roundings, at scales over the ranges."""
-    return float((weighted.error(scale) / weighted.targets).max())
+    factor = weighted.error(scale) / weighted.targets
+    return float(factor.max())
 
 
 def gap(
-    numbers: ReleasedStatistics, targets: Floats, duals: Floats, scale: Floats, loss: float
+    numbers: ReleasedStatistics,
+    targets: Floats,
+    duals: Floats,
+    scale: Floats,
+    loss: float,
 ) -> float:
-    """How far a plan's factor can be above the best one's, at the loss of its noise."""
+    """Returns how far a plan's factor can be above the best one's, at the loss of its noise."""
     weights = numbers.weights
     own = largest_factor(WeightedPlan(numbers, targets), scale)
-    share = weights.share
-    users = weights.counts.n_users
-    program = Program(weights.user, weights.cell, share, np.ones(len(share)), targets, users)
-    low = StatisticPrograms.of(program, numbers.statistics).least_factor(duals, loss, own)
-    return own / low - 1 if low > 0 else float("inf")
+    program = Program(
+        weights.user,
+        weights.cell,
+        weights.share,
+        np.ones(len(weights.share)),
+        targets,
+        weights.counts.n_users,
+    )
+    programs = StatisticPrograms.of(program, numbers.statistics)
+    low = programs.least_factor(duals, loss, own)
+    if low > 0:
+        return own / low - 1
+    return float("inf")

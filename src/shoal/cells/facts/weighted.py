@@ -11,6 +11,7 @@ from shoal.theory import variance
 
 # Noise of a cell in which nobody counts: it releases a constant.
 _CONSTANT = 2.0**-12
+# Halvings of an interval until floating-point numbers are no finer.
 _BISECTIONS = 60
 
 
@@ -29,7 +30,9 @@ class WeightedPlan:
     @cached_property
     def bias(self) -> Floats:
         """Sum of the biases of each cell."""
-        return np.asarray(self.numbers.per_statistic(self.numbers.bias).sum(axis=0))
+        rows = self.numbers.per_statistic(self.numbers.bias)
+        bias: Floats = rows.sum(axis=0)
+        return bias
 
     @cached_property
     def unit(self) -> Floats:
@@ -39,36 +42,40 @@ class WeightedPlan:
     @cached_property
     def costly(self) -> Bools:
         """Whether anybody counts in each cell."""
-        return np.bincount(self.numbers.weights.cell, self.numbers.weights.reach) > 0
+        weights = self.numbers.weights
+        return np.bincount(weights.cell, weights.reach) > 0
 
     def error(self, scale: Floats) -> Floats:
         """Sum over the statistics of bias and mean absolute noise, of each cell."""
         rows = self.numbers.per_statistic(scale)
-        error = self.bias + rows.sum(axis=0)
+        error: Floats = self.bias + rows.sum(axis=0)
         if self.numbers.joint:
             first = rows[self.numbers.pair[0]]
             error = error + 4 * variance.joint_error(first, np.zeros_like(first))
-        return np.asarray(error)
+        return error
 
     def noise(self, factor: float) -> Floats:
         """Sum of the scales of each cell that its target allows; not above 0 if none does."""
-        capacity = room = factor * self.targets - self.bias
+        room = factor * self.targets - self.bias
+        capacity = room
         if self.numbers.joint:
             first = self.shape[self.numbers.pair[0]]
             slope = 1 + 4 * first
             square = 4 * variance.SQUARE_NOISE * first**2
-            root = np.sqrt(slope**2 + 4 * square * np.maximum(capacity, 0))
-            capacity = 2 * capacity / (slope + root)
+            root = np.sqrt(slope**2 + 4 * square * np.maximum(room, 0))
+            capacity = 2 * room / (slope + root)
         # A constant needs no noise, but it has the error of its bias.
-        return np.where(self.costly, capacity, np.where(room >= 0, _CONSTANT, 0.0))
+        constant = np.where(room >= 0, _CONSTANT, 0.0)
+        return np.where(self.costly, capacity, constant)
 
     def loss(self, factor: float) -> float:
-        """Of the user with the largest loss at errors s e_g; infinite if they cannot be met."""
+        """Returns the largest loss of a user at errors s e_g; infinite if they cannot be met."""
         noise = self.noise(factor)
         if not (noise > 0).all():
             return float("inf")
         weights = self.numbers.weights
-        return float(np.bincount(weights.user, self.unit / noise[weights.cell]).max())
+        lost = np.bincount(weights.user, self.unit / noise[weights.cell])
+        return float(lost.max())
 
     def least(self, epsilon: float) -> float:
         """The least factor at which the loss is at most epsilon."""
@@ -78,10 +85,13 @@ class WeightedPlan:
         low = 0.0
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
-            low, high = (middle, high) if self.loss(middle) > epsilon else (low, middle)
+            if self.loss(middle) > epsilon:
+                low = middle
+            else:
+                high = middle
         return high
 
     @property
     def scale(self) -> Floats:
         """Noise scales at errors of exactly the targets, one row a statistic."""
-        return np.asarray(self.shape * self.noise(1.0))
+        return self.shape * self.noise(1.0)
