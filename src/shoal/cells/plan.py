@@ -45,7 +45,7 @@ from shoal.data.counts import Counts
 from shoal.data.records import Records
 from shoal.data.value_lattice import Bounds
 from shoal.errors import DataError, InputError
-from shoal.files import tables
+from shoal.files.tables import Tabular
 from shoal.files.text_table import SHOWN, Shown, TextTable, counted, texts_of
 from shoal.privacy.budget import Amount, show
 from shoal.privacy.events import event_of
@@ -60,7 +60,6 @@ from shoal.release.envelope import CONFIDENCE
 from shoal.release.plan import check_ledger
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
     from dp_accounting.dp_event import DpEvent
 
@@ -90,7 +89,7 @@ _BRACKETS = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan(PlanFacts, plans.Plan[Records, Estimates]):
+class Plan(PlanFacts, plans.Plan[Records, Estimates], Tabular):
     """A plan that can be carried out. Make one with `shoal.plan`; see `PlanFacts` for its facts.
 
     Source: docs/theory/privacy.md#accounting; docs/theory/cells.md#limits-of-means.
@@ -150,17 +149,6 @@ class Plan(PlanFacts, plans.Plan[Records, Estimates]):
             where nothing is known, and in the rows of cells left out.
         """
         return table.plan_table(self, left_out=left_out)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The table for pandas.
-
-        Returns:
-            One row a cell and statistic, as in `table`.
-
-        Raises:
-            MissingPartError: pandas is not installed.
-        """
-        return tables.to_pandas(self.table())
 
     def typical_error(self, sd: float | None = None) -> Floats:
         """The mean absolute error that each planned cell will typically have: no value is read.
@@ -452,6 +440,7 @@ class Plan(PlanFacts, plans.Plan[Records, Estimates]):
 
     @property
     def _sources(self) -> Mapping[str, str | None]:
+        """The file that was counted."""
         return {"records": self.counts.origin}
 
     @classmethod

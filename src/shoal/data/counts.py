@@ -19,10 +19,11 @@ from shoal.data import keys
 from shoal.data.columns_in_memory import array, paired
 from shoal.documents.strict_json import strict
 from shoal.errors import DataError, DocumentError, InputError
+from shoal.files.tables import Tabular
 from shoal.files.text_table import Shown, TextTable, first_rows
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 SCHEMA = "shoal.counts/1"
 _PARTS = ("cells_per_user", "cell", "count")
@@ -54,7 +55,7 @@ class Summary:
 
 
 @dataclass(frozen=True, eq=False)
-class Counts(Shown):
+class Counts(Shown, Tabular):
     """Contribution counts m_{g,l} of L users in G cells, as sorted sparse triples.
 
     Users are anonymous: their rows are ordered by what they contribute (most cells first, then
@@ -211,11 +212,10 @@ class Counts(Shown):
         found = self.cells.append_column("users", pa.array(self.users_per_cell))
         return found.append_column("records", pa.array(self.totals))
 
-    def to_pandas(self) -> pd.DataFrame:
-        """The same for pandas, or a `MissingPartError` where it is not installed."""
-        from shoal.files import tables
-
-        return tables.to_pandas(self.table())
+    @property
+    def _sources(self) -> files.Places:
+        """The file that was counted."""
+        return {"records": self.origin}
 
     def _text(self) -> TextTable:
         head = f"{self.totals.sum():,} records of {self.n_users:,} users in {self.n_cells:,} cells"
@@ -247,7 +247,7 @@ class Counts(Shown):
         Guarantees: G-REFUSE.
         """
         data = documents.canonical_bytes(self.to_document())
-        files.write_bytes(path, data, {"records": self.origin}, overwrite=overwrite)
+        files.write_bytes(path, data, self._sources, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Counts:

@@ -7,7 +7,7 @@ import os
 from abc import ABC, abstractmethod
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shoal import checks, files
 from shoal.errors import InputError, MissingPartError
@@ -19,46 +19,71 @@ if TYPE_CHECKING:
 
 
 class Tabular(ABC):
-    """What is a table, for files and for other libraries."""
+    """What is a table, for files and for other libraries.
+
+    Methods take what `table` takes, too, such as the confidence of intervals.
+    """
 
     @abstractmethod
     def table(self) -> pa.Table:
         """All of it as a table."""
 
-    def to_pandas(self) -> pd.DataFrame:
+    @property
+    def _sources(self) -> files.Places:
+        """Files that it was made from, which no output replaces."""
+        return {}
+
+    def to_pandas(self, *options: Any, **named: Any) -> pd.DataFrame:
         """The table for pandas.
 
+        Args:
+            *options: What `table` takes.
+            **named: The same, by name.
+
         Returns:
             The rows of `table`.
 
         Raises:
+            InputError: As `table`.
             MissingPartError: pandas is not installed.
         """
-        return to_pandas(self.table())
+        return to_pandas(self.table(*options, **named))
 
-    def to_polars(self) -> pl.DataFrame:
+    def to_polars(self, *options: Any, **named: Any) -> pl.DataFrame:
         """The table for Polars.
+
+        Args:
+            *options: What `table` takes.
+            **named: The same, by name.
 
         Returns:
             The rows of `table`.
 
         Raises:
+            InputError: As `table`.
             MissingPartError: Polars is not installed.
         """
-        return to_polars(self.table())
+        return to_polars(self.table(*options, **named))
 
-    def write(self, path: files.Place, *, overwrite: bool = False) -> None:
+    def write(
+        self, path: files.Place, *options: Any, overwrite: bool = False, **named: Any
+    ) -> None:
         """Write the table as CSV, Parquet or JSON, by the path's ending.
 
         Args:
             path: Where to.
+            *options: What `table` takes.
             overwrite: Replace a file that is there.
+            **named: What `table` takes, by name.
 
         Raises:
-            InputError: Another ending.
-            DocumentError: There is a file already, or the place cannot be written.
+            InputError: Another ending, or as `table`.
+            DocumentError: There is a file already, the place cannot be written, or it is that of
+                one that it was made from, which are never replaced.
+
+        Guarantees: G-REFUSE.
         """
-        write(self.table(), path, overwrite=overwrite)
+        write(self.table(*options, **named), path, self._sources, overwrite=overwrite)
 
 
 def write(

@@ -13,15 +13,14 @@ import pyarrow as pa
 from shoal import checks, documents, files
 from shoal.documents.strict_json import strict
 from shoal.errors import DocumentError
-from shoal.files import tables
+from shoal.files.tables import Tabular
 from shoal.privacy.budget import from_text, round_up
 from shoal.privacy.ledger import Entry, Ledger
 from shoal.release.envelope import CONFIDENCE, Envelope
 from shoal.release.plan import DAMAGED, Delivered, Plan
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
+    pass
 
 PlanT = TypeVar("PlanT", bound=Plan[Any, Any])
 Drawn = TypeVar("Drawn")
@@ -204,67 +203,17 @@ class Release(Generic[PlanT, Drawn]):
             raise damaged() from None
 
 
-class TableRelease(Release[PlanT, Drawn]):
+class TableRelease(Release[PlanT, Drawn], Tabular):
     """A release whose numbers are rows of a table."""
 
     @abstractmethod
     def table(self, confidence: float = CONFIDENCE, *, all: bool = False) -> pa.Table:
         """The released table, with intervals of this confidence."""
 
-    def to_pandas(self, confidence: float = CONFIDENCE, *, all: bool = False) -> "pd.DataFrame":
-        """The table for pandas.
-
-        Args:
-            confidence: Of the intervals.
-            all: Of cells, whether the number with noise has a column too, `noisy_value`.
-
-        Returns:
-            The rows of `table`.
-
-        Raises:
-            InputError: confidence is not strictly between 0 and 1.
-            MissingPartError: pandas is not installed.
-        """
-        return tables.to_pandas(self.table(confidence, all=all))
-
-    def to_polars(self, confidence: float = CONFIDENCE, *, all: bool = False) -> "pl.DataFrame":
-        """The table for Polars.
-
-        Args:
-            confidence: Of the intervals.
-            all: Of cells, whether the number with noise has a column too, `noisy_value`.
-
-        Returns:
-            The rows of `table`.
-
-        Raises:
-            InputError: confidence is not strictly between 0 and 1.
-            MissingPartError: Polars is not installed.
-        """
-        return tables.to_polars(self.table(confidence, all=all))
-
-    def write(
-        self,
-        path: str | os.PathLike[str],
-        confidence: float = CONFIDENCE,
-        *,
-        overwrite: bool = False,
-    ) -> None:
-        """Write the table as CSV, Parquet or JSON, by the path's ending.
-
-        Args:
-            path: Where to.
-            confidence: Of the intervals.
-            overwrite: Replace a file that is there.
-
-        Raises:
-            InputError: Another ending.
-            DocumentError: There is a file already, the place cannot be written, or it is that of
-                records, ledger or the manifest that was loaded, which are never replaced.
-
-        Guarantees: G-REFUSE.
-        """
-        tables.write(self.table(confidence), path, self.inputs, overwrite=overwrite)
+    @property
+    def _sources(self) -> files.Places:
+        """Records, ledger, and the manifest that was loaded."""
+        return self.inputs
 
 
 def damaged() -> DocumentError:
