@@ -19,15 +19,15 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 62_668),
+    "cells": (("cells",), 62_641),
     "theory": (("theory",), 13_384),
     "trials": (("trials",), 39_447),
     "means": (("means",), 12_745),
-    "data": (("data",), 17_599),
+    "data": (("data",), 17_595),
     "privacy": (("privacy",), 7_882),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),
-        10_179,
+        10_125,
     ),
     "cli": (("cli", "publishing.py", "__main__.py"), 12_040),
     "pictures": (("pictures",), 5_159),
@@ -49,7 +49,7 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
 }
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
-MOST_A_LINE, MOST_PACKED = 9.77, 2
+MOST_A_LINE, MOST_PACKED = 9.66, 1.3
 STUDIES = 48_460
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {

@@ -73,6 +73,7 @@ def plan(
         bias at most 0.01, root mean squared error at most 0.01587, noise scale 0.005098
         for central moments (order, size) (2, 1); the heaviest user has 0.0001 of ...
         normal 95% interval of about ±0.03518 if values vary as much as the moments allow
+        protected: all values of one user; who has how many records in which cell is public
     """
     known = counts_of(counts)
     request = Request.of(
