@@ -48,6 +48,12 @@ def test_a_family_is_its_plan(tmp_path: Path) -> None:
     forged["plan"]["request"]["limit"] = 2.5
     (tmp_path / "forged.json").write_bytes(shoal.documents.canonical_bytes(forged))
     assert not shoal.verify(tmp_path / "forged.json").holds
+    whose = json.loads(done.document)
+    for part in (whose["plan"], whose["guarantee"]):
+        part["unit"]["period"] = "month"
+    (tmp_path / "period.json").write_bytes(shoal.documents.canonical_bytes(whose))
+    with pytest.raises(DocumentError, match="damaged"):
+        shoal.verify(tmp_path / "period.json")
     forged["plan"]["request"]["bits"] = 0
     (tmp_path / "cheap.json").write_bytes(shoal.documents.canonical_bytes(forged))
     with pytest.raises(DocumentError, match="damaged"):

@@ -27,12 +27,12 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
     "privacy": (("privacy",), 7_882),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),
-        10_125,
+        10_128,
     ),
     "cli": (("cli", "publishing.py", "__main__.py"), 12_040),
     "pictures": (("pictures",), 5_159),
     "one call and report": (("one_call.py", "report_page.py"), 1_992),
-    "verification": (("verification",), 18_693),
+    "verification": (("verification",), 18_706),
     "other modules": (
         (
             "__init__.py",
@@ -49,12 +49,12 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
 }
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
-MOST_A_LINE, MOST_PACKED = 9.66, 1.3
+MOST_A_LINE, MOST_PACKED = 9.65, 1.3
 STUDIES = 48_460
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 23_648),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 2_656),
+    "tests": (("tests", "conftest.py"), ".py", 23_654),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 2_662),
 }
 
 

@@ -56,6 +56,8 @@ def differences(release: Release[Any, Any]) -> Iterator[str]:
         ("result", results, manifest["results"]),
     ):
         known = dict(_named(stated))
+        if len(known) != len(own):
+            yield f"there are {len(known)} {part}s, not {len(own)}"
         for name, true in _named(own):
             given = known.get(name)
             # What is the same to the last place is not looked at part by part.
@@ -64,7 +66,7 @@ def differences(release: Release[Any, Any]) -> Iterator[str]:
             entry = f"the {part} {name}"
             if isinstance(true, dict) and isinstance(given, dict):
                 unlike = (x for x in true if not _same(true[x], given.get(x), plan.size))
-                entry = f"{next(unlike)} of {entry}"
+                entry = f"{next(unlike, 'an entry')} of {entry}"
             yield f"{entry} does not follow from the plan and what was drawn"
     if isinstance(plan, PlanFacts):
         yield from _statuses(plan)
