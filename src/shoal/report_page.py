@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import checks, documents, files
-from shoal.cells.shown.text import legend
+from shoal.cells.shown.plan_text import legend
 from shoal.errors import InputError, printable
 from shoal.files.text_table import TextTable, texts_of
 from shoal.pictures import check_picture, image

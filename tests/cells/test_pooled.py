@@ -9,7 +9,7 @@ import pytest
 
 import shoal
 from shoal.cells.estimates.posterior import left_out, pooled
-from shoal.cells.shown.table import make_table
+from shoal.cells.shown.arrow_tables import make_table
 from shoal.data.aggregate import Aggregate
 from tests.support import made_counts
 from tests.support.draws import drawn, sums_of

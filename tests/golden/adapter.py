@@ -17,7 +17,7 @@ import shoal
 from shoal import trials, unbiased
 from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.mechanisms.private_sums import Interval
-from shoal.cells.shown.table import make_table
+from shoal.cells.shown.arrow_tables import make_table
 from shoal.errors import ShoalError
 from shoal.means.request import MeanDrawn
 from shoal.trials.histogram import HistogramDrawn

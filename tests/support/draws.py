@@ -6,16 +6,16 @@ from numpy.typing import NDArray
 import shoal
 from shoal.cells.estimates.draw import draw
 from shoal.cells.estimates.numbers import Estimates
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
 from shoal.data.aggregate import Aggregate
 
 
-def drawn(plan: PlanFacts, sums: Aggregate, seed: int) -> Estimates:
+def drawn(plan: Facts, sums: Aggregate, seed: int) -> Estimates:
     """Numbers as a release would publish them, with noise of a seed."""
     return Estimates(plan, *draw(plan, sums, shoal.Simulated(seed)))
 
 
-def sums_of(plan: PlanFacts, mean: NDArray[np.float64]) -> Aggregate:
+def sums_of(plan: Facts, mean: NDArray[np.float64]) -> Aggregate:
     """Sums of members with these means, as parts of the width."""
     counts, bits = plan.counts, plan.lattice.bits
     ticks = np.rint(np.clip(mean, 0, 1) * counts.count * 2.0**bits).astype(np.int64)

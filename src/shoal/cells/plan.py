@@ -25,7 +25,7 @@ from shoal.cells.estimates.results import (
     results_of,
 )
 from shoal.cells.estimates.typical_error import forecast, typical_errors
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.plan_file import (
     Claims,
     Manifest,
@@ -38,9 +38,9 @@ from shoal.cells.facts.plan_file import (
 from shoal.cells.facts.request import FEWEST_USERS, Request
 from shoal.cells.mechanisms.cell_statistics import Variance
 from shoal.cells.planners.planner import make_plan
-from shoal.cells.shown import table
-from shoal.cells.shown.plan_warnings import release_warnings
-from shoal.cells.shown.text import cell_title, describe, labels, legend, summary
+from shoal.cells.shown import arrow_tables
+from shoal.cells.shown.plan_text import cell_title, describe, labels, legend, summary
+from shoal.cells.shown.plan_warnings import plan_warnings, release_warnings
 from shoal.data.counts import Counts
 from shoal.data.records import Records
 from shoal.data.value_lattice import Bounds
@@ -89,8 +89,8 @@ _BRACKETS = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan(PlanFacts, plans.Plan[Records, Estimates], Tabular):
-    """A plan that can be carried out. Make one with `shoal.plan`; see `PlanFacts` for its facts.
+class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
+    """A plan that can be carried out. Make one with `shoal.plan`; see `Facts` for its facts.
 
     Source: docs/theory/privacy.md#accounting; docs/theory/cells.md#limits-of-means.
 
@@ -120,7 +120,11 @@ class Plan(PlanFacts, plans.Plan[Records, Estimates], Tabular):
     neighbours = "values: all values of one user change, the counts are public"
 
     def _text(self) -> TextTable:
-        return describe(self, self.protected)
+        return describe(self, self.protected, self.warnings())
+
+    def warnings(self) -> list[str]:
+        """Where its typical errors or its intervals may not hold, in sentences."""
+        return plan_warnings(self)
 
     @property
     def protected(self) -> str:
@@ -148,7 +152,7 @@ class Plan(PlanFacts, plans.Plan[Records, Estimates], Tabular):
             `certified_error`, the worst-case error, and `lower_bound`, which no plan beats. Nulls
             where nothing is known, and in the rows of cells left out.
         """
-        return table.plan_table(self, left_out=left_out)
+        return arrow_tables.plan_table(self, left_out=left_out)
 
     def typical_error(self, sd: float | None = None) -> Floats:
         """The mean absolute error that each planned cell will typically have: no value is read.
@@ -193,7 +197,7 @@ class Plan(PlanFacts, plans.Plan[Records, Estimates], Tabular):
         assumed: Distribution | None = None,
         repetitions: int | None = None,
         progress: Progress | None = None,
-    ) -> Comparison[PlanFacts]:
+    ) -> Comparison[Facts]:
         """This plan's method, all others and what anybody writes by hand, by their typical errors.
 
         See `shoal.compare`: on this plan's counts, bounds and epsilon, for means of all cells.
@@ -276,7 +280,7 @@ class Plan(PlanFacts, plans.Plan[Records, Estimates], Tabular):
         name: str = "",
         noise: Simulated | None = None,
         privacy_unit: str = "",
-        before: Callable[[PlanFacts], None] | None = warn_of_worth,
+        before: Callable[[Facts], None] | None = warn_of_worth,
     ) -> Release:
         """Read the values once, add exact noise, record result and charge, deliver.
 
@@ -560,7 +564,7 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
         Raises:
             InputError: confidence is not strictly between 0 and 1.
         """
-        return table.make_table(self.numbers, confidence, all=all, left_out=left_out)
+        return arrow_tables.make_table(self.numbers, confidence, all=all, left_out=left_out)
 
 
 def check_public(records: Records) -> None:
@@ -691,7 +695,4 @@ def plan(
         weights={} if weights is None else weights,
     )
     facts = met(make_plan(counts, request))
-    made = Plan(facts.counts, facts.request, facts.decision, source)
-    # What was computed of the same facts is computed once.
-    vars(made).update(vars(facts))
-    return made
+    return Plan(facts.counts, facts.request, facts.decision, source).like(facts)

@@ -148,10 +148,9 @@ def _middle(numbers: Any) -> float:
 
 
 def _about(plan: "Plan", title: str) -> None:
-    from shoal.cells.shown.plan_warnings import plan_warnings
-    from shoal.cells.shown.text import verdict
+    from shoal.cells.shown.plan_text import verdict
 
-    for sentence in (verdict(plan), *plan_warnings(plan)):
+    for sentence in (verdict(plan), *plan.warnings()):
         text = f"{title}: {sentence}"
         show(fill(text, 96, initial_indent="  ", subsequent_indent="    "))
 

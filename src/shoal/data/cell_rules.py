@@ -278,6 +278,7 @@ def month(column: str, tz: str | None = None) -> Rule:
     return _time("month", column, tz, "month", code, keys)
 
 
+# What else a new rule needs: docs/architecture.md#where-new-code-goes.
 _MAKERS: dict[str, Callable[..., Rule]] = {
     each.__name__: each for each in (bins, hexagon, hour_of_day, weekday, date, month, timeslot)
 }

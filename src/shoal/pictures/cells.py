@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from shoal.arrays import Bools, Floats
 from shoal.cells.comparisons.comparison import JOINT_BOUND, LOWER_BOUND, Comparison, over
 from shoal.cells.estimates.typical_error import CELLS, SD, typical_errors
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR, Mean
 from shoal.cells.plan import Release
 from shoal.cells.shown.left_out import counted_out
@@ -158,7 +158,7 @@ def draw_counts(counts: Counts) -> Figure:
     return figure
 
 
-def draw_plan(plan: PlanFacts) -> Figure:
+def draw_plan(plan: Facts) -> Figure:
     """Draws errors of planned cells, best first: certified ones, or those to expect."""
     errors = plan.relative_error
     guess = np.full(len(plan.relative_error), 0.5)
@@ -198,7 +198,7 @@ def draw_plan(plan: PlanFacts) -> Figure:
     return figure
 
 
-def draw_comparison(found: Comparison[PlanFacts]) -> Figure:
+def draw_comparison(found: Comparison[Facts]) -> Figure:
     """Draws errors of methods: a row each at one loss where values were drawn, else curves."""
     if found.assumed is None or len(found.epsilons) > 1:
         return _draw_curves(found)
@@ -212,7 +212,7 @@ def draw_comparison(found: Comparison[PlanFacts]) -> Figure:
     )
 
 
-def _draw_curves(found: Comparison[PlanFacts]) -> Figure:
+def _draw_curves(found: Comparison[Facts]) -> Figure:
     """Draws a curve a method: grey where guessing does as well, dotted if not certified."""
     table = found.table().to_pylist()
     drawn = found.assumed is not None
@@ -250,6 +250,6 @@ def _draw_curves(found: Comparison[PlanFacts]) -> Figure:
 RELEASED: dict[type, Callable[[Any, float, str], Figure]] = {Release: draw_release}
 PLANNED: dict[type, Callable[[Any], Figure]] = {
     Counts: draw_counts,
-    PlanFacts: draw_plan,
+    Facts: draw_plan,
     Comparison: draw_comparison,
 }

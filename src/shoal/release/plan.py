@@ -142,6 +142,10 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
     def asked(self) -> documents.Document:
         """What was asked for: other versions may choose or claim otherwise."""
 
+    def warnings(self) -> list[str]:
+        """What a custodian should read before spending anything, in sentences."""
+        return []
+
     @property
     def protected(self) -> str:
         """What is protected, in one line."""

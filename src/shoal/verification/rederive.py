@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal import documents
 from shoal.cells.facts.decision import public_status
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR
 from shoal.cells.plan import Release as CellsRelease
 from shoal.cells.planners.largest_error import within
@@ -68,7 +68,7 @@ def differences(release: Release[Any, Any]) -> Iterator[str]:
                 unlike = (x for x in true if not _same(true[x], given.get(x), plan.size))
                 entry = f"{next(unlike, 'an entry')} of {entry}"
             yield f"{entry} does not follow from the plan and what was drawn"
-    if isinstance(plan, PlanFacts):
+    if isinstance(plan, Facts):
         yield from _statuses(plan)
 
 
@@ -78,7 +78,7 @@ def _named(part: Any) -> Iterator[tuple[str, Any]]:
     yield from ((str(name), each) for name, each in pairs)
 
 
-def _statuses(plan: PlanFacts) -> Iterator[str]:
+def _statuses(plan: Facts) -> Iterator[str]:
     """Whether only cells that the public rules allow are planned, or left out for their errors."""
     request = plan.request
     stated = np.array(plan.status, dtype=object)
@@ -93,7 +93,7 @@ def _statuses(plan: PlanFacts) -> Iterator[str]:
         yield "a planned cell has a larger error than was asked for"
 
 
-def replanned(plan: PlanFacts) -> Iterator[str]:
+def replanned(plan: Facts) -> Iterator[str]:
     """What a plan that is made again from request and counts decides otherwise."""
     try:
         own = make_plan(plan.counts, plan.request).decision

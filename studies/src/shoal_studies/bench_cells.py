@@ -16,7 +16,7 @@ from shoal.cells.estimates.intervals import statuses
 from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.estimates.posterior import values_of
 from shoal.cells.estimates.typical_error import typical_errors
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.request import Request
 from shoal.cells.planners.planner import make_plan, plan_means
 from shoal.cells.shown.plan_warnings import plan_warnings
@@ -75,7 +75,7 @@ class Figures(NamedTuple):
         return float(figures[self.reliable].mean()) if self.reliable.any() else float("nan")
 
 
-def releases_of(plan: PlanFacts, data: Population | Sequence[Aggregate], releases: int) -> Figures:
+def releases_of(plan: Facts, data: Population | Sequence[Aggregate], releases: int) -> Figures:
     """So many simulated releases, of a population's draws, or of some sums, in turn."""
     if isinstance(data, Population):
         data = [data.draw(turn) for turn in range(min(releases, len(data.means)))]
@@ -83,7 +83,7 @@ def releases_of(plan: PlanFacts, data: Population | Sequence[Aggregate], release
     return Figures(*map(np.array, zip(*found, strict=True)))
 
 
-def _release(plan: PlanFacts, private: Aggregate, turn: int) -> Figures:
+def _release(plan: Facts, private: Aggregate, turn: int) -> Figures:
     """Of one release."""
     numbers = Estimates(plan, *draw(plan, private, Simulated(turn)))
     truth = private.cell_means()[plan.planned]
@@ -131,7 +131,7 @@ def sparse(
         )
 
 
-def default_plan(population: Population, epsilon: float, delta: str) -> PlanFacts:
+def default_plan(population: Population, epsilon: float, delta: str) -> Facts:
     """The plan that nobody chose anything of."""
     return make_plan(
         population.counts, Request.of(bounds=population.bounds, epsilon=epsilon, delta=delta)

@@ -15,7 +15,7 @@ import shoal
 from shoal.cells.estimates import intervals
 from shoal.cells.estimates.draw import exact_numbers
 from shoal.cells.estimates.posterior import values_of
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
 from shoal.cells.mechanisms.user_vectors import ball_of, excess_of, largest_excess
 from shoal.cells.mechanisms.weights import FINE
 from tests.support.draws import drawn, sums_of
@@ -68,7 +68,7 @@ def test_no_average_bias_is_above_the_excess(
 
 
 @cache
-def crowded(delta: str) -> PlanFacts:
+def crowded(delta: str) -> Facts:
     """Users in most cells, so that noise is Gaussian where it may be."""
     who, cell = np.repeat(np.arange(200), 30), np.tile(np.arange(30), 200)
     plan = shoal.plan(

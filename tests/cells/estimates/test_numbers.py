@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 import shoal
 from shoal.cells.estimates.draw import draw
 from shoal.cells.estimates.numbers import Estimates
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
 from shoal.cells.mechanisms.weights import FINE
 from shoal.data.aggregate import Aggregate
 from tests.support.tape import Tape
@@ -52,7 +52,7 @@ def planned(name: str, of: shoal.Records, epsilon: float) -> shoal.Plan:
     )
 
 
-def exactly(plan: PlanFacts, sums: Aggregate, part: float) -> Estimates:
+def exactly(plan: Facts, sums: Aggregate, part: float) -> Estimates:
     """The numbers with the range at this part of the candidates, without noise."""
     drawn = draw(plan, sums, Tape(part=part, rise=0))
     return Estimates(plan, *drawn)

@@ -21,7 +21,7 @@ from shoal.cells.estimates.typical_error import (
     some_reliable,
     typical_errors,
 )
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.request import Request
 from shoal.cells.mechanisms.methods import MOST_PAIRS
 from shoal.cells.planners.planner import make_plan
@@ -98,10 +98,10 @@ class Advice(Shown):
         )
 
 
-def advise(plan: PlanFacts, progress: Progress | None) -> Advice:
+def advise(plan: Facts, progress: Progress | None) -> Advice:
     """Returns how many cells are reliable at other losses, by other methods and coarser labels."""
     request = plan.request.model_copy(update={"uninformative": "drop"})
-    now = _alternative("this plan", PlanFacts(plan.counts, request, plan.decision))
+    now = _alternative("this plan", Facts(plan.counts, request, plan.decision))
     work = [*_choices(plan)]
     asked = request.model_dump(exclude={"error"}) | {"weights": {}}
     asked["epsilon"] = asked["epsilon"] or plan.exact_epsilon
@@ -115,7 +115,7 @@ def advise(plan: PlanFacts, progress: Progress | None) -> Advice:
     return Advice(now, tuple(sorted(found, key=lambda each: -each.reliable)))
 
 
-def check_worth(plan: PlanFacts, progress: Progress | None = None) -> None:
+def check_worth(plan: Facts, progress: Progress | None = None) -> None:
     """Refuses a plan that likely makes no cell reliable, with the changes that would help."""
     if some_reliable(plan):
         return
@@ -129,30 +129,30 @@ def check_worth(plan: PlanFacts, progress: Progress | None = None) -> None:
     )
 
 
-def warn_of_worth(plan: PlanFacts) -> None:
+def warn_of_worth(plan: Facts) -> None:
     """Warns, in Python, before a plan is charged that likely makes no cell reliable."""
     if not some_reliable(plan):
         text = f"{_none_reliable(plan)}; plan.advise() shows which changes would help"
         warnings.warn(text, ShoalWarning, stacklevel=_CALLER)
 
 
-def _none_reliable(plan: PlanFacts) -> str:
+def _none_reliable(plan: Facts) -> str:
     return f"likely none of {counted(len(plan.shown), 'cell')} will be reliable"
 
 
-def _alternative(change: str, plan: PlanFacts) -> Alternative:
+def _alternative(change: str, plan: Facts) -> Alternative:
     loss = show(plan.request.epsilon or plan.exact_epsilon)
     return Alternative(change, loss, len(plan.planned), _reliable(plan))
 
 
-def _reliable(plan: PlanFacts) -> int:
+def _reliable(plan: Facts) -> int:
     """Cells that err less than one common number if cells differ as much as 30%."""
     if plan.certified:
         return int((typical_errors(plan) <= ERROR * np.sqrt(CELLS)).sum())
     return expected_reliable(plan)
 
 
-def _choices(plan: PlanFacts) -> Iterator[tuple[str, Counts, dict[str, Any]]]:
+def _choices(plan: Facts) -> Iterator[tuple[str, Counts, dict[str, Any]]]:
     """What is changed, as it is typed, with the counts and the changed request."""
     counts = plan.counts
     loss = plan.request.epsilon or plan.exact_epsilon

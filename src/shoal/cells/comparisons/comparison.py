@@ -15,17 +15,17 @@ import pyarrow as pa
 from shoal import checks
 from shoal.arrays import Floats
 from shoal.cells.comparisons.assumptions import Distribution
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR
 from shoal.cells.mechanisms.methods import METHODS, MOST_PAIRS, checked_settings
-from shoal.cells.shown.text import proof
+from shoal.cells.shown.plan_text import proof
 from shoal.errors import InputError
 from shoal.files.text_table import Shown, TextTable
 from shoal.privacy.budget import Amount, check_epsilon, round_up, show
 
 Settings: TypeAlias = Mapping[str, str | int | float]
 Choice: TypeAlias = tuple[str, Settings]
-P = TypeVar("P", bound=PlanFacts)
+P = TypeVar("P", bound=Facts)
 LOWER_BOUND = "lower bound, each cell alone"
 JOINT_BOUND = "lower bound, all cells at once"
 # More than floating point loses.
@@ -249,12 +249,12 @@ def checked_choice(method: object, names: Sequence[str]) -> Choice:
     return name, {}
 
 
-def _of_cells(plan: PlanFacts, number: Floats) -> Floats:
+def _of_cells(plan: Facts, number: Floats) -> Floats:
     """Returns the largest of each cell's statistics, over their ranges."""
     return np.asarray(plan.numbers.per_statistic(number / plan.statistic_range).max(axis=0))
 
 
-def _proved(plan: PlanFacts, epsilon: Fraction) -> float:
+def _proved(plan: Facts, epsilon: Fraction) -> float:
     """What an optimal plan of equal targets proves of any worst cell at a loss; else 0.
 
     A plan of loss epsilon becomes one of the plan's own, smaller loss e with epsilon/e times the

@@ -1,7 +1,6 @@
 """Certified errors of methods at several losses, with a plan for each: see `Plan.frontier`."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 from shoal import checks
@@ -89,7 +88,4 @@ def _plan_at(base: P, choice: Choice, epsilon: Fraction) -> P:
         # It draws Laplace noise, which needs none of the delta that was granted.
         asked["delta"] = 0
     facts = met(make_plan(base.counts, Request.of(**asked)))
-    found = replace(base, request=facts.request, decision=facts.decision)
-    # What was computed of the same facts is computed once.
-    vars(found).update(vars(facts))
-    return found
+    return base.like(facts)

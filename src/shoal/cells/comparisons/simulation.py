@@ -13,7 +13,7 @@ from shoal.cells.comparisons.comparison import Choice, Comparison, Row, checked_
 from shoal.cells.estimates.draw import add_noise, exact_numbers
 from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.estimates.posterior import values_of
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
 from shoal.cells.mechanisms.methods import METHODS
 from shoal.cells.planners.planner import plan_means
 from shoal.data.aggregate import Aggregate
@@ -62,7 +62,7 @@ def compare(
     seed: int = 0,
     tick_bits: int = 20,
     progress: Progress | None = None,
-) -> Comparison[PlanFacts]:
+) -> Comparison[Facts]:
     """Typical and worst-case errors of every method for these counts, before a value is read.
 
     Methods are ranked by the typical error, the mean absolute error on drawn values; a worst case
@@ -118,7 +118,7 @@ def compare(
     ]
     several = isinstance(epsilon, list | tuple | np.ndarray)
     losses: Any = checks.items(epsilon, "epsilon", most=_MOST_METHODS) if several else [epsilon]
-    rows: list[Row[PlanFacts]] = []
+    rows: list[Row[Facts]] = []
     work = [*product(losses, choices)]
     for loss, (name, settings) in tracked(work, "planning", progress):
         plan = None
@@ -144,7 +144,7 @@ def compare(
 
 def simulate(
     counts: Counts, distribution: Distribution, *, repetitions: int = 200, **options: Any
-) -> Comparison[PlanFacts]:
+) -> Comparison[Facts]:
     """Mean absolute errors of methods on values of a distribution: `compare` with that assumption.
 
     Args:
@@ -171,12 +171,12 @@ def simulate(
 
 
 def compare_methods(
-    plan: PlanFacts,
+    plan: Facts,
     methods: Sequence[str | Choice] | None,
     assumed: Distribution | None,
     repetitions: int | None,
     progress: Progress | None,
-) -> Comparison[PlanFacts]:
+) -> Comparison[Facts]:
     """Returns typical errors of a plan's method and of all others; see `Plan.compare`."""
     if plan.request.statistics != ("mean",):
         raise InputError("only plans of the mean are simulated", "here use plan.frontier(...)")
@@ -209,7 +209,7 @@ def made_up(counts: Counts, lattice: Lattice, values: Floats) -> Aggregate:
     return Aggregate(counts, lattice, sums, squares)
 
 
-def _errors(row: Row[PlanFacts], private: Aggregate, noise: Simulated) -> Floats:
+def _errors(row: Row[Facts], private: Aggregate, noise: Simulated) -> Floats:
     """Returns expected errors of released numbers over the noise, and errors of values drawn."""
     bounds = private.lattice.bounds
     truth = private.cell_means()

@@ -10,7 +10,7 @@ from shoal.arrays import Ints
 from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.estimates.posterior import values_of
 from shoal.cells.facts.accounting import ReleasedStatistics
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
 from shoal.cells.mechanisms.cell_statistics import Fractions, Variance
 from shoal.cells.mechanisms.private_sums import Interval, PrivateMeans, WeightedMoments
 from shoal.cells.mechanisms.user_vectors import CentreAndRadius, UserVectors, ball_of, excess_of
@@ -33,7 +33,7 @@ class Drawn(NamedTuple):
     excess: Pair | None
 
 
-def draw(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> Drawn:
+def draw(plan: Facts, aggregate: Aggregate, noise: Noise) -> Drawn:
     """Selects first, then draws one noisy number for each statistic of each cell.
 
     Formal guarantee: user l loses what `plan.losses` says, whatever the values, and nothing but the
@@ -42,7 +42,7 @@ def draw(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> Drawn:
     return add_noise(plan, exact_numbers(plan, aggregate, noise), noise)
 
 
-def add_noise(plan: PlanFacts, numbers: Exact, noise: Noise, turn: int = 0) -> Drawn:
+def add_noise(plan: Facts, numbers: Exact, noise: Noise, turn: int = 0) -> Drawn:
     """Draws one noisy number for each exact one, and of the excesses."""
     exact, chosen, excess = numbers
     add = noise.add_gaussian if plan.gaussian else noise.add_laplace
@@ -54,7 +54,7 @@ def add_noise(plan: PlanFacts, numbers: Exact, noise: Noise, turn: int = 0) -> D
     return Drawn(steps, chosen, measured)
 
 
-def exact_numbers(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> Exact:
+def exact_numbers(plan: Facts, aggregate: Aggregate, noise: Noise) -> Exact:
     """Returns the lattice numbers and the excesses, which noise is yet to hide, and ranges."""
     decision = plan.decision
     bits = decision.bits
@@ -109,7 +109,7 @@ def to_steps(total: int, most: int, scale: float, bits: int) -> int:
     return (2 * numerator + denominator) // (2 * denominator)
 
 
-def first_round(plan: PlanFacts) -> PlanFacts:
+def first_round(plan: Facts) -> Facts:
     """Returns the plan of the first of two rounds: its noise is larger as its ball is smaller."""
     decision = plan.decision
     parameters = dict(plan.parameters)
@@ -125,10 +125,10 @@ def first_round(plan: PlanFacts) -> PlanFacts:
         parameters=parameters,
         selection_scale=decision.selection_scale[:2],
     )
-    return PlanFacts(plan.counts, plan.request, first)
+    return Facts(plan.counts, plan.request, first)
 
 
-def _centres(plan: PlanFacts, aggregate: Aggregate, noise: Noise) -> Ints:
+def _centres(plan: Facts, aggregate: Aggregate, noise: Noise) -> Ints:
     """Returns values of a first round, which it releases, in ticks over 2^FINE."""
     exact = exact_numbers(plan, aggregate, noise)
     drawn = add_noise(plan, exact, noise, _FIRST_ROUND)

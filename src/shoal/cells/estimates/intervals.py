@@ -15,7 +15,8 @@ from scipy import special
 
 from shoal.arrays import Bools, Floats
 from shoal.cells.estimates.numbers import Estimates
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
+from shoal.cells.facts.remembered import remembered
 from shoal.cells.mechanisms.user_vectors import ball_of, excess_of, largest_excess
 from shoal.theory.scale_mixture import log_density, some_cells
 from shoal.theory.user_clipping import MEASURED, are_apart, hidden_radii
@@ -105,12 +106,12 @@ def biases(numbers: Estimates) -> tuple[float, float]:
     return below, above
 
 
-def _clipped_users(plan: PlanFacts) -> int:
+def _clipped_users(plan: Facts) -> int:
     """Returns how many users should be clipped."""
     return int(plan.parameters["clipped"][0])
 
 
-def moved(plan: PlanFacts) -> Floats:
+def moved(plan: Facts) -> Floats:
     """Returns the part of each cell's weight that caps took from its heaviest users: public."""
     weights = plan.weights
     cell = weights.cell
@@ -170,7 +171,7 @@ def intervals(numbers: Estimates, confidence: float) -> Ends:
     return _within(plan, low, high)
 
 
-def _crowding(plan: PlanFacts) -> float:
+def _crowding(plan: Facts) -> float:
     """Returns how many times as much a cell may hide where users are mostly in one cell each.
 
     1.5 + 3/m^2, at most 4, as m = k/G clipped users are in a cell on average.
@@ -181,37 +182,30 @@ def _crowding(plan: PlanFacts) -> float:
     return min(_APART + _FEW_MEET / clipped_a_cell**2, _MOST_MEET)
 
 
-def _are_apart(plan: PlanFacts) -> bool:
+def _are_apart(plan: Facts) -> bool:
     """Returns whether users are mostly in one cell each."""
     return are_apart(plan.weights.n_users, len(plan.weights.user))
 
 
-def dominated(plan: PlanFacts) -> Bools:
+def dominated(plan: Facts) -> Bools:
     """Returns in which planned cells few users dominate: known before anything is drawn."""
     if _tells(plan):
         return moved(plan) > _MOVED
     return np.zeros(len(plan.planned), dtype=bool)
 
 
-def decides(plan: PlanFacts) -> bool:
+def decides(plan: Facts) -> bool:
     """Returns whether cells may be too noisy: users are clipped in cells enough for a spread."""
     return _tells(plan) and len(plan.planned) >= MEASURED
 
 
-def _tells(plan: PlanFacts) -> bool:
+def _tells(plan: Facts) -> bool:
     """Returns whether users are clipped and unreliable cells are to be told from the others."""
     return plan.decision.method.range.of_vectors and plan.request.uninformative != "keep"
 
 
+@remembered
 def statuses(numbers: Estimates) -> list[str]:
-    """Returns whether each planned cell is reliable, or why not: found once."""
-    known: dict[str, list[str]] = vars(numbers)
-    if "statuses" not in known:
-        known["statuses"] = _statuses(numbers)
-    return known["statuses"]
-
-
-def _statuses(numbers: Estimates) -> list[str]:
     """Returns whether each planned cell is reliable, or why not.
 
     Reliable is what errs at most 0.8 of the spread between cells, by noise and expected bias, never
@@ -295,7 +289,7 @@ def _mean_error(scale: Floats, bias: Floats, *, gaussian: bool) -> Floats:
     return scale * error
 
 
-def _within(plan: PlanFacts, low: Floats, high: Floats) -> Ends:
+def _within(plan: Facts, low: Floats, high: Floats) -> Ends:
     """Returns the ends, cut to the bounds; an interval that misses the bounds becomes all of them.
 
     Such an interval says nothing.

@@ -9,7 +9,8 @@ from typing import TypeAlias
 import numpy as np
 
 from shoal.arrays import Floats, Ints
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
+from shoal.cells.facts.remembered import Remembering
 from shoal.cells.mechanisms.cell_statistics import Mean
 from shoal.cells.mechanisms.private_sums import Interval, ends
 from shoal.cells.mechanisms.ranges import range_bias
@@ -22,14 +23,14 @@ Ends: TypeAlias = "tuple[Floats, Floats]"
 
 
 @dataclass(frozen=True, eq=False)
-class Estimates:
+class Estimates(Remembering):
     """The released numbers of a plan: noisy lattice numbers, in the unit of each statistic.
 
     Arrays have a number for each statistic of each planned cell, statistic by statistic; `excess`
     is the noisy parts that are cut off from all users, below and above.
     """
 
-    plan: PlanFacts
+    plan: Facts
     steps: list[int]
     chosen: Interval | None
     excess: Pair | None = None
@@ -312,7 +313,7 @@ def _values(
     return found
 
 
-def joint_variances(plan: PlanFacts, shares: Floats) -> Floats:
+def joint_variances(plan: Facts, shares: Floats) -> Floats:
     """Returns variances from noisy moments (docs/theory/cells.md#two-moments)."""
     centre, second, scale = _moments(plan, shares)
     square = 1 if plan.gaussian else 2
@@ -320,7 +321,7 @@ def joint_variances(plan: PlanFacts, shares: Floats) -> Floats:
     return estimate * plan.width**2 / 4
 
 
-def joint_intervals(plan: PlanFacts, shares: Floats, quantile: float) -> Ends:
+def joint_intervals(plan: Facts, shares: Floats, quantile: float) -> Ends:
     """Returns ends that cover the variance whenever both noises stay below a quantile."""
     centre, second, scale = _moments(plan, shares)
     distance = np.abs(centre)
@@ -337,14 +338,14 @@ def joint_intervals(plan: PlanFacts, shares: Floats, quantile: float) -> Ends:
     return (low + middle) * unit - bias, (high + middle) * unit + bias
 
 
-def _middle(plan: PlanFacts) -> Floats:
+def _middle(plan: Facts) -> Floats:
     """Returns the middle of what missing mass may add to each variance, over U^2/4."""
     missing = plan.weights.missing
     added = missing * (1 - missing)
     return np.where(missing > 1 / 2, 1 / 2 - added, added)
 
 
-def _moments(plan: PlanFacts, shares: Floats) -> tuple[Floats, Floats, Floats]:
+def _moments(plan: Facts, shares: Floats) -> tuple[Floats, Floats, Floats]:
     """Returns centred first moments over U, second over U^2/4, noise scales of the first over U."""
     first, second = plan.numbers.pair
     rows = plan.numbers.per_statistic

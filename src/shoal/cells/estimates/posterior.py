@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from shoal.arrays import Bools, Floats, Ints
 from shoal.cells.estimates import intervals
 from shoal.cells.estimates.numbers import Estimates
+from shoal.cells.facts.remembered import remembered
 from shoal.cells.mechanisms.cell_statistics import Mean
 from shoal.checks import check_confidence
 from shoal.theory import scale_mixture, shrinkage
@@ -186,17 +187,10 @@ class Fitted:
         return np.clip(value, bounds.lo, bounds.hi)
 
 
-def fitted(numbers: Estimates) -> Fitted:
-    """Returns what planned cells say of one another: found once for the same numbers."""
-    known: dict[str, Fitted] = vars(numbers)
-    if "fitted" not in known:
-        known["fitted"] = _fitted(numbers)
-    return known["fitted"]
-
-
+@remembered
 @one_thread
-def _fitted(numbers: Estimates) -> Fitted:
-    """Returns predictions and residuals of the means of planned cells, of which there are some."""
+def fitted(numbers: Estimates) -> Fitted:
+    """Returns what planned cells say of one another: predictions and residuals of their means."""
     plan = numbers.plan
     # Squares of values near either end of what numbers reach would be no numbers.
     unit = 2.0 ** math.frexp(plan.bounds.width)[1]

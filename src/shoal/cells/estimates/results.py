@@ -6,7 +6,7 @@ import numpy as np
 
 from shoal import documents
 from shoal.cells.estimates.numbers import Estimates
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
 from shoal.cells.mechanisms.private_sums import Interval
 from shoal.cells.mechanisms.user_vectors import excess_of
 from shoal.data.counts import Counts
@@ -15,7 +15,7 @@ from shoal.errors import DataError
 from shoal.release.envelope import CONFIDENCE
 
 
-def check_lattice(plan: PlanFacts, records: Records) -> None:
+def check_lattice(plan: Facts, records: Records) -> None:
     """Refuses records of other bounds or ticks than the plan's."""
     own = records.lattice
     known = plan.lattice
@@ -28,7 +28,7 @@ def check_lattice(plan: PlanFacts, records: Records) -> None:
         )
 
 
-def check_counts_of(plan: PlanFacts, counts: Counts) -> None:
+def check_counts_of(plan: Facts, counts: Counts) -> None:
     """Refuses other counts than the plan's."""
     if not counts.same_as(plan.counts):
         raise DataError(
@@ -60,7 +60,7 @@ def results_of(numbers: Estimates) -> list[documents.Document]:
     ]
 
 
-def drawn_from(plan: PlanFacts, results: list[documents.Document]) -> Estimates:
+def drawn_from(plan: Facts, results: list[documents.Document]) -> Estimates:
     """Returns what was drawn, from a manifest's results: whole numbers alone."""
     names = plan.request.statistics
     cells = plan.planned.tolist()

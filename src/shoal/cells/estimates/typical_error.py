@@ -14,7 +14,8 @@ from shoal.cells.estimates.draw import add_noise, exact_numbers
 from shoal.cells.estimates.intervals import decides, dominated, statuses
 from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.estimates.posterior import applies, values_of
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
+from shoal.cells.facts.remembered import remembered
 from shoal.data.aggregate import Aggregate
 from shoal.errors import InputError
 from shoal.privacy.noise import Simulated
@@ -58,7 +59,7 @@ class Simulation(NamedTuple):
     bias: Floats
 
 
-def typical_errors(plan: PlanFacts, sd: float = SD) -> Floats:
+def typical_errors(plan: Facts, sd: float = SD) -> Floats:
     """Returns the mean absolute error of each planned cell's value, over values' deviation.
 
     As a part of the width, up to a half, that is `sd`. Each of 1 to 12 simulated releases draws
@@ -69,7 +70,7 @@ def typical_errors(plan: PlanFacts, sd: float = SD) -> Floats:
     return _typical(plan, sd)[0]
 
 
-def typical_half_widths(plan: PlanFacts) -> Floats:
+def typical_half_widths(plan: Facts) -> Floats:
     """Returns half of each planned cell's 95% interval, in the median of the same releases.
 
     Few releases say little of one cell: the geometric mean of that median and of a curve in the
@@ -78,7 +79,7 @@ def typical_half_widths(plan: PlanFacts) -> Floats:
     return _typical(plan, SD)[1]
 
 
-def often_reliable(plan: PlanFacts, between: float) -> Floats:
+def often_reliable(plan: Facts, between: float) -> Floats:
     """Returns in what part of such releases a cell is reliable, with so much variance between."""
     reliable = []
     for each in _simulations(plan, SD, between):
@@ -88,7 +89,7 @@ def often_reliable(plan: PlanFacts, between: float) -> Floats:
     return part
 
 
-def some_reliable(plan: PlanFacts) -> bool:
+def some_reliable(plan: Facts) -> bool:
     """Returns whether a cell is likely to be reliable; often one simulated release says so."""
     if decides(plan):
         first = next(_simulations(plan, SD, CELLS))
@@ -97,28 +98,21 @@ def some_reliable(plan: PlanFacts) -> bool:
     return expected_reliable(plan) > 0
 
 
-def expected_reliable(plan: PlanFacts, between: float = CELLS) -> int:
+def expected_reliable(plan: Facts, between: float = CELLS) -> int:
     """Returns how many cells are likely to be reliable, with so much variance between them."""
     if decides(plan):
         return round(float(often_reliable(plan, between).sum()))
     return int((~dominated(plan)).sum())
 
 
-def forecast(plan: PlanFacts) -> dict[float, int]:
+def forecast(plan: Facts) -> dict[float, int]:
     """Returns how many cells are likely to be reliable, by parts of the variance between them."""
     return {between: expected_reliable(plan, between) for between in (CELLS, *ALIKE)}
 
 
-def _typical(plan: PlanFacts, sd: float) -> tuple[Floats, Floats]:
+@remembered
+def _typical(plan: Facts, sd: float) -> tuple[Floats, Floats]:
     """Returns mean absolute errors and half 95% intervals of cells, over values' deviation."""
-    known: dict[float, tuple[Floats, Floats]] = vars(plan).setdefault("typical", {})
-    if sd not in known:
-        known[sd] = _simulated_errors(plan, sd)
-    return known[sd]
-
-
-def _simulated_errors(plan: PlanFacts, sd: float) -> tuple[Floats, Floats]:
-    """Returns what `_typical` returns, from simulated releases."""
     simulated = list(_simulations(plan, sd, CELLS))
     some = some_cells(len(plan.planned))
     # Every simulated population has this deviation.
@@ -181,28 +175,25 @@ def _steady(half_width: Floats, scale: Floats, some: Ints) -> Floats:
     return found
 
 
-def _simulations(plan: PlanFacts, sd: float, between: float) -> Iterator[Simulation]:
+def _simulations(plan: Facts, sd: float, between: float) -> Iterator[Simulation]:
     """Yields simulated releases, each made when it is first asked for."""
     if plan.request.statistics != ("mean",):
         raise InputError(
             "typical errors are known only for plans of the mean",
             'make a plan with statistics=["mean"]',
         )
-    known: dict[tuple[float, float], list[Simulation]] = vars(plan).setdefault("simulated", {})
-    made = known.setdefault((sd, between), [])
     # What other variances between cells would tell is one number: one release of many users does.
     fewest = _FEWEST if between == CELLS else 1
     counts = plan.counts
     by_counts = max(_MEMBERS // len(counts.user), fewest)
     by_cells = 1 + _CELLS // counts.n_cells
     for turn in range(min(by_counts, by_cells, _MOST)):
-        if turn == len(made):
-            made.append(_simulated(plan, turn, sd, between))
-        yield made[turn]
+        yield _simulated(plan, turn, sd, between)
 
 
+@remembered
 @np.errstate(all="ignore")
-def _simulated(plan: PlanFacts, turn: int, sd: float, between: float) -> Simulation:
+def _simulated(plan: Facts, turn: int, sd: float, between: float) -> Simulation:
     """Returns one simulated release of means; turn and size of counts are its seed."""
     counts = plan.counts
     count = counts.count
@@ -231,7 +222,7 @@ def _simulated(plan: PlanFacts, turn: int, sd: float, between: float) -> Simulat
     return Simulation(numbers, truth, bias)
 
 
-def errors_compared(plan: PlanFacts) -> Floats:
+def errors_compared(plan: Facts) -> Floats:
     """Returns the error of every planned cell, over its range, that a largest error limits."""
     if plan.certified:
         return plan.cell_error

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
 from shoal.arrays import Floats, Ints, largest
 from shoal.cells.facts.accounting import MEAN_AND_VARIANCE, Cost, ReleasedStatistics
 from shoal.cells.facts.decision import BY_RULE, STATUS, Decision, Status, check_counts, importance
+from shoal.cells.facts.remembered import Remembering
 from shoal.cells.facts.request import Request
 from shoal.cells.facts.variance_programs import gap as optimal_gap
 from shoal.cells.mechanisms.cell_statistics import Statistic, Variance
@@ -32,7 +34,7 @@ _FULL = 1 + 2.0**-20
 
 
 @dataclass(frozen=True, eq=False)
-class PlanFacts(Steps):
+class Facts(Steps, Remembering):
     """Everything public about a release before it happens; a pure function of public facts.
 
     There is a number for each statistic of each planned cell: statistic by statistic, each in the
@@ -48,6 +50,12 @@ class PlanFacts(Steps):
     def __post_init__(self) -> None:
         check_counts(self.counts, self.request, self.decision.method)
         _check_decision(self)
+
+    def like(self, facts: Facts) -> Self:
+        """These facts as a plan of this kind, with all that was computed of them."""
+        found = replace(self, counts=facts.counts, request=facts.request, decision=facts.decision)
+        vars(found).update(vars(facts))
+        return found
 
     @property
     def lattice(self) -> Lattice:
@@ -348,7 +356,7 @@ class PlanFacts(Steps):
         return importance(self.counts, self.planned, self.request.weights)
 
 
-def _check_decision(plan: PlanFacts) -> None:
+def _check_decision(plan: Facts) -> None:
     """Refuses a decision whose loss, or whose sums, would not be exact; it may be from a file."""
     chosen = plan.decision
     method = chosen.method
@@ -392,7 +400,7 @@ def _priced(duals: Floats, users: int) -> bool:
     )
 
 
-def _in_the_ball(plan: PlanFacts) -> bool:
+def _in_the_ball(plan: Facts) -> bool:
     """Whether nobody's weights over the noise leave the ball: then no sum of a vector overflows."""
     weights = plan.weights
     power = plan.numbers.power
@@ -402,7 +410,7 @@ def _in_the_ball(plan: PlanFacts) -> bool:
     return float(norm.max()) <= ball_of(plan.parameters) * _FULL
 
 
-def part_of_range(plan: PlanFacts, part: float) -> str:
+def part_of_range(plan: Facts, part: float) -> str:
     """Returns a part of the range in words, of a single statistic in its unit too."""
     over = f"{part:.3g} of the range"
     return f"{part * plan.statistic_range[0]:.3g} ({over})" if len(plan.statistics) == 1 else over

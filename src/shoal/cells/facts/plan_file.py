@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer
 
 from shoal.arrays import Floats
 from shoal.cells.facts.decision import Decision, Status
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.request import Request
 from shoal.cells.mechanisms.methods import method_of
 from shoal.data.counts import Counts
@@ -26,7 +26,7 @@ Noise = Literal["discrete laplace", "discrete gaussian"]
 _NOISE: tuple[Noise, Noise] = get_args(Noise)
 
 Floating = tuple[float, ...]
-SomeFacts = TypeVar("SomeFacts", bound=PlanFacts)
+SomeFacts = TypeVar("SomeFacts", bound=Facts)
 # Fields that a decision and its document have in common.
 _DECIDED = (
     *("status", "scale", "bits", "parameters", "selection_scale"),
@@ -157,7 +157,7 @@ def met(plan: SomeFacts) -> SomeFacts:
     return plan
 
 
-def parts_of(plan: PlanFacts, records: Mapping[str, Any] | None) -> dict[str, Any]:
+def parts_of(plan: Facts, records: Mapping[str, Any] | None) -> dict[str, Any]:
     """Returns the entries of a plan's document: request, columns, counts and decision."""
     chosen = plan.decision
     return {
@@ -175,7 +175,7 @@ def parts_of(plan: PlanFacts, records: Mapping[str, Any] | None) -> dict[str, An
     }
 
 
-def claims_of(plan: PlanFacts) -> Claims:
+def claims_of(plan: Facts) -> Claims:
     """Returns what a plan costs and promises."""
     lower = None if plan.gaussian else tuple(plan.lower_bound.tolist())
     return Claims(

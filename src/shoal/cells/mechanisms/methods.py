@@ -235,7 +235,8 @@ def _largest_caps(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
     return {"cap": largest_counts(counts, cells)}
 
 
-# The table of methods: of each name what it is made of, given its settings.
+# The table of methods: of each name what it is made of, given its settings. What else a new
+# method needs: docs/architecture.md#where-new-code-goes.
 _ROWS: dict[str, Callable[[Mapping[str, Any]], Method]] = {
     **dict.fromkeys(
         ("balanced", "equalised", "uniform"), lambda _: Method("", "shared", mechanism="baseline")

@@ -9,7 +9,7 @@ import numpy as np
 from shoal.arrays import Bools, Floats
 from shoal.cells.facts.accounting import Cost, ReleasedStatistics
 from shoal.cells.facts.decision import Task
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
 from shoal.cells.mechanisms.ranges import Range
 from shoal.cells.mechanisms.weights import Parameters, Weights, every_record
 from shoal.privacy.noise_lattice import lattice_bits, round_scale
@@ -20,7 +20,7 @@ _ROUNDS = 3
 _LEAST_NOISE = 2.0**-20
 
 
-def by_cell(task: Task) -> PlanFacts:
+def by_cell(task: Task) -> Facts:
     """Returns the plan of the method for the given cells."""
     method = task.method
     limit = task.request.epsilon
@@ -57,7 +57,7 @@ def by_cell(task: Task) -> PlanFacts:
         parameters=method.range.tune(weights, parameters, epsilon, scale, selecting),
         selection_scale=selection_scale,
     )
-    return PlanFacts(task.counts, task.request, chosen)
+    return Facts(task.counts, task.request, chosen)
 
 
 def _balanced(

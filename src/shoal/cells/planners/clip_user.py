@@ -7,7 +7,7 @@ import numpy as np
 from shoal.arrays import Bools, Floats, Ints, add, largest
 from shoal.cells.facts.accounting import ReleasedStatistics
 from shoal.cells.facts.decision import Task
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
 from shoal.cells.mechanisms import caps
 from shoal.cells.mechanisms.cell_statistics import MEAN, cell_errors, mean_error
 from shoal.cells.mechanisms.weights import members
@@ -17,7 +17,7 @@ from shoal.theory.allocation import balanced
 Cost = Callable[[Ints, Ints, Ints], Floats]
 
 
-def clip_user_plan(task: Task) -> PlanFacts:
+def clip_user_plan(task: Task) -> Facts:
     """Returns the plan of Clip-User at a loss of epsilon/K of each cell, K as small as is found."""
     limit = task.request.epsilon
     settings = task.method.settings

@@ -11,7 +11,7 @@ from shoal.arrays import Floats, Ints
 from shoal.cells.estimates.typical_error import errors_compared
 from shoal.cells.facts.accounting import ReleasedStatistics
 from shoal.cells.facts.decision import Task, importance
-from shoal.cells.facts.facts import PlanFacts, part_of_range
+from shoal.cells.facts.facts import Facts, part_of_range
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR, Mean
 from shoal.cells.mechanisms.weights import linear, members
 from shoal.errors import InputError, printable
@@ -23,7 +23,7 @@ _CLOSE = 1e-6
 _PART = 8
 
 
-def within(plan: PlanFacts) -> bool:
+def within(plan: Facts) -> bool:
     """Returns whether no planned cell errs more than was asked for, if anything, or guessing."""
     most = plan.request.largest_error
     if most is None:
@@ -33,7 +33,7 @@ def within(plan: PlanFacts) -> bool:
     return bool((errors_compared(plan) <= most * (1 + _CLOSE)).all())
 
 
-def most_cells(task: Task, make: Callable[[Task], PlanFacts]) -> PlanFacts:
+def most_cells(task: Task, make: Callable[[Task], Facts]) -> Facts:
     """Returns the plan of the first k cells of the order, k as large as bisection finds.
 
     If a plan that keeps the error at a budget keeps it at every larger one, k does not fall.
@@ -84,7 +84,7 @@ def _noise(task: Task, cells: Ints) -> Floats:
     return np.asarray(np.round(np.log2(balanced(problem).noise_scale), 6))
 
 
-def _none_keeps(tried: PlanFacts) -> InputError:
+def _none_keeps(tried: Facts) -> InputError:
     error = errors_compared(tried)
     most = tried.request.largest_error or 0.0
     best = int(error.argmin())

@@ -8,7 +8,7 @@ import numpy as np
 
 from shoal.arrays import Ints
 from shoal.cells.facts.decision import Task, check_counts, public_status
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.request import Request
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR
 from shoal.cells.mechanisms.methods import Planner, method_of
@@ -25,7 +25,7 @@ from shoal.errors import InputError
 from shoal.privacy.budget import Amount
 from shoal.theory.allocation import Problem, given_up
 
-_PLANNERS: dict[Planner, Callable[[Task], PlanFacts]] = {
+_PLANNERS: dict[Planner, Callable[[Task], Facts]] = {
     "shared": shared_noise,
     "by cell": by_cell,
     "clip user": clip_user_plan,
@@ -34,7 +34,7 @@ _PLANNERS: dict[Planner, Callable[[Task], PlanFacts]] = {
 }
 
 
-def make_plan(counts: Counts, request: Request) -> PlanFacts:
+def make_plan(counts: Counts, request: Request) -> Facts:
     """Returns which cells are planned and with how much noise: public facts alone decide."""
     method, reason = choose(request, counts)
     check_counts(counts, request, method)
@@ -63,7 +63,7 @@ def plan_means(
     *,
     delta: Amount = 0,
     tick_bits: int = 20,
-) -> PlanFacts:
+) -> Facts:
     """Returns a plan of means of every cell, uninformative or not, by a method: for comparisons."""
     asked = {"epsilon": epsilon, "delta": delta, "method": method, "settings": settings or {}}
     request = Request.of(
@@ -72,7 +72,7 @@ def plan_means(
     return make_plan(counts, request)
 
 
-def _plan(task: Task) -> PlanFacts:
+def _plan(task: Task) -> Facts:
     if len(task.cells) == 0:
         raise _nothing_left(task)
     return _PLANNERS[task.method.planner](task)
@@ -84,7 +84,7 @@ def _without(task: Task, places: Ints) -> np.ndarray:
     return status
 
 
-def _fewest_left_out(task: Task) -> PlanFacts:
+def _fewest_left_out(task: Task) -> Facts:
     """An optimal plan of equal errors, without the first few of the cells that cost most.
 
     All are uninformative or none is: bisection over the order in which an equalised plan gives up.
@@ -110,11 +110,11 @@ def _fewest_left_out(task: Task) -> PlanFacts:
     return plan
 
 
-def _problem(plan: PlanFacts) -> Problem:
+def _problem(plan: Facts) -> Problem:
     return plan.numbers.problem(plan.importance, plan.decision.scale)
 
 
-def _to_leave_out(plan: PlanFacts) -> Ints:
+def _to_leave_out(plan: Facts) -> Ints:
     """Released cells to give up next, by their places."""
     error = plan.cell_error
     if plan.method == "equalised":
@@ -145,7 +145,7 @@ def _nothing_left(task: Task) -> InputError:
     )
 
 
-def _uninformative(plan: PlanFacts, useless: np.ndarray) -> InputError:
+def _uninformative(plan: Facts, useless: np.ndarray) -> InputError:
     first = plan.counts.labels[plan.planned[np.flatnonzero(useless)[0]]]
     return InputError(
         f"{int(useless.sum())} cells are uninformative, such as {first!r}",

@@ -12,7 +12,7 @@ import numpy as np
 from shoal.arrays import Floats
 from shoal.cells.facts.accounting import MEAN_AND_VARIANCE, Cost, ReleasedStatistics
 from shoal.cells.facts.decision import Task
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.request import Request
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR, Statistic
 from shoal.cells.mechanisms.weights import Parameters, every_record
@@ -29,7 +29,7 @@ _ALLOCATIONS: dict[str, Callable[[Problem], Allocation]] = {
 }
 
 
-def shared_noise(task: Task) -> PlanFacts:
+def shared_noise(task: Task) -> Facts:
     """Returns the plan whose error the method judges best: direct or joint, Laplace or Gaussian."""
     weights = every_record(task.counts, task.cells)
     found = [
@@ -46,7 +46,7 @@ def ways(request: Request) -> tuple[bool, ...]:
     return (False, True) if set(MEAN_AND_VARIANCE) <= set(request.kinds) else (False,)
 
 
-def judge(plan: PlanFacts) -> float:
+def judge(plan: Facts) -> float:
     """Returns what a method wants small: the largest error, or the mean of its logarithm."""
     rows = plan.numbers.per_statistic(plan.relative_error)
     if plan.decision.method.levels:
@@ -55,7 +55,7 @@ def judge(plan: PlanFacts) -> float:
     return float(np.log(rows).mean(axis=0) @ weight / weight.sum())
 
 
-def _plan(task: Task, numbers: ReleasedStatistics) -> PlanFacts:
+def _plan(task: Task, numbers: ReleasedStatistics) -> Facts:
     shape = numbers.shape(least_sum=task.method.levels)
     problem = numbers.problem(task.importance, shape)
     found = _ALLOCATIONS[task.method.name](problem)
@@ -78,7 +78,7 @@ def finish(
     parameters: Parameters | None = None,
     selection_scale: Floats | None = None,
     **others: Any,
-) -> PlanFacts:
+) -> Facts:
     """Returns the plan with these noise scales over the range, made to fit lattice and loss."""
     delta = task.delta if numbers.gaussian else Fraction(0)
     most = len(numbers.statistics) * int(np.bincount(numbers.weights.user).max())
@@ -95,7 +95,7 @@ def finish(
         gaussian=numbers.gaussian,
         **others,
     )
-    return PlanFacts(task.counts, task.request, chosen)
+    return Facts(task.counts, task.request, chosen)
 
 
 def _least_epsilon(found: Allocation, numbers: ReleasedStatistics, request: Request) -> Fraction:

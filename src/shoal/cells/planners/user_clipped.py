@@ -9,7 +9,7 @@ from shoal.arrays import Floats, Ints
 from shoal.cells.estimates.typical_error import typical_errors
 from shoal.cells.facts.accounting import Cost, ReleasedStatistics
 from shoal.cells.facts.decision import Task
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
 from shoal.cells.mechanisms import caps
 from shoal.cells.mechanisms.ranges import USER
 from shoal.cells.mechanisms.user_vectors import LARGEST_BALL, MOST_PARTS, NO_SELECTION
@@ -31,7 +31,7 @@ _SECOND_RADIUS = 0.5
 _NOISE_SHARE = 0.8
 
 
-def user_clipped(task: Task) -> PlanFacts:
+def user_clipped(task: Task) -> Facts:
     """Returns the plan of user-clipped means whose noise has the smaller typical error."""
     found = [
         _plan(task, gaussian=gaussian) for gaussian in task.noises if not gaussian or _fits(task)
@@ -41,7 +41,7 @@ def user_clipped(task: Task) -> PlanFacts:
     return min(found, key=lambda plan: float(typical_errors(plan).mean()))
 
 
-def _plan(task: Task, *, gaussian: bool) -> PlanFacts:
+def _plan(task: Task, *, gaussian: bool) -> Facts:
     """The plan with one kind of noise."""
     limit = task.request.epsilon
     method = task.method
@@ -72,7 +72,7 @@ def _plan(task: Task, *, gaussian: bool) -> PlanFacts:
         selection_scale=selection_scale,
         gaussian=gaussian,
     )
-    return PlanFacts(task.counts, task.request, chosen)
+    return Facts(task.counts, task.request, chosen)
 
 
 def _excess(epsilon: float) -> Ints:

@@ -7,7 +7,7 @@ import numpy as np
 from shoal.arrays import Floats, Ints, by_cell, largest
 from shoal.cells.estimates.typical_error import errors_compared
 from shoal.cells.facts.accounting import ReleasedStatistics
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR
 from shoal.cells.mechanisms.weights import Weights, every_record
 from shoal.files.text_table import counted
@@ -18,7 +18,7 @@ _SLIGHTLY = 1.15
 _MOST = 1e4
 
 
-def reasons(plan: PlanFacts) -> list[str]:
+def reasons(plan: Facts) -> list[str]:
     """Returns why each cell is left out, in a few words; empty for the planned ones."""
     request = plan.request
     times = dict(zip(*_left_out_for_error(plan), strict=True))
@@ -30,7 +30,7 @@ def reasons(plan: PlanFacts) -> list[str]:
     return [_times(times[at]) if at in times else known[s] for at, s in enumerate(plan.status)]
 
 
-def counted_out(plan: PlanFacts) -> Iterator[str]:
+def counted_out(plan: Facts) -> Iterator[str]:
     """How many cells each public rule leaves out, in a sentence: all that readers see of them."""
     rules = {"users": plan.request.min_users, "records": plan.request.min_records}
     for what, least in rules.items():
@@ -39,7 +39,7 @@ def counted_out(plan: PlanFacts) -> Iterator[str]:
             yield f"{counted(many, 'cell')} with fewer than {least:,} {what} {are} left out"
 
 
-def _left_out_for_error(plan: PlanFacts) -> tuple[list[int], list[float]]:
+def _left_out_for_error(plan: Facts) -> tuple[list[int], list[float]]:
     """Cells left out for their errors, and the budgets they need, in budgets of the plan."""
     cells = np.flatnonzero(np.isin(np.array(plan.status, dtype=object), _FOR_ERRORS))
     if not len(cells):
@@ -47,7 +47,7 @@ def _left_out_for_error(plan: PlanFacts) -> tuple[list[int], list[float]]:
     return cells.tolist(), budgets_needed(plan, cells).tolist()
 
 
-def budgets_needed(plan: PlanFacts, cells: Ints) -> Floats:
+def budgets_needed(plan: Facts, cells: Ints) -> Floats:
     """The budget with which cells would be planned, over the plan's: the largest loss of a user.
 
     The planned cells keep their noise; the cell, and those that need less by themselves, get the
@@ -82,7 +82,7 @@ def _largest_with(loss: Floats, weights: Weights, added: Floats) -> Floats:
     return found
 
 
-def _allowed(plan: PlanFacts, largest: Floats) -> Floats:
+def _allowed(plan: Facts, largest: Floats) -> Floats:
     """How often the noise of cells may be that of a shape whose largest scale is given."""
     most = plan.request.largest_error or MIDPOINT_ERROR
     if plan.certified:

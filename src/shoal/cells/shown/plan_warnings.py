@@ -6,7 +6,7 @@ import numpy as np
 
 from shoal.cells.estimates.intervals import dominated, statuses
 from shoal.cells.estimates.numbers import Estimates
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
 from shoal.theory.user_clipping import MEASURED
 
 # Of the users, and of the records of planned cells: equal, geometric and moderately skewed counts
@@ -24,7 +24,7 @@ _OFTEN = 5_000.0
 _TWICE = 250.0
 
 
-def plan_warnings(plan: PlanFacts) -> list[str]:
+def plan_warnings(plan: Facts) -> list[str]:
     """Sentences that a custodian should read before spending anything; empty if there are none."""
     if not plan.decision.method.range.of_vectors:
         return []
@@ -48,12 +48,12 @@ def release_warnings(numbers: Estimates) -> list[str]:
     return [each for each in warnings if each not in frequent]
 
 
-def _everyone(plan: PlanFacts) -> float:
+def _everyone(plan: Facts) -> float:
     """Epsilon times the number of users."""
     return plan.epsilon * plan.weights.n_users
 
 
-def few_cell_warnings(plan: PlanFacts) -> Iterator[str]:
+def few_cell_warnings(plan: Facts) -> Iterator[str]:
     """What a private radius in few cells may miss, before anything is spent."""
     selects = plan.decision.method.range.of_vectors and len(plan.decision.selection_scale) > 0
     one = len(plan.planned) == 1
@@ -78,7 +78,7 @@ def private_range_warnings(numbers: Estimates) -> Iterator[str]:
         )
 
 
-def frequent_user_warnings(plan: PlanFacts) -> Iterator[str]:
+def frequent_user_warnings(plan: Facts) -> Iterator[str]:
     """Few users with much of the records, where cells may be reliable: they may be unlike."""
     vectors = plan.decision.method.range.of_vectors
     if not vectors or _everyone(plan) >= _OFTEN or dominated(plan).all():

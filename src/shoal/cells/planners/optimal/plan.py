@@ -12,7 +12,7 @@ import numpy as np
 from shoal.arrays import Floats, Ints
 from shoal.cells.facts.accounting import ReleasedStatistics
 from shoal.cells.facts.decision import Task
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.program import Program, is_small
 from shoal.cells.facts.variance_programs import StatisticPrograms
 from shoal.cells.facts.weighted import WeightedPlan
@@ -44,7 +44,7 @@ _CAPACITY = 1 + 2.0**-18
 _SMALL = 2.0 ** (6 - PART)
 
 
-def optimal(task: Task) -> PlanFacts:
+def optimal(task: Task) -> Facts:
     """Returns the plan with the least factor s at a loss, or the least loss at an error."""
     member, cell = members(task.counts, task.cells)
     user = task.counts.user[member]
@@ -85,7 +85,7 @@ class _Search:
         """Loss of the noise; 0 for the least one at the targets."""
         return float(self.task.request.epsilon or 0) * (1 - self.selecting)
 
-    def plan(self) -> PlanFacts:
+    def plan(self) -> Facts:
         """Returns the best plan, its noise on the lattice, and its selection."""
         task = self.task
         request = self.task.request

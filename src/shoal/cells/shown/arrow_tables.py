@@ -1,4 +1,4 @@
-"""Results as tables and files."""
+"""Plans and releases of cells as Arrow tables: one row a cell and statistic."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shoal.cells.estimates.typical_error import (
     typical_half_widths,
 )
 from shoal.cells.facts.decision import BY_RULE
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
 from shoal.cells.mechanisms.cell_statistics import Mean, Variance
 from shoal.cells.shown.left_out import reasons
 
@@ -64,7 +64,7 @@ def make_table(
     return table if all else table.drop_columns(["noisy_value"])
 
 
-def plan_table(plan: PlanFacts, *, left_out: bool = False) -> pa.Table:
+def plan_table(plan: Facts, *, left_out: bool = False) -> pa.Table:
     """One row a cell and statistic: what is known before anything is spent, in its unit."""
     cells = len(plan.planned)
     blocks = []
@@ -92,7 +92,7 @@ def plan_table(plan: PlanFacts, *, left_out: bool = False) -> pa.Table:
     return _for_readers(blocks, plan, left_out=left_out)
 
 
-def _for_readers(blocks: list[pa.Table], plan: PlanFacts, *, left_out: bool) -> pa.Table:
+def _for_readers(blocks: list[pa.Table], plan: Facts, *, left_out: bool) -> pa.Table:
     """One table, without cells that a public rule leaves out, or with their keys and reasons."""
     table = pa.concat_tables(blocks).combine_chunks()
     by_rule = pc.is_in(table["status"], pa.array(BY_RULE))
@@ -106,7 +106,7 @@ def _for_readers(blocks: list[pa.Table], plan: PlanFacts, *, left_out: bool) -> 
     return table
 
 
-def statuses(plan: PlanFacts, own: list[str]) -> dict[str, list[str | None]]:
+def statuses(plan: Facts, own: list[str]) -> dict[str, list[str | None]]:
     """Status of every cell, given those of the planned ones, and in words why not reliable."""
     status: list[str | None] = [*plan.status]
     reason = [each or None for each in reasons(plan)]
@@ -116,7 +116,7 @@ def statuses(plan: PlanFacts, own: list[str]) -> dict[str, list[str | None]]:
 
 
 def _block(
-    plan: PlanFacts,
+    plan: Facts,
     statistic: str,
     status: dict[str, list[str | None]],
     columns: dict[str, Floats],
@@ -133,7 +133,7 @@ def _block(
     return table
 
 
-def _with_source(table: pa.Table, plan: PlanFacts, others: Values | None) -> pa.Table:
+def _with_source(table: pa.Table, plan: Facts, others: Values | None) -> pa.Table:
     """Rows with where their values are from, and with common values in those of left-out cells."""
     left_out = np.array(plan.status, dtype=object) != "planned"
     sources = ["own" if each == "reliable" else "common" for each in table["status"].to_pylist()]

@@ -8,11 +8,10 @@ import pyarrow.compute as pc
 
 from shoal.cells.estimates.intervals import decides
 from shoal.cells.estimates.typical_error import SD, forecast
-from shoal.cells.facts.facts import PlanFacts
+from shoal.cells.facts.facts import Facts
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR, Mean
+from shoal.cells.shown.arrow_tables import plan_table
 from shoal.cells.shown.left_out import counted_out
-from shoal.cells.shown.plan_warnings import plan_warnings
-from shoal.cells.shown.table import plan_table
 from shoal.errors import printable
 from shoal.files.text_table import SHOWN, TextTable, counted, text_of
 from shoal.privacy.budget import show
@@ -24,7 +23,7 @@ _TITLES = {
 }
 
 
-def summary(plan: PlanFacts) -> str:
+def summary(plan: Facts) -> str:
     """Returns cells with noise, loss and method in one line."""
     cells = counted(len(plan.planned), "cell")
     delta = f", delta {plan.delta:g}" if plan.gaussian else ""
@@ -32,7 +31,7 @@ def summary(plan: PlanFacts) -> str:
     return f"{cells}, {spent} per user in all, by {plan.method}"
 
 
-def describe(plan: PlanFacts, protected: str) -> TextTable:
+def describe(plan: Facts, protected: str, warnings: list[str]) -> TextTable:
     """Returns the plan on one screen: verdict, warnings, the best and the worst cells, notes."""
     why = f": {plan.decision.reason}" if plan.decision.reason else ""
     noise = f"Noise will be added to {summary(plan)}{why}."
@@ -40,10 +39,10 @@ def describe(plan: PlanFacts, protected: str) -> TextTable:
     head = "\n".join(each for each in lines if each)
     table = plan_table(plan)
     columns, rows = _rows(plan, table)
-    return TextTable(head, columns, rows, [*_notes(plan, table)], plan_warnings(plan))
+    return TextTable(head, columns, rows, [*_notes(plan, table)], warnings)
 
 
-def verdict(plan: PlanFacts) -> str:
+def verdict(plan: Facts) -> str:
     """Returns how many cells will be reliable, in a sentence; nothing if that is known."""
     if not decides(plan):
         return ""
@@ -56,7 +55,7 @@ def verdict(plan: PlanFacts) -> str:
     return f"Between {least:,} and {of}, depending on how much cells differ.{advice}"
 
 
-def _rows(plan: PlanFacts, table: pa.Table) -> tuple[list[str], list[list[str]]]:
+def _rows(plan: Facts, table: pa.Table) -> tuple[list[str], list[list[str]]]:
     """Returns columns and rows, from the smallest error to the largest, then cells left out."""
     errors = ["typical_error", "certified_error" if plan.certified else "typical_half_width"]
     errors = [each for each in errors if table[each].null_count < len(table)]
@@ -82,12 +81,12 @@ def _rows(plan: PlanFacts, table: pa.Table) -> tuple[list[str], list[list[str]]]
     return columns, rows
 
 
-def cell_title(plan: PlanFacts) -> str:
+def cell_title(plan: Facts) -> str:
     """Returns the names of the key columns."""
     return printable(", ".join(plan.counts.cells.column_names))
 
 
-def labels(plan: PlanFacts, table: pa.Table, rows: Iterable[int]) -> list[str]:
+def labels(plan: Facts, table: pa.Table, rows: Iterable[int]) -> list[str]:
     """Returns the cell of some rows, with its statistic where there are several."""
     names = table["statistic"]
     cells = plan.shown_labels
@@ -102,7 +101,7 @@ def _short(number: float | None, sign: str) -> str:
     return "-" if number is None else sign + text_of(float(f"{number:.3g}"))
 
 
-def _notes(plan: PlanFacts, table: pa.Table) -> Iterator[str]:
+def _notes(plan: Facts, table: pa.Table) -> Iterator[str]:
     yield from legend(plan, table)
     if plan.statistics == (Mean(),):
         yield (
@@ -129,7 +128,7 @@ def _notes(plan: PlanFacts, table: pa.Table) -> Iterator[str]:
     yield from _certificate(plan)
 
 
-def legend(plan: PlanFacts, table: pa.Table) -> Iterator[str]:
+def legend(plan: Facts, table: pa.Table) -> Iterator[str]:
     """Returns why cells are not planned or reliable, how many, and how many are left out."""
     # The rows of the first statistic: each has the same.
     cells = table.slice(0, len(plan.shown))
@@ -142,7 +141,7 @@ def legend(plan: PlanFacts, table: pa.Table) -> Iterator[str]:
     yield from counted_out(plan)
 
 
-def _certificate(plan: PlanFacts) -> Iterator[str]:
+def _certificate(plan: Facts) -> Iterator[str]:
     """What is proved of the errors, and of how far they are from the best."""
     if uninformative := int((plan.cell_error >= MIDPOINT_ERROR).sum()):
         better = "guessing is as good" if plan.certified else "noise is as wide as the range"
@@ -156,7 +155,7 @@ def _certificate(plan: PlanFacts) -> Iterator[str]:
         )
 
 
-def proof(plan: PlanFacts, gap: float) -> str:
+def proof(plan: Facts, gap: float) -> str:
     """Returns what a gap of a plan like this one proves."""
     if plan.decision.targets is None:
         return f"certified gap to the best balance: {gap:.1e} per cell"
