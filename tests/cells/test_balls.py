@@ -74,7 +74,7 @@ def test_nobody_is_beyond_the_ball_of_all_values(cells: int, delta: str) -> None
             counts, bounds=(0, 1), epsilon=4, delta=delta, method="user_clipped", tick_bits=1
         )
         ends = np.random.default_rng(users).choice([-1, 1], len(who))
-        aggregate = Aggregate(counts, plan.lattice, ends, np.zeros_like(ends))
+        aggregate = Aggregate(counts.memberships, plan.lattice, ends, np.zeros_like(ends))
         tape = Tape(part=0)
         draw(plan, aggregate, tape)
         scores = [each.numbers for each in tape.asked if each.kind == "select"]

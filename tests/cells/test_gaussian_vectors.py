@@ -55,7 +55,7 @@ def test_noise_has_the_deviation_that_is_charged() -> None:
         records.counts(), bounds=(0, 1), epsilon="0.5", delta=DELTA, method="user_clipped"
     )
     assert plan.gaussian
-    drawn, sums = [], records.aggregate()
+    drawn, sums = [], records.aggregate()[1]
     for turn in range(120):
         numbers = draws.drawn(plan, sums, turn)
         scaled = (numbers.unclamped - 0.5) / numbers.noise_scale

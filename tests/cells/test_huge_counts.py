@@ -66,5 +66,5 @@ def _tape(plan: shoal.Plan, bits: int, changed: int | None, answers: list[list[i
         [-half * int(m) if at == changed else half * int(m) for at, m in enumerate(count)]
     )
     lattice = Lattice(Bounds(0, 1), bits)
-    draw(plan, Aggregate(public, lattice, sums, np.zeros_like(sums)), tape)
+    draw(plan, Aggregate(public.memberships, lattice, sums, np.zeros_like(sums)), tape)
     return tape

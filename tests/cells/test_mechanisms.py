@@ -77,7 +77,7 @@ def test_plans_survive_a_file(method: str, options: dict[str, Any], tmp_path: Pa
     plan.save(tmp_path / "plan.json")
     loaded = shoal.Plan.load(tmp_path / "plan.json")
     assert loaded.to_document() == plan.to_document()
-    sums = flights.records().aggregate(squares=False)
+    _, sums = flights.records().aggregate(squares=False)
     one, other = (drawn(each, sums, 3) for each in (plan, loaded))
     assert one.steps == other.steps
 

@@ -47,7 +47,7 @@ class Case:
         squares = np.array([int((y**2).sum()) for y in each])
         above = [int((y > 0).sum()) << BITS for y in each]
         measures = {SHARE.name: np.array(above)}
-        aggregate = Aggregate(self.public, LATTICE, centred, squares, measures)
+        aggregate = Aggregate(self.public.memberships, LATTICE, centred, squares, measures)
         return WeightedMoments(self.weights, aggregate, linear=linear)
 
     def members(self, cell: int) -> list[tuple[Fraction, Fraction, list[Fraction]]]:
@@ -172,11 +172,11 @@ def test_means_and_shares_are_clipped_means_of_users(name: str, data: st.DataObj
             assert abs(fraction(mean) - wanted) <= 2.0 ** -(BITS + FINE)
 
 
-def full(users: int, count: int, ticks: NDArray[np.int64]) -> Aggregate:
+def full(users: int, count: int, ticks: NDArray[np.int64]) -> tuple[Counts, Aggregate]:
     """Users with equally many records in one cell, all at one tick each."""
     public = Counts.from_counts(np.arange(users), np.zeros(users, int), [count] * users)
     centred = ticks - 2 ** (BITS - 1)
-    return Aggregate(public, LATTICE, centred * count, centred**2 * count)
+    return public, Aggregate(public.memberships, LATTICE, centred * count, centred**2 * count)
 
 
 @pytest.mark.parametrize("up", [0, 1, 4, 8])
@@ -185,13 +185,13 @@ def test_the_largest_counts_do_not_overflow(name: str, up: int) -> None:
     """As many records of a user as the pass over the records allows, all at the bounds."""
     count, users = 2**25 - 1, 8
     check_size(count, LATTICE)
-    aggregate = full(users, count, np.where(np.arange(users) < up, 2**BITS, 0))
+    public, aggregate = full(users, count, np.where(np.arange(users) < up, 2**BITS, 0))
     parameters: Parameters = {}
     if name == "clip_user":
         parameters = {"cap": np.array([count - 1]), "kept": np.ones(users, dtype=np.int64)}
     if name == "optimal":
         parameters = {"part": np.full(users, 2**PART - 1)}
-    weights = method_of(name, {}).weigh(aggregate.counts, np.array([0]), parameters)
+    weights = method_of(name, {}).weigh(public, np.array([0]), parameters)
     moments = WeightedMoments(weights, aggregate, linear=True)
     share = Fraction(up, users)
     part = 1 - Fraction(1, 2**PART) if name == "optimal" else Fraction(1)

@@ -91,8 +91,9 @@ class Case:
     def contributions(self, sums: NDArray[np.int64]) -> PrivateMeans:
         """Private means of one data set."""
         centred = sums - (self.counts.count << (BITS - 1))
+        members = self.counts.memberships
         return PrivateMeans(
-            self.weights, Aggregate(self.counts, LATTICE, centred, np.zeros_like(centred))
+            self.weights, Aggregate(members, LATTICE, centred, np.zeros_like(centred))
         )
 
     def data_sets(self) -> Iterator[NDArray[np.int64]]:

@@ -32,7 +32,7 @@ def test_estimates_are_the_means_plus_noise_of_the_stated_scale() -> None:
     table = flights.table()
     plan, records, truth = flights.plan(table), flights.records(table), true_means(table)
     exact = np.array([truth[label] for label in plan.counts.labels])
-    aggregate = records.aggregate()
+    _, aggregate = records.aggregate()
     errors = []
     for seed in range(2000):
         drawn = draw(plan, aggregate, shoal.Simulated(seed))

@@ -150,8 +150,7 @@ def _apart() -> tuple[shoal.Records, NDArray[np.float64]]:
 def test_cells_far_apart_are_nearer_after_two_rounds(delta: str) -> None:
     """Errors of 12 releases fall by a third, and intervals still cover."""
     records, truth = _apart()
-    sums = records.aggregate()
-    counts = sums.counts
+    counts, sums = records.aggregate()
     asked: dict[str, Any] = {"bounds": (0, 1000), "epsilon": 6, "delta": delta}
     error, covered = [], []
     for rounds in (1, 2):

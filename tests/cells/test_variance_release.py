@@ -44,7 +44,7 @@ def exact(plan: shoal.Plan, table: pa.Table) -> NDArray[np.float64]:
 
 def estimates(plan: shoal.Plan, table: pa.Table, rounds: int = ROUNDS) -> list[Estimates]:
     """Many simulated releases."""
-    aggregate = flights.records(table).aggregate(
+    _, aggregate = flights.records(table).aggregate(
         [each.measure for each in plan.statistics if each.measure is not None]
     )
     drawn = (draw(plan, aggregate, shoal.Simulated(seed)) for seed in range(rounds))

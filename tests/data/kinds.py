@@ -118,11 +118,11 @@ def expected(whole: pa.Table, rule: str) -> list[tuple[Any, ...]]:
 
 def found(source: object, rule: str) -> list[tuple[Any, ...]]:
     """The same by a pass."""
-    made = shoal.Records(
+    counts, made = shoal.Records(
         source, user="who", value="value", bounds=BOUNDS, by=rule, tick_bits=3, counts="public"
     ).aggregate()
-    cells = made.counts.cells.column(0).to_pylist()
-    columns = made.counts.cell, made.counts.count, made.sums, made.squares
+    cells = counts.cells.column(0).to_pylist()
+    columns = counts.cell, counts.count, made.sums, made.squares
     rows = zip(*(each.tolist() for each in columns), strict=True)
     return sorted((cells[cell], *more) for cell, *more in rows)
 
@@ -131,12 +131,12 @@ def facts(source: object, **options: Any) -> tuple[Any, ...]:
     """All that a pass gives: row by row, so that users with equal counts have a place each."""
     given = {"user": "who", "value": "value", "bounds": BOUNDS, "by": TOGETHER, **options}
     records = shoal.Records(source, **given, counts="public")
-    made, counted = records.aggregate(), records.counts()
-    assert counted.fingerprint == made.counts.fingerprint
-    columns = made.counts.user, made.counts.cell, made.counts.count
+    counts, made = records.aggregate()
+    assert records.counts().fingerprint == counts.fingerprint
+    columns = counts.user, counts.cell, counts.count
     return (
-        made.counts.labels,
-        made.counts.fingerprint,
+        counts.labels,
+        counts.fingerprint,
         *(each.tolist() for each in (*columns, made.sums, made.squares)),
     )
 

@@ -166,7 +166,7 @@ def test_one_value_moves_its_own_record_alone(tmp_path: Path) -> None:
             records(path, bounds=(0, 1)).counts(), method="balanced", bounds=(0, 1), epsilon=1
         )
         tapes.append(Tape())
-        draw(plan, records(path, bounds=(0, 1)).aggregate(), tapes[-1])
+        draw(plan, records(path, bounds=(0, 1)).aggregate()[1], tapes[-1])
     assert lost(*tapes)[0] <= float(plan.exact_epsilon)
 
 
@@ -308,8 +308,8 @@ def test_a_compressed_file_is_read_whole_or_refused(tmp_path: Path, ending: str)
     half = len(text) // 2
     for raw in (whole, packed(text[:half], ending) + packed(text[half:], ending)):
         path.write_bytes(raw)
-        found = records(path).aggregate()
-        assert found.cell_sums() == records(tmp_path / "a.csv").aggregate().cell_sums()
+        _, found = records(path).aggregate()
+        assert found.cell_sums() == records(tmp_path / "a.csv").aggregate()[1].cell_sums()
     for raw in (
         *(whole[:-size] for size in (1, 9, len(whole) // 2)),
         whole + b"u,a",

@@ -86,7 +86,7 @@ def test_every_number_has_a_draw_of_its_own(wanted: dict[str, Any]) -> None:
     records = flights.records()
     plan = flights.plan(uninformative="keep", **wanted)
     source, others = Tape(), [each.measure for each in plan.statistics if each.measure]
-    drawn = draw(plan, records.aggregate(others), source)
+    drawn = draw(plan, records.aggregate(others)[1], source)
     [asked] = [each for each in source.asked if each.kind != "select"]
     assert asked.kind == ("gaussian" if plan.gaussian else "laplace")
     assert asked.scale == plan.decision.bits

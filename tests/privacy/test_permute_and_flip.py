@@ -145,9 +145,9 @@ def test_adaptive_scores_count_weight_inside(cells: int, bits: int) -> None:
     assert design.widened == (cells == 1)
     sums = rng.integers(0, (public.count << bits) + 1)
     centred = sums - (public.count << (bits - 1))
-    contributions = PrivateMeans(
-        design, Aggregate(public, Lattice(Bounds(0, 1), bits), centred, np.zeros_like(centred))
-    )
+    lattice = Lattice(Bounds(0, 1), bits)
+    sums_of_users = Aggregate(public.memberships, lattice, centred, np.zeros_like(centred))
+    contributions = PrivateMeans(design, sums_of_users)
     low, high, steps = selection.intervals(10, contributions.top)
     found = private_ranges._votes_inside(contributions, low, high, steps)
     say = private_ranges._votes(design)

@@ -20,4 +20,4 @@ def sums_of(plan: Facts, mean: NDArray[np.float64]) -> Aggregate:
     counts, bits = plan.counts, plan.lattice.bits
     ticks = np.rint(np.clip(mean, 0, 1) * counts.count * 2.0**bits).astype(np.int64)
     centred = ticks - (counts.count << (bits - 1))
-    return Aggregate(counts, plan.lattice, centred, np.zeros_like(centred))
+    return Aggregate(counts.memberships, plan.lattice, centred, np.zeros_like(centred))

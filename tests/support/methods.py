@@ -123,7 +123,7 @@ def plan(source: object, wanted: Mapping[str, Any], epsilon: object = 4) -> shoa
 def aggregate(made: shoal.Plan, source: object) -> Aggregate:
     """What a release of the plan reads."""
     measures = [each.measure for each in made.statistics if each.measure is not None]
-    return records(source).aggregate(measures)
+    return records(source).aggregate(measures)[1]
 
 
 def recorded(

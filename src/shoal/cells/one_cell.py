@@ -25,7 +25,7 @@ from shoal.cells.shown.plan_warnings import (
 from shoal.checks import check_confidence
 from shoal.data.aggregate import Aggregate
 from shoal.data.columns_in_memory import Users, column_of_numbers, paired, user_codes
-from shoal.data.counts import build
+from shoal.data.counts import Counts, build
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.privacy.budget import Amount, show
 from shoal.privacy.noise import Simulated, source_of
@@ -116,14 +116,14 @@ def one_estimate(
     given: dict[str, Any] = {"method": method, "settings": asked} if method else {**asked}
     given |= {"bounds": bounds, "tick_bits": tick_bits, "epsilon": epsilon}
     request = Request.of(uninformative="keep", min_users=1, **given)
-    private = aggregate_of(values, users, request.lattice)
+    counts, private = aggregate_of(values, users, request.lattice)
     if request.method is None:
         # No bounding of one cell has a smaller error (docs/theory/cells.md#limits-of-means).
         name = "worst_case_optimal"
         if request.objective != "worst_case":
-            name = choose(request, private.counts)[0].name
+            name = choose(request, counts)[0].name
         request = request.model_copy(update={"method": name, "objective": None, "range": None})
-    plan = make_plan(private.counts, request)
+    plan = make_plan(counts, request)
     found = Estimates(plan, *draw(plan, private, source))
     likely = intervals.intervals if found.of_vectors else Estimates.typical_intervals
     interval, typical = (
@@ -150,16 +150,16 @@ def one_estimate(
     )
 
 
-def aggregate_of(values: ArrayLike, users: Users, lattice: Lattice) -> Aggregate:
-    """Returns sums of ticks of every user of one cell; one finite number and one key a record."""
+def aggregate_of(values: ArrayLike, users: Users, lattice: Lattice) -> tuple[Counts, Aggregate]:
+    """Returns counts and sums of ticks of one cell; one finite number and one key a record."""
     paired({"value": values}, {"user": users})
     numbers = column_of_numbers(values)
     who = user_codes(users, len(numbers))
     order = np.argsort(who, kind="stable")
-    counts = np.bincount(who)
-    sums = np.add.reduceat(lattice.ticks(numbers)[order], np.cumsum(counts) - counts)
-    cells = pa.table({"cell": pa.array(["all"] * len(counts))})
-    counts_of_cell, rows = build(pa.array(np.arange(len(counts))), cells, counts.astype(np.int64))
-    centred = sums[rows] - (counts_of_cell.count << (lattice.bits - 1))
+    records = np.bincount(who)
+    sums = np.add.reduceat(lattice.ticks(numbers)[order], np.cumsum(records) - records)
+    cells = pa.table({"cell": pa.array(["all"] * len(records))})
+    counts, rows = build(pa.array(np.arange(len(records))), cells, records.astype(np.int64))
+    centred = sums[rows] - (counts.count << (lattice.bits - 1))
     # Squares serve the variance, which these mechanisms do not release.
-    return Aggregate(counts_of_cell, lattice, centred, np.zeros_like(centred))
+    return counts, Aggregate(counts.memberships, lattice, centred, np.zeros_like(centred))

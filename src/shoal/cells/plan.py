@@ -352,8 +352,8 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
         """Read the values once, and draw all numbers."""
         check_lattice(self, private)
         measures = [each.measure for each in self.statistics if each.measure is not None]
-        aggregate = private.aggregate(measures, squares=Variance() in self.statistics)
-        check_counts_of(self, aggregate.counts)
+        counts, aggregate = private.aggregate(measures, squares=Variance() in self.statistics)
+        check_counts_of(self, counts)
         return Estimates(self, *draw(self, aggregate, noise))
 
     def results(self, drawn: Estimates) -> list[documents.Document]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from shoal.arrays import Floats, Ints
-from shoal.data.counts import Counts
+from shoal.data.memberships import Memberships
 from shoal.data.value_lattice import Lattice
 
 _HALF = 26
@@ -14,10 +14,10 @@ _HALF = 26
 
 @dataclass(frozen=True, eq=False)
 class Aggregate:
-    """Integer sums of each membership, aligned with its counts; only that is public.
+    """Integer sums of each membership, in the order of the memberships.
 
     Attributes:
-        counts: The counts.
+        memberships: Who has how many records in which cell.
         lattice: What a tick is.
         centred: Sum of (ticks - 2^(bits-1)) of each membership, shape (memberships,).
         squares: Sum of their squares, shape (memberships,); None if nobody asked for them.
@@ -25,7 +25,7 @@ class Aggregate:
             (memberships,).
     """
 
-    counts: Counts
+    memberships: Memberships
     lattice: Lattice
     centred: Ints = field(repr=False)
     squares: Ints | None = field(repr=False)
@@ -38,23 +38,24 @@ class Aggregate:
     @property
     def sums(self) -> Ints:
         """Sum of ticks of each membership, shape (memberships,)."""
-        return self.centred + (self.counts.count << (self.lattice.bits - 1))
-
-    def __repr__(self) -> str:
-        return f"<Aggregate of {self.counts.n_users} users, {self.counts.n_cells} cells>"
+        return self.centred + (self.memberships.count << (self.lattice.bits - 1))
 
     def cell_sums(self) -> list[int]:
         """Returns the sum of ticks of each cell, exactly."""
-        amounts = self.sums
-        # Two halves in floating point stay exact where one 64-bit sum could overflow.
-        halves = (
-            np.bincount(self.counts.cell, part) for part in (amounts >> _HALF, amounts % 2**_HALF)
-        )
-        high, low = (half.astype(np.int64).astype(object) for half in halves)
-        return list(high * 2**_HALF + low)
+        return exact_sums(self.memberships.cell, self.sums, self.memberships.n_cells)
 
     def cell_means(self) -> Floats:
         """Returns each cell's mean, in the value's unit, shape (cells,): for simulations."""
-        share = np.array(self.cell_sums(), dtype=np.float64) / self.counts.totals
+        share = np.array(self.cell_sums(), dtype=np.float64) / self.memberships.totals
         bounds = self.lattice.bounds
         return np.asarray(bounds.lo + share * 2.0**-self.lattice.bits * float(bounds.width))
+
+
+def exact_sums(cell: Ints, amounts: Ints, n_cells: int) -> list[int]:
+    """Returns sums by cell as Python integers, where one 64-bit sum could overflow."""
+    # Sums of two halves are exact in floating point.
+    high = np.bincount(cell, amounts >> _HALF, minlength=n_cells)
+    low = np.bincount(cell, amounts & (2**_HALF - 1), minlength=n_cells)
+    return [
+        (int(up) << _HALF) + int(down) for up, down in zip(high.tolist(), low.tolist(), strict=True)
+    ]

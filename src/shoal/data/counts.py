@@ -17,6 +17,7 @@ from shoal import checks, documents, files
 from shoal.arrays import Ints
 from shoal.data import keys
 from shoal.data.columns_in_memory import array, paired
+from shoal.data.memberships import Memberships
 from shoal.documents.strict_json import strict
 from shoal.errors import DataError, DocumentError, InputError
 from shoal.files.tables import Tabular
@@ -162,20 +163,24 @@ class Counts(Shown, Tabular):
         return int(self.cells.num_rows)
 
     @cached_property
+    def memberships(self) -> Memberships:
+        """The same without keys of cells."""
+        return Memberships(self.user, self.cell, self.count, self.n_users, self.n_cells)
+
+    @property
     def totals(self) -> Ints:
         """The records n_g of each cell, shape (cells,)."""
-        # Exact: all records together are below 2^53.
-        return np.bincount(self.cell, self.count, minlength=self.n_cells).astype(np.int64)
+        return self.memberships.totals
 
-    @cached_property
+    @property
     def users_per_cell(self) -> Ints:
         """Users of each cell, shape (cells,)."""
-        return np.bincount(self.cell, minlength=self.n_cells).astype(np.int64)
+        return self.memberships.users_per_cell
 
-    @cached_property
+    @property
     def cells_per_user(self) -> Ints:
         """The cells G_l of each user, shape (users,)."""
-        return np.bincount(self.user, minlength=self.n_users).astype(np.int64)
+        return self.memberships.cells_per_user
 
     @cached_property
     def labels(self) -> tuple[str, ...]:

@@ -161,7 +161,9 @@ class Records(Shown):
             )
         return self._group([], [])[0]
 
-    def aggregate(self, measures: Sequence[Measure] = (), *, squares: bool = True) -> Aggregate:
+    def aggregate(
+        self, measures: Sequence[Measure] = (), *, squares: bool = True
+    ) -> tuple[Counts, Aggregate]:
         """Count, and add ticks and their squares, for each user and cell, in one pass.
 
         Args:
@@ -169,7 +171,7 @@ class Records(Shown):
             squares: Whether to add up squares, which variances alone need.
 
         Returns:
-            Exact integer sums of each user in each cell. Private.
+            The public counts, and exact integer sums of each user in each cell, which are private.
 
         Raises:
             InputError: More than eight measures, or two of one name.
@@ -182,7 +184,9 @@ class Records(Shown):
             raise InputError("a measure is given twice", f"give each of {', '.join(names)} once")
         public, sums = self._group(["centred", *["squares"] * squares], listed)
         measured = {name: sums[at] for name, at in zip(names, _MEASURES, strict=False)}
-        return Aggregate(public, self.lattice, sums["centred"], sums.get("squares"), measured)
+        squared = sums.get("squares")
+        members = public.memberships
+        return public, Aggregate(members, self.lattice, sums["centred"], squared, measured)
 
     def _group(
         self, powers: Sequence[str], measures: Sequence[Measure]

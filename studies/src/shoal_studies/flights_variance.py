@@ -17,6 +17,7 @@ from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.facts.request import Request
 from shoal.cells.planners.planner import make_plan
 from shoal.data.aggregate import Aggregate
+from shoal.data.counts import Counts
 from shoal.data.records import Records
 from shoal.privacy.noise import Simulated
 from shoal_studies.chart import Chart, Row
@@ -56,13 +57,13 @@ def flights_variance(effort: Effort) -> Study:
             missing="public",
             counts="public",
         )
-        aggregate = records.aggregate()
+        counts, aggregate = records.aggregate()
         truth = _truth(path)
     epsilons, draws = (_EPSILONS, _DRAWS) if effort.full else (_FEW_EPSILONS, _FEW_DRAWS)
     rows = [
         row
         for epsilon in effort.progress(epsilons, len(epsilons))
-        for row in _rows(aggregate, truth, epsilon, draws, effort.seed)
+        for row in _rows(counts, aggregate, truth, epsilon, draws, effort.seed)
     ]
     middle = {
         epsilon: [
@@ -115,7 +116,12 @@ def _truth(path: Path) -> dict[str, float]:
 
 
 def _rows(
-    aggregate: Aggregate, truth: dict[str, float], epsilon: float, draws: int, seed: int
+    counts: Counts,
+    aggregate: Aggregate,
+    truth: dict[str, float],
+    epsilon: float,
+    draws: int,
+    seed: int,
 ) -> list[Row]:
     """One destination each: the truth, a release, and errors over all releases."""
     request = Request.of(
@@ -123,7 +129,7 @@ def _rows(
         epsilon=epsilon, statistics=["variance"], uninformative="keep", min_users=1,
         min_records=MIN_RECORDS,
     )  # fmt: skip
-    plan = make_plan(aggregate.counts, request)
+    plan = make_plan(counts, request)
     found = []
     for turn in range(draws):
         numbers = Estimates(plan, *draw(plan, aggregate, Simulated(seed * _DRAWS + turn)))

@@ -59,7 +59,7 @@ class Population:
         share = (np.clip(self.means[turn % len(self.means)], low, high) - low) / (high - low)
         sums = np.rint(share * 2.0**lattice.bits).astype(np.int64) * self.counts.count
         centred = sums - (self.counts.count << (lattice.bits - 1))
-        return Aggregate(self.counts, lattice, centred, np.zeros_like(centred))
+        return Aggregate(self.counts.memberships, lattice, centred, np.zeros_like(centred))
 
 
 class Members(NamedTuple):

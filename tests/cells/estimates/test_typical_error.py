@@ -214,7 +214,8 @@ def test_intervals_cover_however_few_users_there_are(users: int) -> None:
         records = shoal.Records(
             table, user="who", value="v", bounds=(0, 60), by="cell", counts="public"
         )
-        plan, sums = shoal.plan(records.counts(), bounds=(0, 60), epsilon=1), records.aggregate()
+        counts, sums = records.aggregate()
+        plan = shoal.plan(counts, bounds=(0, 60), epsilon=1)
         means = np.bincount(cell, np.clip(values, 0, 60)) / np.bincount(cell)
         for turn in range(15):
             value = values_of(draws.drawn(plan, sums, turn), 0.95)

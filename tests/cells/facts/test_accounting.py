@@ -92,7 +92,8 @@ class Case:
         if sums in self.known:
             return self.known[sums]
         centred, squares, above = (np.array(each) for each in zip(*sums, strict=True))
-        aggregate = Aggregate(self.public_counts, LATTICE, centred, squares, {SHARE: above})
+        members = self.public_counts.memberships
+        aggregate = Aggregate(members, LATTICE, centred, squares, {SHARE: above})
         self.known[sums] = steps_of(self.numbers(), aggregate, self.scales, self.bits)
         return self.known[sums]
 
@@ -266,7 +267,7 @@ def coarse(bits: int, *, joint: bool, up: int, steps: int = STEPS) -> tuple[floa
         for other in (-half, half, min(1 - half, 0)):
             centred, squares = lights.copy(), lights**2
             centred[heavy], squares[heavy] = (101 - zeros) * other, (101 - zeros) * other**2
-            aggregate = Aggregate(public_counts, lattice, centred, squares)
+            aggregate = Aggregate(public_counts.memberships, lattice, centred, squares)
             found.append(steps_of(numbers, aggregate, scale.tolist(), steps))
     table = np.array(found)
     moved = np.abs(table[:, None] - table).sum(axis=2).max()

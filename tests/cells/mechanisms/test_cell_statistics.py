@@ -131,8 +131,8 @@ def by_engine(source: object) -> list[tuple[int, ...]]:
         source, user="who", value="value", bounds=BOUNDS, by="place", counts="public"
     )
     measures = [ShareAbove(threshold) for threshold in THRESHOLDS]
-    aggregate = records.aggregate(measures)
-    columns = [aggregate.counts.count, aggregate.sums, aggregate.squares]
+    counts, aggregate = records.aggregate(measures)
+    columns = [counts.count, aggregate.sums, aggregate.squares]
     columns += [aggregate.sums_of(each.name) for each in measures]
     return sorted(tuple(row) for row in np.stack(columns, axis=1).tolist())
 

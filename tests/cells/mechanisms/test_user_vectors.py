@@ -55,7 +55,7 @@ def data_sets(plan: shoal.Plan) -> list[Aggregate]:
     spans = [range((int(m) << BITS) + 1) for m in plan.counts.count]
     half = plan.counts.count << (BITS - 1)
     return [
-        Aggregate(plan.counts, plan.lattice, np.array(sums) - half, np.zeros_like(half))
+        Aggregate(plan.counts.memberships, plan.lattice, np.array(sums) - half, np.zeros_like(half))
         for sums in itertools.product(*spans)
     ]
 
@@ -137,7 +137,7 @@ def test_vectors_in_the_ball_are_not_moved() -> None:
     plan = plan_of(counts, 30)
     sums = rng.integers(0, (plan.counts.count << BITS) + 1)
     half = plan.counts.count << (BITS - 1)
-    aggregate = Aggregate(plan.counts, plan.lattice, sums - half, np.zeros_like(half))
+    aggregate = Aggregate(plan.counts.memberships, plan.lattice, sums - half, np.zeros_like(half))
     shown = recorded(plan, aggregate, (int(plan.parameters["centres"][0]) // 2, 0))
     weight = plan.weights.weight / plan.weights.total[plan.weights.cell]
     mean = sums / plan.counts.count / 2**BITS

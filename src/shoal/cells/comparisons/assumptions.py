@@ -13,13 +13,13 @@ from shoal import checks
 from shoal.arrays import Floats, Ints, largest
 from shoal.cells.estimates.typical_error import CELLS, PLACE, SD, USERS
 from shoal.cells.mechanisms import caps
-from shoal.data.counts import Counts
+from shoal.data.memberships import Memberships
 from shoal.data.value_lattice import Bounds
 from shoal.theory import user_clipping
 
 Rng = np.random.Generator
 Distribution = Callable[[Rng, Ints, Ints], Floats]
-Estimator = Callable[[Counts, Floats, float, Rng], Floats]
+Estimator = Callable[[Memberships, Floats, float, Rng], Floats]
 # Sums and products of values this large are numbers.
 _LARGEST = 1e280
 
@@ -86,25 +86,25 @@ def usual(bounds: Bounds) -> Normal:
     return Normal(mean, wide * own**0.5, USERS / own, wide * CELLS**0.5)
 
 
-def midpoint(counts: Counts, mean: Floats, epsilon: float, rng: Rng) -> Floats:
+def midpoint(counts: Memberships, mean: Floats, epsilon: float, rng: Rng) -> Floats:
     """Returns the middle of the range in every cell, without a look at the data."""
     del mean, epsilon, rng
     return np.full(counts.n_cells, 0.5)
 
 
-def one_constant(counts: Counts, mean: Floats, epsilon: float, rng: Rng) -> Floats:
+def one_constant(counts: Memberships, mean: Floats, epsilon: float, rng: Rng) -> Floats:
     """Returns the mean of all users' means, with Laplace noise of scale U/(users epsilon)."""
     own = np.bincount(counts.user, counts.count * mean) / np.bincount(counts.user, counts.count)
     noisy = float(own.mean()) + rng.laplace(0, 1 / (counts.n_users * epsilon))
     return np.full(counts.n_cells, min(max(noisy, 0.0), 1.0))
 
 
-def laplace_of_users(counts: Counts, mean: Floats, epsilon: float, rng: Rng) -> Floats:
+def laplace_of_users(counts: Memberships, mean: Floats, epsilon: float, rng: Rng) -> Floats:
     """Returns users' means, one vote a user, and epsilon in equal parts among a user's cells."""
     return _laplace(counts, mean, np.ones(len(mean)), epsilon, rng)
 
 
-def laplace_with_caps(counts: Counts, mean: Floats, epsilon: float, rng: Rng) -> Floats:
+def laplace_with_caps(counts: Memberships, mean: Floats, epsilon: float, rng: Rng) -> Floats:
     """Returns means of records capped where noise and heavy users err least, in the same parts."""
     split = np.full(counts.n_cells, epsilon / int(counts.cells_per_user.max()))
     known = counts.cell, counts.count, counts.n_cells, split
@@ -121,7 +121,7 @@ NAIVE: dict[str, Estimator] = {
 }
 
 
-def _laplace(counts: Counts, mean: Floats, weight: Floats, epsilon: float, rng: Rng) -> Floats:
+def _laplace(counts: Memberships, mean: Floats, weight: Floats, epsilon: float, rng: Rng) -> Floats:
     total = np.bincount(counts.cell, weight)
     exact = np.bincount(counts.cell, weight * mean) / total
     split = epsilon / int(counts.cells_per_user.max())

@@ -206,7 +206,7 @@ def made_up(counts: Counts, lattice: Lattice, values: Floats) -> Aggregate:
     ticks = lattice.ticks(drawn) - (1 << (lattice.bits - 1))
     sums = np.add.reduceat(ticks, start)
     squares = np.add.reduceat(ticks**2, start)
-    return Aggregate(counts, lattice, sums, squares)
+    return Aggregate(counts.memberships, lattice, sums, squares)
 
 
 def _errors(row: Row[Facts], private: Aggregate, noise: Simulated) -> Floats:
@@ -215,9 +215,9 @@ def _errors(row: Row[Facts], private: Aggregate, noise: Simulated) -> Floats:
     truth = private.cell_means()
     plan = row.plan
     if plan is None:
-        mean = private.sums / private.counts.count / 2.0**private.lattice.bits
+        mean = private.sums / private.memberships.count / 2.0**private.lattice.bits
         rng = np.random.default_rng([noise.seed, len(row.method)])
-        guess = NAIVE[row.method](private.counts, mean, float(row.epsilon), rng)
+        guess = NAIVE[row.method](private.memberships, mean, float(row.epsilon), rng)
         return np.stack([np.abs(bounds.lo + guess * float(bounds.width) - truth)] * 2)
     truth = truth[plan.planned]
     exact_steps = exact_numbers(plan, private, noise)

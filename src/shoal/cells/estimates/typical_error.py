@@ -211,7 +211,7 @@ def _simulated(plan: Facts, turn: int, sd: float, between: float) -> Simulation:
     ticks = mean * count * 2.0**lattice.bits
     sums = np.rint(ticks).astype(np.int64)
     centred = sums - (count << (lattice.bits - 1))
-    aggregate = Aggregate(counts, lattice, centred, np.zeros_like(centred))
+    aggregate = Aggregate(counts.memberships, lattice, centred, np.zeros_like(centred))
     noise = Simulated(turn)
     exact = exact_numbers(plan, aggregate, noise)
     numbers = Estimates(plan, *add_noise(plan, exact, noise))

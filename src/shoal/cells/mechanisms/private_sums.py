@@ -8,9 +8,8 @@ import numpy as np
 from shoal.arrays import Ints, add
 from shoal.cells.mechanisms.cell_statistics import Fractions
 from shoal.cells.mechanisms.weights import FINE, SHARE, Weights
-from shoal.data.aggregate import Aggregate
+from shoal.data.aggregate import Aggregate, exact_sums
 
-_HALF = 26
 _HALF_OF_PRODUCT = 20
 
 
@@ -211,12 +210,3 @@ def rounded_means(sums: Ints, count: Ints, fine: int) -> Ints:
     """Returns sums over counts in 2^-fine, rounded to the nearest."""
     whole, rest = np.divmod(sums, count)
     return np.asarray((whole << fine) + ((rest << fine) + count // 2) // count)
-
-
-def exact_sums(group: Ints, amount: Ints, size: int) -> list[int]:
-    """Returns sums by group as Python integers, where one 64-bit sum could overflow."""
-    high = np.bincount(group, amount >> _HALF, minlength=size)
-    low = np.bincount(group, amount & (2**_HALF - 1), minlength=size)
-    return [
-        (int(up) << _HALF) + int(down) for up, down in zip(high.tolist(), low.tolist(), strict=True)
-    ]
