@@ -159,7 +159,7 @@ class Records(Shown):
                 "the counts of these records are private: a table of them would be a release",
                 'give counts="public" if everybody may know who has how many records in which cell',
             )
-        return self._group([], [])[0]
+        return self._counted([], [])[0]
 
     def aggregate(
         self, measures: Sequence[Measure] = (), *, squares: bool = True
@@ -182,35 +182,17 @@ class Records(Shown):
         names = [each.name for each in listed]
         if len(set(names)) < len(names):
             raise InputError("a measure is given twice", f"give each of {', '.join(names)} once")
-        public, sums = self._group(["centred", *["squares"] * squares], listed)
+        public, sums = self._counted(["centred", *["squares"] * squares], listed)
         measured = {name: sums[at] for name, at in zip(names, _MEASURES, strict=False)}
         squared = sums.get("squares")
         members = public.memberships
         return public, Aggregate(members, self.lattice, sums["centred"], squared, measured)
 
-    def _group(
+    def _counted(
         self, powers: Sequence[str], measures: Sequence[Measure]
     ) -> tuple[Counts, dict[str, Ints]]:
-        """Returns counts, and sums of powers of the ticks and of measures in their order."""
-        uses: dict[str, Use] = {self.value: "number", self.user: "key"}
-        for rule in self.rules:
-            for name in rule.columns:
-                # A column of dates may be a key and a time.
-                uses[name] = "key" if uses.get(name) == "key" else rule.use
-        with opened(self.source, uses, [self.value]) as columns:
-            for rule in self.rules:
-                _check_rule(rule, columns)
-            query = _queries(columns, self)
-            sums = columns.engine.run(query("DOUBLE", powers, measures))
-            largest = pc.max(sums.column("count")).as_py() or 0
-            if powers and largest > 2 ** (53 - 2 * (self.lattice.bits - 1)):
-                check_size(largest, self.lattice)
-                sums = columns.engine.run(query("BIGINT", powers, measures))
-        if self.missing == "refuse":
-            columns.check_rows(int(keys.numbers(sums.column("count")).sum()))
-        return self._counted(sums.combine_chunks())
-
-    def _counted(self, table: pa.Table) -> tuple[Counts, dict[str, Ints]]:
+        """Returns public counts, and sums of powers of the ticks and of measures in their order."""
+        table = self._group(powers, measures, drop=self.missing == "public")
         counts = keys.numbers(table.column("count"))
         if len(counts) == 0:
             raise DataError(
@@ -244,6 +226,30 @@ class Records(Shown):
         public, order = counting.build(users, cells, counts, finish=self._keys, origin=self.place)
         return public, {name: each[order].astype(np.int64) for name, each in sums.items()}
 
+    def _group(self, powers: Sequence[str], measures: Sequence[Measure], *, drop: bool) -> pa.Table:
+        """Returns one row a user and cell with codes, records and sums, in the engine's order.
+
+        Rows without a user, a cell or a finite value are dropped without a word. If they are not,
+        they are null or NaN here, to be refused, and no row of the source may be lacking.
+        """
+        uses: dict[str, Use] = {self.value: "number", self.user: "key"}
+        for rule in self.rules:
+            for name in rule.columns:
+                # A column of dates may be a key and a time.
+                uses[name] = "key" if uses.get(name) == "key" else rule.use
+        with opened(self.source, uses, [self.value]) as columns:
+            for rule in self.rules:
+                _check_rule(rule, columns)
+            query = _queries(columns, self, drop=drop)
+            sums = columns.engine.run(query("DOUBLE", powers, measures))
+            largest = pc.max(sums.column("count")).as_py() or 0
+            if powers and largest > 2 ** (53 - 2 * (self.lattice.bits - 1)):
+                check_size(largest, self.lattice)
+                sums = columns.engine.run(query("BIGINT", powers, measures))
+        if not drop:
+            columns.check_rows(int(keys.numbers(sums.column("count")).sum()))
+        return sums.combine_chunks()
+
     def _keys(self, cells: pa.Table) -> pa.Table:
         """Returns key columns of the cells as people read them."""
         for at, rule in enumerate(self.rules):
@@ -263,7 +269,7 @@ def check_size(largest: int, lattice: Lattice) -> None:
 
 
 def _queries(
-    columns: Columns, records: Records
+    columns: Columns, records: Records, *, drop: bool
 ) -> Callable[[str, Sequence[str], Sequence[Measure]], str]:
     """Returns the query of a pass, by the type of its sums and what is measured.
 
@@ -282,7 +288,7 @@ def _queries(
     inner = {"who": columns.key(records.user), **bases}
     inner["v"] = f"CAST({columns.sql[records.value]} AS DOUBLE)"
     rows = f"(SELECT {_named(inner)} FROM {engine.relation}) AS bases"
-    if records.missing == "public":
+    if drop:
         there = ["v - v = 0", *(f"{name} IS NOT NULL" for name in ("who", *bases))]
         rows += f" WHERE {' AND '.join(there)}"
 
