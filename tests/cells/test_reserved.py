@@ -3,7 +3,7 @@
 import pytest
 
 import shoal
-from shoal.data.cell_rules import RESERVED
+from shoal.files.tables import RESULT_COLUMNS
 from tests.support import flights
 
 pytestmark = pytest.mark.full
@@ -16,4 +16,4 @@ def test_every_column_of_a_result_is_known() -> None:
     release = plan.release(records, noise=shoal.Simulated(1))
     cells = set(plan.counts.cells.column_names)
     for table in (release.table(), plan.table()):
-        assert set(table.column_names) - cells <= RESERVED
+        assert set(table.column_names) - cells <= RESULT_COLUMNS

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -172,3 +173,19 @@ def test_other_counts_under_the_same_fingerprint_are_refused() -> None:
         shoal.Counts.from_document(document)
     document["count"] = documents.pack_integers(count)
     assert shoal.Counts.from_document(document).to_document() == document
+
+
+@pytest.mark.parametrize("name", ["Status", "users", "source"])
+def test_given_counts_keep_out_of_columns_of_results_as_counted_ones_do(name: str) -> None:
+    """One fingerprint, and a table that has each name once."""
+    columns: dict[str, list[Any]] = {"who": ["a", "b", "c"], name: ["x"] * 3, "v": [1, 2, 4]}
+    records = shoal.Records(
+        pa.table(columns), user="who", value="v", bounds=(0, 8), by=name, counts="public"
+    )
+    counts = shoal.Counts.from_counts(columns["who"], {name: columns[name]}, [1, 1, 1])
+    assert counts.fingerprint == records.counts().fingerprint
+    names = shoal.plan(counts, bounds=(0, 8), epsilon=8).table().column_names
+    assert names[0] == f"{name}_"
+    assert len(set(names)) == len(names)
+    with pytest.raises(DataError, match="cell columns"):
+        shoal.Counts.from_counts(["a"], {name: ["x"], f"{name}_": ["y"]}, [1])

@@ -23,31 +23,8 @@ from shoal.data.engines import floored, rest
 from shoal.data.sources import CELL_RULES, Columns
 from shoal.data.types import Use
 from shoal.errors import DataError, InputError, MissingPartError, ShoalWarning
+from shoal.files.tables import key_name
 
-# Columns of tables of results; a cell column of such a name gets a line behind it: `status_`.
-RESERVED = frozenset(
-    {
-        "user",
-        "count",
-        "statistic",
-        "status",
-        "users",
-        "records",
-        "reason",
-        "source",
-        "value",
-        "low",
-        "high",
-        "noisy_value",
-        "noise_scale",
-        "bias_bound",
-        "worst_case_error",
-        "typical_error",
-        "typical_half_width",
-        "certified_error",
-        "lower_bound",
-    }
-)
 _HOUR = 3600  # days from Monday to 1970-01-01
 _DAY = 86400
 _THURSDAY = 3
@@ -290,8 +267,7 @@ def parse(text: str) -> Rule:
     """Returns a rule from its text: a column's name, or a call as `str` of a rule writes it."""
     call = _CALL.fullmatch(text)
     if call is None or call[1] not in _MAKERS:
-        name = f"{text}_" if text.casefold() in RESERVED else text
-        return Rule(text, name, (text,), "key", lambda columns: columns.key(text))
+        return Rule(text, key_name(text), (text,), "key", lambda columns: columns.key(text))
     given = [part.strip() for part in call[2].split(",")]
     settings = [int(each) if _NUMBER.fullmatch(each) else each for each in given[1:]]
     try:

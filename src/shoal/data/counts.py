@@ -20,7 +20,7 @@ from shoal.data.columns_in_memory import array, paired
 from shoal.data.memberships import Memberships
 from shoal.documents.strict_json import strict
 from shoal.errors import DataError, DocumentError, InputError
-from shoal.files.tables import Tabular
+from shoal.files.tables import Tabular, key_name
 from shoal.files.text_table import Shown, TextTable, first_rows
 
 if TYPE_CHECKING:
@@ -123,6 +123,7 @@ class Counts(Shown, Tabular):
         Args:
             users: Who, shape (memberships,); any discrete type. Names are not kept.
             cells: Where, shape (memberships,), or a table of as many rows for several key columns.
+                A column whose name is one of a result's, such as `status`, becomes `status_`.
             counts: How many records, of the same shape; whole numbers of at least 1.
 
         Raises:
@@ -131,7 +132,7 @@ class Counts(Shown, Tabular):
         number = array(counts)
         if number is not None and number.size == 0:
             raise DataError("there are no records", "check the source and its filters")
-        table = keys.as_table(cells)
+        table = keys.as_table(cells, key_name)
         if number is None or number.ndim != 1 or number.dtype.kind not in "iu":
             kind = "mixed type" if number is None else f"type {number.dtype}"
             raise DataError(f"counts are of {kind}", "give one integer per row")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from typing import Any
 
@@ -66,13 +66,13 @@ def is_name(name: object) -> bool:
     return isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable()
 
 
-def as_table(cells: Any) -> pa.Table:
-    """Returns key columns of cells as an Arrow table; a single column is called `cell`."""
+def as_table(cells: Any, called: Callable[[str], str] = str) -> pa.Table:
+    """Returns key columns of cells as an Arrow table, by what they are called; one alone `cell`."""
     if isinstance(cells, pa.Table):
         columns = list(zip(cells.column_names, cells.columns, strict=True))
     else:
         columns = list((cells if isinstance(cells, Mapping) else {"cell": cells}).items())
-    names = [str(name) for name, _ in columns]
+    names = [called(str(name)) for name, _ in columns]
     if not 0 < len(set(names)) == len(names) <= MOST_COLUMNS or not all(map(is_name, names)):
         raise DataError(
             f"there are {len(names)} cell columns, or names that a manifest cannot hold",

@@ -17,6 +17,32 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+# Columns of results of all families, which stand beside keys. Adding one changes how public counts
+# call a key column of that name.
+RESULT_COLUMNS = frozenset(
+    {
+        "user",
+        "count",
+        "statistic",
+        "status",
+        "users",
+        "records",
+        "reason",
+        "source",
+        "value",
+        "low",
+        "high",
+        "noisy_value",
+        "noise_scale",
+        "bias_bound",
+        "worst_case_error",
+        "typical_error",
+        "typical_half_width",
+        "certified_error",
+        "lower_bound",
+    }
+)
+
 
 class Tabular(ABC):
     """What is a table, for files and for other libraries.
@@ -84,6 +110,16 @@ class Tabular(ABC):
         Guarantees: G-REFUSE.
         """
         write(self.table(*options, **named), path, self._sources, overwrite=overwrite)
+
+
+def key_name(column: str) -> str:
+    """Returns the name of a key column, which is no name of a result's column in any case.
+
+    Example:
+        >>> key_name("dest"), key_name("Status")
+        ('dest', 'Status_')
+    """
+    return f"{column}_" if column.casefold() in RESULT_COLUMNS else column
 
 
 def write(
