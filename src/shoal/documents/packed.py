@@ -1,4 +1,4 @@
-"""Columns of whole numbers in a document: little-endian integers, deflated, in base 64."""
+"""Packs columns of whole numbers in a document: little-endian integers, deflated, in base 64."""
 
 import base64
 import binascii
@@ -14,14 +14,15 @@ from shoal.errors import DocumentError
 
 _TYPES = ("<u1", "<u2", "<u4", "<u8")
 _PARTS = {"type", "length", "data"}
-# A small file takes little time and memory: beyond 2^16 bytes a column is at most 8 times as long
-# as what it is packed in. Columns that repeat more are packed byte by byte, in a bit at least.
+# A column may always unpack to this many bytes.
 _FREE = 2**16
+# Beyond, it is at most this many times as long as its packed bytes, so that a small file takes
+# little time and memory. Columns that repeat more are packed byte by byte, each in a bit or more.
 _RATIO = 8
 
 
 def pack_integers(values: NDArray[np.integer[Any]]) -> Document:
-    """Non-negative integers as the smallest fixed type, deflated, in base 64.
+    """Packs non-negative integers as the smallest fixed type, deflated, in base 64.
 
     Example:
         >>> unpack_integers(pack_integers(np.array([3, 1, 4])), "x").tolist()
@@ -37,10 +38,10 @@ def pack_integers(values: NDArray[np.integer[Any]]) -> Document:
 
 
 def unpack_integers(packed: object, what: str) -> Ints:
-    """The inverse of `pack_integers`, and of nothing else.
+    """Unpacks what `pack_integers` packed, and nothing else.
 
     Raises:
-        DocumentError: The array is damaged, has bytes too many, or is far longer than the file.
+        DocumentError: The array is damaged, has too many bytes, or is far longer than the file.
     """
     try:
         values = _inflate(packed)
@@ -54,6 +55,7 @@ def unpack_integers(packed: object, what: str) -> Ints:
 
 
 def _inflate(packed: object) -> Ints | None:
+    """Returns the numbers, or None if they are not packed exactly as by `pack_integers`."""
     if not isinstance(packed, dict) or packed.keys() != _PARTS or packed["type"] not in _TYPES:
         return None
     length = packed["length"]
@@ -62,23 +64,30 @@ def _inflate(packed: object) -> Ints | None:
         return None
     data = base64.b64decode(text, validate=True)
     size = length * np.dtype(packed["type"]).itemsize
-    if base64.b64encode(data).decode() != text or not _fits(size, len(data)):
+    # Base 64 has several spellings: only the canonical one counts.
+    if base64.b64encode(data).decode() != text:
+        return None
+    if not _fits(size, len(data)):
         return None
     stream = zlib.decompressobj()
-    # At most one byte more than promised is inflated.
+    # At most one byte more than stated is inflated.
     raw = stream.decompress(data, size + 1)
     if len(raw) != size or not stream.eof or stream.unused_data:
         return None
     found = np.frombuffer(raw, dtype=str(packed["type"]))
     values = found.astype(np.int64)
-    sound = packed["type"] == _smallest(found) and int(values.min(initial=0)) >= 0
-    return values if sound else None
+    smallest = packed["type"] == _smallest(found)
+    # Numbers from 2^63 on turn negative.
+    fits = int(values.min(initial=0)) >= 0
+    return values if smallest and fits else None
 
 
 def _smallest(values: NDArray[np.integer[Any]]) -> str:
+    """Returns the smallest type that holds all values."""
     largest = int(values.max()) if len(values) else 0
     return next(kind for kind in _TYPES if largest <= np.iinfo(kind).max)
 
 
 def _fits(size: int, packed: int) -> bool:
+    """Whether so many bytes may be packed in so many bytes."""
     return size <= max(_FREE, _RATIO * packed)

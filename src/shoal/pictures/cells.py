@@ -1,4 +1,4 @@
-"""Pictures of cells: counts, plans, comparisons, frontiers, and released values."""
+"""Draws pictures of cells: counts, plans, comparisons, frontiers, and released values."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -23,13 +23,15 @@ from shoal.pictures import shapes
 from shoal.pictures.shapes import DARK, GREY, MOST_NAMED, ORANGE, PALE
 from shoal.privacy.budget import show
 
-# More cells than that have no room for their names under a plan.
+# A plan of more cells has no room for their names.
 _NAMED = 40
 # Bytes before the corners of a polygon: byte order, kind, number of rings, number of points.
 _HEAD = 13
+# Degrees of longitude around the earth.
 _CIRCLE = 360.0
-# Of the extent of reliable hexagons, and in degrees at least: what is drawn around it.
+# The map goes this part of the reliable hexagons' extent beyond it, ...
 _AROUND = 0.5
+# ... and at least so many degrees.
 _CLOSE = 2.0
 
 
@@ -60,15 +62,17 @@ def draw_release(release: Release, confidence: float, label: str = "") -> Figure
         common = np.array([each == "common" for each in rows["source"].to_pylist()])
         text = f"{statistic} of {of}{in_words} with {100 * confidence:.4g}% intervals"
         if places is not None:
-            own = np.where(common, np.nan, value)
-            _draw_map(axis, places, own, high - low, f"{statistic} of {of}{in_words.rstrip(',')}")
+            reliable = np.where(common, np.nan, value)
+            caption = f"{statistic} of {of}{in_words.rstrip(',')}"
+            _draw_map(axis, places, reliable, high - low, caption)
         elif named:
             shapes.intervals(axis, labels, value, (low, high), common)
             axis.set_xlabel(text)
         else:
-            own = ~np.isnan(value)
-            order = shapes.ranked(axis, value[own], "reliable", (low[own], high[own]), common[own])
-            ends = shapes.both_ends([labels[at] for at in np.flatnonzero(own)[order].tolist()])
+            shown = ~np.isnan(value)
+            interval = low[shown], high[shown]
+            order = shapes.ranked(axis, value[shown], "reliable", interval, common[shown])
+            ends = shapes.both_ends([labels[at] for at in np.flatnonzero(shown)[order].tolist()])
             axis.set(xlabel=f"cells, smallest value first: {ends}", ylabel=text)
     if places is not None or left:
         shapes.legend(figure, axes[0])
@@ -76,11 +80,11 @@ def draw_release(release: Release, confidence: float, label: str = "") -> Figure
 
 
 def _hexagons(release: Release) -> list[str] | None:
-    """Returns the hexagons that all cells are, if they are nothing else."""
+    """Returns the names of hexagons, if cells are hexagons and nothing else."""
     rules = release.manifest["records"]["cell"]
     if len(rules) == 1 and rules[0].startswith("hexagon("):
-        own = release.plan.counts.cells.column(0).take(release.plan.shown)
-        return list(map(str, own.to_pylist()))
+        names = release.plan.counts.cells.column(0).take(release.plan.shown)
+        return list(map(str, names.to_pylist()))
     return None
 
 
@@ -89,24 +93,25 @@ def _draw_map(
 ) -> None:
     """Fills each hexagon by its value: grey if not reliable, hatched if its interval is wide.
 
-    What is not reliable and lies far from all that is, is named below, and not drawn.
+    A hexagon that is not reliable and lies far from all reliable ones is not drawn; it is named
+    below the map.
     """
     every = _outlines(hexagons)
     reliable = ~np.isnan(value)
     near = _near(every, reliable)
     corners = [each for each, here in zip(every, near, strict=True) if here]
-    known = reliable[near]
+    filled_in = reliable[near]
     value = value[near]
     width = width[near]
-    wide = known & (width > (np.ptp(value[known]) / 2 if known.any() else 0))
-    look: dict[str, Any] = {"ec": "white", "lw": 0.3, "array": value[known]}
+    wide = filled_in & (width > (np.ptp(value[filled_in]) / 2 if filled_in.any() else 0))
+    look: dict[str, Any] = {"ec": "white", "lw": 0.3, "array": value[filled_in]}
     empty: dict[str, Any] = {"fc": PALE, "ec": GREY, "lw": 0.5, "label": "not reliable"}
     hatched: dict[str, Any] = {"fc": "none", "ec": DARK, "lw": 0, "hatch": "////"}
     hatched["label"] = "interval wider than half of what all values span"
     filled, *_ = (
         axis.add_collection(PolyCollection([corners[at] for at in np.flatnonzero(rows)], **style))
-        for rows, style in ((known, look), (~known, empty), (wide, hatched))
-        if rows.any() or rows is known
+        for rows, style in ((filled_in, look), (~filled_in, empty), (wide, hatched))
+        if rows.any() or rows is filled_in
     )
     axis.autoscale_view()
     middle = np.radians(np.mean([shape[:, 1].mean() for shape in corners]))
@@ -117,18 +122,18 @@ def _draw_map(
 
 
 def _near(corners: Sequence[Floats], reliable: Bools) -> Bools:
-    """Returns which hexagons lie in the extent of those that are reliable, or around it."""
+    """Returns which hexagons lie in the extent of the reliable ones, or near it."""
     if not reliable.any():
         return np.ones(len(reliable), dtype=bool)
     low, high = (np.array([end(each, axis=0) for each in corners]) for end in (np.min, np.max))
-    least = low[reliable].min(axis=0)
-    most = high[reliable].max(axis=0)
-    around = np.maximum((most - least) * _AROUND, _CLOSE)
-    return np.asarray(((low >= least - around) & (high <= most + around)).all(axis=1))
+    lowest = low[reliable].min(axis=0)
+    highest = high[reliable].max(axis=0)
+    around = np.maximum((highest - lowest) * _AROUND, _CLOSE)
+    return np.asarray(((low >= lowest - around) & (high <= highest + around)).all(axis=1))
 
 
 def _outlines(hexagons: Sequence[str]) -> list[Floats]:
-    """Returns corners of H3 cells in degrees of longitude and latitude, whole at the date line."""
+    """Returns the corners of H3 cells in degrees; cells at the date line are not torn apart."""
     from h3ronpy.vector import cells_to_wkb_polygons
 
     indices = pa.array([int(each, 16) for each in hexagons], pa.uint64())
@@ -143,7 +148,7 @@ def _outlines(hexagons: Sequence[str]) -> list[Floats]:
 
 
 def draw_counts(counts: Counts) -> Figure:
-    """Draws how many records users have in a cell, cells a user has, and users a cell has."""
+    """Draws records of each user in a cell, cells of each user, and users of each cell."""
     facts = counts.summary()
     title = f"{facts.users:,} users, {facts.cells:,} cells, {facts.records:,} records"
     figure, axes = shapes.new(title, (13.8, 3.6), (1, 3))
@@ -159,7 +164,7 @@ def draw_counts(counts: Counts) -> Figure:
 
 
 def draw_plan(plan: Facts) -> Figure:
-    """Draws errors of planned cells, best first: certified ones, or those to expect."""
+    """Draws the errors of planned cells, smallest first: certified ones if a plan has them."""
     errors = plan.relative_error
     guess = np.full(len(plan.relative_error), 0.5)
     rival = "guessing"
@@ -199,7 +204,7 @@ def draw_plan(plan: Facts) -> Figure:
 
 
 def draw_comparison(found: Comparison[Facts]) -> Figure:
-    """Draws errors of methods: a row each at one loss where values were drawn, else curves."""
+    """Draws the errors of methods: rows if values were drawn for one loss, otherwise curves."""
     if found.assumed is None or len(found.epsilons) > 1:
         return _draw_curves(found)
     rows = found.table().to_pylist()[::-1]
@@ -213,7 +218,7 @@ def draw_comparison(found: Comparison[Facts]) -> Figure:
 
 
 def _draw_curves(found: Comparison[Facts]) -> Figure:
-    """Draws a curve a method: grey where guessing does as well, dotted if not certified."""
+    """Draws a curve for each method, grey where guessing is as good, dotted if not certified."""
     table = found.table().to_pylist()
     drawn = found.assumed is not None
     title = f"What a privacy loss buys: {', '.join(found.statistics)}"

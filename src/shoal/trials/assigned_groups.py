@@ -1,4 +1,4 @@
-"""Groups that were assigned to arms whole (classes, villages, shops), and CR2 by group.
+"""Estimates effects of groups that were assigned whole (classes, villages, shops), by CR2.
 
 Source: Bell and McCaffrey (2002); Pustejovsky and Tipton (2018);
 docs/theory/experiments.md#assigned-groups.
@@ -29,16 +29,19 @@ from shoal.trials.inference import (
     inferred,
 )
 
+# The value of `assigned` that says that units were assigned one by one.
 UNITS = "units"
+# The fewest groups of an arm.
 FEWEST_GROUPS = 2
-# With fewer groups in an arm, or fewer degrees of freedom, no standard error is reliable; the
-# correlation within groups of predictions and degrees.
+# With fewer groups in an arm than this, no standard error is reliable ...
 _FEW_GROUPS = 10
+# ... nor with fewer degrees of freedom.
 _FEW_DEGREES = 8.5
+# The correlation within groups that predictions and degrees of freedom assume.
 CORRELATION = 0.3
 # Parts of a group that regressors fit exactly have no residuals.
 _FITTED = 1e-9
-# Significance level of the test that a covariate determines the arm.
+# Logarithm of the significance level of the test that a covariate determines the arm.
 _CHANCE = math.log(1e-6)
 _THESE_UNITS = (
     "The effect on these units, over the assignment of whole groups and the mechanism; also the "
@@ -48,13 +51,16 @@ _ONE_CLUSTER = "The effect in a population that the assigned groups were drawn f
 
 
 def by_group(design: Design, code: Ints) -> Design:
-    """The design whose kinds of units are groups, by the group of each unit."""
+    """Returns the design whose kinds of units are groups; `code` is the group of each unit."""
     cell = design.cell_of_unit[np.unique(code, return_index=True)[1]]
     return Design(clusters=design.clusters, arms=design.arms, cell=cell, many=np.bincount(code))
 
 
 def cr2(regressors: Floats, sizes: Floats, weights: Floats, sums: Floats) -> Spread:
-    """CR2 and its degrees of sum_g w_g times group sums, where regressors and w are the groups'."""
+    """Returns the CR2 variance, and its degrees, of the sum of weights times sums of groups.
+
+    Regressors, sizes, weights and sums have a row for each group.
+    """
     root = np.sqrt(sizes)
     basis, length, _ = np.linalg.svd(regressors * root[:, None], full_matrices=False)
     basis = basis[:, length > _FITTED * length[0]]
@@ -62,15 +68,18 @@ def cr2(regressors: Floats, sizes: Floats, weights: Floats, sums: Floats) -> Spr
     scale = np.where(rest > _FITTED, weights * np.sqrt(sizes / np.maximum(rest, _FITTED)), 0.0)
     mean = sums / root
     left = mean - basis @ (basis.T @ mean)
-    together = 1 - CORRELATION + CORRELATION * sizes
-    degrees = min(_degrees(scale, basis, phi) for phi in (np.ones(len(sizes)), together))
+    correlated = 1 - CORRELATION + CORRELATION * sizes
+    degrees = min(_degrees(scale, basis, phi) for phi in (np.ones(len(sizes)), correlated))
     if ((rest <= _FITTED) & (weights != 0)).any() or not degrees > 0:
         return UNKNOWN
     return Spread(float(((scale * left) ** 2).sum()), degrees)
 
 
 def _degrees(scale: Floats, basis: Floats, variances: Floats) -> float:
-    """(tr S)^2/tr S^2 of S = D (I - QQ') Phi (I - QQ') D = D Phi D + A C A'."""
+    """Returns (tr S)^2/tr S^2 of S = D (I - QQ') Phi (I - QQ') D = D Phi D + A C A'.
+
+    D is the diagonal matrix of `scale`, Q is `basis`, and Phi the diagonal matrix of `variances`.
+    """
     moved = variances[:, None] * basis
     ones = np.eye(basis.shape[1])
     sides = scale[:, None] * np.concatenate([basis, moved], axis=1)
@@ -81,7 +90,7 @@ def _degrees(scale: Floats, basis: Floats, variances: Floats) -> float:
 def effects_of_groups(
     groups: Design, cells: Cells, sums: Floats, confidence: float
 ) -> list[Effect]:
-    """Every arm against control, as `effects_of`, with CR2 by assigned group as the variance."""
+    """Returns the effects of `effects_of`, with variances that are CR2 by assigned group."""
     weight = groups.sizes.sum(axis=1) / groups.n
     clusters, arms = groups.sizes.shape
     squares = cells.mean**2 + np.nan_to_num(np.abs(cells.s2))
@@ -89,7 +98,7 @@ def effects_of_groups(
     in_arm = groups.arm[:, None] == np.arange(1, arms)
     regressors = np.hstack([in_cluster, in_arm]).astype(np.float64)
     sizes = groups.many.astype(np.float64)
-    apart = _within_clusters(groups, sums)
+    variances = _within_clusters(groups, sums)
     many = np.bincount(groups.arm).tolist()
     found = []
     for arm, effect in enumerate(effects_of(groups, cells, confidence), 1):
@@ -101,11 +110,12 @@ def effects_of_groups(
             there = inferred(effect.value, spread, tiny, confidence, _ONE_CLUSTER)
         pair = many[arm], many[0]
         few = few_groups(pair, (effect.arm, effect.control), here.degrees_of_freedom)
+        by_cluster = np.sqrt(variances[:, arm] + variances[:, 0])
         grouped = replace(
             effect,
             finite_population=here,
             super_population=there,
-            clusters=replace(effect.clusters, standard_error=np.sqrt(apart[:, arm] + apart[:, 0])),
+            clusters=replace(effect.clusters, standard_error=by_cluster),
             groups=pair,
         )
         found.append(grouped.warned(few))
@@ -113,7 +123,10 @@ def effects_of_groups(
 
 
 def _within_clusters(groups: Design, sums: Floats) -> Floats:
-    """CR2 of the mean of each cell from its groups alone, shape (clusters, arms); NaN for one."""
+    """Returns the CR2 variance of each cell's mean, from the groups of that cell alone.
+
+    The shape is (clusters, arms); a cell of one group has NaN.
+    """
     cell = groups.cell
     units = groups.sizes.ravel().astype(np.float64)
     mean = np.bincount(cell, sums) / units
@@ -126,20 +139,21 @@ def _within_clusters(groups: Design, sums: Floats) -> Floats:
 
 
 def few_groups(many: Sequence[int], arms: Sequence[object], degrees: float, of: str = "") -> str:
-    """A warning where an arm has few groups, or a question few degrees of freedom, or nothing."""
-    least = min(many)
-    if least >= _FEW_GROUPS and not degrees < _FEW_DEGREES:
+    """Returns a warning if an arm has few groups or a question few degrees of freedom, else ""."""
+    fewest = min(many)
+    if fewest >= _FEW_GROUPS and not degrees < _FEW_DEGREES:
         return ""
-    known = "" if math.isnan(degrees) else f", and {degrees:.3g} degrees of freedom{of}"
+    freedom = "" if math.isnan(degrees) else f", and {degrees:.3g} degrees of freedom{of}"
+    arm = printable(str(arms[many.index(fewest)]))
     return (
-        f"{least} assigned groups in arm {printable(str(arms[many.index(least)]))}{known}: with "
+        f"{fewest} assigned groups in arm {arm}{freedom}: with "
         f"fewer than about {_FEW_GROUPS} groups in an arm, or groups of very unlike sizes, no "
         "standard error is reliable"
     )
 
 
 def grouped(design: Design, assigned: Any, unit: Any = None) -> Ints:
-    """The group of each unit of a design, given in its order, or in that of names of units."""
+    """Returns the group of each unit; `assigned` has the order of the design, or of `unit`."""
     paired({}, {"assigned": assigned, "unit": unit})
     column = keys.as_array(assigned, "assigned")
     if unit is not None:
@@ -162,7 +176,7 @@ def grouped(design: Design, assigned: Any, unit: Any = None) -> Ints:
 
 
 def _by_name(design: Design, column: Any, unit: Any) -> Any:
-    """The groups of the design's units, in its order."""
+    """Returns the groups of units in the order of the design."""
     if design.units is None:
         raise InputError("the units of the release have no names", "leave unit= out")
     names = keys.as_array(unit, "unit")
@@ -187,17 +201,17 @@ def _by_name(design: Design, column: Any, unit: Any) -> Any:
 
 
 def check_groups(design: Design, code: Ints, labels: Any) -> None:
-    """Refuse groups, one for each unit, with units of several arms or clusters, or a lone one."""
+    """Refuse groups with units of several arms or clusters, and an arm of one group."""
     arms = len(design.arms)
-    own = design.cell_of_unit
-    cell = own[np.unique(code, return_index=True)[1]]
+    cell_of_unit = design.cell_of_unit
+    cell = cell_of_unit[np.unique(code, return_index=True)[1]]
     whole = (
         "give the groups that were assigned whole; if units were assigned one by one, give "
         'assigned="units"'
     )
     for what, several, todo in (
-        ("arms", own % arms != cell[code] % arms, whole),
-        ("clusters", own != cell[code], "give each group a name of its own"),
+        ("arms", cell_of_unit % arms != cell[code] % arms, whole),
+        ("clusters", cell_of_unit != cell[code], "give each group a name of its own"),
     ):
         if several.any():
             name = checks.shown(str(labels[int(several.argmax())].as_py()))
@@ -225,7 +239,7 @@ def refuse_texts_but_units(assigned: Any, unit: Any) -> None:
 
 
 def assigned_by(design: Design) -> list[str]:
-    """Covariates within whose values arms of units, or groups, never vary, hardly by chance."""
+    """Returns covariates within whose values the arm never varies, which is hardly by chance."""
     return [each.name for each in design.covariates if _never_varies(design, each)]
 
 
@@ -247,10 +261,10 @@ def _never_varies(design: Design, column: Covariate) -> bool:
         return False
     sizes = count.sum(axis=0)
     if column.numeric and any(
-        value == 0 and bool((own == sizes).any())
-        for value, own in zip(column.values, count, strict=True)
+        value == 0 and bool((by_arm == sizes).any())
+        for value, by_arm in zip(column.values, count, strict=True)
     ):
-        # A dose, or an interaction with the arm: 0 in all of the other.
+        # A dose, or an interaction with the arm, is 0 for all units of an arm.
         return False
     # A value of m units has one arm with the probability sum_a p_a^m.
     shares = sizes / sizes.sum()

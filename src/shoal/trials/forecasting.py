@@ -1,4 +1,4 @@
-"""A trial before it runs: what each kind of release would tell, from public numbers alone."""
+"""Forecasts from public numbers how exact each kind of release of a trial would be."""
 
 import itertools
 import math
@@ -28,21 +28,28 @@ from shoal.trials.plan import check_delta
 from shoal.trials.questions.variances import MEANS_SHARE
 from shoal.trials.unit_table import TableChoice, least_table, uniform_table
 
-NAMES = PLAIN, UNIFORM, BEST, HISTOGRAM, QUESTIONS, BY_HAND = (
-    *("no_privacy", "uniform_prior", "best_table"),
-    *("histogram", "questions", "laplace_by_hand"),
-)
-# What a release may be for.
+PLAIN = "no_privacy"
+UNIFORM = "uniform_prior"
+BEST = "best_table"
+HISTOGRAM = "histogram"
+QUESTIONS = "questions"
+BY_HAND = "laplace_by_hand"
+NAMES = (PLAIN, UNIFORM, BEST, HISTOGRAM, QUESTIONS, BY_HAND)
+# Purposes of a release.
 EFFECT = "effect"
 CLUSTERS = "clusters"
 TABLE = "table"
+# What a release contains.
 UNITS = "units"
 AGGREGATES = "aggregates"
 EVERYTHING = "everything"
 ANSWERS = "answers"
+# A table of units is recommended where its variance is above the smallest by this part at most.
 _TOLERANCE = 0.02
+# The shares of arms unless given, and the smallest share.
 _SHARES = (0.5, 0.5)
 _TINY = 1e-9
+# The largest effect, in the outcome's unit.
 _LARGEST = 1e50
 _MOST_ARMS = 64
 _MOST_UNITS = 2**48
@@ -56,20 +63,20 @@ _FOR = {
 
 @dataclass(frozen=True)
 class ForecastRow:
-    """What one kind of release is expected to report.
+    """The errors that are expected of one kind of release.
 
     Attributes:
-        mechanism: Its name; `no_privacy` without any.
+        mechanism: The name of the mechanism; `no_privacy` if there is none.
         releases: `units`, `aggregates`, `answers`, `one number` or `everything`.
-        standard_error: Of the effect, least and most over what may be expected, in the outcome's
-            unit; with several arms the root mean square over their effects.
-        cluster_error: The same of the effect in one cluster, as the root mean square over clusters;
-            not a number where no effects by cluster are released.
-        detectable: The least effect that is told from 0 with the wanted power, at the largest
+        standard_error: The smallest and largest standard error of the effect over all expectations,
+            in the outcome's unit; with several arms, the root mean square over their effects.
+        cluster_error: The same for the effect in one cluster, as the root mean square over
+            clusters; not a number where no effects by cluster are released.
+        detectable: The smallest effect that is told from 0 with the wanted power, at the largest
             standard error, in the outcome's unit.
         power: The probability that the stated effect is told from 0, at the largest standard error;
             None if no effect was stated.
-        reason: What its noise is, in one sentence.
+        reason: One sentence that describes the noise.
     """
 
     mechanism: str
@@ -81,13 +88,13 @@ class ForecastRow:
     reason: str
 
     def errors(self, purpose: str) -> tuple[float, float]:
-        """Of the mean effect, or of effects by cluster."""
+        """Returns the errors of effects by cluster for that purpose, else of the mean effect."""
         return self.cluster_error if purpose == CLUSTERS else self.standard_error
 
 
 @dataclass(frozen=True, eq=False)
 class Forecast(Shown, Tabular):
-    """What each kind of release of one trial would tell: public, nothing is spent.
+    """The expected errors of each kind of release of one trial: public, nothing is spent.
 
     Source: docs/theory/experiments.md#choice-of-parameters; docs/theory/experiments.md#inference.
 
@@ -98,7 +105,7 @@ class Forecast(Shown, Tabular):
         exact_delta: The delta of (epsilon, delta)-DP, which only a uniform prior uses.
         expected: What is publicly expected of outcomes, or None for a family of expectations.
         effect: Effect whose power is computed, in the outcome's unit, or None.
-        confidence: Of the intervals.
+        confidence: Confidence of the intervals.
         power: Probability with which the detectable effect is told from 0.
 
     Example:
@@ -119,7 +126,7 @@ class Forecast(Shown, Tabular):
 
     @cached_property
     def rows(self) -> tuple[ForecastRow, ...]:
-        """One for each kind of release, first without privacy."""
+        """The errors of each kind of release; the first row is without privacy."""
         plain = kinds_of(self.expected, self.domain).outcome_variance(self.domain)
         weights = effect_weights(self.sizes).sum(axis=(1, 2))
         found = []
@@ -128,16 +135,20 @@ class Forecast(Shown, Tabular):
                 _ends(weight * (plain + added) + noise)
                 for weight, noise in zip(weights, noises, strict=True)
             ]
-            most = errors[0][1]
-            chance = None
+            largest = errors[0][1]
+            power = None
             if self.effect is not None:
-                chance = intervals.power(self.effect, most, self.confidence)
-            least = intervals.detectable(most, self.power, self.confidence)
-            found.append(ForecastRow(name, releases, errors[0], errors[1], least, chance, reason))
+                power = intervals.power(self.effect, largest, self.confidence)
+            detectable = intervals.detectable(largest, self.power, self.confidence)
+            row = ForecastRow(name, releases, errors[0], errors[1], detectable, power, reason)
+            found.append(row)
         return tuple(found)
 
     def _releases(self) -> Iterator[tuple[str, str, str, Any, Sequence[float]]]:
-        """Name, kind and reason; what is added to the variance of a unit, and of both effects."""
+        """Yields each release's name, kind and reason, then the variance that it adds to a unit.
+
+        Last come the variances that it adds to the mean effect and to effects by cluster.
+        """
         domain = self.domain
         sizes = self.sizes
         epsilon = self.exact_epsilon
@@ -149,11 +160,11 @@ class Forecast(Shown, Tabular):
             return kinds.added_variance(domain, tuple(chosen.kept.tolist()), variances)
 
         yield PLAIN, EVERYTHING, "no privacy", 0.0, none
-        even = uniform_table(domain, epsilon, self.exact_delta, "auto", self.expected)
-        reason = f"a uniform prior on {len(even.kept)} of {domain.size} levels"
-        yield UNIFORM, UNITS, reason, added(even), none
+        uniform = uniform_table(domain, epsilon, self.exact_delta, "auto", self.expected)
+        reason = f"a uniform prior on {len(uniform.kept)} of {domain.size} levels"
+        yield UNIFORM, UNITS, reason, added(uniform), none
         with suppress(InputError):
-            # An epsilon or levels outside of what tables or counts are made for.
+            # Tables and counts are not made for every epsilon and domain.
             best = least_table(domain, epsilon, "auto", self.expected)
             reason = (
                 f"a table of {len(best.above)} responses on {len(best.kept)} of {domain.size} "
@@ -161,7 +172,7 @@ class Forecast(Shown, Tabular):
             )
             yield BEST, UNITS, reason, added(best), none
             noise = mean_noise(fitted(self.n, epsilon), domain, sizes)
-            both = [float((own * sizes * noise).sum()) for own in effect_weights(sizes)]
+            both = [float((weight * sizes * noise).sum()) for weight in effect_weights(sizes)]
             reason = f"noise of {math.sqrt(both[0]):.3g} in the effect, whatever the outcomes are"
             yield HISTOGRAM, AGGREGATES, reason, 0.0, both
         asked, by_hand = noise_of_effects(sizes, domain.width, float(epsilon))
@@ -182,20 +193,21 @@ class Forecast(Shown, Tabular):
 
     def __getitem__(self, mechanism: str) -> ForecastRow:
         """The row of a mechanism by its name."""
-        known = {each.mechanism: each for each in self.rows}
-        return known[checks.choice(mechanism, tuple(known), "mechanism")]
+        by_name = {each.mechanism: each for each in self.rows}
+        return by_name[checks.choice(mechanism, tuple(by_name), "mechanism")]
 
     @property
     def purposes(self) -> tuple[str, ...]:
-        """What a release may be for: `effect`, `clusters` where there are several, and `table`."""
+        """The purposes of a release: `effect`, `clusters` where there are several, and `table`."""
         return (EFFECT, CLUSTERS, TABLE) if len(self.sizes) > 1 else (EFFECT, TABLE)
 
     def recommend(self, purpose: str) -> ForecastRow:
-        """What has the least largest variance for a purpose.
+        """Chooses the kind of release whose largest variance is smallest for a purpose.
 
-        For a table from which anything can be computed later: a uniform prior, which needs no
-        curator, unless the best table is 2 % better. It is also taken for the effect, or for
-        effects by cluster, where it is within 2 % of the least.
+        For a table, from which anything can be computed later, a uniform prior is chosen, which
+        needs no curator, unless the variance of the best table is 2% smaller. The same table is
+        chosen for the effect, or for effects by cluster, if its variance is within 2% of the
+        smallest.
 
         Args:
             purpose: One of `purposes`.
@@ -209,17 +221,18 @@ class Forecast(Shown, Tabular):
         checks.choice(purpose, self.purposes, "purpose")
         table = self[UNIFORM]
         for each in self.rows:
-            part = each.standard_error[1] ** 2 / table.standard_error[1] ** 2
-            if each.mechanism == BEST and part < 1 - _TOLERANCE:
+            ratio = each.standard_error[1] ** 2 / table.standard_error[1] ** 2
+            if each.mechanism == BEST and ratio < 1 - _TOLERANCE:
                 table = each
         if purpose == TABLE:
             return table
-        # A number by hand has no interval, and what is not private is no choice.
-        every = [each for each in self.rows if each.releases in (UNITS, AGGREGATES, ANSWERS)]
-        known = [each for each in every if np.isfinite(each.errors(purpose)).all()]
-        least = min(known, key=lambda each: each.errors(purpose)[1])
-        limit = least.errors(purpose)[1] ** 2
-        return table if table.errors(purpose)[1] ** 2 * (1 - _TOLERANCE) <= limit else least
+        # A number by hand has no interval, and a release without privacy is no choice.
+        private = [each for each in self.rows if each.releases in (UNITS, AGGREGATES, ANSWERS)]
+        usable = [each for each in private if np.isfinite(each.errors(purpose)).all()]
+        best = min(usable, key=lambda each: each.errors(purpose)[1])
+        if table.errors(purpose)[1] ** 2 * (1 - _TOLERANCE) <= best.errors(purpose)[1] ** 2:
+            return table
+        return best
 
     def table(self) -> pa.Table:
         """The forecast as a table, with the columns of `against`.
@@ -236,13 +249,13 @@ class Forecast(Shown, Tabular):
         epsilon: Sequence[Amount] | None = None,
         clusters: Sequence[int] | None = None,
     ) -> pa.Table:
-        """The forecast for other numbers of units, losses and clusters: all combinations.
+        """The forecast for all combinations of other numbers of units, losses and clusters.
 
-        With `n` or `clusters` the clusters are of equal size and have the shares of arms of this
-        one; with neither, the sizes are the same.
+        If `n` or `clusters` is given, clusters have equal sizes and arms the shares that they have
+        here; if neither is, the sizes stay as they are.
 
         Args:
-            n: Units in all.
+            n: Numbers of units in all.
             epsilon: Losses of one outcome.
             clusters: Numbers of clusters.
 
@@ -270,12 +283,12 @@ class Forecast(Shown, Tabular):
             [self.exact_epsilon] if epsilon is None else checks.items(epsilon, "epsilon"),
         ):
             sizes = self.sizes if fixed else even(units, groups, shares.tolist())
-            other = replace(self, sizes=sizes, exact_epsilon=check_epsilon(loss))
+            varied = replace(self, sizes=sizes, exact_epsilon=check_epsilon(loss))
             rows += [
                 {
-                    "n": other.n,
+                    "n": varied.n,
                     "clusters": len(sizes),
-                    "epsilon": other.epsilon,
+                    "epsilon": varied.epsilon,
                     "mechanism": row.mechanism,
                     "releases": row.releases,
                     "least_standard_error": row.standard_error[0],
@@ -283,7 +296,7 @@ class Forecast(Shown, Tabular):
                     "detectable": row.detectable,
                     "power": row.power,
                 }
-                for row in other.rows
+                for row in varied.rows
             ]
         found = pa.Table.from_pylist(rows)
         return found.set_column(8, "power", found["power"].cast(pa.float64()))
@@ -292,7 +305,7 @@ class Forecast(Shown, Tabular):
         """The forecast as a JSON object.
 
         Returns:
-            What was asked for, and each row.
+            The request, each row, and the recommendations.
         """
         return {
             "units": self.n,
@@ -382,13 +395,13 @@ def forecast(
         domain: Levels of the outcome: a `trials.Domain`, or a text such as `binary`.
         epsilon: The privacy loss of one outcome.
         delta: The delta of (epsilon, delta)-DP, which only a uniform prior uses.
-        clusters: How many of equal size, if `sizes` is one number; 1 unless given.
-        shares: Of the arms, control first, if `sizes` is one number; halves unless given.
+        clusters: Number of clusters of equal size, if `sizes` is one number; 1 unless given.
+        shares: Shares of the arms, control first, if `sizes` is one number; halves unless given.
         expected: What is publicly expected of outcomes; None for a family of expectations, of which
             the largest standard error counts.
         effect: Effect whose power is computed, in the outcome's unit.
-        confidence: Of two-sided normal intervals, above 0 and below 1.
-        power: Probability of telling the least detectable effect from 0.
+        confidence: Confidence of two-sided normal intervals, above 0 and below 1.
+        power: Probability with which the detectable effect is told from 0.
 
     Returns:
         A row for every kind of release; nothing is spent.
@@ -428,19 +441,25 @@ def forecast(
 def noise_of_effects(
     sizes: Ints, width: float, epsilon: float
 ) -> tuple[tuple[float, float], float]:
-    """Deviations of noise: of effects as questions, the mean and by cluster, and by hand."""
+    """Returns standard deviations of noise: of both effects as questions, and by hand.
+
+    The two effects are the mean effect and, as a root mean square, the effects by cluster.
+    """
     effects = sizes.shape[1] - 1
+    # Effects share epsilon if they are asked for; means of arms need not, as no unit is in two.
     weight = sizes.sum(axis=1, keepdims=True) / sizes.sum() / sizes
-    most = np.maximum(weight[:, 1:], weight[:, :1]).max(axis=0)
-    even = effects**2 * float((most**2).mean())
-    means = float((weight[:, 1:].max(axis=0) ** 2 + weight[:, 0].max() ** 2).mean())
+    largest = np.maximum(weight[:, 1:], weight[:, :1]).max(axis=0)
+    by_effects = effects**2 * float((largest**2).mean())
+    by_means = float((weight[:, 1:].max(axis=0) ** 2 + weight[:, 0].max() ** 2).mean())
+    # Effects leave a part of epsilon to means of groups, from which variances follow.
     rest = (1 - MEANS_SHARE) ** 2
-    # By cluster an effect needs the larger of two weights, and means both.
+    # In a cluster, an effect needs the larger of two weights, and the two means need both.
     pairs = 1 / np.minimum(sizes[:, 1:], sizes[:, :1]) ** 2
     both = 1 / sizes[:, 1:] ** 2 + 1 / sizes[:, :1] ** 2
-    own = min(effects**2 * float(pairs.mean()) / rest, float(both.mean()))
-    noise = [math.sqrt(2 * each) * width / epsilon for each in (min(even / rest, means), own)]
-    return (noise[0], noise[1]), math.sqrt(2 * min(even, means)) * width / epsilon
+    of_clusters = min(effects**2 * float(pairs.mean()) / rest, float(both.mean()))
+    of_mean = min(by_effects / rest, by_means)
+    noise = [math.sqrt(2 * each) * width / epsilon for each in (of_mean, of_clusters)]
+    return (noise[0], noise[1]), math.sqrt(2 * min(by_effects, by_means)) * width / epsilon
 
 
 def _ends(variance: Floats) -> tuple[float, float]:
@@ -453,7 +472,7 @@ def _range(errors: tuple[float, float]) -> str:
 
 
 def _checked(sizes: object) -> Ints:
-    """Units of each cell as whole numbers, clusters x arms."""
+    """Returns the units of each cell as whole numbers, shape (clusters, arms)."""
     found = array(sizes)
     if (
         found is None
@@ -473,7 +492,7 @@ def _checked(sizes: object) -> Ints:
 
 
 def even(n: Any, clusters: Any, shares: Sequence[float]) -> Ints:
-    """Sizes of cells: clusters alike up to one unit, arms in these shares up to one unit."""
+    """Returns sizes of cells, in which clusters are equal and arms have shares up to one unit."""
     given = checks.items(shares, "shares", least=2, most=_MOST_ARMS)
     part = np.array([checks.number(each, "a share", least=_TINY, most=1 / _TINY) for each in given])
     n = checks.whole(n, "units", least=1, most=_MOST_UNITS, example=6000)

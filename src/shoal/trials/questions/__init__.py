@@ -1,1 +1,1 @@
-"""Questions that are known before outcomes are read: effects, means of arms, regressions."""
+"""Answers questions that are asked before outcomes are read: effects, means, regressions."""

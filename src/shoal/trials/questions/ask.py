@@ -1,4 +1,4 @@
-"""The list of questions, as a custodian writes it, from public columns alone."""
+"""Lists the questions that a custodian asks, from public columns alone."""
 
 import math
 import warnings
@@ -27,11 +27,13 @@ from shoal.trials.questions.weights import (
     regressor_names,
 )
 
-# Parts of the range: the usual standard deviation, the largest (of two levels), and the least.
+# The usual standard deviation of outcomes, as a part of the range.
 USUAL = 0.25
+# The largest one, which is usual for two levels.
 _LARGEST = 0.5
+# The smallest one.
 _LEAST_SD = 1e-6
-# Of epsilon, what whole numbers spend at least.
+# Whole numbers spend at least this part of epsilon.
 _SPENT = Fraction(999, 1000)
 
 
@@ -47,9 +49,9 @@ class Questions:
 
     Attributes:
         design: The public columns.
-        entries: What was asked.
+        entries: What was asked, call by call.
         names: Names of the questions.
-        one_by_one: Whether it was said that units were assigned one by one.
+        one_by_one: Whether the custodian said that units were assigned one by one.
 
     Guarantees: G-LOSS, G-UNBIASED.
 
@@ -73,9 +75,9 @@ class Questions:
     def effect(self, by: str | None = None, weights: str = UNITS) -> "Questions":
         """Asks for the effect of each arm against the control, stratified by cluster.
 
-        The mean over clusters of differences of means, weighted by their units; with
-        `weights="precision"` by what makes noise and sampling together least, for the stated
-        spread: then it is the effect of these weights, not the average over the units.
+        The effect is the mean over clusters of differences of means, weighted by their units. With
+        `weights="precision"`, it has the weights that make the sum of noise and sampling variance
+        smallest for the stated `sd`: then it is not the average over the units.
 
         Source: docs/theory/experiments.md#questions;
         docs/theory/experiments.md#precision-weights.
@@ -117,9 +119,9 @@ class Questions:
         Source: docs/theory/experiments.md#questions.
 
         Args:
-            columns: Names of covariates, `arm` or `cluster`, or a text as "arm + age". Texts, arms
-                and clusters stand for a column a value but the first, as do numbers in `C(age)`;
-                `arm:age` for products.
+            columns: Names of covariates, `arm` or `cluster`, or a text such as "arm + age". Texts,
+                arms, clusters and numbers in `C(age)` make a column for each value but the first;
+                `arm:age` makes products.
 
         Returns:
             The list with these questions.
@@ -146,12 +148,12 @@ class Questions:
 
         Args:
             domain: A `trials.Domain`, or a text such as `binary`. Its lowest and highest levels are
-                the ends of the outcome's range: outcomes beyond are moved to them, others stay
-                where they are.
+                the ends of the outcome's range: outcomes beyond are moved to them, and all others
+                stay as they are.
             epsilon: The privacy loss of one outcome.
-            sd: Expected standard deviation of outcomes within arms, in their unit: public, and
-                only predictions and precision weights follow it. Unless given a quarter of the
-                range, or half of it where there are two levels.
+            sd: Expected standard deviation of outcomes within arms, in their unit. It is public,
+                and only predictions and precision weights depend on it. Unless given, it is a
+                quarter of the range, or half of it if there are two levels.
 
         Returns:
             The plan; nothing is spent.
@@ -177,7 +179,7 @@ class Questions:
         blocks = blocks_of(design, self.entries, width / sd / float(loss))
         chosen = choices(design, blocks, width, loss)
         tried = (QuestionsPlan(request, design, each) for each in chosen)
-        # Of equal ones the first.
+        # Of equal plans, the first one is taken.
         found = min(tried, key=_total_width)
         try:
             spent = found.exact_epsilon
@@ -198,13 +200,13 @@ class Questions:
         return found
 
     def _with(self, entry: QuestionEntry) -> "Questions":
-        # Questions without an answer are found as they are asked.
-        (own,) = blocks_of(self.design, [entry], 1 / USUAL, self.names)
-        return replace(self, entries=(*self.entries, entry), names=(*self.names, *own.names))
+        # Questions that have no answer are refused when they are asked.
+        (block,) = blocks_of(self.design, [entry], 1 / USUAL, self.names)
+        return replace(self, entries=(*self.entries, entry), names=(*self.names, *block.names))
 
 
 def _total_width(plan: QuestionsPlan) -> float:
-    """The sum of half widths, each over that without noise; infinite without an answer."""
+    """The sum of half widths, each divided by that without noise; infinite if one is unknown."""
     try:
         return math.fsum(each.widening for each in plan.predicted)
     except LookupError:

@@ -1,9 +1,9 @@
-"""Laplace noise of many questions: which sums of them are released, and a bound on the least.
+"""Chooses which sums of many questions are released with Laplace noise, and bounds that noise.
 
-What is released is z = T W y + Laplace(1/eps) in each coordinate, with |T v_i|_1 <= 1 for the
+The release is z = T W y + Laplace(1/eps) in each coordinate, with |T v_i|_1 <= 1 for the
 sensitivity vectors v_i of all kinds of units, the columns of V, shape (questions, kinds); answers
-are their least squares estimates. No Laplace noise has less total variance than the least Gaussian
-noise of these vectors. Source: docs/theory/experiments.md#noise-for-many-questions.
+are its least squares estimates. No Laplace noise has less total variance than the smallest Gaussian
+noise for these vectors. Source: docs/theory/experiments.md#noise-for-many-questions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,45 +20,56 @@ from shoal.trials.questions.numbers import MOST_UNITS, Choice, fitted_rows, fitt
 from shoal.trials.questions.variances import MEANS_SHARE, MEANS_SHARES, grouped_by, means_needed
 from shoal.trials.questions.weights import REGRESSION, Block, group_means, lengths
 
-# Of questions whose sums are searched for, of numbers that depend on one another, and of sums.
+# The largest number of questions whose sums are searched for.
 _MOST_SEARCHED = 256
+# The largest number of released numbers that depend on one another.
 _MOST_NUMBERS = 512
+# The largest number of sums of disjoint cells.
 _MOST_SUMS = 1 << 14
-# What is off by less than this part of its length follows.
+# A question follows from released numbers if it is off by less than this part of its length.
 _FOLLOWS = 1e-9
+# The largest number of steps to the smallest Gaussian noise, or to the best diagonal.
 _MOST_STEPS = 20_000
+# The steps to the smallest Gaussian noise end where no kind is above its limit by more than this.
 _GAUSSIAN_GAP = 5e-5
+# The steps to the best diagonal end where no squared loss is above its limit by more than this.
 _DIAGONAL_GAP = 1e-4
-# Shorter directions, as a part of the longest, are left out of a bound.
+# Directions that are shorter than this part of the longest are left out of a bound.
 _SHORT = 1e-7
+# Smaller eigenvalues, as a part of the largest, are raised to this.
 _ROUNDED = 2.0**-50
-# Of vectors with questions of one size: what is shorter than the first is rounding error (9e-14 for
-# a million kinds), and what is shorter than the second cannot be told from it well enough to be
-# answered.
+# If all questions have the same size, singular values below this part of the largest are rounding
+# errors, which are up to 9e-14 for a million kinds.
 _DEPENDENT = 2.0**-42
+# Singular values below this part are not told from rounding errors well enough to be answered.
 _UNCLEAR = 2.0**-30
+# Bounds are moved outward by this factor, against rounding.
 _OUTWARD = 1 + 2.0**-40
 # The maximum over units is approached by these norms, each from where the one before ended.
 _NORMS = (20, 80, 400)
+# The largest number of steps with each norm.
 _SEARCH_STEPS = 150
-# Kinds that lose less than this part of the most do not matter to a norm; each norm looks anew.
+# A norm leaves out kinds that lose less than this part of the most, here and with norms before.
 _NEAR = 0.5
-# Public: whoever plans anew finds the same strategy.
+# The seed of rotations is public, so that whoever plans again finds the same strategy.
 _SEED = 20_230_130
+# The search begins from this many random rotations, besides two diagonals.
 _ROTATIONS = 3
-# About so many kinds decide the noise; others may be beyond them by this much.
+# The search looks at about this many kinds.
 _MOST_KINDS = 4000
+# Kinds that the search leaves out may lose this many times what the others do.
 _BEYOND = 1.001
+# The search is repeated at most this many times, each time with this many kinds more.
 _ROUNDS = 4
 _MORE = 500
-# Of the largest weight: parts that differ by less are the same.
+# Parts are equal if their weights, divided by the largest, agree to this many decimal places.
 _DIGITS = 12
 
 
 def choices(
     design: Design, blocks: Sequence[Block], width: float, epsilon: Fraction
 ) -> Iterator[Choice]:
-    """Whole numbers whose loss is at most epsilon, from which all questions follow."""
+    """Yields whole numbers whose loss is at most epsilon, and from which all questions follow."""
     entries = [each.entry for each in blocks]
     if design.n > MOST_UNITS:
         raise InputError(
@@ -67,8 +78,8 @@ def choices(
     subgroups = [each.by for each in entries if each.by]
     if design.group is not None:
         codes = design.codes(subgroups)
-        both = design.group * (int(codes.max()) + 1) + codes
-        sums = np.unique(both, return_inverse=True)[1].astype(np.int64)
+        group_and_subgroup = design.group * (int(codes.max()) + 1) + codes
+        sums = np.unique(group_and_subgroup, return_inverse=True)[1].astype(np.int64)
         yield fitted_sums(_few(sums), design.many, epsilon, None)
         return
     by = grouped_by(design, entries)
@@ -90,14 +101,14 @@ def choices(
         yield fitted_rows(main / width, design.many, epsilon, by)
         return
     for share in MEANS_SHARES:
-        both = np.concatenate([(1 - share) * main, share * (needed > 0)])
-        yield fitted_rows(both / width, design.many, epsilon, by)
+        rows = np.concatenate([(1 - share) * main, share * (needed > 0)])
+        yield fitted_rows(rows / width, design.many, epsilon, by)
 
 
 def _best(
     design: Design, blocks: Sequence[Block], needed: Floats | None
 ) -> tuple[Floats, bool] | None:
-    """The sums of least total variance, and whether what is needed follows from them alone."""
+    """Returns the sums of least total variance, and whether needed means follow from them alone."""
     rows = np.concatenate([each.rows for each in blocks])
     names = [name for each in blocks for name in each.names]
     root = np.sqrt(design.many)
@@ -122,15 +133,15 @@ def _best(
 def _candidates(
     rows: Floats, even: Floats, names: Sequence[str], blocks: Sequence[Block]
 ) -> Iterator[Floats]:
-    """Sums with which no unit of range 1 loses more than 1; disjoint ones need no search."""
-    apart = _disjoint(rows)
-    if apart is not None:
-        yield apart
+    """Yields sums with which no unit of range 1 loses more than 1; disjoint ones need no search."""
+    disjoint = _disjoint(rows)
+    if disjoint is not None:
+        yield disjoint
     else:
         for block in blocks:
-            own = _disjoint(block.rows)
-            if own is not None and len(blocks) > 1:
-                yield own
+            of_block = _disjoint(block.rows)
+            if of_block is not None and len(blocks) > 1:
+                yield of_block
         if len(rows) <= _MOST_SEARCHED:
             found = released_sums(even, names) @ even
             yield found / np.abs(found).sum(axis=0).max()
@@ -140,7 +151,7 @@ def _candidates(
 
 
 def _disjoint(rows: Floats) -> Floats | None:
-    """Rows of largest weight 1, if each kind of unit is in one of them at most."""
+    """Returns rows with the largest weight 1, if each kind of units is in one of them at most."""
     if len(rows) > _MOST_NUMBERS or int((rows != 0).sum(axis=0).max()) > 1:
         return None
     return np.asarray(rows / np.abs(rows).max(axis=1, keepdims=True))
@@ -148,9 +159,9 @@ def _disjoint(rows: Floats) -> Floats | None:
 
 def _follow(rows: Floats, main: Floats, inverse: Floats, root: Floats) -> bool:
     """Whether rows are sums of multiples of released ones."""
-    own = rows * root
-    off = np.linalg.norm(own @ inverse @ (main * root) - own, axis=1)
-    return bool((off <= _FOLLOWS * np.linalg.norm(own, axis=1)).all())
+    wanted = rows * root
+    miss = np.linalg.norm(wanted @ inverse @ (main * root) - wanted, axis=1)
+    return bool((miss <= _FOLLOWS * np.linalg.norm(wanted, axis=1)).all())
 
 
 def _few(sums: Ints) -> Ints:
@@ -163,14 +174,14 @@ def _few(sums: Ints) -> Ints:
 
 
 class Gaussian(NamedTuple):
-    """The least Gaussian noise: the root of its covariance, and what no trace is below."""
+    """The smallest Gaussian noise: the root of its covariance, and a lower bound of its trace."""
 
     root: Floats
     lower_bound: float
 
 
 def released_sums(vectors: Floats, names: Sequence[str]) -> Floats:
-    """The sums of questions that are released, found for extreme kinds, and those beyond them."""
+    """Returns the sums of questions to release, searched for the kinds that lose most by them."""
     chosen = extremes(vectors)
     found = _searched_sums(vectors[:, chosen], names)
     for _ in range(_ROUNDS if len(chosen) < vectors.shape[1] else 0):
@@ -183,25 +194,25 @@ def released_sums(vectors: Floats, names: Sequence[str]) -> Floats:
 
 
 def extremes(vectors: Floats) -> Ints:
-    """Kinds of different vectors: those that are far out together, and in each question."""
+    """Returns kinds with different vectors: the largest ones in all, and in each question."""
     if vectors.shape[1] <= _MOST_KINDS:
         return np.arange(vectors.shape[1])
     first = _first_of_each(vectors)
     if len(first) <= _MOST_KINDS:
         return first
-    own = vectors[:, first]
-    values, basis = np.linalg.eigh(own @ own.T / own.shape[1])
+    distinct = vectors[:, first]
+    values, basis = np.linalg.eigh(distinct @ distinct.T / distinct.shape[1])
     root = basis / np.sqrt(np.maximum(values, values[-1] * 1e-12))
-    together = ((root.T @ own) ** 2).sum(axis=0)
-    part = _MOST_KINDS // 2
-    chosen = [np.argsort(-together, kind="stable")[:part]]
-    alone = -(-part // len(own))
-    chosen += [np.argsort(-np.abs(row), kind="stable")[:alone] for row in own]
+    size = ((root.T @ distinct) ** 2).sum(axis=0)
+    half = _MOST_KINDS // 2
+    chosen = [np.argsort(-size, kind="stable")[:half]]
+    of_question = -(-half // len(distinct))
+    chosen += [np.argsort(-np.abs(row), kind="stable")[:of_question] for row in distinct]
     return first[np.unique(np.concatenate(chosen))]
 
 
 def _first_of_each(vectors: Floats) -> Ints:
-    """Places of different columns, where each comes first."""
+    """Returns the places at which each different column comes first."""
     order = np.lexsort(vectors)
     columns = vectors[:, order]
     differs = (columns[:, 1:] != columns[:, :-1]).any(axis=0)
@@ -209,39 +220,42 @@ def _first_of_each(vectors: Floats) -> Ints:
 
 
 def disjoint_parts(rows: Floats) -> Floats | None:
-    """Positive and negative parts of questions, each once, if no unit is in two of them."""
+    """Returns positive and negative parts of questions, each once; None if a unit is in two."""
     found = list[Floats]()
     used = np.zeros(rows.shape[1], dtype=bool)
     for signed in (sign * row for row in rows for sign in (1, -1)):
-        most = float(signed.max())
-        if most <= 0:
+        largest = float(signed.max())
+        if largest <= 0:
             continue
-        part = np.round(np.maximum(signed, 0) / most, _DIGITS)
+        part = np.round(np.maximum(signed, 0) / largest, _DIGITS)
         if any(np.array_equal(part, each) for each in found):
             continue
         if used[part > 0].any():
             return None
         used |= part > 0
         found.append(part)
-    # In one order, whatever that of the questions: rising, so that the last kinds are first.
+    # The order of parts must not depend on that of questions: parts of the last kinds come first.
     return np.array(sorted(found, key=lambda part: -int((part > 0).argmax())))
 
 
 def _searched_sums(vectors: Floats, names: Sequence[str]) -> Floats:
-    """Sums whose Laplace noise has a small total variance tr(R R'), R = T^+: no global minimum."""
+    """Returns sums whose Laplace noise has a small total variance tr(R R') with R = T^+.
+
+    The minimum is a local one.
+    """
     basis, inside = independent(vectors, names)
     diagonal = best_diagonal(vectors)
     even = 1 / (len(basis) * np.abs(vectors).max(axis=1))
     starts = [np.diag(diagonal) @ basis, np.diag(even) @ basis]
     starts += _rotations(basis.T @ gaussian_noise(vectors).root)
-    # A unit's loss is the same for v and -v, and for units alike: once is enough.
+    # A unit loses the same by v and by -v, so that each vector is needed once, with one sign.
     distinct = np.unique(inside * np.where(inside[0] < 0, -1, 1), axis=1)
     tried = [*starts, *(_searched(each, distinct) for each in (starts[0], *starts[2:]))]
     return min(tried, key=lambda each: _total(each, inside)) @ basis.T
 
 
 def gaussian_noise(vectors: Floats) -> Gaussian:
-    """The covariance Sigma of least trace with v_i' Sigma^-1 v_i <= 1 for all kinds, nearly."""
+    """Returns nearly the covariance Sigma of least trace with v_i' Sigma^-1 v_i <= 1 for all i."""
     axes, values, rest = np.linalg.svd(vectors, full_matrices=False)
     inside = values[:, None] * rest
     length = np.abs(inside).max(axis=1)
@@ -251,7 +265,7 @@ def gaussian_noise(vectors: Floats) -> Gaussian:
     weights = np.full(inside.shape[1], 1 / inside.shape[1])
     for _ in range(_MOST_STEPS):
         values, axes = np.linalg.eigh((inside * weights) @ inside.T)
-        # A direction without weight would divide by zero: it keeps a little.
+        # A direction without weight keeps a little, because its root is a divisor.
         roots = np.sqrt(np.maximum(values, values[-1] * _ROUNDED))
         along = (axes / np.sqrt(roots)).T @ inside
         slack = np.einsum("ij,ij->j", along, along) / float(roots.sum())
@@ -265,7 +279,7 @@ def gaussian_noise(vectors: Floats) -> Gaussian:
 
 
 def best_diagonal(vectors: Floats) -> Floats:
-    """The t with the least sum of 1/t_k^2 where sum_k t_k|v_ki| <= 1 for all kinds, nearly."""
+    """Returns nearly the t of least sum 1/t_k^2 with sum_k t_k|v_ki| <= 1 for all kinds i."""
     size = np.abs(vectors)
     weights = np.full(size.shape[1], 1 / size.shape[1])
     for _ in range(_MOST_STEPS):
@@ -280,13 +294,13 @@ def best_diagonal(vectors: Floats) -> Floats:
 
 
 def independent(vectors: Floats, names: Sequence[str]) -> tuple[Floats, Floats]:
-    """Vectors in a basis of the space that they fill, where questions depend on one another."""
+    """Returns a basis of the space that the vectors fill, and the vectors in this basis."""
     even = vectors / np.abs(vectors).max(axis=1, keepdims=True)
     even /= np.linalg.norm(even, axis=1, keepdims=True)
-    own, norms, _ = np.linalg.svd(even, full_matrices=False)
+    directions, norms, _ = np.linalg.svd(even, full_matrices=False)
     kept = int((norms > _DEPENDENT * norms[0]).sum())
     if norms[kept - 1] < _UNCLEAR * norms[0]:
-        near = np.argsort(-np.abs(own[:, kept - 1]), kind="stable")[:2].tolist()
+        near = np.argsort(-np.abs(directions[:, kept - 1]), kind="stable")[:2].tolist()
         named = " and ".join(checks.shown(names[at]) for at in near)
         raise InputError(
             f"some questions nearly depend on others, most of all {named}: they differ only by "
@@ -298,6 +312,7 @@ def independent(vectors: Floats, names: Sequence[str]) -> tuple[Floats, Floats]:
 
 
 def _rotations(root: Floats) -> Iterator[Floats]:
+    """Yields the inverse root of the covariance root root', turned at random."""
     values, axes = np.linalg.eigh(root @ root.T)
     values = np.maximum(values, values[-1] * _ROUNDED)
     random = np.random.default_rng(_SEED)
@@ -307,12 +322,13 @@ def _rotations(root: Floats) -> Iterator[Floats]:
 
 
 def _total(strategy: Floats, inside: Floats) -> float:
-    """Trace of the least squares covariance, scaled so that no unit loses more than 1."""
+    """Returns the trace of the least squares covariance if no unit loses more than 1."""
     most = float(np.abs(strategy @ inside).sum(axis=0).max())
     return float((np.linalg.pinv(strategy) ** 2).sum() * most**2)
 
 
 def _searched(start: Floats, inside: Floats) -> Floats:
+    """Returns the strategy at which a search for a smaller total ends."""
     from scipy.optimize import minimize
 
     found = start
@@ -335,7 +351,7 @@ def _searched(start: Floats, inside: Floats) -> Floats:
 def _objective(
     flat: Floats, inside: Floats, norm: int, shape: tuple[int, int]
 ) -> tuple[float, Floats]:
-    """Logarithm of the total with a p-norm of the losses, and its gradient."""
+    """Returns the logarithm of the total with a p-norm of the losses, and its gradient."""
     strategy = flat.reshape(shape)
     moved = strategy @ inside
     loss = np.abs(moved).sum(axis=0)

@@ -1,8 +1,9 @@
-"""What a release of questions draws, in whole numbers whose loss is exact.
+"""Draws the numbers of a release of questions as whole numbers whose loss is exact.
 
-Outcomes are whole ticks t_i from the middle of the range. Number k is sum a_ki t_i in steps of its
-own, plus discrete Laplace noise of scale 2^32 steps. Beside them second moments S_g = sum t_i^2
-over disjoint groups are free, up to a step a number. Floating point decides nothing about privacy.
+Outcomes are whole ticks t_i from the middle of the range. Number k is sum a_ki t_i, in steps of its
+own size, plus discrete Laplace noise of scale 2^32 steps. Second moments S_g = sum t_i^2 of
+disjoint groups are drawn beside them, and cost at most a step for each number. Floating point
+decides nothing about privacy.
 Source: docs/theory/experiments.md#questions-in-whole-numbers and #second-moments-are-free.
 """
 
@@ -20,34 +21,39 @@ from shoal.privacy.accounting import NoisyVector, account
 from shoal.privacy.noise import LARGEST_STEPS, Noise
 from shoal.trials.domain import Domain
 
+# Noise has a scale of 2^32 steps.
 BITS = 32
 # The range of an outcome is this many ticks wide: outcomes lie within half of it of the middle.
 TICKS = 1 << 20
+# The largest weight of a row.
 _ROW: int = 1 << 40
+# Steps, and the steps that a unit moves numbers by, stay below this.
 _MOST_STEP = 1 << 60
-# Sums of squared ticks fit 64 bits.
+# The largest number of units: their sums of squared ticks fit 64 bits.
 MOST_UNITS = 1 << 24
+# Steps are made larger at most this many times until the loss fits.
 _ROUNDS = 60
-# Rounding to steps costs at most this part of the loss.
+# The loss is at least this many times what rounding to steps costs.
 _ROUNDING = 1000
 # A question that is off by less than this part of its length is answered.
 _ANSWERED = 1e-9
+# The draws of noise of a release.
 _NUMBERS = 0
 _MOMENTS = 1
 # Bits of a part of a weight: sums of 2^24 units times 2^20 ticks leave room for 19.
 _PART = 14
 
-# Of the noise of a number, in steps.
+# The standard deviation of the noise of a number, in steps.
 _DEVIATION = math.sqrt(0.5) / math.sinh(2.0 ** (-BITS - 1))
 
 
 class Choice(Model):
-    """Weights of kinds, or which sum each kind is in; steps; and groups of second moments.
+    """The weights of kinds or the sum that each is in, steps, and groups of second moments.
 
-    `rows` are a_ki + 2^40, at most 2^41, shape (numbers x kinds,), and None where each kind is in
-    one sum: then `sums` has its code, and all units of a sum weigh 2^40. `steps` are in weights
-    times ticks, `moment_step` in squared ticks, 0 for no second moments; `by` are the columns that
-    make their groups besides arms.
+    `rows` holds a_ki + 2^40, at most 2^41, shape (numbers x kinds,). It is None if each kind is in
+    one sum: then `sums` holds the sum of each kind, and all units of a sum weigh 2^40. `steps` are
+    in weights times ticks. `moment_step` is in squared ticks, and 0 for no second moments. `by`
+    names the columns that make groups of second moments besides arms.
     """
 
     rows: Integers | None
@@ -65,10 +71,15 @@ class QuestionsDrawn(Model):
 
 
 class Numbers:
-    """A choice for so many units of each kind; `rows` are a, shape (numbers, kinds), or None."""
+    """The numbers of a choice for `many` units of each kind.
+
+    `rows` holds the weights a_ki, shape (numbers, kinds), or None.
+    """
 
     def __init__(self, many: Ints, choice: Choice) -> None:
-        self.many, self.steps, self.moment_step = many, choice.steps, choice.moment_step
+        self.many = many
+        self.steps = choice.steps
+        self.moment_step = choice.moment_step
         self.sums = np.zeros(0, dtype=np.int64) if choice.sums is None else choice.sums
         self.rows: Ints | None = None
         if choice.rows is not None:
@@ -81,7 +92,7 @@ class Numbers:
 
     @cached_property
     def most_steps(self) -> int:
-        """Steps that an outcome moves all linear numbers by: max_i sum_k ceil(|a_ki| 2^20/step)."""
+        """The most steps that an outcome moves linear numbers by: sum_k ceil(|a_ki| 2^20/step)."""
         if self.rows is None:
             return int(-((-_ROW * TICKS) // int(self.steps.min())))
         moved = -((-np.abs(self.rows) * TICKS) // self.steps[:, None])
@@ -91,10 +102,10 @@ class Numbers:
 
     @cached_property
     def step(self) -> NoisyVector:
-        """What the unit moves that moves most: E + K steps with free second moments.
+        """The noisy vector, with the most steps that a unit moves it by: E, or E + K with moments.
 
-        E is the most that a unit moves the linear numbers by, in steps, and K how many of them it
-        moves at most. Second moments are free where their step is 2^40/E or more.
+        E is `most_steps`, and K is the number of linear numbers that a unit may move. Second
+        moments cost no more than K steps if their step is 2^40/E or more.
         """
         most = self.most_steps
         if not self.moment_step:
@@ -108,33 +119,33 @@ class Numbers:
         """Refuse numbers that do not fit 60 bits."""
         if self.rows is None:
             units = np.bincount(self.sums, self.many).astype(np.int64).tolist()
-            own = [each * _ROW for each in units]
+            weights = [each * _ROW for each in units]
         else:
-            own = [_product(np.abs(row), self.many) for row in self.rows]
-        most = [
-            2 * (each * (TICKS // 2) // step + 1)
-            for each, step in zip(own, self.steps.tolist(), strict=True)
+            weights = [_product(np.abs(row), self.many) for row in self.rows]
+        largest = [
+            2 * (weight * (TICKS // 2) // step + 1)
+            for weight, step in zip(weights, self.steps.tolist(), strict=True)
         ]
         if self.moment_step:
-            most.append(int(self.many.sum()) * (TICKS // 2) ** 2 // self.moment_step)
+            largest.append(int(self.many.sum()) * (TICKS // 2) ** 2 // self.moment_step)
         within = max(int(self.steps.max()), self.moment_step) <= LARGEST_STEPS
-        if not within or int(self.steps.min()) < 1 or max(most) >= LARGEST_STEPS:
+        if not within or int(self.steps.min()) < 1 or max(largest) >= LARGEST_STEPS:
             raise InputError(
                 f"the numbers of {int(self.many.sum())} units do not fit 60 bits",
                 "ask for an epsilon nearer to 1",
             )
 
     def draw(self, ticks: Ints, kind: Ints, groups: Ints, noise: Noise) -> QuestionsDrawn:
-        """All numbers with their noise, from private ticks, kinds of units and groups of kinds."""
+        """Draws all numbers, from private ticks and the kinds of units and groups of kinds."""
         clipped = np.clip(ticks, -TICKS // 2, TICKS // 2)
-        own = np.zeros(len(self.many), dtype=np.int64)
-        np.add.at(own, kind, clipped)
+        by_kind = np.zeros(len(self.many), dtype=np.int64)
+        np.add.at(by_kind, kind, clipped)
         if self.rows is None:
-            whole = np.zeros(len(self.steps), dtype=np.int64)
-            np.add.at(whole, self.sums, own)
-            plain = [int(each) * _ROW for each in whole.tolist()]
+            by_sum = np.zeros(len(self.steps), dtype=np.int64)
+            np.add.at(by_sum, self.sums, by_kind)
+            plain = [int(each) * _ROW for each in by_sum.tolist()]
         else:
-            plain = [_product(row, own) for row in self.rows]
+            plain = [_product(row, by_kind) for row in self.rows]
         steps = [each // step for each, step in zip(plain, self.steps.tolist(), strict=True)]
         numbers = tuple(noise.add_laplace(steps, BITS, _NUMBERS))
         if not self.moment_step:
@@ -147,9 +158,9 @@ class Numbers:
         )
 
     def recover(self, rows: Floats) -> Floats:
-        """Rows of weights of kinds as sums of released ones, shape (questions, numbers)."""
+        """Returns coefficients that make rows of released ones, shape (questions, numbers)."""
         if self.rows is None:
-            # All units of a sum weigh alike: the mean of what a row gives them.
+            # All units of a sum have one weight, the mean of their weights in a row.
             units = np.bincount(self.sums, self.many)
             mean = np.stack([np.bincount(self.sums, row * self.many) for row in rows]) / units
             return mean * self.steps / _ROW
@@ -162,33 +173,36 @@ class Numbers:
 
     @cached_property
     def _weights(self) -> Floats:
-        """The rows as they are released, in steps a tick, shape (numbers, kinds)."""
+        """The released rows of weights, in steps a tick, shape (numbers, kinds)."""
         rows: Any = self.rows
         return np.asarray(rows / self.steps[:, None])
 
     def answer(self, rows: Floats) -> bool:
         """Whether rows are sums of multiples of released ones, to 1e-9 of their length."""
-        found = self.recover(rows)
+        coefficients = self.recover(rows)
         if self.rows is None:
-            found = (found * _ROW / self.steps)[:, self.sums] - rows
+            miss = (coefficients * _ROW / self.steps)[:, self.sums] - rows
         else:
-            found = found @ self._weights - rows
-        off = np.sqrt((found**2 * self.many).sum(axis=1))
-        return bool((off <= _ANSWERED * np.sqrt((rows**2 * self.many).sum(axis=1))).all())
+            miss = coefficients @ self._weights - rows
+        length = np.sqrt((miss**2 * self.many).sum(axis=1))
+        return bool((length <= _ANSWERED * np.sqrt((rows**2 * self.many).sum(axis=1))).all())
 
     def noise_parts(self, rows: Floats, width: float) -> tuple[Floats, Floats]:
-        """M = sum v, the variance of each row's noise, and M^2/sum v^2, over Laplace variables."""
+        """Returns the variance M = sum v of each row's noise, and the number M^2/sum v^2 of terms.
+
+        The sums are over the released numbers, whose Laplace noise has the variances v in the row.
+        """
         parts = (self.recover(rows) * (width / TICKS * _DEVIATION)) ** 2
         total = parts.sum(axis=1)
         return total, total**2 / (parts**2).sum(axis=1)
 
     def moment_value(self, width: float) -> float:
-        """What one step of a second moment is worth, in the outcome's squared unit."""
+        """The value of one step of a second moment, in the outcome's squared unit."""
         return self.moment_step * (width / TICKS) ** 2
 
 
 def _product(row: Ints, sums: Ints) -> int:
-    """The exact sum of products of a row and of sums over units, whose parts fit 64 bits."""
+    """Returns the exact sum of products of a row and sums of kinds, by parts that fit 64 bits."""
     top = row >> 2 * _PART
     rest = row & (4**_PART - 1)
     parts = top @ sums, (rest >> _PART) @ sums, (rest & (2**_PART - 1)) @ sums
@@ -197,13 +211,13 @@ def _product(row: Ints, sums: Ints) -> int:
 
 
 def noise(recovered: Floats, width: float) -> Floats:
-    """Covariance of the noise of sums of released numbers, in the outcome's squared unit."""
+    """Returns the covariance of the noise of sums of released numbers, in squared outcome units."""
     weighed = recovered * (width / TICKS * _DEVIATION)
     return weighed @ weighed.T
 
 
 def fitted_rows(rows: Floats, many: Ints, epsilon: Fraction, by: tuple[str, ...]) -> Choice:
-    """Whole numbers for rows of noise of one scale, of an exact loss of at most epsilon."""
+    """Returns whole numbers for rows with noise of one scale; their loss is at most epsilon."""
     rounding = Fraction(len(rows), 2**BITS)
     if epsilon < _ROUNDING * rounding:
         raise InputError(
@@ -220,7 +234,7 @@ def fitted_rows(rows: Floats, many: Ints, epsilon: Fraction, by: tuple[str, ...]
 
 
 def fitted_sums(sums: Ints, many: Ints, epsilon: Fraction, by: tuple[str, ...] | None) -> Choice:
-    """Sums of disjoint sets of kinds; second moments of groups beside them unless `by` is None."""
+    """Returns sums of disjoint sets of kinds, and second moments of groups unless `by` is None."""
     wanted = np.full(int(sums.max()) + 1, 2.0 ** (40 - BITS) * TICKS / float(epsilon))
     parts: dict[str, Any] = {"rows": None, "sums": sums, "by": by or ()}
     return _fitted(parts, many, wanted, epsilon, moments=by is not None)
@@ -229,17 +243,18 @@ def fitted_sums(sums: Ints, many: Ints, epsilon: Fraction, by: tuple[str, ...] |
 def _fitted(
     parts: dict[str, Any], many: Ints, wanted: Floats, epsilon: Fraction, *, moments: bool = True
 ) -> Choice:
+    """Returns a choice with steps so large that its loss is at most epsilon."""
     for _ in range(_ROUNDS):
         if not bool((wanted < _MOST_STEP).all()):
             break
         steps = np.maximum(np.ceil(wanted), 1).astype(np.int64)
-        own = Numbers(many, Choice(**parts, steps=steps, moment_step=0))
+        numbers = Numbers(many, Choice(**parts, steps=steps, moment_step=0))
         if moments:
-            own.moment_step = -(-(TICKS**2) // own.most_steps)
-        loss = account([own.step]).epsilon
+            numbers.moment_step = -(-(TICKS**2) // numbers.most_steps)
+        loss = account([numbers.step]).epsilon
         if loss <= epsilon:
-            own.check()
-            return Choice(**parts, steps=steps, moment_step=own.moment_step)
+            numbers.check()
+            return Choice(**parts, steps=steps, moment_step=numbers.moment_step)
         wanted = np.maximum(wanted * float(loss / epsilon), steps * (1 + 2.0**-40))
     raise InputError(
         f"the noise does not fit a lattice of {BITS} bits",
@@ -248,7 +263,7 @@ def _fitted(
 
 
 def ticks_of(outcomes: Floats, domain: Domain) -> Ints:
-    """Outcomes as whole ticks of the range over 2^20 from its middle, clipped. Private."""
+    """Returns clipped outcomes as whole ticks from the middle of the range. Private."""
     low, high = domain.levels[0], domain.levels[-1]
     part = (np.clip(outcomes, low, high) - low) / (high - low)
     return np.rint(part * TICKS).astype(np.int64) - TICKS // 2

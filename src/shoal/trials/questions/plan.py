@@ -1,4 +1,4 @@
-"""Plans of questions: what is released, what it costs, what each answer will be worth."""
+"""Plans of questions: what they release and cost, and how exact each answer will be."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -39,16 +39,22 @@ from shoal.trials.questions.weights import (
     regressors_of,
 )
 
+# The confidence of intervals in plans.
 _USUAL = 0.95
-# With larger largest weights, and intervals this much wider than without noise, a question warns.
+# A question warns if its largest weight is this many times the root mean square, ...
 _HEAVY = 4.0
+# ... and its interval this many times as wide as without noise.
 _WIDER = 1.25
-# So many times as uneven as equal weights, in a group with this part of the variance or more: of
-# effects and means, and of coefficients, whose weights are never equal.
+# A question about effects or means warns if a group of units has this many times the units that
+# its weights count for: (sum of squares)^2 divided by the sum of fourth powers.
 _UNEVEN = 2.6
+# The same for coefficients of regressions, whose weights are never equal.
 _UNEVEN_COLUMN = 5.0
+# Only groups with at least this part of the sum of squared weights are looked at.
 _CARRIES = 0.2
+# The lower bound is computed for this many questions at most.
 _MOST_BOUND = 256
+# Levels of a binary outcome.
 _LEVELS = 2
 _BETWEEN = (
     "; a regression uses the means of groups, weighted by their units: coefficients of columns "
@@ -64,12 +70,13 @@ class QuestionsRequest(Request):
 
 
 class Predicted(NamedTuple):
-    """What a plan says of one question, before any outcome is read; in the answer's unit.
+    """The errors of one answer that a plan predicts before any outcome is read, in its unit.
 
-    `noise` is a standard deviation; `standard_error` that of sampling and noise, for the stated
-    `sd`, `plain_error` without noise; `half_width` of the 95% interval with all questions,
-    `alone` if it were the only question, and `plain_half_width` without noise; `max_weight_ratio`
-    is the largest weight over the root mean square: 1 is best.
+    `noise` is the standard deviation of the noise. `standard_error` is that of sampling and noise
+    for the stated `sd`, and `plain_error` that of sampling alone. `half_width` is half of the 95%
+    interval with all questions, `alone` if this were the only question, and `plain_half_width`
+    without noise. `max_weight_ratio` is the largest weight divided by the root mean square; 1 is
+    best.
     """
 
     question: str
@@ -101,12 +108,12 @@ class QuestionsPlan(Plan):
 
     @cached_property
     def numbers(self) -> Numbers:
-        """What is released, in whole numbers."""
+        """The whole numbers that are released."""
         return Numbers(self.design.many, self.chosen)
 
     @cached_property
     def own_steps(self) -> Sequence[Step]:
-        """One vector; its numbers must answer the questions."""
+        """One noisy vector, from whose numbers all questions must follow."""
         self.numbers.check()
         if not all(self.numbers.answer(each.rows) for each in self.blocks):
             raise LookupError
@@ -125,11 +132,11 @@ class QuestionsPlan(Plan):
 
     @cached_property
     def groups(self) -> Ints:
-        """The group of each kind whose second moments are released, from 0."""
+        """The group of each kind of units, from 0; second moments are released by group."""
         return self.design.codes([ARM, *self.chosen.by])
 
     def respond(self, outcomes: Floats, noise: Noise) -> QuestionsDrawn:
-        """All numbers with their noise.
+        """Draws all numbers with their noise.
 
         Formal guarantee: label differential privacy with `exact_epsilon`, whatever the outcomes.
         """
@@ -137,13 +144,13 @@ class QuestionsPlan(Plan):
         return self.numbers.draw(ticks, self.design.kind_of_unit, self.groups, noise)
 
     def check_drawn(self, drawn: QuestionsDrawn) -> None:
-        """Refuse another number of drawn numbers."""
+        """Refuse drawn numbers that are not as many as planned."""
         moments = int(self.groups.max()) + 1 if self.chosen.moment_step else 0
         if (len(drawn.numbers), len(drawn.moments)) != (len(self.chosen.steps), moments):
             raise ValueError
 
     def read(self, drawn: QuestionsDrawn, confidence: float, **_: Any) -> Answers:
-        """Answers to all questions."""
+        """Returns the answers to all questions."""
         return self.answers(drawn, self.blocks, confidence)
 
     def regression(
@@ -163,15 +170,15 @@ class QuestionsPlan(Plan):
         return self.answers(drawn, [block], confidence)
 
     def answers(self, drawn: QuestionsDrawn, blocks: Sequence[Block], confidence: float) -> Answers:
-        """Answers to questions that follow from what was released."""
+        """Returns answers to questions that follow from the released numbers."""
         wanted = check_level(confidence)
         found = []
-        short = [*self._few_groups()]
+        notes = [*self._few_groups()]
         middle = self.domain.levels[0] + self.domain.width / 2
         for block in blocks:
             # Weights add up to 1 for means and constants, and to 0 for all other questions.
-            away = middle * np.rint(block.rows @ self.design.many)
-            values = self._values(drawn, self.numbers.recover(block.rows)) + away
+            offset = middle * np.rint(block.rows @ self.design.many)
+            values = self._values(drawn, self.numbers.recover(block.rows)) + offset
             every = zip(
                 self._predicted(block), values.tolist(), self._spreads(drawn, block), strict=True
             )
@@ -186,24 +193,25 @@ class QuestionsPlan(Plan):
                     confidence=wanted,
                 )
                 found.append(answer)
-            short += [*self._few_units(block), *self._rare(drawn, block)]
+            notes += [*self._few_units(block), *self._rare(drawn, block)]
             if self.design.group is not None and block.of_regression:
-                short.append(_BETWEEN.removeprefix("; "))
+                notes.append(_BETWEEN.removeprefix("; "))
         head = (
             f"{counted(len(found), 'answer')}, epsilon {show(self.loss.epsilon)}; control: "
             f"{printable(self.design.arm_names[0])}"
         )
-        return Answers(tuple(found), head, tuple(short))
+        return Answers(tuple(found), head, tuple(notes))
 
     def _values(self, drawn: QuestionsDrawn, recovered: Floats) -> Floats:
-        """Sums of released numbers of outcomes less the middle of the range, in their unit."""
+        """Returns sums of released numbers, of outcomes from the middle of the range on."""
         ticks = recovered @ np.array(drawn.numbers, dtype=float)
         return np.asarray(ticks * self.domain.width / TICKS)
 
     def _fit(self, block: Block) -> tuple[Fit, Floats, Floats]:
-        """How residuals are known; coefficients of their prediction as sums, and their noise.
+        """Returns the fit of residuals, the coefficients of its prediction, and their noise.
 
-        The noise as a covariance, in the outcome's squared unit.
+        The coefficients are sums of released numbers; the noise is a covariance, in the outcome's
+        squared unit.
         """
         if block.entry not in self._fits:
             fit, weights = fit_of(self.design, block, self.chosen.by)
@@ -217,7 +225,7 @@ class QuestionsPlan(Plan):
         return {}
 
     def _spreads(self, drawn: QuestionsDrawn, block: Block) -> Iterator[Spread]:
-        """Variance of each answer, with its noise and the noise of the variance."""
+        """Yields the variance of each answer, with its noise and the noise of the variance."""
         width = self.domain.width
         if self.design.group is not None:
             sums = np.array(drawn.numbers, dtype=float) * self.chosen.steps / 2.0**40
@@ -227,18 +235,19 @@ class QuestionsPlan(Plan):
         coefficients = self._values(drawn, prediction)
         squares = np.array(drawn.moments, dtype=float) * self.numbers.moment_value(width)
         variance = fit.variances(self._coarser(fit.codes, squares), coefficients, noise)
-        loose = self._variance_noise(fit, coefficients, noise)
-        yield from self._with_noise(block.rows, variance, loose, fit.fewest)
+        variance_noise = self._variance_noise(fit, coefficients, noise)
+        yield from self._with_noise(block.rows, variance, variance_noise, fit.fewest)
 
     def _with_noise(
-        self, rows: Floats, variance: Floats, loose: Floats, degrees: Floats
+        self, rows: Floats, variance: Floats, variance_noise: Floats, degrees: Floats
     ) -> Iterator[Spread]:
+        """Yields variances, with the noise of answers and that of the variances."""
         total, terms = self.numbers.noise_parts(rows, self.domain.width)
-        every = (each.tolist() for each in (variance, degrees, total, terms, loose))
+        every = (each.tolist() for each in (variance, degrees, total, terms, variance_noise))
         return map(Spread, *every)
 
     def _coarser(self, codes: Ints, moments: Floats) -> Floats:
-        """Sums over coarser groups, of what is known of the groups of second moments."""
+        """Adds up values of the groups of second moments within the coarser groups `codes`."""
         home = np.zeros(len(moments), dtype=np.int64)
         home[self.groups] = codes
         return np.asarray(np.bincount(home, moments), dtype=np.float64)
@@ -250,7 +259,7 @@ class QuestionsPlan(Plan):
         return fit.noise_scale(scales, coefficients, noise)
 
     def _group_spreads(self, block: Block, sums: Floats | float = 0.0) -> Iterator[Spread]:
-        """CR2 by assigned group of each question, from sums of groups and their subgroups."""
+        """Yields the CR2 variance of each question, from sums of assigned groups and subgroups."""
         for at in range(len(block.names)):
             found = cr2(*self._group_design(block, at, sums))
             if math.isnan(found.variance):
@@ -265,7 +274,7 @@ class QuestionsPlan(Plan):
     def _group_design(
         self, block: Block, at: int, sums: Floats | float = 0.0
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Regressors, units, weights and sums of the groups that a question is about."""
+        """Returns regressors, units, weights and sums of the groups that a question is about."""
         design = self.design
         entry = block.entry
         inside = np.ones(len(design.many), dtype=bool)
@@ -276,27 +285,27 @@ class QuestionsPlan(Plan):
         first, group = np.unique(groups, return_index=True, return_inverse=True)[1:]
         many = design.many[inside]
         sizes = np.bincount(group, many).astype(np.float64)
-        # Sums are of groups and subgroups: those of this question, added up to groups.
+        # Sums are released by group and subgroup: those of this question are added up by group.
         home = np.full(len(self.chosen.steps), -1)
-        own = np.zeros(len(sizes))
+        group_sums = np.zeros(len(sizes))
         home[self.numbers.sums[inside]] = group
-        np.add.at(own, home[home >= 0], np.broadcast_to(sums, home.shape)[home >= 0])
+        np.add.at(group_sums, home[home >= 0], np.broadcast_to(sums, home.shape)[home >= 0])
         row = np.bincount(group, block.rows[at][inside] * many) / sizes
         if entry.kind == REGRESSION:
             columns = regressors_of(design, entry.columns)[1]
             summed = np.zeros((len(sizes), columns.shape[1]))
             np.add.at(summed, group, columns * many[:, None])
-            return summed / sizes[:, None], sizes, row, own
+            return summed / sizes[:, None], sizes, row, group_sums
         arm = design.arm[inside][first]
         cluster = design.cluster[inside][first]
         dummies = [arm[:, None] == np.arange(len(design.arms))]
         if entry.kind != MEANS:
             dummies.append(cluster[:, None] == np.arange(len(design.clusters)))
-        return np.hstack(dummies).astype(float), sizes, row, own
+        return np.hstack(dummies).astype(float), sizes, row, group_sums
 
     @cached_property
     def predicted(self) -> tuple[Predicted, ...]:
-        """What the plan says of each question, for the stated standard deviation."""
+        """The predicted errors of each answer, for the stated standard deviation."""
         return tuple(one for each in self.blocks for one in self._predicted(each))
 
     def _predicted(self, block: Block) -> Iterator[Predicted]:
@@ -312,20 +321,23 @@ class QuestionsPlan(Plan):
             yield Predicted(name, math.sqrt(added), ratio, *errors, *halves)
 
     def _widths(self, block: Block, size: Floats) -> Iterator[tuple[float, float, float, float]]:
-        """Variance without noise; half of the interval, if asked alone, and without noise."""
+        """Yields each question's variance without noise, and half of three intervals.
+
+        These are with all questions, if it were asked alone, and without noise.
+        """
         fit, _, noise = self._fit(block)
         sd = self.request.sd
         rows = block.rows
         width = self.domain.width
-        # Means of outcomes of this deviation are no further from the middle.
-        away = fit.flat * math.sqrt(max(width**2 / 4 - sd**2, 0.0))
-        loose = self._variance_noise(fit, away, noise)
+        # With this standard deviation, a mean is no further from the middle of the range.
+        furthest = fit.flat * math.sqrt(max(width**2 / 4 - sd**2, 0.0))
+        variance_noise = self._variance_noise(fit, furthest, noise)
         share = 0.0 if block.of_regression else MEANS_SHARE
-        most = np.abs(rows).max(axis=1) * width / float(self.exact_epsilon) / (1 - share)
-        spreads = self._with_noise(rows, (sd * size) ** 2, loose, fit.fewest)
-        for parts, own, scale in zip(spreads, fit.squares.T, most.tolist(), strict=True):
-            # Satterthwaite's degrees of freedom, for groups whose outcomes differ alike.
-            degrees = float(own.sum() ** 2 / (own**2 / fit.degrees).sum())
+        scales = np.abs(rows).max(axis=1) * width / float(self.exact_epsilon) / (1 - share)
+        spreads = self._with_noise(rows, (sd * size) ** 2, variance_noise, fit.fewest)
+        for parts, squares, scale in zip(spreads, fit.squares.T, scales.tolist(), strict=True):
+            # These are Satterthwaite's degrees of freedom, for groups with equal variances.
+            degrees = float(squares.sum() ** 2 / (squares**2 / fit.degrees).sum())
             alone = parts._replace(noise=2 * scale**2, terms=1.0)
             half = parts.half_width(_USUAL)
             plain = parts.variance
@@ -333,30 +345,33 @@ class QuestionsPlan(Plan):
             yield plain, half, min(half, alone.half_width(_USUAL)), bare
 
     def _group_widths(self, block: Block) -> Iterator[tuple[float, float, float, float]]:
-        """The same where groups were assigned whole."""
+        """Yields what `_widths` does, where groups were assigned whole."""
         noise, _ = self.numbers.noise_parts(block.rows, self.domain.width)
         parts = self.numbers.sums
         many = self.design.many
         for at, added in enumerate(noise.tolist()):
             regressors, sizes, row, _ = self._group_design(block, at)
             degrees = cr2(regressors, sizes, row, sizes).degrees
-            squares = float(sizes @ row**2), float(((sizes * row) ** 2).sum())
-            plain = self.request.sd**2 * ((1 - CORRELATION) * squares[0] + CORRELATION * squares[1])
-            wide = student(degrees, _USUAL) if degrees > 0 else math.nan
-            # Alone it needs one sum of a group for all units of one weight.
-            own = np.bincount(parts, block.rows[at] * many) / np.bincount(parts, many)
-            size = np.abs(own).max()
+            of_units = float(sizes @ row**2)
+            of_groups = float(((sizes * row) ** 2).sum())
+            plain = self.request.sd**2 * ((1 - CORRELATION) * of_units + CORRELATION * of_groups)
+            quantile = student(degrees, _USUAL) if degrees > 0 else math.nan
+            # Asked alone, a question needs one sum for all units of a group with equal weights.
+            weights = np.bincount(parts, block.rows[at] * many) / np.bincount(parts, many)
+            size = np.abs(weights).max()
             pairs = np.unique([self.design.group, np.round(block.rows[at] / size, 9)], axis=1)
-            fewer = min(float((pairs[1] ** 2).sum() / ((own / size) ** 2).sum()), 1.0)
-            half, alone = (wide * math.sqrt(plain + added * each) for each in (1.0, fewer))
-            yield plain, half, alone, wide * math.sqrt(plain)
+            part = min(float((pairs[1] ** 2).sum() / ((weights / size) ** 2).sum()), 1.0)
+            half = quantile * math.sqrt(plain + added)
+            alone = quantile * math.sqrt(plain + added * part)
+            yield plain, half, alone, quantile * math.sqrt(plain)
 
     @cached_property
     def lower_bound_ratio(self) -> float:
-        """Total noise variance over a bound that no Laplace noise of these questions is below.
+        """The total noise variance, divided by a lower bound for all Laplace noise.
 
-        In units of each question's length, so that all intervals count alike; a factor. The bound
-        is that of Gaussian noise, and need not be attained. NaN for very many questions.
+        Variances are in units of each question's squared length, so that all intervals count alike.
+        The bound is that of Gaussian noise and need not be attained. The ratio is NaN for very many
+        questions.
         """
         rows = np.concatenate([each.rows for each in self.blocks])
         if len(rows) > _MOST_BOUND:
@@ -364,16 +379,16 @@ class QuestionsPlan(Plan):
         size = lengths(rows, self.design.many)
         vectors = rows * (self.domain.width / size)[:, None]
         total = self.numbers.noise_parts(rows, self.domain.width)[0] / size**2
-        # What some units need, all need.
-        least = noises.gaussian_noise(vectors[:, noises.extremes(vectors)]).lower_bound
-        return float(total.sum()) / (2 * least / float(self.request.epsilon) ** 2)
+        # A bound for some kinds of units is a bound for all.
+        bound = noises.gaussian_noise(vectors[:, noises.extremes(vectors)]).lower_bound
+        return float(total.sum()) / (2 * bound / float(self.request.epsilon) ** 2)
 
     def table(self, drawn: QuestionsDrawn, confidence: float) -> pa.Table:
         """The answers with their intervals."""
         return self.read(drawn, confidence).table()
 
     def predictions(self) -> pa.Table:
-        """What the plan says of each question.
+        """The predicted errors of each answer.
 
         Returns:
             One row a question, with the columns of `Predicted` and `widening`.
@@ -382,7 +397,7 @@ class QuestionsPlan(Plan):
         return pa.Table.from_pylist(rows)
 
     def _text(self) -> TextTable:
-        """Head, one row a question, and what the columns mean."""
+        """The plan with a row for each question, and the meaning of the columns."""
         rows = []
         for each in self.predicted:
             errors = f"{each.standard_error:.3g}", f"{each.plain_error:.3g}"
@@ -436,13 +451,13 @@ class QuestionsPlan(Plan):
         ]
 
     def warnings(self, *, one_by_one: bool = False) -> list[str]:
-        """Sentences on few units, groups, and columns in which arms never vary."""
+        """Sentences on few units, few groups, and columns within whose values arms never vary."""
         found = [*self._heavy(), *self._uneven(), *self._few_groups()]
         found += [each for block in self.blocks for each in self._few_units(block)]
-        whole = [] if one_by_one else assigned_by(self.design)
-        if whole:
+        suspects = [] if one_by_one else assigned_by(self.design)
+        if suspects:
             found.append(
-                f"all units of one value of the covariate {printable(whole[0])!r} have the same "
+                f"all units of one value of the covariate {printable(suspects[0])!r} have the same "
                 "arm: if arms were assigned by this covariate and not unit by unit, the intervals "
                 "are too short (such intervals have covered 31% to 63% instead of 95%), so give it "
                 'as assigned=; if not, give assigned="units" (docs/experiments.md)'
@@ -450,7 +465,7 @@ class QuestionsPlan(Plan):
         return found
 
     def _rare(self, drawn: QuestionsDrawn, block: Block) -> Iterator[str]:
-        """Of answers about two levels, one of them rare: a kurtosis of 1/(p (1 - p))."""
+        """Warns of a binary outcome with a rare level: its kurtosis is near 1/(p (1 - p))."""
         if self.design.group is not None or block.of_regression or self.domain.size != _LEVELS:
             return
         fit, prediction, _ = self._fit(block)
@@ -465,19 +480,20 @@ class QuestionsPlan(Plan):
             )
 
     def _few_units(self, block: Block) -> Iterator[str]:
-        """Of subgroups that have too few units for a variance of their own."""
+        """Warns of subgroups that have too few units for a variance of their own."""
         by = block.entry.by
         if by and self.design.group is None and by not in self.chosen.by:
             codes = self.design.codes([ARM, *self.chosen.by, by])
-            least = int(np.bincount(codes, self.design.many).min())
+            fewest = int(np.bincount(codes, self.design.many).min())
             yield (
                 f"effects by {printable(by)} share one variance, as an arm of a subgroup has only "
-                f"{least} units (with {FEWEST_UNITS} each arm has its own variance): if some "
+                f"{fewest} units (with {FEWEST_UNITS} each arm has its own variance): if some "
                 "subgroups vary more than others, such intervals have covered 77% to 88% instead "
                 "of 95%; merge small subgroups"
             )
 
     def _few_groups(self) -> Iterator[str]:
+        """Warns of few assigned groups, or few degrees of freedom."""
         if self.design.group is None:
             return
         spreads = [each for block in self.blocks for each in self._group_spreads(block)]
@@ -490,7 +506,7 @@ class QuestionsPlan(Plan):
             yield few
 
     def _uneven(self) -> Iterator[str]:
-        """Of questions whose variance rests on few of the units that are taken to differ alike."""
+        """Warns of questions whose variance rests on few of the units with equal variances."""
         found = list[tuple[float, str]]()
         many = self.design.many
         if self.design.group is not None:
@@ -498,24 +514,25 @@ class QuestionsPlan(Plan):
         for block in self.blocks:
             codes = self._fit(block)[0].codes
             units = np.bincount(codes, many)
-            most = _UNEVEN_COLUMN if block.of_regression else _UNEVEN
+            limit = _UNEVEN_COLUMN if block.of_regression else _UNEVEN
             for name, row in zip(block.names, block.rows, strict=True):
                 squares, fourths = (np.bincount(codes, row**power * many) for power in (2, 4))
                 carries = squares >= _CARRIES * squares.sum()
-                alike = squares[carries] ** 2 / fourths[carries] / units[carries]
-                least = float(alike.min(initial=1.0))
-                if least * most < 1:
-                    found.append((least, name))
+                parts = squares[carries] ** 2 / fourths[carries] / units[carries]
+                part = float(parts.min(initial=1.0))
+                if part * limit < 1:
+                    found.append((part, name))
         if found:
-            least, name = min(found)
+            part, name = min(found)
             yield (
                 f"{_rests(name, len(found))} on few of the units that are assumed to have equal "
-                f"variances, mostly on {100 * least:.2g}% of them: if outcomes of these few vary "
+                f"variances, mostly on {100 * part:.2g}% of them: if outcomes of these few vary "
                 "more than those of the others, intervals are too short; merge small clusters, "
                 'cap covariates, or ask for the effect with weights="precision"'
             )
 
     def _heavy(self) -> Iterator[str]:
+        """Warns of questions whose noise is large because few units have large weights."""
         heavy = [
             each
             for each in self.predicted
@@ -523,9 +540,9 @@ class QuestionsPlan(Plan):
         ]
         if heavy:
             worst = max(heavy, key=lambda each: each.widening)
-            alike = int(np.rint(self.design.n / worst.max_weight_ratio**2))
+            equal = int(np.rint(self.design.n / worst.max_weight_ratio**2))
             yield (
-                f"{_rests(worst.question, len(heavy))} on few units: its noise is as for {alike} "
+                f"{_rests(worst.question, len(heavy))} on few units: its noise is as for {equal} "
                 f"units of equal weight, and its interval is {worst.widening:.3g} times as wide as "
                 "without noise; merge small cells, cap covariates, or ask for the effect with "
                 'weights="precision"'
@@ -533,6 +550,6 @@ class QuestionsPlan(Plan):
 
 
 def _rests(question: str, many: int) -> str:
-    """The beginning of a sentence about the worst of some questions."""
-    others = " depends" if many == 1 else f" and {many - 1} more depend"
-    return f"the question {printable(question)!r}{others}"
+    """Returns the beginning of a sentence about the worst of some questions."""
+    verb = " depends" if many == 1 else f" and {many - 1} more depend"
+    return f"the question {printable(question)!r}{verb}"

@@ -1,4 +1,4 @@
-"""Sampling variances of questions from released second moments, and how noisy they are.
+"""Estimates sampling variances of questions from released second moments, and their noise.
 
 Source: docs/theory/experiments.md#variances-of-groups.
 """
@@ -19,19 +19,21 @@ from shoal.trials.questions.weights import (
     regressors_of,
 )
 
-# Units of a group whose outcomes tell how they differ, and degrees of freedom of a regression's:
-# with fewer, all units are one group. Whole numbers are common, and rounding must not decide.
+# The fewest units of a group that has a variance of its own.
 FEWEST_UNITS = 20
+# If a group of a regression has fewer degrees of freedom, all units are one group. Whole numbers
+# are common, and rounding must not decide.
 _FEWEST_DEGREES = 9.9
-# Of the loss, for means of groups where no question tells them: the usual share, and what is tried.
+# The usual share of the loss for means of groups that follow from no question.
 MEANS_SHARE = 0.1
+# The shares that plans try.
 MEANS_SHARES = (0.05, 0.1, 0.15)
-# Of a sum of squares: a group whose weights are 0 in truth may have so much of it.
+# By rounding, a group without weight may have this part of the sum of squared weights.
 _LEFT_BY_ROUNDING = 1e-12
 
 
 def grouped_by(design: Design, entries: Sequence[QuestionEntry]) -> tuple[str, ...]:
-    """The columns that make groups besides arms: those of subgroups, while groups are not small."""
+    """Returns the columns of subgroups that make groups besides arms, while groups are large."""
     found: tuple[str, ...] = ()
     for name in dict.fromkeys(each.by for each in entries if each.by):
         codes = design.codes([ARM, *found, name])
@@ -41,7 +43,7 @@ def grouped_by(design: Design, entries: Sequence[QuestionEntry]) -> tuple[str, .
 
 
 def adjusted_for(entry: QuestionEntry, by: Sequence[str]) -> list[str]:
-    """The columns within whose values an entry compares units, of those that make groups."""
+    """Returns those of arm and `by` within whose values an entry compares units."""
     if entry.kind == REGRESSION:
         return [name for name in (ARM, *by) if name in entry.columns]
     within = {entry.by, CLUSTER} if entry.kind == EFFECT else set()
@@ -51,20 +53,21 @@ def adjusted_for(entry: QuestionEntry, by: Sequence[str]) -> list[str]:
 def means_needed(
     design: Design, entries: Sequence[QuestionEntry], by: Sequence[str]
 ) -> Ints | None:
-    """The groups whose means tell how outcomes differ; None if regressions alone were asked for."""
-    others = [each for each in entries if each.kind != REGRESSION]
-    names = {name for each in others for name in adjusted_for(each, by)}
-    return design.codes([name for name in (ARM, *by) if name in names]) if others else None
+    """Returns the groups about whose means outcomes vary; None if there are only regressions."""
+    compared = [each for each in entries if each.kind != REGRESSION]
+    names = {name for each in compared for name in adjusted_for(each, by)}
+    return design.codes([name for name in (ARM, *by) if name in names]) if compared else None
 
 
 class Fit(NamedTuple):
-    """V = sum_h part_h S_h - b' form b + tr(form C), for coefficients b with noise of covariance C.
+    """The estimate V = sum_h part_h S_h - b' form b + tr(form C) of each question's variance.
 
-    `codes`, the group of each kind, within which residuals differ alike; `degrees`, units of each
-    group less their leverages; `flat`, coefficients of a prediction of 1 for every unit. `squares`,
-    sums of squared weights of questions, and `parts`, these over degrees, shape (groups,
-    questions); `forms` of coefficients, shape (questions, coefficients, coefficients), or their
-    diagonals.
+    S_h is the second moment of group h; b holds coefficients of a prediction, with noise of the
+    covariance C. `codes` holds the group of each kind, within which residuals have equal variances,
+    `degrees` the units of each group less their leverages, and `flat` the coefficients of a
+    prediction of 1 for every unit. `squares` holds sums of squared weights and `parts` these sums
+    divided by `degrees`, shape (groups, questions). `forms` holds forms of coefficients, shape
+    (questions, coefficients, coefficients), or their diagonals.
     """
 
     codes: Ints
@@ -75,17 +78,17 @@ class Fit(NamedTuple):
     forms: Floats
 
     def variances(self, moments: Floats, coefficients: Floats, noise: Floats) -> Floats:
-        """Estimates of V from squares and coefficients about the middle; they may be negative."""
+        """Estimates V from moments and coefficients about the middle; V may be negative."""
         if self.forms.ndim == 2:
-            own = self.forms @ (coefficients**2 - np.diag(noise))
+            predicted = self.forms @ (coefficients**2 - np.diag(noise))
         else:
-            own = coefficients @ self.forms @ coefficients
-            own = own - np.einsum("kij,ji->k", self.forms, noise)
-        return moments @ self.parts - own
+            predicted = coefficients @ self.forms @ coefficients
+            predicted = predicted - np.einsum("kij,ji->k", self.forms, noise)
+        return moments @ self.parts - predicted
 
     def noise_scale(self, moved: Floats, coefficients: Floats, noise: Floats) -> Floats:
-        """Scales of the noise of variances, of second moments with noise of the scales `moved`."""
-        own = ((self.parts * moved[:, None]) ** 2).sum(axis=0)
+        """Returns scales of the noise of V, if that of second moments has the scales `moved`."""
+        of_moments = ((self.parts * moved[:, None]) ** 2).sum(axis=0)
         if self.forms.ndim == 2:
             pull = self.forms * coefficients
             square = ((self.forms @ noise**2) * self.forms).sum(axis=1)
@@ -94,19 +97,19 @@ class Fit(NamedTuple):
             both = self.forms @ noise
             square = np.einsum("kij,kji->k", both, both)
         linear = ((pull @ noise) * pull).sum(axis=1)
-        return np.asarray(np.sqrt(own + 2 * linear + 2.5 * np.maximum(square, 0)))
+        return np.asarray(np.sqrt(of_moments + 2 * linear + 2.5 * np.maximum(square, 0)))
 
     @property
     def fewest(self) -> Floats:
-        """Degrees of freedom of the group that has fewest, shape (questions,)."""
+        """The fewest degrees of freedom of a group with weight, shape (questions,)."""
         counted = self.squares > _LEFT_BY_ROUNDING * self.squares.sum(axis=0)
         return np.asarray(np.where(counted, self.degrees[:, None], np.inf).min(axis=0))
 
 
 def fit_of(design: Design, block: Block, by: Sequence[str]) -> tuple[Fit, Floats]:
-    """The prediction by which residuals of questions are known: a regression, or group means.
+    """Returns the fit of a regression or of group means, whose residuals vary.
 
-    Beside it the weights of its coefficients, shape (coefficients, kinds).
+    The weights of its coefficients come second, shape (coefficients, kinds).
     """
     codes = design.codes(adjusted_for(block.entry, by))
     many = design.many
@@ -119,7 +122,7 @@ def fit_of(design: Design, block: Block, by: Sequence[str]) -> tuple[Fit, Floats
         return fit, group_means(codes, many)
     root = np.sqrt(many)[:, None]
     regressors = regressors_of(design, block.entry.columns)[1] * root
-    # Orthonormal coefficients of the same prediction: regressors may be of any size.
+    # An orthonormal basis gives the same prediction: regressors may be of any size.
     basis = np.linalg.qr(regressors / np.linalg.norm(regressors, axis=0))[0]
     degrees = _degrees(basis, codes, many)
     if degrees.min() < _FEWEST_DEGREES:
@@ -134,11 +137,11 @@ def fit_of(design: Design, block: Block, by: Sequence[str]) -> tuple[Fit, Floats
 
 
 def _squares(block: Block, codes: Ints, many: Ints) -> Floats:
-    """Sums of squared weights of questions by group, shape (groups, questions)."""
+    """Returns sums of squared weights of questions by group, shape (groups, questions)."""
     return np.stack([np.bincount(codes, row**2 * many) for row in block.rows], axis=1)
 
 
 def _degrees(basis: Floats, codes: Ints, many: Ints) -> Floats:
-    """Units of each group less their leverages."""
-    own = np.bincount(codes, many) - np.bincount(codes, (basis**2).sum(axis=1))
-    return np.asarray(own, dtype=np.float64)
+    """Returns the units of each group less their leverages."""
+    degrees = np.bincount(codes, many) - np.bincount(codes, (basis**2).sum(axis=1))
+    return np.asarray(degrees, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Questions as rows of public weights: effects, means of arms, regressions.
+"""Turns questions into rows of public weights: effects, means of arms, regressions.
 
 A question is theta = sum w_i y_i of the outcomes y_i of all units; a row has the weight of a unit
 of each kind, shape (questions, kinds). Source: docs/theory/experiments.md#questions.
@@ -20,15 +20,16 @@ MEANS = "means"
 REGRESSION = "regression"
 UNITS = "units"
 PRECISION = "precision"
+# Arms of a trial that has one effect.
 _PAIR = 2
-# Of weights in all.
+# The largest number of weights of all questions.
 _MOST_WEIGHTS = 1 << 26
-# Of the largest singular value of regressors of length 1 over the least.
+# The largest singular value of regressors of length 1, divided by the smallest, is at most this.
 _FARTHEST = 1e7
 
 
 class QuestionEntry(Model):
-    """What was asked in one call: `by` a column, weights of clusters, or columns of regressors."""
+    """The questions of one call: effects `by` a column and `weights`, or `columns` to regress on."""
 
     kind: Literal["effect", "means", "regression"]
     by: str = ""
@@ -52,24 +53,24 @@ class Block(NamedTuple):
 def blocks_of(
     design: Design, entries: Sequence[QuestionEntry], ratio: float, asked: Sequence[str] = ()
 ) -> tuple[Block, ...]:
-    """Names and weights of questions beside those asked before, whose names are `asked`.
+    """Returns the questions of entries; names that were asked before are in `asked`.
 
-    Precision weights follow width/(sd epsilon).
+    Precision weights depend on `ratio`, which is width/(sd epsilon).
     """
     found = []
     names = set(asked)
     for each in entries:
-        own, rows = _ROWS[each.kind](design, each, ratio)
-        twice = names & set(own)
+        new, rows = _ROWS[each.kind](design, each, ratio)
+        twice = names & set(new)
         if twice:
             raise InputError(f"the question {min(twice)!r} is asked twice", "leave one out")
-        names |= set(own)
+        names |= set(new)
         if len(names) * len(design.many) > _MOST_WEIGHTS:
             raise InputError(
                 f"{len(names)} questions are too many for {len(design.many)} kinds of units",
                 "ask fewer",
             )
-        found.append(Block(each, tuple(own), np.atleast_2d(rows)))
+        found.append(Block(each, tuple(new), np.atleast_2d(rows)))
     return tuple(found)
 
 
@@ -90,13 +91,16 @@ def _effect(design: Design, entry: QuestionEntry, ratio: float) -> tuple[list[st
 
 
 def _means(design: Design, _: QuestionEntry, __: float) -> tuple[list[str], Floats]:
-    """The plain mean of each arm."""
+    """Returns names and weights of the plain mean of each arm."""
     names = [f"mean of arm {each}" for each in design.arm_names]
     return names, group_means(design.arm, design.many)
 
 
 def _regression(design: Design, entry: QuestionEntry, _: float) -> tuple[list[str], Floats]:
-    """Every coefficient of a least squares regression: (X'MX)^-1 x of each kind, M its units."""
+    """Returns names and weights of all coefficients of a least squares regression.
+
+    The weights are (X'MX)^-1 x for the regressors x of each kind, with the units of kinds in M.
+    """
     from scipy.linalg import qr, solve_triangular
 
     labels, regressors = regressors_of(design, entry.columns)
@@ -106,7 +110,7 @@ def _regression(design: Design, entry: QuestionEntry, _: float) -> tuple[list[st
             "leave columns out: with as many columns as units there is no variance to estimate",
         )
     if design.group is not None:
-        # Sums of whole groups are released, so that the means of their units count.
+        # Sums of whole groups are released, so that each unit has the mean of its group.
         means = group_means(design.group, design.many) * design.many @ regressors
         regressors = means[design.group]
     root = np.sqrt(design.many)
@@ -128,20 +132,20 @@ def _regression(design: Design, entry: QuestionEntry, _: float) -> tuple[list[st
 
 
 def regressors_of(design: Design, names: Sequence[str]) -> tuple[list[str], Floats]:
-    """Regressors with a constant first: a column of a number, one less than values of a text."""
+    """Returns a constant, a column for each number, and one a value but the first of a text."""
     labels = [CONSTANT]
     found = [np.ones(len(design.many))]
     for name in names:
-        own, *others = (_one_column(design, each) for each in name.split(":"))
-        for more in others:
-            own = [(f"{a}:{b}", x * y) for a, x in own for b, y in more]
-        labels += [label for label, _ in own]
-        found += [column for _, column in own]
+        product, *factors = (_one_column(design, each) for each in name.split(":"))
+        for factor in factors:
+            product = [(f"{a}:{b}", x * y) for a, x in product for b, y in factor]
+        labels += [label for label, _ in product]
+        found += [column for _, column in product]
     return labels, np.stack(found, axis=1)
 
 
 def _one_column(design: Design, name: str) -> list[tuple[str, Floats]]:
-    """Labels and values of what a name stands for."""
+    """Returns labels and values of the columns that a name stands for."""
     if name == ARM:
         values = list(design.arm_names)
         codes = design.arm
@@ -159,13 +163,16 @@ def _one_column(design: Design, name: str) -> list[tuple[str, Floats]]:
 
 
 def group_means(codes: Ints, many: Ints) -> Floats:
-    """Weights of the mean of each group of kinds, shape (groups, kinds)."""
+    """Returns weights of the mean of each group of kinds, shape (groups, kinds)."""
     sizes = np.bincount(codes, many)
     return np.asarray((codes == np.arange(len(sizes))[:, None]) / sizes[:, None])
 
 
 def regressor_names(design: Design, names: str | Sequence[str]) -> tuple[str, ...]:
-    """Names of regressors, each once: a column, or two with a colon; also as `arm + age`."""
+    """Returns names of regressors, from a list or a text such as `arm + age`, each once.
+
+    A name is a column, or several with colons between.
+    """
     names = formula_names(names) if isinstance(names, str) else names
     found = tuple(checks.text(each, "a regressor") for each in checks.items(names, "regressors"))
     for name in found:
@@ -178,7 +185,7 @@ def regressor_names(design: Design, names: str | Sequence[str]) -> tuple[str, ..
 
 
 def formula_names(text: str) -> list[str]:
-    """Names of columns, from a text with plus signs between."""
+    """Returns names of columns from a text with plus signs between them."""
     names = [each.strip() for each in text.split("+")]
     if not all(names) or "~" in text:
         raise InputError(
@@ -196,22 +203,26 @@ _ROWS = {EFFECT: _effect, MEANS: _means, REGRESSION: _regression}
 
 
 def lengths(rows: Floats, many: Ints) -> Floats:
-    """|w|_2 over all units of each question."""
-    # Scaled first: squares of small weights leave the floating-point numbers.
-    most = np.abs(rows).max(axis=1, keepdims=True)
-    return np.asarray(most[:, 0] * np.sqrt(((rows / most) ** 2 * many).sum(axis=1)))
+    """Returns the length of each question: the root of its squared weights' sum over all units."""
+    # Weights are scaled first, because squares of small ones would underflow.
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    return np.asarray(largest[:, 0] * np.sqrt(((rows / largest) ** 2 * many).sum(axis=1)))
 
 
 def precision_shares(sizes: Ints, ratio: float) -> Floats:
-    """Shares of clusters of least variance of effect and noise, for sizes of control and an arm."""
+    """Returns the shares of clusters for which sampling and noise vary least together.
+
+    `sizes` are the units of control and an arm in each cluster.
+    """
     harmonic = 1 / (1 / sizes[:, 0] + 1 / sizes[:, 1])
-    least = sizes.min(axis=1).astype(np.float64)
-    limit = harmonic / least
+    smaller = sizes.min(axis=1).astype(np.float64)
+    limit = harmonic / smaller
     falling = np.argsort(-limit, kind="stable")
-    # With the k clusters of the largest h/m held at t m, k = 1, 2, ...
-    held = np.cumsum(least[falling])
-    curved = np.cumsum(least[falling] ** 2 / harmonic[falling])
+    # Caps are tried for which the k clusters of the largest limits are held at cap times smaller,
+    # k = 1, 2, ...
+    held = np.cumsum(smaller[falling])
+    curved = np.cumsum(smaller[falling] ** 2 / harmonic[falling])
     tried = held / (2 * ratio**2 + curved)
     cap = tried[int(np.argmax(tried >= np.append(limit[falling][1:], 0.0)))]
-    found = np.minimum(harmonic, cap * least)
+    found = np.minimum(harmonic, cap * smaller)
     return np.asarray(found / found.sum())

@@ -1,4 +1,4 @@
-"""Trials: the loss of one outcome, effects, their intervals, and the bound of a best table."""
+"""Recounts trials: the loss of an outcome, effects, intervals, and the bound of a best table."""
 
 import math
 from collections.abc import Iterator
@@ -9,34 +9,38 @@ import numpy as np
 from shoal.verification.recount import noise
 from shoal.verification.recount.reading import Array, Release, differs
 
+# Shares of a prior are whole numbers divided by this.
 _PART = 2**31
+# Probabilities in a table are whole numbers divided by this.
 _TABLE = 2**62
 
 
 def differences(trial: Release) -> Iterator[str]:
-    """What does not follow; intervals of histograms and of assigned groups are left out."""
+    """Yields what does not follow; intervals of histograms and assigned groups are left out."""
     stated = trial.epsilon - trial.clustering_epsilon
     loss = _loss(trial)
     if not loss <= stated <= loss * (1 + Fraction(1, 10**11)):
         yield f"the privacy loss is {float(loss):.12g}, not {float(stated):.12g}"
     if trial.kind == "table":
         yield from _table(trial)
-    for (value, known), (stated_value, spreads) in zip(_effects(trial), trial.effects, strict=True):
-        # Priors are published as noisy histograms, and were rounded to parts of 2^-31.
-        near = 1e-6 if trial.kind == "cluster_prior" else 1e-9
-        slack = (near if trial.kind == "cluster_prior" else 1e-12) * float(np.ptp(trial.levels))
-        yield from differs("effect", stated_value, value, near, slack)
-        for name, (error, half) in known.items():
+    # Priors are published as noisy histograms, but were rounded to parts of 2^-31.
+    rounded = trial.kind == "cluster_prior"
+    part = 1e-6 if rounded else 1e-9
+    slack = (1e-6 if rounded else 1e-12) * float(np.ptp(trial.levels))
+    effects = zip(_effects(trial), trial.effects, strict=True)
+    for (value, recounted), (stated_value, spreads) in effects:
+        yield from differs("effect", stated_value, value, part, slack)
+        for name, (error, half) in recounted.items():
             true = [error, value - half, value + half]
             what = "error and interval of an effect"
-            yield from differs(what, spreads[name], true, near, 1e-6 * half)
+            yield from differs(what, spreads[name], true, part, 1e-6 * half)
 
 
 def _loss(trial: Release) -> Fraction:
-    """Epsilon of one outcome (docs/theory/experiments.md#what-it-costs)."""
+    """Returns the epsilon of one outcome (docs/theory/experiments.md#what-it-costs)."""
     if trial.kind == "table":
         return _of_table(trial.numbers.reshape(len(trial.above), -1), trial.delta)
-    # An outcome moves two bins; a response keeps it, or draws from the prior.
+    # An outcome moves two bins; a response keeps the outcome, or draws from the prior.
     bins = Fraction(2 * trial.per_unit, 2**trial.bits)
     if trial.kind == "histogram":
         return bins
@@ -45,33 +49,33 @@ def _loss(trial: Release) -> Fraction:
 
 
 def _of_table(numbers: Array, delta: Fraction) -> Fraction:
-    """The logarithm of the largest ratio; with a delta, of what is above it."""
+    """Returns the logarithm of the largest ratio of probabilities, less delta in the larger."""
     if delta:
-        # Then no two responses may be likelier under one level than under another.
+        # Delta covers one response only that is likelier under one level than under another.
         more = numbers[:, :, None] > numbers[:, None, :]
         if int(more.sum(axis=0).max()) > 1:
-            raise ValueError
-    most = Fraction(1)
+            raise ValueError("two responses are likelier under one level than under another")
+    largest = Fraction(1)
     for row in numbers.tolist():
-        high, low = max(row) - delta * _TABLE, min(row)
-        most = max(most, Fraction(high) / low)
-    return noise.log_up(most)
+        high = max(row) - delta * _TABLE
+        largest = max(largest, Fraction(high) / min(row))
+    return noise.log_up(largest)
 
 
 def _table(trial: Release) -> Iterator[str]:
-    """Whether responses have no bias, and variance and bound are those of the table."""
+    """Checks that responses are unbiased, and that variance and bound are the table's."""
     levels = trial.levels[trial.kept]
-    says = np.array(trial.above)
-    columns = trial.numbers.reshape(len(says), -1).T
+    responses = np.array(trial.above)
+    columns = trial.numbers.reshape(len(responses), -1).T
     width = float(np.ptp(trial.levels))
     if any(sum(each) != _TABLE for each in columns.tolist()):
         yield "the numbers of a level do not sum to 2^62"
     chance = columns / _TABLE
-    away = levels - levels[0]
-    off = np.abs(chance @ (says / width) - away / width).max()
-    if not off <= 1e-11 * (1 + np.abs(says).max() / width):
+    outcomes = levels - levels[0]
+    bias = np.abs(chance @ (responses / width) - outcomes / width).max()
+    if not bias <= 1e-11 * (1 + np.abs(responses).max() / width):
         yield "responses are not unbiased"
-    variances = (chance * (says - away[:, None]) ** 2).sum(axis=1)
+    variances = (chance * (responses - outcomes[:, None]) ** 2).sum(axis=1)
     weights = None if trial.proof is None else trial.proof["mean_of"]
     variance = float(variances.max() if weights is None else np.dot(weights, variances))
     bound = None if trial.proof is None else _table_bound(trial, levels)
@@ -80,7 +84,8 @@ def _table(trial: Release) -> Iterator[str]:
 
 
 def _table_bound(trial: Release, levels: Array) -> float:
-    """Least variance of unbiased responses (docs/theory/experiments.md#the-best-table)."""
+    """Returns a lower bound of the variance (docs/theory/experiments.md#the-best-table)."""
+    # The names of the proof there are w for weight, s for slope and t for total.
     w, s, t = (np.array(trial.proof[name]) for name in ("weight", "slope", "total"))
     width = float(np.ptp(levels))
     y = (levels - levels[0]) / width - 0.5
@@ -90,45 +95,46 @@ def _table_bound(trial: Release, levels: Array) -> float:
     roots = np.sort(np.append(far[real], -(t / w)[real] / far[real]))
     ends = np.concatenate(([-np.inf], roots, [np.inf]))
     at = np.concatenate((roots[:1] - 1, (roots[1:] + roots[:-1]) / 2, roots[-1:] + 1))[:, None]
-    # Between two roots the curve is one parabola; as far as that is below 0, totals are lowered.
+    # Between two roots the curve is one parabola: totals are lowered by as much as it is below 0.
     times = np.where(w * at**2 - s * at - t < 0, math.exp(trial.planned_epsilon), 1)
     a, b, c = ((times * each).sum(axis=1) for each in (w, s, t))
     place = np.clip(b / (2 * a), ends[:-1], ends[1:])
     lowered = min(0.0, float((a * place**2 - b * place - c).min()))
     bound = float(t.sum() + lowered + s @ y - w @ y**2)
-    given = trial.proof["mean_of"]
-    if given is not None and not np.allclose(given, w, 1e-6, 1e-6):
-        raise ValueError
+    stated = trial.proof["mean_of"]
+    if stated is not None and not np.allclose(stated, w, 1e-6, 1e-6):
+        raise ValueError("the proof has other weights than the variance")
     return max(0.0, bound / max(1.0, float(w.sum())) * width**2)
 
 
 def _effects(trial: Release) -> Iterator[tuple[float, dict[str, tuple[float, float]]]]:
-    """Effects, and for populations that are recounted error and half an interval."""
+    """Yields each effect, with error and half an interval for each recounted population."""
     n = trial.sizes
     units = trial.sizes.sum(axis=1)
     histograms = trial.kind == "histogram"
     mean, spread = (_histograms if histograms else _responses)(trial)
     weight = units / units.sum()
     for pair in ([arm, 0] for arm in range(1, n.shape[1])):
-        apart = mean[:, pair[0]] - mean[:, 0]
-        known = {}
+        difference = mean[:, pair[0]] - mean[:, 0]
+        found = {}
         if n.min() > 1 and not histograms and not trial.grouped:
-            # A sum over groups, with Welch's degrees of freedom, less what squares overdo.
+            # The variance is a sum over cells. Its degrees of freedom are Welch's with n + 1 in
+            # place of n - 1 and 2 less at the end, which is nearly unbiased.
             parts = weight[:, None] ** 2 * (spread / n)[:, pair]
             degrees = 1 / ((parts / parts.sum()) ** 2 / (n[:, pair] + 1)).sum() - 2
-            known = dict.fromkeys(("finite_population", "super_population"), (parts.sum(), degrees))
+            found = dict.fromkeys(("finite_population", "super_population"), (parts.sum(), degrees))
         if len(n) > 1:
-            known["super_population"] = _between(weight, apart, (1 / n[:, pair]).sum(axis=1))
-        least = 1e-26 * (weight**2 @ (mean**2 + spread)[:, pair]).sum()
-        for name, (variance, degrees) in known.items():
-            # A variance that is due to rounding is not known.
-            error = math.sqrt(variance) if variance > least else math.nan
-            known[name] = error, noise.student(degrees, trial.confidence) * error
-        yield float(weight @ apart), known
+            found["super_population"] = _between(weight, difference, (1 / n[:, pair]).sum(axis=1))
+        rounding = 1e-26 * (weight**2 @ (mean**2 + spread)[:, pair]).sum()
+        for name, (variance, degrees) in found.items():
+            # A variance that rounding alone explains is not known.
+            error = math.sqrt(variance) if variance > rounding else math.nan
+            found[name] = error, noise.student(degrees, trial.confidence) * error
+        yield float(weight @ difference), found
 
 
 def _histograms(trial: Release) -> tuple[Array, Array]:
-    """Means of cells by noisy histograms, and no variances."""
+    """Returns means of cells from noisy histograms, and zeros for their variances."""
     y = trial.levels - trial.levels[0]
     shape = trial.sizes.shape
     counts = np.array(trial.drawn["steps"]).reshape(*shape, -1) / trial.per_unit
@@ -136,60 +142,69 @@ def _histograms(trial: Release) -> tuple[Array, Array]:
 
 
 def _responses(trial: Release) -> tuple[Array, Array]:
-    """Means and variances of cells by randomised responses."""
+    """Returns means and variances of cells from randomised responses."""
     n = trial.sizes
     counts = trial.drawn["counts"].reshape(*trial.sizes.shape, -1)
-    away = trial.levels[trial.kept] - trial.levels[0]
+    outcomes = trial.levels[trial.kept] - trial.levels[0]
     if trial.kind == "table":
         y = np.array(trial.above)
         keep = 1.0
         prior = np.zeros((1, 1))
     else:
-        y = away
+        y = outcomes
         replaced = trial.replaced / _PART
         keep = 1 - replaced
-        prior = replaced * (_priors(trial) @ away)
+        prior = replaced * (_priors(trial) @ outcomes)
     answer = counts @ y / n
     squares = (counts * (y - answer[:, :, None]) ** 2).sum(axis=2)
     return (answer - prior) / keep, squares / np.maximum(n - 1, 1) / keep**2
 
 
 def _priors(trial: Release) -> Array:
-    """Shares of levels in the prior of each cell (paper 003, Algorithm 2)."""
+    """Returns the shares of levels in the prior of each cell (paper 003, Algorithm 2)."""
     sizes = trial.sizes.sum(axis=0, keepdims=True) if trial.prior["pooled"] else trial.sizes
     steps = np.array(trial.drawn["histogram"]).reshape(*sizes.shape, -1)
     low = trial.floor / _PART
     share = np.clip(steps / trial.per_unit / sizes[:, :, None], low, 1)
     total = share.sum(axis=2, keepdims=True)
-    # Too much is taken in proportion to what is above the floor, too little given to what is not 1.
+    # Shares must add up to 1: a surplus is taken from levels above the floor, a lack is given to
+    # levels below 1, each in proportion to its room.
     room = np.where(total > 1, share - low, 1 - share)
-    whole = room.sum(axis=2, keepdims=True)
-    return np.asarray(
-        share + (1 - total) * np.where(whole > 0, room / np.where(whole > 0, whole, 1), 0)
-    )
+    all_room = room.sum(axis=2, keepdims=True)
+    part = np.zeros(room.shape)
+    np.divide(room, all_room, out=part, where=all_room > 0)
+    return np.asarray(share + (1 - total) * part)
 
 
 def _between(weight: Array, value: Array, scale: Array) -> tuple[float, float]:
-    """Variance of sum w D and its degrees (docs/theory/experiments.md#inference)."""
-    # It is sum b (D - sum p D)^2 with p = w/sum w, b = k w^2/(1 - 2p), 1/k = 1 + sum p^2/(1 - 2p);
-    # where one p is above 1/2, the others are raised to its weight.
+    """Returns the variance of sum weight * value, and its degrees of freedom.
+
+    Source: docs/theory/experiments.md#inference.
+    """
+    # With w = weight and D = value, the variance is sum b (D - sum p D)^2, where p = w/sum w,
+    # b = k w^2/(1 - 2p) and 1/k = 1 + sum p^2/(1 - 2p); where one p is above 1/2, the others are
+    # raised to its weight.
     top = int(np.argmax(weight))
     rest = math.fsum(np.delete(weight, top))
     if weight[top] >= rest * (1 - 1e-9):
         p = weight / (2 * rest)
+        p[top] = 0.5
         b = np.zeros(len(weight))
-        p[top], b[top] = 0.5, (2 * max(weight[top], rest)) ** 2
+        b[top] = (2 * max(weight[top], rest)) ** 2
     else:
         p = weight / math.fsum(weight)
         b = weight**2 / (1 - 2 * p) / (1 + math.fsum(p**2 / (1 - 2 * p)))
     variance = math.fsum(b * (value - math.fsum(p * value)) ** 2)
-    # The form is diag b and a matrix of rank two; degrees are tr(AV)^2/tr(AVAV).
+    # The variance is D'AD, where A is diag(b) plus a matrix of rank two; if the D have variances V,
+    # degrees are tr(AV)^2/tr(AVAV).
     sides = np.stack([p, b])
     core = np.array([[b.sum(), -1.0], [-1.0, 0.0]])
     diagonal = ((core @ sides) * sides).sum(axis=0)
     degrees = []
-    for v in (scale, np.ones(len(p))):
-        gram = core @ (sides * v) @ sides.T
-        square = ((b * v) ** 2 + 2 * b * v**2 * diagonal).sum() + np.trace(gram @ gram)
-        degrees.append(float(((b + diagonal) * v).sum() ** 2 / square))
+    # Degrees are computed for variances as `scale`, and for equal ones: the fewer count.
+    for variances in (scale, np.ones(len(p))):
+        gram = core @ (sides * variances) @ sides.T
+        of_diagonal = ((b * variances) ** 2 + 2 * b * variances**2 * diagonal).sum()
+        trace = ((b + diagonal) * variances).sum()
+        degrees.append(float(trace**2 / (of_diagonal + np.trace(gram @ gram))))
     return variance, max(1.0, min(degrees))
