@@ -1,6 +1,6 @@
-"""Plans of trials, and what a release of one delivers: estimates, the table, the manifest.
+"""Plans trials and releases them: estimates, the table and the manifest.
 
-A plan is what was asked, the public design and what was chosen: loss and text follow from these.
+A plan holds the request, the public design and what was chosen: loss and text follow from these.
 """
 
 import os
@@ -37,14 +37,14 @@ from shoal.trials.domain import Domain
 from shoal.trials.effects import Answers
 from shoal.trials.units import Units
 
-# Below floating-point numbers end.
+# Smaller deltas may be below all floating-point numbers.
 _LEAST_DELTA = Fraction(1, 10**100)
 Kind = Literal["table", "cluster_prior", "histogram", "questions"]
 KINDS = get_args(Kind)
 
 
 def check_delta(delta: Amount) -> Fraction:
-    """The exact delta that a plan is asked for."""
+    """Returns the exact delta that is asked for."""
     found = Budget.total(1, delta).delta
     if 0 < found < _LEAST_DELTA:
         raise InputError("delta is above 0 and below 1e-100", "give 0 or for example 1e-9")
@@ -52,7 +52,7 @@ def check_delta(delta: Amount) -> Fraction:
 
 
 class Request(Model):
-    """What is asked of an experiment of public columns."""
+    """The request to a trial whose columns are public."""
 
     domain: Domain
     epsilon: Annotated[Fraction, checked(check_epsilon), AS_TEXT]
@@ -60,7 +60,7 @@ class Request(Model):
 
 
 class Claims(plans.Claims):
-    """What a plan costs, for readers; of a table its variance, and what none is below."""
+    """The loss of a plan for readers; a table also has its variance and a lower bound of it."""
 
     variance: float | None = None
     bound: float | None = None
@@ -79,14 +79,14 @@ class PlanDocument(plans.PlanDocument):
 
 
 class RecordsPart(Model):
-    """What the private column is called, and how many clusters were left out of the experiment."""
+    """The name of the private column, and the number of clusters that were left out."""
 
     outcome: Text
     clusters_left_out: int
 
 
 class Results(Model):
-    """The whole numbers that were drawn, and what follows from them."""
+    """The whole numbers that were drawn, and the estimates that follow from them."""
 
     drawn: dict[str, Any]
     estimates: tuple[Any, ...]
@@ -102,7 +102,7 @@ class Manifest(Envelope):
 
 
 class Private(NamedTuple):
-    """Outcomes, and the experiment in whose rows they are."""
+    """Outcomes, and the experiment whose rows they have."""
 
     study: Units
     outcomes: Any
@@ -116,7 +116,7 @@ class Plan(plans.Plan[Private, Any]):
         request: What was asked.
         design: The public columns: kinds of units, clusters, arms.
         chosen: The whole numbers that planning found.
-        source: Columns of the file that it is for, if there is one.
+        source: Columns of the file that the plan is for, if there is one.
 
     Guarantees: G-LOSS.
 
@@ -132,7 +132,7 @@ class Plan(plans.Plan[Private, Any]):
     chosen: Any
     source: Source | None = None
 
-    # Of each kind of plan, filled as the kinds are defined.
+    # The class of each kind of plan; classes enter themselves.
     kinds: ClassVar[dict[str, "type[Plan]"]] = {}
     family = "trial"
     kind: ClassVar[Any]
@@ -152,46 +152,46 @@ class Plan(plans.Plan[Private, Any]):
     @property
     @abstractmethod
     def own_steps(self) -> Sequence[Step]:
-        """What is done with outcomes; a LookupError if the choice makes no sense."""
+        """Steps of the mechanism for the accountant; a LookupError if the choice is impossible."""
 
     @property
     def steps(self) -> list[Step]:
-        """What is done with outcomes, and how clusters were made."""
+        """Steps of the mechanism, and the loss of making the clusters."""
         return [*self.own_steps, Stated(self.design.clustering_epsilon)]
 
     @cached_property
     def exact_epsilon(self) -> Fraction:
-        """The exact loss of one outcome, without what the clusters cost."""
+        """The exact loss of one outcome, without that of making the clusters."""
         return account(self.own_steps, self.request.delta).epsilon
 
     @property
     def mechanism(self) -> str:
-        """What the release is made by."""
+        """The name of the mechanism."""
         return str(self.kind)
 
     @abstractmethod
     def respond(self, outcomes: Floats, noise: Noise) -> Any:
-        """What leaves the mechanism, from outcomes in the design's order. Private goes in."""
+        """Draws the release from private outcomes in the design's order."""
 
     @abstractmethod
     def read(self, drawn: Any, confidence: float, **options: Any) -> Any:
-        """Estimates that follow from what was drawn."""
+        """Returns the estimates that follow from drawn numbers."""
 
     @abstractmethod
     def table(self, drawn: Any, confidence: float) -> pa.Table:
-        """What was drawn as a table; answers with intervals."""
+        """Returns drawn numbers as a table, or answers with intervals."""
 
     def results(self, drawn: Any) -> documents.Document:
-        """What was drawn, and the estimates that follow from it."""
+        """Returns drawn numbers, and the estimates that follow from them."""
         found = [each.to_document() for each in self.read(drawn, CONFIDENCE)]
         return {"drawn": drawn.to_document(), "estimates": found}
 
     @abstractmethod
     def check_drawn(self, drawn: Any) -> None:
-        """Refuse drawn numbers that are not as many as the plan draws, by a ValueError."""
+        """Raise a ValueError unless there are as many drawn numbers as the plan draws."""
 
     def _head(self, what: str) -> str:
-        """The first lines of a plan's text: what is asked, and what is protected."""
+        """Returns the first lines of a plan's text: the request, and what is protected."""
         delta = f", delta {show(self.loss.delta)}" if self.loss.delta else ""
         epsilon = show(self.loss.epsilon)
         control = printable(self.design.arm_names[0])
@@ -202,16 +202,16 @@ class Plan(plans.Plan[Private, Any]):
 
     @property
     def protected(self) -> str:
-        """What is protected, in one line."""
+        """The line that says what is protected."""
         return "the outcome of one unit; its cluster, arm and covariates are public"
 
     @cached_property
     def loss(self) -> Budget:
-        """The privacy loss of one outcome, as stated: that of the clusters included."""
+        """The stated privacy loss of one outcome, with that of making the clusters."""
         asked = self.request
         exact = Budget(self.exact_epsilon, asked.delta)
-        own = Budget.stated(exact, asked.epsilon, asked.delta)
-        return own + Budget(self.design.clustering_epsilon)
+        stated = Budget.stated(exact, asked.epsilon, asked.delta)
+        return stated + Budget(self.design.clustering_epsilon)
 
     @property
     def domain(self) -> Domain:
@@ -233,20 +233,21 @@ class Plan(plans.Plan[Private, Any]):
         privacy_unit: str = "",
         noise: Simulated | None = None,
     ) -> "Release":
-        """Reads the outcomes once, draws, records result and charge, delivers.
+        """Reads the outcomes once, draws, records result and charge, and delivers.
 
-        The same plan, outcome and name again deliver the recorded bytes, say so, and cost nothing.
+        If plan, outcome and name are the same again, the recorded bytes are delivered, with a note,
+        at no cost.
 
         Args:
             outcomes: One outcome for each row of the experiment, shape (rows,). Private.
-            study: The experiment that was planned for, in the rows of the outcomes: a plan keeps no
-                order of rows.
+            study: The experiment that was planned for, with the rows of the outcomes, because a
+                plan keeps no order of rows.
             ledger: The data set's ledger, or its path.
-            name: What the release is of, such as a period: another name draws, and costs, again.
-            outcome_name: What the outcome is called, needed with a ledger unless the plan says it:
-                two outcomes of the same units are two questions.
-            privacy_unit: What a unit is, in a word such as "person"; needed with a ledger where
-                units have names. Without both each row is protected by itself.
+            name: A name of the release, such as a period: another name draws, and costs, again.
+            outcome_name: The outcome's name, needed with a ledger unless the plan has it: two
+                outcomes of the same units are two questions.
+            privacy_unit: A word for a unit, such as "person"; needed with a ledger if units have
+                names. Without both, each row is protected by itself.
             noise: `shoal.Simulated(seed)` for studies: marked and not private.
 
         Returns:
@@ -255,7 +256,7 @@ class Plan(plans.Plan[Private, Any]):
         Raises:
             InputError: An argument that is not usable, or the outcome in a public role.
             DataError: Public columns other than the plan's, or outcomes that are not usable; the
-                message says nothing about them.
+                message says nothing about the outcomes.
             BudgetError: The charge does not fit the ledger.
             LedgerError: The ledger cannot be read or written.
 
@@ -275,7 +276,7 @@ class Plan(plans.Plan[Private, Any]):
         return Release.delivered(done, self, ledger)
 
     def _check_unit(self, privacy_unit: str) -> None:
-        """Refuse a privacy unit that is a public column one of whose values has several units."""
+        """Refuse a privacy unit that is a public column in which several units share a value."""
         design = self.design
         source = self.source
         columns = {each.name: each.codes for each in design.covariates}
@@ -306,30 +307,35 @@ class Plan(plans.Plan[Private, Any]):
                 "outcomes and arms differ in length",
                 "give columns of the same length, with one outcome for each row of the experiment",
             )
-        own = numbers[private.study.rows]
-        if not np.isfinite(own).all():
+        ordered = numbers[private.study.rows]
+        if not np.isfinite(ordered).all():
             raise DataError(
                 "there are missing or infinite outcomes",
                 "clean the data, or leave units out with keep= (--missing public) if it is public "
                 "which outcomes are missing",
             )
-        return self.respond(own, noise)
+        return self.respond(ordered, noise)
 
     def drawn_of(self, results: documents.Document) -> Any:
-        """What was drawn, from a manifest's results."""
+        """Returns the drawn numbers of a manifest's results."""
         drawn = read_model(self.drawn_model, results["drawn"])
         self.check_drawn(drawn)
         return drawn
 
     @property
     def parts(self) -> dict[str, Any]:
-        """Kind, request, design and what was chosen."""
-        own = {"request": self.request.to_document(), "chosen": self.chosen.to_document()}
-        return own | {"kind": self.kind, "design": self.design, "source": self.source}
+        """The parts of the plan's document: kind, request, design, choice and source."""
+        return {
+            "request": self.request.to_document(),
+            "chosen": self.chosen.to_document(),
+            "kind": self.kind,
+            "design": self.design,
+            "source": self.source,
+        }
 
     @property
     def asked(self) -> documents.Document:
-        """Request and public columns."""
+        """The request and the fingerprint of public columns."""
         return {"request": self.request.to_document(), "design": self.design.fingerprint}
 
     @property
@@ -344,7 +350,7 @@ class Plan(plans.Plan[Private, Any]):
 
     @classmethod
     def of_document(cls, document: Any) -> "Plan":
-        """The plan of a document, of whatever kind; it loses at most what was asked."""
+        """Returns the plan of a document, and refuses one that loses more than was asked."""
         home = cls.kinds[document.kind]
         request = read_model(home.request_model, document.request)
         chosen = read_model(home.chosen_model, document.chosen)
@@ -355,7 +361,7 @@ class Plan(plans.Plan[Private, Any]):
 
 
 def read_model(model: type[Model], document: documents.Document) -> Any:
-    """A part of a document as its model."""
+    """Returns a part of a document as its model."""
     return model.model_validate_json(documents.canonical_bytes(document))
 
 
@@ -381,21 +387,22 @@ class Release(release.TableRelease[Plan, Any]):
     def estimate(
         self, confidence: float = CONFIDENCE, *, assigned: Any = None, unit: Any = None
     ) -> Any:
-        """Effects of all arms against the control, or answers to what was asked; costs nothing.
+        """Effects of all arms against the control, or answers to questions; this costs nothing.
 
-        Where classes or villages were assigned whole, standard errors must know them: they are CR2
-        by assigned group with Bell and McCaffrey's degrees of freedom. Groups are public, and of a
-        table of units may be given after the release. Warns where most clusters were left out
-        because an arm had nobody in them, unless `assigned` says how units were assigned.
+        If classes or villages were assigned whole, standard errors must know them: they are CR2 by
+        assigned group with Bell and McCaffrey's degrees of freedom. Groups are public; for a table
+        of units they may be given after the release. A warning is given if most clusters were left
+        out because an arm had nobody in them, unless `assigned` says how units were assigned.
 
         Source: docs/theory/experiments.md#inference; docs/theory/experiments.md#an-honest-interval.
 
         Args:
-            confidence: Of each interval on its own; of questions and histograms 0.8 to 0.995.
-            assigned: Of a table of units, the assigned group of each, shape (units,): in the rows
-                of `unit`, or without it in those of `table()`. `units` says that units were
-                assigned one by one, as None supposes unless the experiment has groups.
-            unit: Public names of units as at the release, of the shape of `assigned`; units that
+            confidence: Confidence of each interval on its own; 0.8 to 0.995 for questions and
+                histograms.
+            assigned: For a table of units, the assigned group of each unit, shape (units,), in the
+                rows of `unit` or else in those of `table()`. "units" says that units were assigned
+                one by one, which None assumes unless the experiment has groups.
+            unit: Public names of units as at the release, in the shape of `assigned`; units that
                 the release does not have are left out.
 
         Returns:
@@ -424,16 +431,16 @@ class Release(release.TableRelease[Plan, Any]):
         return plan.read(drawn, wanted)
 
     def regression(self, columns: str | Sequence[str], confidence: float = CONFIDENCE) -> Answers:
-        """A least squares regression on columns of the experiment, from what was released: free.
+        """A least squares regression on columns of the experiment, from released numbers: free.
 
-        Of questions: on some of the columns of one regression that was asked for. Where groups were
-        assigned whole: on any columns, of which the means of each group count.
+        After questions, it takes some of the columns of one regression that was asked for. If
+        groups were assigned whole, it takes any columns, and uses their means in each group.
 
         Source: docs/theory/experiments.md#questions.
 
         Args:
             columns: As in `Questions.regression`; a constant is always there.
-            confidence: Of each interval on its own, from 0.8 to 0.995.
+            confidence: Confidence of each interval on its own, from 0.8 to 0.995.
 
         Returns:
             One answer a coefficient.
@@ -455,12 +462,12 @@ class Release(release.TableRelease[Plan, Any]):
         return found
 
     def table(self, confidence: float = CONFIDENCE, *, all: bool = False) -> pa.Table:
-        """The released table, to work with: always with all columns.
+        """The released table with all columns, to work with.
 
-        Of units: `cluster`, `arm`, `unit` if units have names, the `response`, and `debiased`,
-        whose mean over any set of units is unbiased for the mean outcome: regress on that. Of
-        histograms a share for each cluster, arm and level; of questions the answers, with intervals
-        of this confidence.
+        A table of units has `cluster`, `arm`, `unit` if units have names, the `response`, and
+        `debiased`, whose mean over any set of units is unbiased for the mean outcome: use it as the
+        outcome of regressions. Histograms give a share for each cluster, arm and level. Questions
+        give the answers, with intervals of this confidence.
 
         Returns:
             One row a unit, a level of a cell, or a question.
@@ -476,7 +483,7 @@ class Release(release.TableRelease[Plan, Any]):
         )
 
     def __str__(self) -> str:
-        """The estimates in words and columns, and where they are recorded."""
+        """The estimates as text, and where they are recorded."""
         return "\n".join(filter(None, [str(self.estimate()), self.origin]))
 
     def _repr_html_(self) -> str:
@@ -484,7 +491,7 @@ class Release(release.TableRelease[Plan, Any]):
         return text
 
     def _warn_of_clusters(self) -> None:
-        """Warn where clusters that were left out look like assigned groups: all public."""
+        """Warn if clusters that were left out look like assigned groups, by public facts alone."""
         lost = self._part(lambda found: int(found["records"]["clusters_left_out"]))
         kept = len(self.plan.design.clusters)
         if lost > kept:

@@ -29,7 +29,7 @@ _FARTHEST = 1e7
 
 
 class QuestionEntry(Model):
-    """The questions of one call: effects `by` a column and `weights`, or `columns` to regress on."""
+    """The questions of one call: effects `by` a column with `weights`, or regressor `columns`."""
 
     kind: Literal["effect", "means", "regression"]
     by: str = ""

@@ -1,4 +1,4 @@
-"""The recount: losses, values, errors, intervals and bounds of manifests, by code of its own."""
+"""Recounts losses, values, errors, intervals and bounds of manifests, by code of its own."""
 
 import math
 import zlib
@@ -14,12 +14,12 @@ from shoal.verification.recount.cells_loss import Losses
 from shoal.verification.recount.cells_values import CellValues
 from shoal.verification.recount.reading import Document, Release
 
-# What a manifest of another form leads to.
+# A manifest of another form leads to one of these errors.
 _DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, zlib.error)
 
 
 def recount(document: Document) -> list[str]:
-    """One sentence for each difference between what a manifest states and what follows from it."""
+    """Returns a sentence for each number of a manifest that does not follow from it."""
     try:
         with np.errstate(all="ignore"):
             entries_of, differences = KINDS[document["kind"]]
@@ -33,7 +33,7 @@ def recount(document: Document) -> list[str]:
 
 
 def _guarantee(release: Release) -> Iterator[str]:
-    """Whether the loss for display is the exact one, rounded upwards to a double."""
+    """Yields a sentence unless the displayed loss is the exact one, rounded upwards."""
     exact = [release.epsilon, release.delta]
     if exact != release.claimed:
         yield "the loss in the plan differs from that in the guarantee"
@@ -42,7 +42,7 @@ def _guarantee(release: Release) -> Iterator[str]:
             yield f"{name} is shown as {shown}, which is not its exact value rounded upwards"
 
 
-# Of each kind of release, how its entries are read, and what differs.
+# For each kind of release, the function that reads its entries, and the one that compares them.
 KINDS: dict[str, tuple[Callable[[Any, Any], Document], Callable[[Any], Iterator[str]]]] = {
     "cells": (reading.of_cells, lambda cells: CellValues(cells, Losses.of(cells)).differences()),
     "questions": (reading.of_questions, questions.differences),

@@ -1,4 +1,7 @@
-"""Means of values without bounds: loss, errors, value and intervals (docs/theory/means.md)."""
+"""Recounts means of values without bounds: loss, errors, value, intervals (docs/theory/means.md).
+
+The worst laws of values have two points.
+"""
 
 import math
 from collections.abc import Iterator
@@ -11,42 +14,49 @@ from scipy.special import betainc
 from shoal.verification.recount import noise
 from shoal.verification.recount.reading import Array, Document, Release, differs
 
+# Stated numbers may differ by this part.
 _CLOSE = 1e-9
+# A bias may be stated so much too large, because smaller numbers are rounded.
 _NOTHING = 1e-280
-# Distances that are tried in two-point laws, over a margin or size; chances of rare guesses; parts
-# of users that are far.
+# Distances that are tried in two-point laws, divided by a margin or a size.
 _DISTANCES = 1 + np.geomspace(1e-6, 1e6, 20_001)
+# Probabilities of rare middle guesses that are tried.
 _RARE = np.exp(-np.arange(8, 60.25, 0.25))
+# Parts of the first users that are tried as the part of far users.
 _PARTS = np.arange(1, 201) / 600
 
 
 def differences(mean: Release) -> Iterator[str]:
-    """What does not follow from the choice and the drawn integers."""
-    own = _Mean(mean)
+    """Yields what does not follow from the choice and the drawn integers."""
+    recounted = _Mean(mean)
     for name, true, stated, digits in zip(
-        ("epsilon", "delta"), own.loss(), (mean.epsilon, mean.delta), (9, 11), strict=True
+        ("epsilon", "delta"), recounted.loss(), (mean.epsilon, mean.delta), (9, 11), strict=True
     ):
         if not true <= stated <= true * (1 + Fraction(1, 10**digits)):
             yield f"{name} is {float(true):.12g}, not {float(stated):.12g}"
-    yield from own.symmetric_errors() if own.coarse else own.clipped_errors()
+    if recounted.coarse:
+        yield from recounted.symmetric_errors()
+    else:
+        yield from recounted.clipped_errors()
     bias = mean.bias_bound
     confidence = mean.confidence
     certified = bias + mean.standard_error / math.sqrt(1 - confidence)
     expected = half = certified
-    if own.squares:
-        variance = own.heavy * (Fraction(own.size) / own.scale) ** 2 / own.total**2
-        expected = bias + own.normal(float(variance), 0.0)
+    if recounted.squares:
+        variance = recounted.heavy * (Fraction(recounted.size) / recounted.scale) ** 2
+        expected = bias + recounted.normal(float(variance / recounted.total**2), 0.0)
     claims = mean.rmse_bound, mean.noise_scale, mean.half_width
-    bounds = math.hypot(bias, mean.standard_error), float(own.scale), expected
+    bounds = math.hypot(bias, mean.standard_error), float(recounted.scale), expected
     yield from differs("errors, scale and half width", claims, bounds, _CLOSE)
     if mean.steps is None:
         results = mean.value, mean.interval, mean.certified_interval, mean.guess, mean.squares
-        if any(each is not None for each in results) or not own.coarse:
+        if any(each is not None for each in results) or not recounted.coarse:
             yield "the manifest has results but no estimate"
         return
-    value = own.centre(drawn=True) + Fraction(mean.steps, own.steps * own.total) * own.tick
-    if own.squares:
-        half = bias + own.normal(*own.variance_about(value))
+    moved = Fraction(mean.steps, recounted.steps * recounted.total) * recounted.tick
+    value = recounted.centre(drawn=True) + moved
+    if recounted.squares:
+        half = bias + recounted.normal(*recounted.variance_about(value))
     yield from differs("value", mean.value, float(value), 0.0)
     for stated, each in ((mean.interval, half), (mean.certified_interval, certified)):
         slack = _CLOSE * each + 1e-15 * abs(mean.value)
@@ -55,7 +65,7 @@ def differences(mean: Release) -> Iterator[str]:
 
 
 class _Mean:
-    """A mean with the weights of its last users, whose values are whole units within -R..R."""
+    """A mean with the weights of its last users, whose values are -reach to reach whole units."""
 
     def __init__(self, mean: Release) -> None:
         self.mean = mean
@@ -81,46 +91,49 @@ class _Mean:
             parts = 2
             self.tick = Fraction(2) ** self.grid["exponent"]
             self.reach = self.grid["high"] - self.grid["low"]
-        # What a unit costs a user of weight 1, and the scale of the noise on the mean.
         self.unit = self.tick / parts
+        # The loss of a user of weight 1 by each unit.
         self.price = Fraction(self.steps, 2**self.bits * parts)
+        # The scale of the noise of the mean.
         self.scale = self.unit / self.price / self.total
         self.noise_variance = noise.laplace_variance(self.bits) * float(self.scale) ** 2
 
     def loss(self) -> tuple[Fraction, Fraction]:
-        """Epsilon and delta: the larger of the first users' loss and the last users'."""
+        """Returns epsilon and delta: a user is either one of the first or one of the last."""
         last = max(self._cost(weight) for weight in set(self.weight.tolist()))
         delta = Fraction(0)
         if not self.coarse:
             return last, delta
         above = self.coarse["threshold"] - self.coarse["per_user"]
-        # What a user alone in two windows is seen with, which also costs a factor exp(delta).
+        # A user who is alone in two windows is seen with this probability, which also adds as much
+        # to epsilon.
         delta = 2 * noise.laplace_tail(above, self.coarse["bits"])
         first = Fraction(2 * self.coarse["per_user"], 2 ** self.coarse["bits"]) + delta
         if (middle := self.mean.choice["middle"]) is not None:
-            own = middle["noise"]
-            first += Fraction(2 * middle["half"] * own["per_unit"], 2 ** own["bits"])
+            sums = middle["noise"]
+            first += Fraction(2 * middle["half"] * sums["per_unit"], 2 ** sums["bits"])
         return max(first, last), delta
 
     def _cost(self, weight: int) -> Fraction:
-        """Most that a user loses by the sum, and by squares beside it."""
+        """Returns the most that a user of this weight loses by the sum, and the squares beside."""
         reach = self.reach
         price = self.price
         squares = self.squares
-        most: Fraction = 2 * reach * weight * price
+        by_sum: Fraction = 2 * reach * weight * price
         if not squares:
-            return most
-        # A move by d units costs w d p in the sum, and w^2 d (2R - d)/s + 1 steps in the squares.
+            return by_sum
+        # A move by d units costs weight d price in the sum, and weight^2 d (2 reach - d)/step + 1
+        # steps of noise in the squares. `move` is the d that costs most.
         scale = 2 ** squares["bits"]
         step = squares["step"]
-        at = reach + price * scale * step / (2 * weight)
-        at = min(max(at, Fraction(1)), Fraction(2 * reach - 1))
-        square = Fraction(weight**2, step) * at * (2 * reach - at) + 1
-        both: Fraction = weight * at * price + square / scale
-        return max(most, both)
+        move = reach + price * scale * step / (2 * weight)
+        move = min(max(move, Fraction(1)), Fraction(2 * reach - 1))
+        square = Fraction(weight**2, step) * move * (2 * reach - move) + 1
+        both: Fraction = weight * move * price + square / scale
+        return max(by_sum, both)
 
     def centre(self, *, drawn: bool) -> Fraction:
-        """What squares are about, or what the sum that was drawn is counted from."""
+        """Returns the middle of squares, or the value from which the drawn sum is counted."""
         if self.coarse:
             bins, offset = self.mean.guess
             found = (bins + Fraction(2 * offset + 1, 2**61) - Fraction(1, 2)) * self.bin
@@ -130,35 +143,36 @@ class _Mean:
         return Fraction(found)
 
     def variance_about(self, value: Fraction) -> tuple[float, float]:
-        """What the squares say of the variance, and the mean they are about, in noise scales."""
+        """Returns the variance by the squares, and the mean about their middle, in noise scales."""
         moved = (value - self.centre(drawn=False)) / self.scale
         total = self.mean.squares * self.squares["step"] * (self.unit / self.scale) ** 2
         return float((total - self.heavy * (moved**2 - 2)) / self.free), float(moved)
 
     def normal(self, variance: float, moved: float) -> float:
-        """Half a normal interval but for the bias (docs/theory/means.md#a-normal-interval)."""
+        """Returns half a normal interval without bias (docs/theory/means.md#a-normal-interval)."""
         part = self.heavy / self.free
         step = self.squares["step"] * 2 ** self.squares["bits"]
-        own = float(step * (self.unit / self.scale) ** 2 / self.free)
-        spread = math.sqrt(own**2 + (2 * part * moved) ** 2 + 10 * part**2)
+        of_squares = float(step * (self.unit / self.scale) ** 2 / self.free)
+        spread = math.sqrt(of_squares**2 + (2 * part * moved) ** 2 + 10 * part**2)
         half = noise.half_width(self.mean.confidence, variance, spread, 1 / part, 2.0, 1.0)
         return float(self.scale) * half
 
     def clipped_errors(self) -> Iterator[str]:
-        """Bias and standard error of the worst two-point laws."""
+        """Yields what differs from bias and standard error of the worst two-point laws."""
         low, high = self.mean.between
         size = self.size
         tick = float(self.tick)
         below = Fraction(low) - self.grid["low"] * self.tick
         margin = float(min(below, self.grid["high"] * self.tick - Fraction(high)))
-        least = size * size / (math.hypot(margin, size) + margin) / 2
-        for order, each in self.mean.moments:
-            # A value y with probability (size/y)^order; a grid is nearly as bad as the worst.
-            y = max(each, margin) * _DISTANCES
-            least = min(least, float(((each / y) ** order * (y - margin)).max()))
+        worst = size * size / (math.hypot(margin, size) + margin) / 2
+        for order, moment in self.mean.moments:
+            # A law has the value y with probability (moment/y)^order; the worst y of a grid is
+            # nearly as bad as the worst of all.
+            y = max(moment, margin) * _DISTANCES
+            worst = min(worst, float(((moment / y) ** order * (y - margin)).max()))
         bias = self.mean.bias_bound
-        if not least * (1 - _CLOSE) <= bias <= least * (1 + 1e-5) + _NOTHING:
-            yield f"the bias is at most {least:.12g}, not {bias:.12g}"
+        if not worst * (1 - _CLOSE) <= bias <= worst * (1 + 1e-5) + _NOTHING:
+            yield f"the bias is at most {worst:.12g}, not {bias:.12g}"
         if bias > self.mean.bias:
             yield "the bias is above its budget"
         variance = self.heavy / self.total**2 * (size**2 + tick**2 / 4) + self.noise_variance
@@ -166,17 +180,17 @@ class _Mean:
         yield from differs("errors", stated, (math.sqrt(variance), 0.0), _CLOSE)
 
     def symmetric_errors(self) -> Iterator[str]:
-        """No smaller than with exact binomial tails and the worst two-point laws."""
+        """Yields errors that are smaller than by exact binomial tails and two-point laws."""
         far, fail = self._failures()
-        s = float(self.bin)
+        bin_width = float(self.bin)
         tick = float(self.tick)
         further = 0.0
         half = self.reach * tick
-        errors = [(1.5 * s, 0.0)]
+        errors = [(1.5 * bin_width, 0.0)]
         if self.mean.choice["middle"] is not None:
             errors, further = self._middle(half + tick)
         good = min((self._good(half, off) + tick / 2) ** 2 + rare for off, rare in errors)
-        bad = far * (self.size + s + further + half + tick) ** 2
+        bad = far * (self.size + bin_width + further + half + tick) ** 2
         error = math.sqrt((good + self.noise_variance + bad) / (1 - fail))
         for name, least in (("standard_error", error), ("failure_bound", fail)):
             stated = getattr(self.mean, name)
@@ -185,22 +199,28 @@ class _Mean:
         yield from differs("bias", self.mean.bias_bound, 0.0, 0.0)
 
     def _chance(self, y: Any) -> Any:
-        """Most of P[Y >= y] of distances Y from the mean."""
+        """Returns a bound of P[Y >= y] for distances Y from the mean."""
         every = [np.minimum(size / y, 1.0) ** order for order, size in self.mean.moments]
         return np.min(every, axis=0)
 
     def _good(self, half: float, off: float) -> float:
-        """Root of the variance for two points that are worst, about a guess that is off so far."""
+        """Returns the root mean square error of the worst two points if the guess is off by `off`.
+
+        Rounding and noise are not in it.
+        """
         inside = half - off
         if inside <= 0:
             return math.inf
-        # Of +-y the one is clipped to half + off from the mean, the other to half - off.
+        # One of the points +-y is clipped at half + off from the mean, the other at half - off.
         y = inside * _DISTANCES
         bias = self._chance(y) * (np.minimum(y, half + off) - inside) / 2
         return math.hypot(math.sqrt(self.heavy) / self.total * self.size, float(bias.max()))
 
     def _failures(self) -> tuple[float, float]:
-        """Bad guesses as a sum over far users, and no guess, for many numbers of far users."""
+        """Returns users times the probability of a bad guess, and the probability of no guess.
+
+        Both are the smallest bounds over the numbers of far users that are tried.
+        """
         n = self.first
         worth = self.coarse["per_user"]
         scale = 2.0 ** self.coarse["bits"]
@@ -218,7 +238,10 @@ class _Mean:
         return n * min(1.0, float((2 * wins + many).min())), min(1.0, float((low + many).min()))
 
     def _middle(self, last: float) -> tuple[list[tuple[float, float]], float]:
-        """How far its guess is off but for rare cases, and what these add; and how far it moves."""
+        """Returns how far the middle guess is off with what rare cases add, and how far it moves.
+
+        The first is a list of pairs, one for each probability of rare cases.
+        """
         n = self.first
         middle = self.mean.choice["middle"]
         one = float(self.bin)
@@ -231,7 +254,8 @@ class _Mean:
         moves = half + tick + math.sqrt(2) * scale
         if inside <= 0:
             return [(math.inf, 0.0)], moves
-        # Bernstein's inequality for clipped values of two signs, a binomial number of far ones.
+        # Clipped values of two signs obey Bernstein's inequality; the number of far ones is
+        # binomial.
         mean = both * inside / 3 + np.sqrt((both * inside / 3) ** 2 + 2 * n * both * self.size**2)
         far = _most_far(n, float(self._chance(inside)))
         off = (mean + 2 * first * far) / n + scale * both + tick
@@ -242,17 +266,18 @@ class _Mean:
 
 
 def _tail(n: int, least: Array, chance: float) -> Array:
-    """P[B >= k] for B binomial and k >= 1, exactly: an incomplete beta function."""
+    """Returns P[B >= least] for a binomial B and least >= 1: an incomplete beta function."""
     inside = np.minimum(least, max(n, 1))
     return np.where(least > n, 0.0, betainc(inside, max(n, 1) + 1 - inside, chance))
 
 
 def _most_far(n: int, chance: float) -> Array:
-    """The least f with P[F > f] at most each rare chance, F binomial."""
+    """Returns the smallest f with P[F > f] at most each of `_RARE`, for a binomial F."""
     few = np.full(_RARE.shape, -1.0)
     many = np.full(_RARE.shape, float(n))
     while bool((many - few > 1).any()):
         middle = (few + many) // 2
         enough = _tail(n, middle + 1, chance) <= _RARE
-        few, many = np.where(enough, few, middle), np.where(enough, middle, many)
+        few = np.where(enough, few, middle)
+        many = np.where(enough, middle, many)
     return many

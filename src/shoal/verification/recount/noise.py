@@ -1,4 +1,4 @@
-"""Discrete Laplace and Gaussian noise: what it costs, and intervals of estimates that have it."""
+"""Recounts what discrete Laplace and Gaussian noise costs, and intervals of noisy estimates."""
 
 import math
 from fractions import Fraction
@@ -10,35 +10,38 @@ from scipy.optimize import brentq
 from scipy.special import erf, erfcinv, ndtri, stdtrit
 
 mp: Any = mpmath.mp
-# Mean of |X^2 - E X^2| of Laplace and of normal variables of scale 1.
+# Mean of |X^2 - E X^2| of a Laplace variable of scale 1.
 LAPLACE_SQUARE = 4 * (1 + math.sqrt(2)) * math.exp(-math.sqrt(2))
+# Mean of |X^2 - E X^2| of a standard normal variable.
 GAUSSIAN_SQUARE = 4 * math.exp(-0.5) / math.sqrt(2 * math.pi)
-# What a noisy variance is raised by, in parts of its noise, at 95%: by b2/b1^2.
+# Logarithms of b2/b1^2, the noise scale of a variance divided by the square of that of an estimate.
 _KNOTS = np.log((0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0))
+# For each of these, the part of its noise scale by which a variance is raised, at 95%.
 _RAISED = (0.03, 0.07, 0.18, 0.43, 0.65, 0.75, 0.78, 0.80)
 
 
 def gaussian_delta(epsilon: Fraction, rho: Fraction, numbers: int, bits: int) -> Fraction:
-    """Delta of discrete Gaussian noise, upwards (docs/theory/privacy.md#delta-on-the-lattice)."""
+    """Returns delta of Gaussian noise, upwards (docs/theory/privacy.md#delta-on-the-lattice)."""
     with mp.workdps(60):
         e, r = (mp.mpf(each.numerator) / each.denominator for each in (epsilon, rho))
         root = 2 * mp.sqrt(r)
         c = 1 / (24 * mp.mpf(4) ** bits)
-        # Phi(m/2 - e/m) - exp(e) Phi(-m/2 - e/m) with m = sqrt(2 rho), and what whole numbers add.
+        # `smooth` is Phi(m/2 - e/m) - exp(e) Phi(-m/2 - e/m) with m = sqrt(2 rho); whole numbers
+        # add the rest.
         smooth = (mp.erfc((e - r) / root) - mp.exp(e) * mp.erfc((e + r) / root)) / 2
         lattice = (1 - 2 * c) ** (-mp.mpf(numbers) / 2) * mp.exp(2 * r * c / (1 - 2 * c)) - 1
         return _up(smooth + numbers * c + lattice)
 
 
 def laplace_tail(steps: int, bits: int) -> Fraction:
-    """P[Z >= steps] of discrete Laplace noise, rounded upwards."""
+    """Returns P[Z >= steps] of discrete Laplace noise Z, rounded upwards."""
     with mp.workdps(60):
         scale = mp.mpf(2) ** bits
         return _up(mp.exp(-steps / scale) / (1 + mp.exp(-1 / scale)))
 
 
 def log_up(ratio: Fraction) -> Fraction:
-    """Not below ln(ratio); ratio - 1 where that is tiny."""
+    """Returns ln(ratio), rounded upwards; ratio - 1 if that is tiny."""
     if ratio - 1 < Fraction(1, 10**20):
         return ratio - 1
     with mp.workdps(80):
@@ -50,7 +53,7 @@ def _up(number: Any) -> Fraction:
 
 
 def quantile(bits: int, miss: float, *, gaussian: bool) -> float:
-    """Noise in scales that is exceeded with this probability at most, either way."""
+    """Returns the noise, in scales, that is exceeded on either side with probability `miss`."""
     scale = 2.0**bits
     if gaussian:
         allowed = miss * (1 - 1 / (24 * scale * scale))
@@ -59,12 +62,12 @@ def quantile(bits: int, miss: float, *, gaussian: bool) -> float:
 
 
 def laplace_variance(bits: int) -> float:
-    """Variance of discrete Laplace noise in squared scales."""
+    """Returns the variance of discrete Laplace noise in squared scales."""
     return 2 * math.exp(-(2.0**-bits)) * (2.0**-bits / math.expm1(-(2.0**-bits))) ** 2
 
 
 def student(degrees: float, confidence: float) -> float:
-    """Half the width of a t interval; of a normal one with very many degrees of freedom."""
+    """Returns the quantile of a t interval, or of a normal one for very many degrees."""
     chance = (1 + confidence) / 2
     return float(ndtri(chance) if degrees > 1e9 else stdtrit(degrees, chance))
 
@@ -72,14 +75,16 @@ def student(degrees: float, confidence: float) -> float:
 def half_width(
     confidence: float, variance: float, spread: float, degrees: float, laplace: float, terms: float
 ) -> float:
-    """Half a width for a variance that is known with noise of this spread, and Laplace variables.
+    """Returns half an interval for a sampling variance, with Laplace noise of variance `laplace`.
 
-    A noisy variance is raised by part of its noise (docs/theory/experiments.md#an-honest-interval).
+    `terms` Laplace variables make that noise. The sampling variance has noise of the scale `spread`
+    and is raised by part of it (docs/theory/experiments.md#an-honest-interval).
     """
     raised = np.interp(math.log(max(2 * spread / laplace, 0.03)), _KNOTS, _RAISED) * spread
-    few = student(degrees, confidence) / student(math.inf, confidence)
-    normal = few**2 * (max(variance, 0.0) + float(raised))
-    # Laplace variables are normal with gamma variances: a mean over the logarithm of that.
+    wider = student(degrees, confidence) / student(math.inf, confidence)
+    normal = wider**2 * (max(variance, 0.0) + float(raised))
+    # Laplace noise is normal with a gamma variance: its coverage is a mean over the logarithm of
+    # that variance.
     far = 10 / math.sqrt(terms)
     logs = np.linspace(-far - 45 / terms, far + math.log1p(45 / terms), 4001)
     chance = np.exp(terms * (logs - np.expm1(logs)))

@@ -1,4 +1,4 @@
-"""Manifests as plain numbers: the only module here that knows their JSON."""
+"""Reads manifests as plain numbers: this is the only module here that knows their JSON."""
 
 import base64
 import zlib
@@ -15,12 +15,13 @@ Document = dict[str, Any]
 
 
 class Release(SimpleNamespace):
-    """Entries of a manifest by their names there, and what the functions below derive."""
+    """The entries of a manifest by their names there, and those that the functions below add."""
 
     epsilon: Fraction
     delta: Fraction
     confidence: float
-    # Of cells; results are steps, a selected range, values before and after clamping, an interval.
+    # These are of cells. Results hold steps, a selected range, values before and after clamping,
+    # and an interval.
     user: Array
     cell: Array
     count: Array
@@ -32,7 +33,7 @@ class Release(SimpleNamespace):
 
 
 def read(document: Document, entries_of: Callable[[Any, Any], Document]) -> Release:
-    """The entries of a manifest; of those with the same name, the innermost."""
+    """Returns the entries of a manifest; the innermost counts of those with the same name."""
     stated, plan, results = (_plain(document[each]) for each in ("guarantee", "plan", "results"))
     entries = entries_of(plan, results)
     names = ("epsilon", "delta")
@@ -43,7 +44,10 @@ def read(document: Document, entries_of: Callable[[Any, Any], Document]) -> Rele
 
 
 def differs(what: str, stated: Any, true: Any, part: float, slack: float = 0.0) -> Iterator[str]:
-    """A sentence if stated numbers are further from the true ones; None is the true nan."""
+    """Yields a sentence if stated numbers are further from the true ones; None stands for NaN.
+
+    They may be off by the part `part` and by `slack`.
+    """
     given = np.array(stated, dtype=np.float64)
     wanted = np.asarray(true, dtype=np.float64)
     if (
@@ -56,7 +60,7 @@ def differs(what: str, stated: Any, true: Any, part: float, slack: float = 0.0) 
 def cells_differ(
     what: str, stated: Array, true: Array, part: float, slack: Array | float = 0.0
 ) -> Iterator[str]:
-    """The same of two numbers a cell, shape (2, cells): a sentence for each cell."""
+    """Yields a sentence for each cell whose two numbers differ as above, shape (2, cells)."""
     if stated.shape != true.shape:
         raise ValueError
     near = np.isclose(stated, true, part, slack, equal_nan=True).all(axis=0)
@@ -65,7 +69,7 @@ def cells_differ(
 
 
 def _plain(entry: Any) -> Any:
-    """The same with all packed columns of whole numbers unpacked."""
+    """Returns an entry with all packed columns of whole numbers unpacked."""
     if isinstance(entry, list):
         return [_plain(each) for each in entry]
     if not isinstance(entry, dict):
@@ -93,7 +97,8 @@ def of_cells(plan: Document, results: list[Document]) -> Document:
     place[planned] = np.arange(size)
     cell = place[public["cell"]]
     parameters = chosen["parameters"]
-    kept, (low, high) = cell >= 0, map(Fraction, request["bounds"])
+    kept = cell >= 0
+    low, high = map(Fraction, request["bounds"])
     ends = np.cumsum(np.bincount(cell[kept], minlength=size))[:-1]
     if duals:
         dual[duals["user"]] = np.array(duals["dual"]) / max(duals["dual"])
@@ -123,7 +128,7 @@ def of_cells(plan: Document, results: list[Document]) -> Document:
 
 
 def _design(plan: Document) -> Document:
-    """Sizes of clusters x arms, units of each kind, and columns: codes of kinds and values."""
+    """Returns sizes of cells, units of each kind, and columns as codes of kinds and values."""
     public = plan["design"]
     request = plan["request"]
     clusters, arms = (public[name]["columns"][0]["values"] for name in ("clusters", "arms"))
