@@ -1,6 +1,6 @@
-"""What would make more cells reliable: other losses, objectives and coarser labels, by simulation.
+"""Advises which changes would make more cells reliable: other losses, objectives, coarser labels.
 
-Each choice is planned and released a few times on made-up values, as the forecast of the plan is.
+Each change is planned, and released a few times on made-up values, as in the plan's forecast.
 """
 
 import re
@@ -31,22 +31,24 @@ from shoal.files.text_table import Shown, TextTable, counted
 from shoal.privacy.budget import show
 from shoal.progress import Progress, tracked
 
+# Multiples of the plan's epsilon that are tried.
 _TIMES = (2, 4)
 # Calls between a warning and the caller of `Plan.release`.
 _CALLER = 6
-# How many sizes of larger hexagons are tried.
+# The number of sizes of larger hexagons that are tried.
 _PARENTS = 3
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """One other plan, and how many of its cells will be reliable if they differ as much as 30%.
+    """One other plan and its number of reliable cells, if 30% of the variance is between cells.
 
     Attributes:
-        change: What is different, as it is typed.
+        change: The change, as one types it.
         epsilon: Privacy loss.
-        cells: How many cells noise is added to.
-        reliable: How many of them are likely to be closer to the truth than one common number.
+        cells: The number of cells that noise is added to.
+        reliable: The number of these cells whose own number is likely to be closer to the truth
+            than one common number.
     """
 
     change: str
@@ -57,11 +59,11 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Advice(Shown):
-    """How many cells the plan makes reliable, and others would: see `Plan.advise`.
+    """The numbers of reliable cells of the plan and of changed plans: see `Plan.advise`.
 
     Attributes:
         now: The plan itself.
-        choices: All others, those with most reliable cells first.
+        choices: The changed plans, those with most reliable cells first.
     """
 
     now: Alternative
@@ -69,13 +71,13 @@ class Advice(Shown):
 
     @property
     def best(self) -> tuple[Alternative, ...]:
-        """At most two with more reliable cells: at the same epsilon, and at a larger one."""
+        """At most two choices with more reliable cells, one at the same epsilon and one at more."""
         more = [each for each in self.choices if each.reliable > self.now.reliable]
         same = [each for each in more if each.epsilon == self.now.epsilon]
         return tuple([*same[:1], *[each for each in more if each not in same][:1]])
 
     def table(self) -> pa.Table:
-        """One row a choice: `change`, `epsilon`, `cells`, `reliable`; the plan comes first."""
+        """One row for each choice: `change`, `epsilon`, `cells`, `reliable`; the plan is first."""
         rows = [vars(each) for each in (self.now, *self.choices)]
         return pa.Table.from_pylist(rows)
 
@@ -89,17 +91,17 @@ class Advice(Shown):
             f"in place of {self.now.reliable:,} of {self.now.cells:,}"
             for each in self.best
         ]
-        nothing = "none of these makes more cells reliable; more users or fewer cells would"
-        some = self.now.reliable < self.now.cells
+        if not notes and self.now.reliable < self.now.cells:
+            notes = ["none of these makes more cells reliable; more users or fewer cells would"]
+        elif not notes:
+            notes = ["all cells will be reliable"]
         head = f"cells that will be reliable if {CELLS:.0%} of the variance is between cells"
         columns = ("change", "epsilon", "cells", "reliable")
-        return TextTable(
-            head, columns, rows, notes or [nothing if some else "all cells will be reliable"]
-        )
+        return TextTable(head, columns, rows, notes)
 
 
 def advise(plan: Facts, progress: Progress | None) -> Advice:
-    """Returns how many cells are reliable at other losses, by other methods and coarser labels."""
+    """Returns how many cells are reliable at other losses, by other methods, by coarser labels."""
     request = plan.request.model_copy(update={"uninformative": "drop"})
     now = _alternative("this plan", Facts(plan.counts, request, plan.decision))
     work = [*_choices(plan)]
@@ -116,7 +118,7 @@ def advise(plan: Facts, progress: Progress | None) -> Advice:
 
 
 def check_worth(plan: Facts, progress: Progress | None = None) -> None:
-    """Refuses a plan that likely makes no cell reliable, with the changes that would help."""
+    """Refuses a plan that likely makes no cell reliable, and says which changes would help."""
     if some_reliable(plan):
         return
     found = [
@@ -130,7 +132,7 @@ def check_worth(plan: Facts, progress: Progress | None = None) -> None:
 
 
 def warn_of_worth(plan: Facts) -> None:
-    """Warns, in Python, before a plan is charged that likely makes no cell reliable."""
+    """Warns, in Python, of a plan that likely makes no cell reliable, before it is charged."""
     if not some_reliable(plan):
         text = f"{_none_reliable(plan)}; plan.advise() shows which changes would help"
         warnings.warn(text, ShoalWarning, stacklevel=_CALLER)
@@ -146,14 +148,14 @@ def _alternative(change: str, plan: Facts) -> Alternative:
 
 
 def _reliable(plan: Facts) -> int:
-    """Cells that err less than one common number if cells differ as much as 30%."""
+    """Returns how many cells will be reliable if 30% of the variance is between cells."""
     if plan.certified:
         return int((typical_errors(plan) <= ERROR * np.sqrt(CELLS)).sum())
     return expected_reliable(plan)
 
 
 def _choices(plan: Facts) -> Iterator[tuple[str, Counts, dict[str, Any]]]:
-    """What is changed, as it is typed, with the counts and the changed request."""
+    """Yields each change, as one types it, with the counts and the changed parts of the request."""
     counts = plan.counts
     loss = plan.request.epsilon or plan.exact_epsilon
     for times in _TIMES:
@@ -168,37 +170,39 @@ def _choices(plan: Facts) -> Iterator[tuple[str, Counts, dict[str, Any]]]:
 
 
 def _coarser(counts: Counts) -> Iterator[tuple[str, Counts]]:
-    """Counts by fewer labels: without columns, by parent hexagons, and by days."""
+    """Yields counts by coarser labels: without columns, by parent hexagons, by days."""
     columns: list[list[tuple[str, dict[str, Any]]]] = [
-        [("", dict[str, Any]({name: column})), (f"without {name}", {}), *_others(name, column)]
+        [("", dict[str, Any]({name: column})), (f"without {name}", {}), *_replaced(name, column)]
         for name, column in zip(counts.cells.column_names, counts.cells.columns, strict=True)
     ]
     known = {counts.cell.tobytes()}
     for choice in product(*columns):
-        labels = {name: column for _, own in choice for name, column in own.items()}
+        labels = {name: column for _, changed in choice for name, column in changed.items()}
         found = _merged(counts, pa.table(labels)) if labels else counts
         if found.n_cells > 1 and found.cell.tobytes() not in known:
             known.add(found.cell.tobytes())
             yield ", ".join(change for change, _ in choice if change), found
 
 
-def _others(name: str, column: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Coarser columns in the place of one, by their names."""
+def _replaced(name: str, column: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields coarser columns that may replace one column, each as a table of one column."""
     if re.fullmatch("hexagon_[0-9]+", name) and pa.types.is_string(column.type):
         from h3ronpy import cells_parse, cells_to_string, change_resolution
 
-        found: Any = cells_parse(column.combine_chunks(), set_failing_to_invalid=True)
+        parsed: Any = cells_parse(column.combine_chunks(), set_failing_to_invalid=True)
         size = int(name.removeprefix("hexagon_"))
-        cells = pa.array(found)
-        for parent in () if cells.null_count else range(size - 1, max(size - 1 - _PARENTS, -1), -1):
-            found = cells_to_string(change_resolution(cells, parent))
-            yield f"hexagon_{parent} for {name}", {f"hexagon_{parent}": pa.array(found)}
+        cells = pa.array(parsed)
+        if cells.null_count:
+            return
+        for parent in range(size - 1, max(size - 1 - _PARENTS, -1), -1):
+            hexagons: Any = cells_to_string(change_resolution(cells, parent))
+            yield f"hexagon_{parent} for {name}", {f"hexagon_{parent}": pa.array(hexagons)}
     elif pa.types.is_timestamp(column.type):
         yield f"days for {name}", {f"{name}_day": pc.floor_temporal(column, unit="day")}
 
 
 def _merged(counts: Counts, cells: pa.Table) -> Counts:
-    """Counts in fewer cells: those of a user that have the same label now are added up."""
+    """Returns counts in fewer cells: a user's counts with the same new label are added up."""
     rows = cells.take(counts.cell).append_column("user", pa.array(counts.user))
     rows = rows.append_column("count", pa.array(counts.count))
     names = cells.column_names

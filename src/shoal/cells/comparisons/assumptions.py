@@ -1,6 +1,6 @@
-"""What values are assumed to look like, and what anybody writes in ten lines to compare plans with.
+"""Holds the assumed distribution of values, and simple estimators to compare plans with.
 
-What is written by hand has continuous noise and no lattice: never for a release.
+The simple estimators add continuous noise without a lattice: they must never make a release.
 """
 
 import math
@@ -20,20 +20,20 @@ from shoal.theory import user_clipping
 Rng = np.random.Generator
 Distribution = Callable[[Rng, Ints, Ints], Floats]
 Estimator = Callable[[Memberships, Floats, float, Rng], Floats]
-# Sums and products of values this large are numbers.
+# Sums and products of values up to this size stay finite.
 _LARGEST = 1e280
 
 
 @dataclass(frozen=True)
 class Normal:
-    """Normal values, with parts of the variance between users and between cells.
+    """Normal values, whose variance lies partly between users and partly between cells.
 
     Source: docs/theory/cells.md#adaptive-mean, where users are exchangeable in the same way.
 
     Args:
         mean: Mean of all values, in the value's unit.
         deviation: Standard deviation of one record of a cell, in the value's unit.
-        between: Part of that variance that lies between users, 0 to 1.
+        between: The part of this record's variance that lies between users, 0 to 1.
         cells: Standard deviation of the means of cells, in the value's unit.
 
     Raises:
@@ -53,23 +53,23 @@ class Normal:
     cells: float = 0.0
 
     def __post_init__(self) -> None:
-        most = {"mean": _LARGEST, "deviation": _LARGEST, "between": 1.0, "cells": _LARGEST}
-        for name, end in most.items():
-            least = -end if name == "mean" else 0.0
-            number = checks.number(getattr(self, name), name, least=least, most=end)
+        limits = {"mean": _LARGEST, "deviation": _LARGEST, "between": 1.0, "cells": _LARGEST}
+        for name, largest_allowed in limits.items():
+            least = -largest_allowed if name == "mean" else 0.0
+            number = checks.number(getattr(self, name), name, least=least, most=largest_allowed)
             object.__setattr__(self, name, number)
 
     def __str__(self) -> str:
-        """In words, with six significant digits."""
+        """The distribution in words, with six significant digits."""
         parts = [f"standard deviation {self.deviation:g}"]
         parts += [f"{self.between:.3g} of the variance between users"] if self.between else []
         parts += [f"means of cells with {self.cells:g}"] if self.cells else []
         return f"normal values of mean {self.mean:g}, {', '.join(parts)}"
 
     def __call__(self, rng: Rng, user: Ints, cell: Ints) -> Floats:
-        """One value a record; a user has one deviation in all cells."""
-        own = self.deviation * math.sqrt(1 - self.between)
-        values = self.mean + own * rng.standard_normal(len(user))
+        """Draws one value for each record; a user's deviation is the same in all cells."""
+        within_users = self.deviation * math.sqrt(1 - self.between)
+        values = self.mean + within_users * rng.standard_normal(len(user))
         if self.between:
             of_user = rng.standard_normal(int(user.max()) + 1)
             values += self.deviation * math.sqrt(self.between) * of_user[user]
@@ -79,36 +79,51 @@ class Normal:
 
 
 def usual(bounds: Bounds) -> Normal:
-    """What is assumed of values if nobody says more: the population of typical errors."""
-    wide = float(bounds.width) * SD
-    own = 1 - CELLS
+    """Returns the distribution that is assumed if nobody says more: that of typical errors."""
+    deviation = float(bounds.width) * SD
+    within_cells = 1 - CELLS
     mean = bounds.lo + PLACE * float(bounds.width)
-    return Normal(mean, wide * own**0.5, USERS / own, wide * CELLS**0.5)
+    return Normal(
+        mean,
+        deviation * within_cells**0.5,
+        USERS / within_cells,
+        deviation * CELLS**0.5,
+    )
 
 
 def midpoint(counts: Memberships, mean: Floats, epsilon: float, rng: Rng) -> Floats:
-    """Returns the middle of the range in every cell, without a look at the data."""
+    """Returns the middle of the range in every cell, without looking at the data."""
     del mean, epsilon, rng
     return np.full(counts.n_cells, 0.5)
 
 
 def one_constant(counts: Memberships, mean: Floats, epsilon: float, rng: Rng) -> Floats:
-    """Returns the mean of all users' means, with Laplace noise of scale U/(users epsilon)."""
-    own = np.bincount(counts.user, counts.count * mean) / np.bincount(counts.user, counts.count)
-    noisy = float(own.mean()) + rng.laplace(0, 1 / (counts.n_users * epsilon))
+    """Returns the mean of all users' means, with Laplace noise of scale 1/(users epsilon)."""
+    sums = np.bincount(counts.user, counts.count * mean)
+    user_means = sums / np.bincount(counts.user, counts.count)
+    noisy = float(user_means.mean()) + rng.laplace(0, 1 / (counts.n_users * epsilon))
     return np.full(counts.n_cells, min(max(noisy, 0.0), 1.0))
 
 
 def laplace_of_users(counts: Memberships, mean: Floats, epsilon: float, rng: Rng) -> Floats:
-    """Returns users' means, one vote a user, and epsilon in equal parts among a user's cells."""
+    """Returns means in which every user has one vote; a user's cells share epsilon equally."""
     return _laplace(counts, mean, np.ones(len(mean)), epsilon, rng)
 
 
 def laplace_with_caps(counts: Memberships, mean: Floats, epsilon: float, rng: Rng) -> Floats:
-    """Returns means of records capped where noise and heavy users err least, in the same parts."""
+    """Returns means of records, capped for the least error; a user's cells share epsilon equally.
+
+    The cap weighs the noise against the error from heavy users who count less than their records.
+    """
     split = np.full(counts.n_cells, epsilon / int(counts.cells_per_user.max()))
-    known = counts.cell, counts.count, counts.n_cells, split
-    cap = caps.of_vectors(*known, penalty=1.0, width=user_clipping.WHOLE_WIDTH)
+    cap = caps.of_vectors(
+        counts.cell,
+        counts.count,
+        counts.n_cells,
+        split,
+        penalty=1.0,
+        width=user_clipping.WHOLE_WIDTH,
+    )
     weight = np.minimum(counts.count, cap[counts.cell]).astype(np.float64)
     return _laplace(counts, mean, weight, epsilon, rng)
 

@@ -28,7 +28,7 @@ Choice: TypeAlias = tuple[str, Settings]
 P = TypeVar("P", bound=Facts)
 LOWER_BOUND = "lower bound, each cell alone"
 JOINT_BOUND = "lower bound, all cells at once"
-# More than floating point loses.
+# The part of a lower bound that is given away for rounding: far more than floating point loses.
 _FLOATS = 1e-6
 _MOST_REASONS = 8
 _DIGITS = 4
@@ -45,9 +45,9 @@ _CERTIFIED = {
     "only noise, worst cell": "noise_worst",
     "only noise, median cell": "noise_median",
 }
-# Nothing without a certificate has these.
+# Columns that are shown only for methods with a certificate.
 _PROVED = {"worst", "median", "better_than_guessing", "worst_case_error"}
-# Part of a loss below which a plan leaves much of it.
+# A plan that spends a smaller part of the epsilon it may spend is said to leave much of it.
 LEAST_SPENT = Fraction(99, 100)
 _KINDS: dict[pa.DataType, str] = {
     pa.string(): "method",
@@ -61,10 +61,10 @@ _FIELDS = [pa.field(name, kind) for kind, names in _KINDS.items() for name in na
 
 @dataclass(frozen=True, eq=False)
 class Row(Generic[P]):
-    """One method at one loss; without a plan if it is what anybody writes by hand.
+    """One method at one loss; without a plan if it is a simple estimator that anybody can write.
 
-    `noisy` of noisy numbers and `typical` of values have one mean absolute error a cell, in the
-    value's unit, and `turns` one mean over cells a data set.
+    `noisy` and `typical` are the mean absolute errors of each cell's noisy number and of its value,
+    in the value's unit; `turns` has the mean error over cells of each data set.
     """
 
     method: str
@@ -76,7 +76,7 @@ class Row(Generic[P]):
 
     @cached_property
     def error(self) -> Floats | None:
-        """Worst-case error of each cell over the range, (cells,): 1 if nothing is certified."""
+        """Worst-case error of each cell as a part of the range, (cells,); 1 if not certified."""
         return None if self.plan is None else _of_cells(self.plan, self.plan.worst_case_error)
 
     @property
@@ -86,14 +86,14 @@ class Row(Generic[P]):
 
     @property
     def standard_error(self) -> float:
-        """Of the mean over cells of `typical`; not a number after a single data set."""
+        """Standard error of the mean over cells of `typical`; NaN after a single data set."""
         if self.turns is None or len(self.turns) < 2:
             return math.nan
         return float(np.std(self.turns, ddof=1) / np.sqrt(len(self.turns)))
 
 
 class Bound(NamedTuple):
-    """Errors over the range that no plan beats: of each cell alone, or of the worst one of all."""
+    """Errors, as parts of the range, that no plan beats: of each cell, or of the worst cell."""
 
     method: str
     epsilon: Fraction
@@ -114,7 +114,7 @@ class Comparison(Shown, Generic[P]):
     """Errors of several methods on the same cells: look at it with `print` and `table()`.
 
     Attributes:
-        rows: One a method and loss.
+        rows: One row for each method and loss.
         left_out: Methods without a plan at a loss, with the reason.
         assumed: What draws the values that typical errors are for; None if none were drawn.
         unnamed: Methods that were not tried, as they take minutes here and nobody named them.
@@ -137,7 +137,7 @@ class Comparison(Shown, Generic[P]):
 
     @property
     def statistics(self) -> tuple[str, ...]:
-        """Names of what is compared."""
+        """Names of the statistics that are compared."""
         return next((each.plan.request.statistics for each in self.rows if each.plan), ("mean",))
 
     def plan(self, method: str, epsilon: Amount) -> P:
@@ -151,7 +151,7 @@ class Comparison(Shown, Generic[P]):
             The plan, which spends at most this loss.
 
         Raises:
-            InputError: There is none.
+            InputError: There is no such plan.
         """
         exact = check_epsilon(epsilon)
         for each in self.rows:
@@ -164,9 +164,10 @@ class Comparison(Shown, Generic[P]):
 
     @cached_property
     def bounds(self) -> tuple[Bound, ...]:
-        """Lower bounds where they are known: not where noise is Gaussian, which may do better.
+        """Lower bounds at the losses where one is known: at none where some noise is Gaussian.
 
-        Of each cell as if it were alone, and of the worst of all where an optimal plan proves one
+        One bounds each cell as if it were the only one. The other bounds the worst of all cells,
+        where an optimal plan proves it
         (docs/theory/cells.md#limits-of-means; docs/theory/cells.md#the-dual-bound).
         """
         alone = []
@@ -174,34 +175,36 @@ class Comparison(Shown, Generic[P]):
         for epsilon in self.epsilons:
             plans = [each.plan for each in self.rows if each.epsilon == epsilon and each.plan]
             plans = [each for each in plans if each.exact_epsilon > 0]
-            # Where one plan has no bound, that of another plan need not hold for it.
+            # A plan without a bound, with Gaussian noise, may do better than another plan's bound.
             if not plans or any(np.isnan(each.lower_bound).any() for each in plans):
                 continue
-            # Bounds fall with the loss.
-            most = max(plans, key=lambda each: each.exact_epsilon)
-            error = _of_cells(most, most.lower_bound)
-            alone.append(Bound(LOWER_BOUND, epsilon, most.exact_epsilon, error))
+            # The bound falls with the loss: that of the plan with the largest loss holds for all.
+            costliest = max(plans, key=lambda each: each.exact_epsilon)
+            error = _of_cells(costliest, costliest.lower_bound)
+            alone.append(Bound(LOWER_BOUND, epsilon, costliest.exact_epsilon, error))
             worst = max(_proved(each, epsilon) for each in plans)
             if worst > 0:
                 joint.append(Bound(JOINT_BOUND, epsilon, epsilon, np.array([worst])))
         return (*alone, *joint)
 
     def table(self) -> pa.Table:
-        """One row a method and loss, then the lower bounds; nulls where nothing is known.
+        """One row for each method and loss, then the lower bounds; nulls where nothing is known.
 
-        Errors over the range, of the worst of a cell's statistics: `worst`, `median` and
-        `geometric_mean` over cells of what is certified, how many cells are below 1/4 and 1/2;
-        `noise_worst` and `noise_median` of methods that select a range, over that range. `epsilon`
-        is the loss that methods are compared at, `asked` what the plan was asked for, `spent` what
-        it has; `gap` is the plan's own proof of how close to the best it is.
+        Errors are divided by the range, and a cell counts with the worst of its statistics.
+        `worst`, `median` and `geometric_mean` summarise the certified errors over cells;
+        `below_quarter` and `better_than_guessing` count the cells with errors below 1/4 and 1/2.
+        Methods that select a range have `noise_worst` and `noise_median`, divided by that range.
+        `epsilon` is the loss at which methods are compared, `asked` the loss that the plan was
+        asked for, and `spent` the loss that it has. `gap` is the plan's own proof of how close it
+        is to the best plan.
 
-        Where values were drawn, the smallest typical error first and without bounds, in the value's
-        unit: `typical_error` with its `standard_error`, of values, and `noisy_error`, of noisy
-        numbers, means over cells; `worst_case_error`, the median over cells of what is certified,
-        and the width where a range is selected.
+        Where values were drawn, rows are sorted by typical error and there are no lower bounds.
+        Errors are then in the value's unit: `typical_error`, the mean over cells for values, with
+        its `standard_error`; `noisy_error`, the same for noisy numbers; and `worst_case_error`, the
+        median over cells of certified errors, which is the width where a range is selected.
 
         Returns:
-            One row a method and loss, then one a bound.
+            One row for each method and loss, then one for each bound.
         """
         rows = [_row(each) for each in self.rows]
         if self.assumed is not None:
@@ -250,29 +253,32 @@ def checked_choice(method: object, names: Sequence[str]) -> Choice:
 
 
 def _of_cells(plan: Facts, number: Floats) -> Floats:
-    """Returns the largest of each cell's statistics, over their ranges."""
+    """Divides `number` by each statistic's range and returns the largest result of each cell."""
     return np.asarray(plan.numbers.per_statistic(number / plan.statistic_range).max(axis=0))
 
 
 def _proved(plan: Facts, epsilon: Fraction) -> float:
-    """What an optimal plan of equal targets proves of any worst cell at a loss; else 0.
+    """A lower bound on the largest error of any plan with loss epsilon; 0 if nothing is proved.
 
-    A plan of loss epsilon becomes one of the plan's own, smaller loss e with epsilon/e times the
-    noise.
+    Only an optimal plan of equal targets proves one.
     """
     targets = plan.decision.targets
     if targets is None or plan.gap is None or plan.request.statistics != ("mean",):
         return 0.0
     if targets.min() < targets.max():
         return 0.0
-    # The proof is about errors without roundings.
-    own = float((plan.relative_error - 2 * plan.rounding).max())
-    spent = float(plan.exact_epsilon / epsilon)
-    return max(0.0, own / (1 + plan.gap) * spent * (1 - _FLOATS))
+    # The proof is about errors without rounding.
+    largest = float((plan.relative_error - 2 * plan.rounding).max())
+    # No plan with our loss e has a largest error below this.
+    least = largest / (1 + plan.gap)
+    # A plan with loss epsilon has our loss e once its noise is multiplied by epsilon/e. That
+    # multiplies its error by epsilon/e at most, so the error was at least `least` times e/epsilon.
+    ratio = float(plan.exact_epsilon / epsilon)
+    return max(0.0, least * ratio * (1 - _FLOATS))
 
 
 def _figures(error: Floats) -> dict[str, Any]:
-    """Returns errors of all cells over the range in a few numbers."""
+    """Returns the errors of all cells, as parts of the range, in a few numbers."""
     return {
         "worst": float(error.max()),
         "median": float(np.median(error)),
@@ -310,7 +316,7 @@ def _bound_row(bound: Bound) -> dict[str, Any]:
 
 
 def _describe(found: Comparison[P]) -> TextTable:
-    """Returns a table a quantity with one column a loss, or a column a quantity at one loss."""
+    """Returns the table as text: a column for each loss, or at a single loss for each quantity."""
     table = found.table().to_pylist()
     blocks = {}
     for title, column in (_CERTIFIED if found.assumed is None else _DRAWN).items():
@@ -319,9 +325,10 @@ def _describe(found: Comparison[P]) -> TextTable:
             for row in table
             if row[column] is not None and (row["certified"] or column not in _PROVED)
         }
-        most = f", of {max(row['cells'] or 0 for row in table)}" if "better" in column else ""
+        if column == "better_than_guessing":
+            title += f", of {max(row['cells'] or 0 for row in table)}"
         if numbers:
-            blocks[title + most] = numbers
+            blocks[title] = numbers
     losses = {round_up(each): show(each, _DIGITS) for each in found.epsilons}
     if len(losses) == 1:
         [loss] = losses
@@ -349,7 +356,7 @@ def _head(found: Comparison[P]) -> str:
 
 
 def over(found: Comparison[P]) -> str:
-    """Returns what certified errors are divided by."""
+    """Returns in words what certified errors are divided by."""
     if len(found.statistics) > 1:
         return "the range of each statistic (its worst one counts for a cell)"
     [name] = found.statistics
@@ -357,9 +364,9 @@ def over(found: Comparison[P]) -> str:
 
 
 def _notes(found: Comparison[P]) -> list[str]:
-    """Returns what a reader has to know to read the figures."""
+    """Returns the sentences that a reader needs to understand the figures."""
     if found.assumed is not None:
-        # Of a function its name says more than where it lies in memory.
+        # A function is shown by its name: its text would be its place in memory.
         assumed = getattr(found.assumed, "__name__", str(found.assumed))
         return [
             f"typical: mean absolute error of values under {assumed}",

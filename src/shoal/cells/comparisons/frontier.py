@@ -1,4 +1,4 @@
-"""Certified errors of methods at several losses, with a plan for each: see `Plan.frontier`."""
+"""Compares the certified errors of methods at several losses: see `Plan.frontier`."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -29,16 +29,17 @@ def frontier(
     epsilons: Sequence[Amount] | None,
     progress: Progress | None,
 ) -> Comparison[P]:
-    """Certified errors of methods, by default all that certify; see `Plan.frontier`."""
+    """Returns certified errors of methods, by default of all that certify; see `Plan.frontier`."""
     unnamed: list[Choice] = []
     if methods is None:
-        own: Choice = (base.method, base.decision.method.settings)
+        of_plan: Choice = (base.method, base.decision.method.settings)
         every: list[Choice] = [(name, {}) for name in METHODS if not method_of(name).means_alone]
         choices = [*every, ("optimal", {"targets": "balanced"})]
         if len(base.counts.user) > MOST_PAIRS:
-            unnamed = [each for each in choices if method_of(*each).takes_long and each != own]
+            unnamed = [each for each in choices if method_of(*each).takes_long and each != of_plan]
             choices = [each for each in choices if each not in unnamed]
-        choices = choices if label(own) in map(label, choices) else [own, *choices]
+        if label(of_plan) not in map(label, choices):
+            choices = [of_plan, *choices]
     else:
         choices = [checked_choice(one, METHODS) for one in checks.items(methods, "methods")]
     if epsilons is None:
@@ -65,18 +66,18 @@ def frontier(
 
 
 def _spending_all(base: P, choice: Choice, epsilon: Fraction) -> P:
-    """The method's plan that spends as much of epsilon as it can, and never more."""
-    found = _plan_at(base, choice, epsilon)
-    spent = found.exact_epsilon
-    if not found.decision.method.overcounts or not 0 < spent < epsilon * LEAST_SPENT:
-        return found
-    # At most epsilon, with about six digits.
-    more = Fraction(show(epsilon * epsilon / spent * (1 - Fraction(1, 10**5)), 6))
+    """Returns the method's plan that spends as much of epsilon as it can, and never more."""
+    plan = _plan_at(base, choice, epsilon)
+    spent = plan.exact_epsilon
+    if not plan.decision.method.overcounts or not 0 < spent < epsilon * LEAST_SPENT:
+        return plan
+    # The method is asked for more, in six digits, so that it spends nearly all of epsilon.
+    asked = Fraction(show(epsilon * epsilon / spent * (1 - Fraction(1, 10**5)), 6))
     try:
-        other = _plan_at(base, choice, more)
+        fuller = _plan_at(base, choice, asked)
     except InputError:
-        return found
-    return other if spent < other.exact_epsilon <= epsilon else found
+        return plan
+    return fuller if spent < fuller.exact_epsilon <= epsilon else plan
 
 
 def _plan_at(base: P, choice: Choice, epsilon: Fraction) -> P:
@@ -85,7 +86,7 @@ def _plan_at(base: P, choice: Choice, epsilon: Fraction) -> P:
     asked |= {"epsilon": epsilon, "method": choice[0], "settings": choice[1]}
     asked["uninformative"] = "keep"
     if not method_of(*choice).takes_delta:
-        # It draws Laplace noise, which needs none of the delta that was granted.
+        # The method draws Laplace noise, which needs none of the plan's delta.
         asked["delta"] = 0
     facts = met(make_plan(base.counts, Request.of(**asked)))
     return base.like(facts)

@@ -1,4 +1,4 @@
-"""Typical errors: every method on values that somebody assumes, before any value is read."""
+"""Simulates every method on values from an assumed distribution, before any value is read."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -40,11 +40,14 @@ COMPARED = (
     "baseline",
     *NAIVE,
 )
-# Records drawn in all when the number of repetitions is left to us.
+# Records that are drawn in all, if nobody gives the number of repetitions.
 _DRAWN = 3_000_000
+# Repetitions at least and at most, if nobody gives their number.
 _FEWEST = 3
 _MOST = 200
+# The distance between the noise seeds of two values of `seed`: more than the repetitions of one.
 _STRIDE = 2**32
+# Limits of what may be asked for.
 _MOST_SEED = 2**64
 _MOST_TURNS = 100_000
 _MOST_METHODS = 1000
@@ -65,28 +68,29 @@ def compare(
 ) -> Comparison[Facts]:
     """Typical and worst-case errors of every method for these counts, before a value is read.
 
-    Methods are ranked by the typical error, the mean absolute error on drawn values; a worst case
-    is the plan's certificate. What anybody writes by hand is among them: guessing the middle, one
-    constant, Laplace noise cell by cell. Each repetition draws values, aggregates them, and lets
-    every method select its ranges with simulated randomness. For released numbers the expectation
-    over the Laplace noise is taken in closed form, so that few repetitions say much; values follow
-    from one draw. No budget is spent.
+    Methods are ranked by the typical error, which is the mean absolute error on drawn values; the
+    worst case is what the plan certifies. Simple estimators that anybody can write are among the
+    methods: guessing the middle, one constant, Laplace noise cell by cell. Each repetition draws
+    values, aggregates them, and lets every method select its ranges with simulated randomness. For
+    noisy numbers the expectation over the Laplace noise is taken in closed form, so that few
+    repetitions are precise; values follow from one draw. No budget is spent.
 
     Source: docs/theory/privacy.md#lattice-noise; docs/theory/privacy.md#selections.
 
     Args:
         counts: The public counts.
-        bounds: Public range of the values, in their unit; what is drawn is clipped to it.
-        epsilon: Total privacy loss, or several.
-        methods: Names, or pairs of a name and its settings; all but linear programs if not given,
-            which take long.
-        assumed: What values may look like: draws a value for every record from (rng, user, cell);
-            by default `Normal` around 0.4 of the width, with a deviation of a sixth of the width,
-            three tenths of its variance between cells and four tenths between users. Never fit it
-            to the records: that would cost privacy which nobody accounts.
-        repetitions: Data sets to draw; by default as many as give about three million records.
-        seed: Of the simulation.
-        tick_bits: Values are rounded to the width over 2^tick_bits.
+        bounds: Public range of the values, in their unit; drawn values are clipped to it.
+        epsilon: Total privacy loss, or several losses.
+        methods: Names, or pairs of a name and its settings; by default all methods but the linear
+            programs, which take long.
+        assumed: The distribution of the values: a function that draws a value for every record from
+            (rng, user, cell); by default `Normal` around 0.4 of the width, with a deviation of a
+            sixth of the width, three tenths of its variance between cells and four tenths between
+            users. Never fit it to the records: that would cost privacy which nobody accounts for.
+        repetitions: Number of data sets to draw; by default as many as have about three million
+            records together.
+        seed: Seed of the simulation.
+        tick_bits: Values are rounded to ticks of the width divided by 2^tick_bits.
         progress: Wraps the plans, then the repetitions, to show how far they are; by default a bar
             on a terminal.
 
@@ -150,8 +154,8 @@ def simulate(
     Args:
         counts: The public counts.
         distribution: Draws a value for every record from (rng, user, cell); see `Normal`.
-        repetitions: How many data sets are drawn.
-        options: As of `compare`, with `bounds` among them.
+        repetitions: Number of data sets to draw.
+        options: Other arguments of `compare`, `bounds` among them.
 
     Returns:
         Mean absolute errors with their standard errors, and the plans.
@@ -180,13 +184,14 @@ def compare_methods(
     """Returns typical errors of a plan's method and of all others; see `Plan.compare`."""
     if plan.request.statistics != ("mean",):
         raise InputError("only plans of the mean are simulated", "here use plan.frontier(...)")
-    own: Choice = (plan.method, plan.decision.method.settings)
-    others = [each for each in COMPARED if (each, {}) != own]
+    if methods is None:
+        of_plan: Choice = (plan.method, plan.decision.method.settings)
+        methods = [of_plan, *(each for each in COMPARED if (each, {}) != of_plan)]
     return compare(
         plan.counts,
         bounds=plan.bounds,
         epsilon=plan.request.epsilon or plan.exact_epsilon,
-        methods=[own, *others] if methods is None else methods,
+        methods=methods,
         assumed=assumed,
         repetitions=repetitions,
         progress=progress,
@@ -194,7 +199,7 @@ def compare_methods(
 
 
 def made_up(counts: Counts, lattice: Lattice, values: Floats) -> Aggregate:
-    """Returns private sums of values that somebody made up, one a record in the counts' order."""
+    """Returns the sums of made-up values, of which each record has one, in the counts' order."""
     records = int(counts.count.sum())
     drawn = private_numbers(values)
     if drawn is None or drawn.shape != (records,) or not np.isfinite(drawn).all():
@@ -210,7 +215,10 @@ def made_up(counts: Counts, lattice: Lattice, values: Floats) -> Aggregate:
 
 
 def _errors(row: Row[Facts], private: Aggregate, noise: Simulated) -> Floats:
-    """Returns expected errors of released numbers over the noise, and errors of values drawn."""
+    """Returns two rows: errors of noisy numbers, in expectation over noise, and errors of values.
+
+    A simple estimator has no plan, and its errors are both rows.
+    """
     bounds = private.lattice.bounds
     truth = private.cell_means()
     plan = row.plan
@@ -226,6 +234,6 @@ def _errors(row: Row[Facts], private: Aggregate, noise: Simulated) -> Floats:
     exact, aim, low, high = (
         (each - bounds.lo) / plan.width for each in (numbers.unclamped, truth, *numbers.range)
     )
-    plain = laplace.clamped_error(exact, scale, aim, low, high) * plan.width
+    expected = laplace.clamped_error(exact, scale, aim, low, high) * plan.width
     value = values_of(Estimates(plan, *add_noise(plan, exact_steps, noise)), CONFIDENCE).value
-    return np.stack([plain, np.abs(value - truth)])
+    return np.stack([expected, np.abs(value - truth)])

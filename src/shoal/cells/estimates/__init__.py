@@ -1,1 +1,1 @@
-"""Noise drawn and taken back out: numbers, values, intervals, typical errors."""
+"""Draws noisy numbers, and estimates values, intervals and typical errors from them."""

@@ -1,4 +1,4 @@
-"""Carrying a plan out: select the ranges, add up exactly, round to the lattice, draw."""
+"""Carries a plan out: selects ranges, adds up exactly, rounds to the lattice and adds noise."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -19,14 +19,14 @@ from shoal.privacy.noise import Noise, Pair
 from shoal.release.envelope import CONFIDENCE
 
 Exact: TypeAlias = tuple[list[int], Interval | None, Pair]
-# The draw of the noise of centres in a first round.
+# The number of the draw that hides the centres in a first round.
 _FIRST_ROUND = 1
-# The draw of the noise of excesses.
+# The number of the draw that hides the excesses.
 _EXCESS = 2
 
 
 class Drawn(NamedTuple):
-    """What left the mechanism, public from now on: lattice steps, selected ranges, excesses."""
+    """The output of the mechanism, which is public: lattice steps, selected ranges, excesses."""
 
     steps: list[int]
     chosen: Interval | None
@@ -36,26 +36,26 @@ class Drawn(NamedTuple):
 def draw(plan: Facts, aggregate: Aggregate, noise: Noise) -> Drawn:
     """Selects first, then draws one noisy number for each statistic of each cell.
 
-    Formal guarantee: user l loses what `plan.losses` says, whatever the values, and nothing but the
-    values of one user differs between neighbours.
+    Formal guarantee: each user's privacy loss is at most the one in `plan.losses`, whatever the
+    values are. Neighbours differ only in the values of one user.
     """
     return add_noise(plan, exact_numbers(plan, aggregate, noise), noise)
 
 
 def add_noise(plan: Facts, numbers: Exact, noise: Noise, turn: int = 0) -> Drawn:
-    """Draws one noisy number for each exact one, and of the excesses."""
+    """Adds noise to each exact number, and to the excesses if the plan measures them."""
     exact, chosen, excess = numbers
     add = noise.add_gaussian if plan.gaussian else noise.add_laplace
     parts, bits = excess_of(plan.parameters)
-    measured = None
+    noisy_excess = None
     if parts:
-        measured = noise.add_pair(excess, bits, _EXCESS)
+        noisy_excess = noise.add_pair(excess, bits, _EXCESS)
     steps = add(exact, plan.decision.bits, turn)
-    return Drawn(steps, chosen, measured)
+    return Drawn(steps, chosen, noisy_excess)
 
 
 def exact_numbers(plan: Facts, aggregate: Aggregate, noise: Noise) -> Exact:
-    """Returns the lattice numbers and the excesses, which noise is yet to hide, and ranges."""
+    """Returns private lattice numbers, selected ranges and private excesses, all before noise."""
     decision = plan.decision
     bits = decision.bits
     where = decision.method.range
@@ -77,17 +77,17 @@ def exact_numbers(plan: Facts, aggregate: Aggregate, noise: Noise) -> Exact:
     else:
         sums = means.add_up(selected)
         # These products are whole numbers of Python: they do not overflow.
-        most = plan.weights.total.astype(object) * selected.width
-        private = [*zip(sums, most.tolist(), strict=True)]
+        largest_sums = plan.weights.total.astype(object) * selected.width
+        private = [*zip(sums, largest_sums.tolist(), strict=True)]
     exact = []
     scales = decision.scale.tolist()
-    for (part, whole), scale in zip(private, scales, strict=True):
-        exact.append(to_steps(part, whole, scale, bits))
+    for (total, largest_total), scale in zip(private, scales, strict=True):
+        exact.append(to_steps(total, largest_total, scale, bits))
     return exact, selected, (0, 0)
 
 
 def fractions(numbers: ReleasedStatistics, aggregate: Aggregate) -> Fractions:
-    """Returns the private value of each number over its range, exactly."""
+    """Returns the private value of each number, divided by its range, as an exact fraction."""
     moments = WeightedMoments(numbers.weights, aggregate, linear=numbers.joint)
     private: Fractions = []
     for statistic in numbers.statistics:
@@ -99,9 +99,10 @@ def fractions(numbers: ReleasedStatistics, aggregate: Aggregate) -> Fractions:
 
 
 def to_steps(total: int, most: int, scale: float, bits: int) -> int:
-    """Returns the share total/most in lattice steps b/2^j, rounded to the nearest, halves upwards.
+    """Returns total/most in lattice steps of scale/2^bits, rounded to the nearest, halves upwards.
 
-    Exact integer arithmetic: non-decreasing in the total, and a shift by whole steps shifts it.
+    Integer arithmetic is exact: the result never falls as the total grows, and moving total/most by
+    whole steps moves the result by as many.
     """
     up, down = scale.as_integer_ratio()
     numerator = (total << bits) * down
@@ -110,7 +111,7 @@ def to_steps(total: int, most: int, scale: float, bits: int) -> int:
 
 
 def first_round(plan: Facts) -> Facts:
-    """Returns the plan of the first of two rounds: its noise is larger as its ball is smaller."""
+    """Returns the plan of the first of two rounds, whose ball is smaller and noise larger."""
     decision = plan.decision
     parameters = dict(plan.parameters)
     clipped = parameters.pop("first_clipped")
@@ -129,7 +130,7 @@ def first_round(plan: Facts) -> Facts:
 
 
 def _centres(plan: Facts, aggregate: Aggregate, noise: Noise) -> Ints:
-    """Returns values of a first round, which it releases, in ticks over 2^FINE."""
+    """Releases the first round and returns its values, as whole multiples of 2^-FINE ticks."""
     exact = exact_numbers(plan, aggregate, noise)
     drawn = add_noise(plan, exact, noise, _FIRST_ROUND)
     estimates = Estimates(plan, *drawn)

@@ -1,8 +1,9 @@
-"""Intervals of means of clipped users, and which cells are reliable.
+"""Finds intervals for means of clipped users, and decides which cells are reliable.
 
-Post-processing of released numbers. Clipping moves users into the ball: two excesses say by how
-many noise scales in the average cell, and ends of intervals are further out by multiples of them.
-A cell whose own number is expected to err more than a common one is too noisy.
+All this is post-processing of released numbers. Clipping moves users into the ball. The two noisy
+excesses say by how many noise scales that moves the average cell downwards and upwards; intervals
+are widened by multiples of them. A cell is too noisy if its own number is expected to err more than
+a common one.
 
 Source: docs/theory/cells.md#intervals and #which-cells-are-reliable.
 """
@@ -21,27 +22,28 @@ from shoal.cells.mechanisms.user_vectors import ball_of, excess_of, largest_exce
 from shoal.theory.scale_mixture import log_density, some_cells
 from shoal.theory.user_clipping import MEASURED, are_apart, hidden_radii
 
-# Why a cell is not reliable, and what to do.
+# The reasons why a cell is not reliable, each with a remedy.
 WHY = {
     "too noisy": "one number for all cells should be more accurate: merge cells or raise epsilon",
     "likely too noisy": "one number for all cells is likely better: merge cells or raise epsilon",
     "outlying users": "users far from all others are clipped: give narrower bounds, or worst_case",
     "few users dominate": "few users have most of its records: merge cells, or keep fewer of each",
 }
-# Multiples of the average bias: what a cell may have, and what far cells may have beyond it.
+# The bias that any cell may have, as a multiple of the average bias.
 _HIDDEN = 3.5
+# The bias that a cell far from its centre may have beyond that, as a multiple of the average bias.
 _FARTHER = 16.0
-# The factors of `_crowding`, where users are mostly in one cell each.
+# The factor of `_crowding` is the first plus the second divided by m^2, and at most the third.
 _APART = 1.5
 _FEW_MEET = 3.0
 _MOST_MEET = 4.0
-# The largest multiple of the average that a cell with one heavy user may have.
+# The largest multiple of the average bias that a cell may have because of its heaviest user.
 _LEADS = 2.0
 # Noise scales from the centre within which no cell is far.
 _NEAR = 2.0
-# Noise scales from number to value at most, of Laplace and of Gaussian noise.
+# The most noise scales between a number and its value, with Laplace and with Gaussian noise.
 VALUE = (2.0, 1.6)
-# With so many cells beside it, one of few may hide twice as much as the average.
+# Where cells are few, the room for the bias of a cell doubles with this many other cells.
 _SEVERAL = 8
 # The part of its distance from its centre that a far cell hides at most.
 _FAR = 1.5
@@ -59,9 +61,9 @@ _FAR_USERS = 2.5
 _LARGEST_APART = 0.5
 # The part of the noise scale of an excess that is added against a low draw.
 _CAREFUL = 0.4
-# Over the number of cells, the same part where there are few cells.
+# Divided by the number of cells, this is the same part where there are few cells.
 _CAREFUL_CELLS = 9
-# The grid of `spread`: its last exponent, and its points in a factor of two.
+# The deviations of the grid of `spread` are the width times 2^(-k/1.5), with k from 2 to 24.
 _STEPS = 24
 _STEP = 1.5
 # A log likelihood that is lower than the largest by at most this is about as likely.
@@ -78,11 +80,12 @@ class Ends(NamedTuple):
 
 
 def biases(numbers: Estimates) -> tuple[float, float]:
-    """Returns by how many noise scales the average cell's truth may be below and above its number.
+    """Returns how many noise scales the average cell's truth may lie below and above its number.
 
-    R = (max(Q, 0) + a q)/(2^j G) of G cells, with a noisy excess Q, the scale q of its noise, in
-    lattice steps, and a = max(0.4, 9/G) against a low draw; where it is not measured, Q = f k T as
-    if all k users who should be clipped hid f radii.
+    Each is (max(excess, 0) + a noise)/(2^bits cells), with a noisy excess and the scale of its
+    noise in lattice steps, and a = max(0.4, 9/cells) against a low draw. Where the excess is not
+    measured, it is taken to be as large as if every user who should be clipped hid
+    `hidden_radii` radii of the ball.
     """
     plan = numbers.plan
     chosen = numbers.chosen
@@ -107,7 +110,7 @@ def biases(numbers: Estimates) -> tuple[float, float]:
 
 
 def _clipped_users(plan: Facts) -> int:
-    """Returns how many users should be clipped."""
+    """Returns how many users the plan means to clip."""
     return int(plan.parameters["clipped"][0])
 
 
@@ -115,17 +118,18 @@ def moved(plan: Facts) -> Floats:
     """Returns the part of each cell's weight that caps took from its heaviest users: public."""
     weights = plan.weights
     cell = weights.cell
-    apart = np.abs(weights.weight / weights.total[cell] - weights.share)
-    return np.bincount(cell, apart, minlength=weights.n_cells) / 2
+    difference = np.abs(weights.weight / weights.total[cell] - weights.share)
+    return np.bincount(cell, difference, minlength=weights.n_cells) / 2
 
 
 def intervals(numbers: Estimates, confidence: float) -> Ends:
-    """Returns intervals around the noisy numbers, widened by what clipping may hide.
+    """Returns intervals around the noisy numbers, widened by the bias that clipping may hide.
 
-    h = q b + 2 D M for noise and moved weights; on each side a multiple of R noise scales of its
-    own R, in proportion to the cell's weight; a far cell hides more on its outer side. A bias is on
-    one side alone: q is the quantile at 2 (1 - confidence)/(1 + e^-t), t what both sides have for
-    it, or half its square if noise is Gaussian.
+    The half width is a quantile of the noise, plus two radii times the `moved` weight. Each side
+    then gets a multiple of its bias from `biases`, in proportion to the cell's weight; a cell far
+    from its centre gets more on its outer side. A true mean can be missed on one side alone: so the
+    quantile is taken at 2 (1 - confidence)/(1 + e^-t), where t is the room for bias on both sides
+    in noise scales, or half its square if noise is Gaussian.
     """
     plan = numbers.plan
     scale = numbers.noise_scale
@@ -143,13 +147,13 @@ def intervals(numbers: Estimates, confidence: float) -> Ends:
         low = number - half - below * scale
         high = number + half + above * scale
         return _within(plan, low, high)
-    most = _HIDDEN * _crowding(plan)
-    both = most * (below + above)
-    # The logarithm of how much less likely noise reaches over the bias of both sides.
-    unlikely = -both
+    multiple = _HIDDEN * _crowding(plan)
+    both = multiple * (below + above)
+    # The logarithm of how much less likely noise is that passes the room for bias of both sides.
+    log_ratio = -both
     if plan.gaussian:
-        unlikely = -(both**2) / 2
-    outside = 2 * miss / (1 + np.exp(unlikely))
+        log_ratio = -(both**2) / 2
+    outside = 2 * miss / (1 + np.exp(log_ratio))
     half = numbers.quantile(min(outside, 1.0)) * scale + hides
     distance = number - centres(numbers)
     load = 1 / plan.decision.scale
@@ -163,7 +167,7 @@ def intervals(numbers: Estimates, confidence: float) -> Ends:
     def side(outer: Bools, hidden: float) -> Floats:
         beyond = np.minimum(_FAR * np.abs(distance), farther * hidden * scale)
         beyond = np.where(outer, beyond, 0.0)
-        reach: Floats = half + most * hidden * share * scale + beyond
+        reach: Floats = half + multiple * hidden * share * scale + beyond
         return reach
 
     low = number - side(distance < 0, below)
@@ -172,9 +176,9 @@ def intervals(numbers: Estimates, confidence: float) -> Ends:
 
 
 def _crowding(plan: Facts) -> float:
-    """Returns how many times as much a cell may hide where users are mostly in one cell each.
+    """Returns the factor for the bias of a cell where users are mostly in one cell each, else 1.
 
-    1.5 + 3/m^2, at most 4, as m = k/G clipped users are in a cell on average.
+    With m clipped users in a cell on average it is 1.5 + 3/m^2, at most 4.
     """
     clipped_a_cell = _clipped_users(plan) / len(plan.planned)
     if not clipped_a_cell or not _are_apart(plan):
@@ -188,19 +192,19 @@ def _are_apart(plan: Facts) -> bool:
 
 
 def dominated(plan: Facts) -> Bools:
-    """Returns in which planned cells few users dominate: known before anything is drawn."""
+    """Returns in which planned cells few users dominate; counts say so before anything is drawn."""
     if _tells(plan):
         return moved(plan) > _MOVED
     return np.zeros(len(plan.planned), dtype=bool)
 
 
 def decides(plan: Facts) -> bool:
-    """Returns whether cells may be too noisy: users are clipped in cells enough for a spread."""
+    """Returns whether cells are tested for noise: users are clipped, in enough cells to compare."""
     return _tells(plan) and len(plan.planned) >= MEASURED
 
 
 def _tells(plan: Facts) -> bool:
-    """Returns whether users are clipped and unreliable cells are to be told from the others."""
+    """Returns whether users are clipped and the request lets cells be called unreliable."""
     return plan.decision.method.range.of_vectors and plan.request.uninformative != "keep"
 
 
@@ -208,21 +212,21 @@ def _tells(plan: Facts) -> bool:
 def statuses(numbers: Estimates) -> list[str]:
     """Returns whether each planned cell is reliable, or why not.
 
-    Reliable is what errs at most 0.8 of the spread between cells, by noise and expected bias, never
-    by the cell's own number alone; nothing, if clipped users hide more than 2.5 radii each, or if
-    users are mostly in one cell each and the average bias of a side might be above half a noise
-    scale, so that few cells may have all of it.
+    A cell is reliable if its error, expected from noise and bias and never from its own number
+    alone, is at most 0.8 of the spread between cells. No cell is reliable if clipped users hide
+    more than 2.5 radii each. Nor is any if users are mostly in one cell each and the average bias
+    of a side might be above half a noise scale, as a few cells may then have all of that bias.
     """
     plan = numbers.plan
-    known = np.where(dominated(plan), "few users dominate", "reliable")
+    status = np.where(dominated(plan), "few users dominate", "reliable")
     if decides(plan):
-        known = np.where(known == "reliable", _noisy_or_far(numbers), known)
-    found: list[str] = known.tolist()
+        status = np.where(status == "reliable", _noisy_or_far(numbers), status)
+    found: list[str] = status.tolist()
     return found
 
 
 def _noisy_or_far(numbers: Estimates) -> NDArray[np.str_]:
-    """Returns whether each cell is reliable by its noise and by the excess of clipped users."""
+    """Returns each cell's status, judged by its noise and by the excess of clipped users."""
     plan = numbers.plan
     scale = numbers.noise_scale
     cells = len(scale)
@@ -230,9 +234,9 @@ def _noisy_or_far(numbers: Estimates) -> NDArray[np.str_]:
     one_radius = _clipped_users(plan) * ball_of(plan.parameters) / 2.0**plan.decision.bits
     sides = biases(numbers)
     average = sum(sides)
-    apart = _are_apart(plan) and max(sides) > _LARGEST_APART
-    # What makes numbers and intervals wrong comes before what makes them wide.
-    if apart or average * cells > _FAR_USERS * one_radius:
+    concentrated = _are_apart(plan) and max(sides) > _LARGEST_APART
+    # A wrong number or interval is a worse fault than a wide one, so this test comes first.
+    if concentrated or average * cells > _FAR_USERS * one_radius:
         return np.full(cells, "outlying users")
     clipped = min(average, one_radius / cells, _EXPECTED)
     radius = numbers.radius or 0.0
@@ -245,9 +249,9 @@ def _noisy_or_far(numbers: Estimates) -> NDArray[np.str_]:
 def spread(numbers: Estimates) -> float:
     """Returns the standard deviation between cells: the least that is about as likely as any.
 
-    Numbers are normal around a common one, with noise; of a grid of deviations the least whose log
-    likelihood is within 1/2 of the largest, so that noise alone is no spread. Of more than 5,000
-    cells some say it.
+    The model is that cells are normal around a common mean, with noise added. From a grid of
+    deviations it takes the least whose log likelihood is within 1/2 of the largest, so that noise
+    alone is not taken for spread. With more than 5,000 cells only some are used.
     """
     some = some_cells(len(numbers.steps))
     scale = numbers.noise_scale[some]
@@ -272,7 +276,7 @@ def spread(numbers: Estimates) -> float:
 
 
 def centres(numbers: Estimates) -> Floats:
-    """Returns the centre of each cell, in the value's unit."""
+    """Returns the centre around which each cell was clipped, in the value's unit."""
     lo = numbers.plan.bounds.lo
     width = numbers.plan.width
     if numbers.chosen is None:
@@ -290,10 +294,7 @@ def _mean_error(scale: Floats, bias: Floats, *, gaussian: bool) -> Floats:
 
 
 def _within(plan: Facts, low: Floats, high: Floats) -> Ends:
-    """Returns the ends, cut to the bounds; an interval that misses the bounds becomes all of them.
-
-    Such an interval says nothing.
-    """
+    """Returns the ends, cut to the bounds; an interval outside the bounds becomes all of them."""
     lo = plan.bounds.lo
     hi = plan.bounds.hi
     misses = (low > hi) | (high < lo)

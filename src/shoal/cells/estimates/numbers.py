@@ -1,4 +1,4 @@
-"""What the noisy lattice numbers of a release stand for: values, ranges and their error bars."""
+"""Converts the noisy lattice numbers of a release to values, ranges and error bars."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,10 +24,10 @@ Ends: TypeAlias = "tuple[Floats, Floats]"
 
 @dataclass(frozen=True, eq=False)
 class Estimates(Remembering):
-    """The released numbers of a plan: noisy lattice numbers, in the unit of each statistic.
+    """The released numbers of a plan, as lattice steps and in the unit of each statistic.
 
-    Arrays have a number for each statistic of each planned cell, statistic by statistic; `excess`
-    is the noisy parts that are cut off from all users, below and above.
+    Arrays have a number for each statistic of each planned cell, statistic by statistic. `excess`
+    counts the parts that clipping cut off from all users together, below and above, with noise.
     """
 
     plan: Facts
@@ -37,21 +37,21 @@ class Estimates(Remembering):
 
     @cached_property
     def _drawn(self) -> Floats:
-        """What lattice numbers stand for, rounded once; of a joint variance, the second moment."""
+        """The values that lattice numbers stand for; a joint variance has its second moment."""
         plan = self.plan
         cells = len(plan.planned)
         scales = plan.decision.scale.tolist()
         widths = self._widths
         found = list[float]()
         for at, (low, length) in enumerate(plan.statistic_ranges):
-            own = slice(at * cells, (at + 1) * cells)
+            rows = slice(at * cells, (at + 1) * cells)
             found += _values(
                 low,
                 length / self._whole_width,
                 plan.decision.bits,
-                self.steps[own],
-                scales[own],
-                widths[own],
+                self.steps[rows],
+                scales[rows],
+                widths[rows],
             )
         return np.array(found)
 
@@ -71,9 +71,10 @@ class Estimates(Remembering):
 
     @property
     def range(self) -> Ends:
-        """Where the values of each statistic lie: as the bounds allow, or in a selected range.
+        """The range that holds each estimate: the one that bounds allow, or a selected one.
 
-        A range of sums, or one that is wider for lighter users, does not hold the estimate.
+        A selected range of sums, or one that is wider for lighter users, need not hold the
+        estimate, so the bounds decide.
         """
         weights = self.plan.weights
         if weights.sums or weights.widened or self.of_vectors:
@@ -87,19 +88,19 @@ class Estimates(Remembering):
 
     @cached_property
     def _selected(self) -> Ends:
-        """The selected range of the means; what the bounds allow if there is none."""
+        """The selected range of the means; the range that bounds allow if none was selected."""
         chosen = self.chosen
         if chosen is None or self.plan.weights.sums:
             return self.plan.limits
         return self._places(chosen.low), self._places(chosen.high)
 
     def _places(self, ticks: Ints) -> Floats:
-        """Returns where ticks over 2^FINE lie, in the value's unit."""
+        """Converts whole multiples of 2^-FINE ticks to the value's unit."""
         place = self.plan.lattice.value
         return np.array([place(at, self.top) for at in ticks.tolist()])
 
     def clipped_to(self, at: int) -> tuple[float, float] | None:
-        """Returns where the means (of akmv, the sums above lo) of one cell were clipped."""
+        """Returns the range to which one cell's means (for akmv, sums above lo) were clipped."""
         plan = self.plan
         top = self.top
         if self.chosen is None:
@@ -116,7 +117,7 @@ class Estimates(Remembering):
 
     @property
     def noise_scale(self) -> Floats:
-        """Noise scale of each number, shape (numbers,), in its unit, now that ranges are known."""
+        """Noise scale of each number with its selected range, shape (numbers,), in its unit."""
         return self.plan.decision.scale * self._width * self.plan.statistic_range
 
     @property
@@ -130,11 +131,14 @@ class Estimates(Remembering):
         return np.minimum(self._rounding + bias, 1.0) * plan.width
 
     def half_widths(self, confidence: float) -> Floats:
-        """Bias bound plus the noise's quantile of each number released directly."""
+        """Returns, for each number released directly, its bias bound plus a quantile of noise."""
         return self.bias_bound + self.noise_scale * self.quantile(1 - confidence)
 
     def intervals(self, confidence: float) -> Ends:
-        """Ends that cover in every data set, cut to what bounds allow, or all of that."""
+        """Returns intervals that cover in every data set, cut to the range that bounds allow.
+
+        An interval outside that range becomes all of it.
+        """
         confidence = check_confidence(confidence)
         plan = self.plan
         half = self.half_widths(confidence)
@@ -144,19 +148,19 @@ class Estimates(Remembering):
             rows = self._variance_rows
             noise = self.quantile((1 - confidence) / 2)
             low[rows], high[rows] = joint_intervals(plan, self._shares, noise)
-        least, most = plan.limits
-        outside = (low > most) | (high < least)
-        low = np.where(outside, least, np.maximum(low, least))
-        high = np.where(outside, most, np.minimum(high, most))
+        lowest, highest = plan.limits
+        outside = (low > highest) | (high < lowest)
+        low = np.where(outside, lowest, np.maximum(low, lowest))
+        high = np.where(outside, highest, np.minimum(high, highest))
         # A value moved into its range stays inside its interval.
         return np.minimum(low, self.value), np.maximum(high, self.value)
 
     def typical_intervals(self, confidence: float) -> Ends:
-        """Ends of intervals of means if users are exchangeable, never wider than `intervals`.
+        """Returns intervals of means for exchangeable users, never wider than `intervals`.
 
-        The normal quantile of `_spread` and the noise's quantile share the chance of a miss; users
-        who count in parts of a selected range are assumed to have their means in it
-        (docs/theory/cells.md#adaptive-mean).
+        The quantile of a normal variable with deviation `_spread` and the quantile of the noise
+        share the probability of a miss. Where users count in parts of a selected range, their means
+        are assumed to lie in it (docs/theory/cells.md#adaptive-mean).
         """
         low, high = self.intervals(confidence)
         plan = self.plan
@@ -169,7 +173,7 @@ class Estimates(Remembering):
         elif plan.statistics == (Mean(),) and not weights.sums:
             miss /= 2
             level = 1 - miss / 2
-            # A miss that is lost in rounding leaves no finite interval but the certified one.
+            # Where rounding makes the level 1, only the certified interval is finite.
             normal = NormalDist().inv_cdf(level) if level < 1 else np.inf
             part = weights.weight / weights.total[weights.cell]
             off = normal * self._spread(part)
@@ -181,15 +185,16 @@ class Estimates(Remembering):
         upper = self.unclamped + half
         inner_low = np.minimum(np.maximum(low, lower), self.value)
         inner_high = np.maximum(np.minimum(high, upper), self.value)
-        # An estimate so far outside says that the assumption or the noise is unusual.
+        # An estimate this far outside the bounds contradicts the assumption, or its noise is rare.
         outside = (upper <= plan.bounds.lo) | (lower >= plan.bounds.hi)
         return np.where(outside, low, inner_low), np.where(outside, high, inner_high)
 
     def without_missing_mass(self) -> tuple[Floats, Floats, Floats]:
-        """Means as if nothing were missing in the middle, their noise scales, and deviations.
+        """Returns means without the mass that windows put in the middle, noise scales, deviations.
 
-        (estimate - d middle)/(1 - d) with noise b/(1 - d), in the value's unit, shape (cells,)
-        each; where everything is missing, noise of ten widths.
+        With missing mass d a mean is (estimate - d middle)/(1 - d) and its noise scale is divided
+        by 1 - d. Where all mass is missing, the noise scale is ten widths. Each array is in the
+        value's unit and has shape (cells,).
         """
         plan = self.plan
         weights = plan.weights
@@ -220,21 +225,24 @@ class Estimates(Remembering):
         return float(self.chosen.width[0]) / self.top * self.plan.width
 
     def quantile(self, miss: float) -> float:
-        """Noise, in noise scales, that is exceeded with at most this probability."""
+        """Returns how many noise scales noise exceeds with at most this probability."""
         bits = self.plan.decision.bits
         kind = gaussian if self.plan.gaussian else laplace
         return float(kind.tail_quantile(2.0**bits, miss)) * 2.0**-bits
 
     @property
     def _shares(self) -> Floats:
-        """The numbers over their ranges: far from 0 the values have fewer places than these."""
+        """The numbers as parts of their ranges: more precise than values far from 0."""
         decision = self.plan.decision
         scale = decision.scale * 2.0**-decision.bits
         return np.array(self.steps, dtype=np.float64) * scale
 
     @property
     def _rounding(self) -> Floats:
-        """Most that ticks, means of users and lattice steps move each mean, over the width."""
+        """The most that rounding moves each mean, as a part of the width.
+
+        Values are rounded to ticks, means of users to parts of ticks, and numbers to lattice steps.
+        """
         lattice = self.plan.lattice
         decision = self.plan.decision
         means = 2.0 ** -(lattice.bits + FINE)
@@ -242,7 +250,10 @@ class Estimates(Remembering):
         return float(lattice.rounding) + means + steps
 
     def _spread(self, part: Floats) -> Floats:
-        """sqrt(sum (w - v)^2 r^2 L/(L-1)) of each mean over the width, r half of a user's range."""
+        """Returns the standard deviation of each weighted mean around its cell's, over the width.
+
+        It is sqrt(sum (part - share)^2 half^2 L/(L-1)) for L users with ranges of twice `half`.
+        """
         weights = self.plan.weights
         cell = weights.cell
         cells = weights.n_cells
@@ -255,33 +266,33 @@ class Estimates(Remembering):
                 half = np.minimum((high - low) / whole, 0.5)
             else:
                 half = (chosen.width / whole)[cell]
-        apart = (part - weights.share) * half
+        difference = (part - weights.share) * half
         users = np.bincount(cell, minlength=cells)
-        variance = np.bincount(cell, apart**2, minlength=cells)
-        others = np.maximum(users - 1, 1)
-        spread: Floats = np.sqrt(variance * users / others)
+        variance = np.bincount(cell, difference**2, minlength=cells)
+        other_users = np.maximum(users - 1, 1)
+        spread: Floats = np.sqrt(variance * users / other_users)
         return spread
 
     @property
     def top(self) -> int:
-        """The width of the bounds in ticks over 2^FINE."""
+        """The width of the bounds, in units of 2^-FINE ticks."""
         return 1 << (self.plan.lattice.bits + FINE)
 
     @property
     def _variance_rows(self) -> slice:
-        """Where the variances are among the numbers of a joint release."""
+        """The positions of the variances among the numbers of a joint release."""
         cells = len(self.plan.planned)
         _, second = self.plan.numbers.pair
         return slice(second * cells, (second + 1) * cells)
 
     @property
     def _whole_width(self) -> int:
-        """What the width of a range is a part of: 1 without a selected range."""
+        """The width of the bounds in the unit of `_widths`."""
         return 1 if self.chosen is None else self.top
 
     @cached_property
     def _widths(self) -> list[int]:
-        """The selected range of each number in ticks over 2^FINE; 1 without one."""
+        """The width of each number's selected range in units of 2^-FINE ticks; 1 without one."""
         if self.chosen is None:
             return [1] * len(self.steps)
         widths: list[int] = self.chosen.width.tolist()
@@ -300,7 +311,7 @@ def _values(
     scales: list[float],
     widths: list[int],
 ) -> list[float]:
-    """low + part x width x scale x steps/2^bits of each number, rounded once."""
+    """Returns low + part x width x scale x steps/2^bits of each number, rounded once."""
     found = list[float]()
     whole = low.denominator * part.denominator << bits
     offset = low.numerator * part.denominator << bits
@@ -308,7 +319,7 @@ def _values(
     for step, scale, width in zip(steps, scales, widths, strict=True):
         up, down = scale.as_integer_ratio()
         numerator = offset * down + factor * width * step * up
-        # Dividing two integers rounds once, unlike floating-point arithmetic on the parts.
+        # Dividing two integers rounds once, unlike floating-point arithmetic in several steps.
         found.append(numerator / (whole * down))
     return found
 
@@ -322,7 +333,7 @@ def joint_variances(plan: Facts, shares: Floats) -> Floats:
 
 
 def joint_intervals(plan: Facts, shares: Floats, quantile: float) -> Ends:
-    """Returns ends that cover the variance whenever both noises stay below a quantile."""
+    """Returns intervals that cover the variance whenever both noises stay below a quantile."""
     centre, second, scale = _moments(plan, shares)
     distance = np.abs(centre)
     far = np.minimum(distance + quantile * scale, 0.5)
@@ -339,14 +350,17 @@ def joint_intervals(plan: Facts, shares: Floats, quantile: float) -> Ends:
 
 
 def _middle(plan: Facts) -> Floats:
-    """Returns the middle of what missing mass may add to each variance, over U^2/4."""
+    """Returns the middle of what missing mass may add to each variance, divided by U^2/4."""
     missing = plan.weights.missing
     added = missing * (1 - missing)
     return np.where(missing > 1 / 2, 1 / 2 - added, added)
 
 
 def _moments(plan: Facts, shares: Floats) -> tuple[Floats, Floats, Floats]:
-    """Returns centred first moments over U, second over U^2/4, noise scales of the first over U."""
+    """Returns centred first moments, second moments, and the noise scales of first moments.
+
+    The second moments are divided by a quarter of the squared width, the others by the width.
+    """
     first, second = plan.numbers.pair
     rows = plan.numbers.per_statistic
     moments = rows(shares)

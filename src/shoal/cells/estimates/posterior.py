@@ -1,4 +1,4 @@
-"""The value of every cell, from released numbers alone: docs/theory/cells.md#values."""
+"""Estimates the value of every cell from released numbers alone (docs/theory/cells.md#values)."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ from shoal.theory.label_effects import fitted_without, predicted, useful_columns
 from shoal.theory.scale_mixture import Mixture
 from shoal.threads import one_thread
 
-# The fewest cells that say something of each other.
+# The fewest cells from whose numbers a common mean is estimated.
 _FEWEST = 3
-# The fewest cells that show how far cells spread.
+# The fewest cells from which the spread between cells is estimated.
 _SPREAD = 10
-# A standard deviation of users over the private radius: averaged over cells, most are within it.
+# The standard deviation of users in a left-out cell, in private radii: averaged over cells, most
+# users are within one radius.
 _OF_RADIUS = 1.5
 
 
 class Values(NamedTuple):
-    """Values of cells in their order, and ends of their intervals, in the value's unit."""
+    """The values of cells in their order, and the ends of their intervals, in the value's unit."""
 
     value: Floats
     low: Floats
@@ -39,14 +40,13 @@ class Values(NamedTuple):
 
 
 def values_of(numbers: Estimates, confidence: float, some: Ints | None = None) -> Values:
-    """Returns the best estimate of numbers: a posterior median of a mean, else the number itself.
+    """Returns the best estimate of each number, or of `some`, with its interval.
 
-    Of all numbers, or of `some`.
-
-    With the number's own interval, certified in every data set or, of clipped users, widened by
-    what clipping may hide (`intervals.intervals`). The value of such a cell lies at most two noise
-    scales from its number; of a cell that is not reliable it is the median, and inside as well.
-    Where users far from all others are clipped, the interval is the bounds.
+    For means it is the posterior median, for other statistics the number itself. The interval is
+    around the number: certified in every data set or, for clipped users, widened by the bias that
+    clipping may hide (`intervals.intervals`). The value of a reliable cell of clipped users is
+    moved to at most two noise scales from its number. Where users far from all others are clipped,
+    the interval is the bounds.
     """
     confidence = check_confidence(confidence)
     plan = numbers.plan
@@ -69,19 +69,19 @@ def values_of(numbers: Estimates, confidence: float, some: Ints | None = None) -
         status = np.array(intervals.statuses(numbers))[rows]
         number = numbers.unclamped[rows]
         near = intervals.VALUE[plan.gaussian] * numbers.noise_scale[rows]
-        held = np.clip(value, number - near, number + near)
-        value = np.where(status == "reliable", held, value)
+        near_number = np.clip(value, number - near, number + near)
+        value = np.where(status == "reliable", near_number, value)
         value = np.clip(value, lo, hi)
-        # What clipped users hide is not known: the interval is all that is possible.
+        # Nothing limits the bias from these users: the interval is all that is possible.
         far = status == "outlying users"
         low = np.where(far, lo, low)
         high = np.where(far, hi, high)
-    # A value lies inside its interval.
+    # Intervals are widened so that each holds its value.
     return Values(value, np.minimum(low, value), np.maximum(high, value))
 
 
 def applies(numbers: Estimates) -> bool:
-    """Returns whether there are means of several cells."""
+    """Returns whether means are released in enough cells for a posterior."""
     return Mean() in numbers.plan.statistics and len(numbers.plan.planned) >= _FEWEST
 
 
@@ -93,9 +93,9 @@ def posterior(numbers: Estimates, rows: Ints) -> Floats:
 
 
 def pooled(numbers: Estimates, confidence: float) -> Values | None:
-    """Returns values for the cells that are left out, or None if there is nothing they follow from.
+    """Returns values for the cells that are left out; None if there are none or no posterior.
 
-    There is an interval where the spread of users and the cell's labels are known
+    A cell has an interval if users were clipped to a radius and planned cells have its labels
     (docs/theory/cells.md#cells-that-are-left-out).
     """
     confidence = check_confidence(confidence)
@@ -105,10 +105,10 @@ def pooled(numbers: Estimates, confidence: float) -> Values | None:
     bounds = plan.bounds
     fit = fitted(numbers)
     where = left_out(numbers)
-    prediction, known = _predicted(numbers, fit, where)
+    prediction, has_labels = _predicted(numbers, fit, where)
     value = fit.value(numbers, prediction)
     half = _pooled_half(numbers, fit, where, confidence)
-    half = np.where(known, half, np.nan)
+    half = np.where(has_labels, half, np.nan)
     low = np.maximum(value - half, bounds.lo)
     high = np.minimum(value + half, bounds.hi)
     return Values(value, low, high)
@@ -123,7 +123,8 @@ def left_out(numbers: Estimates) -> Ints:
 class Seen:
     """Noisy estimates of the cells in one unit, and the scales of their noise.
 
-    `normal` noise has deviations as scales, Laplace noise its own.
+    The scale of `normal` noise is its standard deviation; otherwise it is the scale of Laplace
+    noise.
     """
 
     estimate: Floats
@@ -137,7 +138,7 @@ class Seen:
         return square if self.normal else square * 2
 
     def fit(self, prediction: Floats, width: float) -> Mixture:
-        """Returns the mixture that residuals around predictions follow."""
+        """Fits the mixture of normals that the residuals around predictions follow."""
         return scale_mixture.fit_mixture(
             self.estimate,
             self.scale,
@@ -166,10 +167,11 @@ class Seen:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What the released numbers say of all cells, around a middle, in a unit of a power of two.
+    """A model of all cells, fitted to the released numbers; lengths are in `unit`, a power of two.
 
-    `prior` is the precision of the middle as what all have in common, `prediction` of each cell by
-    the others (by their labels if `labelled`), `mixture` of what predictions miss.
+    Places are measured from `middle`. `prior` is the precision with which the common mean is known
+    to be there. `prediction` has each cell's prediction from the other cells (by their labels if
+    `labelled`), and `mixture` is the distribution of the residuals.
     """
 
     unit: float
@@ -181,7 +183,7 @@ class Fitted:
     labelled: bool
 
     def value(self, numbers: Estimates, place: Floats) -> Floats:
-        """Returns places around the middle in the value's unit, moved into the bounds."""
+        """Converts places around the middle to the value's unit, and moves them into the bounds."""
         bounds = numbers.plan.bounds
         value = (place + self.middle) * self.unit
         return np.clip(value, bounds.lo, bounds.hi)
@@ -190,24 +192,25 @@ class Fitted:
 @remembered
 @one_thread
 def fitted(numbers: Estimates) -> Fitted:
-    """Returns what planned cells say of one another: predictions and residuals of their means."""
+    """Fits predictions of the planned cells' means from one another, and their residuals."""
     plan = numbers.plan
-    # Squares of values near either end of what numbers reach would be no numbers.
+    # Very large values would overflow when squared, and very small ones would vanish; so all are
+    # divided by `unit`.
     unit = 2.0 ** math.frexp(plan.bounds.width)[1]
     estimate, scale, deviation = (each / unit for each in numbers.without_missing_mass())
     users = deviation**2
     if not plan.gaussian:
         users = users / 2
-    # This scale has the variance of noise and of what exchangeable users leave together.
-    whole = np.sqrt(scale**2 + users)
+    # Noise of this scale has the variances of the noise and of weighting exchangeable users.
+    total_scale = np.sqrt(scale**2 + users)
     middle = float(np.median(estimate))
     prior = 0.0
     if numbers.of_vectors:
-        # Where users are says of all cells where they are about.
+        # The centre of all users' means says roughly where the means of cells are.
         middle = float(np.median(intervals.centres(numbers))) / unit
         prior = (4 * unit / plan.width) ** 2
     labels = useful_columns([codes for codes, _ in _label_codes(numbers)])
-    seen = Seen(estimate - middle, whole, normal=plan.gaussian)
+    seen = Seen(estimate - middle, total_scale, normal=plan.gaussian)
     best = _best_fit(seen, prior, labels, plan.width / unit)
     return Fitted(unit, middle, prior, seen, *best)
 
@@ -218,7 +221,7 @@ def _best_fit(
     labels: list[Ints],
     width: float,
 ) -> tuple[Floats, Mixture, bool]:
-    """Returns predictions and residuals, with effects of labels where these are likelier."""
+    """Returns predictions, the mixture of residuals, and whether label effects fit better."""
     estimate = seen.estimate
     variance = seen.variance
     spread = max(float(np.var(estimate) - variance.mean()), 0.0)
@@ -232,31 +235,34 @@ def _best_fit(
     mixture = seen.fit(flat, width)
     if labels:
         by_labels = fitted_without(estimate, variance, labels, prior)
-        other = seen.fit(by_labels, width)
-        if other.likelihood > mixture.likelihood:
-            return by_labels, other, True
+        mixture_by_labels = seen.fit(by_labels, width)
+        if mixture_by_labels.likelihood > mixture.likelihood:
+            return by_labels, mixture_by_labels, True
     return flat, mixture, False
 
 
 def _predicted(numbers: Estimates, fit: Fitted, where: Ints) -> tuple[Floats, Bools]:
-    """Returns predictions of cells left out, and whether planned cells have all of their labels."""
+    """Returns predictions of left-out cells, and whether planned cells have all of their labels."""
     if not fit.labelled:
+        # Without labels every prediction is the same.
         prediction = float(fit.prediction[0])
         found = np.full(len(where), prediction)
         return found, np.ones(len(where), dtype=bool)
     cells = numbers.plan.counts.cells.take(where)
     columns = _label_codes(numbers)
+    # `useful_columns` returns some of these very arrays, so identity tells which.
     useful = {id(codes) for codes in useful_columns([codes for codes, _ in columns])}
-    planned = []
-    others = []
+    planned_codes = []
+    left_out_codes = []
     for column, (codes, labels) in zip(cells.columns, columns, strict=True):
         if id(codes) in useful:
-            planned.append(codes)
+            planned_codes.append(codes)
             place = pc.index_in(column.combine_chunks(), value_set=labels)
-            others.append(np.asarray(place.fill_null(-1), dtype=np.int64))
+            # The code -1 stands for a label that no planned cell has.
+            left_out_codes.append(np.asarray(place.fill_null(-1), dtype=np.int64))
     seen = fit.seen
-    found = predicted(seen.estimate, seen.variance, planned, others, fit.prior)
-    return found, np.all([each >= 0 for each in others], axis=0)
+    found = predicted(seen.estimate, seen.variance, planned_codes, left_out_codes, fit.prior)
+    return found, np.all([codes >= 0 for codes in left_out_codes], axis=0)
 
 
 def _pooled_half(
@@ -265,21 +271,21 @@ def _pooled_half(
     where: Ints,
     confidence: float,
 ) -> Floats:
-    """Returns half widths of intervals, in the value's unit; not numbers where none is known."""
+    """Returns half widths of intervals of left-out cells, in the value's unit; NaN if unknown."""
     plan = numbers.plan
     counts = plan.counts
     cell = counts.cell
     radius = numbers.radius
     if radius is None or len(plan.planned) < _SPREAD:
         return np.full(len(where), np.nan)
-    around = fit.seen.estimate - fit.prediction
+    residual = fit.seen.estimate - fit.prediction
     variance = fit.seen.variance
-    prior = shrinkage.fit_prior(around, variance)
+    prior = shrinkage.fit_prior(residual, variance)
     spread = shrinkage.widened(prior, variance) * fit.unit
     share = counts.count / counts.totals[cell]
     squares = np.bincount(cell, share**2, minlength=counts.n_cells)[where]
     level = 1 - (1 - confidence) / 2
-    # A miss that is lost in rounding leaves no finite interval.
+    # Where rounding makes the level 1, no interval is finite.
     normal = NormalDist().inv_cdf(level) if level < 1 else np.inf
     noise = float(np.median(numbers.noise_scale))
     hidden = max(intervals.biases(numbers)) * noise
@@ -289,7 +295,7 @@ def _pooled_half(
 
 
 def _label_codes(numbers: Estimates) -> list[tuple[Ints, pa.Array[Any]]]:
-    """Returns each key column of the planned cells as codes, and the labels that they stand for."""
+    """Returns each key column of the planned cells as codes, with the label of each code."""
     plan = numbers.plan
     cells = plan.counts.cells.take(plan.planned)
     found = []

@@ -1,4 +1,4 @@
-"""Results of cells as JSON, and back; whether records are those of a plan."""
+"""Writes results of cells as JSON and reads them back; checks that records are those of a plan."""
 
 from itertools import product
 
@@ -17,19 +17,19 @@ from shoal.release.envelope import CONFIDENCE
 
 def check_lattice(plan: Facts, records: Records) -> None:
     """Refuses records of other bounds or ticks than the plan's."""
-    own = records.lattice
-    known = plan.lattice
-    if own != known:
+    given = records.lattice
+    wanted = plan.lattice
+    if given != wanted:
         raise DataError(
-            f"the records have other bounds or tick bits than the plan: ({own.bounds.lo:g}, "
-            f"{own.bounds.hi:g}) and {own.bits} tick bits",
-            f"plan again, or give records with bounds ({known.bounds.lo:g}, {known.bounds.hi:g}) "
-            f"and {known.bits} tick bits",
+            f"the records have other bounds or tick bits than the plan: ({given.bounds.lo:g}, "
+            f"{given.bounds.hi:g}) and {given.bits} tick bits",
+            f"plan again, or give records with bounds ({wanted.bounds.lo:g}, "
+            f"{wanted.bounds.hi:g}) and {wanted.bits} tick bits",
         )
 
 
 def check_counts_of(plan: Facts, counts: Counts) -> None:
-    """Refuses other counts than the plan's."""
+    """Refuses counts that differ from the plan's."""
     if not counts.same_as(plan.counts):
         raise DataError(
             "the public counts of the records differ from those of the plan",
@@ -38,7 +38,7 @@ def check_counts_of(plan: Facts, counts: Counts) -> None:
 
 
 def results_of(numbers: Estimates) -> list[documents.Document]:
-    """Returns one object a number: whole lattice steps, the value they stand for, its interval."""
+    """Returns an object for each number: its lattice steps, the value they mean, its interval."""
     plan = numbers.plan
     chosen = numbers.chosen
     low, high = numbers.intervals(CONFIDENCE)
@@ -61,7 +61,7 @@ def results_of(numbers: Estimates) -> list[documents.Document]:
 
 
 def drawn_from(plan: Facts, results: list[documents.Document]) -> Estimates:
-    """Returns what was drawn, from a manifest's results: whole numbers alone."""
+    """Reads the drawn numbers from a manifest's results, of which only whole numbers count."""
     names = plan.request.statistics
     cells = plan.planned.tolist()
     stated = [(each["statistic"], each["cell"]) for each in results]

@@ -1,7 +1,7 @@
-"""The error that a plan will typically make, before any value is read: simulated releases.
+"""Estimates a plan's typical error from simulated releases, before any value is read.
 
-The population is made up on the plan's own counts: three tenths of the variance between cells, four
-tenths between users, the rest between a user's records, normal. No record is read.
+The simulated values are normal and use the plan's own counts: three tenths of the variance lie
+between cells, four tenths between users, and the rest between a user's records.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from shoal.theory.scale_mixture import some_cells
 
 # The part of the variance that is between cells.
 CELLS = 0.3
-# The same part where cells are ever more alike.
+# The parts that forecasts try beside it, for cells that are more alike.
 ALIKE = (0.1, 0.03)
 # The part of the variance that is between users.
 USERS = 0.4
@@ -32,27 +32,24 @@ USERS = 0.4
 SD = 1 / 6
 # The population's mean, as a part of the width.
 PLACE = 0.4
-# Releases are simulated until so many counts were drawn.
+# The simulated releases have about this many counts of users in cells together.
 _MEMBERS = 600_000
-# Releases are simulated until so many cells were drawn.
+# The simulated releases have about this many cells together.
 _CELLS = 6_000
-# So many releases are simulated at least if counts are many.
+# Many counts alone reduce the number of simulated releases to this at most.
 _FEWEST = 3
-# So many releases are simulated at most.
+# The most releases that are simulated.
 _MOST = 12
-# The mean absolute value of a normal variable over its deviation.
+# The mean absolute value of a normal variable, divided by its deviation.
 _NORMAL = (2 / np.pi) ** 0.5
-# So many releases is the average of all cells worth, beside a cell's own, when biases are averaged.
+# When a cell's squared biases are averaged, the average of all cells counts as this many releases.
 _COMMON = 3
 # The fewest cells to which a curve of half widths is fitted.
 _CURVE = 12
 
 
 class Simulation(NamedTuple):
-    """A simulated release, true means of the planned cells, and biases.
-
-    A bias is what a number would err without noise.
-    """
+    """A simulated release, with the planned cells' true means and the errors without noise."""
 
     numbers: Estimates
     truth: Floats
@@ -60,27 +57,31 @@ class Simulation(NamedTuple):
 
 
 def typical_errors(plan: Facts, sd: float = SD) -> Floats:
-    """Returns the mean absolute error of each planned cell's value, over values' deviation.
+    """Returns the mean absolute error of each planned cell, divided by the values' deviation.
 
-    As a part of the width, up to a half, that is `sd`. Each of 1 to 12 simulated releases draws
-    its own population. With noise of mean size b, a bias of deviation B, both known of each cell,
-    and cells that are normal with deviation T: c sqrt(1/(1/b^2 + pi/(2 T^2)) + 2 B^2/pi), with a c
-    that gives the simulated errors' mean.
+    The deviation is `sd` times the width, with `sd` at most a half. Each of 1 to 12 simulated
+    releases draws its own population. For a cell with noise of mean size b and a bias of deviation
+    B, and cells that are normal with deviation T, the error is
+    c sqrt(1/(1/b^2 + pi/(2 T^2)) + 2 B^2/pi), with the factor c that gives the mean of the
+    simulated errors.
     """
     return _typical(plan, sd)[0]
 
 
 def typical_half_widths(plan: Facts) -> Floats:
-    """Returns half of each planned cell's 95% interval, in the median of the same releases.
+    """Returns half the length of each planned cell's 95% interval, in deviations of the values.
 
-    Few releases say little of one cell: the geometric mean of that median and of a curve in the
-    noise scale that is fitted to all cells.
+    A few releases say little about one cell: so this is the geometric mean of their median and of
+    a curve in the noise scale that is fitted to all cells.
     """
     return _typical(plan, SD)[1]
 
 
 def often_reliable(plan: Facts, between: float) -> Floats:
-    """Returns in what part of such releases a cell is reliable, with so much variance between."""
+    """Returns the part of the simulated releases in which each planned cell is reliable.
+
+    `between` is the part of the variance that lies between cells.
+    """
     reliable = []
     for each in _simulations(plan, SD, between):
         status = np.array(statuses(each.numbers))
@@ -90,7 +91,7 @@ def often_reliable(plan: Facts, between: float) -> Floats:
 
 
 def some_reliable(plan: Facts) -> bool:
-    """Returns whether a cell is likely to be reliable; often one simulated release says so."""
+    """Returns whether any cell is likely to be reliable; one simulated release often suffices."""
     if decides(plan):
         first = next(_simulations(plan, SD, CELLS))
         if statuses(first.numbers).count("reliable") >= _MOST:
@@ -99,20 +100,20 @@ def some_reliable(plan: Facts) -> bool:
 
 
 def expected_reliable(plan: Facts, between: float = CELLS) -> int:
-    """Returns how many cells are likely to be reliable, with so much variance between them."""
+    """Returns how many cells are likely to be reliable if this part of the variance is between."""
     if decides(plan):
         return round(float(often_reliable(plan, between).sum()))
     return int((~dominated(plan)).sum())
 
 
 def forecast(plan: Facts) -> dict[float, int]:
-    """Returns how many cells are likely to be reliable, by parts of the variance between them."""
+    """Returns how many cells are likely to be reliable, by the part of the variance between."""
     return {between: expected_reliable(plan, between) for between in (CELLS, *ALIKE)}
 
 
 @remembered
 def _typical(plan: Facts, sd: float) -> tuple[Floats, Floats]:
-    """Returns mean absolute errors and half 95% intervals of cells, over values' deviation."""
+    """Returns mean absolute errors and half 95% intervals of cells, in deviations of the values."""
     simulated = list(_simulations(plan, sd, CELLS))
     some = some_cells(len(plan.planned))
     # Every simulated population has this deviation.
@@ -127,7 +128,7 @@ def _typical(plan: Facts, sd: float) -> tuple[Floats, Floats]:
         halves.append((found.high - found.low) / 2 / deviation)
         scales.append(each.numbers.noise_scale / deviation)
     scale = np.median(scales, axis=0)
-    # The mean of widths would follow the one private radius in fifty that is far too large.
+    # A mean would be ruled by the private radius, one in fifty, that is far too large.
     half_width = _steady(np.median(halves, axis=0), scale, some)
     error = _expected(simulated, scale, deviation)
     # The formula is scaled to the mean error of the simulated releases.
@@ -138,7 +139,7 @@ def _typical(plan: Facts, sd: float) -> tuple[Floats, Floats]:
 
 
 def _expected(simulated: list[Simulation], scale: Floats, deviation: float) -> Floats:
-    """Returns errors by formula, from noise scales over the deviation and simulated biases."""
+    """Returns errors by formula, from simulated biases and the noise scales in deviations."""
     numbers = simulated[0].numbers
     noise = scale
     if numbers.plan.gaussian:
@@ -150,7 +151,7 @@ def _expected(simulated: list[Simulation], scale: Floats, deviation: float) -> F
     releases = len(simulated)
     square = (releases * squares + _COMMON * common) / (releases + _COMMON)
     bias = np.sqrt(square)
-    # Fewer than three cells say nothing of each other; what clipping hides no cell says.
+    # Fewer than three cells are not drawn towards each other. Bias is never reduced that way.
     between = np.inf
     if applies(numbers):
         between = CELLS**0.5
@@ -160,15 +161,18 @@ def _expected(simulated: list[Simulation], scale: Floats, deviation: float) -> F
 
 
 def _steady(half_width: Floats, scale: Floats, some: Ints) -> Floats:
-    """Returns half widths of all cells, from some: halfway to a + b scale + c scale^2."""
+    """Returns half lengths of all cells from those of some, by a curve a + b scale + c scale^2.
+
+    For the cells in `some` it is the geometric mean of their own half length and of the curve.
+    """
     if len(scale) < _CURVE:
         return half_width
     ones = np.ones_like(scale)
     terms = np.stack([ones, scale, scale**2], axis=1)
-    # The fit is relative to noise: an interval that bounds cut to nearly nothing is no measure.
-    own = scale[some]
-    known = terms[some] / own[:, None]
-    fit, *_ = np.linalg.lstsq(known, half_width / own, rcond=None)
+    # Errors of the fit are relative to noise, as the bounds may cut an interval to nearly nothing.
+    some_scale = scale[some]
+    some_terms = terms[some] / some_scale[:, None]
+    fit, *_ = np.linalg.lstsq(some_terms, half_width / some_scale, rcond=None)
     curve = terms @ fit
     found: Floats = np.clip(curve, half_width.min(), half_width.max())
     found[some] = np.sqrt(found[some] * half_width)
@@ -176,13 +180,13 @@ def _steady(half_width: Floats, scale: Floats, some: Ints) -> Floats:
 
 
 def _simulations(plan: Facts, sd: float, between: float) -> Iterator[Simulation]:
-    """Yields simulated releases, each made when it is first asked for."""
+    """Yields simulated releases; each is made when it is first asked for."""
     if plan.request.statistics != ("mean",):
         raise InputError(
             "typical errors are known only for plans of the mean",
             'make a plan with statistics=["mean"]',
         )
-    # What other variances between cells would tell is one number: one release of many users does.
+    # Another part between cells only serves to count reliable cells: one large release suffices.
     fewest = _FEWEST if between == CELLS else 1
     counts = plan.counts
     by_counts = max(_MEMBERS // len(counts.user), fewest)
@@ -194,20 +198,20 @@ def _simulations(plan: Facts, sd: float, between: float) -> Iterator[Simulation]
 @remembered
 @np.errstate(all="ignore")
 def _simulated(plan: Facts, turn: int, sd: float, between: float) -> Simulation:
-    """Returns one simulated release of means; turn and size of counts are its seed."""
+    """Returns one simulated release of means, seeded by its turn and the number of counts."""
     counts = plan.counts
     count = counts.count
     lattice = plan.lattice
     members = len(counts.user)
     rng = np.random.default_rng([turn, members])
-    # Users and records share what is left in the same proportion.
-    left = (1 - between) / (1 - CELLS)
+    # Users and records share the rest of the variance in the usual proportion.
+    rest = (1 - between) / (1 - CELLS)
     cells = rng.normal(0, between**0.5, counts.n_cells)
-    users = rng.normal(0, (left * USERS) ** 0.5, counts.n_users)
-    records = left * (1 - CELLS - USERS) / count
+    users = rng.normal(0, (rest * USERS) ** 0.5, counts.n_users)
+    records = rest * (1 - CELLS - USERS) / count
     within = rng.normal(0, 1, members) * records**0.5
-    off = cells[counts.cell] + users[counts.user] + within
-    mean = np.clip(PLACE + sd * off, 0, 1)
+    deviations = cells[counts.cell] + users[counts.user] + within
+    mean = np.clip(PLACE + sd * deviations, 0, 1)
     ticks = mean * count * 2.0**lattice.bits
     sums = np.rint(ticks).astype(np.int64)
     centred = sums - (count << (lattice.bits - 1))
@@ -223,7 +227,7 @@ def _simulated(plan: Facts, turn: int, sd: float, between: float) -> Simulation:
 
 
 def errors_compared(plan: Facts) -> Floats:
-    """Returns the error of every planned cell, over its range, that a largest error limits."""
+    """Returns the error of every planned cell, as a part of its range, that `max_error` limits."""
     if plan.certified:
         return plan.cell_error
     return typical_errors(plan) * SD

@@ -1,1 +1,1 @@
-"""Who chooses noise, weights and intervals for a request."""
+"""Chooses noise, weights and ranges for a request."""

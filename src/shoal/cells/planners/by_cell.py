@@ -1,7 +1,7 @@
-"""Plans of a mean mechanism in many cells, whose losses are balanced like noise scales.
+"""Plans a mean mechanism in many cells, whose losses are balanced like noise scales.
 
-What a mechanism costs a user in a cell is linear in the loss epsilon_g that it may use there.
-Parameters such as caps depend on epsilon_g, and epsilon_g on them: a few rounds settle that.
+A user's loss in a cell is linear in the loss that the mechanism may use there. Parameters such as
+caps depend on the losses of the cells, and these on the parameters: a few rounds settle both.
 """
 
 import numpy as np
@@ -15,8 +15,9 @@ from shoal.cells.mechanisms.weights import Parameters, Weights, every_record
 from shoal.privacy.noise_lattice import lattice_bits, round_scale
 from shoal.theory.allocation import Problem, balanced
 
+# Rounds in which parameters and losses of cells are fitted to each other.
 _ROUNDS = 3
-# Over the width: a tick of the lattice of values, unless another one was asked for.
+# The noise scale of a cell in which nobody counts, as a part of the width: about a tick.
 _LEAST_NOISE = 2.0**-20
 
 
@@ -27,8 +28,9 @@ def by_cell(task: Task) -> Facts:
     assert limit is not None
     epsilon = float(limit)
     bits_of_ticks = task.request.tick_bits
-    plain = every_record(task.counts, task.cells)
-    of_cell = _balanced(task, plain, np.full(len(task.cells), fill_value=True), 0.0, epsilon)
+    all_weights = every_record(task.counts, task.cells)
+    all_cells = np.full(len(task.cells), fill_value=True)
+    of_cell = _balanced(task, all_weights, all_cells, 0.0, epsilon)
     parameters: Parameters = {}
     for turn in range(_ROUNDS):
         before = parameters
@@ -37,17 +39,20 @@ def by_cell(task: Task) -> Facts:
             break
         weights = method.weigh(task.counts, task.cells, parameters)
         selecting = method.range.selecting(weights, epsilon)
-        each = selecting if method.range.selects == "per cell" else 0.0
-        noise_only = 1.0 - selecting if method.range.selects == "for all" else 1.0
-        # Where nobody counts nobody pays for noise: the others share the loss.
-        costly = (weights.largest > 0) | (each > 0)
-        of_cell[costly] = _balanced(task, weights, costly, each, noise_only * epsilon)
-    noise = weights.largest / ((1 - each) * of_cell)
+        # The part of a cell's loss that selections use, and the part of epsilon that cells share.
+        selecting_in_cell = selecting if method.range.selects == "per cell" else 0.0
+        shared = 1.0 - selecting if method.range.selects == "for all" else 1.0
+        # A cell in which nobody counts costs no loss: the other cells share it.
+        costly = (weights.largest > 0) | (selecting_in_cell > 0)
+        of_cell[costly] = _balanced(task, weights, costly, selecting_in_cell, shared * epsilon)
+    noise = weights.largest / ((1 - selecting_in_cell) * of_cell)
     scale = np.where(weights.largest > 0, noise, _LEAST_NOISE)
     counted = weights.user[weights.reach > 0]
-    # If nobody counts, as for one cell and a loss of 1.
-    most, loss = (int(np.bincount(counted).max()), epsilon) if len(counted) else (1, 1.0)
-    bits = lattice_bits(most, loss)
+    if len(counted):
+        bits = lattice_bits(int(np.bincount(counted).max()), epsilon)
+    else:
+        # Nobody counts: the lattice is as for one cell and a loss of 1.
+        bits = lattice_bits(1, 1.0)
     selection_scale = _selection_scale(method.range, weights, selecting, of_cell, epsilon, bits)
     numbers = ReleasedStatistics(weights, task.request.kinds)
     scale = Cost(numbers, method.range, parameters, selection_scale, bits).fitted(scale, limit)
@@ -63,7 +68,7 @@ def by_cell(task: Task) -> Facts:
 def _balanced(
     task: Task, weights: Weights, costly: Bools, selecting: float, epsilon: float
 ) -> Floats:
-    """Loss of each costly cell: each user pays for selections and for its part of the noise."""
+    """Returns the loss of each costly cell, where users pay for selections and for their noise."""
     if not costly.any():
         return np.zeros(0)
     inside = costly[weights.cell]
@@ -83,6 +88,7 @@ def _balanced(
 def _selection_scale(
     where: Range, weights: Weights, selecting: float, of_cell: Floats, epsilon: float, bits: int
 ) -> Floats:
+    """Returns the noise scales of the private selections, none if nothing is selected."""
     if where.selects == "nothing":
         return np.zeros(0)
     spent = selecting * (of_cell if where.selects == "per cell" else np.array([epsilon]))

@@ -1,4 +1,7 @@
-"""Users leave cells until nobody is in many (paper 000, V; docs/theory/cells.md#clip-user)."""
+"""Plans Clip-User, in which users leave cells until nobody is in many (paper 000, section V).
+
+Source: docs/theory/cells.md#clip-user.
+"""
 
 from collections.abc import Callable
 
@@ -18,17 +21,18 @@ Cost = Callable[[Ints, Ints, Ints], Floats]
 
 
 def clip_user_plan(task: Task) -> Facts:
-    """Returns the plan of Clip-User at a loss of epsilon/K of each cell, K as small as is found."""
+    """Returns the plan of Clip-User, with the fewest cells of a user that the search finds."""
     limit = task.request.epsilon
     settings = task.method.settings
     assert limit is not None
     epsilon = float(limit)
-    cap, kept, most = _least_cells(task, epsilon)
+    cap, kept, cells_of_user = _fewest_cells(task, epsilon)
     parameters = {"cap": cap, "kept": kept.astype(np.int64)}
     weights = task.method.weigh(task.counts, task.cells, parameters)
     numbers = ReleasedStatistics(weights, task.request.kinds)
     duals = None
-    scale = numbers.largest * len(task.request.kinds) * most / epsilon
+    # Each cell has the loss epsilon divided by the most cells in which a user is left.
+    scale = numbers.largest * len(task.request.kinds) * cells_of_user / epsilon
     if settings.get("noise") == "balanced":
         shape = numbers.shape(least_sum=False)
         found = balanced(numbers.problem(task.importance, shape))
@@ -37,10 +41,11 @@ def clip_user_plan(task: Task) -> Facts:
     return finish(task, numbers, limit, scale.ravel(), parameters=parameters, duals=duals)
 
 
-def _least_cells(task: Task, epsilon: float) -> tuple[Ints, Bools, int]:
-    """Caps, who is kept, and K: most cells in which a user is left.
+def _fewest_cells(task: Task, epsilon: float) -> tuple[Ints, Bools, int]:
+    """Returns caps, which memberships are kept, and the most cells in which a user is left.
 
-    From epsilon over the most cells of any user, K falls as long as nobody is left in more.
+    Cells may first cost epsilon divided by the most cells of any user. The divisor then falls as
+    long as users are left in no more cells than it says.
     """
     member, cell = members(task.counts, task.cells)
     user = task.counts.user[member]
@@ -54,20 +59,21 @@ def _least_cells(task: Task, epsilon: float) -> tuple[Ints, Bools, int]:
         kept = clip_user(user, cell, count, cost, one=one, spare_best=spare_best)
         return kept, int(np.bincount(user[kept]).max())
 
-    most = int(np.bincount(user).max())
-    least = 1
-    kept, left = clip(most)
-    while least < most:
-        # Fewer cells a user allow more loss a cell, which may suppress less: then try between.
-        tried = max(least, min(left, most - 1))
-        answer, cells_left = clip(tried)
-        if cells_left <= tried:
-            kept = answer
-            left = cells_left
-            most = tried
+    enough = int(np.bincount(user).max())
+    fewest = 1
+    kept, left = clip(enough)
+    while fewest < enough:
+        # With fewer cells a user, a cell may cost more loss and fewer users may leave it. Then a
+        # number between is tried.
+        tried = max(fewest, min(left, enough - 1))
+        kept_now, left_now = clip(tried)
+        if left_now <= tried:
+            kept = kept_now
+            left = left_now
+            enough = tried
         else:
-            least = tried + 1
-    # Nobody may be left in as many cells as were allowed: then each cell may cost more.
+            fewest = tried + 1
+    # If users are left in fewer cells than were allowed, each cell may cost more.
     error = cell_errors(forms, epsilon / left)
     return caps.after_suppression(cell, count, kept, len(task.cells), error), kept, left
 
@@ -82,11 +88,12 @@ def clip_user(
     error: float | None = None,
     spare_best: bool = False,
 ) -> Bools:
-    """Which memberships are kept while no cell that somebody leaves has an error above E.
+    """Returns which memberships are kept, as users leave cells whose error stays within a limit.
 
-    `one` is the cost of a single cell in plain numbers, faster than arrays for a user's few cells.
     Users in the most cells, by index, leave the cell whose error `cost(heaviest, kept, all)` is
-    then smallest; by default E is the largest error at the start (paper 000, Algorithm 1).
+    then smallest. The limit is `error`, by default the largest error at the start (paper 000,
+    Algorithm 1). `one` is the cost of a single cell in plain numbers, which is faster than arrays
+    for a user's few cells.
     """
     n_users = int(user.max()) + 1
     n_cells = int(cell.max()) + 1
@@ -98,7 +105,7 @@ def clip_user(
     amount = count.tolist()
     of_cell = cell.tolist()
     alive = [True] * len(amount)
-    # By rising counts; of ties the first comes last.
+    # Memberships of each cell by rising counts; of equal counts the first comes last.
     rising = np.lexsort((-np.arange(len(cell)), count, cell))
     line = [each.tolist() for each in np.split(rising, _starts(cell[rising], n_cells))]
 
@@ -107,11 +114,11 @@ def clip_user(
     size = totals.tolist()
     cost_of = one or (lambda *cell: float(cost(*(np.array([each]) for each in cell))[0]))
 
-    def least_without(own: list[int]) -> tuple[float, int]:
-        """The least error of a user's cells without its records, and which of them has it."""
+    def least_without(memberships: list[int]) -> tuple[float, int]:
+        """Returns the least error of a user's cells without its records, and that cell's place."""
         best = np.inf
         at = 0
-        for number, place in enumerate(own):
+        for number, place in enumerate(memberships):
             g = of_cell[place]
             left = kept[g] - amount[place]
             if left <= 0 or g == barred:
@@ -126,11 +133,11 @@ def clip_user(
     by_user = np.lexsort((cell, user))
     of_user = [each.tolist() for each in np.split(by_user, _starts(user[by_user], n_users))]
     for number in range(max(map(len, of_user)), 0, -1):
-        for own in [each for each in of_user if len(each) == number]:
-            least, at = least_without(own)
-            if least > limit:
+        for memberships in [each for each in of_user if len(each) == number]:
+            least_error, at = least_without(memberships)
+            if least_error > limit:
                 return np.array(alive)
-            gone = own.pop(at)
+            gone = memberships.pop(at)
             g = of_cell[gone]
             alive[gone] = False
             kept[g] -= amount[gone]
@@ -140,7 +147,7 @@ def clip_user(
 
 
 def _two_last(row: list[int], alive: list[bool]) -> tuple[int, int]:
-    """The last two places that are kept; those that left are dropped on the way."""
+    """Returns the last two memberships that are kept, and drops those that left on the way."""
     while row and not alive[row[-1]]:
         row.pop()
     while len(row) > 1 and not alive[row[-2]]:
@@ -149,5 +156,5 @@ def _two_last(row: list[int], alive: list[bool]) -> tuple[int, int]:
 
 
 def _starts(sorted_groups: Ints, size: int) -> Ints:
-    """Where each group but the first begins."""
+    """Returns where each group but the first begins."""
     return np.searchsorted(sorted_groups, np.arange(1, size))

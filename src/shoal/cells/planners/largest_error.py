@@ -1,6 +1,6 @@
-"""The largest error that a planned cell may have: as many cells as keep it, in a public order.
+"""Plans as many cells, in a public order, as keep the largest error that was asked for.
 
-The worst-case error where it is certified, else the typical one (docs/plans.md).
+The error is the worst-case error where it is certified, else the typical one (docs/plans.md).
 """
 
 from collections.abc import Callable
@@ -17,14 +17,14 @@ from shoal.cells.mechanisms.weights import linear, members
 from shoal.errors import InputError, printable
 from shoal.theory.allocation import balanced
 
-# Another machine's logarithms and simulated sums.
+# The part by which another machine's logarithms and simulated sums may differ.
 _CLOSE = 1e-6
-# Of the cells that are left, how many go at a time.
+# One in so many of the remaining cells is given up at a time.
 _PART = 8
 
 
 def within(plan: Facts) -> bool:
-    """Returns whether no planned cell errs more than was asked for, if anything, or guessing."""
+    """Returns whether every planned cell keeps the largest error, if any, and beats guessing."""
     most = plan.request.largest_error
     if most is None:
         return True
@@ -34,9 +34,10 @@ def within(plan: Facts) -> bool:
 
 
 def most_cells(task: Task, make: Callable[[Task], Facts]) -> Facts:
-    """Returns the plan of the first k cells of the order, k as large as bisection finds.
+    """Returns the plan of the first k cells of the order, with the largest k that bisection finds.
 
-    If a plan that keeps the error at a budget keeps it at every larger one, k does not fall.
+    If a plan that keeps the error at a budget keeps it at every larger one, a larger budget never
+    plans fewer cells.
     """
     plan = make(task)
     if within(plan):
@@ -53,17 +54,22 @@ def most_cells(task: Task, make: Callable[[Task], Facts]) -> Facts:
         fewer = status.copy()
         fewer[order[middle:]] = "error too large"
         tried = make(task.with_status(fewer))
-        few, many, found = (middle, many, tried) if within(tried) else (few, middle, found)
+        if within(tried):
+            few = middle
+            found = tried
+        else:
+            many = middle
     if found is None:
         raise _none_keeps(tried)
     return found
 
 
 def keeping_order(task: Task) -> Ints:
-    """All cells, those first that are given up last: by counts and importance alone.
+    """Returns all cells, the last to be given up first; counts and importance alone decide.
 
-    Again and again the eighth with the most noise where what is left is shared fairly is given up.
-    Cells that public rules leave out are in it: a larger budget releases more of the same cells.
+    Noise is balanced among the remaining cells, and the eighth of them with the most noise is
+    given up; then again. Cells that public rules leave out take part, so that a larger budget
+    releases the same cells and more.
     """
     left = np.arange(task.counts.n_cells)
     given_up = []
@@ -76,6 +82,7 @@ def keeping_order(task: Task) -> Ints:
 
 
 def _noise(task: Task, cells: Ints) -> Floats:
+    """Returns the logarithms of the cells' noise scales, balanced as for means."""
     count = task.counts.count[members(task.counts, cells)[0]]
     weights = linear(task.counts, cells, np.ones_like(count) if task.method.selects else count)
     weight = importance(task.counts, cells, task.request.weights)
@@ -86,11 +93,11 @@ def _noise(task: Task, cells: Ints) -> Floats:
 
 def _none_keeps(tried: Facts) -> InputError:
     error = errors_compared(tried)
-    most = tried.request.largest_error or 0.0
+    allowed = tried.request.largest_error or 0.0
     best = int(error.argmin())
     label = printable(tried.counts.labels[int(tried.planned[best])])
     return InputError(
-        f"no cell has an error of at most {part_of_range(tried, most)}",
+        f"no cell has an error of at most {part_of_range(tried, allowed)}",
         "raise epsilon or max_error, or use larger cells: the smallest error, in the cell "
         f"{label}, is {part_of_range(tried, float(error[best]))}",
     )

@@ -1,4 +1,4 @@
-"""Which method serves an objective: chosen from public counts, and said in words."""
+"""Chooses the method that serves an objective from public counts, and says why in words."""
 
 import math
 from fractions import Fraction
@@ -14,26 +14,30 @@ from shoal.data.counts import Counts
 from shoal.theory.gaussian import cells_at_least, rho_of
 from shoal.theory.user_clipping import rounds, split
 
-# Users times epsilon in a single cell: where one interval is found more surely than two ranks.
+# In a single cell, one interval is found more surely than two ranks from this number of users
+# times epsilon on,
 _FEW = 60
+# and below this one.
 _ENOUGH = 150
-# So few cells of users who count about alike err hardly more with the whole bounds than with a
-# private radius (docs/theory/cells.md#few-cells).
+# With at most so many cells and users who count about alike, errors are hardly larger with the
+# whole bounds than with a private radius (docs/theory/cells.md#few-cells).
 _FEW_CELLS = 12
+# Users count about alike if `_count_alike` finds at least this part of the memberships.
 _ALIKE = 0.75
-# Beyond so many memberships a linear program takes minutes.
+# A linear program with more memberships takes minutes.
 _MOST_OF_PROGRAM = 100_000
 _SMALLER = "the smaller of Laplace and Gaussian noise, in every data set"
-# Loads to which heavier users are held, between the lightest and the heaviest one.
+# The number of loads that are tried as a limit on users, from the lightest to the heaviest.
 _GRID = 24
-# Weights of a linear program have smaller errors still than those compared here.
+# Gaussian noise is chosen if its errors are smaller by this factor, as the weights of a linear
+# program have smaller errors than those compared here.
 _CLEARLY = 0.95
 
 
 def choose(request: Request, counts: Counts) -> tuple[Method, str]:
-    """Returns the method that was asked for, or serves the objective best, and why.
+    """Returns the method that was asked for, or the one that serves the objective best, and why.
 
-    What shape values have must be said (docs/theory/cells.md#few-cells).
+    Counts do not say how values spread: only the request can (docs/theory/cells.md#few-cells).
     """
     if request.method is not None:
         return method_of(request.method, request.settings), ""
@@ -45,10 +49,9 @@ def choose(request: Request, counts: Counts) -> tuple[Method, str]:
     elif _count_alike(counts) and request.range == "tight":
         why = "users have about equally many records, and values may fill the bounds"
     epsilon = float(request.epsilon)
-    known = request.range
     sizes = counts.n_users, len(counts.user), counts.n_cells
     selects = split(epsilon, *sizes) is not None
-    few = selects and counts.n_cells <= _FEW_CELLS and not known
+    few = selects and counts.n_cells <= _FEW_CELLS and not request.range
     if not why and few and _count_alike(counts):
         why = (
             "few cells, and users have about equally many records: a private range helps only if "
@@ -66,7 +69,11 @@ def choose(request: Request, counts: Counts) -> tuple[Method, str]:
 
 
 def _count_alike(counts: Counts) -> bool:
-    """Whether cells have nearly as many users as equal ones would be: (sum m)^2/sum m^2 of each."""
+    """Returns whether users of a cell have about equal counts.
+
+    A cell's sum of counts, squared and divided by the sum of squared counts, is its number of users
+    if they are equal. The sum of these over cells must be nearly the number of memberships.
+    """
     count = counts.count.astype(np.float64)
     squares = np.bincount(counts.cell, count**2)
     equal = counts.totals.astype(np.float64) ** 2 / squares
@@ -74,7 +81,7 @@ def _count_alike(counts: Counts) -> bool:
 
 
 def _certified(request: Request, counts: Counts) -> tuple[Method, str]:
-    """The smallest error in every data set; a delta is taken only where counts say it helps."""
+    """Returns the method with the smallest certified error, with a delta only where it helps."""
     epsilon = request.epsilon
     delta = request.delta
     few = len(counts.user) <= _MOST_OF_PROGRAM
@@ -88,10 +95,10 @@ def _certified(request: Request, counts: Counts) -> tuple[Method, str]:
 
 
 def gaussian_is_smaller(counts: Counts, epsilon: Fraction, delta: Fraction, numbers: int) -> bool:
-    """Whether a delta helps more than weights do (docs/theory/privacy.md#when-a-delta-helps).
+    """Returns whether a delta helps more than weights (docs/theory/privacy.md#when-a-delta-helps).
 
-    With `numbers` a cell, two plans decide that anybody can write down: Gaussian noise of full
-    shares, and Laplace noise of users each held to one load.
+    Two simple plans with `numbers` numbers in each cell are compared: Gaussian noise where every
+    record counts, and Laplace noise where no user's load is above a limit.
     """
     loss = float(epsilon)
     chance = float(delta)
@@ -102,7 +109,7 @@ def gaussian_is_smaller(counts: Counts, epsilon: Fraction, delta: Fraction, numb
     normal = math.sqrt(numbers / (math.pi * rho_of(loss, chance)))
 
     def longest(unit: Floats) -> float:
-        """The largest l2 norm of a user's shares over the units of their cells."""
+        """Returns the largest l2 norm of a user's shares, each divided by the unit of its cell."""
         squares = np.bincount(counts.user, (share / unit[counts.cell]) ** 2)
         return math.sqrt(float(squares.max()))
 
@@ -112,18 +119,18 @@ def gaussian_is_smaller(counts: Counts, epsilon: Fraction, delta: Fraction, numb
 
 
 def _weighted(counts: Counts, share: Floats, unit: Floats, epsilon: float) -> float:
-    """The mean logarithm of the errors, with the best of a grid of loads."""
+    """Returns the mean logarithm of the errors, with the best limit on loads of a grid."""
     user = counts.user
     cell = counts.cell
     load = np.bincount(user, share / unit[cell])
-    return min(
-        _log(
-            np.bincount(cell, share * np.maximum(0, 1 - most / load[user])) / 2
-            + unit * most / epsilon
-        )
-        for most in np.geomspace(load[load > 0].min(), load.max(), _GRID)
-    )
+    found = []
+    for limit in np.geomspace(load[load > 0].min(), load.max(), _GRID):
+        bias = np.bincount(cell, share * np.maximum(0, 1 - limit / load[user])) / 2
+        noise = unit * limit / epsilon
+        found.append(_log(bias + noise))
+    return min(found)
 
 
 def _log(error: Floats) -> float:
+    """Returns the mean logarithm of the errors, none of them larger than guessing's."""
     return float(np.log(np.minimum(error, MIDPOINT_ERROR)).mean())

@@ -1,4 +1,4 @@
-"""Making a plan: the method, the cells worth releasing, and the method's own planner."""
+"""Makes a plan: chooses its method and its cells, and calls the planner of the method."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -35,7 +35,7 @@ _PLANNERS: dict[Planner, Callable[[Task], Facts]] = {
 
 
 def make_plan(counts: Counts, request: Request) -> Facts:
-    """Returns which cells are planned and with how much noise: public facts alone decide."""
+    """Returns the plan for a request: public facts alone decide on cells and noise."""
     method, reason = choose(request, counts)
     check_counts(counts, request, method)
     task = Task(counts, request, method, tuple(public_status(counts, request)), reason)
@@ -64,7 +64,7 @@ def plan_means(
     delta: Amount = 0,
     tick_bits: int = 20,
 ) -> Facts:
-    """Returns a plan of means of every cell, uninformative or not, by a method: for comparisons."""
+    """Returns a plan by one method for the means of all cells, also uninformative ones."""
     asked = {"epsilon": epsilon, "delta": delta, "method": method, "settings": settings or {}}
     request = Request.of(
         bounds=bounds, tick_bits=tick_bits, uninformative="keep", min_users=1, **asked
@@ -79,21 +79,23 @@ def _plan(task: Task) -> Facts:
 
 
 def _without(task: Task, places: Ints) -> np.ndarray:
+    """Returns the statuses of cells, with the planned cells at these places left out."""
     status = np.array(task.status, dtype=object)
     status[task.cells[places]] = "uninformative"
     return status
 
 
 def _fewest_left_out(task: Task) -> Facts:
-    """An optimal plan of equal errors, without the first few of the cells that cost most.
+    """Returns an optimal plan of equal errors that leaves out the fewest of the costliest cells.
 
-    All are uninformative or none is: bisection over the order in which an equalised plan gives up.
+    With equal errors either all cells are uninformative or none is. So bisection finds how many
+    cells to leave out, in the order in which an equalised plan gives them up.
     """
     plan = _plan(task)
     if not (plan.cell_error >= MIDPOINT_ERROR).any():
         return plan
-    plain = task.request.model_copy(update={"weights": {}, "delta": Fraction(0)})
-    equal = shared_noise(replace(task, request=plain, method=method_of("equalised")))
+    unweighted = task.request.model_copy(update={"weights": {}, "delta": Fraction(0)})
+    equal = shared_noise(replace(task, request=unweighted, method=method_of("equalised")))
     order = given_up(_problem(equal), 0.0)
     few = 0
     enough = len(task.cells)
@@ -115,16 +117,16 @@ def _problem(plan: Facts) -> Problem:
 
 
 def _to_leave_out(plan: Facts) -> Ints:
-    """Released cells to give up next, by their places."""
+    """Returns the places of the planned cells to give up next."""
     error = plan.cell_error
     if plan.method == "equalised":
         problem = _problem(plan)
         total = float(problem.loss(np.ones(problem.n_cells)).max())
-        return given_up(
-            problem, total * (MIDPOINT_ERROR / float(error.max())) ** plan.numbers.power
-        )
-    # The worse half at a time: what the first ones free may save the others.
-    return np.argsort(-error, kind="stable")[: (int((error >= MIDPOINT_ERROR).sum()) + 1) // 2]
+        allowed = total * (MIDPOINT_ERROR / float(error.max())) ** plan.numbers.power
+        return given_up(problem, allowed)
+    # Only the worse half is given up at a time: the loss that it frees may save the other half.
+    uninformative = int((error >= MIDPOINT_ERROR).sum())
+    return np.argsort(-error, kind="stable")[: (uninformative + 1) // 2]
 
 
 def _nothing_left(task: Task) -> InputError:

@@ -1,4 +1,4 @@
-"""Plans in which every record counts: noise of the better kind is shared among cells."""
+"""Makes plans in which every record counts, with the better kind of noise shared among cells."""
 
 from __future__ import annotations
 
@@ -30,24 +30,25 @@ _ALLOCATIONS: dict[str, Callable[[Problem], Allocation]] = {
 
 
 def shared_noise(task: Task) -> Facts:
-    """Returns the plan whose error the method judges best: direct or joint, Laplace or Gaussian."""
+    """Returns the best plan by the method's error: direct or joint, Laplace or Gaussian noise."""
     weights = every_record(task.counts, task.cells)
     found = [
         _plan(task, ReleasedStatistics(weights, task.request.kinds, joint=joint, gaussian=gaussian))
         for joint in ways(task.request)
         for gaussian in task.noises
     ]
-    # Cells stay in with whichever noise keeps their errors: a larger delta then takes none away.
+    # A kind of noise that keeps the largest error comes first, so that a larger delta never makes a
+    # cell be left out.
     return min(found, key=lambda each: (not within(each), judge(each)))
 
 
 def ways(request: Request) -> tuple[bool, ...]:
-    """Returns whether statistics may be released jointly: not, or both ways."""
+    """Returns whether to try a joint release: False alone, or both False and True."""
     return (False, True) if set(MEAN_AND_VARIANCE) <= set(request.kinds) else (False,)
 
 
 def judge(plan: Facts) -> float:
-    """Returns what a method wants small: the largest error, or the mean of its logarithm."""
+    """Returns what the method minimises: the largest error, or the mean logarithm of errors."""
     rows = plan.numbers.per_statistic(plan.relative_error)
     if plan.decision.method.levels:
         return float(rows.sum(axis=0).max())
@@ -60,7 +61,7 @@ def _plan(task: Task, numbers: ReleasedStatistics) -> Facts:
     problem = numbers.problem(task.importance, shape)
     found = _ALLOCATIONS[task.method.name](problem)
     if task.delta and task.method.overcounts and not numbers.gaussian:
-        # Gaussian noise is charged by the true loss, and kinds of noise are compared at one loss.
+        # Gaussian noise is charged by the true loss: so Laplace noise is compared at its true loss.
         spent = float(problem.loss(found.noise_scale).max())
         found = replace(found, noise_scale=found.noise_scale * spent)
     epsilon = task.request.epsilon or _least_epsilon(found, numbers, task.request)
@@ -79,18 +80,20 @@ def finish(
     selection_scale: Floats | None = None,
     **others: Any,
 ) -> Facts:
-    """Returns the plan with these noise scales over the range, made to fit lattice and loss."""
+    """Returns the plan with noise scales in parts of the range, fitted to the lattice and loss."""
+    if parameters is None:
+        parameters = {}
+    if selection_scale is None:
+        selection_scale = np.zeros(0)
     delta = task.delta if numbers.gaussian else Fraction(0)
-    most = len(numbers.statistics) * int(np.bincount(numbers.weights.user).max())
-    bits = lattice_bits(most, float(epsilon), float(delta))
-    own: Parameters = {} if parameters is None else parameters
-    selecting = np.zeros(0) if selection_scale is None else selection_scale
-    cost = Cost(numbers, task.method.range, own, selecting, bits, delta)
+    most_numbers = len(numbers.statistics) * int(np.bincount(numbers.weights.user).max())
+    bits = lattice_bits(most_numbers, float(epsilon), float(delta))
+    cost = Cost(numbers, task.method.range, parameters, selection_scale, bits, delta)
     chosen = task.decide(
         cost.fitted(scale, epsilon),
         bits,
-        parameters=own,
-        selection_scale=selecting,
+        parameters=parameters,
+        selection_scale=selection_scale,
         joint=numbers.joint,
         gaussian=numbers.gaussian,
         **others,
@@ -99,11 +102,11 @@ def finish(
 
 
 def _least_epsilon(found: Allocation, numbers: ReleasedStatistics, request: Request) -> Fraction:
-    """The epsilon at which the largest worst-case error is the one asked for."""
+    """Returns the epsilon at which the largest worst-case error is the one asked for."""
     statistic = numbers.statistics[0]
     lattice = request.lattice
     wanted = (request.error or 0.0) / float(statistic.statistic_range(lattice.bounds)[1])
-    # Rounding to ticks, then a margin for lattice steps and for scales rounded upwards.
+    # The rounding to ticks is taken off, then a margin for lattice steps and for rounded scales.
     noise = (wanted - statistic.rounding(float(lattice.rounding), 0.0)) / (1 + 2.0**-19)
     if noise <= 0 or wanted >= MIDPOINT_ERROR:
         raise bad_error(request, statistic)
@@ -111,7 +114,7 @@ def _least_epsilon(found: Allocation, numbers: ReleasedStatistics, request: Requ
 
 
 def bad_error(request: Request, statistic: Statistic) -> InputError:
-    """Returns the error for an error that no plan can have, or that needs none."""
+    """Returns the InputError for an `error=` that no plan can keep, or that guessing keeps."""
     half = float(statistic.statistic_range(request.lattice.bounds)[1]) / 2
     return InputError(
         f"no plan has a worst-case error of {request.error:g}",

@@ -1,4 +1,4 @@
-"""Plans of the user-clipped mean: caps, the shape of the noise, the ball and what it may cost."""
+"""Plans the user-clipped mean: caps, the shape of the noise, the ball and the selections."""
 
 import math
 from fractions import Fraction
@@ -21,18 +21,20 @@ from shoal.theory import user_clipping
 from shoal.theory.allocation import balanced
 from shoal.theory.user_clipping import RADII, Split, balancing_users, clipped_users, split
 
+# Rounds in which caps and the shape of the noise are fitted to each other.
 _ROUNDS = 4
+# Lattice bits beyond those that number the users of a cell.
 _FINER = 8
-# Of the noise's loss, what a first round has, with Laplace noise and with Gaussian noise.
+# The part of the noise's loss that a first round has, with Laplace noise and with Gaussian noise.
 _FIRST_ROUND = Fraction(1, 5), Fraction(3, 10)
-# Of the loss of the first radius, what that of the second round costs.
+# The loss of selecting the second round's radius, as a part of the first radius's loss.
 _SECOND_RADIUS = 0.5
-# Of epsilon, what the noise is planned with until the parts are known.
+# The part of epsilon that noise is planned with until the budget is split.
 _NOISE_SHARE = 0.8
 
 
 def user_clipped(task: Task) -> Facts:
-    """Returns the plan of user-clipped means whose noise has the smaller typical error."""
+    """Returns the plan of user-clipped means, with the noise of the smaller typical error."""
     found = [
         _plan(task, gaussian=gaussian) for gaussian in task.noises if not gaussian or _fits(task)
     ]
@@ -42,7 +44,7 @@ def user_clipped(task: Task) -> Facts:
 
 
 def _plan(task: Task, *, gaussian: bool) -> Facts:
-    """The plan with one kind of noise."""
+    """Returns the plan with one kind of noise."""
     limit = task.request.epsilon
     method = task.method
     assert limit is not None
@@ -56,13 +58,16 @@ def _plan(task: Task, *, gaussian: bool) -> Facts:
     bits = _bits(weights, epsilon, delta)
     selection_scale = _selection_scale(budget, epsilon, two_rounds=two_rounds)
     numbers = ReleasedStatistics(weights, task.request.kinds, gaussian=gaussian)
-    # Where nothing is selected, there is nothing to go around.
-    again = two_rounds and budget is not None
+    # Without private selections there is a single round.
+    has_first_round = two_rounds and budget is not None
     excess = {"excess": _excess(budget.excess * epsilon if budget else 0.0)}
-    unknown = excess | {"first_ball": np.array([int(again)], dtype=np.int64)}
-    cost = Cost(numbers, method.range, unknown, selection_scale, bits, delta)
-    ball, first = _balls(cost, limit, two_rounds=again)
-    balls = {"ball": ball} | ({"first_ball": first} if two_rounds else {})
+    # The cost of selections needs only to know whether there is a first ball.
+    provisional = excess | {"first_ball": np.array([int(has_first_round)], dtype=np.int64)}
+    cost = Cost(numbers, method.range, provisional, selection_scale, bits, delta)
+    ball, first_ball = _balls(cost, limit, two_rounds=has_first_round)
+    balls = {"ball": ball}
+    if two_rounds:
+        balls["first_ball"] = first_ball
     parameters = {name: np.array([size], dtype=np.int64) for name, size in balls.items()}
     parameters |= excess | _candidates(budget, weights, epsilon, bits, balls, gaussian=gaussian)
     chosen = task.decide(
@@ -76,7 +81,7 @@ def _plan(task: Task, *, gaussian: bool) -> Facts:
 
 
 def _excess(epsilon: float) -> Ints:
-    """Parts of what one user can be cut, and bits of the noise on their sums; none at no loss."""
+    """Returns in how many parts a user's excess is counted and the bits of its noise, or zeros."""
     if not epsilon:
         return np.zeros(2, dtype=np.int64)
     bits = max(math.ceil(math.log2(MOST_PARTS / 2 / epsilon)), 1)
@@ -84,15 +89,18 @@ def _excess(epsilon: float) -> Ints:
 
 
 def _fits(task: Task) -> bool:
-    """Whether the lattice that a delta needs leaves room for a ball; no delta is too large."""
+    """Returns whether the lattice that the delta needs is coarse enough for a ball on it."""
     epsilon = float(task.request.epsilon or 0)
     bits = lattice_bits(len(task.cells), epsilon, float(task.delta))
-    # Its diameter is at most sqrt(2 rho) deviations, and rho below epsilon.
+    # The diameter of the ball is at most sqrt(2 rho) deviations, and rho is below epsilon.
     return bits + math.log2(max(2 * epsilon, 1)) / 2 <= math.log2(LARGEST_BALL)
 
 
 def _balls(cost: Cost, limit: Fraction, *, two_rounds: bool) -> tuple[int, int]:
-    """Radius in steps of the largest ball that the noise hides, and of the first round's, or 0."""
+    """Returns the radii of the largest balls that noise hides, in steps; the first round's or 0.
+
+    The ball of the only or second round comes first.
+    """
     left = limit - cost.selecting
     gaussian = cost.released.gaussian
     part = _FIRST_ROUND[gaussian] if two_rounds else Fraction(0)
@@ -111,7 +119,7 @@ def _balls(cost: Cost, limit: Fraction, *, two_rounds: bool) -> tuple[int, int]:
 
 
 def _bits(weights: Weights, epsilon: float, delta: Fraction) -> int:
-    """Lattice bits at which rounding is far below the noise, and hardly adds to delta."""
+    """Returns lattice bits at which rounding is far below the noise and hardly adds to delta."""
     users = int(np.bincount(weights.cell).max())
     fine = max(lattice_bits(1, epsilon), _FINER + math.ceil(math.log2(users)))
     if not delta:
@@ -120,7 +128,7 @@ def _bits(weights: Weights, epsilon: float, delta: Fraction) -> int:
 
 
 def _planned_rate(epsilon: float, delta: Fraction) -> float:
-    """Loss of Laplace noise with the mean size that noise will have: planned with until known."""
+    """Returns the loss of Laplace noise with about the mean size that the noise will have."""
     if not delta:
         return _NOISE_SHARE * epsilon
     rho = gaussian_noise.rho_of(_NOISE_SHARE * epsilon, float(delta))
@@ -130,7 +138,7 @@ def _planned_rate(epsilon: float, delta: Fraction) -> float:
 def _weighted(
     task: Task, rate: float, budget: Split | None, *, gaussian: bool
 ) -> tuple[Weights, Ints, Floats]:
-    """Caps and the shape of the noise, each for the other, in turn: weights, caps and shape."""
+    """Returns weights, caps and the shape of the noise, of which the last two suit each other."""
     cap = largest_counts(task.counts, task.cells)
     penalty = user_clipping.ALONE if len(task.cells) == 1 else user_clipping.TOGETHER
     width = user_clipping.WHOLE_WIDTH if budget is None else user_clipping.PRIVATE_RADIUS
@@ -149,7 +157,7 @@ def _weighted(
 
 
 def _balanced(task: Task, weights: Weights, *, gaussian: bool) -> Floats:
-    """Shape b of the noise with the norm of w/b over a user's cells at most 1."""
+    """Returns noise scales with which the norm of weight/scale over a user's cells is at most 1."""
     numbers = ReleasedStatistics(weights, task.request.kinds, gaussian=gaussian)
     problem = numbers.problem(task.importance, np.ones(len(task.cells)))
     scale = balanced(problem).noise_scale
@@ -157,7 +165,10 @@ def _balanced(task: Task, weights: Weights, *, gaussian: bool) -> Floats:
 
 
 def _selection_scale(budget: Split | None, epsilon: float, *, two_rounds: bool) -> Floats:
-    """Of the centre and of the radii: each costs two users' worth of score over it."""
+    """Returns the noise scales of the selections of centre and radii.
+
+    A selection with scale s has the loss 2 USER/s.
+    """
     if budget is None:
         return np.zeros(0)
     again = [budget.radius * _SECOND_RADIUS] if two_rounds else []
@@ -173,20 +184,23 @@ def _candidates(
     *,
     gaussian: bool,
 ) -> Parameters:
-    """Candidates, and how many users should be beyond each ball."""
+    """Returns the candidates of the selections, and how many users should be beyond each ball."""
     names = {"ball": "clipped", "first_ball": "first_clipped"}
+    two_rounds = len(balls) > 1
     found = dict(NO_SELECTION)
-    if len(balls) > 1:
+    if two_rounds:
         found["first_clipped"] = [0]
     if budget is not None:
         found |= {"centres": [budget.bins], "radii": [0, RADII], "clipped": [budget.clipped]}
+    if budget is not None and (two_rounds or gaussian):
         users = weights.n_users
-        for name, ball in balls.items() if len(balls) > 1 or gaussian else ():
+        for name, ball in balls.items():
             diameter = ball * 2.0 ** (1 - bits)
             wanted = 3 * weights.n_cells / diameter
             if gaussian:
                 wanted = balancing_users(diameter, weights.n_cells, len(weights.user) / users)
-            second = _SECOND_RADIUS if len(balls) > 1 and name == "ball" else 1.0
-            selecting = budget.radius * epsilon * second
+            selecting = budget.radius * epsilon
+            if two_rounds and name == "ball":
+                selecting *= _SECOND_RADIUS
             found[names[name]] = [clipped_users(wanted, users, selecting, epsilon * users)]
     return {name: np.array(values, dtype=np.int64) for name, values in found.items()}

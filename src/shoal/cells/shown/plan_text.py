@@ -1,4 +1,4 @@
-"""A plan in words and columns: what `print(plan)`, notebooks and `shoal plan` show."""
+"""Writes a plan in words and columns, as `print(plan)`, notebooks and `shoal plan` show it."""
 
 from collections.abc import Iterable, Iterator
 
@@ -24,7 +24,7 @@ _TITLES = {
 
 
 def summary(plan: Facts) -> str:
-    """Returns cells with noise, loss and method in one line."""
+    """Returns the number of cells with noise, the loss and the method in one line."""
     cells = counted(len(plan.planned), "cell")
     delta = f", delta {plan.delta:g}" if plan.gaussian else ""
     spent = f"epsilon {show(plan.exact_epsilon)}{delta}"
@@ -43,16 +43,18 @@ def describe(plan: Facts, protected: str, warnings: list[str]) -> TextTable:
 
 
 def verdict(plan: Facts) -> str:
-    """Returns how many cells will be reliable, in a sentence; nothing if that is known."""
+    """Returns a sentence on how many cells will be reliable; empty if counts alone decide it."""
     if not decides(plan):
         return ""
     cells = len(plan.shown)
-    least, *_, most = sorted(forecast(plan).values())
-    of = f"{most:,} of {counted(cells, 'cell')} will be reliable"
-    advice = " plan.advise() (--advice) shows what would make more so." if 2 * most < cells else ""
-    if least == most:
-        return f"About {of}.{advice}"
-    return f"Between {least:,} and {of}, depending on how much cells differ.{advice}"
+    fewest, *_, most = sorted(forecast(plan).values())
+    of_cells = f"{most:,} of {counted(cells, 'cell')} will be reliable"
+    advice = ""
+    if 2 * most < cells:
+        advice = " plan.advise() (--advice) shows what would make more so."
+    if fewest == most:
+        return f"About {of_cells}.{advice}"
+    return f"Between {fewest:,} and {of_cells}, depending on how much cells differ.{advice}"
 
 
 def _rows(plan: Facts, table: pa.Table) -> tuple[list[str], list[list[str]]]:
@@ -60,24 +62,21 @@ def _rows(plan: Facts, table: pa.Table) -> tuple[list[str], list[list[str]]]:
     errors = ["typical_error", "certified_error" if plan.certified else "typical_half_width"]
     errors = [each for each in errors if table[each].null_count < len(table)]
     by = "certified_error" if "certified_error" in errors else "typical_error"
+    # Cells left out have no error, and NumPy sorts these NaN last.
     order = np.argsort(table[by].to_numpy(), kind="stable")
-    gap = len(order) - SHOWN
-    if gap > 0:
-        order = np.delete(order, np.s_[SHOWN // 2 : SHOWN // 2 + gap])
+    hidden = len(order) - SHOWN
+    if hidden > 0:
+        order = np.delete(order, np.s_[SHOWN // 2 : SHOWN // 2 + hidden])
     names = labels(plan, table, order.tolist())
-    columns = [cell_title(plan), "users", "records", *map(_TITLES.__getitem__, errors), "status"]
-    rows = [
-        [
-            name,
-            f"{row['users']:,}",
-            f"{row['records']:,}",
-            *(_short(row[each], "±" * (each == "typical_half_width")) for each in errors),
-            row["status"],
-        ]
-        for name, row in zip(names, table.take(order).to_pylist(), strict=True)
-    ]
-    if gap > 0:
-        rows.insert(SHOWN // 2, [f"... {gap:,} more"])
+    titles = [_TITLES[each] for each in errors]
+    columns = [cell_title(plan), "users", "records", *titles, "status"]
+    rows = []
+    for name, row in zip(names, table.take(order).to_pylist(), strict=True):
+        counts = [f"{row['users']:,}", f"{row['records']:,}"]
+        texts = [_error_text(row[each], each) for each in errors]
+        rows.append([name, *counts, *texts, row["status"]])
+    if hidden > 0:
+        rows.insert(SHOWN // 2, [f"... {hidden:,} more"])
     return columns, rows
 
 
@@ -87,7 +86,7 @@ def cell_title(plan: Facts) -> str:
 
 
 def labels(plan: Facts, table: pa.Table, rows: Iterable[int]) -> list[str]:
-    """Returns the cell of some rows, with its statistic where there are several."""
+    """Returns the names of the cells of some rows, with their statistics if there are several."""
     names = table["statistic"]
     cells = plan.shown_labels
     found = []
@@ -97,8 +96,12 @@ def labels(plan: Facts, table: pa.Table, rows: Iterable[int]) -> list[str]:
     return found
 
 
-def _short(number: float | None, sign: str) -> str:
-    return "-" if number is None else sign + text_of(float(f"{number:.3g}"))
+def _error_text(error: float | None, column: str) -> str:
+    """Returns an error in three digits; half an interval has the sign ± before it."""
+    if error is None:
+        return "-"
+    text = text_of(float(f"{error:.3g}"))
+    return f"±{text}" if column == "typical_half_width" else text
 
 
 def _notes(plan: Facts, table: pa.Table) -> Iterator[str]:
@@ -129,8 +132,8 @@ def _notes(plan: Facts, table: pa.Table) -> Iterator[str]:
 
 
 def legend(plan: Facts, table: pa.Table) -> Iterator[str]:
-    """Returns why cells are not planned or reliable, how many, and how many are left out."""
-    # The rows of the first statistic: each has the same.
+    """Yields how many cells are not planned or reliable and why, and how many are left out."""
+    # Every statistic has the same rows: those of the first say it all.
     cells = table.slice(0, len(plan.shown))
     for status in map(str, cells["status"].unique().to_pylist()):
         found = cells.filter(pc.equal(cells["status"], pa.scalar(status)))["reason"]
@@ -142,7 +145,7 @@ def legend(plan: Facts, table: pa.Table) -> Iterator[str]:
 
 
 def _certificate(plan: Facts) -> Iterator[str]:
-    """What is proved of the errors, and of how far they are from the best."""
+    """Yields what is proved about the errors, and about how far they are from the best ones."""
     if uninformative := int((plan.cell_error >= MIDPOINT_ERROR).sum()):
         better = "guessing is as good" if plan.certified else "noise is as wide as the range"
         yield f"{counted(uninformative, 'planned cell')} without information: {better}."
@@ -156,7 +159,7 @@ def _certificate(plan: Facts) -> Iterator[str]:
 
 
 def proof(plan: Facts, gap: float) -> str:
-    """Returns what a gap of a plan like this one proves."""
+    """Returns in words what a gap proves about a plan of this kind."""
     if plan.decision.targets is None:
         return f"certified gap to the best balance: {gap:.1e} per cell"
     return (

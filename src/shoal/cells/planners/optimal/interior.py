@@ -1,4 +1,4 @@
-"""The linear program by interior points, with Mehrotra's predictor and corrector.
+"""Solves the linear program by interior points, with Mehrotra's predictor and corrector.
 
 Primal variables are x = 1/b of each cell, y = w/b and z = v x - y of each membership, the slack r
 of each user and the loss t; dual ones alpha of each cell, lam of each user, mu and sigma of each
@@ -21,27 +21,35 @@ from shoal.cells.facts.program import Program, Solution, certify
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR
 
 Products = tuple[Floats, Floats, Floats]
-# Steps end this far on the way to the nearest bound, and are of use from this length on.
+# The most steps of one program.
 _STEPS = 100
+# A step ends at this part of the way to the nearest bound.
 _BACK = 0.995
+# A shorter step than this ends the program.
 _SHORTEST = 1e-8
-# Steps times memberships times cells, and steps that even the largest programs take.
+# The most steps of a search, times memberships times cells.
 _WORK = 8e10
+# The steps that even the search of the largest program may take.
 _FEWEST = 40
+# Columns that LAPACK factorises together.
 _BLOCK = 64
+# The part of nonzero entries up to which a sparse product is faster than a dense one.
 _FILLED = 0.05
-# Products further from their aim than this factor are out of balance; what corrects that looks
-# this far beyond the step, and is of use if steps get this much longer.
+# Products that differ from their aim by more than this factor are out of balance.
 _BALANCE = 10.0
+# A correction looks this far beyond the lengths of the step.
 _BEYOND = 0.08
+# A correction is kept if it makes the lengths of the step larger by this factor.
 _LONGER = 1.01
+# The most corrections of one step.
 _CORRECTIONS = 2
+# The primal variables of a `Point`; the others are dual.
 _PRIMAL = ("x", "y", "z", "r", "t")
 
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A point inside all inequalities, or a direction."""
+    """A point inside all inequalities, or a step between two points."""
 
     x: Floats
     y: Floats
@@ -55,13 +63,11 @@ class Point:
 
     def moved(self, step: Point, primal: float, dual: float) -> Point:
         """Returns the point after a step of these lengths."""
-        return Point(
-            *(
-                getattr(self, each.name)
-                + (primal if each.name in _PRIMAL else dual) * getattr(step, each.name)
-                for each in fields(self)
-            )
-        )
+        moved = []
+        for each in fields(self):
+            length = primal if each.name in _PRIMAL else dual
+            moved.append(getattr(self, each.name) + length * getattr(step, each.name))
+        return Point(*moved)
 
     def products(self) -> Products:
         """Returns z mu, y sigma and r lam."""
@@ -120,7 +126,10 @@ class Newton:
         self.miss_t = at.t - program.by_user(cost * at.y) - at.r
 
     def step(self, of_z: Floats, of_y: Floats, of_r: Floats) -> Point:
-        """Returns the step that changes products so and meets all equations to first order."""
+        """Returns the step that changes the products by these numbers and meets all equations.
+
+        Both hold to first order.
+        """
         program = self.program
         at = self.at
         cell = program.cell
@@ -149,7 +158,7 @@ class Newton:
 
 
 def _squared(rows: sp.csr_array) -> Floats:
-    """Returns the dense product of the transposed rows with the rows, in the faster way."""
+    """Returns the dense product of the transposed rows and the rows, by the faster of two ways."""
     if rows.nnz <= _FILLED * math.prod(rows.shape):
         return np.asarray((rows.T @ rows).toarray())
     filled = rows.toarray()
@@ -157,19 +166,25 @@ def _squared(rows: sp.csr_array) -> Floats:
 
 
 def steps_of(program: Program) -> Iterator[int]:
-    """How many steps programs of this size may take in all: on any machine the same."""
+    """Returns an iterator over the steps that a search with programs of this size may take in all.
+
+    Their number is the same on every machine.
+    """
     return iter(range(max(_FEWEST, int(_WORK / (len(program.share) * len(program.target))))))
 
 
 def solve(
     program: Program, tolerance: float = 1e-3, steps: Iterator[int] | None = None
 ) -> Solution:
-    """Returns the least loss within a relative gap, or what was proved when steps ran out."""
+    """Returns a solution within a relative gap, or the best one when steps ran out."""
     needing = program.needing()
     weight = np.zeros(len(program.share))
     duals = np.zeros(program.n_users)
     if not len(needing.target):
         return certify(program, weight, duals)
+    # The memberships that `needing` keeps.
+    needs = (program.target < MIDPOINT_ERROR)[program.cell]
+    # Only users with a cell left take part, and are numbered anew.
     users, user = np.unique(needing.user, return_inverse=True)
     needing = replace(needing, user=user, n_users=len(users))
     at = _start(needing)
@@ -184,19 +199,20 @@ def solve(
             break
         at = at.moved(step, *lengths)
         now = certify(needing, at.y / at.x[needing.cell], at.lam)
+        # Weights and duals are improved apart: each proves its own side of the gap.
         if now.loss < best.loss:
             best = replace(best, weight=now.weight, noise=now.noise, loss=now.loss)
         if now.lower_bound > best.lower_bound:
             best = replace(best, lower_bound=now.lower_bound, duals=now.duals)
         if best.gap <= tolerance:
             break
-    weight[program.target[program.cell] < MIDPOINT_ERROR] = best.weight
+    weight[needs] = best.weight
     duals[users] = best.duals
     return certify(program, weight, duals)
 
 
 def _step(newton: Newton) -> tuple[Point, tuple[float, float]]:
-    """The step towards products of a common, smaller size, and its lengths (Mehrotra, Gondzio)."""
+    """Returns the step towards equal, smaller products, and its lengths (Mehrotra, Gondzio)."""
     at = newton.at
     now = newton.at.products()
     count = sum(map(len, now))
@@ -205,8 +221,8 @@ def _step(newton: Newton) -> tuple[Point, tuple[float, float]]:
     after = at.moved(ahead, *at.lengths(ahead)).products()
     left = sum(float(each.sum()) for each in after) / count / mean
     aim = mean * min(0.5, left**3)
-    most = _BALANCE * mean
-    second = (np.clip(each, -most, most) for each in ahead.products())
+    limit = _BALANCE * mean
+    second = (np.clip(each, -limit, limit) for each in ahead.products())
     change = [aim - one - two for one, two in zip(now, second, strict=True)]
     step = newton.step(*change)
     lengths = at.lengths(step)
@@ -216,16 +232,16 @@ def _step(newton: Newton) -> tuple[Point, tuple[float, float]]:
         wrong = (np.clip(each, aim / _BALANCE, aim * _BALANCE) - each for each in beyond)
         pairs = zip(change, wrong, strict=True)
         change = [one + np.maximum(two, -_BALANCE * aim) for one, two in pairs]
-        other = newton.step(*change)
-        if not sum(at.lengths(other)) > _LONGER * sum(lengths):
+        corrected = newton.step(*change)
+        if not sum(at.lengths(corrected)) > _LONGER * sum(lengths):
             break
-        step = other
-        lengths = at.lengths(other)
+        step = corrected
+        lengths = at.lengths(corrected)
     return step, lengths
 
 
 def _start(program: Program) -> Point:
-    """Returns a point well inside: cells keep 1 - E of their weight, prices are nearly equal."""
+    """Returns a point well inside: a cell keeps 1 - target of its weight, prices nearly equal."""
     x = 2 / program.target
     full = program.share * x[program.cell]
     y = (1 - program.target)[program.cell] * full
@@ -238,7 +254,7 @@ def _start(program: Program) -> Point:
     above = tau[program.cell] - price
     z = full - y
     r = t - spent
-    least = 0.1 * float((r * lam).mean())
+    least_product = 0.1 * float((r * lam).mean())
     mu = (above + np.sqrt(above**2 + tau[program.cell] ** 2)) / 2
-    mu = np.maximum(mu, np.maximum(least / z, above + least / y))
+    mu = np.maximum(mu, np.maximum(least_product / z, above + least_product / y))
     return Point(x, y, z, r, t, 2 * tau, lam, mu, mu - above)

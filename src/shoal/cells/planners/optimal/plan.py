@@ -1,6 +1,7 @@
-"""Optimal plans: weights of all users in all cells, the noise, and dual variables that prove them.
+"""Makes optimal plans: all users' weights, the noise, and dual variables that prove them optimal.
 
-Errors of the cells are s e_g with given targets (docs/theory/cells.md#the-dual-bound).
+The errors of the cells are a common factor times given targets
+(docs/theory/cells.md#the-dual-bound).
 """
 
 from dataclasses import dataclass, replace
@@ -27,25 +28,29 @@ from shoal.cells.planners.shared_noise import bad_error, finish, shared_noise, w
 from shoal.errors import InputError
 from shoal.privacy.noise_lattice import round_scale
 
+# The relative gap at which a linear program is solved.
 _TOLERANCE = 0.004
-# A variance's bias and sensitivity depend on the weights they are planned with: rounds with
-# chords of the bias to start with, and with tangents as long as errors fall.
+# A variance's bias and sensitivity depend on the weights they are planned with. So programs are
+# solved again: this often with chords of the bias,
 _CHORDS = 2
+# then at most this often with tangents,
 _TANGENTS = 5
+# as long as errors fall by this part.
 _WORTH = 1e-3
-# Slopes see one valley of a variance's error, and it may have several: where that is cheap, in a
-# single cell, a grid of thresholds looks at all, from the lightest share over 8 on.
+# A variance's error may have several local minima, of which slopes find one. In a single cell, this
+# many thresholds of shares are tried as well,
 _GRID = 64
+# from the lightest share divided by this one on.
 _BELOW = 8
-# Room for lattice steps, and for scales rounded upwards.
+# A factor that makes room for lattice steps and for scales rounded upwards.
 _CAPACITY = 1 + 2.0**-18
-# Weights are rounded down to parts, and what that leaves out may be as much as a part: where only
-# some dozens of parts are left for noise, whole weights may do better.
+# A weight loses up to 2^-PART of its share when it is rounded down. Where the noise is less than
+# this, some dozens of such parts, whole shares may do better.
 _SMALL = 2.0 ** (6 - PART)
 
 
 def optimal(task: Task) -> Facts:
-    """Returns the plan with the least factor s at a loss, or the least loss at an error."""
+    """Returns the plan with the least errors at a loss, or the least loss at an error."""
     member, cell = members(task.counts, task.cells)
     user = task.counts.user[member]
     if not is_small(user, len(task.cells)):
@@ -61,7 +66,7 @@ def optimal(task: Task) -> Facts:
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """Rounds of linear programs; the best plan by the true formulas is kept."""
+    """Solves linear programs in rounds, and keeps the best plan by the true formulas."""
 
     task: Task
     programs: StatisticPrograms
@@ -72,17 +77,18 @@ class _Search:
         task = self.task
         if not task.method.selects:
             return 0.0
-        epsilon, (member, cell) = float(task.request.epsilon or 0), members(task.counts, task.cells)
+        epsilon = float(task.request.epsilon or 0)
+        member, cell = members(task.counts, task.cells)
         count = task.counts.count[member]
-        most = int(np.bincount(self.programs.program.user).max())
-        each = np.full(len(task.cells), epsilon / most)
-        cap = caps.exchangeable(cell, count, len(task.cells), each)[cell]
+        cells_of_user = int(np.bincount(self.programs.program.user).max())
+        of_cell = np.full(len(task.cells), epsilon / cells_of_user)
+        cap = caps.exchangeable(cell, count, len(task.cells), of_cell)[cell]
         part = (np.minimum(cap, count) << PART) // count
         return task.method.range.selecting(parts(task.counts, task.cells, part), epsilon)
 
     @cached_property
     def epsilon(self) -> float:
-        """Loss of the noise; 0 for the least one at the targets."""
+        """Loss of the noise; 0 if the request gives an error instead of a loss."""
         return float(self.task.request.epsilon or 0) * (1 - self.selecting)
 
     def plan(self) -> Facts:
@@ -94,7 +100,7 @@ class _Search:
         if self.programs.varies:
             best = self._thresholds(self._tangents(best))
         if self.epsilon:
-            # With an epsilon targets are as small as that allows.
+            # With a given epsilon, targets are scaled to be as small as it allows.
             best = replace(best, targets=best.targets * best.least(self.epsilon))
         elif not np.isfinite(best.loss(1.0)):
             raise bad_error(request, request.kinds[0])
@@ -122,7 +128,7 @@ class _Search:
         return replace(plan, decision=replace(plan.decision, parameters=parameters))
 
     def _chords(self) -> tuple[WeightedPlan, Floats]:
-        """Returns the best plan, and proof, of programs right where the last one missed mass."""
+        """Returns the best plan and the best proof, of programs exact at the last missing mass."""
         missing = np.zeros(len(self.task.cells))
         plans: list[tuple[float, WeightedPlan, Floats]] = []
         for _ in range(_CHORDS if self.programs.varies else 1):
@@ -134,26 +140,29 @@ class _Search:
             factor, plan = self._best(self._weigh(solution.weight))
             plans.append((factor, plan, solution.duals))
             missing = plan.numbers.weights.missing
-        least, best, _ = min(plans, key=lambda each: each[0])
-        known = (self.epsilon, least) if self.epsilon else (least, 1.0)
-        proofs = (each[2] for each in plans)
-        return best, max(proofs, key=lambda each: self.programs.least_factor(each, *known))
+        judged, best, _ = min(plans, key=lambda each: each[0])
+        if self.epsilon:
+            loss, factor = self.epsilon, judged
+        else:
+            loss, factor = judged, 1.0
+        proofs = (duals for _, _, duals in plans)
+        return best, max(proofs, key=lambda duals: self.programs.least_factor(duals, loss, factor))
 
     def _tangents(self, best: WeightedPlan) -> WeightedPlan:
-        """Returns the best of programs above the true errors that touch them at the best so far."""
-        least = self._judge(best)
+        """Returns the best plan of programs that touch the true errors, from above, at the last."""
+        judged = self._judge(best)
         for _ in range(_TANGENTS):
             missing = best.numbers.weights.missing
-            program = self.programs.tangent(missing, least if self.epsilon else 1.0)
-            now, plan = self._best(self._weigh(solve(program, _TOLERANCE).weight))
-            if now > least * (1 - _WORTH):
+            program = self.programs.tangent(missing, judged if self.epsilon else 1.0)
+            judged_now, plan = self._best(self._weigh(solve(program, _TOLERANCE).weight))
+            if judged_now > judged * (1 - _WORTH):
                 break
             best = plan
-            least = now
+            judged = judged_now
         return best
 
     def _thresholds(self, best: WeightedPlan) -> WeightedPlan:
-        """Returns, in a single cell, the best of weights of at most a threshold of a grid."""
+        """Returns the best plan; in a single cell, weights cut at thresholds are tried as well."""
         share = self.programs.program.share
         if len(self.task.cells) > 1:
             return best
@@ -162,26 +171,30 @@ class _Search:
         return self._best([best, *plans])[1]
 
     def _best(self, plans: list[WeightedPlan]) -> tuple[float, WeightedPlan]:
+        """Returns the plan that `_judge` finds smallest, with that number first."""
         return min(((self._judge(each), each) for each in plans), key=lambda each: each[0])
 
     def _judge(self, plan: WeightedPlan) -> float:
+        """Returns the factor of a plan's errors at the loss, or its loss at the errors."""
         return plan.least(self.epsilon) if self.epsilon else plan.loss(1.0)
 
     def _weigh(self, weight: Floats) -> list[WeightedPlan]:
         """Returns plans with these weights in whole parts."""
         program = self.programs.program
-        # A rounding of w/v above a whole number of parts must not cost one.
+        # A quotient just below a whole number of parts, by rounding, must not lose one.
         part = np.floor(weight / program.share * 2**PART + 2.0**-10).astype(np.int64)
         part = np.minimum(part, 1 << PART)
         plans = self._with_parts(part)
         if self.task.request.error is None:
             return plans
         small = np.any([(each.noise(1.0) < _SMALL) & each.costly for each in plans], axis=0)
-        whole = small[program.cell]
-        return plans + (self._with_parts(np.where(whole, 1 << PART, part)) if whole.any() else [])
+        in_small = small[program.cell]
+        if in_small.any():
+            plans += self._with_parts(np.where(in_small, 1 << PART, part))
+        return plans
 
     def _with_parts(self, part: Ints) -> list[WeightedPlan]:
-        """Returns every way to release the statistics of users who count in these parts."""
+        """Returns a plan for every way to release statistics of users who count in these parts."""
         request = self.task.request
         target = self.programs.program.target
         weights = parts(self.task.counts, self.task.cells, part)
@@ -192,7 +205,7 @@ class _Search:
 
 
 def _targets(task: Task) -> Floats:
-    """Returns relative errors e_g: of an error asked for in every cell, else up to a factor."""
+    """Returns each cell's error as a part of the range; without `error=` up to a common factor."""
     weight = task.importance
     request = task.request
     if request.error is not None:
@@ -206,7 +219,7 @@ def _targets(task: Task) -> Floats:
         return np.asarray((error - rounded) * weight.min() / (weight * _CAPACITY))
     if task.method.settings.get("targets", "equal") == "equal":
         return np.asarray(1 / weight)
-    plain = request.model_copy(update={"delta": Fraction(0)})
-    plan = shared_noise(replace(task, request=plain, method=method_of("balanced")))
+    without_delta = request.model_copy(update={"delta": Fraction(0)})
+    plan = shared_noise(replace(task, request=without_delta, method=method_of("balanced")))
     noise = plan.numbers.per_statistic(plan.mean_noise).sum(axis=0)
     return np.asarray(noise / noise.min())

@@ -1,4 +1,4 @@
-"""The least factor of all errors at a given loss, with a proof from both sides."""
+"""Finds the least factor of all errors at a given loss, with a proof from both sides."""
 
 import math
 from collections.abc import Callable
@@ -19,20 +19,26 @@ from shoal.cells.facts.program import (
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR
 from shoal.cells.planners.optimal.interior import solve, steps_of
 
+# The most programs that are solved.
 _ROUNDS = 30
-# Where the search starts, below what suffices, and slopes of lines to one side.
+# The search starts at this part of a factor that suffices,
 _START = 0.8
+# or by this part below it where nothing better than guessing is known.
 _EDGE = 1e-4
+# The slope of the line through a single point, in logarithms,
 _SLOPE = -2.0
+# and the slope nearest to 0 of a line through two points on one side of epsilon.
 _FLATTEST = -0.5
-# How far a search and a crossing stay inside what is known, as a part of it.
+# A crossing is not looked for below this part of the upper end.
 _LEAST = 1e-9
+# The next factor stays at least this part of the interval away from its ends, in logarithms,
 _INSIDE = 0.1
+# and the next point of a crossing this part.
 _WITHIN = 0.02
 
 
 class Factor(NamedTuple):
-    """The least s at which a plan costs what it may, the proved least of any plan, and the plan."""
+    """The least factor found, a lower bound on that of any plan, and the plan that has it."""
 
     factor: float
     lower_bound: float
@@ -40,24 +46,28 @@ class Factor(NamedTuple):
 
 
 def least_factor(program: Program, epsilon: float, tolerance: float = 0.004) -> Factor:
-    """The least s at which errors of s E_g cost at most epsilon: L(s) is nearly a power of s."""
-    # Every cell is free here.
-    high, low = MIDPOINT_ERROR / float(program.target.min()) * (1 + 2.0**-50), 0.0
+    """Returns the least factor of all errors that costs at most epsilon.
+
+    The loss is nearly a power of the factor, so the search follows lines in logarithms.
+    """
+    # At this factor every cell may have the error of guessing, which costs nothing.
+    high = MIDPOINT_ERROR / float(program.target.min()) * (1 + 2.0**-50)
+    low = 0.0
     weight = np.zeros(len(program.share))
     duals = np.zeros(program.n_users)
     steps = steps_of(program)
     fine = tolerance / 32
 
-    def cost(at: Program, kept: Floats) -> float:
-        return loss_of(at, *feasible(at, kept))
+    def cost(at: Program, weight: Floats) -> float:
+        return loss_of(at, *feasible(at, weight))
 
-    def crossing(loss: Callable[[Program, Floats], float], of: Floats) -> tuple[float, float]:
-        return _crossing(lambda s: loss(program.scaled(s), of), epsilon, low, high, fine)
+    def crossing(loss: Callable[[Program, Floats], float], fixed: Floats) -> tuple[float, float]:
+        return _crossing(lambda s: loss(program.scaled(s), fixed), epsilon, low, high, fine)
 
     if (factor := crossing(cost, program.share)[1]) < high:
         high = factor
         weight = program.share
-    # Where not even the shares do better than guessing, perhaps nothing does.
+    # If whole shares are no better than guessing, perhaps nothing is.
     at = (_START if weight.any() else 1 - _EDGE) * high
     line = _Line()
     for _ in range(_ROUNDS):
@@ -77,24 +87,31 @@ def least_factor(program: Program, epsilon: float, tolerance: float = 0.004) -> 
 
 
 class _Line:
-    """A line through logarithms of factors and losses, which an epsilon of 1 is looked for on."""
+    """A line through logarithms of factors and losses, on which a loss of epsilon is looked for."""
 
     def __init__(self) -> None:
         self.last: tuple[float, float] | None = None
-        # The nearest points whose loss is above epsilon, and not.
+        # The latest point whose loss is above epsilon, and the latest whose loss is not.
         self.sides: dict[bool, list[float]] = {}
 
     def next(self, factor: float, loss: float) -> float:
-        """Returns where the line meets epsilon, after what a program lost at a factor."""
-        x, y = math.log(factor), math.log(loss)
-        last, self.last, above = self.last, (x, y), y > 0
+        """Returns the factor at which the line meets epsilon, once a new point is added.
+
+        `loss` is the loss at the new factor, divided by epsilon.
+        """
+        x = math.log(factor)
+        y = math.log(loss)
+        above = y > 0
+        last = self.last
+        self.last = (x, y)
         if len(self.sides) > 1 and last and (last[1] > 0) == above:
-            # The other end would hold the line for ever (the Illinois rule).
+            # Without this the far end would never move (the Illinois rule).
             self.sides[not above][1] /= 2
         self.sides[above] = [x, y]
         if len(self.sides) > 1:
-            (x, y), (right, low) = self.sides[True], self.sides[False]
-            return math.exp(x + (right - x) * y / (y - low))
+            left, over = self.sides[True]
+            right, under = self.sides[False]
+            return math.exp(left + (right - left) * over / (over - under))
         slope = _SLOPE
         if last and last[0] != x:
             slope = min((y - last[1]) / (x - last[0]), _FLATTEST)
@@ -104,7 +121,7 @@ class _Line:
 def _crossing(
     loss: Callable[[float], float], epsilon: float, low: float, high: float, fine: float
 ) -> tuple[float, float]:
-    """Neighbours in [low, high] between which a falling loss passes epsilon."""
+    """Returns neighbours in [low, high] between which a falling loss passes epsilon."""
     of_high = loss(high)
     if of_high > epsilon:
         return high, high
