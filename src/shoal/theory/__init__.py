@@ -1,1 +1,1 @@
-"""Closed forms: no data, no randomness."""
+"""Holds formulas and numerical methods that use no data and no randomness."""

@@ -1,4 +1,4 @@
-"""How noise is shared among cells, for weights that are given: uniform, equalised and balanced."""
+"""Shares noise among cells with given weights in three ways: uniform, equalised and balanced."""
 
 from __future__ import annotations
 
@@ -11,28 +11,40 @@ import scipy.sparse as sp
 
 from shoal.arrays import Floats, Ints, largest
 
-# What scaling a balanced allocation to a loss of 1 may cost per unit of weight where it ends.
+# A balanced allocation ends when no user's loss is above 1 by more than this, in logarithms: then
+# the mean of ln b, by weight, could fall by this at most.
 _GAP = 1e-3
+# The same in plans by the method `balanced`.
 PUBLISHED_GAP = 1e-4
+# The most steps of an allocation.
 _STEPS = 50_000
-# Measured: 80 to 400 steps of own paces where equal ones take 400 to 3,000.
+# In so many first steps each dual variable has a pace of its own. Measured: that takes 80 to 400
+# steps where equal paces take 400 to 3,000.
 _FAST_STEPS = 3_000
+# A pace grows by this factor where the loss stays on one side of 1,
 _FASTER = 1.2
+# shrinks by this one where it does not,
 _SLOWER = 0.5
+# and is at most this one.
 _FASTEST = 50.0
+# The least dual variable, as a part of their total, and the least loss whose logarithm is taken.
 _LEAST = 1e-100
-# Of more members only users who may have the largest losses get dual variables above 0: so many a
-# cell join them at a time. Those who join start at this share of the average.
+# With more members than this, only users with nearly the largest losses get dual variables above 0.
 _MANY = 100_000
+# At most so many times as many users as cells join them at a time,
 _JOIN = 4
+# and start at this part of the average dual variable.
 _START = 1e-3
-# Dual variables below this share of the total prove nothing and are not kept.
+# Dual variables below this part of the total prove nothing and are not kept.
 _NEGLIGIBLE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Sparse sensitivities over the cells' units, users by cells, and weights of cells above 0."""
+    """Sensitivities of users (rows) in cells (columns), each in its cell's unit, and cell weights.
+
+    The weights of cells are above 0.
+    """
 
     user: Ints
     cell: Ints
@@ -42,7 +54,7 @@ class Problem:
 
     @property
     def n_cells(self) -> int:
-        """Columns."""
+        """Number of cells."""
         return len(self.weight)
 
     @cached_property
@@ -58,56 +70,63 @@ class Problem:
 
     @cached_property
     def largest(self) -> Floats:
-        """The sensitivity of each cell: that of its heaviest user."""
+        """The largest sensitivity of a user in each cell."""
         return largest(self.cell, self.sensitivity, self.n_cells)
 
     @property
     def heaviest(self) -> Ints:
-        """A user with the largest sensitivity of each cell."""
+        """For each cell a user with its largest sensitivity."""
         most = np.flatnonzero(self.sensitivity == self.largest[self.cell])
         first = np.unique(self.cell[most], return_index=True)[1]
         return self.user[most[first]]
 
     @cached_property
     def most_cells(self) -> int:
-        """G_1: most cells that one user is in."""
+        """The most cells that one user is in; the papers call it G_1."""
         return int(np.bincount(self.user, minlength=self.n_users).max())
 
     def of_users(self, users: Ints) -> Problem:
-        """The same cells with some users alone."""
+        """Returns the problem of the same cells with only some of the users."""
         rows = self.by_user[users].tocoo()
         user = rows.row.astype(np.int64)
         cell = rows.col.astype(np.int64)
         return Problem(user, cell, rows.data, len(users), self.weight)
 
     def loss(self, noise_scale: Floats) -> Floats:
-        """Privacy loss of each user: sum of sensitivity over noise scale."""
+        """Returns the loss of each user: the sum of its sensitivities divided by noise scales."""
         return np.asarray(self.by_user @ (1 / noise_scale))
 
 
 @dataclass(frozen=True, eq=False)
 class Allocation:
-    """Noise of each cell over the width at a loss of 1; `duals`, one a user, prove it good."""
+    """Noise scale of each cell in its unit, at a loss of 1; `duals`, one a user, prove it good."""
 
     noise_scale: Floats
     duals: Floats | None = None
 
 
 def uniform(problem: Problem) -> Allocation:
-    """Loss 1/G_1 in every cell: b_g = G_1 max_l Delta_gl (paper 000, Corollary II.1)."""
+    """Returns noise with the same loss in every cell, one divided by the most cells of a user.
+
+    Source: paper 000, Corollary II.1, where it is b_g = G_1 max_l Delta_gl.
+    """
     return Allocation(problem.most_cells * problem.largest)
 
 
 def equalised(problem: Problem) -> Allocation:
-    """One error for all: max_l sum_g Delta_gl, exactly (docs/theory/cells.md#equalised-plans)."""
+    """Returns the least noise scale that all cells can have, max_l sum_g Delta_gl.
+
+    Source: docs/theory/cells.md#equalised-plans.
+    """
     common = float(problem.loss(np.ones(problem.n_cells)).max())
     return Allocation(np.full(problem.n_cells, common))
 
 
 def given_up(problem: Problem, most: float) -> Ints:
-    """Cells to give up, in order, until nobody loses `most` or more at unit noise.
+    """Returns cells to give up, in order, until every user's loss at unit noise is below `most`.
 
-    All cells share the error of the user with the largest loss: each time its heaviest cell goes.
+    The user with the largest loss determines the error of all cells: each time the cell in which
+    it has its largest sensitivity is given up.
     """
     loss = problem.loss(np.ones(problem.n_cells))
     rows = problem.by_user
@@ -115,9 +134,9 @@ def given_up(problem: Problem, most: float) -> Ints:
     out: list[int] = []
     while len(out) < problem.n_cells and loss.max() >= most:
         user = int(loss.argmax())
-        own = slice(rows.indptr[user], rows.indptr[user + 1])
-        weight = np.where(np.isin(rows.indices[own], out), 0, rows.data[own])
-        cell = int(rows.indices[own][weight.argmax()])
+        entries = slice(rows.indptr[user], rows.indptr[user + 1])
+        weight = np.where(np.isin(rows.indices[entries], out), 0, rows.data[entries])
+        cell = int(rows.indices[entries][weight.argmax()])
         out.append(cell)
         inside = slice(columns.indptr[cell], columns.indptr[cell + 1])
         loss[columns.indices[inside]] -= columns.data[inside]
@@ -125,10 +144,11 @@ def given_up(problem: Problem, most: float) -> Ints:
 
 
 def balanced(problem: Problem, gap: float = _GAP) -> Allocation:
-    """Maximises sum_g w_g ln(1/b_g) at a loss of at most 1 (docs/theory/cells.md#balanced-plans).
+    """Minimises the weighted sum of ln b at a loss of at most 1, for noise scales b.
 
-    The step price_l <- price_l loss_l converges; dual variables whose loss stays on one side of 1
-    take longer steps at first. `balanced_gap` certifies the result.
+    Multiplying each user's dual variable by its loss, again and again, converges. At first a dual
+    variable takes longer steps while its user's loss stays on one side of 1. `balanced_gap`
+    certifies the result (docs/theory/cells.md#balanced-plans).
     """
     if problem.most_cells == 1:
         return _disjoint(problem)
@@ -140,7 +160,7 @@ def balanced(problem: Problem, gap: float = _GAP) -> Allocation:
     while True:
         dual[users] = _dual_variables(problem.of_users(users), gap, dual[users])
         inverse = problem.weight / (problem.by_cell @ dual)
-        # Those whom these dual variables leave with the largest losses join.
+        # The users who have the largest losses with these dual variables join.
         joined = np.union1d(users, _most_loss(problem, inverse))
         largest_loss = float((problem.by_user @ inverse).max())
         if len(joined) == len(users) or math.log(largest_loss) <= gap:
@@ -151,14 +171,17 @@ def balanced(problem: Problem, gap: float = _GAP) -> Allocation:
 
 
 def _most_loss(problem: Problem, inverse: Floats) -> Ints:
-    """Users with the largest losses at these inverse noise scales, four times as many as cells."""
+    """Returns the users with the largest losses at these inverse noise scales.
+
+    They are four times as many as cells, or all users if these are fewer.
+    """
     loss = problem.by_user @ inverse
     few = min(_JOIN * problem.n_cells, problem.n_users)
     return np.argpartition(-loss, few - 1)[:few]
 
 
 def _dual_variables(problem: Problem, gap: float, known: Floats) -> Floats:
-    """Dual variables that leave nobody a loss above e^gap, from those that are known, if any."""
+    """Returns dual variables that leave nobody a loss above e^gap, starting at `known` if not 0."""
     weight = problem.weight
     rows = problem.by_user
     columns = problem.by_cell
@@ -168,7 +191,7 @@ def _dual_variables(problem: Problem, gap: float, known: Floats) -> Floats:
         dual = np.maximum(known, _START * dual)
         dual = dual * (total / dual.sum())
     pace = np.ones(problem.n_users)
-    lead = np.zeros(problem.n_users)
+    last_log_loss = np.zeros(problem.n_users)
     for step in range(_STEPS):
         loss = rows @ (weight / (columns @ dual))
         if math.log(float(loss.max())) <= gap:
@@ -176,19 +199,19 @@ def _dual_variables(problem: Problem, gap: float, known: Floats) -> Floats:
         if step >= _FAST_STEPS:
             dual = dual * loss
             continue
-        ahead = np.log(np.maximum(loss, _LEAST))
+        log_loss = np.log(np.maximum(loss, _LEAST))
         longer = np.minimum(pace * _FASTER, _FASTEST)
         shorter = np.maximum(pace * _SLOWER, 1.0)
-        pace = np.where(ahead * lead > 0, longer, shorter)
-        lead = ahead
-        # A dual variable that underflows could never come back.
-        dual = np.maximum(dual * np.exp(np.clip(pace * lead, -1.0, 1.0)), _LEAST * total)
+        pace = np.where(log_loss * last_log_loss > 0, longer, shorter)
+        last_log_loss = log_loss
+        # A dual variable that underflows to 0 would stay 0.
+        dual = np.maximum(dual * np.exp(np.clip(pace * log_loss, -1.0, 1.0)), _LEAST * total)
         dual = dual * (total / dual.sum())
     return dual
 
 
 def _disjoint(problem: Problem) -> Allocation:
-    """Nobody is in two cells: the user with the largest loss of each decides, and proves it."""
+    """Returns the best allocation where nobody is in two cells: the heaviest user decides each."""
     order = np.lexsort((-problem.sensitivity, problem.cell))
     first = np.searchsorted(problem.cell[order], np.arange(problem.n_cells))
     duals = np.zeros(problem.n_users)
@@ -197,7 +220,7 @@ def _disjoint(problem: Problem) -> Allocation:
 
 
 def _cover(problem: Problem, kept: Floats, dual: Floats) -> Floats:
-    """Gives back what thinning took away: a bound needs a dual variable above 0 in every cell."""
+    """Restores dual variables in cells where thinning left none: a bound needs one in each cell."""
     bare = problem.by_cell @ kept <= 0
     if bare.any():
         users = np.unique(problem.user[np.isin(problem.cell, np.flatnonzero(bare))])
@@ -206,9 +229,10 @@ def _cover(problem: Problem, kept: Floats, dual: Floats) -> Floats:
 
 
 def balanced_gap(problem: Problem, noise_scale: Floats, duals: Floats, epsilon: float) -> float:
-    """Most that the mean of ln b could fall at this loss (docs/theory/cells.md#balanced-plans).
+    """Returns a bound on how much the weighted mean of ln b could fall at this loss.
 
-    By weak duality, for any dual variables >= 0; infinite if a cell has none above 0.
+    It follows by weak duality from any dual variables that are not negative, and is infinite if
+    those of a cell are all 0 (docs/theory/cells.md#balanced-plans).
     """
     weight = problem.weight
     total = float(problem.weight.sum())

@@ -1,9 +1,10 @@
-"""What clipping costs when values have no bounds, only bounded central moments.
+"""Bounds the error of clipping values that have no bounds, only bounded central moments.
 
-Throughout, X has mean mu and E|X - mu|^p <= psi^p for one or several public pairs (p, psi), Y is
-|X - mu| and t >= 0 is a margin, in the value's unit. Bounds are upper ones, the least over the
-pairs: those of paper 004, section 3, with the sharp constants in place of 1. A line through the
-origin that touches (y - t)+ as a function of y^p bounds it everywhere.
+Throughout, X has mean mu and E|X - mu|^p <= psi^p for one or several public pairs (p, psi), which
+are the `order` and `size` of a `Moment`; Y is |X - mu| and t >= 0 is a margin, in the value's unit.
+All bounds are upper bounds, and the least of those from each pair is taken. They are the bounds of
+paper 004, section 3, with the sharp constants in place of 1: as a function of y^p, (y - t)+ lies
+below the line through the origin that touches it.
 """
 
 import math
@@ -13,12 +14,14 @@ from dataclasses import dataclass
 from shoal import checks
 from shoal.errors import InputError
 
+# Limits of the order and of the size of a moment, and of the number of moments.
 _LEAST_ORDER = 2.0
 _MOST_ORDER = 1000.0
 _SMALLEST = 2.0**-300
 _LARGEST = 2.0**300
 _MOST_PAIRS = 20
 _GOLDEN = (math.sqrt(5) - 1) / 2
+# The exponential of a larger number overflows.
 _LARGEST_LOG = 700.0
 
 
@@ -56,7 +59,7 @@ Moments = tuple[Moment, ...]
 
 
 def moments_of(moment: Moment | Sequence[Moment]) -> Moments:
-    """One or several bounds as a tuple."""
+    """Returns one or several bounds as a tuple."""
     found = (moment,) if isinstance(moment, Moment) else moment
     if not isinstance(found, tuple | list) or not all(isinstance(m, Moment) for m in found):
         raise InputError(
@@ -68,46 +71,47 @@ def moments_of(moment: Moment | Sequence[Moment]) -> Moments:
 
 
 def deviation(moments: Moments) -> float:
-    """Largest standard deviation: the least size, as E Y^2 <= (E Y^p)^(2/p)."""
+    """Returns the largest possible deviation: the least size, as E Y^2 <= (E Y^p)^(2/p)."""
     return min(moment.size for moment in moments)
 
 
 def tail(moments: Moments, margin: float) -> float:
-    """P[Y > t] <= (psi/t)^p, and at most 1 (Markov)."""
+    """Bounds P[Y > t] by (psi/t)^p and by 1 (Markov's inequality)."""
     return min([1.0, *(_power(m.size, margin, m.order) for m in moments)])
 
 
 def excess(moments: Moments, margin: float) -> float:
-    """E(Y - t)+ <= K psi^p t^(1-p) with K = (p-1)^(p-1)/p^p, and psi - t where t is small.
+    """Bounds E(Y - t)+ by K psi^p t^(1-p) with K = (p-1)^(p-1)/p^p, or psi - t where t is small.
 
-    (z^(1/p) - t)+ with z = y^p lies below its tangent from the origin. Both are attained; the paper
-    has 1 in place of K.
+    (z^(1/p) - t)+ with z = y^p lies below its tangent from the origin. Both bounds are attained;
+    the paper has 1 in place of K.
     """
     return min(_excess(m, margin) for m in moments)
 
 
 def excess_square(moments: Moments, margin: float) -> float:
-    """E(Y - t)+^2 <= kappa psi^p t^(2-p) with kappa = (4/p^2)(1 - 2/p)^(p-2).
+    """Bounds E(Y - t)+^2 by kappa psi^p t^(2-p) with kappa = (4/p^2)(1 - 2/p)^(p-2).
 
-    As in `excess`, touching at y = p t/(p-2); (psi - t)^2 where psi is beyond; psi^2 at p = 2.
+    The proof is as for `excess`, with a tangent that touches at y = p t/(p-2). Where psi is beyond
+    that, the bound is (psi - t)^2; at p = 2 it is psi^2.
     """
     return min(_excess_square(m, margin) for m in moments)
 
 
 def one_sided(moments: Moments, margin: float) -> float:
-    """E(X - mu - t)+ <= the least of `excess` and (sqrt(t^2 + psi^2) - t)/2.
+    """Bounds E(X - mu - t)+ by the smaller of `excess` and (sqrt(t^2 + psi^2) - t)/2.
 
-    The second is Scarf's bound, sharp for given mean and variance: (x - t)+ = (x - t + |x - t|)/2
-    and E|x - t| <= sqrt(psi^2 + t^2).
+    The second is Scarf's bound, which is sharp for a given mean and variance: for x = X - mu,
+    (x - t)+ = (x - t + |x - t|)/2 and E|x - t| <= sqrt(psi^2 + t^2).
     """
-    # The form without cancellation.
+    # This form of Scarf's bound has no cancellation.
     size = deviation(moments)
     scarf = size * (size / (2 * (margin + math.hypot(margin, size))))
     return min(excess(moments, margin), scarf)
 
 
 def margin(moments: Moments, bias: float) -> float:
-    """The least margin whose `one_sided` bound is at most a bias budget.
+    """Returns the least margin whose `one_sided` bound is at most a bias budget.
 
     Clipping to [a - t, b + t] with mu in [a, b] loses at most E(X - b - t)+ at one end and
     E(a - t - X)+ at the other, and the bias is their difference, so at most the larger.
@@ -134,16 +138,17 @@ def margin(moments: Moments, bias: float) -> float:
 
 
 def symmetric_bias(moments: Moments, off: float, half_width: float) -> float:
-    """Bias, bounded upwards, of clipping a symmetric X to (mu + e) -+ c, with |e| <= off < c.
+    """Bounds the bias of clipping a symmetric X to (mu + e) -+ `half_width`, with |e| <= `off`.
 
-    By symmetry at most half of `excess` at c - off, and at most off times the tail P[Y > c - off].
+    `off` is below `half_width`, and t is their difference. By symmetry the bias is at most half of
+    `excess` at t, and at most `off` times the `tail` at t.
     """
     inside = half_width - off
     return min(excess(moments, inside) / 2, off * tail(moments, inside))
 
 
 def least(objective: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function is least between positive ends: a grid of ratios, then golden section."""
+    """Returns where a function is least between positive ends, by a grid and golden section."""
     steps = 64
     ratio = math.pow(high / low, 1 / steps)
     at = min(range(steps + 1), key=lambda i: objective(low * ratio**i))
@@ -160,6 +165,7 @@ def least(objective: Callable[[float], float], low: float, high: float) -> float
 
 
 def _excess(moment: Moment, margin: float) -> float:
+    """See `excess`, for one moment."""
     p = moment.order
     size = moment.size
     if margin <= size * (1 - 1 / p):
@@ -168,6 +174,7 @@ def _excess(moment: Moment, margin: float) -> float:
 
 
 def _excess_square(moment: Moment, margin: float) -> float:
+    """See `excess_square`, for one moment."""
     p = moment.order
     size = moment.size
     if margin <= size * (1 - 2 / p):
@@ -179,11 +186,12 @@ def _excess_square(moment: Moment, margin: float) -> float:
 
 
 def _log_k(p: float) -> float:
+    """Returns the logarithm of K in `excess`."""
     return (p - 1) * math.log1p(-1 / p) - math.log(p)
 
 
 def _power(size: float, margin: float, exponent: float) -> float:
-    """(size/margin)^exponent, infinite at 0; never an overflow."""
+    """Returns (size/margin)^exponent; infinite for a margin of 0 or where it would overflow."""
     if margin <= 0:
         return math.inf
     log = exponent * (math.log(size) - math.log(margin))

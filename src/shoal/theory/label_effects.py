@@ -1,9 +1,9 @@
-"""What labels say of a cell: random effects of label columns, fitted to noisy estimates.
+"""Predicts cells by their labels, with random effects of label columns fitted to noisy estimates.
 
     theta_g = m + sum over columns of an effect of the cell's label + a residual
 
-with normal effects and residuals whose variances are fitted by expectation and maximisation. The
-fit of each cell leaves the cell's own estimate out.
+Effects and residuals are normal, and expectation-maximisation fits their variances. The prediction
+of each cell leaves its own estimate out.
 Source: docs/theory/cells.md#values.
 """
 
@@ -16,21 +16,27 @@ from scipy.linalg import lapack
 
 from shoal.arrays import Floats, Ints
 
+# Rounds of expectation-maximisation.
 _ROUNDS = 40
-# Columns, and levels of a column.
+# The fewest columns, and the fewest levels of a column.
 _FEWEST = 2
+# A column has fewer levels than cells divided by this.
 _CELLS_A_LEVEL = 1.5
+# The largest leverage that a cell's own estimate is taken to have.
 _MOST_LEVERAGE = 0.95
-# Each round inverts a matrix of as many rows, and multiplies it by one of as many as cells.
+# The most levels of all columns: each round inverts a matrix of as many rows and columns.
 _MOST_LEVELS = 400
+# The most cells times squared levels: each round also multiplies that matrix by a row of each cell.
 _MOST_WORK = 4e7
-_LEAST = 1e-30  # of the variance of the estimates: where an effect has none
+# The least variance of an effect, as a part of the variance of the estimates.
+_LEAST = 1e-30
 
 
 def useful_columns(labels: Sequence[Ints]) -> list[Ints]:
-    """Columns of labels with two to 400 levels, and fewer than two thirds as many as cells.
+    """Returns columns of labels with at least two levels, and fewer than two thirds of the cells.
 
-    With more than 250 cells there are at most sqrt(4e7/cells) levels in all, in the columns' order.
+    Columns are taken in their order while their levels are at most 400 in all or, with more than
+    250 cells, at most sqrt(4e7/cells).
     """
     if len(labels) < _FEWEST:
         return []
@@ -47,11 +53,11 @@ def useful_columns(labels: Sequence[Ints]) -> list[Ints]:
 def fitted_without(
     estimate: Floats, variance: Floats, labels: Sequence[Ints], prior: float = 0.0
 ) -> Floats:
-    """What the labels predict for each cell, shape (cells,), from the estimates of the other cells.
+    """Predicts each cell by its labels and the estimates of the other cells, shape (cells,).
 
-    With W = 1/(residual variance + q), C = (X'WX + diag(1/effect variances))^-1 and the leverage
-    H_g = W_g x_g'C x_g: (fit_g - H_g y_g)/(1 - H_g); `prior` is the precision with which m is known
-    to be about 0.
+    It is (fit_g - H_g y_g)/(1 - H_g) with the leverage H_g = W_g x_g'C x_g, the weights W =
+    1/(residual variance + `variance`) and C = (X'WX + diag(1/effect variances))^-1. `prior` is the
+    precision with which the common mean m is known to be about 0.
     """
     return _fitted(estimate, variance, labels, prior).without
 
@@ -63,9 +69,9 @@ def predicted(
     others: Sequence[Ints],
     prior: float = 0.0,
 ) -> Floats:
-    """What the labels predict for other cells, which have no estimate of their own.
+    """Predicts other cells, which have no estimate, by their labels.
 
-    -1 is a label that no cell with an estimate has, whose effect is 0.
+    The code -1 stands for a label that no cell with an estimate has: its effect is 0.
     """
     found = _fitted(estimate, variance, labels, prior)
     result = np.full(len(others[0]), float(found.effect[0]))
@@ -75,7 +81,7 @@ def predicted(
 
 
 class _Fitted(NamedTuple):
-    """Common mean and effects, where each column's begin, and fits without the cell's own."""
+    """The common mean and all effects, where each column's begin, and fits without own cells."""
 
     effect: Floats
     ends: Ints
@@ -83,7 +89,10 @@ class _Fitted(NamedTuple):
 
 
 class _Design(NamedTuple):
-    """Where each cell has a one: in the common mean, and in its label of every column."""
+    """The positions of the ones of each cell: of the common mean, and of its label in each column.
+
+    `place` has them by column and cell; `pair` has the entries of the Gram matrix that they add to.
+    """
 
     place: Ints
     pair: Ints
@@ -91,12 +100,12 @@ class _Design(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The common mean and all labels."""
+        """The number of effects, with the common mean."""
         return int(self.ends[-1])
 
 
 def _design(labels: Sequence[Ints]) -> _Design:
-    """Columns by cells, and columns by columns by cells: rows and entries of the Gram matrix."""
+    """Returns the design of columns of labels, with a common mean as the first column."""
     ends = np.cumsum([1, *(int(each.max()) + 1 for each in labels)])
     common = np.zeros(len(labels[0]), dtype=np.int64)
     place = np.stack([common, *map(np.add, ends, labels)])
@@ -104,6 +113,7 @@ def _design(labels: Sequence[Ints]) -> _Design:
 
 
 def _fitted(estimate: Floats, variance: Floats, labels: Sequence[Ints], prior: float) -> _Fitted:
+    """Fits variances and effects by expectation-maximisation."""
     design = _design(labels)
     ends = design.ends
     least = _LEAST * max(float(np.var(estimate)), float(variance.min()))
@@ -121,14 +131,14 @@ def _fitted(estimate: Floats, variance: Floats, labels: Sequence[Ints], prior: f
         around = (estimate - fit) ** 2 + leverage * (residual + variance)
         residual = max(float((kept**2 * around + kept * variance).mean()), least)
     fit, leverage, _, effect = _fit(design, estimate, 1 / (residual + variance), effects, prior)
-    own = np.minimum(leverage, _MOST_LEVERAGE)
-    return _Fitted(effect, ends, (fit - own * estimate) / (1 - own))
+    leverage = np.minimum(leverage, _MOST_LEVERAGE)
+    return _Fitted(effect, ends, (fit - leverage * estimate) / (1 - leverage))
 
 
 def _fit(
     design: _Design, estimate: Floats, weight: Floats, effects: Floats, prior: float
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Fitted values, leverages, variances of the effects given the estimates, and the effects."""
+    """Returns fitted values, leverages, posterior variances of the effects, and the effects."""
     place = design.place
     pair = design.pair
     size = design.size
@@ -144,7 +154,7 @@ def _fit(
 
 
 def _inverse(gram: Floats) -> Floats:
-    """The inverse of a positive definite matrix; the pseudoinverse where rounding hides that."""
+    """Returns the inverse, or the pseudoinverse where rounding hides that one exists."""
     root = 1 / np.sqrt(np.diag(gram))
     factor, failed = lapack.dpotrf(gram * root * root[:, None], lower=1)
     if failed:

@@ -1,6 +1,6 @@
-"""The discrete Laplace distribution with scale t steps: P[Z = z] proportional to exp(-|z|/t).
+"""Computes with the discrete Laplace distribution, P[Z = z] proportional to exp(-|z|/t).
 
-Source: docs/theory/privacy.md#lattice-noise.
+Its scale is t steps. Source: docs/theory/privacy.md#lattice-noise.
 """
 
 import math
@@ -12,14 +12,14 @@ from shoal.errors import InputError
 
 
 def mean_absolute(scale: float) -> float:
-    """E|Z| = 1/sinh(1/t), in steps; just below t, the value of the continuous distribution."""
+    """Returns E|Z| = 1/sinh(1/scale), in steps; for the continuous distribution it is `scale`."""
     return 1 / math.sinh(1 / scale)
 
 
 def tail_quantile(scale: float, beta: float) -> int:
-    """The least whole z with P[|Z| > z] <= beta, in steps, rounded upwards.
+    """Returns the least whole z with P[|Z| > z] <= beta, in steps, rounded upwards.
 
-    P[|Z| > z] = 2 q^(z+1) / (1 + q) with q = exp(-1/t).
+    P[|Z| > z] = 2 q^(z+1) / (1 + q) with q = exp(-1/scale).
     """
     if not 0 < beta < 1:
         raise InputError(f"the error probability is {beta!r}", "give for example confidence=0.95")
@@ -31,10 +31,10 @@ def tail_quantile(scale: float, beta: float) -> int:
 def clamped_error(
     centre: Floats, scale: Floats, truth: Floats, low: Floats, high: Floats
 ) -> Floats:
-    """E|clip(centre + Z, low, high) - truth| for a continuous Laplace Z of the given scale.
+    """Returns E|clip(centre + Z, low, high) - truth| for a continuous Laplace Z of that scale.
 
-    With t = clip(truth, low, high) and G(z) = max(z, 0) + (b/2) exp(-|z|/b) it is |truth - t| + G(t
-    - c) - G(low - c) + G(c - t) - G(c - high).
+    With t = clip(truth, low, high) and G(z) = max(z, 0) + (scale/2) exp(-|z|/scale) it is
+    |truth - t| + G(t - centre) - G(low - centre) + G(centre - t) - G(centre - high).
     """
     inside = np.clip(truth, low, high)
 

@@ -1,4 +1,4 @@
-"""What no plan can beat: the least worst-case error of one cell, and the bound it clips at."""
+"""Computes the least worst-case error of one cell, and the threshold at which users are cut."""
 
 import math
 
@@ -11,10 +11,11 @@ from shoal.theory import variance
 
 
 def threshold(counts: Ints, epsilon: float, dimension: int = 1) -> int:
-    """T over U: no user moves the sum of the cell by more than T records' worth.
+    """Returns the best threshold in records: no user moves a cell's sum by more records' worth.
 
-    T is the ceil(2d/epsilon)-th largest count, 0 if there are fewer users: the largest one for
-    epsilon >= 2d, 0 for epsilon < 2d/L (docs/theory/cells.md#limits-of-vectors; errata 5 and 6).
+    With dimension d and L users it is the ceil(2d/epsilon)-th largest count, or 0 if there are
+    fewer users. So it is the largest count for epsilon >= 2d, and 0 for epsilon < 2d/L
+    (docs/theory/cells.md#limits-of-vectors; errata 5 and 6).
     """
     checks.number(epsilon, "epsilon", above=0, infinite=True)
     if dimension < 1:
@@ -28,10 +29,11 @@ def threshold(counts: Ints, epsilon: float, dimension: int = 1) -> int:
 
 
 def least_mean_error(cell: Ints, counts: Ints, n_cells: int, epsilon: float | Floats) -> Floats:
-    """E_OPT over U of every cell: no bounding of users with Laplace noise does better at epsilon.
+    """Returns each cell's least error as a part of the width, whatever the bounding of users.
 
-    E_OPT = (1/n) [ sum_l max(0, (U m_l - T)/2) + T/epsilon ] with T as of `threshold`
-    (docs/theory/cells.md#limits-of-means; paper 001, Theorem III.1). One epsilon, or one a cell.
+    With Laplace noise, n records, counts m_l and the `threshold` T, no error is below
+    (1/n) [ sum_l max(0, (m_l - T)/2) + T/epsilon ] (docs/theory/cells.md#limits-of-means; paper
+    001, Theorem III.1). `epsilon` is one number for all cells, or one for each.
     """
     # Cell and falling count in one integer: a plain sort is far faster than one by two keys.
     most = int(counts.max()) + 1
@@ -57,16 +59,16 @@ def least_mean_error(cell: Ints, counts: Ints, n_cells: int, epsilon: float | Fl
 def least_variance_error(
     cell: Ints, counts: Ints, n_cells: int, epsilon: float, error: Floats
 ) -> Floats:
-    """The least error of a variance, over U^2/4, given that some plan has an error of at most e.
+    """Returns a lower bound on the error of a variance, in parts of U^2/4, up to `error`.
 
-    The missing mass is at most d_max, at which the bias alone is e, and weights move the variance
-    by at least their slope at 1 - d_max: then it is least as for means
-    (docs/theory/cells.md#limits-of-variances).
+    A plan with a smaller error than `error` misses at most the mass whose bias alone is that large.
+    At this mass a chord bounds the bias from below, and a slope the sensitivity; the bound for
+    means then applies (docs/theory/cells.md#limits-of-variances).
     """
-    most = np.minimum(error, 0.5)
+    largest = np.minimum(error, 0.5)
     if epsilon <= 0:
-        return most
-    missing = (1 - np.sqrt(np.maximum(1 - 2 * most, 0.0))) / 2
+        return largest
+    missing = (1 - np.sqrt(np.maximum(1 - 2 * largest, 0.0))) / 2
     total = np.bincount(cell, counts.astype(np.float64), minlength=n_cells)
     heaviest = np.zeros(n_cells)
     np.maximum.at(heaviest, cell, counts / total[cell])
@@ -74,4 +76,4 @@ def least_variance_error(
     slope = variance.mass_slope(np.minimum(heaviest, kept), kept)
     chord = 2 * (1 - missing)
     least = least_mean_error(cell, counts, n_cells, 2 * chord * epsilon / slope)
-    return np.asarray(np.minimum(most, 2 * chord * least))
+    return np.asarray(np.minimum(largest, 2 * chord * least))

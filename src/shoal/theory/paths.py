@@ -1,9 +1,10 @@
-"""Lower bounds for means: along paths of two- and three-point distributions, and without privacy.
+"""Computes lower bounds for means, along paths of distributions and without privacy.
 
-A sharper form of paper 004, Theorem 2.1.1. On two points X = v with probability p, else 0. On three
-X = v with probability b (1 + s)/2, -v with b (1 - s)/2, else 0, and s from -1 to 1: the mean moves
-by 2 v b while most users hold 0, twice as sharp for small epsilon. Bounds on the RMSE are lower
-ones. Units: the moment's size is 1.
+The path bounds sharpen paper 004, Theorem 2.1.1. On a two-point path, X = v with probability p and
+0 otherwise, and p moves. On a three-point path, X = v with probability b (1 + s)/2, X = -v with
+probability b (1 - s)/2 and 0 otherwise, and s moves from -1 to 1: the mean moves by 2 v b while
+most users hold 0, which is twice as sharp for small epsilon. All bounds on the RMSE are lower
+bounds. The size of the moment is 1.
 Proofs: docs/theory/means.md#the-trilemma.
 """
 
@@ -15,20 +16,21 @@ import numpy as np
 from shoal.arrays import Floats
 from shoal.theory.problem import Setting
 
-# No numbers below this: their squares would vanish.
+# The least probability on a path: squares of smaller numbers would vanish.
 _TINY = 1e-140
-# Beyond, e^epsilon is far above any number of users; two points say more.
+# With a larger epsilon, e^epsilon is far above any number of users, and two points say more.
 _MOST_EPSILON = 100
+# The limit of 4 in `most_chance`, rounded downwards.
 _MOST_LEFT = 4 - 2.0**-40
 
 
 @dataclass(frozen=True)
 class PathBounds:
-    """What a path shows about the root mean squared error, over the moment's size.
+    """Lower bounds of the best paths on the RMSE, divided by the moment's size.
 
     Attributes:
-        promised: If the bias is promised, else 0.
-        always: Whatever the bias.
+        promised: The bound if the bias is promised; 0 if the bias is too large for one.
+        always: The bound whatever the bias is.
     """
 
     promised: float
@@ -36,11 +38,12 @@ class PathBounds:
 
 
 def influence(epsilon: float, delta: float, spread: Floats) -> Floats:
-    """Most that one bit with variance q explains of an (epsilon, delta)-private outcome.
+    """Returns how much one bit explains of an (epsilon, delta)-private outcome.
 
-    The largest squared correlation of the bit with any function of the outcome,
-        (1 - delta) q / (q + 1/(4 sinh^2(epsilon/2))) + delta,
-    attained by randomised response that shows the bit openly with probability delta.
+    For a bit with variance `spread` it is the largest squared correlation with any function of the
+    outcome,
+        (1 - delta) spread / (spread + 1/(4 sinh^2(epsilon/2))) + delta,
+    which randomised response attains if it shows the bit openly with probability delta.
     """
     if epsilon == 0:
         return np.full_like(spread, delta)
@@ -49,11 +52,12 @@ def influence(epsilon: float, delta: float, spread: Floats) -> Floats:
 
 
 def resistance(n: int, epsilon: float, delta: float, chance: Floats, points: int = 256) -> Floats:
-    """Most that the expectation of a private estimator with RMSE 1 moves, as P[X = v] grows from 0.
+    """Bounds how far the expectation of a private estimator with RMSE 1 moves on a two-point path.
 
-    With R(q) the `influence`, at most the integral over p from 0 to b of
-    min(n sqrt(R(q)), sqrt(n)) / sqrt(q), q = p (1 - p); with p = sin^2 t the integrand
-    2 min(n sqrt(R), sqrt(n)) grows in t, so that right ends give an upper sum.
+    The path is P[X = v] = p for p from 0 to `chance`. With q = p (1 - p) and R(q) the `influence`,
+    the bound is the integral of min(n sqrt(R(q)), sqrt(n)) / sqrt(q) over p. Substituting
+    p = sin^2 t makes the integrand 2 min(n sqrt(R), sqrt(n)). It grows in t, so that its values at
+    the right ends of `points` steps give an upper sum.
     """
     end = np.arcsin(np.sqrt(chance))
     angle = end[:, None] * (np.arange(1, points + 1) / points)
@@ -62,44 +66,50 @@ def resistance(n: int, epsilon: float, delta: float, chance: Floats, points: int
 
 
 def half_range(order: float, width: float, chance: Floats) -> Floats:
-    """How far the mean moves from the middle: v b with v = (b (1 - b))^(-1/order), or width/2.
+    """Returns how far the mean moves from the middle of a two-point path, at most width/2.
 
-    X = v with probability p <= b, else 0, has a central moment of at most v^order p (1 - p) <= 1.
+    It is v b with b = `chance` and v = (b (1 - b))^(-1/order): if X = v with probability p <= b,
+    else 0, its central moment is at most v^order p (1 - p) <= 1.
     """
     reached = chance ** (1 - 1 / order) * (1 - chance) ** (-1 / order)
-    # Rounded downwards here: a bias is subtracted from it later.
+    # This is rounded downwards here, because a bias is subtracted from it later.
     return np.minimum(reached, width / 2) * (1 - 2.0**-45)
 
 
 def triple_distance(epsilon: float, delta: float = 0.0) -> float:
-    """Most that E_0 (r - s)^2 can be for ratios r, s of three epsilon-close distributions.
+    """Bounds E_0 (r - s)^2 for ratios r and s of three epsilon-close distributions.
 
-    With e = exp(epsilon), (e - 1)^2/e (1 + 2 delta) for e <= 2, else
-    (e - 1) (2 (e - 1) + 4 delta)/(e + 2), of ratios to the middle one. Masses may lack 2 delta; at
-    delta = 0 it is attained.
+    The ratios are those of two distributions to the middle one. With e = exp(epsilon) the bound is
+    (e - 1)^2/e (1 + 2 delta) for e <= 2, else (e - 1) (2 (e - 1) + 4 delta)/(e + 2). Masses may
+    lack 2 delta; at delta = 0 it is attained.
     """
     e = math.exp(epsilon)
-    over = math.expm1(epsilon)
-    few = 2
-    if e <= few:
-        return over**2 / e * (1 + 2 * delta)
-    return over * (2 * over + 4 * delta) / (e + 2)
+    e_minus_1 = math.expm1(epsilon)
+    change = 2
+    if e <= change:
+        return e_minus_1**2 / e * (1 + 2 * delta)
+    return e_minus_1 * (2 * e_minus_1 + 4 * delta) / (e + 2)
 
 
 def most_chance(order: float) -> float:
-    """Up to this b the moment is at most v^order b: b order ((1 + b)^(order - 2) + 1) <= 4."""
+    """Returns the largest b with b order ((1 + b)^(order - 2) + 1) <= 4.
+
+    Up to this b the central moment of a three-point path is at most v^order b.
+    """
     tries = np.linspace(0, 0.5, 4097)
-    # A large power overflows to infinity, where nothing holds.
+    # A large power overflows to infinity, and that b is then refused.
     with np.errstate(over="ignore"):
         left = tries * order * ((1 + tries) ** (order - 2) + 1)
     return float(tries[left <= _MOST_LEFT].max())
 
 
 def triple_resistance(n: int, epsilon: float, delta: float, chance: Floats) -> Floats:
-    """Half of what the expectation of a private estimator with RMSE 1 moves, s from -1 to 1.
+    """Bounds half of how far a private estimator's expectation moves on a three-point path.
 
-    With c = n (b/2) sqrt(D/(1 - b)), D the `triple_distance`, an upper bound on the integral of
-    min(c, sqrt(n b/(1 - s^2))), plus 4 sqrt(2) n sqrt(delta b); at most pi sqrt(n b).
+    The estimator has an RMSE of 1. With b = `chance`, the `triple_distance` D and
+    c = n (b/2) sqrt(D/(1 - b)), the whole way is at most the integral of
+    min(c, sqrt(n b/(1 - s^2))) over s from -1 to 1 plus 4 sqrt(2) n sqrt(delta b), and at most
+    pi sqrt(n b).
     """
     root = np.sqrt(n * chance)
     if epsilon > _MOST_EPSILON:
@@ -112,17 +122,20 @@ def triple_resistance(n: int, epsilon: float, delta: float, chance: Floats) -> F
 
 
 def triple_range(order: float, width: float, chance: Floats) -> Floats:
-    """How far the mean moves from the middle: v b = b^(1 - 1/order), or width/2; 0 beyond its b."""
+    """Returns how far the mean moves from the middle of a three-point path, at most width/2.
+
+    It is v b = b^(1 - 1/order) with b = `chance`, and 0 where b is above `most_chance`.
+    """
     moved = np.minimum(chance ** (1 - 1 / order), width / 2) * (1 - 2.0**-45)
     return np.where(chance <= most_chance(order), moved, 0.0)
 
 
 def path_bounds(setting: Setting, points: int = 200) -> PathBounds:
-    """The best of all two- and three-point paths, b on a grid that is refined where it is best.
+    """Returns the best bounds of two- and three-point paths on a grid, refined where it is best.
 
-    With M half the range of the mean and J the resistance of b, RMSE >= (M - bias)/J, and
-    RMSE >= M/(1 + J) since no bias exceeds the RMSE. Any grid is valid. Without delta and bias
-    the first grows beyond all bounds: no such estimator exists.
+    Let M be half the range of the mean and J the `resistance` of a path. Then RMSE >= (M - bias)/J,
+    and RMSE >= M/(1 + J) because no bias exceeds the RMSE. Any grid gives valid bounds. If delta
+    and bias are 0, the first bound grows without limit as b falls: no such estimator exists.
     """
     coarse = np.geomspace(_least_chance(setting), 0.5, points)
     promised, always = _at(setting, coarse, points)
@@ -138,22 +151,27 @@ def path_bounds(setting: Setting, points: int = 200) -> PathBounds:
 
 
 def _at(setting: Setting, chance: Floats, steps: int) -> tuple[Floats, Floats]:
+    """Returns both bounds of the paths that end at each probability."""
     n = setting.n
     epsilon = setting.epsilon
     delta = setting.delta
-    two = half_range(setting.order, setting.width, chance)
-    three = triple_range(setting.order, setting.width, chance)
-    against_two = resistance(n, epsilon, delta, chance, steps)
-    against_three = triple_resistance(n, epsilon, delta, chance)
+    two_range = half_range(setting.order, setting.width, chance)
+    three_range = triple_range(setting.order, setting.width, chance)
+    two_resistance = resistance(n, epsilon, delta, chance, steps)
+    three_resistance = triple_resistance(n, epsilon, delta, chance)
     promised = np.maximum(
-        (two - setting.bias) / against_two, (three - setting.bias) / against_three
+        (two_range - setting.bias) / two_resistance,
+        (three_range - setting.bias) / three_resistance,
     )
-    always = np.maximum(two / (1 + against_two), three / (1 + against_three))
+    always = np.maximum(two_range / (1 + two_resistance), three_range / (1 + three_resistance))
     return np.maximum(promised, 0), always
 
 
 def _least_chance(setting: Setting) -> float:
-    """Below it no path is best: the bias eats it, delta rules alone, or J is far below 1."""
+    """Returns a probability b below which no path is best.
+
+    There the bias exceeds the range, delta alone decides, or the resistance is far below 1.
+    """
     ends = [1e-3 / setting.n]
     if 0 < setting.bias < math.inf:
         ends.append(min(setting.bias, 1.0) ** (setting.order / (setting.order - 1)))
@@ -164,10 +182,10 @@ def _least_chance(setting: Setting) -> float:
 
 
 def normal_bound(setting: Setting) -> float:
-    """RMSE over normal distributions with the largest allowed sigma.
+    """Bounds the RMSE without privacy over normal distributions with the largest allowed sigma.
 
-    RMSE >= sigma / sqrt(n + 4 pi^2 sigma^2 / width^2), sigma^order E|Z|^order = 1: van Trees with
-    the prior density proportional to cos^2 on the interval.
+    RMSE >= sigma / sqrt(n + 4 pi^2 sigma^2 / width^2) with sigma^order E|Z|^order = 1, by van
+    Trees' inequality with a prior density proportional to cos^2 on the interval.
     """
     order = setting.order
     moment = order / 2 * math.log(2) + math.lgamma((order + 1) / 2) - math.log(math.pi) / 2
@@ -176,28 +194,30 @@ def normal_bound(setting: Setting) -> float:
 
 
 def coin_bound(setting: Setting) -> float:
-    """RMSE over X = v with probability p, else 0, p within h of 1/2: sharp for large n.
+    """Bounds the RMSE without privacy if X = v with probability p within h of 1/2, and else 0.
 
-    RMSE^2 >= v^2 / (n/(1/4 - h^2) + pi^2/h^2) (van Trees), v = min(width/(2h), w) with
-    w^-order = ((1/2 + h)^(order - 1) + (1/2 - h)^(order - 1))/4, the largest central moment at
-    v = 1; best over h on a grid.
+    RMSE^2 >= v^2 / (n/(1/4 - h^2) + pi^2/h^2) by van Trees' inequality, for the best h of a grid.
+    Here v = min(width/(2h), w), where w^-order =
+    ((1/2 + h)^(order - 1) + (1/2 - h)^(order - 1))/4 is the largest central moment at v = 1. The
+    bound is sharp for large n.
     """
-    near = np.geomspace(1e-6, 0.499, 400)
-    most = ((0.5 + near) ** (setting.order - 1) + (0.5 - near) ** (setting.order - 1)) / 4
-    step = np.minimum(most ** (-1 / setting.order), setting.width / (2 * near))
-    square = step**2 / (setting.n / (0.25 - near**2) + (math.pi / near) ** 2)
+    h = np.geomspace(1e-6, 0.499, 400)
+    moment = ((0.5 + h) ** (setting.order - 1) + (0.5 - h) ** (setting.order - 1)) / 4
+    v = np.minimum(moment ** (-1 / setting.order), setting.width / (2 * h))
+    square = v**2 / (setting.n / (0.25 - h**2) + (math.pi / h) ** 2)
     return math.sqrt(float(square.max()))
 
 
 def bit_bound(setting: Setting) -> float:
-    """RMSE over X = v with probability p, else 0, any p: v / (2 (1 + sqrt(n))).
+    """Bounds the RMSE without privacy if X = v with any probability, and else 0.
 
-    The minimax error of a share (Hodges and Lehmann 1950), v = min(width, 4^(1/order)).
+    It is v / (2 (1 + sqrt(n))) with v = min(width, 4^(1/order)), from the minimax error of a share
+    (Hodges and Lehmann 1950).
     """
-    step = min(setting.width, 4 ** (1 / setting.order))
-    return step / (2 * (1 + math.sqrt(setting.n)))
+    v = min(setting.width, 4 ** (1 / setting.order))
+    return v / (2 * (1 + math.sqrt(setting.n)))
 
 
 def printed_bound(setting: Setting) -> float:
-    """1/sqrt(6 (n + 2)), as printed (paper 004, Proposition A.2.1); needs a width of 1."""
+    """Returns 1/sqrt(6 (n + 2)) as in paper 004, Proposition A.2.1; 0 for a width below 1."""
     return 1 / math.sqrt(6 * (setting.n + 2)) if setting.width >= 1 else 0.0

@@ -1,6 +1,6 @@
-"""What a lower bound is asked about: users, budget, bias, a moment, and how well the mean is known.
+"""Describes the problem of a lower bound: users, budget, bias, a moment, and where the mean lies.
 
-Everything is checked once and put in units of the moment's size.
+All of it is checked once and put in units of the moment's size.
 
 Source: docs/theory/means.md#the-trilemma.
 """
@@ -15,29 +15,30 @@ from shoal import checks
 from shoal.errors import InputError
 
 _PAIR = 2
-# Beyond these floating-point numbers end; no problem that anyone has is near.
+# Larger numbers would overflow; no problem that anyone has is near these limits.
 _MOST_ORDER = 1000
 _MOST_USERS = 10**18
 _MOST_LOSS = 10**15
 _LENGTH: dict[str, Any] = {"least": 1e-100, "most": 1e100}
-# Smaller losses count as this one, so that their squares do not vanish.
+# A smaller epsilon counts as this one, so that its square does not vanish.
 _LEAST_EPSILON = 1e-100
-# Powers of a larger bias overflow, and no bound is left at this one.
+# A larger bias, in sizes of the moment, counts as infinite: its powers overflow, and no bound is
+# left at this one.
 _MOST_SHARE = 1e60
 
 Amount = Fraction | float | int | str
 
 
 class MomentLike(Protocol):
-    """A promise E|X - mean|^order <= size^order, the size in the value's unit."""
+    """A promise that E|X - mean|^order <= size^order, with the size in the value's unit."""
 
     @property
     def order(self) -> float:
-        """From 2 on."""
+        """The order, from 2 on."""
 
     @property
     def size(self) -> float:
-        """Above 0, in the value's unit."""
+        """The size, above 0 and in the value's unit."""
 
 
 Moment = MomentLike | tuple[float, float]
@@ -47,7 +48,7 @@ Moment = MomentLike | tuple[float, float]
 class Setting:
     """Public facts of a problem: one value of each of n users, drawn from an unknown distribution.
 
-    The class of distributions: E|X - mean|^order <= size^order and a mean within an interval.
+    The distribution has E|X - mean|^order <= size^order and its mean within an interval.
 
     Source: docs/theory/means.md#the-trilemma; paper 004, section 2.
 
@@ -110,7 +111,7 @@ class Setting:
             raise InputError(f"delta is {chance}", "give a delta from 0 to below 1")
         if loss + chance == 0:
             raise InputError("epsilon and delta are both 0", "give one of them above 0")
-        # The bias is promised: a larger one makes every bound weaker, so it is rounded upwards.
+        # The promised bias is rounded upwards, as a larger one makes every bound weaker.
         share = math.nextafter(bias / size, math.inf) if bias > 0 else 0.0
         share = share if share <= _MOST_SHARE else math.inf
         loss = max(loss, _LEAST_EPSILON) if loss > 0 else loss
@@ -118,12 +119,12 @@ class Setting:
 
 
 def downwards(bound: float) -> float:
-    """A number below a bound, by more than the rounding of NumPy's functions can add to it."""
+    """Returns a number below a bound, by more than the rounding of NumPy's functions adds to it."""
     return bound * (1 - 2.0**-40)
 
 
 def _moment(moment: object) -> tuple[float, float]:
-    """Order and size, from a pair or an object with these."""
+    """Returns order and size, from a pair or an object with these."""
     found = moment if isinstance(moment, tuple) else ()
     if not isinstance(moment, tuple):
         with suppress(Exception):
@@ -135,10 +136,10 @@ def _moment(moment: object) -> tuple[float, float]:
 
 
 def _upwards(amount: Amount, name: str) -> float:
-    """The least float that is not below: more loss makes every lower bound weaker."""
+    """Returns the least float not below an amount: more loss makes every lower bound weaker."""
     exact = checks.amount(amount, name)
     if isinstance(amount, float):
-        # A bound is about the very number that was given, in all its digits.
+        # A float is taken exactly, in all its binary digits, and not as its shortest decimal.
         exact = Fraction(amount)
     if exact > _MOST_LOSS:
         raise InputError(f"{name} is {checks.shown(amount)}", f"give at most {_MOST_LOSS:g}")

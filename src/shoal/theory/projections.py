@@ -1,8 +1,8 @@
-"""Projection of whole-number vectors into a ball: the part of a user that its noise hides.
+"""Projects users' whole-number vectors into a ball whose diameter the noise hides.
 
-Two vectors of a ball of radius T are at most 2 T apart in its norm, wherever they point: that is
-all the accounting needs. l1 balls for Laplace noise, l2 balls for Gaussian noise. Source:
-docs/theory/cells.md#user-clipped-mean and #centre-radius-and-noise.
+Two vectors in a ball of radius T are at most 2 T apart in its norm, and the accounting needs
+nothing else. The ball is an l1 ball for Laplace noise and an l2 ball for Gaussian noise.
+Source: docs/theory/cells.md#user-clipped-mean and #centre-radius-and-noise.
 """
 
 from collections.abc import Callable
@@ -12,25 +12,25 @@ import numpy as np
 
 from shoal.arrays import Ints
 
-# Sums of a user's absolute numbers stay below this, so that no sum of 64 bits overflows.
+# The largest l1 norm: larger sums might overflow 64 bits.
 MOST_L1 = 1 << 61
-# Remainders of up to twice a norm stay 64-bit numbers.
+# The largest l2 norm: remainders of up to twice a norm fit 64 bits.
 MOST_L2 = 1 << 60
-# A radius stays a whole number to floating-point arithmetic, with six places to spare.
+# The largest radius: floating-point arithmetic has it exactly, with six bits to spare.
 MOST_RADIUS = 1 << 46
-# A sum of 2^28 squares in floating point is below the truth by less than this share.
+# A factor that covers the rounding of the root of a floating-point sum of 2^28 squares.
 _OUTWARD = 1 + 2.0**-22
 
 
 def project_l1(vector: Ints, owner: Ints, radius: int) -> Ints:
-    """Each owner's vector moved into the l1 ball: sign(x) max(|x| - t, 0).
+    """Moves each owner's vector x into the l1 ball: the result is sign(x) max(|x| - t, 0).
 
-    t is the least whole number >= 0 with sum max(|x| - t, 0) <= radius. With C_j the sum of the j
-    largest |x| it is max(0, max_j ceil((C_j - radius)/j)). A vector in the ball is not moved.
+    t is the least whole number >= 0 with sum max(|x| - t, 0) <= radius. If C_j is the sum of the j
+    largest |x|, it is max(0, max_j ceil((C_j - radius)/j)). A vector in the ball is not moved.
     """
     size = np.abs(vector)
     beyond = norms_l1(size, owner) > radius
-    # The same steps where nobody is beyond: whether anybody is, is private.
+    # The same statements run if no vector is beyond the ball, since whether one is is private.
     inside = np.flatnonzero(beyond[owner])
     found = vector.copy()
     order = inside[np.lexsort((-size[inside], owner[inside]))]
@@ -38,7 +38,7 @@ def project_l1(vector: Ints, owner: Ints, radius: int) -> Ints:
     falling = size[order]
     first = np.flatnonzero(np.diff(whose, prepend=-1))
     place = np.cumsum(np.diff(whose, prepend=-1) != 0) - 1
-    # Sums of differences of one running sum are exact even where it wraps around.
+    # Differences of this running sum are exact even where the sum itself wraps around.
     total = np.cumsum(falling)
     so_far = total - (total - falling)[first][place]
     rank = np.arange(len(order)) - first[place] + 1
@@ -48,7 +48,7 @@ def project_l1(vector: Ints, owner: Ints, radius: int) -> Ints:
 
 
 def norms_l1(size: Ints, owner: Ints) -> Ints:
-    """Sum of each owner's absolute values, exact."""
+    """Returns the exact sum of each owner's absolute values."""
     about = np.bincount(owner, size.astype(np.float64))
     if about.max(initial=0.0) > MOST_L1:
         raise OverflowError("the absolute values of a vector sum to more than 2^61")
@@ -58,27 +58,27 @@ def norms_l1(size: Ints, owner: Ints) -> Ints:
 
 
 def project_l2(vector: Ints, owner: Ints, radius: int) -> Ints:
-    """Each owner's vector moved into the l2 ball: sign(x) floor(|x| radius/n), n its norm.
+    """Moves each owner's vector x into the l2 ball: the result is sign(x) floor(|x| radius/n).
 
-    n is a whole number of at least the norm (`norms_l2`), so that the norm of the result is at most
-    the radius, in exact arithmetic. A vector with n <= radius is not moved.
+    n is a whole number not below the norm of x (`norms_l2`), so that the norm of the result is at
+    most the radius, in exact arithmetic. A vector with n <= radius is not moved.
     """
     if not 0 <= radius <= MOST_RADIUS:
         raise OverflowError("a radius is beyond 2^46")
     size = np.abs(vector)
     norm = norms_l2(size, owner)[owner]
     beyond = norm > radius
-    # The same steps for every vector: whether anybody is beyond is private.
+    # The same statements run for every vector, since whether one is beyond the ball is private.
     divisor = np.maximum(norm, 1)
     guess = np.floor(size.astype(np.float64) * (radius / divisor)).astype(np.int64)
-    # The guess is off by one at most, so that wrapped products leave the exact remainder.
+    # The guess is off by one at most: so the remainder is exact even if its products wrap around.
     rest = size * np.int64(radius) - guess * divisor
     scaled = guess + rest // divisor
     return np.where(beyond, np.sign(vector) * scaled, vector)
 
 
 def norms_l2(size: Ints, owner: Ints) -> Ints:
-    """A whole number for each owner that is at least its l2 norm, and hardly more."""
+    """Returns a whole number for each owner that is at least its l2 norm, and hardly more."""
     square = np.bincount(owner, size.astype(np.float64) ** 2)
     root = np.ceil(np.sqrt(square) * _OUTWARD)
     if root.max(initial=0.0) > MOST_L2:

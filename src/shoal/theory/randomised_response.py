@@ -1,7 +1,7 @@
-"""Randomised responses: what one costs, exactly.
+"""Computes what a randomised response costs.
 
-A unit with outcome y keeps it with probability k = 1 - lambda, else draws from a prior q whose
-least probability is gamma: every outcome is then given with at least lambda gamma.
+A unit keeps its outcome with probability k = 1 - lambda, and else draws one from a prior whose
+least probability is gamma. So it gives every outcome with probability lambda gamma or more.
 Source: docs/theory/experiments.md#what-it-costs.
 """
 
@@ -12,16 +12,17 @@ from shoal.errors import InputError
 
 # Three units in the last place cover a logarithm or exponential and the conversions around it.
 _SAFETY = 3 * Fraction(1, 2**52)
+# For a smaller x, the bound x of ln(1 + x) is close enough.
 _TINY = Fraction(1, 2**60)
 
 
 def response_epsilon(keep: Fraction, least: Fraction, delta: Fraction = Fraction(0)) -> Fraction:
-    """The loss of one response: ln(1 + (k - delta)/(lambda gamma)), at least 0, rounded upwards.
+    """Returns the loss of one response, ln(1 + (keep - delta)/least) or 0, rounded upwards.
 
-    For any two outcomes the probabilities of a response differ by at most k, where the smaller one
-    is at least lambda gamma: P - e^epsilon P' <= k + lambda gamma (1 - e^epsilon), which is at most
-    delta for this epsilon (paper 003, Theorem 3.1; erratum 12;
-    docs/theory/experiments.md#what-it-costs).
+    `keep` is k and `least` is lambda gamma. For any two outcomes the probabilities P and P' of a
+    response differ by at most k, and none is below lambda gamma. So P - e^epsilon P' is at most
+    k + lambda gamma (1 - e^epsilon), which is at most delta for this epsilon (paper 003, Theorem
+    3.1; erratum 12; docs/theory/experiments.md#what-it-costs).
     """
     _check(keep, least, delta)
     if keep <= delta:
@@ -35,9 +36,9 @@ def response_epsilon(keep: Fraction, least: Fraction, delta: Fraction = Fraction
 
 
 def ratio_epsilon(ratio: Fraction) -> Fraction:
-    """The loss of a response whose probabilities differ by at most this ratio, rounded upwards.
+    """Returns the loss of a response whose probabilities have at most this ratio, rounded upwards.
 
-    ln(ratio): the definition of pure differential privacy for a finite table
+    It is ln(ratio), by the definition of pure differential privacy for a finite table
     (docs/theory/experiments.md#in-whole-numbers).
     """
     if ratio < 1:
@@ -46,7 +47,7 @@ def ratio_epsilon(ratio: Fraction) -> Fraction:
 
 
 def ratio_for(epsilon: Fraction) -> Fraction:
-    """A rational ratio, hardly below e^epsilon, that costs at most epsilon by `ratio_epsilon`."""
+    """Returns a rational ratio near e^epsilon that costs at most epsilon by `ratio_epsilon`."""
     if epsilon <= 0:
         raise InputError(f"epsilon is {float(epsilon):.6g}", "give a number above 0")
     more = _expm1_down(epsilon)
@@ -56,9 +57,9 @@ def ratio_for(epsilon: Fraction) -> Fraction:
 
 
 def replacement_for(epsilon: Fraction, delta: Fraction, floor: Fraction, bits: int) -> int:
-    """The least l of 2^bits with which replacing with probability l/2^bits costs at most epsilon.
+    """Returns the least l such that replacing with probability l/2^bits costs at most epsilon.
 
-    lambda >= (1 - delta)/(1 + gamma (e^epsilon - 1)), rounded upwards.
+    The probability is at least (1 - delta)/(1 + floor (e^epsilon - 1)), rounded upwards.
     """
     if epsilon < 0 or not 0 < floor <= 1 or not 0 <= delta < 1:
         raise InputError(
@@ -82,18 +83,18 @@ def _check(keep: Fraction, least: Fraction, delta: Fraction) -> None:
 
 
 def _log1p_up(value: Fraction) -> Fraction:
-    """Not below ln(1 + value)."""
+    """Returns a number not below ln(1 + value)."""
     if value > Fraction(10) ** 300:
         # ln(1 + a/b) <= ln 2 (bits of a - bits of b + 2) needs no floating-point number of a/b.
         bits = (1 + value).numerator.bit_length() - (1 + value).denominator.bit_length() + 1
         return Fraction(math.log(2)) * bits * (1 + _SAFETY)
     if value < _TINY:
-        # ln(1 + x) <= x, which is exact where floating-point numbers end.
+        # ln(1 + x) <= x, and x is exact, while it might be too small for a floating-point number.
         return value
     return Fraction(math.log1p(float(value))) * (1 + _SAFETY)
 
 
 def _expm1_down(value: Fraction) -> Fraction:
-    """Not above e^value - 1; constant where floating-point numbers end."""
+    """Returns a number not above e^value - 1; the same one for all values above 700."""
     capped = min(float(value), 700.0)
     return Fraction(math.expm1(capped)) * (1 - _SAFETY)

@@ -1,11 +1,11 @@
-"""Noisy estimates around predictions: a scale mixture of normals is the prior.
+"""Fits a scale mixture of normals to noisy estimates around predictions, and finds posteriors.
 
     theta_g = prediction_g + sum_j pi_j N(0, t_j^2),   y_g = theta_g + noise
 
 The noise is Laplace with the scale b_g, or normal with the deviation b_g.
 
-A few cells are always unlike the rest: a mixture lets them be, where a single normal would pull
-them in or let go of all.
+A few cells are always unlike the rest. A mixture leaves these where they are, while a single normal
+would draw them towards their predictions, or hardly draw any cell.
 Source: docs/theory/cells.md#values.
 """
 
@@ -18,30 +18,36 @@ from scipy import special
 
 from shoal.arrays import Floats, Ints
 
-# Of a residual of each cell by each normal: the probability to stay below, and the density.
+# A posterior takes residuals of the cells. For each cell and normal it returns the probability of a
+# smaller residual, and the density.
 Posterior: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
 
+# The number of normals in a mixture.
 _NORMALS = 8
+# Rounds of expectation-maximisation.
 _ROUNDS = 30
+# The cells that are added to each normal.
 _PSEUDO = 0.3
-# Part of the reach to which a quantile is found.
+# The error of a quantile, as a part of the reach.
 _PRECISION = 2.0**-44
+# The most steps towards a quantile.
 _MOST_STEPS = 100
 _ROOT = float(np.log(2 * np.pi) / 2)
 _PEAK = (2 / np.pi) ** 0.5
-# Of more cells, so many say what all have in common.
+# The most cells to which a mixture is fitted.
 _SOME = 5_000
-_WIDEST = 8.0  # root mean squares of what the predictions miss
+# z of `fit_mixture`, in root mean squares of the residuals.
+_WIDEST = 8.0
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """A fitted prior of the residuals, and how much each of its normals explains of each cell.
+    """A fitted prior of the residuals, and the posterior probabilities of its normals.
 
     Attributes:
         deviation: t_j, shape (normals,), in the value's unit.
         share: Posterior probability of normal j for cell g, shape (cells, normals).
-        likelihood: Logarithm of the marginal likelihood of the estimates that are fitted.
+        likelihood: Logarithm of the marginal likelihood of the estimates to which it is fitted.
     """
 
     deviation: Floats
@@ -50,7 +56,7 @@ class Mixture:
 
 
 def some_cells(many: int) -> Ints:
-    """At most 5,000 of so many cells, always the same: they say what all have in common."""
+    """Returns at most 5,000 of so many cells, always the same, to which models are fitted."""
     if many <= _SOME:
         return np.arange(many)
     return np.sort(np.random.default_rng(0).permutation(many)[:_SOME])
@@ -59,19 +65,20 @@ def some_cells(many: int) -> Ints:
 def fit_mixture(
     estimate: Floats, scale: Floats, prediction: Floats, width: float, *, normal: bool = False
 ) -> Mixture:
-    """Probabilities of normals with t_j = z/2^(j - 1/2), j = 1..8, by expectation-maximisation.
+    """Fits the probabilities of eight normals by expectation-maximisation.
 
-    z is eight root mean squares of what the predictions miss, at most the width. 0.3 cells of
-    each normal are added, so that none disappears. Of more than 5,000 cells some are fitted.
+    Their deviations are t_j = z/2^(j - 1/2) for j = 1 to 8, where z is eight root mean squares of
+    the residuals, at most the width. 0.3 cells are added to each normal, so that none disappears.
+    With more than 5,000 cells only some are used.
     """
-    apart = estimate - prediction
-    missed = max(float((apart**2).mean()) ** 0.5, float(scale.min()) * 2.0**-20)
-    widest = min(_WIDEST * missed, width)
+    residual = estimate - prediction
+    typical = max(float((residual**2).mean()) ** 0.5, float(scale.min()) * 2.0**-20)
+    widest = min(_WIDEST * typical, width)
     deviation = widest / 2.0 ** (np.arange(1, _NORMALS + 1) - 0.5)
-    density = log_density(apart[:, None], scale[:, None], deviation, normal=normal)
+    density = log_density(residual[:, None], scale[:, None], deviation, normal=normal)
     some = density[some_cells(len(estimate))]
     probability = np.full(_NORMALS, 1 / _NORMALS)
-    # Of each cell the likeliest normal has the density 1.
+    # Densities are divided by the largest of each cell, which becomes 1.
     relative = np.exp(some - some.max(axis=1, keepdims=True))
     for _ in range(_ROUNDS):
         explained = probability * ((1 / (relative @ probability)) @ relative)
@@ -82,11 +89,12 @@ def fit_mixture(
 
 
 def log_density(apart: Floats, scale: Floats, deviation: Floats, *, normal: bool = False) -> Floats:
-    """Logarithm of the density of a normal variable of deviation t plus noise of scale b.
+    """Returns the logarithm of the density of a normal variable plus noise, at `apart`.
 
-    With s = t/b: e^(s^2/2)/(2b) (e^(-d/b) Phi(d/t - s) + e^(d/b) Phi(-d/t - s)), which is
-    e^(-d^2/(2t^2))/(4b) (E(s - d/t) + E(s + d/t)) with E(z) = erfcx(z/sqrt 2); with normal noise
-    that of N(0, t^2 + b^2).
+    Let d be `apart`, b the `scale`, t the `deviation` and s = t/b. With Laplace noise the density
+    is e^(s^2/2)/(2b) (e^(-d/b) Phi(d/t - s) + e^(d/b) Phi(-d/t - s)), which is
+    e^(-d^2/(2t^2))/(4b) (E(s - d/t) + E(s + d/t)) with E(z) = erfcx(z/sqrt 2). With normal noise it
+    is the density of N(0, t^2 + b^2).
     """
     if normal:
         both = np.hypot(deviation, scale)
@@ -104,17 +112,17 @@ def posterior_quantile(
     *,
     normal: bool = False,
 ) -> Floats:
-    """The value that theta stays below with the given posterior probability."""
-    apart = estimate - prediction
-    reach = np.abs(apart) + 40 * np.minimum(scale, mixture.deviation.max())
-    posterior = _normal_posterior if normal else _posterior
-    known = posterior(apart[:, None], scale[:, None], mixture.deviation)
-    return prediction + _level(known, mixture.share, level, reach)
+    """Returns the value that theta is below with the given posterior probability."""
+    residual = estimate - prediction
+    reach = np.abs(residual) + 40 * np.minimum(scale, mixture.deviation.max())
+    make = _normal_posterior if normal else _posterior
+    posterior = make(residual[:, None], scale[:, None], mixture.deviation)
+    return prediction + _level(posterior, mixture.share, level, reach)
 
 
 @np.errstate(all="ignore")
 def _level(posterior: Posterior, share: Floats, level: float, reach: Floats) -> Floats:
-    """Where posteriors within a reach of 0 pass a level: by Newton's steps, or else by halving."""
+    """Returns where posteriors pass a level, within a reach of 0: by Newton's steps or halving."""
     place = np.zeros_like(reach)
     low = -reach
     high = reach
@@ -126,7 +134,7 @@ def _level(posterior: Posterior, share: Floats, level: float, reach: Floats) -> 
         newton = place - (below - level) / density
         fast = (low <= newton) & (newton <= high) & (np.abs(newton - place) <= step / 2)
         following = np.where(fast, newton, (low + high) / 2)
-        # What was found stays, whatever the others need.
+        # A cell that is precise enough stays, whatever steps the others need.
         following = np.where(step > _PRECISION * reach, following, place)
         step = np.abs(following - place)
         place = following
@@ -136,20 +144,20 @@ def _level(posterior: Posterior, share: Floats, level: float, reach: Floats) -> 
 
 
 def _posterior(d: Floats, b: Floats, t: Floats) -> Posterior:
-    """Posterior probability that a residual stays below a value, and its density.
+    """Returns the posterior of true residuals with Laplace noise.
 
-    `d` is how far a cell is apart, `b` the scale of its noise, `t` deviations of the normals.
-
-    Given a normal, the density is that of N(t^2/b, t^2) below y and of N(-t^2/b, t^2) above.
+    `d` are the noisy residuals, `b` the scales of their noise, `t` the deviations of the normals.
+    Given a normal, the density is that of N(t^2/b, t^2) below d and of N(-t^2/b, t^2) above,
+    up to factors.
     """
-    # What does not depend on the residual is computed once for all its places.
-    whole = (d / t) ** 2 / 2 - _sides(d, b, t)
+    # This does not depend on the argument of the posterior, and is computed once.
+    constant = (d / t) ** 2 / 2 - _sides(d, b, t)
     ratio = t / b
 
     def posterior(x: Floats) -> tuple[Floats, Floats]:
         upper = x > d
-        density = whole - np.abs(x - d) / b - (x / t) ** 2 / 2
-        # The mass below a place below y, or above one above y.
+        density = constant - np.abs(x - d) / b - (x / t) ** 2 / 2
+        # The mass below x if x is below d, and else the mass above x.
         mass = np.exp(density + _log_erfcx(ratio + np.where(upper, x, -x) / t))
         return np.where(upper, 1 - mass, mass), np.exp(density) * _PEAK / t
 
@@ -157,26 +165,29 @@ def _posterior(d: Floats, b: Floats, t: Floats) -> Posterior:
 
 
 def _normal_posterior(d: Floats, b: Floats, t: Floats) -> Posterior:
-    """The same with normal noise: given a normal, N(k d, k b^2) with k = t^2/(t^2 + b^2)."""
-    kept = (t / np.hypot(t, b)) ** 2
-    own = b * np.sqrt(kept)
+    """Returns the posterior of true residuals with normal noise, with arguments as `_posterior`.
+
+    Given a normal, it is N(k d, k b^2) with k = t^2/(t^2 + b^2).
+    """
+    k = (t / np.hypot(t, b)) ** 2
+    deviation = b * np.sqrt(k)
 
     def posterior(residual: Floats) -> tuple[Floats, Floats]:
-        x = (residual - kept * d) / own
-        return special.ndtr(x), np.exp(-(x**2) / 2 - _ROOT) / own
+        x = (residual - k * d) / deviation
+        return special.ndtr(x), np.exp(-(x**2) / 2 - _ROOT) / deviation
 
     return posterior
 
 
 def _sides(apart: Floats, scale: Floats, deviation: Floats) -> Floats:
-    """Logarithm of the masses below and above y, without e^(-d^2/(2t^2) - s^2/2)/2."""
+    """Returns the logarithm of E(s - d/t) + E(s + d/t) in `log_density`."""
     d = apart / deviation
     ratio = deviation / scale
     return np.logaddexp(_log_erfcx(ratio - d), _log_erfcx(ratio + d))
 
 
 def _log_erfcx(z: Floats) -> Floats:
-    """Logarithm of erfcx(z/sqrt 2) = 2 e^(z^2/2) Phi(-z), in all places for large z."""
+    """Returns the logarithm of erfcx(z/sqrt 2) = 2 e^(z^2/2) Phi(-z), accurate also for large z."""
     x = z / 2**0.5
     negative = np.minimum(x, 0.0)
     small = negative**2 + np.log(special.erfc(negative))

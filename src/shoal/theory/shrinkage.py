@@ -1,7 +1,7 @@
-"""Borrowing strength: noisy estimates of many cells shrunk towards their common mean.
+"""Fits a normal prior of the cells' true values to their noisy estimates.
 
-Post-processing of released numbers with known noise, so it costs no privacy. The prior is normal,
-theta_g ~ N(m, t^2); the noise of y_g is Laplace with scale b_g
+The true value theta_g of a cell is N(m, t^2), and its estimate y_g has noise of known variance
+s_g^2. This is post-processing of released numbers, so it costs no privacy
 (docs/theory/cells.md#cells-that-are-left-out).
 """
 
@@ -11,7 +11,9 @@ import numpy as np
 
 from shoal.arrays import Floats
 
+# The most rounds of the fixed-point iteration.
 _ROUNDS = 200
+# The iteration ends when the prior's variance changes by this part.
 _CLOSE = 1e-10
 
 
@@ -20,9 +22,9 @@ class Prior:
     """A normal distribution of the cells' true values.
 
     Attributes:
-        mean: m.
-        deviation: t, 0 where the estimates differ no more than their noise.
-        mean_error: Standard error of m.
+        mean: m, the mean.
+        deviation: t, the standard deviation; 0 if estimates differ no more than their noise does.
+        mean_error: Standard error of `mean`.
     """
 
     mean: float
@@ -31,7 +33,7 @@ class Prior:
 
 
 def fit_prior(estimate: Floats, variance: Floats) -> Prior:
-    """Moments of the prior from estimates with known error variances, to a fixed point.
+    """Fits the prior to estimates with known error variances, by iterating to a fixed point.
 
     w_g = 1/(s_g^2 + t^2), m = sum w y / sum w, t^2 = max(0, sum w^2 ((y - m)^2 - s^2)/sum w^2).
     """
@@ -50,10 +52,10 @@ def fit_prior(estimate: Floats, variance: Floats) -> Prior:
 
 
 def widened(prior: Prior, variance: Floats) -> float:
-    """The prior's deviation with what is uncertain about the prior added.
+    """Returns the prior's deviation, widened because the prior itself is uncertain.
 
-    t^2 + sqrt(2/sum w^2) + 1/sum w with w = 1/(s^2 + t^2): the standard error of t^2, as of a
-    variance of normal numbers, and the variance of m.
+    It is the root of t^2 + sqrt(2/sum w^2) + 1/sum w with w = 1/(s^2 + t^2). The second term is the
+    standard error of t^2, as for the variance of normal numbers; the third is the variance of m.
     """
     weight = 1 / (variance + prior.deviation**2)
     error = (2 / float((weight**2).sum())) ** 0.5

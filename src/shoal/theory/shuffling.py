@@ -1,4 +1,4 @@
-"""Privacy amplification by shuffling, and the lower bound it gives: paper 004, section 2.2."""
+"""Computes privacy amplification by shuffling and its lower bound (paper 004, section 2.2)."""
 
 import math
 from dataclasses import dataclass, replace
@@ -10,21 +10,21 @@ from shoal.errors import InputError
 from shoal.theory import paths
 from shoal.theory.problem import Amount, Moment, Setting, downwards
 
-# Above the rounding of a few elementary functions.
+# A factor above the rounding of a few elementary functions.
 _OUTWARD = 1 + 2.0**-40
-# No shuffling helps beyond: e^30 blocks would be needed.
+# With a larger epsilon shuffling would need e^30 blocks to help.
 _MOST_EPSILON = 30
 
 
 @dataclass(frozen=True)
 class Shuffled:
-    """The privacy loss of blocks of users together, after shuffling.
+    """The privacy loss of all blocks of users together, after shuffling.
 
     Source: docs/theory/means.md#shuffling.
 
     Attributes:
-        epsilon: At most that of each block, rounded upwards.
-        delta: The probability bound, rounded upwards.
+        epsilon: The epsilon of all blocks, at most the epsilon of one block, rounded upwards.
+        delta: The delta of all blocks, rounded upwards.
 
     Guarantees: G-LOSS.
     """
@@ -34,28 +34,28 @@ class Shuffled:
 
 
 def least_added(blocks: int, epsilon: float) -> float:
-    """Least delta_1 of the theorem: 2 exp(-m / (16 e^epsilon)), rounded upwards."""
+    """Returns the least `added` of `shuffled`: 2 exp(-blocks / (16 e^epsilon)), rounded upwards."""
     return 2 * math.exp(-blocks / 16 * math.exp(-epsilon)) * _OUTWARD
 
 
 def shuffled(blocks: int, epsilon: Amount, delta: Amount, added: float) -> Shuffled:
     """Privacy of m steps, each (epsilon, delta)-private for its block, after shuffling the users.
 
-    The j-th users of all blocks are permuted at random, for every j. The whole is private with
+    The j-th users of all blocks are permuted at random, for every j. All steps together have
         epsilon_1 = ln(1 + (e^eps - 1)/(e^eps + 1) (8 sqrt(e^eps ln(4/delta_1)/m) + 8 e^eps/m)),
         delta' = delta_1 + (e^epsilon_1 + 1)(1 + e^-eps/2) m delta,
     for any delta_1 from 2 exp(-m/(16 e^eps)) to 1 (Feldman, McMillan, Talwar 2021, Theorem 3.8;
-    paper 004, Theorem 2.2.2). Where that is no gain, (epsilon, delta) itself, which a fixed order
-    of users has already. Neighbours: one user's value replaced. Steps may see earlier outcomes.
+    paper 004, Theorem 2.2.2). Where that is no gain, they have (epsilon, delta), as with a fixed
+    order of users. In a neighbour one user's value is replaced. Steps may see earlier outcomes.
 
     Args:
-        blocks: m, from 1.
+        blocks: The number m of steps, from 1.
         epsilon: Privacy loss of one step, above 0.
-        delta: Of one step, from 0 to below 1.
-        added: delta_1.
+        delta: The delta of one step, from 0 to below 1.
+        added: The delta_1 of the formula.
 
     Returns:
-        The privacy of the whole, rounded upwards.
+        The privacy loss of all steps together, rounded upwards.
 
     Raises:
         InputError: A number is outside its range: `added` too small for so few blocks.
@@ -71,31 +71,31 @@ def shuffled(blocks: int, epsilon: Amount, delta: Amount, added: float) -> Shuff
     chance = checked.delta
     if loss == 0:
         raise InputError("epsilon is 0, at which nothing is lost", "give an epsilon above 0")
-    least = least_added(checked.n, loss)
-    share = checks.number(added, "added", least=0, most=1)
-    if share < least:
+    smallest = least_added(checked.n, loss)
+    delta_1 = checks.number(added, "added", least=0, most=1)
+    if delta_1 < smallest:
         raise InputError(
-            f"added={share} is below {least:.3g}, the least for {checked.n} blocks and epsilon",
+            f"added={delta_1} is below {smallest:.3g}, the least for {checked.n} blocks and "
+            "epsilon",
             "use more blocks, a smaller epsilon, or a larger added",
         )
-    total, chance_of_all = amplified(checked.n, loss, chance, share)
-    return Shuffled(total, chance_of_all)
+    return Shuffled(*amplified(checked.n, loss, chance, delta_1))
 
 
 def amplified(blocks: int, epsilon: float, delta: float, added: float) -> tuple[float, float]:
-    """Privacy after shuffling, as in `shuffled`, for numbers that are in range."""
-    ratio = math.exp(-epsilon)
-    # Beyond this there is no gain, and the exponential might overflow.
+    """Returns epsilon and delta after shuffling, as in `shuffled`, for numbers in range."""
+    inverse = math.exp(-epsilon)
+    # With a larger epsilon there is no gain, and the exponential might overflow.
     if epsilon > _MOST_EPSILON + math.log(blocks):
         return epsilon, delta
-    over = math.exp(epsilon) / blocks
-    gain = 8 * math.sqrt(over * math.log(4 / added)) + 8 * over
-    total = math.log1p(-math.expm1(-epsilon) / (1 + ratio) * gain) * _OUTWARD
-    if total >= epsilon:
+    per_block = math.exp(epsilon) / blocks
+    gain = 8 * math.sqrt(per_block * math.log(4 / added)) + 8 * per_block
+    epsilon_all = math.log1p(-math.expm1(-epsilon) / (1 + inverse) * gain) * _OUTWARD
+    if epsilon_all >= epsilon:
         return epsilon, delta
-    rest = (math.exp(total) + 1) * (1 + ratio / 2) * blocks * delta
-    chance = (added + rest) * _OUTWARD
-    return (total, chance) if chance < 1 else (epsilon, delta)
+    deltas = (math.exp(epsilon_all) + 1) * (1 + inverse / 2) * blocks * delta
+    delta_all = (added + deltas) * _OUTWARD
+    return (epsilon_all, delta_all) if delta_all < 1 else (epsilon, delta)
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,9 @@ class ShuffledBound:
 
     Attributes:
         rmse: Lower bound on the root mean squared error, in the value's unit.
-        blocks: How many copies of the estimator the proof averages; 1 if shuffling gains nothing.
-        whole: Privacy of the shuffled average.
+        blocks: The number of copies of the estimator that the proof averages; 1 if shuffling gains
+            nothing.
+        whole: Privacy loss of the shuffled average.
 
     Guarantees: G-BOUND.
     """
@@ -130,9 +131,10 @@ def shuffled_trilemma(
 
     The average of m copies on m n users has a squared error of at most
     RMSE^2/m + (1 - 1/m) bias^2, and is (epsilon_1, delta')-private after shuffling, which changes
-    no distribution. With L(N, epsilon, delta) a bound that holds whatever the bias,
+    no distribution. Let L(N, epsilon, delta) be a bound that holds whatever the bias. Then
         RMSE^2 >= m L(m n, epsilon_1, delta')^2 - (m - 1) bias^2,
-    the best over m and delta_1 on a grid (paper 004, Theorem 2.2.3, which leaves constants open).
+    of which the best is taken over m and delta_1 on a grid (paper 004, Theorem 2.2.3, which leaves
+    constants open).
 
     Args: as of `trilemma`; at an epsilon of 0 nothing is shuffled.
 
@@ -154,37 +156,42 @@ def shuffled_trilemma(
     best = ShuffledBound(start, 1, Shuffled(setting.epsilon, setting.delta))
     for blocks in _block_numbers(setting):
         for added in _added(setting, blocks):
-            whole = amplified(blocks, setting.epsilon, setting.delta, added)
-            if whole[0] >= setting.epsilon:
+            epsilon_all, delta_all = amplified(blocks, setting.epsilon, setting.delta, added)
+            if epsilon_all >= setting.epsilon:
                 continue
-            many = replace(setting, n=setting.n * blocks, epsilon=whole[0], delta=whole[1])
-            square = blocks * _whatever_the_bias(many) ** 2 - (blocks - 1) * setting.bias**2
-            # The difference may cancel: its rounding is relative to the first of the two.
-            square -= 2.0**-40 * blocks * setting.bias**2
+            many = replace(setting, n=setting.n * blocks, epsilon=epsilon_all, delta=delta_all)
+            gained = blocks * _whatever_the_bias(many) ** 2
+            lost = (blocks - 1) * setting.bias**2
+            # `gained` is the difference plus `lost`, and rounding is far below 2^-40 of each. This
+            # takes off the rounding of `lost`; `downwards` takes off that of the difference.
+            square = gained - lost - 2.0**-40 * blocks * setting.bias**2
             if square > best.rmse**2:
-                best = ShuffledBound(math.sqrt(square), blocks, Shuffled(*whole))
+                best = ShuffledBound(math.sqrt(square), blocks, Shuffled(epsilon_all, delta_all))
     return replace(best, rmse=downwards(best.rmse) * setting.size)
 
 
 def _whatever_the_bias(setting: Setting) -> float:
+    """Returns a lower bound on the RMSE of a private estimator, whatever its bias is."""
     private = paths.path_bounds(setting, points=48).always
     return max(private, paths.normal_bound(setting))
 
 
 def _block_numbers(setting: Setting) -> list[int]:
-    """Whole numbers spread evenly over decades, up to where the bias must win."""
+    """Returns numbers of blocks, evenly over decades, up to where the bias must win."""
     if setting.epsilon == 0 or setting.epsilon > _MOST_EPSILON:
         return []
-    # A bound never exceeds half the width, so m (L^2 - bias^2) is used up by then.
-    # A bias that is large enough for 1e3 / bias^4 to vanish is as good as a larger one, and one
-    # whose fourth power vanishes as good as none.
-    most = min(1e15, 1e3 / min(max(setting.bias, 1e-60), 1e60) ** 4)
-    return [int(number) for number in np.unique(np.geomspace(2, max(most, 2), 40).round())]
+    # A bound never exceeds half the width, so m (L^2 - bias^2) is used up at 1e3 / bias^4 blocks.
+    # The bias is limited so that its fourth power neither overflows nor vanishes.
+    largest = min(1e15, 1e3 / min(max(setting.bias, 1e-60), 1e60) ** 4)
+    return [int(number) for number in np.unique(np.geomspace(2, max(largest, 2), 40).round())]
 
 
 def _added(setting: Setting, blocks: int) -> list[float]:
-    """Values of delta_1 below epsilon_1/(m n), about epsilon/(n m^1.5), where they do not hurt."""
-    least = least_added(blocks, setting.epsilon)
+    """Returns values of delta_1 to try: up to about epsilon_1/(m n), where they hardly hurt.
+
+    That is about epsilon/(n m^1.5) for m blocks.
+    """
+    smallest = least_added(blocks, setting.epsilon)
     scale = setting.epsilon / (setting.n * blocks**1.5)
     aims = [min(1.0, scale * part) for part in (1.0, 0.1, 0.01, 0.001)]
-    return sorted({max(aim, least) for aim in aims if max(aim, least) <= 1})
+    return sorted({max(aim, smallest) for aim in aims if max(aim, smallest) <= 1})

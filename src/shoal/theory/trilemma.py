@@ -1,6 +1,6 @@
-"""What no private estimator of a mean can beat, given its bias: the trilemma of paper 004.
+"""Bounds the error of private estimators of a mean from below, given their bias (paper 004).
 
-The best of several proven lower bounds; proofs: `docs/theory/means.md#the-trilemma`.
+The best of several proven lower bounds is taken; proofs: `docs/theory/means.md#the-trilemma`.
 """
 
 import math
@@ -11,9 +11,13 @@ from shoal.errors import InputError
 from shoal.theory import paths
 from shoal.theory.problem import Amount, Moment, Setting, downwards
 
+# The largest bias of Theorem 2.1.1, in sizes of the moment.
 _MOST_BIAS = 1 / 80
+# The largest gamma in that theorem.
 _MOST_GAMMA = 1 / 5
+# The order of the moment in Theorem 2.1.4.
 _VARIANCE = 2
+# The hyperbolic sine of a larger epsilon overflows.
 _MOST_EPSILON = 700
 
 
@@ -26,7 +30,7 @@ class Term:
     Attributes:
         rmse: The bound in the value's unit; 0 where its conditions do not hold.
         source: The theorem.
-        condition: What it needs, and whether that holds.
+        condition: The conditions of the theorem.
         holds: Whether its conditions hold.
     """
 
@@ -44,7 +48,7 @@ class Trilemma:
 
     Attributes:
         rmse: No (epsilon, delta)-private estimator with this bias has a smaller RMSE over the whole
-            class, in the value's unit; infinite if there is none at all.
+            class, in the value's unit; infinite if no estimator has a finite one.
         terms: Every bound that was tried, the largest first.
         setting: The problem, in units of the moment's size.
 
@@ -62,7 +66,7 @@ class Trilemma:
         return self.rmse / free
 
     def __str__(self) -> str:
-        """The bound, the terms, and what chooses an estimator."""
+        """The bound, its terms, and the command that chooses an estimator."""
         lines = [f"no RMSE below {self.rmse:.4g}: {self.terms[0].source}"]
         lines += [f"  {term.rmse:.4g}  {term.source}; {term.condition}" for term in self.terms]
         return "\n".join([*lines, _NEXT])
@@ -175,28 +179,29 @@ def distance_to_bound(rmse: float, bound: Trilemma) -> float:
 
 
 def _printed(setting: Setting) -> Term:
-    """Theorem 2.1.1 with tau = sqrt(delta) and the best gamma."""
+    """Returns the bound of Theorem 2.1.1 with tau = sqrt(delta) and the best gamma."""
     condition = "needs a bias of at most size/80 and a mean anywhere in [0, size]"
     source = "Theorem 2.1.1 as printed"
     if setting.bias > _MOST_BIAS or setting.width < 1:
         return Term(0.0, source, condition, holds=False)
     strength = _sinh(setting.epsilon)
     tau = math.sqrt(setting.delta)
-    power = 1 / (setting.order - 1)
-    least = 16 * setting.bias
-    best = 0.0
+    exponent = 1 / (setting.order - 1)
+    smallest_gamma = 16 * setting.bias
+    best_gamma = 0.0
     if tau > 0:
-        ratio = tau / (2 * power * strength) if strength > 0 else math.inf
-        best = ratio ** (1 / (1 + power))
-    gamma = min(max(best, least), _MOST_GAMMA)
+        ratio = tau / (2 * exponent * strength) if strength > 0 else math.inf
+        best_gamma = ratio ** (1 / (1 + exponent))
+    gamma = min(max(best_gamma, smallest_gamma), _MOST_GAMMA)
     if gamma == 0:
+        # Neither bias nor delta: as gamma falls to 0 the bound grows without limit.
         return Term(math.inf, source, condition)
-    cost = 32 * setting.n * strength * gamma**power + 16 * setting.n * tau / gamma
+    cost = 32 * setting.n * strength * gamma**exponent + 16 * setting.n * tau / gamma
     return Term(1 / cost, source, condition)
 
 
 def _variance_form(setting: Setting) -> Term:
-    """Theorem 2.1.4, the private part: order 2 and delta <= (2 sinh(epsilon)/25)^2."""
+    """Returns the private part of Theorem 2.1.4: order 2 and delta <= (2 sinh(epsilon)/25)^2."""
     condition = "needs Theorem 2.1.1's conditions and delta <= (2 sinh(epsilon)/25)^2"
     source = "Theorem 2.1.4 as printed"
     strength = _sinh(setting.epsilon)
@@ -205,9 +210,12 @@ def _variance_form(setting: Setting) -> Term:
     if not holds:
         return Term(0.0, source, condition, holds=False)
     gamma = max(16 * setting.bias, math.sqrt(tau / (2 * strength)))
-    return Term(1 / (64 * setting.n * strength * gamma) if gamma else math.inf, source, condition)
+    if gamma == 0:
+        # Neither bias nor delta: as gamma falls to 0 the bound grows without limit.
+        return Term(math.inf, source, condition)
+    return Term(1 / (64 * setting.n * strength * gamma), source, condition)
 
 
 def _sinh(epsilon: float) -> float:
-    """Infinite where floating point ends: the bound is then 0, which holds."""
+    """Returns sinh(epsilon), or infinity where it might overflow: a bound is then 0, and holds."""
     return math.sinh(epsilon) if epsilon < _MOST_EPSILON else math.inf

@@ -1,4 +1,4 @@
-"""Public numbers of the user-clipped mean: how a budget is split, and how heavy users count.
+"""Chooses public numbers of the user-clipped mean: how a budget is split, how many are clipped.
 
 Source: docs/theory/cells.md#weights-and-budget, #two-rounds and #the-excess.
 """
@@ -9,41 +9,46 @@ from dataclasses import dataclass
 from shoal.errors import InputError
 from shoal.theory import gaussian
 
-# Cells from which on the excess is measured: in fewer it would cost more than it tells.
+# The fewest cells in which the excess is measured: in fewer it would cost more than it is worth.
 MEASURED = 10
-# Cells of a user on average below which users are mostly in one cell each.
+# Users with fewer cells on average are mostly in one cell each.
 _APART = 1.5
-# Radii that are tried: the width over 2^(j/2), j from 0.
+# The number of radii that are tried: the width divided by 2^(j/2), with j from 0.
 RADII = 25
-# Noise over a ball with a private radius is about this many deviations of a user over its loss.
+# At a loss of 1, the noise of a ball with a private radius is about this many standard deviations
+# of a user.
 PRIVATE_RADIUS = 3.5
-# The same where the whole width is taken.
+# The same for a ball that holds the whole width.
 WHOLE_WIDTH = 10.0
-# Deviations by which heavy users may differ from others, in one cell and in several.
+# The standard deviations by which heavy users may differ from the others, in a single cell
 ALONE = 0.4
+# and in several cells.
 TOGETHER = 2.0
+# A clipped user is taken to hide one radius if the width is at most this many radii.
 _NEAR = 16.0
+# The fewest and the most candidates of the centre.
 _FEWEST_BINS = 8
 _MOST_BINS = 1024
-# Cells, epsilon times users, and Laplace noise over normal noise: there are two rounds from all
-# three on (`shoal bench counts`).
+# There are two rounds from this number of cells on (`shoal bench counts`),
 _MANY = 250
+# with this number of users times epsilon or more,
 _ENOUGH = 1000
+# if Laplace noise is at least this many times as large as normal noise.
 _SMALLER = 1.3
-# Of epsilon, about what noise has.
+# The part of epsilon that is taken to be left for noise.
 _OF_NOISE = 0.8
 
 
 @dataclass(frozen=True)
 class Split:
-    """How a budget is spent, and what the private selections look for.
+    """The parts of a budget, and what the private selections look for.
 
     Attributes:
         centre: Part of epsilon for the centre.
         radius: Part of epsilon for the radius.
-        excess: Part of epsilon for what clipping cuts off from all users together.
-        clipped: k, how many users should be beyond the radius.
-        bins: Candidates of the centre: equal bins of the range.
+        excess: Part of epsilon for the excess, which clipping cuts off from all users together.
+        clipped: The number of users who should be beyond the radius.
+        bins: The number of candidates of the centre, which are equal bins of the range.
     """
 
     centre: float
@@ -59,7 +64,7 @@ class Split:
 
 
 def split(epsilon: float, users: int, members: int, cells: int) -> Split | None:
-    """How much of epsilon finds centre and radius; None where too few users would have to say."""
+    """Returns how epsilon is split; None if there are too few users to find centre and radius."""
     if not epsilon > 0 or users < 1 or cells < 1:
         raise InputError(
             f"epsilon is {epsilon:g}, for {users} users and {cells} cells", "give numbers above 0"
@@ -71,7 +76,7 @@ def split(epsilon: float, users: int, members: int, cells: int) -> Split | None:
     centre = min(0.2, 40 / everyone)
     radius = min(0.25, max(rate / (1 + rate), 25 / everyone))
     excess = min(0.06, max(0.03, 2 / cells)) if cells >= MEASURED else 0.0
-    # In one cell each, users share no bias: what is cut off must be known better.
+    # If users are in one cell each, a few cells may have all the bias: it must be known better.
     excess *= 1 + are_apart(users, members)
     noise = (1 - centre - radius - excess) * epsilon
     bins = 2 ** math.floor(math.log2(max(everyone / 2, 1)))
@@ -85,15 +90,14 @@ def split(epsilon: float, users: int, members: int, cells: int) -> Split | None:
 
 
 def are_apart(users: int, members: int) -> bool:
-    """Whether so many users, members of so many cells in all, are mostly in one cell each."""
+    """Returns whether users, with so many memberships in all, are mostly in one cell each."""
     return members < _APART * users
 
 
 def rounds(epsilon: float, delta: float, users: int, members: int, cells: int) -> int:
-    """How many rounds the default has: 2 with a delta and users in very many cells, else 1.
+    """Returns the default number of rounds: 2 with a delta and users in very many cells, else 1.
 
-    Normal noise must be 1.3 times smaller than Laplace noise for a user in the mean number of
-    cells.
+    For a user in the mean number of cells, Laplace noise must be at least 1.3 times normal noise.
     """
     if not delta or cells < _MANY or epsilon * users < _ENOUGH:
         return 1
@@ -102,16 +106,22 @@ def rounds(epsilon: float, delta: float, users: int, members: int, cells: int) -
 
 
 def clipped_users(wanted: float, users: int, selecting: float, everyone: float) -> int:
-    """How many users should be beyond the radius: a rank that the selection can find."""
+    """Returns how many users should be beyond the radius, a rank that the selection can find."""
     most = (0.35 if everyone >= _ENOUGH else 0.2) * users
     return max(1, math.floor(min(most, max(wanted, 10 / selecting))))
 
 
 def balancing_users(distance: float, cells: int, each: float) -> float:
-    """How many users' clipping weighs as much as Gaussian noise: 3 cells/(e sqrt(each))."""
+    """Returns how many users' clipping weighs as much as Gaussian noise.
+
+    `distance` is the diameter of the ball in noise scales, and `each` the mean cells of a user.
+    """
     return 3 * cells / (distance * math.sqrt(math.pi / 2 * each))
 
 
 def hidden_radii(ratio: float) -> float:
-    """How many radii a clipped user is taken to hide: 1 + log2(ratio/16)/2, at least 1."""
+    """Returns how many radii a clipped user is taken to hide: 1 + log2(ratio/16)/2, at least 1.
+
+    `ratio` is the width divided by the radius.
+    """
     return max(1.0, 1.0 + math.log2(ratio / _NEAR) / 2)

@@ -1,6 +1,7 @@
-"""How far one user can move a variance, and how far dropping records can, over the squared width.
+"""Bounds how far one user, or leaving records out, can move a variance.
 
-Both are V(k, n): what changing, or leaving out, k of n values does to Var = sum (x - f)^2 / n.
+Results are parts of the squared width, or of a quarter of it. Both moves of a variance
+sum (x - f)^2 / n have the same bound V(k, n): changing, or leaving out, k of its n values.
 Source: docs/theory/cells.md#variance.
 """
 
@@ -10,19 +11,20 @@ import numpy as np
 
 from shoal.arrays import Floats, Ints
 
-# Six roundings of a double stay below this relative margin.
+# A factor above six roundings of a double.
 _OUTWARD = 1 + 2.0**-50
-# E|X^2 - 2| of a Laplace variable with scale 1.
+# E|X^2 - 2| for a Laplace variable X with scale 1.
 SQUARE_NOISE = 4 * (1 + math.sqrt(2)) * math.exp(-math.sqrt(2))
-# Means of users are kept with 30 bits or more: what that may add to a sensitivity.
+# Means of users are rounded to 30 bits or more. This factor covers what that adds to a sensitivity.
 _ROUNDED = 1 + 2.0**-20
 
 
 def sensitivity(counts: Ints, totals: Ints) -> Floats:
-    """Sensitivity of a variance to k of its n values: V(k, n) over U^2, rounded upwards.
+    """Returns how far `counts` of `totals` values move a variance, as a part of the squared width.
 
-    j (n - j) / n^2 with j = min(k, floor(n/2)): the values split between the two bounds as evenly
-    as k of them can make it. Exact (docs/theory/cells.md#variance; erratum 3).
+    V(k, n) = j (n - j) / n^2 with j = min(k, floor(n/2)): the k values split all n between the two
+    bounds as evenly as they can. It is exact, but rounded upwards (docs/theory/cells.md#variance;
+    erratum 3).
     """
     moved = np.minimum(counts, totals // 2)
     split = moved / totals * ((totals - moved) / totals)
@@ -30,19 +32,21 @@ def sensitivity(counts: Ints, totals: Ints) -> Floats:
 
 
 def bias(dropped: Ints, totals: Ints) -> Floats:
-    """Bias of the variance of the kept records: V(q, n) over U^2, rounded upwards, q those dropped.
+    """Returns the largest bias of a variance without the dropped records: V(dropped, totals).
 
-    Exact over all data sets (docs/theory/cells.md#variance; erratum 1).
+    It is a part of the squared width, exact over all data sets, and rounded upwards
+    (docs/theory/cells.md#variance; erratum 1).
     """
     return sensitivity(dropped, totals)
 
 
 def mass_sensitivity(part: Floats, kept: Floats) -> Floats:
-    """Sensitivity, over U^2/4, of a variance in which a user's values have mass w of W <= 1.
+    """Returns how far a user of mass `part` moves a variance of mass `kept`, in parts of U^2/4.
 
-    Rounded upwards. The missing mass 1 - W lies in the middle of the bounds; a user moves sum w s2
-    - (sum w s1)^2 by at most w (1 - 2w + W)^2/(4 (1 - w)) if W >= 2w, else w/4 + (W - w)^2/(4 (1 -
-    w)), or W/4 if it is alone (docs/theory/cells.md#variance).
+    The result is rounded upwards. Let w be `part` and W <= 1 be `kept`; the missing mass 1 - W lies
+    in the middle of the bounds. A user moves sum w s2 - (sum w s1)^2 by at most
+    w (1 - 2w + W)^2/(4 (1 - w)) if W >= 2w, else by w/4 + (W - w)^2/(4 (1 - w)), or by W/4 if it is
+    alone (docs/theory/cells.md#variance).
     """
     rest = np.maximum(1 - part, 2.0**-60)
     others = np.maximum(kept - part, 0.0)
@@ -52,10 +56,10 @@ def mass_sensitivity(part: Floats, kept: Floats) -> Floats:
 
 
 def mass_slope(part: Floats, kept: Floats) -> Floats:
-    """What one more unit of weight moves a variance by, over U^2/4: `mass_sensitivity` over w.
+    """Returns `mass_sensitivity` divided by the user's mass, rounded downwards and at least 1.
 
-    (1 - 2w + W)^2/(1 - w), or 1 + (W - w)^2/(w (1 - w)) if W < 2w: falls with w, grows with W, is
-    at least 1, and rounded downwards.
+    With w = `part` and W = `kept` it is (1 - 2w + W)^2/(1 - w), or 1 + (W - w)^2/(w (1 - w)) if
+    W < 2w. It falls with w and grows with W.
     """
     rest = np.maximum(1 - part, 2.0**-60)
     others = np.maximum(kept - part, 0.0)
@@ -65,10 +69,11 @@ def mass_slope(part: Floats, kept: Floats) -> Floats:
 
 
 def mass_bias(missing: Floats, distance: Floats) -> Floats:
-    """Bias, over U^2/4, of the variance of reweighted values, rounded upwards.
+    """Returns the bias of the variance of reweighted values in parts of U^2/4, rounded upwards.
 
-    At most 2 d (1 - d) where mass d is missing, or 1/2 from d = 1/2 on; where weights differ from
-    the shares by a mass d, 4 d (1 - d), or 1 (docs/theory/cells.md#variance).
+    Where a mass d is missing it is at most 2 d (1 - d), or 1/2 from d = 1/2 on. Where weights
+    differ from the shares by a mass d it is at most 4 d (1 - d), or 1 from d = 1/2 on
+    (docs/theory/cells.md#variance).
     """
     moved = np.minimum(distance, 0.5)
     whole = 4 * moved * (1 - moved)
@@ -76,10 +81,11 @@ def mass_bias(missing: Floats, distance: Floats) -> Floats:
 
 
 def joint_loss(mean_scale: Floats | float, square_scale: Floats | float) -> Floats:
-    """Privacy loss of a user who has all records of a cell; a share v loses v times it.
+    """Returns the loss of a user with all records of a cell; one with a share v loses v times that.
 
-    J = 1/b1 if b2 >= b1, else (1 + b2/b1)^2 / (4 b2), rounded upwards, with b1 over U and b2 over
-    U^2 (docs/theory/cells.md#two-moments).
+    With b1 = `mean_scale` as a part of the width and b2 = `square_scale` as a part of its square it
+    is 1/b1 if b2 >= b1, else (1 + b2/b1)^2 / (4 b2), rounded upwards
+    (docs/theory/cells.md#two-moments).
     """
     first = np.asarray(mean_scale, dtype=np.float64)
     second = np.asarray(square_scale, dtype=np.float64)
@@ -90,10 +96,10 @@ def joint_loss(mean_scale: Floats | float, square_scale: Floats | float) -> Floa
 
 
 def joint_error(mean_scale: Floats | float, square_scale: Floats | float) -> Floats:
-    """Bound on E|Var^ - Var| over U^2 of Var^ = S2^ - S1^^2 + 2 b1^2, over all data sets.
+    """Returns a bound on the mean error of a variance from two noisy moments, in any data set.
 
-    E <= b2 + b1 + 4 (1 + sqrt 2) e^(-sqrt 2) b1^2
-    (docs/theory/cells.md#two-moments).
+    As a part of the squared width, the estimate S2^ - S1^^2 + 2 b1^2 has a mean absolute error of
+    at most b2 + b1 + 4 (1 + sqrt 2) e^(-sqrt 2) b1^2 (docs/theory/cells.md#two-moments).
     """
     first = np.asarray(mean_scale, dtype=np.float64)
     return np.asarray(square_scale + first + SQUARE_NOISE * first**2)
