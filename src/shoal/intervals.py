@@ -1,4 +1,4 @@
-"""Intervals of estimates: normal sampling, Laplace noise, and variances that are not known exactly.
+"""Computes intervals for normal sampling, Laplace noise, and variances that are known with noise.
 
 Source: docs/theory/experiments.md#intervals.
 """
@@ -12,27 +12,33 @@ import numpy as np
 from shoal import checks
 from shoal.errors import InputError
 
-# Confidences for which it is known how much wider a variance that is known with noise makes them.
+# The range of confidences for which `_FACTORS` are known.
 LEAST_CONFIDENCE = 0.8
 MOST_CONFIDENCE = 0.995
-# In standard deviations: frequencies up to the last, so fine that what is aliased is below 1e-30.
+# The distance of frequencies of a standardised variable, at which aliasing is below 1e-30.
 _STEP = 0.1
+# The last frequency.
 _LAST = 300.0
 _FREQUENCIES = np.arange(_STEP / 2, _LAST, _STEP)
 _SQUARES = _FREQUENCIES**2
-# Of the logarithm of a weight, which is nothing beside a probability below; of a quantile.
+# If the logarithm of a weight is below this, the weight is nothing beside a probability.
 _LEAST = -45.0
+# The largest quantile, in standard deviations.
 _FURTHEST = 40.0
-# Beyond, a normal variable has 1e-18 of its mass; so many standard errors are power 1.
+# Beyond so many standard deviations, a normal variable has 1e-18 of its mass.
 _REACH = 9.0
+# An effect of so many standard errors has power 1.
 _FAR = 1e9
-# Below, quantiles are beyond floating-point numbers; above, they are normal to the last place.
+# With fewer degrees of freedom, quantiles are beyond floating-point numbers.
 _LEAST_DEGREES = 0.1
+# With more degrees of freedom, quantiles are normal to the last place.
 _NORMAL_DEGREES = 1e12
+# The largest power.
 _MOST_POWER = 1 - 1e-12
-# Of b2/b1^2; between them the factor is linear in the logarithm.
+# Ratios b2/b1^2 for which factors are known; between them factors are linear in the logarithm.
 _RATIOS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-# By quadrature over all V, for one Laplace variable, sums and the normal limit; rounded upwards.
+# The factors a of `half_width` by confidence, one for each ratio. They were found by quadrature
+# over all V, for one Laplace variable, for sums and for the normal limit, and rounded upwards.
 _FACTORS = {
     0.80: (0.03, 0.08, 0.18, 0.31, 0.40, 0.45, 0.47, 0.48),
     0.90: (0.03, 0.07, 0.17, 0.38, 0.53, 0.61, 0.63, 0.65),
@@ -50,12 +56,13 @@ def quantile(
     terms: float = 1.0,
     degrees: float = math.inf,
 ) -> float:
-    """The x with P[|X| <= x] = confidence, X normal plus Laplace noise, all independent.
+    """Returns x with P[|X| <= x] = confidence, for X normal plus Laplace noise, all independent.
 
-    X has the characteristic function exp(-V t^2/2) (1 + M t^2/(2 m))^-m: V is the normal variance,
-    M that of all Laplace variables and m their number, or M^2/sum v^2 of unequal variances v, which
-    has the right fourth moment. A variance known with few degrees of freedom is multiplied by
-    (Student's/normal quantile)^2.
+    X has the characteristic function exp(-V t^2/2) (1 + M t^2/(2 m))^-m. V is the variance
+    `sampling`, M the variance `noise` of all Laplace variables, and m the number `terms` of these;
+    if their variances v differ, m = M^2/sum v^2 gives the right fourth moment. A sampling variance
+    with few degrees of freedom is multiplied by the square of Student's quantile, divided by the
+    normal one.
     """
     normal = student(math.inf, confidence)
     total = (student(degrees, confidence) / normal) ** 2 * sampling + noise
@@ -66,11 +73,11 @@ def quantile(
 
 @functools.lru_cache(maxsize=4096)
 def _standardised(confidence: float, share: float, terms: float) -> float:
-    """With variance 1, of which noise has a share: (2/pi) integral of sin(x t)/t (Gil-Pelaez)."""
+    """Returns the quantile for variance 1, of which noise has a share, by Gil-Pelaez' integral."""
     from scipy.optimize import brentq
 
     decay = (share - 1) * _SQUARES / 2 - terms * np.log1p(share * _SQUARES / (2 * terms))
-    # High frequencies weigh nothing where nearly all is normal.
+    # If nearly all of the variance is normal, high frequencies have no weight.
     many = len(decay) - int(np.searchsorted(decay[::-1], _LEAST))
     t = _FREQUENCIES[:many]
     weight = np.exp(decay[:many]) / t * (2 * _STEP / math.pi)
@@ -86,10 +93,11 @@ def half_width(
     variance_noise: float = 0.0,
     degrees: float = math.inf,
 ) -> float:
-    """Half of an interval whose variance of sampling may be known with noise: covers for every V.
+    """Returns half of an interval whose sampling variance may be known with noise.
 
-    `quantile` with V+ = max(V^, 0) + a b2: b2 = `variance_noise` is the scale of the noise of V^,
-    and a what quadrature found for b2/b1^2, 2 b1^2 = `noise`; no proof
+    It is the `quantile` for V = max(`variance`, 0) + a b2, where b2 = `variance_noise` is the scale
+    of the noise of `variance`. By quadrature, the factors a for each b2/b1^2, with 2 b1^2 =
+    `noise`, make intervals cover whatever the true variance is; there is no proof
     (docs/theory/experiments.md#an-honest-interval).
     """
     raised = max(variance, 0.0)
@@ -100,7 +108,7 @@ def half_width(
 
 
 def added_noise(confidence: float, ratio: float) -> float:
-    """The factor a of `half_width`; of two confidences that are known the larger factor counts."""
+    """Returns the factor a of `half_width`, the larger one of the two nearest confidences."""
     confidence = check_level(confidence)
     place = math.log(max(ratio, _RATIOS[0]))
     grid = np.log(_RATIOS)
@@ -110,14 +118,14 @@ def added_noise(confidence: float, ratio: float) -> float:
 
 
 def check_level(confidence: object) -> float:
-    """A confidence for which it is known how much wider a noisy variance makes intervals."""
+    """Returns a confidence, and refuses one for which the factors of `half_width` are not known."""
     return checks.number(
         confidence, "confidence", least=LEAST_CONFIDENCE, most=MOST_CONFIDENCE, example=0.95
     )
 
 
 def student(degrees: float, confidence: float) -> float:
-    """The two-sided quantile of Student's t, or of a normal variable if degrees are infinite."""
+    """Returns the two-sided quantile of Student's t, or the normal one for infinite degrees."""
     from scipy.special import ndtri, stdtrit
 
     tail = (1 - checks.check_confidence(confidence)) / 2
@@ -133,16 +141,16 @@ def power(
 ) -> float:
     """The probability that the interval leaves out 0 when the truth is `effect`.
 
-    P(|T| > t) for a noncentral t (normal, if the degrees are infinite) of centre
-    effect/standard_error; 1 - confidence when the effect is 0.
+    It is P(|T| > t) for a noncentral t variable T with the centre effect/standard_error, which is
+    normal if the degrees are infinite; 1 - confidence if the effect is 0.
 
     Source: docs/theory/experiments.md#degrees-of-freedom.
 
     Args:
-        effect: In the outcome's unit, of either sign.
-        standard_error: Above 0, in the outcome's unit.
-        confidence: Of the interval.
-        degrees_of_freedom: Of the interval's quantile.
+        effect: The true effect, of either sign, in the outcome's unit.
+        standard_error: The standard error, above 0, in the outcome's unit.
+        confidence: Confidence of the interval.
+        degrees_of_freedom: Degrees of freedom of the interval's quantile.
 
     Returns:
         A probability.
@@ -167,15 +175,15 @@ def detectable(
     confidence: float = 0.95,
     degrees_of_freedom: float = math.inf,
 ) -> float:
-    """The least effect whose interval leaves out 0 with a given probability; inverts `power`.
+    """The smallest effect whose interval leaves out 0 with a given probability; inverts `power`.
 
     Source: docs/theory/experiments.md#degrees-of-freedom.
 
     Args:
-        standard_error: Above 0, in the outcome's unit.
-        power: Probability wanted, above 1 - confidence and below 1.
-        confidence: Of the interval.
-        degrees_of_freedom: Of the interval's quantile.
+        standard_error: The standard error, above 0, in the outcome's unit.
+        power: The wanted probability, above 1 - confidence and below 1.
+        confidence: Confidence of the interval.
+        degrees_of_freedom: Degrees of freedom of the interval's quantile.
 
     Returns:
         The effect, above 0, in the outcome's unit.
@@ -208,14 +216,15 @@ def detectable(
 
 
 def check_power(power: object) -> float:
-    """A probability of telling an effect from 0."""
+    """Returns a power, and refuses anything that is no probability above 0 and below 1."""
     return checks.number(power, "power", above=0, most=_MOST_POWER, example=0.8)
 
 
 def _power(centre: float, limit: float, degrees: float) -> float:
-    """P(|T| > limit) of a noncentral t with this centre, or of a normal variable.
+    """Returns P(|T| > limit) of a noncentral t with this centre, or of a normal variable.
 
-    The mean over Z of P[S < |Z + centre|/limit]; SciPy's noncentral t is NaN for some of these.
+    It is the mean over normal Z of P[S < |Z + centre|/limit], where S is the standard deviation
+    that is estimated for 1; SciPy's noncentral t is NaN for some arguments.
     """
     from scipy.integrate import quad
     from scipy.special import gammainc, ndtr

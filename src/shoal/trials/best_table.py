@@ -1,8 +1,9 @@
-"""The unbiased randomiser of least variance at a privacy loss: a linear program and its proof.
+"""Finds the unbiased randomiser of least variance at a privacy loss, by a linear program.
 
-A column is an output, a mass, and the set of levels under which it is likelier by e^epsilon: such
-columns suffice. New ones are found where dual variables ask for them, without a grid of outputs.
-Levels are moved to -1/2 to 1/2. Source: docs/theory/experiments.md#the-best-table.
+A column of the program is an output, a mass, and the set of levels under which the output is
+likelier by e^epsilon: such columns suffice. Dual variables say where new ones help, so that no grid
+of outputs is needed, and they prove a bound. Levels are moved to the range from -1/2 to 1/2.
+Source: docs/theory/experiments.md#the-best-table.
 """
 
 from fractions import Fraction
@@ -18,22 +19,27 @@ from shoal.trials.randomiser import ONE, ResponseTable
 
 LEAST_EPSILON = Fraction(1, 100)
 MOST_EPSILON = Fraction(8)
-# The search takes seconds up to here, and half a minute up to there.
+# The search takes seconds for this many levels.
 AUTO_LEVELS = 32
+# The search takes half a minute for this many levels, the most that it takes.
 MOST_LEVELS = 64
-# The relative distance to the bound at which the search ends; rounds in all, and without gain.
+# The search ends at this relative distance to the bound.
 GAP = 5e-5
+# The search ends after this many rounds.
 _ROUNDS = 400
+# The search ends after this many rounds without gain.
 _PATIENCE = 30
-# Columns that are kept though the last solution did not use them, a level.
+# For each level, this many columns that the last solution did not use are kept.
 _SPARE = 8
-# A weight of 0 would leave a level without a parabola; so small a part costs a bound nothing.
+# This part of the weights is spread evenly: a weight of 0 would leave a level without a parabola.
 _EVEN = 1e-7
-# What floating-point sums of some hundred terms of size 1 may be off; equal numbers.
+# Floating-point sums of some hundred terms of size 1 may be off by this.
 _ROUNDING = 1e-13
+# Numbers that differ by less are equal.
 _SAME = 1e-12
-# The mass that one response takes, nearly alike under all levels: what rounding leaves.
+# This part of the mass of all columns goes to one more response, which takes what rounding leaves.
 _FILL = 2.0**-22
+# Columns of less mass are left out.
 _LEAST_MASS = 1e-13
 
 
@@ -43,7 +49,8 @@ class Proof(Model):
     With h_y(o) = weight_y o^2 - slope_y o - total_y and R(o) = sum_y h_y(o) + (e^epsilon - 1) sum_y
     min(h_y(o), 0), R >= 0 everywhere proves that no unbiased response has a weighted mean variance
     below sum (total_y + slope_y y - weight_y y^2) (docs/theory/experiments.md#the-dual-bound).
-    `mean_of` are the weights whose mean variance was made least; None for the largest variance.
+    `mean_of` holds the weights of the mean variance that was made least; it is None if the largest
+    variance was.
     """
 
     weight: Numbers
@@ -52,7 +59,7 @@ class Proof(Model):
     mean_of: Numbers | None = None
 
     def half_way(self, other: "Proof") -> "Proof":
-        """The mean of two."""
+        """Returns the mean of two proofs."""
         return Proof(
             weight=(self.weight + other.weight) / 2,
             slope=(self.slope + other.slope) / 2,
@@ -60,17 +67,17 @@ class Proof(Model):
         )
 
     def bound(self, levels: Floats) -> float:
-        """The lower bound, if R >= 0 everywhere, of levels in any unit, in its square."""
+        """Returns the lower bound, if R >= 0 everywhere, in the squared unit of the levels."""
         width = levels[-1] - levels[0]
         y = (levels - levels[0]) / width - 1 / 2
         return self.least(y) * float(width) ** 2
 
     def least(self, y: Floats) -> float:
-        """The same of levels that lie from -1/2 to 1/2."""
+        """Returns the lower bound for levels that lie from -1/2 to 1/2."""
         return float(self.total.sum() + self.slope @ y - self.weight @ y**2)
 
     def pieces(self, ratio: float) -> tuple[Floats, Floats, Bools]:
-        """The least R between each two of its breaks, exactly, where it is, and where h < 0."""
+        """Returns the least R between any two breaks, the output where it is, and where h < 0."""
         under = self.slope**2 + 4 * self.weight * self.total
         root = np.sqrt(np.maximum(under, 0))
         # The larger of two terms of one sign loses no digits; the other root follows from it.
@@ -89,12 +96,13 @@ class Proof(Model):
         a = times @ self.weight
         b = times @ self.slope
         c = times @ self.total
-        ends[0], ends[-1] = -np.inf, np.inf
+        ends[0] = -np.inf
+        ends[-1] = np.inf
         output = np.clip(b / (2 * a), ends[:-1], ends[1:])
         return a * output**2 - b * output - c, output, inside
 
     def repaired(self, ratio: float) -> "Proof":
-        """All totals lowered until R is nowhere below 0."""
+        """Returns the proof with all totals lowered until R is nowhere below 0."""
         least = float(self.pieces(ratio)[0].min())
         size = 1 + float(np.abs(self.total).sum() + np.abs(self.slope).sum()) * ratio
         lowered = max(0.0, -least) + _ROUNDING * size
@@ -102,7 +110,7 @@ class Proof(Model):
 
 
 class TableColumns(NamedTuple):
-    """Outputs, levels under which each is likelier, and the smaller probability."""
+    """Columns: outputs, the levels under which each is likelier, and the smaller probability."""
 
     output: Floats
     likely: Bools
@@ -112,7 +120,10 @@ class TableColumns(NamedTuple):
 def best_table(
     levels: Floats, epsilon: Fraction, weights: Floats | None = None
 ) -> tuple[ResponseTable, Proof]:
-    """The table of the least largest, or weighted mean, variance over the levels, nearly."""
+    """Returns nearly the table whose largest variance over the levels is smallest, and a proof.
+
+    With weights, it is the weighted mean variance that is smallest.
+    """
     if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
         raise InputError(
             f"the best table does not take epsilon {float(epsilon):.6g}",
@@ -126,20 +137,22 @@ def best_table(
     ratio = float(ratio_for(epsilon))
     program = _Program((levels - levels[0]) / (levels[-1] - levels[0]) - 1 / 2, weights, ratio)
     columns, proof = program.solve()
-    # The bound is one of all tables whose ratio is at most e^epsilon: rounded upwards.
+    # The bound must hold for all tables whose ratio is at most e^epsilon, rounded upwards.
     most = float(np.nextafter(np.exp(float(epsilon)), np.inf))
     proof = proof.repaired(most).model_copy(update={"mean_of": weights})
     return whole(levels, columns, epsilon), proof
 
 
 class _Program:
-    """Least largest, or weighted mean, variance of unbiased responses at a ratio e^epsilon."""
+    """The linear program of `best_table`, for levels from -1/2 to 1/2 and a ratio e^epsilon."""
 
     def __init__(self, levels: Floats, weights: Floats | None, ratio: float) -> None:
-        self.levels, self.ratio, one = levels, ratio, np.eye(len(levels))
+        self.levels = levels
+        self.ratio = ratio
+        one = np.eye(len(levels))
         given = None if weights is None else weights[None]
         even = float(np.abs(levels + levels[::-1]).max()) < _SAME
-        # Levels and weights that are their own mirror images need half of the rows.
+        # If levels and weights are their own mirror images, half of the rows suffice.
         self.mirrored = even and (
             given is None or float(np.abs(given - given[:, ::-1]).max()) < _SAME
         )
@@ -150,7 +163,7 @@ class _Program:
         self.each = given is None
 
     def solve(self) -> tuple[TableColumns, Proof]:
-        """Columns within `GAP` of the bound, or as near as it comes."""
+        """Returns columns whose value is within `GAP` of the bound, or as near as it comes."""
         pool = self._start()
         last = None
         best = None
@@ -161,7 +174,7 @@ class _Program:
             if found is None:
                 break
             last, value, dual = found
-            # Dual variables of the last iteration oscillate; half-way to the best ones is steadier.
+            # Dual variables of each round oscillate; those half-way to the best are steadier.
             asked = [dual] if best is None else [dual, dual.half_way(best)]
             tried = [each.repaired(self.ratio) for each in asked] + ([best] if best else [])
             best = max(tried, key=lambda each: each.least(self.levels))
@@ -181,20 +194,23 @@ class _Program:
         return self._joined(last), best
 
     def _start(self) -> TableColumns:
-        """Randomised response, which is unbiased, and cuts between two levels."""
+        """Returns the columns of randomised response, which is unbiased, and cuts between levels.
+
+        A cut is likelier under all levels on one side of it.
+        """
         y = self.levels
         more = self.ratio - 1
         at = np.arange(len(self.levels))
-        own = (y * (more + len(y)) - y.sum()) / more
+        of_level = (y * (more + len(y)) - y.sum()) / more
         cut = np.linspace(y[-1], y[-1] + 2 / more + 1 / 2, 5)
         above = np.repeat(at[1:, None] <= at, len(cut), axis=0)
         outputs = np.tile(cut, len(y) - 1)
-        output = np.concatenate([own, outputs, -outputs])
+        output = np.concatenate([of_level, outputs, -outputs])
         likely = np.vstack([np.eye(len(y), dtype=np.bool_), above, ~above])
         return TableColumns(output, likely, np.zeros(len(output)))
 
     def _restricted(self, pool: TableColumns) -> tuple[TableColumns, float, Proof] | None:
-        """The program with these columns alone: masses, value, dual variables."""
+        """Solves the program with these columns alone: returns masses, value, dual variables."""
         from scipy.optimize import linprog
 
         y = self.levels
@@ -225,14 +241,14 @@ class _Program:
         weight = part / part.sum() @ weights
         if self.each:
             weight = (1 - _EVEN) * weight + _EVEN / len(weight)
-        own = found.eqlin.marginals
-        slope = own[len(sums) :] @ self.differences
-        total = own[: len(sums)] @ self.sums
+        marginals = found.eqlin.marginals
+        slope = marginals[len(sums) :] @ self.differences
+        total = marginals[: len(sums)] @ self.sums
         dual = Proof(weight=weight, slope=slope, total=total)
         return pool._replace(mass=found.x[:many] / self.ratio), float(found.fun), dual
 
     def _kept(self, pool: TableColumns, dual: Proof) -> TableColumns:
-        """Columns in use, and those that cost least otherwise."""
+        """Returns the columns in use, and of all others those that cost least."""
         o = pool.output[:, None]
         values = dual.weight * o**2 - dual.slope * o - dual.total
         cost = (np.where(pool.likely, 1.0, 1 / self.ratio) * values).sum(axis=1)
@@ -242,7 +258,7 @@ class _Program:
         return TableColumns(*(each[kept] for each in pool))
 
     def _with(self, kept: TableColumns, duals: list[Proof]) -> TableColumns:
-        """These columns and those that dual variables ask for: the pieces of R below 0."""
+        """Adds the columns that dual variables ask for, which are the pieces of R below 0."""
         for dual in duals:
             least, output, inside = dual.pieces(self.ratio)
             new = least < -_SAME
@@ -252,7 +268,7 @@ class _Program:
         return kept
 
     def _joined(self, pool: TableColumns) -> TableColumns:
-        """One column for each set: joining two at their mean keeps all means, and squares fall."""
+        """Joins the columns of each set at their mean, which keeps all means; squares fall."""
         output, likely, mass = pool
         if self.mirrored:
             output = np.concatenate([output, -output])
@@ -266,7 +282,10 @@ class _Program:
 
 
 def whole(levels: Floats, columns: TableColumns, epsilon: Fraction) -> ResponseTable:
-    """Whole numbers of 2^-62 of ratios at most e^epsilon; one response more takes what is left."""
+    """Returns a table in whole numbers of 2^-62, whose ratios are at most e^epsilon.
+
+    One more response takes the mass that rounding leaves.
+    """
     ratio = ratio_for(epsilon)
     rows = []
     for likely, mass in zip(columns.likely.tolist(), columns.mass.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""Priors from a noisy histogram, with paper 003's own parameters (Cluster-DP, cluster-free).
+"""Makes priors from a noisy histogram with the parameters of paper 003 (Cluster-DP).
 
 Source: paper 003, Algorithm 2; erratum 12; docs/theory/experiments.md#what-it-costs.
 """
@@ -21,23 +21,24 @@ from shoal.trials.randomiser import ONE, PART, PART_BITS, replaced_for
 _LATTICE_BITS = 20
 # One label moves one count down and one up.
 SIDES = 2
-# Nobody needs less noise than a 64th of a count.
+# The least noise of a count is 1 divided by this: nobody needs less.
 _STEEPEST = 64
 
 
 @dataclass(frozen=True)
 class ClusterPrior:
-    """An outcome is replaced, with a probability, by a draw from a noisy histogram of its group.
+    """Replaces an outcome, with a probability, by a draw from a noisy histogram of its group.
 
-    The probability lambda is the least at this loss. The histogram, with Laplace noise of scale
-    sigma on each count and no level below gamma, costs 2/sigma: a label moves two bins, not one as
-    printed. A response costs ln(1 + (1 - lambda - delta)/(lambda gamma)). Without a delta no such
-    prior errs less than `uniform_prior` (docs/theory/experiments.md#choice-of-parameters).
+    The probability lambda is the smallest one for the loss. The histogram has Laplace noise of
+    scale sigma on each count and no share below gamma. It costs 2/sigma, because a label moves two
+    bins, not one as printed. A response costs ln(1 + (1 - lambda - delta)/(lambda gamma)). Without
+    a delta, no such prior errs less than `uniform_prior`
+    (docs/theory/experiments.md#choice-of-parameters).
 
     Source: paper 003, Algorithm 2; erratum 12.
 
     Attributes:
-        floor: gamma, the least share of a level in a prior, above 0 and at most 1/K.
+        floor: gamma, the smallest share of a level in a prior, above 0 and at most 1/K.
         noise: sigma, the scale of the noise of a count, in units of the trial.
         pooled: Whether all clusters share the histogram of an arm (cluster-free).
 
@@ -67,7 +68,7 @@ class ClusterPrior:
 
 
 class PriorChoice(Model):
-    """gamma and lambda in parts of 2^-31, and the noise of counts."""
+    """The levels in use, gamma and lambda in parts of 2^-31, and the noise of counts."""
 
     kept: Integers
     floor: int
@@ -75,7 +76,7 @@ class PriorChoice(Model):
     counts: NoisySum
 
     def steps(self, delta: Fraction) -> list[Step]:
-        """Counts of a histogram, of which an outcome moves two, and a response."""
+        """Returns the steps of a histogram, two of whose counts move, and of a response."""
         kept = Fraction(PART - self.replaced, PART)
         least = Fraction(self.replaced * self.floor, ONE)
         return [self.counts.step(SIDES), Stated(response_epsilon(kept, least, delta), delta)]
@@ -84,7 +85,7 @@ class PriorChoice(Model):
 def choice_of(
     asked: ClusterPrior, kept: tuple[int, ...], epsilon: Fraction, delta: Fraction
 ) -> PriorChoice:
-    """The least lambda at this floor and noise, of at most epsilon and delta."""
+    """Returns the choice with the smallest lambda for a floor, a noise, epsilon and delta."""
     levels = len(kept)
     floor = math.floor(asked.floor * PART)
     if not 1 <= floor <= PART // levels + 1:
@@ -112,19 +113,21 @@ def choice_of(
 
 
 def prior_of(noisy: Ints, sizes: Ints, chosen: PriorChoice) -> Ints:
-    """Priors in parts of 2^-31 from noisy counts in steps, shape (groups, levels): Algorithm 2."""
+    """Returns priors in parts of 2^-31, from noisy counts in steps, shape (groups, levels)."""
     floor = float(chosen.floor)
     share = noisy / (chosen.counts.per_unit * sizes[:, None].astype(np.float64)) * PART
     share = np.clip(share, floor, float(PART))
-    over = PART - share.sum(axis=1, keepdims=True)
-    capacity = np.where(over < 0, share - floor, PART - share)
-    total = capacity.sum(axis=1, keepdims=True)
-    moved = share + np.divide(capacity, total, out=np.zeros_like(capacity), where=total > 0) * over
+    # Algorithm 2: a surplus is taken from shares above the floor, a lack is given to shares below
+    # 1, each in proportion to its room.
+    lack = PART - share.sum(axis=1, keepdims=True)
+    room = np.where(lack < 0, share - floor, PART - share)
+    total = room.sum(axis=1, keepdims=True)
+    moved = share + np.divide(room, total, out=np.zeros_like(room), where=total > 0) * lack
     return _whole(moved, chosen.floor)
 
 
 def _whole(share: Floats, floor: int) -> Ints:
-    """Whole numbers that sum to 2^31, none below the floor: excess is taken where there is most."""
+    """Rounds shares to whole numbers that sum to 2^31, none of them below the floor."""
     found = np.maximum(np.floor(share), floor).astype(np.int64)
     rows = np.arange(len(found))
     # A row needs at most K turns; rows and noise are public here, so their number may be seen.
@@ -132,7 +135,7 @@ def _whole(share: Floats, floor: int) -> Ints:
         missing = PART - found.sum(axis=1)
         if not missing.any():
             break
-        # One level of each row can always take it: the largest has at least 1/K.
+        # The largest share of a row is at least 1/K, so that it can always take what is missing.
         largest = found.argmax(axis=1)
         found[rows, largest] = np.maximum(found[rows, largest] + missing, floor)
     return found

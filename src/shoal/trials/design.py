@@ -1,6 +1,6 @@
-"""The public side of an experiment: who is in which cluster and arm, with which covariates.
+"""Holds the public columns of an experiment: clusters, arms and covariates of units.
 
-Units that are alike in all public columns are one kind, and come in no order. All of it is public.
+Units that are equal in all public columns are one kind, and have no order. All of it is public.
 """
 
 import re
@@ -26,13 +26,13 @@ AS_TEXT = PlainSerializer(str, return_type=str)
 ARM = "arm"
 CLUSTER = "cluster"
 CONSTANT = "constant"
-# What questions mean by these names, which no covariate can have.
+# No covariate can have these names, which have a meaning in questions.
 RESERVED = {ARM: "the treatment", CLUSTER: "clusters", CONSTANT: "the constant"}
 _CATEGORY = re.compile(r"C\((.*)\)", re.DOTALL)
 
 
 def _keys(name: str) -> tuple[BeforeValidator, PlainSerializer]:
-    """How a column of keys is read from its document and written."""
+    """Returns the functions that read a column of keys from its document, and write it."""
 
     def read(found: Any) -> Any:
         document = isinstance(found, dict)
@@ -70,12 +70,13 @@ class Design(Model):
     Attributes:
         clusters: The clusters' keys, sorted.
         arms: The arms' keys, control first, then sorted.
-        cell: Cluster x arms + arm of each kind, rising; every arm of every cluster has a kind.
+        cell: Cell of each kind, which is cluster times the number of arms plus arm; rising, and
+            every arm of every cluster has a kind.
         many: Units of each kind, from 1.
-        group: Group of each kind, codes from 0, where groups were assigned to arms whole.
-        covariates: In the order of their names.
+        group: Group of each kind, codes from 0, if groups were assigned to arms whole.
+        covariates: The covariates, in the order of their names.
         units: A public name of every unit, kind after kind, or None.
-        clustering_epsilon: What private clusters cost when they were made.
+        clustering_epsilon: The loss by which private clusters were made.
     """
 
     clusters: Annotated[Any, *_keys("cluster")]
@@ -89,7 +90,7 @@ class Design(Model):
 
     @property
     def n(self) -> int:
-        """Units."""
+        """The number of units."""
         return int(self.many.sum())
 
     @cached_property
@@ -100,7 +101,7 @@ class Design(Model):
         return found.reshape(shape)
 
     def __str__(self) -> str:
-        """How many units, clusters and arms."""
+        """The numbers of units, clusters and arms."""
         clusters = counted(len(self.clusters), "cluster")
         arms = len(self.arms)
         return f"{counted(self.n, 'unit')} in {clusters}, {arms} arms"
@@ -131,7 +132,7 @@ class Design(Model):
         return [str(key_text(each)) for each in self.arms.to_pylist()]
 
     def covariate(self, name: str) -> Covariate:
-        """A covariate, or the clusters as one; `C(age)` has the numbers of `age` as texts."""
+        """Returns a covariate, or the clusters as one; `C(age)` has the numbers as texts."""
         if name == CLUSTER:
             if len(self.clusters) == 1:
                 raise InputError(
@@ -152,34 +153,34 @@ class Design(Model):
         )
 
     def codes(self, names: Sequence[str]) -> Ints:
-        """Which group each kind is in, by columns: from 0, in the order of the columns' values."""
+        """Returns the group of each kind by the values of columns, from 0 in their order."""
         found = np.zeros(len(self.cell), dtype=np.int64)
         for name in names:
             if name == ARM:
-                own = self.arm
+                codes = self.arm
                 many = len(self.arms)
             else:
                 column = self.covariate(name)
-                own = column.codes
+                codes = column.codes
                 many = len(column.values)
-            found = np.unique(found * many + own, return_inverse=True)[1].astype(np.int64)
+            found = np.unique(found * many + codes, return_inverse=True)[1].astype(np.int64)
         return found
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of all of it."""
+        """The SHA-256 of the whole design."""
         return documents.digest(self.to_document())
 
     def model_post_init(self, _: Any) -> None:
-        """Refuse columns that are not as long as there are kinds, and codes that number nothing."""
+        """Refuse columns of another length than kinds, and codes that do not number values."""
         kinds = len(self.cell)
         codes = [(each.codes, len(each.values)) for each in self.covariates]
         codes += [] if self.group is None else [(self.group, int(self.group.max()) + 1)]
         fits = (
             kinds == len(self.many) > 0
             and all(
-                len(own) == kinds and len(np.unique(own)) == many > int(own.max())
-                for own, many in codes
+                len(column) == kinds and len(np.unique(column)) == many > int(column.max())
+                for column, many in codes
             )
             and int(self.cell.max()) < len(self.clusters) * len(self.arms)
             and int(self.many.min()) > 0
@@ -191,7 +192,7 @@ class Design(Model):
 
 
 def column_of(name: str) -> str:
-    """The covariate that a name in a question is about: that of `C(age)` is `age`."""
+    """Returns the covariate that a name in a question is about: `age` for `C(age)`."""
     category = _CATEGORY.fullmatch(name)
     return category[1] if category else name
 
@@ -201,16 +202,17 @@ def _text(value: float | str) -> str:
 
 
 def key_text(value: Any) -> Any:
-    """A key as JSON can hold it: dates and times as ISO text."""
+    """Returns a key as JSON can hold it, with dates and times as ISO texts."""
     return value.isoformat() if hasattr(value, "isoformat") else value
 
 
 def effect_weights(
     design: Design, arm: int, group: Covariate | None = None, shares: Floats | None = None
 ) -> Floats:
-    """Rows of sum of omega_c (mean of arm - mean of control in c), of all units or each subgroup.
+    """Returns the weights of kinds in an effect, for all units or for each subgroup of `group`.
 
-    The part omega_c of a cluster, with all arms, is n_c/n unless it is given.
+    The effect is the sum over clusters of share (mean of arm - mean of control). The share of a
+    cluster is its part of the units of all arms, unless `shares` are given.
     """
     many = design.many
     codes = np.zeros_like(design.cell) if group is None else group.codes
@@ -222,14 +224,15 @@ def effect_weights(
     share = np.bincount(part, many)[part] / np.bincount(codes, many)[codes]
     if shares is not None:
         share = shares[design.cluster]
-    own = np.where(pair < 2, np.where(pair == 1, share, -share) / sizes[part, pair], 0.0)
+    signed = np.where(pair == 1, share, -share)
+    weight = np.where(pair < 2, signed / sizes[part, pair], 0.0)
     found = np.zeros((int(codes.max()) + 1, len(codes)))
-    found[codes, np.arange(len(codes))] = own
+    found[codes, np.arange(len(codes))] = weight
     return found
 
 
 def _lacking(design: Design, arm: int, group: Covariate) -> InputError:
-    """Says in words which part of a cluster has nobody in an arm."""
+    """Returns the error that says which part of a cluster has nobody in an arm."""
     shape = len(design.clusters), len(group.values), len(design.arms)
     place = (design.cluster * shape[1] + group.codes) * shape[2] + design.arm
     count = np.bincount(place, minlength=shape[0] * shape[1] * shape[2]).reshape(shape)

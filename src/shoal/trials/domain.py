@@ -1,4 +1,4 @@
-"""The outcome's public levels, and how an outcome comes to lie on one of them."""
+"""Moves outcomes to public levels."""
 
 import itertools
 import re
@@ -21,17 +21,21 @@ Positions: TypeAlias = "Sequence[int] | Ints"
 
 FEWEST_LEVELS = 2
 MOST_LEVELS = 256
-# Fourth powers of outcomes must be numbers, and their differences must keep seven digits: what is
-# estimated of a draw may not fail, or a draw would be lost that nobody was charged for.
+# Estimates from a draw must not fail, or a draw would be lost that nobody was charged for. So
+# fourth powers of outcomes must be numbers, and their differences must keep seven digits.
+# The largest level.
 _LARGEST = 1e50
+# The smallest width of all levels, and the smallest as a part of the largest level.
 _SMALLEST = 1e-50
 _NARROWEST = 1e-9
+# The smallest distance of two levels, as a part of the largest level.
 _CLOSEST = 1e-12
-# Half of a level on either side would make two levels one.
+# The unit of fair numbers from 0 to 1 that decide how outcomes are rounded.
 _UNIT = 2.0**-53
+# The largest whole number of counts.
 _MOST_COUNT = 2**53
-# A number as files have it: none is too large or small for floating point, so that no text of an
-# outcome makes reading it fail.
+# Numbers in texts have this form. None of them is too large or small for floating point, so that no
+# text of an outcome makes reading it fail.
 _NUMBER = r"^[+-]?[0-9]{1,18}([.][0-9]{0,18})?([eE][+-]?[0-9]{1,2})?$"
 _TEXTS = pa.string(), pa.large_string(), pa.string_view()
 _ALLOWED = "binary, counts:0:10, bins:0:100, bins:0:100:16, levels:1,2,5, or ordinal:low,mid,high"
@@ -126,7 +130,7 @@ class Domain:
 
     @classmethod
     def ordinal(cls, labels: Sequence[str], scores: Sequence[float] | None = None) -> "Domain":
-        """Named levels in rising order, with scores 0, 1, ... unless given.
+        """Named levels in rising order, whose scores are 0, 1, ... unless given.
 
         Args:
             labels: Texts that outcomes may be.
@@ -187,12 +191,15 @@ class Domain:
         return np.array([float(each) for each in labels])
 
     def coarse(self, number: int) -> tuple[int, ...]:
-        """Positions of so many levels, evenly spaced, the outer ones included."""
+        """Returns positions of `number` levels, evenly spaced, with the outer ones."""
         many = checks.whole(number, "number of levels", least=FEWEST_LEVELS, most=self.size)
         return tuple(np.linspace(0, self.size - 1, many).round().astype(int).tolist())
 
     def moved_to(self, kept: Positions) -> Floats:
-        """Where random rounding moves each level: shape (K, levels in use), rows summing to 1."""
+        """Returns probabilities that random rounding moves a level to one in use.
+
+        The shape is (K, levels in use).
+        """
         below, share = self._between(self.array, kept)
         found = np.zeros((self.size, len(kept)))
         rows = np.arange(self.size)
@@ -201,7 +208,7 @@ class Domain:
         return found
 
     def numbers(self, outcomes: Any) -> Floats:
-        """Outcomes as numbers, NaN where one is missing. Private."""
+        """Returns outcomes as numbers, NaN where one is missing. Private."""
         if is_object_column(outcomes) and self.labels is None:
             raise DataError(
                 "the outcomes are Python objects",
@@ -227,7 +234,7 @@ class Domain:
         return numbers
 
     def encode(self, numbers: Floats, words: NDArray[np.uint64], kept: Positions) -> Ints:
-        """Positions of finite outcomes among kept levels, by a fair word each. Private."""
+        """Returns positions of finite outcomes among kept levels, by a fair word each. Private."""
         levels = self.array
         value = np.clip(numbers, levels[0], levels[-1])
         if self.rounding == "nearest":
@@ -237,15 +244,15 @@ class Domain:
         return below + ((words >> np.uint64(11)) * _UNIT < share)
 
     def _between(self, value: Floats, kept: Positions) -> tuple[Ints, Floats]:
-        """The kept level below each value, and how far it is on the way to the next."""
+        """Returns the kept level below each value, and the value's part of the way to the next."""
         used = self.array[list(kept)]
         below = np.clip(np.searchsorted(used, value, side="right") - 1, 0, len(used) - 2)
         return below, (value - used[below]) / np.diff(used)[below]
 
     def _labelled(self, array: Any) -> Floats:
-        """Scores of labels, NaN where an outcome is missing: the types decide how it is read.
+        """Returns scores of labels, NaN where an outcome is missing, by the types of both.
 
-        What is no label counts as the first one: an error would tell of one outcome.
+        An outcome that is no label counts as the first one: an error would tell of one outcome.
         """
         texts = array.cast(pa.string()) if array.type in _TEXTS else None
         if self._label_numbers is None:
@@ -267,14 +274,14 @@ class Domain:
 
 
 def _numbers_in(texts: Any) -> Any:
-    """The number that each text is, null where it is none."""
+    """Returns the number that each text is, or null where it is none."""
     plain: Any = pc.utf8_trim_whitespace(texts)
     is_number = pc.match_substring_regex(plain, _NUMBER)
     return pc.if_else(is_number, plain, pa.scalar(None, pa.string())).cast(pa.float64())
 
 
 def _in_arrow(outcomes: Any) -> Any:
-    """Outcomes as an array of Arrow, of the type that they have; texts of Python as texts."""
+    """Returns outcomes as an array of Arrow of their own type."""
     array = outcomes
     if isinstance(outcomes, Mapping | set | frozenset | str | bytes):
         raise TypeError
@@ -286,10 +293,7 @@ def _in_arrow(outcomes: Any) -> Any:
 
 
 def domain_of(domain: object, rounding: str = "random") -> Domain:
-    """A domain, or the one that a short text names: `binary`, `counts:0:10`, ... as in `_ALLOWED`.
-
-    Anything else is refused by an error that says what a domain is.
-    """
+    """Returns a domain, given itself or a short text such as `counts:0:10`, as in `_ALLOWED`."""
     if isinstance(domain, Domain):
         return domain
     if not isinstance(domain, str):

@@ -1,4 +1,4 @@
-"""Effects and answers with their intervals, as text, tables and documents."""
+"""Shows effects and answers with their intervals, as text, tables and documents."""
 
 import math
 from abc import abstractmethod
@@ -20,10 +20,10 @@ Result = TypeVar("Result")
 
 
 class Documented:
-    """What is a JSON object."""
+    """A result that can be written as a JSON object."""
 
     def to_document(self) -> documents.Document:
-        """All of it as a JSON object; what is not known, or infinite, is null.
+        """The result as a JSON object, in which unknown and infinite numbers are null.
 
         Returns:
             Names and numbers.
@@ -42,12 +42,12 @@ class Estimated(Documented):
 
     @property
     def columns(self) -> dict[str, float]:
-        """What tables show of it."""
+        """The columns that tables show."""
         low, high = self.interval
         return {"standard_error": self.standard_error, "low": low, "high": high}
 
     def in_words(self) -> str:
-        """The interval with its confidence."""
+        """Returns the interval with its confidence, as text."""
         low, high = self.interval
         if math.isnan(low):
             return "no interval"
@@ -62,12 +62,13 @@ class Inference(Estimated):
     Source: docs/theory/experiments.md#these-units; docs/theory/experiments.md#degrees-of-freedom.
 
     Attributes:
-        standard_error: Of the effect, in the outcome's unit.
-        interval: In the outcome's unit: Student's quantile times the standard error on either side;
-            with Laplace noise that of their sum (`shoal.intervals.half_width`).
-        confidence: Of the interval, on its own: many intervals do not all cover at once.
-        degrees_of_freedom: Of the t quantile; infinite for a normal one.
-        about: One sentence on what the interval covers, or on why there is none.
+        standard_error: Standard error of the effect, in the outcome's unit.
+        interval: Interval in the outcome's unit. It reaches Student's quantile times the standard
+            error to either side or, with Laplace noise, the quantile of the sum of both errors
+            (`shoal.intervals.half_width`).
+        confidence: Confidence of this interval alone: many intervals do not all cover at once.
+        degrees_of_freedom: Degrees of freedom of the t quantile; infinite for a normal one.
+        about: One sentence that says what the interval covers, or why there is none.
 
     Guarantees: G-COVERAGE.
     """
@@ -78,13 +79,14 @@ class Inference(Estimated):
 
 @dataclass(frozen=True, eq=False)
 class ClusterEffects:
-    """The effect in every cluster; in the order of the clusters.
+    """The effect in every cluster, in the order of the clusters.
 
     Attributes:
         names: The clusters' keys.
         value: Mean of the arm less mean of control, in the outcome's unit.
-        standard_error: For the cluster's units; NaN where an arm has one unit or no variance.
-        weight: n_c/n, the cluster's part of all units.
+        standard_error: Standard error for the cluster's units; NaN where an arm has one unit or no
+            variance.
+        weight: The cluster's part n_c/n of all units.
     """
 
     names: tuple[object, ...]
@@ -111,15 +113,15 @@ class Effect(Documented):
 
     Attributes:
         arm: The arm's name.
-        control: The name of the arm it is compared with.
+        control: The name of the arm that it is compared with.
         value: sum_c (n_c/n) (mean of the arm - mean of control), in the outcome's unit.
         finite_population: Inference about the effect on these units.
         super_population: Inference about the population of clusters that they came from; with one
             cluster, about the population of its units.
         clusters: The effect in each cluster.
-        warning: Why intervals may cover less often than they say, or nothing.
-        groups: Groups that were assigned whole, of the arm and of control; None where units were
-            assigned one by one.
+        warning: Why intervals may cover less often than they say; empty if they do not.
+        groups: Numbers of groups that were assigned whole, of the arm and of control; None if units
+            were assigned one by one.
 
     Guarantees: G-COVERAGE, G-UNBIASED.
 
@@ -143,11 +145,11 @@ class Effect(Documented):
     groups: tuple[int, int] | None = None
 
     def warned(self, why: str) -> "Effect":
-        """The same with one more warning, if there is one."""
+        """Returns the effect with one more warning, if there is one."""
         return replace(self, warning="; ".join(filter(None, [why, self.warning])))
 
     def __str__(self) -> str:
-        """Two lines: these units, and where they came from; and a warning, if there is one."""
+        """A line for these units, one for the population they came from, and any warning."""
         many = "clusters" if len(self.clusters.value) > 1 else "units"
         arms = f"{printable(str(self.arm))} against {printable(str(self.control))}"
         here = f"{arms}: {self.value:.6g}, {self.finite_population.in_words()} for these units"
@@ -160,7 +162,7 @@ class Effect(Documented):
 
 
 class Listed(Tabular, Generic[Result]):
-    """Results in an order, by their names or places."""
+    """Results in an order, found by their names or places."""
 
     every: tuple[Result, ...]
     # The attribute that names a result.
@@ -168,7 +170,7 @@ class Listed(Tabular, Generic[Result]):
 
     @abstractmethod
     def _row(self, result: Result) -> dict[str, object]:
-        """A result as a row of the table."""
+        """Returns a result as a row of the table."""
 
     def table(self) -> pa.Table:
         """All results as a table.
@@ -186,15 +188,15 @@ class Listed(Tabular, Generic[Result]):
 
     def __getitem__(self, name: object) -> Result:
         """The result of this name; by its place, if none has that name."""
-        known = [getattr(each, self._name) for each in self.every]
-        for own, each in zip(known, self.every, strict=True):
-            if own == name and type(own) is type(name):
-                return each
+        names = [getattr(each, self._name) for each in self.every]
+        for result_name, result in zip(names, self.every, strict=True):
+            if result_name == name and type(result_name) is type(name):
+                return result
         if isinstance(name, int) and not isinstance(name, bool) and -len(self) <= name < len(self):
             return self.every[name]
         raise InputError(
             f"there is no {self._name} {checks.shown(name)}",
-            f"choose one of {', '.join(repr(each) for each in known[:10])}",
+            f"choose one of {', '.join(repr(each) for each in names[:10])}",
         )
 
 
@@ -206,9 +208,9 @@ class Effects(Listed[Effect]):
     planned_half_width without privacy, and the warning, if there is one.
 
     Attributes:
-        every: One for each arm besides the control.
+        every: One effect for each arm besides the control.
         planned_half_width: Half of the 95% interval that the plan predicts without privacy, in the
-            outcome's unit: what the noise is worth beside.
+            outcome's unit, with which intervals can be compared.
     """
 
     every: tuple[Effect, ...]
@@ -230,8 +232,8 @@ class Effects(Listed[Effect]):
         """Each effect with its intervals, and the half width without privacy."""
         lines = [str(each) for each in self.every]
         if not math.isnan(self.planned_half_width):
-            most = f"±{self.planned_half_width:.3g} (95%)"
-            lines.append(f"without privacy the plan predicts at most {most}")
+            half = f"±{self.planned_half_width:.3g} (95%)"
+            lines.append(f"without privacy the plan predicts at most {half}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -243,16 +245,16 @@ class Effects(Listed[Effect]):
 
 @dataclass(frozen=True, kw_only=True)
 class Answer(Estimated):
-    """The answer to one question, in the outcome's unit (over the regressor's, if it has one).
+    """The answer to one question, in the outcome's unit, divided by that of any regressor.
 
     Attributes:
-        question: Its name.
-        value: Unbiased for the weighed sum of outcomes.
-        standard_error: As estimated: half the 95% interval over 1.96, of sampling and noise
-            together, with what is allowed for a variance that is known with noise.
+        question: The question's name.
+        value: Unbiased estimate of the weighed sum of outcomes.
+        standard_error: Estimated standard error of sampling and noise together: half the 95%
+            interval divided by 1.96, which allows for the noise of the estimated variance.
         predicted: The standard error that the plan predicted, for the stated standard deviation.
         interval: Lowest and highest value, in the same unit.
-        confidence: Of the interval, on its own: many intervals do not all cover at once.
+        confidence: Confidence of this interval alone: many intervals do not all cover at once.
     """
 
     question: str
@@ -268,8 +270,8 @@ class Answers(Shown, Listed[Answer]):
     predicted_standard_error, low, high.
 
     Attributes:
-        every: All of them.
-        head: What they are of, in a line.
+        every: The answers.
+        head: A line that says what they are about.
         warnings: Sentences on intervals that may be too short.
     """
 
@@ -302,7 +304,7 @@ class Answers(Shown, Listed[Answer]):
 
 
 def _plain(value: Any) -> Any:
-    """Results as JSON can hold them: keys as texts; what is not known or infinite is null."""
+    """Returns results as JSON can hold them, with null for unknown and infinite numbers."""
     if is_dataclass(value):
         return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, np.ndarray | tuple):

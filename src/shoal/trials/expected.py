@@ -1,4 +1,4 @@
-"""Public expectations about the distribution of outcomes, and the variances that follow."""
+"""Derives variances from public expectations about the distribution of outcomes."""
 
 import itertools
 from dataclasses import dataclass
@@ -13,14 +13,20 @@ from shoal.trials.domain import Domain
 
 # Five kinds of clusters match the first nine moments of normal cluster means.
 _KINDS = 5
+# Levels of a binary outcome.
 _TWO = 2
+# The largest mean or standard deviation.
 _LARGEST = 1e50
-# Spreads and places, as parts of the domain's width, and shares between clusters, of a family that
-# stands for not knowing anything.
+# If nothing is expected, a family of expectations stands for that. It has all combinations of:
+# standard deviations, as parts of the domain's width,
 _SPREADS = (0.05, 0.15, 0.3)
+# means, as parts of the way from the lowest level to the highest,
 _PLACES = (0.25, 0.5, 0.75)
+# and shares of the variance that are between clusters.
 _BETWEEN = (0.0, 0.5, 0.9)
+# For two levels, it has all combinations of rates of the upper level
 _RATES = (0.05, 0.2, 0.5, 0.8, 0.95)
+# and shares of the variance that are between clusters.
 _RATES_BETWEEN = (0.0, 0.1, 0.5)
 
 
@@ -37,8 +43,8 @@ class Expected:
     Attributes:
         mean: Mean of all outcomes, in the outcome's unit; without an sd it is the rate of the upper
             of two levels.
-        sd: Standard deviation of all outcomes, in the outcome's unit, which are normal and moved to
-            the nearest level.
+        sd: Standard deviation of all outcomes, in their unit; they are normal and moved to the
+            nearest level.
         between: Share of the variance that is between clusters, 0 to 1.
 
     Raises:
@@ -72,9 +78,9 @@ class Expected:
 class Kinds(NamedTuple):
     """Kinds of clusters under one expectation, or under several, one after another.
 
-    `share` of the units that are in clusters of each kind, 1 in all for an expectation, shape
-    (kinds,); `levels`, the share of their outcomes on each level, shape (kinds, K); and the `first`
-    kind of each expectation.
+    `share` is the share of units that are in clusters of each kind, shape (kinds,), which sum to 1
+    for each expectation. `levels` is the share of their outcomes on each level, shape (kinds, K).
+    `first` is the first kind of each expectation.
     """
 
     share: Floats
@@ -82,17 +88,20 @@ class Kinds(NamedTuple):
     first: Ints
 
     def average(self, by_kind: Floats) -> Floats:
-        """Of each expectation, over its kinds."""
+        """Returns the average over the kinds of each expectation."""
         return np.add.reduceat(self.share * by_kind, self.first)
 
     def outcome_variance(self, domain: Domain) -> Floats:
-        """Of outcomes within clusters, of each expectation, in the outcome's squared unit."""
-        # Levels less their middle: squares do not cancel far from 0.
+        """Returns the variance within clusters, for each expectation, in squared units."""
+        # The middle is taken off the levels, so that squares far from 0 do not cancel.
         levels = domain.array - (domain.levels[0] + domain.width / 2)
         return self.average(self.levels @ levels**2 - (self.levels @ levels) ** 2)
 
     def added_variance(self, domain: Domain, kept: tuple[int, ...], responses: Floats) -> Floats:
-        """What rounding and responses of these variances add to that of one outcome, exactly."""
+        """Returns the exact variance that rounding and responses add to that of one outcome.
+
+        `responses` are variances of a response under each kept level.
+        """
         moved = domain.moved_to(kept)
         levels = domain.array - (domain.levels[0] + domain.width / 2)
         rounding = moved @ levels[list(kept)] ** 2 - (moved @ levels[list(kept)]) ** 2
@@ -100,7 +109,7 @@ class Kinds(NamedTuple):
 
 
 def kinds_of(expected: Expected | None, domain: Domain) -> Kinds:
-    """The clusters under what is expected, or under a family of expectations if nothing is."""
+    """Returns kinds of clusters under an expectation, or under a family of them if it is None."""
     if expected is None and domain.size == _TWO:
         rate, between = np.array(list(itertools.product(_RATES, _RATES_BETWEEN))).T
         return _binary(rate, between)
@@ -127,7 +136,7 @@ def kinds_of(expected: Expected | None, domain: Domain) -> Kinds:
 
 
 def _normal(levels: Floats, mean: Floats, sd: Floats, between: Floats) -> Kinds:
-    """Means of clusters at the points of Gauss-Hermite quadrature, normal outcomes within."""
+    """Returns clusters with normal outcomes and means at the points of a Gauss-Hermite rule."""
     from scipy.special import ndtr
 
     rules = {}
@@ -138,7 +147,7 @@ def _normal(levels: Floats, mean: Floats, sd: Floats, between: Floats) -> Kinds:
     member = np.repeat(np.arange(len(mean)), number)
     place, share = np.hstack([rules[points] for points in number.tolist()])
     middle = mean[member] + np.sqrt(between[member]) * sd[member] * place
-    # Clusters of a single value each are the limit of narrow ones.
+    # Clusters in which all outcomes are equal are treated as very narrow ones.
     within = np.maximum(np.sqrt(1 - between) * sd, (levels[-1] - levels[0]) * 1e-9)[member]
     edges = levels[:-1] + np.diff(levels) / 2
     below = ndtr((edges - middle[:, None]) / within[:, None])
@@ -148,21 +157,25 @@ def _normal(levels: Floats, mean: Floats, sd: Floats, between: Floats) -> Kinds:
 
 
 def _binary(rate: Floats, between: Floats) -> Kinds:
-    """A share 1 - rate of clusters at rate (1 - sqrt(b)), the others sqrt(b) above."""
-    apart = np.sqrt(between)
-    rates = np.column_stack([rate * (1 - apart), rate + (1 - rate) * apart]).ravel()
+    """Returns two kinds of clusters, whose rates are the root of `between` apart.
+
+    A share 1 - rate of clusters has the lower rate.
+    """
+    distance = np.sqrt(between)
+    rates = np.column_stack([rate * (1 - distance), rate + (1 - rate) * distance]).ravel()
     share = np.column_stack([1 - rate, rate]).ravel()
     return Kinds(share, np.column_stack([1 - rates, rates]), 2 * np.arange(len(rate)))
 
 
 def effect_weights(sizes: Ints) -> Floats:
-    """What the variance of one unit counts in that of the mean effect, and of one by cluster.
+    """Returns the weights of a unit's variance in that of the mean effect, and of one by cluster.
 
-    (n_c/n)^2/n_{c,a} and 1/n_{c,a} over the number of clusters, for arms other than the control
-    divided by their number, as the control is part of all effects; shape (2, clusters, arms).
+    The first is (n_c/n)^2/n_{c,a}, the second 1/n_{c,a} divided by the number of clusters. Weights
+    of arms other than the control are divided by the number of these arms, as the control is part
+    of all effects. The shape is (2, clusters, arms).
     """
     clusters = sizes.sum(axis=1, keepdims=True)
     arms = sizes.shape[1]
     part = np.append(1.0, np.full(arms - 1, 1 / (arms - 1)))
-    whole = (clusters / clusters.sum()) ** 2 / sizes * part
-    return np.stack([whole, part / sizes / len(sizes)])
+    of_mean = (clusters / clusters.sum()) ** 2 / sizes * part
+    return np.stack([of_mean, part / sizes / len(sizes)])

@@ -1,4 +1,4 @@
-"""Noisy histogram: private counts of every level in every cluster and arm."""
+"""Plans noisy histograms: private counts of every level in every cluster and arm."""
 
 import math
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class HistogramChoice(Model):
 
 
 class HistogramDrawn(Model):
-    """Noisy counts in steps: every level of every arm of every cluster, in order."""
+    """Noisy counts in steps, of every level of every arm of every cluster in order."""
 
     steps: tuple[int, ...]
 
@@ -50,7 +50,7 @@ class HistogramPlan(Plan):
 
     @property
     def own_steps(self) -> list[Step]:
-        """Counts, of which an outcome moves two by one."""
+        """The step of counts, of which an outcome moves two by one each."""
         return [self.chosen.counts.step(SIDES)]
 
     def respond(self, outcomes: Floats, noise: Noise) -> HistogramDrawn:
@@ -69,11 +69,11 @@ class HistogramPlan(Plan):
         return HistogramDrawn(steps=tuple(steps))
 
     def check_drawn(self, drawn: HistogramDrawn) -> None:
-        """Refuse another number of counts."""
+        """Refuse counts that are not as many as planned."""
         self.shares(drawn)
 
     def shares(self, drawn: HistogramDrawn) -> Floats:
-        """Unbiased shares of levels, shape (clusters, arms, levels); they may lie below 0."""
+        """Returns unbiased shares, shape (clusters, arms, levels); they may lie below 0."""
         sizes = self.design.sizes
         steps = np.array(drawn.steps, dtype=np.float64).reshape(*sizes.shape, self.domain.size)
         unit = self.chosen.counts.per_unit * sizes.astype(np.float64)
@@ -81,34 +81,34 @@ class HistogramPlan(Plan):
 
     @property
     def mean_variance(self) -> Floats:
-        """Of each cell's mean, by the mechanism, shape (clusters, arms), in squared units."""
+        """The noise variance of each cell's mean, shape (clusters, arms), in squared units."""
         return mean_noise(self.chosen, self.domain, self.design.sizes)
 
     def read(self, drawn: HistogramDrawn, confidence: float, **_: Any) -> Effects:
-        """Every arm against the control: means and sample variances of noisy shares."""
+        """Returns the effects of all arms, by means and sample variances of noisy shares."""
         confidence = check_level(confidence)
         sizes = self.design.sizes
-        away = centred(self.domain)
+        levels = centred(self.domain)
         share = self.shares(drawn)
         noise = self.mean_variance
-        square = away**2
-        mean = share @ away
-        # The sum of shares is 1, so that a constant taken off the squares is added without noise.
+        square = levels**2
+        mean = share @ levels
+        # True shares sum to 1, so that a constant is taken off the squares and added without noise.
         second = square.mean() + share @ (square - square.mean())
         bias = sizes / np.maximum(sizes - 1, 1)
         s2 = np.where(sizes > 1, bias * (second - mean**2 + noise), math.nan)
         shape = float((square**2).sum()) / float(square.sum()) ** 2
-        apart = (away - mean[:, :, None]) ** 2
-        apart -= apart.mean(axis=2, keepdims=True)
+        deviation = (levels - mean[:, :, None]) ** 2
+        deviation -= deviation.mean(axis=2, keepdims=True)
         scale = self.chosen.counts.variance / sizes.astype(np.float64) ** 2
-        loose = scale * (apart**2).sum(axis=2) + (2 + 3 * shape) * noise**2
+        loose = scale * (deviation**2).sum(axis=2) + (2 + 3 * shape) * noise**2
         cells = Cells(sizes, mean, s2, noise, shape * noise**2, (bias / sizes) ** 2 * loose)
         found = effects_of(self.design, cells, confidence)
         counts = np.maximum(share, 0.0) * sizes[:, :, None]
-        return Effects(tuple(warned(found, counts, np.broadcast_to(away, counts.shape))))
+        return Effects(tuple(warned(found, counts, np.broadcast_to(levels, counts.shape))))
 
     def table(self, drawn: HistogramDrawn, confidence: float) -> pa.Table:
-        """One row a cluster, arm and level: units, a share that may lie below 0, and its noise."""
+        """Returns a row for each cluster, arm and level: units, a share, and its noise."""
         design = self.design
         share = self.shares(drawn)
         _, arms, levels = share.shape
@@ -128,7 +128,7 @@ class HistogramPlan(Plan):
         )
 
     def _text(self) -> TextTable:
-        """The plan in words: loss, and the noise of a share in each cell."""
+        """The plan as text: its loss, and the noise of a share in each arm."""
         error = math.sqrt(self.chosen.counts.variance)
         fewest = self.design.sizes.min(axis=0)
         pairs = zip(self.design.arm_names, fewest.tolist(), strict=True)
@@ -139,7 +139,7 @@ class HistogramPlan(Plan):
 
 
 def fitted(units: int, epsilon: Fraction) -> HistogramChoice:
-    """The largest weight of a count whose loss is at most epsilon."""
+    """Returns the choice with the most steps for each unit whose loss is at most epsilon."""
     narrow = min(max(float(epsilon), 2.0 ** -(MOST_BITS + 1)), 1.0)
     bits = lattice_bits(SIDES, narrow)
     steps = math.floor(epsilon * 2**bits)
@@ -152,12 +152,13 @@ def fitted(units: int, epsilon: Fraction) -> HistogramChoice:
 
 
 def centred(domain: Domain) -> Floats:
-    """Levels from their plain mean: taken from the lowest first, as all may lie far from 0."""
+    """Returns levels less their plain mean."""
+    # The lowest level is taken off first, as all may lie far from 0.
     above = domain.array - domain.levels[0]
     return np.asarray(above - above.mean())
 
 
 def mean_noise(chosen: HistogramChoice, domain: Domain, sizes: Ints) -> Floats:
-    """Noise variance of the mean of each cell, in the outcome's squared unit."""
+    """Returns the noise variance of the mean of each cell, in the outcome's squared unit."""
     square = float((centred(domain) ** 2).sum())
     return chosen.counts.variance * square / sizes.astype(np.float64) ** 2

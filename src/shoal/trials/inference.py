@@ -1,4 +1,4 @@
-"""Effects of arms against control with valid intervals, from public statistics of cells.
+"""Estimates effects of arms against control with valid intervals, from statistics of cells.
 
 Source: Neyman (1923); docs/theory/experiments.md#inference.
 """
@@ -16,14 +16,14 @@ from shoal.intervals import half_width, student
 from shoal.trials.design import Design
 from shoal.trials.effects import ClusterEffects, Effect, Inference
 
-# Equal outcomes leave a variance of this part of their square by rounding of their mean.
+# Because their mean is rounded, equal outcomes have a variance of this part of their square.
 ROUNDING = 1e-26
-# Units of an arm, as far as they count: with fewer, a mean may be far from normal, and its variance
-# is often estimated as next to nothing (docs/theory/experiments.md#few-units).
+# If an arm counts as fewer units, its mean may be far from normal, and its variance is often
+# estimated as next to nothing (docs/theory/experiments.md#few-units).
 FEWEST = 20.0
-# Of noisy counts those below 0 are 0, and so may all of a cluster be.
+# Noisy counts below 0 are raised to 0; a cluster without any count has this many units.
 _NOBODY = 1e-90
-# A share that is short of 1/2 by less is taken for it: rounding decides nothing.
+# A share that is short of 1/2 by less counts as 1/2, so that rounding decides nothing.
 _HALF = 1e-9
 THESE_UNITS = (
     "The effect on these units, over the assignment and the mechanism; also the effect in the "
@@ -45,8 +45,9 @@ _CONSTANT = (
 class Spread(NamedTuple):
     """An estimated variance, its degrees of freedom, and privacy noise beside and in it.
 
-    Noise is a variance in squared units of the outcome, like that of so many Laplace variables of
-    one scale, its `terms`; `loose` is the scale of the noise of `variance`.
+    `noise` is the variance of the noise of the estimate, in squared units of the outcome; it is
+    like that of `terms` Laplace variables of one scale. `loose` is the scale of the noise of
+    `variance`.
     """
 
     variance: float
@@ -56,7 +57,7 @@ class Spread(NamedTuple):
     loose: float = 0.0
 
     def half_width(self, confidence: float) -> float:
-        """Half of an interval."""
+        """Returns half of an interval."""
         noise = self.noise, self.terms, self.loose
         return half_width(confidence, self.variance, *noise, self.degrees)
 
@@ -67,10 +68,10 @@ UNKNOWN = Spread(math.nan, math.nan)
 class Cells(NamedTuple):
     """Statistics of cells, shape (clusters, arms), control first, in the outcome's unit or square.
 
-    `sizes` are units, all above 0; `mean` and `s2` those of debiased outcomes, s2 with the divisor
-    n - 1 and NaN for one unit; `noise` is the known variance of the mean that s2 does not contain,
-    `squares` the sum of the squared variances of its Laplace variables, and `loose` the variance of
-    the noise of s2/n.
+    `sizes` are units, all above 0. `mean` and `s2` are mean and variance of debiased outcomes; s2
+    has the divisor n - 1 and is NaN for one unit. `noise` is the known variance of the mean that s2
+    does not contain, and `squares` the sum of the squared variances of its Laplace variables.
+    `loose` is the variance of the noise of s2/n.
     """
 
     sizes: Ints
@@ -82,23 +83,23 @@ class Cells(NamedTuple):
 
     @classmethod
     def of(cls, sizes: Ints, mean: Floats, s2: Floats) -> "Cells":
-        """Without noise of their own: s2 contains the mechanism's variance."""
+        """Returns cells without noise of their own: s2 contains the mechanism's variance."""
         none = np.zeros(sizes.shape)
         return cls(sizes, mean, np.where(sizes > 1, s2, math.nan), none, none, none)
 
     @property
     def value(self) -> Floats:
-        """Of two arms, how their means differ in each cluster."""
+        """The difference of the means of two arms in each cluster."""
         return self.mean[:, 0] - self.mean[:, 1]
 
     @property
     def estimated(self) -> Floats:
-        """Variances of means as the outcomes tell them."""
+        """The variances of means that follow from the outcomes."""
         return self.s2 / self.sizes
 
 
 def effects_of(design: Design, cells: Cells, confidence: float) -> list[Effect]:
-    """The effect of every arm against control, for these units and for where they came from."""
+    """Returns the effect of every arm, for these units and for the population they came from."""
     arms = design.arms.to_pylist()
     homes = tuple(design.clusters.to_pylist())
     found = []
@@ -108,7 +109,7 @@ def effects_of(design: Design, cells: Cells, confidence: float) -> list[Effect]:
     for arm in range(1, len(arms)):
         pair = Cells._make(each[:, [arm, 0]] for each in cells)
         value = float(weight @ pair.value)
-        # Means may cancel near 0 where outcomes do not: their squares tell the scale of rounding.
+        # Means may cancel near 0 where outcomes do not, so that squares give the size of rounding.
         scale = pair.mean**2 + np.nan_to_num(np.abs(pair.s2))
         tiny = ROUNDING * float(weight**2 @ scale.sum(axis=1))
         here = _finite(weight, pair)
@@ -124,10 +125,10 @@ def effects_of(design: Design, cells: Cells, confidence: float) -> list[Effect]:
 
 
 def inferred(value: float, spread: Spread, tiny: float, confidence: float, about: str) -> Inference:
-    """Standard error and interval; nothing is known where a variance is no more than rounding."""
+    """Returns standard error and interval, or NaN where a variance is no more than rounding."""
     total = max(spread.variance, 0.0) + spread.noise
     if math.isnan(spread.variance) or total <= tiny:
-        # The confidence is checked where no quantile is needed, too.
+        # The confidence is checked even if no quantile is needed.
         student(math.inf, confidence)
         # An interval of no width would claim certainty where nothing is known.
         error = reach = degrees = math.nan
@@ -146,12 +147,12 @@ def inferred(value: float, spread: Spread, tiny: float, confidence: float, about
 
 
 def _finite(weight: Floats, pair: Cells) -> Spread:
-    """Neyman's variance where both arms have one, and how effects differ where not."""
+    """Returns Neyman's variance; clusters without one get the variance between their effects."""
     lacking: Bools = np.asarray(np.isnan(pair.estimated).any(axis=1))
     if lacking.sum() == 1:
         if len(lacking) == 1:
             return UNKNOWN
-        # With the other cluster whose number of units is nearest: a public choice.
+        # The cluster is joined by the one whose number of units is nearest, which is public.
         gap = np.abs(weight - weight[lacking])
         lacking[int(np.where(lacking, math.inf, gap).argmin())] = True
     alone = ~lacking
@@ -166,9 +167,9 @@ def _finite(weight: Floats, pair: Cells) -> Spread:
     squares, loose = (
         float(square**2 @ each[alone].sum(axis=1)) for each in (pair.squares, pair.loose)
     )
-    variance, known_with = added(parts, degrees)
+    variance, total_degrees = added(parts, degrees)
     terms = noise**2 / squares if squares > 0 else 1.0
-    return Spread(variance, known_with, noise, terms, math.sqrt(loose / 2))
+    return Spread(variance, total_degrees, noise, terms, math.sqrt(loose / 2))
 
 
 def _pooled(weight: Floats, pair: Cells, chosen: Bools) -> Spread:
@@ -176,7 +177,7 @@ def _pooled(weight: Floats, pair: Cells, chosen: Bools) -> Spread:
 
 
 def added(variances: Floats, degrees: Floats) -> tuple[float, float]:
-    """The sum of independent estimates of variances, with Welch's degrees of freedom."""
+    """Returns the sum of independent estimates of variances, with Welch's degrees of freedom."""
     total = float(variances.sum())
     if not total > 0:
         return total, float(degrees.min())
@@ -185,14 +186,18 @@ def added(variances: Floats, degrees: Floats) -> tuple[float, float]:
 
 
 def between(weight: Floats, value: Floats, scale: Floats) -> Spread:
-    """The variance of sum w_c D_c from how uncorrelated D_c differ: never too small on average."""
+    """Returns a variance of sum weight_c value_c that is never too small on average.
+
+    It follows from the differences of the values, which must be uncorrelated; their variances are
+    taken to be equal, or as `scale`, whichever gives fewer degrees of freedom.
+    """
     heaviest = int(weight.argmax())
     top = float(weight[heaviest])
     others = float(np.delete(weight, heaviest).sum())
     if top >= others * (1 - _HALF):
         share = weight / others / 2
         share[heaviest] = 1 / 2
-        # The limit of the formula: that of the others' mean against the heaviest.
+        # The formula has this limit, which compares the mean of the others with the heaviest.
         factor = np.zeros_like(weight)
         factor[heaviest] = 4 * max(top, others) ** 2
     else:
@@ -202,15 +207,18 @@ def between(weight: Floats, value: Floats, scale: Floats) -> Spread:
     variance = float(factor @ (value - share @ value) ** 2)
     sides = np.stack([share, factor], axis=1)
     core = np.array([[factor.sum(), -1.0], [-1.0, 0.0]])
-    known = (
-        degrees_of(factor * v, sides * np.sqrt(v)[:, None], core)
-        for v in (scale, np.ones_like(scale))
+    degrees = (
+        degrees_of(factor * variances, sides * np.sqrt(variances)[:, None], core)
+        for variances in (scale, np.ones_like(scale))
     )
-    return Spread(variance, max(1.0, min(known)))
+    return Spread(variance, max(1.0, min(degrees)))
 
 
 def degrees_of(diagonal: Floats, sides: Floats, core: Floats) -> float:
-    """(tr M)^2/tr M^2 of M = diag(d) + A C A', of low rank but for its diagonal; 0 if M is 0."""
+    """Returns (tr M)^2/tr M^2 of M = diag(diagonal) + A C A', where A is `sides` and C `core`.
+
+    It is 0 if M is 0.
+    """
     moved = sides @ core
     part = (moved * sides).sum(axis=1)
     inner = sides.T @ moved
@@ -220,14 +228,20 @@ def degrees_of(diagonal: Floats, sides: Floats, core: Floats) -> float:
 
 
 def units_that_count(sizes: Ints) -> Floats:
-    """Units that tell the variance of an arm's mean: (sum_c v_c)^2/sum_c v_c^2/n_{c,a}."""
+    """Returns as how many units each arm counts: (sum_c v_c)^2/sum_c (v_c^2/n_{c,a}).
+
+    Here v_c is the squared share of a cluster, divided by its units n_{c,a} in the arm.
+    """
     weight = sizes.sum(axis=1) / sizes.sum()
     part = weight[:, None] ** 2 / sizes
     return np.asarray(part.sum(axis=0) ** 2 / (part**2 / sizes).sum(axis=0))
 
 
 def kurtosis(counts: Floats, values: Floats, arm: int) -> float:
-    """The largest kurtosis of arm, control, or both, by clusters x arms x responses; 1 at least."""
+    """Returns the largest kurtosis of an arm, the control, or both, which is at least 1.
+
+    Counts and values have the shape (clusters, arms, responses).
+    """
     return max(
         _kurtosis(counts[:, group], values[:, group], together)
         for group in ([0], [arm], [0, arm])
@@ -236,19 +250,19 @@ def kurtosis(counts: Floats, values: Floats, arm: int) -> float:
 
 
 def warned(effects: Sequence[Effect], counts: NDArray[np.number], values: Floats) -> list[Effect]:
-    """The effects, with a warning where units of an arm, over the kurtosis, count as few."""
+    """Returns effects with a warning where an arm's units, divided by the kurtosis, are few."""
     found = []
-    own = counts.astype(np.float64)
+    numbers = counts.astype(np.float64)
     for arm, effect in enumerate(effects, start=1):
         why = ""
-        if (own[:, [0, arm]].sum(axis=(0, 2)) > 0).all():
-            units = units_that_count(np.maximum(own.sum(axis=2), _NOBODY))[[0, arm]]
-            units = units / kurtosis(own, values, arm)
-            least = int(np.argmin(units))
-            if units[least] < FEWEST:
-                name = printable(str((effect.control, effect.arm)[least]))
+        if (numbers[:, [0, arm]].sum(axis=(0, 2)) > 0).all():
+            units = units_that_count(np.maximum(numbers.sum(axis=2), _NOBODY))[[0, arm]]
+            units = units / kurtosis(numbers, values, arm)
+            fewest = int(np.argmin(units))
+            if units[fewest] < FEWEST:
+                name = printable(str((effect.control, effect.arm)[fewest]))
                 why = (
-                    f"arm {name} counts as {units[least]:.2g} units (its units over the kurtosis "
+                    f"arm {name} counts as {units[fewest]:.2g} units (its units over the kurtosis "
                     f"of their responses); with fewer than {FEWEST:g} an interval may cover far "
                     "less than stated"
                 )
@@ -257,12 +271,12 @@ def warned(effects: Sequence[Effect], counts: NDArray[np.number], values: Floats
 
 
 def _kurtosis(counts: Floats, values: Floats, together: tuple[int, ...]) -> float:
-    """With deviations from the means over these axes."""
+    """Returns the kurtosis of deviations from the means over the axes `together`."""
     share = counts / counts.sum()
     units = counts.sum(axis=together, keepdims=True)
     mean = (counts * values).sum(axis=together, keepdims=True) / np.maximum(units, _NOBODY)
     square = (values - mean) ** 2
-    # Of values that differ by rounding alone the fourth powers vanish.
+    # If values differ by rounding alone, their fourth powers vanish.
     if not (share * square**2).sum() > 0:
         return 1.0
     return float((share * square**2).sum() / (share * square).sum() ** 2)

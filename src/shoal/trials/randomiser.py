@@ -1,6 +1,6 @@
-"""The one randomiser of outcomes: a table of whole numbers.
+"""Randomises outcomes by a table of whole numbers.
 
-A level k gives response j with probability numbers[j, k]/2^62, and response j says a number whose
+A level k gives response j with probability numbers[j, k]/2^62. Each response is a number, and their
 mean under level k is that level. Source: docs/theory/experiments.md#what-it-costs.
 """
 
@@ -15,27 +15,28 @@ from shoal.arrays import Floats, Ints
 from shoal.errors import InputError
 from shoal.theory.randomised_response import ratio_epsilon, replacement_for, response_epsilon
 
-# Probabilities are whole numbers of 2^-62: the upper bits of one fair word.
+# Probabilities are whole numbers of 2^-62, drawn by the upper bits of one fair word.
 BITS = 62
 ONE: int = 1 << BITS
-# A response that is replaced, and what by: a product of two probabilities is a whole number.
+# The probabilities that an outcome is replaced, and by which level, are whole numbers of 2^-31, so
+# that their product is a whole number of 2^-62.
 PART_BITS = BITS // 2
 PART: int = 1 << PART_BITS
 _SHIFT = np.uint64(64 - BITS)
-# From here on a response costs less than epsilon however it is drawn.
+# With a larger epsilon, a response costs less than epsilon however it is drawn.
 _ENOUGH = Fraction(700)
-# What values may miss the levels by, in parts of the width, in floating point.
+# In floating point, means may miss the levels by this part of the width.
 _BIAS = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class ResponseTable:
-    """Responses of every level with exact probabilities.
+    """The responses under every level, with exact probabilities.
 
     Attributes:
-        levels: Of the outcome that are in use, rising, shape (K,), in its unit.
-        above: What each response says above the lowest level, in the outcome's unit, shape (J,):
-            all levels may lie far from 0.
+        levels: The levels in use, rising, shape (K,), in the outcome's unit.
+        above: Each response less the lowest level, as all levels may lie far from 0; in the
+            outcome's unit, shape (J,).
         numbers: Whole numbers, shape (J, K), each column summing to 2^62.
     """
 
@@ -49,25 +50,25 @@ class ResponseTable:
         if self.numbers.shape != shape or int(self.numbers.min()) < 1 or sums != {ONE}:
             raise InputError("the table of responses is not valid", "have it made by shoal")
         width = self.levels[-1] - self.levels[0]
-        away = self.levels - self.levels[0]
-        off = (self.numbers / ONE).T @ (self.above / width) - away / width
-        if not float(np.abs(off).max()) <= _BIAS * (1 + float(np.abs(self.above).max()) / width):
+        outcomes = self.levels - self.levels[0]
+        bias = (self.numbers / ONE).T @ (self.above / width) - outcomes / width
+        if not float(np.abs(bias).max()) <= _BIAS * (1 + float(np.abs(self.above).max()) / width):
             raise InputError("the responses have a bias", "have the table made by shoal")
 
     @classmethod
     def uniform(cls, levels: Floats, epsilon: Fraction, delta: Fraction) -> "ResponseTable":
-        """An outcome is kept with probability 1 - lambda, else replaced by one of K levels."""
+        """Returns the table that keeps an outcome, or replaces it by one of all K levels."""
         prior = even(len(levels))
         return with_prior(levels, replaced_for(epsilon, delta, int(prior.min())), prior)
 
     def epsilon(self, delta: Fraction) -> Fraction:
-        """The loss of one outcome, rounded upwards, from the largest ratio, less delta."""
+        """Returns the loss of one outcome, rounded upwards, by the largest ratio less delta."""
         if not delta:
             rows = self.numbers.tolist()
             return ratio_epsilon(max(Fraction(max(row), min(row)) for row in rows))
         found = Fraction(0)
-        for k, own in enumerate(self.numbers.T):
-            more = own[:, None] > self.numbers
+        for k, of_level in enumerate(self.numbers.T):
+            more = of_level[:, None] > self.numbers
             if int(more.sum(axis=0).max()) > 1:
                 raise InputError("this table of responses takes no delta", "leave delta out")
             for row, other in np.argwhere(more).tolist():
@@ -78,13 +79,13 @@ class ResponseTable:
 
     @property
     def variances(self) -> Floats:
-        """Of a response, for each level in use, shape (K,), in the outcome's squared unit."""
+        """Variances of a response under each level, shape (K,), in the outcome's squared unit."""
         apart = (self.above[:, None] - (self.levels - self.levels[0])) ** 2
         return np.asarray((self.numbers / ONE * apart).sum(axis=0))
 
     @cached_property
     def ends(self) -> Ints:
-        """Cumulated numbers of each level, filled up to a power of 2 with what no value reaches."""
+        """Cumulated numbers of each level, filled up to a power of 2 with 2^62."""
         size = 1 << len(self.above).bit_length()
         found = np.full((len(self.levels), size), ONE, dtype=np.int64)
         found[:, : len(self.above)] = np.cumsum(self.numbers.T, axis=1)
@@ -95,7 +96,7 @@ class ResponseTable:
         value = (words >> _SHIFT).astype(np.int64)
         found = np.zeros(len(codes), dtype=np.int64)
         step = self.ends.shape[1] // 2
-        # Halving without branches: how many ends of the own level are not above the value.
+        # A search by halves without branches counts the ends that are not above the value.
         while step:
             found += step * (self.ends[codes, found + (step - 1)] <= value)
             step //= 2
@@ -103,12 +104,15 @@ class ResponseTable:
 
 
 def even(levels: int) -> Ints:
-    """A uniform prior in parts of 2^-31: what is left over goes to the first levels."""
+    """Returns a uniform prior in parts of 2^-31; the first levels get what is left over."""
     return PART // levels + (np.arange(levels) < PART % levels)
 
 
 def with_prior(levels: Floats, replaced: int, prior: Ints) -> ResponseTable:
-    """The table that keeps an outcome, or draws from a prior with probability lambda, in 2^-31."""
+    """Returns the table that keeps an outcome, or draws from a prior with probability `replaced`.
+
+    The prior and its probability are in parts of 2^-31.
+    """
     numbers = np.outer(prior * replaced, np.ones(len(levels), dtype=np.int64))
     numbers[np.diag_indices(len(levels))] += (PART - replaced) * PART
     away = levels - levels[0]
@@ -118,7 +122,7 @@ def with_prior(levels: Floats, replaced: int, prior: Ints) -> ResponseTable:
 
 
 def replaced_for(epsilon: Fraction, delta: Fraction, floor: int) -> int:
-    """The least lambda in parts of 2^-31 that costs at most epsilon and delta."""
+    """Returns the smallest lambda, in parts of 2^-31, that costs at most epsilon and delta."""
     found = replacement_for(min(epsilon, _ENOUGH), delta, Fraction(floor, PART), PART_BITS)
     if found >= PART:
         raise InputError(

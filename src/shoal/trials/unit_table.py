@@ -1,4 +1,4 @@
-"""Tables of units: a private response for each, of every mechanism that makes a response table."""
+"""Plans tables of units, with a private response for each unit from a response table."""
 
 import math
 from dataclasses import dataclass
@@ -31,13 +31,14 @@ from shoal.trials.inference import Cells, effects_of, warned
 from shoal.trials.plan import Plan, Request
 from shoal.trials.randomiser import PART, ResponseTable, even, with_prior
 
-# Draws of one release, told apart.
+# The draws of one release.
 _ROUNDING = 0
 _RESPONDING = 1
-# Levels in use that are tried; fewer must not be worse than all of them by more than this.
+# Numbers of levels in use that are tried.
 _LEVELS = (2, 3, 4, 5, 6, 8, 11, 16, 24, 32, 64, 128, 256)
+# Fewer levels may have variances above those of all levels by this part at most.
 _TOLERANCE = 0.02
-# The part of an expected distribution that is spread evenly: what is not expected has a bound too.
+# This part of an expected distribution is spread evenly, so that unexpected levels have a bound.
 _EVEN = 0.02
 
 
@@ -57,7 +58,7 @@ class PriorRequest(TableRequest):
 
 
 class TableChoice(Model):
-    """Positions of levels in use; responses above the lowest, their whole numbers, the proof."""
+    """The table: positions of levels in use, responses above the lowest, their numbers, a proof."""
 
     kept: Integers
     above: Numbers
@@ -68,17 +69,17 @@ class TableChoice(Model):
     def with_table(
         cls, kept: tuple[int, ...], table: ResponseTable, proof: Proof | None = None
     ) -> "TableChoice":
-        """The choice of a table on these levels."""
+        """Returns the choice of a table on these levels."""
         numbers = table.numbers.ravel()
         return cls(kept=np.array(kept), above=table.above, numbers=numbers, proof=proof)
 
     def table(self, domain: Domain) -> ResponseTable:
-        """Responses with exact probabilities."""
+        """Returns the responses with their exact probabilities."""
         numbers = self.numbers.reshape(len(self.above), len(self.kept))
         return ResponseTable(domain.array[self.kept], self.above, numbers)
 
     def bound(self, domain: Domain) -> float | None:
-        """No unbiased response of this loss has a smaller variance, in the squared unit."""
+        """Returns a bound below which no unbiased response of this loss has its variance."""
         return None if self.proof is None else max(0.0, self.proof.bound(domain.array[self.kept]))
 
 
@@ -113,19 +114,19 @@ class TablePlan(Plan):
 
     @cached_property
     def response_table(self) -> ResponseTable:
-        """The table that all units share; a cluster prior has one a group."""
+        """The table that all units share, but for a cluster prior, which has one a group."""
         table: ResponseTable = self.chosen.table(self.domain)
         return table
 
     @property
     def own_steps(self) -> list[Step]:
-        """A response."""
+        """The step of one response."""
         delta = self.request.delta
         return [Stated(self.response_table.epsilon(delta), delta)]
 
     @property
     def bound(self) -> float | None:
-        """No unbiased response of this loss has a smaller variance, in the squared unit."""
+        """A bound below which no unbiased response of this loss has its variance."""
         found: float | None = self.chosen.bound(self.domain)
         return found
 
@@ -139,7 +140,7 @@ class TablePlan(Plan):
 
     @property
     def responses(self) -> int:
-        """How many responses there are."""
+        """The number of responses."""
         return len(self.response_table.above)
 
     def respond(self, outcomes: Floats, noise: Noise) -> TableDrawn:
@@ -157,16 +158,16 @@ class TablePlan(Plan):
             given[units] = table.respond(codes[units], words[units])
         many = design.sizes.size * self.responses
         counts = np.bincount(design.cell_of_unit * self.responses + given, minlength=many)
-        # Rows without names may follow the outcomes: their order is forgotten here.
+        # The order of rows without names may follow the outcomes: it is forgotten here.
         named = None if design.units is None else given
         return TableDrawn(histogram=histogram, counts=counts, responses=named)
 
     def _tables(self, codes: Ints, noise: Noise) -> tuple[tuple[int, ...], Any]:
-        """Numbers released on the way, and the table of each group of units. Private goes in."""
+        """Returns numbers released on the way, and the table of each group, from private codes."""
         return (), [(slice(None), self.response_table)]
 
     def values(self, drawn: TableDrawn) -> Floats:
-        """What responses say above the lowest level, shape (cells, responses) or (1, responses)."""
+        """Returns responses above the lowest level, shape (cells, responses) or (1, responses)."""
         return self.response_table.above[None]
 
     def check_drawn(self, drawn: TableDrawn) -> None:
@@ -184,14 +185,14 @@ class TablePlan(Plan):
                 raise ValueError
 
     def codes(self, drawn: TableDrawn) -> Ints:
-        """Response of each unit; rising within a cell if units have no names."""
+        """Returns the response of each unit, rising within a cell if units have no names."""
         if drawn.responses is not None:
             return drawn.responses
         cells = self.design.sizes.size
         return np.repeat(np.tile(np.arange(self.responses), cells), drawn.counts)
 
     def debiased(self, drawn: TableDrawn) -> Floats:
-        """Debiased outcome of each unit above the lowest level."""
+        """Returns the debiased outcome of each unit above the lowest level."""
         above = self.values(drawn)
         cell = self.design.cell_of_unit if len(above) > 1 else 0
         return np.asarray(above[cell, self.codes(drawn)])
@@ -199,46 +200,50 @@ class TablePlan(Plan):
     def read(
         self, drawn: TableDrawn, confidence: float, assigned: Any = None, unit: Any = None, **_: Any
     ) -> Effects:
-        """Every arm against the control; standard errors contain the mechanism's variance."""
+        """Returns the effects of all arms; standard errors contain the mechanism's variance."""
         design = self.design
         above = self.values(drawn)
         sizes = design.sizes
         counts = drawn.counts.reshape(*sizes.shape, self.responses)
-        says = np.broadcast_to(above, (sizes.size, self.responses)).reshape(counts.shape)
-        mean = (counts * says).sum(axis=2) / sizes
-        squares = (counts * (says - mean[:, :, None]) ** 2).sum(axis=2)
+        responses = np.broadcast_to(above, (sizes.size, self.responses)).reshape(counts.shape)
+        mean = (counts * responses).sum(axis=2) / sizes
+        squares = (counts * (responses - mean[:, :, None]) ** 2).sum(axis=2)
         cells = Cells.of(sizes, mean, squares / np.maximum(sizes - 1, 1))
+        group = None
         if assigned is None or isinstance(assigned, str):
             refuse_texts_but_units(assigned, unit)
-            own = None if assigned or design.group is None else design.group[design.kind_of_unit]
+            if not assigned and design.group is not None:
+                group = design.group[design.kind_of_unit]
         else:
-            own = grouped(design, assigned, unit)
-        if own is None:
-            found = effects_of(design, cells, confidence)
-        else:
-            sums = np.bincount(own, self.debiased(drawn)).astype(np.float64)
-            found = effects_of_groups(by_group(design, own), cells, sums, confidence)
-        # The largest standard error of the effect that may be expected without privacy.
+            group = grouped(design, assigned, unit)
+        # Without privacy, no larger standard error of the effect is expected than `error`.
         plain = kinds_of(self.request.expected, self.domain).outcome_variance(self.domain).max()
         error = math.sqrt(float(effect_weights(sizes)[0].sum() * plain))
-        planned = student(math.inf, 0.95) * error if own is None else math.nan
-        return Effects(tuple(warned(found, counts, says)), planned)
+        if group is None:
+            found = effects_of(design, cells, confidence)
+            planned = student(math.inf, 0.95) * error
+        else:
+            sums = np.bincount(group, self.debiased(drawn)).astype(np.float64)
+            found = effects_of_groups(by_group(design, group), cells, sums, confidence)
+            planned = math.nan
+        return Effects(tuple(warned(found, counts, responses)), planned)
 
     def table(self, drawn: TableDrawn, confidence: float) -> pa.Table:
-        """One row a unit: cluster, arm, unit if named, response, debiased."""
+        """Returns a row for each unit: cluster, arm, unit if named, response, debiased."""
         design = self.design
         kind = self.design.kind_of_unit
-        columns = {
+        columns: dict[str, Any] = {
             "cluster": design.clusters.take(design.cluster[kind]),
             "arm": design.arms.take(design.arm[kind]),
         }
-        own = {} if design.units is None else {"unit": design.units}
-        own["response"] = pa.array(self._names(self.codes(drawn)))
-        own["debiased"] = pa.array(self.levels[0] + self.debiased(drawn))
-        return pa.table(columns | own)
+        if design.units is not None:
+            columns["unit"] = design.units
+        columns["response"] = pa.array(self._names(self.codes(drawn)))
+        columns["debiased"] = pa.array(self.levels[0] + self.debiased(drawn))
+        return pa.table(columns)
 
     def _names(self, codes: Ints) -> Any:
-        """Responses as outcomes where they are levels, else as numbers from 0."""
+        """Returns responses as outcomes if they are levels, otherwise as numbers from 0."""
         if self.mechanism == "best_table":
             return codes
         labels = self.domain.labels
@@ -246,7 +251,7 @@ class TablePlan(Plan):
 
     @property
     def reason(self) -> str:
-        """Why these numbers, in one sentence with the figures."""
+        """The reason for the choice, in one sentence with its figures."""
         many = len(self.chosen.kept)
         size = self.domain.size
         part = f"all {size} levels" if many == size else f"{many} of {size} levels"
@@ -259,7 +264,7 @@ class TablePlan(Plan):
         )
 
     def _text(self) -> TextTable:
-        """The plan in words: loss, and what each level's response varies by."""
+        """The plan as text: its loss, and the variance of a response under each level."""
         pairs = zip(self.levels, self.response_table.variances, strict=True)
         rows = [[f"{level:g}", f"{variance:.4g}"] for level, variance in pairs]
         return TextTable(
@@ -279,7 +284,7 @@ class PriorPlan(TablePlan):
 
     @property
     def own_steps(self) -> list[Step]:
-        """A histogram, and a response."""
+        """The steps of a histogram and of a response."""
         most = PART // len(self.chosen.kept)
         if not (0 < self.chosen.floor <= most and 0 < self.chosen.replaced < PART):
             raise LookupError
@@ -288,22 +293,22 @@ class PriorPlan(TablePlan):
 
     @cached_property
     def response_table(self) -> ResponseTable:
-        """That of a uniform prior of this lambda: the histogram is not known yet."""
+        """The table of a uniform prior with this lambda, as the histogram is not known yet."""
         return with_prior(self.levels, self.chosen.replaced, even(len(self.levels)))
 
     @property
     def bound(self) -> float | None:
-        """None is known."""
+        """None, as no bound is known."""
         return None
 
     @property
     def variance(self) -> float | None:
-        """The histogram decides it."""
+        """None, as the histogram decides it."""
         return None
 
     @property
     def _group(self) -> Ints:
-        """Which histogram each unit is in: that of its cluster and arm, or of its arm."""
+        """The histogram that each unit is in, of its cluster and arm, or of its arm."""
         arms = len(self.design.arms)
         cell = self.design.cell_of_unit
         return cell % arms if self.request.prior.pooled else cell
@@ -322,12 +327,12 @@ class PriorPlan(TablePlan):
         return noisy, zip(units, each, strict=True)
 
     def priors(self, noisy: tuple[int, ...]) -> Ints:
-        """The prior of each group in parts of 2^-31, from what was drawn."""
+        """Returns the prior of each group in parts of 2^-31, from drawn numbers."""
         sizes = np.bincount(self._group)
         return prior_of(np.array(noisy).reshape(len(sizes), -1), sizes, self.chosen)
 
     def values(self, drawn: TableDrawn) -> Floats:
-        """What responses say above the lowest level, shape (cells, responses)."""
+        """Returns responses above the lowest level, shape (cells, responses)."""
         away = self.levels - self.levels[0]
         share = self.chosen.replaced / PART
         mean = self.priors(drawn.histogram) / PART @ away
@@ -336,7 +341,7 @@ class PriorPlan(TablePlan):
 
     @property
     def reason(self) -> str:
-        """What the histogram costs, in one sentence."""
+        """The loss by the histogram, in one sentence."""
         prior = self.request.prior
         cost = float(self.chosen.counts.loss(SIDES))
         return (
@@ -350,9 +355,9 @@ class PriorPlan(TablePlan):
 def least_table(
     domain: Domain, epsilon: Fraction, levels: int | str, expected: Expected | None
 ) -> TableChoice:
-    """The best table on at most 32 levels, or as many as said, with its proof."""
-    known = {"auto": min(domain.size, AUTO_LEVELS), "all": domain.size}
-    number: Any = known.get(str(levels), levels)
+    """Returns the best table on at most 32 levels, or as many as asked for, with its proof."""
+    numbers = {"auto": min(domain.size, AUTO_LEVELS), "all": domain.size}
+    number: Any = numbers.get(str(levels), levels)
     kept = domain.coarse(number)
     weights = None
     if expected is not None:
@@ -370,7 +375,10 @@ def uniform_table(
     levels: int | str,
     expected: Expected | None,
 ) -> TableChoice:
-    """A uniform prior on the levels whose largest predicted variance is nearest to the best."""
+    """Returns a uniform prior on those levels whose variances come nearest to the smallest.
+
+    Variances are predicted for each expectation; the largest ratio to the smallest one counts.
+    """
     numbers = [domain.size if levels == "all" else levels]
     if levels == "auto":
         numbers = sorted({*(each for each in _LEVELS if each < domain.size), domain.size})
@@ -390,10 +398,12 @@ def uniform_table(
             f"epsilon {float(epsilon):.3g} would replace every outcome by a random level",
             "raise epsilon, or use fewer levels",
         )
-    found = np.array([each[2] for each in tried])
-    every = found[-1] if len(tried[-1][0]) == domain.size else np.full(found.shape[1], np.inf)
-    allowed = (found <= every * (1 + _TOLERANCE)).all(axis=1)
+    variances = np.array([each[2] for each in tried])
+    limit = np.full(variances.shape[1], np.inf)
+    if len(tried[-1][0]) == domain.size:
+        limit = variances[-1] * (1 + _TOLERANCE)
+    allowed = (variances <= limit).all(axis=1)
     allowed |= ~allowed.any()
-    worst = (found / found.min(axis=0)).max(axis=1)
+    worst = (variances / variances.min(axis=0)).max(axis=1)
     best = int(np.where(allowed, worst, np.inf).argmin())
     return TableChoice.with_table(*tried[best][:2])

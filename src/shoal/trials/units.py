@@ -1,4 +1,4 @@
-"""Public columns of the units of an experiment, checked and put in an order of their own."""
+"""Checks the public columns of the units of an experiment, and sorts units by these columns."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,12 +35,12 @@ class Units:
     """The units of a randomised experiment: public columns, in an order that outcomes cannot set.
 
     Attributes:
-        design: What all units have in public, in the order of this class.
-        rows: The row of each unit of the design, in the columns that were given; (units,).
-        all_rows: How many rows these columns have.
-        left_out: How many clusters were left out, as an arm had nobody there.
+        design: The public facts of all units, in the order of this class.
+        rows: The row of each unit of the design in the given columns, shape (units,).
+        all_rows: The number of rows of the given columns.
+        left_out: The number of clusters that were left out because an arm had nobody there.
         given: The columns as they were given, by role.
-        one_by_one: Whether somebody said that units were assigned one by one.
+        one_by_one: Whether the caller said that units were assigned one by one.
     """
 
     design: Design
@@ -84,17 +84,16 @@ class Units:
         self.all_rows = _rows(self.given)
         paired({}, self.given)
         rows = np.arange(self.all_rows) if keep is None else _kept(keep, self.all_rows)
-        arms, own = _control_first(*_ranked(arm, "arm", rows), control)
+        arms, arm_code = _control_first(*_ranked(arm, "arm", rows), control)
         home = np.zeros(len(rows), dtype=np.int64)
         homes: pa.Array[Any] = pa.array(["all"])
         if cluster is not None:
             homes, home = _ranked(cluster, "cluster", rows)
-        whole, self.left_out = _whole(home, own, (len(homes), len(arms)), single_arm)
+        whole, self.left_out = _whole(home, arm_code, (len(homes), len(arms)), single_arm)
         inside = whole[home]
         rows = rows[inside]
-        own = own[inside]
         home = (np.cumsum(whole) - 1)[home[inside]]
-        cell = home * len(arms) + own
+        cell = home * len(arms) + arm_code[inside]
         columns = [_covariate(name, each, rows) for name, each in named.items()]
         names = None if unit is None else _names(unit, rows)
         group = None if groups is None else _ranked(groups, "assigned", rows)[1]
@@ -129,7 +128,7 @@ def _ranked(values: Any, name: str, rows: Ints) -> "tuple[pa.Array[Any], Ints]":
 
 
 def _rows(given: Mapping[str, Any]) -> int:
-    """How many rows all columns have."""
+    """Returns the number of rows that all columns have."""
     lengths = {}
     for name, column in given.items():
         if column is not None:
@@ -153,7 +152,7 @@ def _kept(keep: Any, rows: int) -> Ints:
 
 
 def _names(unit: Any, rows: Ints) -> "tuple[pa.Array[Any], Ints]":
-    """Names of units, each different, and the place of each when sorted."""
+    """Returns names of units, which must all differ, and the place of each when sorted."""
     names = keys.as_array(unit, "unit").take(rows)
     distinct, place = keys.ranked(names, "unit")
     keys.check_spelling(distinct, "unit")
@@ -193,7 +192,7 @@ def _control_first(found: "pa.Array[Any]", arm: Ints, control: Any) -> "tuple[pa
 
 
 def _whole(home: Ints, arm: Ints, shape: tuple[int, int], single_arm: str) -> tuple[Bools, int]:
-    """Which clusters have units of every arm, and how many do not."""
+    """Returns which clusters have units of every arm, and how many do not."""
     sizes = np.bincount(home * shape[1] + arm, minlength=shape[0] * shape[1]).reshape(shape)
     whole = np.asarray((sizes > 0).all(axis=1))
     lacking = int((~whole).sum())
@@ -224,7 +223,7 @@ def _name(name: Any) -> str:
 
 
 def _covariate(name: str, values: Any, rows: Ints) -> Covariate:
-    """A column of numbers, booleans or texts, one for each row that counts."""
+    """Returns a column of numbers, booleans or texts, with a value for each row that counts."""
     numbers = private_numbers(values)
     if numbers is None or numbers.ndim != 1:
         texts = keys.as_array(values, name)
@@ -248,7 +247,7 @@ def _covariate(name: str, values: Any, rows: Ints) -> Covariate:
                 f"the covariate {name!r} has only numbers below {_SMALLEST:g}",
                 "give it in another unit",
             )
-        # Zero has one sign: the same column is the same question.
+        # Zero has one sign here, so that equal columns make equal questions.
         levels, place = np.unique(numbers + 0.0, return_inverse=True)
         found = Covariate(name=name, values=tuple(levels.tolist()), codes=place)
     if len(found.values) < FEWEST:
