@@ -1,6 +1,6 @@
-"""JSON documents with a versioned schema: canonical bytes, packed integer arrays.
+"""Reads and writes JSON documents with a versioned schema, canonical bytes and packed integers.
 
-Every file shoal writes (counts, plan, manifest) is one JSON object whose `schema` names
+Every document that shoal writes (counts, plan, manifest) is one JSON object whose `schema` names
 its kind and version. Equal contents have equal bytes, and no other bytes are read.
 """
 
@@ -14,9 +14,9 @@ from shoal.documents.packed import pack_integers, unpack_integers
 from shoal.documents.strict_json import MOST_BYTES, Document, canonical_bytes, plain
 from shoal.errors import DocumentError, InputError
 
-# What a ledger's file ends in. To open it beside SQLite would drop the locks of this process.
+# The ending of a ledger's file. To open it beside SQLite would drop the locks of this process.
 LEDGER_ENDING = ".ledger"
-# What documents are, as the first part of their schema says.
+# Kinds of documents by the first part of their schema.
 KINDS = {
     "shoal.manifest": "the manifest of a release",
     "shoal.counts": "counts",
@@ -24,7 +24,7 @@ KINDS = {
     "shoal.trial-plan": "the plan of a trial",
     "shoal.mean-plan": "the plan of an unbiased mean",
 }
-# Of a path in a message.
+# The longest part of a path in a message.
 _LONGEST = 300
 
 __all__ = [
@@ -40,12 +40,12 @@ __all__ = [
 
 
 def digest(document: Document) -> str:
-    """SHA-256 of the canonical bytes, in hexadecimal."""
+    """Returns the SHA-256 of the canonical bytes, in hexadecimal."""
     return hashlib.sha256(canonical_bytes(document)).hexdigest()
 
 
 def expect(document: object, schema: str, what: str) -> Document:
-    """Refuse what is no object of a schema; says what it is instead.
+    """Refuse a document that has another schema, and say what it is instead.
 
     Raises:
         DocumentError: Another kind or version.
@@ -67,7 +67,7 @@ def expect(document: object, schema: str, what: str) -> Document:
 
 
 def read_bytes(path: str | os.PathLike[str], what: str) -> bytes:
-    """The contents of a regular file; never waits for a pipe or a device.
+    """Read the contents of a regular file, without ever waiting for a pipe or a device.
 
     Raises:
         DocumentError: Missing, unreadable, no regular file, or too large.
@@ -100,7 +100,7 @@ def _contents(path: str) -> bytes:
             raise OSError(0, "not a regular file" if found.st_size <= MOST_BYTES else "too large")
         data: bytes | None = stream.read(MOST_BYTES + 1)
     if data is None or len(data) > MOST_BYTES:
-        # Some files of the system wait, or never end, and say that they are regular ones.
+        # Some files of the system say that they are regular, but wait or never end.
         raise OSError(0, "no data" if data is None else "too large")
     return data
 

@@ -1,7 +1,7 @@
-"""Documents as models: their checks, their JSON and their JSON Schema in one place.
+"""Defines documents as models, which hold their checks, their JSON and their JSON Schema.
 
-A model is frozen and strict, and knows no other names than its own. It is loaded when a document is
-made or read, never by `import shoal`.
+A model is frozen and strict, and takes no names but its own. This module is loaded when a document
+is made or read, never by `import shoal`.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ Numbers = Annotated[
 
 
 def checked(check: Callable[..., Any], *args: Any, **named: Any) -> BeforeValidator:
-    """Returns a validator that asks one of shoal's own checks, and lets None through."""
+    """Returns a validator that calls one of shoal's checks, and lets None through."""
     return BeforeValidator(lambda found: found if found is None else check(found, *args, **named))
 
 
@@ -55,22 +55,22 @@ class Model(BaseModel):
 
     @classmethod
     def of(cls, **given: Any) -> Self:
-        """The part that a caller asks for; an InputError says what is wrong with it."""
+        """Returns the model of a caller's arguments; an InputError says what is wrong with them."""
         try:
             return cls.model_validate(given)
         except ValidationError as error:
             raise _input_error(error) from None
 
     def to_document(self) -> documents.Document:
-        """The model as a JSON object."""
+        """Returns the model as a JSON object."""
         found: documents.Document = self.model_dump(mode="json", by_alias=True)
         return found
 
     @classmethod
     def from_bytes(cls, data: bytes, what: str, found: object = None) -> Self:
-        """The inverse of `to_document`, from canonical bytes and nothing else.
+        """Returns the model of a document's canonical bytes, and accepts no others.
 
-        What `strict` found in the bytes can be given, so that it is not looked for twice.
+        `found` is what `strict` returned for these bytes, so that they are not parsed twice.
         """
         if found is None:
             found = strict(data, what)
@@ -88,9 +88,9 @@ class Model(BaseModel):
 
 def _input_error(error: ValidationError) -> InputError:
     first = error.errors(include_url=False)[0]
-    own = first.get("ctx", {}).get("error")
-    if isinstance(own, InputError):
-        return own
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, InputError):
+        return cause
     place = ".".join(map(str, first["loc"])) or "the request"
     message = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     return InputError(f"{place} is not usable", message, f"give another {place}")

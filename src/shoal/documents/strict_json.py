@@ -1,8 +1,8 @@
-"""Strict JSON: one byte string for every content, and nothing else is read.
+"""Writes and reads strict JSON, which has one byte string for every content.
 
-A document that may be written in several ways can say two things at once: a key twice, a number
-that one reader rounds and another does not, a text in another encoding. So only the canonical
-bytes are accepted: sorted keys, no spaces, the shortest form of every number, UTF-8.
+A document that may be written in several ways can say two things at once: a key may be there twice,
+one reader may round a number that another does not, a text may have another encoding. So only the
+canonical bytes are accepted: sorted keys, no spaces, the shortest form of every number, UTF-8.
 """
 
 import json
@@ -15,18 +15,21 @@ from shoal.errors import DocumentError
 
 Document = dict[str, Any]
 
-# No document of shoal's is deeper, and no whole number in it is longer.
+# The most levels of objects and lists in a document.
 _DEPTH = 32
+# The most digits of a whole number in a document.
 _DIGITS = 40
+# The most bytes of a document.
 MOST_BYTES = 2**30
-# A text that is never closed goes on to the end: to try again at every quote in it takes hours.
+# A text that is never closed goes on to the end: to try again at every quote in it would take
+# hours.
 _TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)
 _MINUS_ZERO = re.compile(rb"-0\.0(?![0-9])")
 _LONG = re.compile(rb"[0-9]{%d}" % (_DIGITS + 1))
 
 
 def canonical_bytes(document: Document) -> bytes:
-    """The one byte string of a document: sorted keys, no spaces, no NaN, UTF-8.
+    """Returns the one byte string of a document: sorted keys, no spaces, no NaN, UTF-8.
 
     Raises:
         DocumentError: Contents that JSON cannot hold.
@@ -45,9 +48,9 @@ def canonical_bytes(document: Document) -> bytes:
 
 
 def strict(text: bytes, what: str) -> object:
-    """The content of canonical JSON, or a DocumentError about `what` it is called.
+    """Returns the content of canonical JSON; `what` names it in the message of a DocumentError.
 
-    Refused is JSON that shoal does not write: a key twice, NaN, an overflowing or very long number,
+    JSON that shoal does not write is refused: a key twice, NaN, an overflowing or very long number,
     more than 32 levels, or spaces.
 
     Example:
@@ -65,7 +68,7 @@ def strict(text: bytes, what: str) -> object:
     try:
         same = _written(found) == text
     except (ValueError, RecursionError):
-        # Half of a surrogate pair, or a number beyond the largest float.
+        # There is half of a surrogate pair, or a number beyond the largest float.
         same = False
     if not same:
         raise _refused(
@@ -76,7 +79,7 @@ def strict(text: bytes, what: str) -> object:
 
 
 def plain(document: object, what: str) -> object:
-    """The same of an object in memory: a copy of plain lists, objects, texts and finite numbers.
+    """Returns a copy of an object in memory as lists, objects, texts and finite numbers alone.
 
     Raises:
         DocumentError: It holds something else.
@@ -104,7 +107,7 @@ def _dumped(document: object) -> bytes:
 
 
 def _one_zero(part: object) -> object:
-    """The same with 0.0 for -0.0, which is the same number in another spelling."""
+    """Returns a part with 0.0 for -0.0, which is the same number in another spelling."""
     if isinstance(part, float):
         return part + 0.0
     if isinstance(part, dict):
@@ -113,7 +116,7 @@ def _one_zero(part: object) -> object:
 
 
 def _bounded(text: bytes, what: str) -> None:
-    """Refuse what would keep the parser, or its stack, busy; texts are left out of account."""
+    """Refuse JSON that is too large, deep or long-numbered to be parsed; texts are not counted."""
     if len(text) > MOST_BYTES:
         raise _refused(f"{what} has {len(text)} bytes", f"at most {MOST_BYTES}")
     bare = _TEXT.sub(b"", text)

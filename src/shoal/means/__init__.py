@@ -1,1 +1,1 @@
-"""Means of unbounded values."""
+"""Plans and releases unbiased means of unbounded values."""

@@ -1,5 +1,6 @@
-"""The symmetric mean of the least certificate: how far guesses are off, how often there is none.
+"""Finds the symmetric mean with the smallest certified error.
 
+The error depends on how far guesses are off, and on how often there is none.
 Source: docs/theory/means.md#the-certificate-of-the-symmetric-mean.
 """
 
@@ -24,29 +25,35 @@ from shoal.means.users import UserWeights
 from shoal.theory import clipping
 from shoal.theory.clipping import Moments
 
+# Parts of the users that are tried as the part of far users.
 _FAR_PARTS = np.arange(1, 67) / 200
-# Logarithms of the chances of rare middle guesses that are tried.
+# Logarithms of 1 divided by the probability of rare middle guesses that are tried.
 _LOGS = np.array([10.0, 13, 16, 19, 23, 30, 40])
-# Coarse steps that may fail more often are none.
+# The largest probability that a coarse step fails.
 MOST_FAILURE = 1e-6
-# Bins of 2^k deviations, roughly.
+# Exponents k of bins that are tried, which are about 2^k standard deviations wide.
 _SCALES = range(-1, 7)
-# Parts of the users for the first steps, in 2^-16: 2^-7 to 1/2, two to an octave, and more.
+# Parts of the users for the first steps, in units of 2^-16: two to an octave from 2^-7 to 1/2, and
+# three above.
 _SHARES = (
     *(round(2.0 ** (16 - k / 2)) for k in range(2, 15)),
     *(2**16 * k // 8 for k in (5, 6, 7)),
 )
-# Parts of their epsilon for the middle step.
+# Parts of the first users' epsilon for the middle step.
 _MIDDLES = tuple(Fraction(k, 16) for k in (0, 1, 2, 3, 4, 6, 8, 10))
-# Deviations beyond the first guess that a middle step keeps; a logarithm of how rare is rare.
+# Half-widths of a middle step beyond the first guess that are tried, in standard deviations.
 _BEYOND = (1.0, 2.0, 3.0, 4.0, 6.0, 10.0, 16.0, 32.0)
+# Logarithm of 1 divided by the probability of rare cases, for the choice of a middle step.
 _USUAL = 20.0
-# Half-widths beyond the guess that are tried, in deviations.
+# Half-widths of the last step beyond the guess that are tried, in standard deviations.
 _ROUGH = tuple(2.0 ** (k / 2) for k in range(-4, 15))
 
 
 def binomial_tail(n: int, least: Floats, chance: float) -> Floats:
-    """P[B >= k] <= exp(-n KL(k/n || chance)) for B binomial and k >= 1 (Chernoff), at most 1."""
+    """Returns Chernoff's bound exp(-n KL(k/n || chance)) of P[B >= k], for a binomial B.
+
+    `least` holds the k, from 1 on; the bound is at most 1.
+    """
     if not 0 < chance < 1:
         return np.full(least.shape, chance)
     x = np.minimum(least / max(n, 1), 1.0)
@@ -56,9 +63,10 @@ def binomial_tail(n: int, least: Floats, chance: float) -> Floats:
 
 
 class FailureBounds(NamedTuple):
-    """Bounds on what a coarse step may do: `fail` bounds the probability of no guess.
+    """Bounds for a coarse step: `fail` bounds the probability that there is no guess.
 
-    `far_squares` bounds E[sum over far users of g(X_i)^2; bad guess] over E g(X)^2 for any g >= 0.
+    `far_squares` bounds E[sum over far users of g(X_i)^2; bad guess] divided by E g(X)^2, for any
+    g >= 0.
     """
 
     far_squares: float
@@ -67,12 +75,15 @@ class FailureBounds(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def failure_bounds(coarse: Coarse, moments: Moments) -> FailureBounds:
-    """The least over several f, as if more than f far users made a bad guess, and none."""
+    """Returns the smallest bounds over several numbers f of far users.
+
+    More than f far users count both as a bad guess and as no guess.
+    """
     n = coarse.users
     chance = clipping.tail(moments, coarse.near)
     far = np.maximum(1.0, np.floor(_FAR_PARTS * n))
     many = binomial_tail(n - 1, far, chance)
-    # Z < h - m N is Z >= m N - h + 1 by symmetry.
+    # With threshold h and N near users of weight m, Z < h - m N is as likely as Z >= m N - h + 1.
     fails = coarse.at_least(coarse.per_user * (n - far) - coarse.threshold + 1) + many
     beaten = n * (2 * coarse.overtakes(n - 2 * far) + many)
     return FailureBounds(min(float(n), float(beaten.min())), min(1.0, float(fails.min())))
@@ -80,10 +91,11 @@ def failure_bounds(coarse: Coarse, moments: Moments) -> FailureBounds:
 
 @dataclass(frozen=True)
 class GuessError:
-    """How far a guess is off, at `most`, but for rare cases: two of the values, one of the noise.
+    """A bound on how far a guess is off: by `most`, except in three rare cases.
 
-    Each has at most this `chance`. In every case it is off by at most `start`, besides noise of
-    this `scale`, whose rare case begins at `noise`; all in the value's unit.
+    Two are of the values and one of the noise; each has at most the probability `chance`. In every
+    case the guess is off by at most `start` plus noise of the scale `scale`, whose rare case begins
+    at `noise`. All are in the value's unit.
     """
 
     most: float
@@ -93,12 +105,12 @@ class GuessError:
     scale: float = 0.0
 
     def rare(self, c: float) -> float:
-        """Bounds E[(error of the last step)^2; a rare case]: off by start + |Z| + c at most."""
+        """Bounds E[(error of the last step)^2; a rare case], which is off by start + |Z| + c."""
         if self.chance == 0:
             return 0.0
-        most = self.start + c
-        values = 2 * (most + math.sqrt(2) * self.scale) ** 2
-        noise = (most + self.noise + self.scale) ** 2 + self.scale**2
+        reach = self.start + c
+        values = 2 * (reach + math.sqrt(2) * self.scale) ** 2
+        noise = (reach + self.noise + self.scale) ** 2 + self.scale**2
         return self.chance * (values + noise)
 
 
@@ -106,7 +118,10 @@ class GuessError:
 def middle_errors(
     coarse: Coarse, middle: SumAboutGuess, moments: Moments
 ) -> tuple[GuessError, ...]:
-    """Bounds on how far a middle guess is off given a good first one, for several chances."""
+    """Returns bounds on how far a middle guess is off after a good first one.
+
+    There is one for each probability of rare cases.
+    """
     tick = middle.tick(coarse)
     scale = middle.scale(coarse)
     c = middle.half * tick
@@ -120,16 +135,19 @@ def middle_errors(
     start = coarse.off + c + tick
     found = []
     for chance, far in zip(rare.tolist(), _most_far(n, tail, rare).tolist(), strict=True):
-        both = math.log(2 / chance)
-        noise = scale * both
-        most = _bernstein(n, sd, t, both) + 2 * coarse.off * far / n
+        two_sided = math.log(2 / chance)
+        noise = scale * two_sided
+        most = _bernstein(n, sd, t, two_sided) + 2 * coarse.off * far / n
         found.append(GuessError(most + noise + tick, chance, start, noise, scale))
     return tuple(found)
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Of a symmetric mean's certificate all but c; `squares` is Q, `unit` the scale at c = 1."""
+    """The certificate of a symmetric mean for all half-widths c.
+
+    `squares` is Q, the sum of squared weights; `unit` is the scale of the noise for c = 1.
+    """
 
     coarse: Coarse
     middle: SumAboutGuess | None
@@ -144,29 +162,29 @@ class Certificate:
 
     @cached_property
     def guess_errors(self) -> tuple[GuessError, ...]:
-        """How far the last step's middle is off: several bounds, each with its rare cases."""
+        """Bounds on how far the last step's middle is off, each with its rare cases."""
         if self.middle is None:
             return (GuessError(self.coarse.off),)
         return middle_errors(self.coarse, self.middle, self.moments)
 
     @cached_property
     def finest(self) -> float:
-        """The least of the bounds on how far the last step's middle is off."""
+        """The smallest of the bounds on how far the last step's middle is off."""
         return min((each.most for each in self.guess_errors), default=math.inf)
 
     @cached_property
     def least(self) -> float:
-        """Below `error` for every width: values as they are, noise, and bad guesses."""
+        """A lower bound of `error` for every width, by values, noise and bad guesses."""
         square = self.squares * clipping.deviation(self.moments) ** 2 + self._bad(0.0)
         return square + 2 * (self.unit * self.finest) ** 2
 
     def error(self, beyond: float) -> float:
-        """The variance for a half-width so far beyond the guess, with noise as on the reals."""
+        """Returns the variance for a half-width `beyond` the guess, with continuous noise."""
         c = self.finest + beyond
         return self.variance(c, 2 * (self.unit * c) ** 2, math.ldexp(c, 1 - TICK_BITS))
 
     def variance(self, c: float, noise: float, tick: float) -> float:
-        """Largest variance of an estimate that is released, for half-width c, noise and a tick."""
+        """Returns the largest variance of a released estimate for half-width c, noise and tick."""
         good = min(
             (
                 (self._good(c, each.most) + tick / 2) ** 2 + each.rare(c + tick)
@@ -178,15 +196,18 @@ class Certificate:
         return square / (1 - self.failure) if self.failure < 1 else math.inf
 
     def _bad(self, c: float) -> float:
-        """E[error^2; a bad first guess]: off by |X_i - mu| + s for each user of its window."""
-        most = clipping.deviation(self.moments) + 2 * self.coarse.near + c
+        """Bounds E[error^2; a bad first guess], by |X_i - mu| plus a bin for the window's users."""
+        reach = clipping.deviation(self.moments) + 2 * self.coarse.near + c
         if self.middle is not None:
-            most += (self.middle.half + 1) * self.middle.tick(self.coarse)
-            most += math.sqrt(2) * self.middle.scale(self.coarse)
-        return failure_bounds(self.coarse, self.moments).far_squares * most**2
+            reach += (self.middle.half + 1) * self.middle.tick(self.coarse)
+            reach += math.sqrt(2) * self.middle.scale(self.coarse)
+        return failure_bounds(self.coarse, self.moments).far_squares * reach**2
 
     def _good(self, c: float, off: float) -> float:
-        """Root of the variance, rounding and noise aside, if the guess is off by at most `off`."""
+        """Returns the root mean square error if the guess is off by at most `off`.
+
+        Rounding and noise are not in it.
+        """
         if c <= off:
             return math.inf
         root = math.sqrt(self.squares) * clipping.deviation(self.moments)
@@ -194,33 +215,41 @@ class Certificate:
 
 
 def _bernstein(n: int, sd: float, t: float, log: float) -> float:
-    """Bound on |mean V| but for 2 exp(-log): v with n v^2 = 2 log (sd^2 + t v/3)."""
+    """Returns v with n v^2 = 2 log (sd^2 + t v/3), which bounds a mean of n values.
+
+    It fails with probability 2 exp(-log) at most.
+    """
     part = 2 * log * t / 3
     return (part + math.sqrt(part**2 + 8 * n * log * sd**2)) / (2 * n)
 
 
 def _most_far(n: int, chance: float, rare: Floats) -> Floats:
-    """The least f with P[F > f] <= each probability by Chernoff's bound, for F binomial."""
-    few, many = np.full(rare.shape, -1.0), np.full(rare.shape, float(n))
+    """Returns the smallest f with P[F > f] <= each of `rare` by Chernoff's bound, F binomial."""
+    few = np.full(rare.shape, -1.0)
+    many = np.full(rare.shape, float(n))
     while bool((many - few > 1).any()):
         middle = (few + many) // 2
         enough = binomial_tail(n, middle + 1, chance) <= rare
-        few, many = np.where(enough, few, middle), np.where(enough, middle, many)
+        few = np.where(enough, few, middle)
+        many = np.where(enough, middle, many)
     return many
 
 
 def best_steps(request: Request, weights: UserWeights) -> tuple[Certificate, float]:
-    """The first steps and half-width whose certificate is least, over a grid and every width."""
+    """Returns the first steps and the half-width with the smallest certified error.
+
+    First steps are those of a grid, and half-widths any.
+    """
     size = clipping.deviation(request.moments)
     found = None
-    least = math.inf
+    smallest = math.inf
     for each in sorted(_first_steps(request, weights), key=lambda each: each.least):
-        if each.least >= least:
+        if each.least >= smallest:
             break
         error = min(each.error(size * beyond) for beyond in _ROUGH)
-        if error < least:
+        if error < smallest:
             found = each
-            least = error
+            smallest = error
     if found is None:
         raise InputError(
             "the symmetric mean cannot be planned: its coarse step would fail too often",
@@ -231,7 +260,7 @@ def best_steps(request: Request, weights: UserWeights) -> tuple[Certificate, flo
 
 
 def _first_steps(request: Request, weights: UserWeights) -> Iterator[Certificate]:
-    """Windows of all sizes, but for those that fail too often; with a middle step, or without."""
+    """Yields first steps of all sizes that do not fail too often, with and without a middle."""
     moments = request.moments
     epsilon = request.epsilon
     delta = request.delta
@@ -250,7 +279,7 @@ def _first_steps(request: Request, weights: UserWeights) -> Iterator[Certificate
 
 
 def _middle(coarse: Coarse, moments: Moments, epsilon: Fraction) -> SumAboutGuess:
-    """One whose guess is off the least, roughly: by noise, and by far users."""
+    """Returns a middle step whose guess is roughly least off, by noise and by far users."""
     n = coarse.users
     off = coarse.off
     sd = clipping.deviation(moments)

@@ -1,6 +1,7 @@
-"""The clipped mean and the symmetric mean: the whole numbers that are chosen, what follows, a draw.
+"""Chooses whole numbers for the clipped and the symmetric mean, and draws these means.
 
-Both have `best`, their parts of the least certified error without squares, and the same methods.
+Both have the same methods; `best` chooses the parts of the smallest certified error, without
+squares.
 """
 
 import math
@@ -20,18 +21,19 @@ from shoal.privacy.noise import Noise
 from shoal.privacy.noisy import NoisySum
 from shoal.theory import clipping
 
-# Certificates are computed in floating point: this covers their roundings.
+# Certificates are computed in floating point: this factor covers their rounding.
 OUTWARD = 1 + 2.0**-40
+# The draws of one release.
 _ROUNDING = 1
 _NOISE = 2
 _FINAL = 7
 
 
 class Facts(NamedTuple):
-    """What follows from the choice: steps, largest bias and variance, the last noisy sum.
+    """What follows from a choice: steps, largest bias and variance, and the last noisy sum.
 
-    `failure` is the largest probability that no estimate is released; bias and variance are of one
-    that is, in the value's unit and its square.
+    `failure` is the largest probability that no estimate is released. `bias` and `variance` are
+    those of a released estimate, in the value's unit and its square.
     """
 
     steps: tuple[Step, ...]
@@ -42,38 +44,39 @@ class Facts(NamedTuple):
 
 
 class ClippedChoice(Model):
-    """Mean of values clipped to [a - t, b + t] with mu in [a, b], plus noise: (epsilon, 0)."""
+    """The noisy mean of values clipped to [a - t, b + t], with mu in [a, b]: (epsilon, 0)-DP."""
 
     grid: Grid
     noise: NoisySum
     squares: NoisySquares | None = None
 
-    # What the bias rests on besides the stated bounds, in words; whether users are mixed first.
+    # The assumption of the bias besides the stated bounds, in words.
     supposes: ClassVar[str] = ""
+    # Whether users of equal weight are shuffled first.
     mixes: ClassVar[bool] = False
 
     @classmethod
     def best(cls, request: Request, weights: UserWeights) -> "ClippedChoice":
-        """The least margin that keeps a bias budget."""
+        """Returns the choice with the smallest margin that keeps a bias budget."""
         low, high = check_interval(request.interval)
         moments = request.moments
         t = clipping.margin(moments, (request.bias or 0.0) / OUTWARD) * OUTWARD
-        # With mean and interval a point, and a generous budget, something is left to clip to.
+        # If the interval is a point and the budget large, the clipped range still has a width.
         t = max(t, 2.0**-10 * clipping.deviation(moments))
-        # Far from 0, or for a wide interval, the sums may be rounded inwards.
+        # Far from 0, or for a wide interval, sums may be rounded inwards.
         grid = Grid.around(math.nextafter(low - t, -math.inf), math.nextafter(high + t, math.inf))
         moved = weights.largest * grid.ticks
         most = weights.total * grid.most
         return cls(grid=grid, noise=NoisySum.fit(moved, most, request.epsilon))
 
     def margin(self, request: Request) -> float:
-        """t: how far the mean is at least from where values are clipped."""
+        """Returns t, the smallest distance of the mean from where values are clipped."""
         low, high = check_interval(request.interval)
         edges = self.grid.edges
         return min(low - edges[0], edges[1] - high)
 
     def facts(self, request: Request, weights: UserWeights) -> Facts:
-        """Squares are of halves of ticks: the middle of the grid may lie between two ticks."""
+        """Returns steps and errors; squares are of half ticks, as the middle may be between two."""
         grid = self.grid
         noise = self.noise
         margin = self.margin(request)
@@ -90,11 +93,11 @@ class ClippedChoice(Model):
         return Facts((last_sum.step,), bias, variance * OUTWARD, last_sum)
 
     def origin(self, _drawn: MeanDrawn) -> Fraction:
-        """What the sum is counted from, in the value's unit: the grid's middle."""
+        """Returns the value from which the sum is counted, which is the grid's middle."""
         return self.grid.middle * self.grid.tick
 
     def runs(self, values: Floats, last_sum: SumAboutCentre, source: Noise) -> list[MeanDrawn]:
-        """Independent draws, one a row of values of shape (runs, users), in the users' order."""
+        """Returns a draw for each row of values, shape (runs, users), in the users' order."""
         words = source.bits(values.size, _ROUNDING).reshape(values.shape)
         found = self.grid.whole(values, words)
         drawn = last_sum.release(found, self.squares, source, _NOISE)
@@ -102,7 +105,7 @@ class ClippedChoice(Model):
 
 
 class SymmetricChoice(Model):
-    """A guess of the lightest users, then a mean of the others clipped to it -+ c (Algorithm 2)."""
+    """A guess by the lightest users, and a mean of the others clipped about it (Algorithm 2)."""
 
     coarse: Coarse
     middle: SumAboutGuess | None
@@ -114,7 +117,7 @@ class SymmetricChoice(Model):
 
     @classmethod
     def best(cls, request: Request, weights: UserWeights) -> "SymmetricChoice":
-        """The parts whose certificate is least, over a grid of first steps and every width."""
+        """Returns the parts with the smallest certified error, of a grid of first steps."""
         found, width = best_steps(request, weights)
         coarse = found.coarse
         others = UserWeights(weights.number[found.coarse.users :])
@@ -123,14 +126,14 @@ class SymmetricChoice(Model):
         return cls(coarse=coarse, middle=found.middle, last=last)
 
     def facts(self, request: Request, weights: UserWeights) -> Facts:
-        """The larger loss of each part; the variance given that there is an estimate."""
+        """Returns steps and errors; the variance is that of a released estimate."""
         coarse = self.coarse
         middle = self.middle
         last = self.last
         if not coarse.users < len(weights.number):
             raise InputError("the last step of the symmetric mean has no users", "plan again")
         others = UserWeights(weights.number[coarse.users :])
-        # Of the users of the guess, and of all others, of whom the last sum is.
+        # Steps hold the moves of two kinds of users: those of the guess, and of the last sum.
         steps = coarse.steps((1, 0))
         last.noise.check(last.half * others.total)
         if middle is not None:
@@ -144,11 +147,11 @@ class SymmetricChoice(Model):
         return Facts(tuple(steps), 0.0, variance, last_sum, certificate.failure)
 
     def origin(self, drawn: MeanDrawn) -> Fraction:
-        """What the last sum is counted from, in the value's unit: the guess."""
+        """Returns the value from which the last sum is counted, which is the guess."""
         return exactly(drawn.guess or (0, 0), self.coarse.exponent)
 
     def runs(self, values: Floats, last_sum: SumAboutCentre, source: Noise) -> list[MeanDrawn]:
-        """Independent draws, one a row of values; the first users are in the coarse step."""
+        """Returns a draw for each row of values; the first users are in the coarse step."""
         coarse = self.coarse
         last = self.last
         first = Places.of(values[:, : coarse.users], coarse.exponent)
@@ -157,7 +160,7 @@ class SymmetricChoice(Model):
             guess = self.middle.better(first, guess, source)
         second = Places.of(values[:, coarse.users :], coarse.exponent)
         found = ticks(second, guess, last.shift, last.half)
-        # Drawn whether or not there is a guess: the number of draws is the same.
+        # The last sum is drawn even without a guess, so that the number of draws is the same.
         steps, squares = last_sum.release(found, self.squares, source, _FINAL)
         guesses = zip(guess.bin.tolist(), guess.offset.tolist(), strict=True)
         drawn = map(MeanDrawn, steps, squares, guesses)

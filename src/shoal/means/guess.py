@@ -1,4 +1,4 @@
-"""Guesses at the centre of unbounded values: a coarse one, private and symmetric, and a finer one.
+"""Guesses the centre of unbounded values in private: coarsely and symmetrically, then finely.
 
 Proofs: docs/theory/means.md#the-symmetric-mean and #the-threshold.
 """
@@ -21,20 +21,30 @@ from shoal.privacy.accounting import Stated, Step, account
 from shoal.privacy.noise import Noise
 from shoal.privacy.noisy import CAPACITY, MOST_BITS, Bits, NoisySum, Positive, unfit
 
-# Values are kept as multiples of 2^-60 bins within 2^61; offsets are odd multiples of 2^-61.
+# Values are kept as multiples of 2^-60 bins; offsets are odd multiples of 2^-61 bins.
 FINE = 60
+# Values farther from 0 are clipped to so many bins.
 _FARTHEST = 2.0**61
+# Within so many bins of 0, numbers may be finer than 2^-60 bins and are rounded.
 _NEAR = 2.0
+# The draws of one release.
 _OFFSET = 4
 _NOISE = 5
 _TIES = 6
 _MIDDLE = 8
+# Floating-point probabilities are moved outward by this part.
 _OUT = 1e-12
+# The smallest probability that is stated.
 _LEAST = 2.0**-1000
+# The scale of noise has at most so many bits more than epsilon needs.
 _FINEST = 20
+# The score of a place where no window begins.
 _NEVER = np.iinfo(np.int64).min
+# Decimal numbers in which exponentials are computed.
 _DIGITS = Context(prec=50, Emin=MIN_EMIN, Emax=MAX_EMAX)
+# A part that covers the rounding of these.
 _SURE = Fraction(1, 10**40)
+# Exponents are not below minus this.
 _FAR = Fraction(1000)
 
 
@@ -47,12 +57,12 @@ class Places:
 
     @classmethod
     def of(cls, values: Floats, exponent: int) -> "Places":
-        """Finite numbers of any size, on bins of 2^exponent."""
+        """Returns the places of finite numbers of any size, on bins of 2^exponent."""
         bins = np.clip(np.ldexp(values, -exponent), -_FARTHEST, _FARTHEST)
         floor = np.floor(bins)
         whole = floor.astype(np.int64)
         rest = np.ldexp(bins - floor, FINE).astype(np.int64)
-        # Near 0 a double may be finer, and its distance from -1 no double.
+        # Near 0, a double may be finer than 2^-60 bins, and its distance from -1 no double.
         near = np.abs(bins) < _NEAR
         fine = np.rint(np.ldexp(np.where(near, bins, 0), FINE)).astype(np.int64)
         return cls(
@@ -61,7 +71,10 @@ class Places:
 
 
 class Guess(NamedTuple):
-    """One guess a run: (k + T) bins, T = (2t + 1)/2^61 - 1/2; t is from 0 to below 2^60."""
+    """One guess a run, of (bin + T) bins, with T = (2 offset + 1)/2^61 - 1/2.
+
+    An offset is from 0 to below 2^60.
+    """
 
     bin: Ints
     offset: Ints
@@ -69,17 +82,18 @@ class Guess(NamedTuple):
 
 
 def exactly(guess: tuple[int, int], exponent: int) -> Fraction:
-    """A guess, as bin and offset, in the value's unit."""
+    """Returns a guess of a bin and an offset, exactly and in the value's unit."""
     off = Fraction(2 * guess[1] + 1, 2 ** (FINE + 1)) - Fraction(1, 2)
     return (guess[0] + off) * Fraction(2) ** exponent
 
 
 class Coarse(Model):
-    """The best of the windows around (k + T) s, s = 2^exponent, if m count + Z is at least h.
+    """The coarse step, which guesses the best window if its noisy count reaches the threshold.
 
-    Every value is in the two windows whose middles are within s of it. `per_user` is m, `bits` j,
-    the scale 2^j of Z, and `threshold` h: with p = P[m + Z >= h] it is (2m/2^j + 2p, 2p)-private,
-    if 2p <= 1 - exp(-m/2^j).
+    Windows have the middles (k + T) s with s = 2^exponent; every value is in the two windows whose
+    middles are within s of it. A window scores m count + Z, where `per_user` is m and the noise Z
+    has the scale 2^`bits`; it is taken if it scores `threshold` or more. With p = P[m + Z >=
+    threshold] the step is (2m/2^bits + 2p, 2p)-private, if 2p <= 1 - exp(-m/2^bits).
     """
 
     users: Positive
@@ -98,8 +112,8 @@ class Coarse(Model):
 
     @classmethod
     def fit(cls, users: int, exponent: int, epsilon: Fraction, delta: Fraction) -> Self:
-        """The lowest threshold for a loss; a few parts in 10^12 cover the logarithms."""
-        # Two windows also lose 2p <= delta of epsilon.
+        """Returns the step of the lowest threshold for a loss, up to a few parts in 10^12."""
+        # Two windows also take 2p <= delta from epsilon.
         left = epsilon - delta
         if users < 1 or min(left, delta) <= 0:
             raise unfit()
@@ -118,7 +132,7 @@ class Coarse(Model):
         return found
 
     def steps(self, users: tuple[int, ...] = (1,)) -> list[Step]:
-        """A user's worth of steps up and down, and 2p; of kinds of users 1 for those in it."""
+        """Returns the steps for the accountant; `users` is 1 for each kind that is in the step."""
         counts = NoisySum(per_unit=self.per_user, bits=self.bits)
         moves = counts.step(*(2 * each for each in users))
         return [moves, Stated(self.delta, self.delta, users)]
@@ -130,23 +144,23 @@ class Coarse(Model):
 
     @cached_property
     def delta(self) -> Fraction:
-        """2p = 2 exp(-k/2^j)/(1 + exp(-1/2^j)), k = h - m, rounded upwards, on every machine."""
+        """The delta 2p = 2 exp(-k/2^j)/(1 + exp(-1/2^j)), k = h - m, upwards on all machines."""
         steps = Fraction(self.threshold - self.per_user, 2**self.bits)
         one = 1 + _exponential(-Fraction(1, 2**self.bits)) * (1 - _SURE)
         return 2 * _exponential(-min(steps, _FAR)) * (1 + _SURE) / one
 
     @property
     def near(self) -> float:
-        """s/2: values within this of the centre are near, in the value's unit."""
+        """Half of s: values within this of the centre are near, in the value's unit."""
         return 2.0 ** (self.exponent - 1)
 
     @property
     def off(self) -> float:
-        """R = 3s/2: how far a guess is off at most whose window holds a near user."""
+        """The most that a guess is off whose window holds a near user, which is 3s/2."""
         return 3 * self.near
 
     def at_least(self, steps: Floats) -> Floats:
-        """P[Z >= k] = q^k/(1 + q), q = exp(-1/2^j), for each k, rounded upwards."""
+        """Returns P[Z >= k] = q^k/(1 + q), rounded upwards, with q = exp(-1/2^bits)."""
         scale = 2.0**self.bits
         far = np.where(steps > 0, steps, 1 - steps) / scale
         tail = np.exp(-far + np.where(steps > 0, 1, -1) * _OUT * (1 + far))
@@ -154,7 +168,7 @@ class Coarse(Model):
         return np.where(steps > 0, tail, 1 - tail)
 
     def overtakes(self, users: Floats) -> Floats:
-        """P[Z - Z' >= m u] for each u, rounded upwards: a window beats one of u users more."""
+        """Returns P[Z - Z' >= m u], rounded upwards: a window beats one with u users more."""
         scale = 2.0**self.bits
         steps = self.per_user * np.maximum(users, 0)
         gap = -math.expm1(-1 / scale)
@@ -165,10 +179,11 @@ class Coarse(Model):
         return np.where(users > 0, tail, 1.0)
 
     def guess(self, places: Places, source: Noise) -> Guess:
-        """The best window of each data set, by the same work; of ties one by a fair coin."""
+        """Returns the best window of each data set by the same work; a fair coin decides ties."""
         runs = len(places.whole)
         offset = (source.bits(runs, _OFFSET) >> np.uint64(64 - FINE)).astype(np.int64)
-        # x/s - T in units of 2^-61 bins, without its whole part: an odd number, so no integer.
+        # This is x/s - T in units of 2^-61 bins, without its whole part: it is odd, so that no
+        # value lies on the border of a window.
         rest = 2 * (places.rest - offset[:, None]) - 1 + (1 << FINE)
         below = places.whole + (rest >> (FINE + 1))
         bins = np.sort(np.concatenate([below, below + 1], axis=1), axis=1)
@@ -185,7 +200,7 @@ class Coarse(Model):
 
 
 class SumAboutGuess(Model):
-    """A sum of values about a guess, in ticks of 2^-shift bins, clipped to `half`, plus noise."""
+    """A noisy sum of values about a guess, in ticks of 2^-shift bins, clipped to +-half."""
 
     shift: Annotated[int, Field(ge=1, lt=FINE)]
     half: Annotated[int, Field(ge=1, le=2**sums.TICK_BITS)]
@@ -195,7 +210,10 @@ class SumAboutGuess(Model):
     def fit(
         cls, exponent: int, width: float, epsilon: Fraction, total: int, largest: int = 1
     ) -> Self:
-        """The least noise of a loss, for bins of 2^exponent, c = width, and weights of users."""
+        """Returns the sum with the least noise for a loss, where values are clipped to +-width.
+
+        Bins are of 2^exponent; weights of users have a total and a largest one.
+        """
         tick = min(math.frexp(width)[1] - sums.TICK_BITS, exponent - 1)
         half = math.ceil(math.ldexp(width, -tick))
         noise = NoisySum.fit(2 * half * largest, half * total, epsilon)
@@ -207,29 +225,32 @@ class SumAboutGuess(Model):
         return self.noise.loss(2 * self.half)
 
     def tick(self, coarse: Coarse) -> float:
-        """In the value's unit."""
+        """Returns the tick in the value's unit."""
         return math.ldexp(1.0, coarse.exponent - self.shift)
 
     def scale(self, coarse: Coarse) -> float:
-        """Of the noise on the mean of the coarse step's users, in the value's unit."""
+        """Returns the noise scale of the mean of the coarse step's users, in the value's unit."""
         return self.noise.scale * self.tick(coarse) / coarse.users
 
     def better(self, places: Places, guess: Guess, source: Noise) -> Guess:
-        """The mean, to the nearest tick, of the private values of the first guess: the next one."""
+        """Returns the next guess, which is the mean of private values to the nearest tick."""
         sums: list[int] = ticks(places, guess, self.shift, self.half).sum(axis=1).tolist()
         unit = self.noise.per_unit * places.whole.shape[1]
         moves = [round(Fraction(x, unit)) for x in self.noise.add(sums, source, _MIDDLE)]
-        # No draw fails: noise of any size is a whole number of 64 bits.
+        # Steps are clipped to whole numbers of 64 bits, so that no draw fails.
         steps = np.array([max(-(2**61), min(x, 2**61)) for x in moves], dtype=np.int64)
         return moved(guess, steps, self.shift)
 
 
 def ticks(places: Places, guess: Guess, shift: int, half: int) -> Ints:
-    """Values as ticks of 2^-shift bins from the guess, clipped to +-half; odd under mirroring."""
-    # Farther than this all is clipped, whatever the rest.
+    """Returns values as ticks of 2^-shift bins from the guess, clipped to +-half.
+
+    Mirrored values give mirrored ticks.
+    """
+    # Values farther than this are clipped, whatever their rest.
     far = (half >> shift) + 4
     bins = np.clip(places.whole - guess.bin[:, None], -far, far)
-    # (rest - T - 1/2 + 1/2) in units of 2^-61 bins: an odd number, so never halfway.
+    # In units of 2^-61 bins, rest - T is an odd number, so that no value is halfway.
     rest = 2 * (places.rest - guess.offset[:, None]) - 1 + (1 << FINE)
     down = FINE + 1 - shift
     found = (bins << shift) + ((rest + (1 << (down - 1))) >> down)
@@ -237,25 +258,25 @@ def ticks(places: Places, guess: Guess, shift: int, half: int) -> Ints:
 
 
 def moved(guess: Guess, steps: Ints, shift: int) -> Guess:
-    """Guesses that are so many ticks of 2^-shift bins further."""
+    """Returns guesses that lie `steps` ticks of 2^-shift bins further."""
     offset = guess.offset + ((steps & ((1 << shift) - 1)) << (FINE - shift))
     bins = guess.bin + (steps >> shift) + (offset >> FINE)
     return Guess(bins, offset & ((1 << FINE) - 1), guess.failed)
 
 
 def _exponential(power: Fraction) -> Fraction:
-    """Exp of a fraction whose denominator is a power of two, to 49 digits."""
+    """Returns exp of a fraction whose denominator is a power of two, to 49 digits."""
     found = _DIGITS.exp(_DIGITS.divide(Decimal(power.numerator), Decimal(power.denominator)))
     return Fraction(found)
 
 
 def _counts(bins: Ints) -> tuple[Bools, Ints]:
-    """Where each window begins in sorted rows, and from there how many are in it."""
+    """Returns where each window begins in sorted rows, and there the number of values in it."""
     users = bins.shape[1]
     first = np.ones(bins.shape, dtype=np.bool_)
     first[:, 1:] = bins[:, 1:] != bins[:, :-1]
     begins = np.where(first, np.arange(users), users)
-    # The next beginning after each place: least of those behind it.
+    # The next beginning after each place is the least of those behind it.
     after = np.full(bins.shape, users)
     after[:, :-1] = np.minimum.accumulate(begins[:, :0:-1], axis=1)[:, ::-1]
     return first, np.where(first, after - begins, 0)

@@ -1,4 +1,4 @@
-"""Plans of unbiased means, judged before any value is read, and what a release of one delivers."""
+"""Plans unbiased means, whose errors are known before any value is read, and releases them."""
 
 import math
 import os
@@ -32,12 +32,14 @@ from shoal.release.envelope import CONFIDENCE, Envelope, Text
 from shoal.release.release import Release
 from shoal.theory import clipping
 
+# The largest half of an interval.
 _WIDEST = 2.0**900
+# The draw that shuffles users of equal weight.
 _ORDER = 9
 
 
 class Claims(plans.Claims):
-    """What a plan costs and promises, for readers; bounds in the value's unit."""
+    """The loss and errors of a plan for readers; errors are in the value's unit."""
 
     bias_bound: float
     standard_error: float
@@ -59,13 +61,13 @@ class PlanDocument(plans.PlanDocument):
 
 
 class RecordsPart(Model):
-    """What the values are called."""
+    """The name of the values."""
 
     value: Text
 
 
 class Result(Model):
-    """The whole numbers that were drawn, and what follows; all None where there is no estimate."""
+    """The drawn whole numbers and what follows; all are None if there is no estimate."""
 
     steps: int | None
     squares: int | None
@@ -97,7 +99,7 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
         request: What was asked for.
         counts: Public number of records of each user, ascending, shape (users,).
         choice: Whole numbers that were chosen.
-        source: Columns of the file that it is for, if there is one.
+        source: Columns of the file that the plan is for, if there is one.
 
     Guarantees: G-LOSS, G-BOUND.
 
@@ -123,7 +125,7 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
     neighbours = "values: all values of one user change, the counts are public"
 
     def __post_init__(self) -> None:
-        """Refuse what costs or errs more than was asked, or whose results might be no numbers."""
+        """Refuse a plan that costs or errs more than was asked, or whose results may overflow."""
         asked = self.request
         facts = self.facts
         facts.last_sum.check(self.choice.squares)
@@ -142,11 +144,11 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
 
     @cached_property
     def facts(self) -> Facts:
-        """What follows from the choice."""
+        """The steps and errors that follow from the choice."""
         return self.choice.facts(self.request, self.weights)
 
     def runs(self, values: Floats, source: Noise) -> list[MeanDrawn]:
-        """Independent draws, one a row of values of shape (runs, users), in the users' order."""
+        """Returns a draw for each row of values, shape (runs, users), in the users' order."""
         return self.choice.runs(values, self.facts.last_sum, source)
 
     def check(self, private: UserValues) -> None:
@@ -159,7 +161,7 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
             )
 
     def draw(self, private: UserValues, noise: Noise) -> MeanDrawn:
-        """One draw from the users' private values."""
+        """Draws from the users' private values."""
         values = private.value
         if self.choice.mixes:
             values = values[self.weights.shuffled(noise, _ORDER)]
@@ -167,7 +169,7 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
 
     @cached_property
     def weights(self) -> UserWeights:
-        """Of the users."""
+        """The weights of the users."""
         return self.request.weights_of(self.counts)
 
     @property
@@ -182,7 +184,7 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
 
     @property
     def steps(self) -> Sequence[Step]:
-        """Those of the choice."""
+        """The steps of the choice for the accountant."""
         return self.facts.steps
 
     @property
@@ -212,47 +214,47 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
 
     @property
     def interval_by(self) -> str:
-        """How intervals are made: `normal` or `certified`."""
+        """The kind of intervals: `normal` or `certified`."""
         return INTERVALS[self.choice.squares is None]
 
     def value(self, drawn: MeanDrawn) -> Fraction:
-        """The estimate that was drawn, exactly, in the value's unit."""
+        """Returns the exact estimate that was drawn, in the value's unit."""
         return self.choice.origin(drawn) + self.facts.last_sum.mean(drawn.steps or 0)
 
     def half(self, confidence: float, drawn: MeanDrawn | None = None) -> float:
-        """Half of an interval: by Chebyshev's inequality, or a normal one from drawn squares."""
-        own = self.standard_error / math.sqrt(1 - confidence)
+        """Returns half an interval by Chebyshev's inequality, or a normal one by drawn squares."""
+        half = self.standard_error / math.sqrt(1 - confidence)
         last = self.facts.last_sum
         squares = self.choice.squares
         if squares and drawn and drawn.squares is not None and drawn.steps is not None:
-            known = last.variance_of(squares, drawn.squares, drawn.steps)
-            own = last.half(squares, confidence, *known)
-        return (self.bias_bound + own) * OUTWARD
+            variance, mean = last.variance_of(squares, drawn.squares, drawn.steps)
+            half = last.half(squares, confidence, variance, mean)
+        return (self.bias_bound + half) * OUTWARD
 
     def interval(
         self, drawn: MeanDrawn, confidence: float, *, certified: bool = False
     ) -> tuple[float, float] | None:
-        """An interval around the estimate, its ends rounded outwards; None if there is none."""
+        """Returns an interval around the estimate, rounded outwards; None without an estimate."""
         if drawn.steps is None:
             return None
         half = Fraction(self.half(confidence, None if certified else drawn))
-        # 0.0 - x, not -x: an end at 0 has no sign.
+        # The lower end is 0.0 - x, not -x, so that an end at 0 has no sign.
         return 0.0 - round_up(half - self.value(drawn)), round_up(self.value(drawn) + half)
 
     @property
     def half_width(self) -> float:
-        """Half a 95% interval, in the value's unit, of values that vary as the moments allow.
+        """Half a 95% interval, in the value's unit, if values vary as much as the moments allow.
 
-        Certified intervals have this width whatever the values; normal ones are narrower where
-        values vary less, for they follow the released squares.
+        Certified intervals always have this width; normal ones are narrower if values vary less,
+        because they follow the released squares.
         """
         squares = self.choice.squares
         last = self.facts.last_sum
         if squares is None:
             return self.half(CONFIDENCE)
         size = Fraction(clipping.deviation(self.request.moments)) / last.scale
-        own = last.half(squares, CONFIDENCE, float(last.weights.squares * size**2))
-        return (self.bias_bound + own) * OUTWARD
+        half = last.half(squares, CONFIDENCE, float(last.weights.squares * size**2))
+        return (self.bias_bound + half) * OUTWARD
 
     @np.errstate(all="ignore")
     def release(
@@ -267,22 +269,22 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
         values_name: str = "",
         privacy_unit: str = "",
     ) -> "UnbiasedEstimate":
-        """Read the values once, draw, record result and charge, deliver.
+        """Read the values once, draw, record result and charge, and deliver.
 
-        The same plan and name again delivers the recorded bytes, says so, and costs nothing.
-        Without a ledger, the losses of several releases add up and are not recorded.
+        If plan and name are the same again, the recorded bytes are delivered, with a note, at no
+        cost. Without a ledger, the losses of several releases add up and are not recorded.
 
         Args:
             values: One number a record, shape (n,), in the value's unit. Private.
-            users: Whose record it is, shape (n,); by default each record is a user's only one.
+            users: The user of each record, shape (n,); by default each record is a user's only one.
             ledger: The data set's ledger, or its path.
-            name: What the release is of, such as a period: another name draws, and costs, again.
+            name: A name of the release, such as a period: another name draws, and costs, again.
             noise: `shoal.Simulated(seed)` for studies; the estimate is marked and not private.
-            confidence: Of the returned interval; of a normal one from 0.8 to 0.995.
-            values_name: What the values are called, needed with a ledger unless the plan says it:
-                two kinds of values of the same users are two questions.
-            privacy_unit: What a user is, in a word such as "person"; needed with a ledger and
-                `users`. Without both each row is protected by itself.
+            confidence: Confidence of the returned interval; 0.8 to 0.995 for a normal one.
+            values_name: The name of the values, needed with a ledger unless the plan has it: two
+                kinds of values of the same users are two questions.
+            privacy_unit: A word for a user, such as "person"; needed with a ledger and `users`.
+                Without both, each row is protected by itself.
 
         Returns:
             The mean with its errors, in the value's unit.
@@ -306,18 +308,18 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
             unnamed="" if values_name else "values_name",
         )
         private = UserValues.of(values, users)
-        own = {"value": printed_text(values_name)}
+        records = {"value": printed_text(values_name)}
         self.check(private)
-        done = self.deliver(private, own, unit, name=name, ledger=ledger, noise=noise)
+        done = self.deliver(private, records, unit, name=name, ledger=ledger, noise=noise)
         return UnbiasedEstimate.delivered(done, self, ledger, confidence=confidence)
 
     def mismatches(self, records: Mapping[str, Any], unit: Mapping[str, Any]) -> Iterator[str]:
-        """A unit of one record, where users have several."""
+        """Yields a sentence if the unit is one record but users have several."""
         if unit["records"] == "one" and self.counts[-1] > 1:
             yield "the guarantee protects one record, but users have several"
 
     def results(self, drawn: MeanDrawn) -> documents.Document:
-        """What was drawn and what follows from it; nothing where there is no estimate."""
+        """Returns drawn numbers and what follows from them; only None without an estimate."""
         return Result(
             **drawn._asdict(),
             value=None if drawn.steps is None else float(self.value(drawn)),
@@ -326,7 +328,7 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
         ).to_document()
 
     def drawn_of(self, results: Any) -> MeanDrawn:
-        """What was drawn, from a manifest's results: whole numbers alone."""
+        """Returns the drawn whole numbers of a manifest's results."""
         steps, squares, guess = (results[name] for name in MeanDrawn._fields)
         fails = steps is None
         guesses = self.failure_bound > 0
@@ -340,19 +342,19 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
 
     @property
     def parts(self) -> dict[str, Any]:
-        """Request, counts, choice and columns."""
+        """The parts of the plan's document: request, counts, choice and source."""
         names = "request", "counts", "choice", "source"
         return {name: getattr(self, name) for name in names}
 
     @property
     def asked(self) -> documents.Document:
-        """Request and counts."""
+        """The request and the counts."""
         document = self.to_document()
         return {"request": document["request"], "counts": document["counts"]}
 
     @classmethod
     def of_document(cls, document: Any) -> "UnbiasedPlan":
-        """The plan of a document."""
+        """Returns the plan of a document."""
         if not np.array_equal(document.counts, counts_of(document.counts)):
             raise LookupError
         return cls(document.request, document.counts, document.choice, document.source)
@@ -383,7 +385,7 @@ class UnbiasedEstimate(Release[UnbiasedPlan, MeanDrawn]):
     Source: docs/theory/means.md.
 
     Attributes:
-        confidence: Of the intervals.
+        confidence: Confidence of the intervals.
 
     Guarantees: G-COVERAGE, G-UNBIASED.
 
@@ -410,20 +412,21 @@ class UnbiasedEstimate(Release[UnbiasedPlan, MeanDrawn]):
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Covers the mean of the users' distribution with `confidence`; None without a value.
+        """Interval that covers the mean of the users' distribution; None without a value.
 
-        By a normal approximation where the plan's `interval_by` is `normal`, else by Chebyshev.
+        It is a normal approximation if the plan's `interval_by` is `normal`, otherwise it follows
+        from Chebyshev's inequality.
         """
         return self.plan.interval(self.released, self.confidence)
 
     @property
     def certified_interval(self) -> tuple[float, float] | None:
-        """By Chebyshev's bound, in the value's unit: of all distributions that keep the moments."""
+        """Interval by Chebyshev's inequality, for all distributions that keep the moments."""
         return self.plan.interval(self.released, self.confidence, certified=True)
 
     @property
     def sentence(self) -> str:
-        """The estimate and its errors in one line, without where it is recorded."""
+        """The estimate and its errors in one line."""
         plan = self.plan
         value = self.value
         interval = self.interval
@@ -443,9 +446,9 @@ class UnbiasedEstimate(Release[UnbiasedPlan, MeanDrawn]):
         return f"{head}{plan.method}: {said}, {plan.exact_loss.show(up=True)}"
 
     def __str__(self) -> str:
-        """One line, with where it is recorded, and whether it was drawn just now."""
+        """The sentence, with where the release is recorded, and whether it was drawn just now."""
         return f"{self.sentence}; {self.origin}" if self.origin else self.sentence
 
     def __repr__(self) -> str:
-        """The same."""
+        """The same text in angle brackets."""
         return f"<{self}>"

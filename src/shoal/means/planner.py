@@ -1,4 +1,4 @@
-"""The two unbiased means: their plans, and one call for each."""
+"""Plans the two unbiased means, and makes each in one call."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,8 +15,9 @@ from shoal.means.users import UserValues, counts_of
 from shoal.privacy.budget import Amount
 from shoal.theory.clipping import Moment, moments_of
 
-# Options of `plan`, and of `UnbiasedPlan.release`.
+# Options that one call passes to `plan`.
 _PLANNED = ("weights", "cap", "interval_by")
+# Options that it passes to `UnbiasedPlan.release`.
 _RELEASED = ("ledger", "name", "noise", "confidence", "values_name", "privacy_unit")
 
 
@@ -33,10 +34,11 @@ def plan(
     cap: int | None = None,
     interval_by: str | None = None,
 ) -> UnbiasedPlan:
-    """Choose an estimator's parts for the least certified error, before any value is read.
+    """Choose an estimator's parts for the smallest certified error, before any value is read.
 
-    Users are independent, their values have one mean mu and keep the moments. A user with several
-    records counts with their mean. Neighbours differ in all values of one user; counts are public.
+    Users are independent, and their values have one mean mu and keep the moments. A user with
+    several records counts with their mean. Neighbours differ in all values of one user; counts are
+    public.
 
     Source: docs/theory/means.md.
 
@@ -45,18 +47,19 @@ def plan(
         counts: Number of users with one record each, or records of every user, shape (users,).
         moment: Public bound on a central moment of a user's value, or several that all hold.
         epsilon: Largest epsilon.
-        delta: Largest delta, of `symmetric_mean`.
-        interval: Public interval that holds the mean, of `clipped_mean`, in the value's unit.
-        bias: Budget of `clipped_mean`, in the value's unit.
-        weights: `equal`, or `counts`: in proportion to a user's records.
+        delta: Largest delta, for `symmetric_mean` alone.
+        interval: Public interval that holds the mean, in the value's unit, for `clipped_mean`
+            alone.
+        bias: Largest bias, in the value's unit, for `clipped_mean` alone.
+        weights: `equal`, or `counts` for weights in proportion to a user's records.
         cap: Largest weight with `counts`.
-        interval_by: `normal`: squares are released beside the sum, at no cost, and intervals are
-            those of a normal approximation; or `certified`: by Chebyshev's inequality, for every
-            distribution that keeps the moments, 2.2 to 2.5 times as wide. Normal by default where
-            it can be had: not for fewer users than two equal ones.
+        interval_by: With `normal`, squares are released beside the sum, at no cost, and intervals
+            are those of a normal approximation. With `certified`, they follow from Chebyshev's
+            inequality for every distribution that keeps the moments, and are 2.2 to 2.5 times as
+            wide. The default is `normal` unless users count as fewer than two equal ones.
 
     Returns:
-        The plan with the least certified error.
+        The plan with the smallest certified error.
 
     Raises:
         InputError: An argument that is not usable; a method that cannot be unbiased at delta 0.
@@ -75,7 +78,7 @@ def plan(
         normal 95% interval of about ±0.03518 if values vary as much as the moments allow
         protected: all values of one user; who has how many records in which cell is public
     """
-    known = counts_of(counts)
+    numbers = counts_of(counts)
     request = Request.of(
         method=method,
         moments=moments_of(moment),
@@ -87,13 +90,13 @@ def plan(
         cap=cap,
         interval_by=interval_by,
     )
-    users = request.weights_of(known)
+    users = request.weights_of(numbers)
     choice = CHOICES[method].best(request, users)
     last = choice.facts(request, users).last_sum
-    # Squares come after the search, which they do not change.
+    # Squares are added after the search, which they do not change.
     if interval_by == INTERVALS[0] or (interval_by is None and last.weights.count_as_two):
         choice = choice.model_copy(update={"squares": last.fit()})
-    return UnbiasedPlan(request, known, choice)
+    return UnbiasedPlan(request, numbers, choice)
 
 
 def clipped_mean(
@@ -112,9 +115,9 @@ def clipped_mean(
 
     Args:
         values: One number a record, shape (n,), in the value's unit. Private.
-        users: Whose record it is, shape (n,); a row is a user if not given.
+        users: The user of each record, shape (n,); a row is a user if not given.
         interval: Public interval that holds the mean, in the value's unit.
-        bias: Most that the expectation may be off, in the value's unit.
+        bias: Largest bias, in the value's unit.
         moment: Public bound on a central moment of a user's value, or several.
         epsilon: Largest epsilon.
         **options: Those of `plan` and `UnbiasedPlan.release`.
@@ -150,21 +153,22 @@ def symmetric_mean(
 ) -> UnbiasedEstimate:
     """A private guess of the centre, then a mean clipped around it: (epsilon, delta)-DP.
 
-    Given that an estimate is released, it is unbiased for every symmetric distribution, without an
-    interval. Where the coarse step fails there is none: with the plan's `failure_bound` at most.
+    If an estimate is released, it is unbiased for every symmetric distribution, and needs no
+    interval. If the coarse step fails, there is no estimate; the probability of that is at most the
+    plan's `failure_bound`.
 
     Source: docs/theory/means.md#the-symmetric-mean; paper 004, section 4, Algorithm 2.
 
     Args:
         values: One number a record, shape (n,), in the value's unit. Private.
-        users: Whose record it is, shape (n,); a row is a user if not given.
-        moment: Public bound on a central moment; of order above 2 for a small error.
+        users: The user of each record, shape (n,); a row is a user if not given.
+        moment: Public bound on a central moment; an order above 2 makes errors small.
         epsilon: Largest epsilon.
         delta: Largest delta.
         **options: Those of `plan` and `UnbiasedPlan.release`.
 
     Returns:
-        The mean with its errors, in the value's unit; its `value` is None where there is none.
+        The mean with its errors, in the value's unit; its `value` is None if there is no estimate.
 
     Raises:
         ShoalError: As `plan` and `UnbiasedPlan.release`.

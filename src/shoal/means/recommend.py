@@ -1,4 +1,4 @@
-"""Which unbiased mean to take, by the total error of the average of all releases."""
+"""Recommends an unbiased mean by the total error of the average of all releases."""
 
 import math
 from collections.abc import Sequence
@@ -26,17 +26,20 @@ if TYPE_CHECKING:
 
 _NEEDS = {CLIPPED: "an interval that holds the mean", SYMMETRIC: "a symmetric distribution"}
 _NUMBERS = ("bias_bound", "rmse_bound", "total_error", "lower_bound", "ratio")
+# The largest number of releases.
 _MOST_RELEASES = 2**30
+# The smallest and the largest margin that are tried, in standard deviations.
 _LEAST_MARGIN = 2.0**-10
 _MOST_MARGIN = 2.0**30
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """What one estimator would do: a plan, or why there is none; errors in the value's unit.
+    """The plan of one estimator, or the reason why there is none; errors are in the value's unit.
 
-    `total_error` is certified, of the average; no private estimator with this loss and bias has a
-    smaller one than `lower_bound` on the whole class (symmetric distributions are a smaller class).
+    `total_error` is the certified error of the average. On all distributions that keep the moments,
+    no private estimator with this loss and bias has a smaller error than `lower_bound`; symmetric
+    distributions are only some of these.
     """
 
     method: str
@@ -46,7 +49,7 @@ class Candidate:
     lower_bound: float | None = None
 
     def row(self) -> documents.Document:
-        """As a JSON object; what does not exist is null."""
+        """Returns the candidate as a JSON object, with null for numbers that do not exist."""
         found: list[float | None] = [None] * len(_NUMBERS)
         if self.plan is not None:
             ratio = self.total_error / self.lower_bound if self.lower_bound else None
@@ -66,8 +69,8 @@ class Recommendation(Shown, Tabular):
         users: The number of users of each release.
         budget: Largest loss of one release.
         moments: Public bounds on central moments.
-        releases: How many are averaged.
-        options: The estimators, the least total error first.
+        releases: Number of releases that are averaged.
+        options: The estimators, the one with the smallest total error first.
     """
 
     users: int
@@ -78,36 +81,36 @@ class Recommendation(Shown, Tabular):
 
     @property
     def recommended(self) -> Candidate | None:
-        """The least total error of those that are possible; None if none is."""
+        """The possible estimator with the smallest total error; None if none is possible."""
         return next((option for option in self.options if option.plan is not None), None)
 
     @property
     def reason(self) -> str:
         """The reason for the recommendation, in one sentence."""
         best = self.recommended
-        other = self[CLIPPED]
+        clipped = self[CLIPPED]
         if best is None or best.plan is None:
             return "No estimator is possible: allow a bias and give an interval, or allow a delta."
         many = "" if self.releases == 1 else f" of the average of {self.releases} releases"
         ratio = best.row()["ratio"]
-        known = "" if ratio is None else f", {ratio:.3g} times the lower bound"
+        compared = "" if ratio is None else f", {ratio:.3g} times the lower bound"
         skewed = ""
         if best.method == SYMMETRIC:
             instead = "no other estimator is possible"
-            if other.plan is not None:
-                instead = f"use {CLIPPED} ({other.total_error:.4g})"
+            if clipped.plan is not None:
+                instead = f"use {CLIPPED} ({clipped.total_error:.4g})"
             skewed = f", if the distribution is symmetric; if it may be skewed, {instead}"
         return (
-            f"{best.method} has the least certified error{many}, {best.total_error:.4g}{known}, "
+            f"{best.method} has the least certified error{many}, {best.total_error:.4g}{compared}, "
             f"with a bias of at most {best.plan.bias_bound:.4g}{skewed}."
         )
 
     def __getitem__(self, method: str) -> Candidate:
-        known = {option.method: option for option in self.options}
-        return known[checks.choice(method, tuple(known), "method")]
+        by_name = {option.method: option for option in self.options}
+        return by_name[checks.choice(method, tuple(by_name), "method")]
 
     def table(self) -> "pa.Table":
-        """One row an estimator, the least total error first.
+        """The estimators as a table, the one with the smallest total error first.
 
         Returns:
             One row an estimator, errors in the value's unit.
@@ -135,7 +138,7 @@ class Recommendation(Shown, Tabular):
         }
 
     def _text(self) -> TextTable:
-        """Both estimators in a table, what each needs, and the reason."""
+        """The table of both estimators, what each needs, and the reason."""
         head = f"mean of {counted(self.users, 'user')}, {self.budget.show(up=True)}"
         table = self.table().select(["method", *_NUMBERS])
         notes = [f"{x.method}: {x.reason or 'needs ' + _NEEDS[x.method]}" for x in self.options]
@@ -158,26 +161,27 @@ def recommend(
     """Compare the certificates of both estimators, before any value is read; nothing is spent.
 
     The average of R releases, each on other users, errs by at most sqrt(bias^2 +
-    standard_error^2/R): the clipped mean gets the bias budget for which that is least. The lower
-    bound is the larger of `shoal.bounds.trilemma` for all R n users, and for n users over sqrt(R),
-    for the smallest size at the largest order, whose class keeps all moments (Lyapunov).
+    standard_error^2/R): the clipped mean gets the bias budget that makes this smallest. The lower
+    bound is the larger of two: `shoal.bounds.trilemma` for all R n users, and for n users divided
+    by sqrt(R). Both are for the smallest size at the largest order, whose class keeps all moments
+    (Lyapunov).
 
     Source: docs/theory/means.md#which-estimator; paper 004, section 1.
 
     Args:
         n: Users of each release, or the number of records of each user, shape (users,).
         epsilon: Largest loss of one release.
-        delta: The same; `symmetric_mean` needs one above 0.
+        delta: Largest delta of one release; `symmetric_mean` needs one above 0.
         moment: Public bound on a central moment of a user's value, or several.
         interval: Public interval that holds the mean, in the value's unit; `clipped_mean` needs it.
-        bias: Most bias that is accepted, in the value's unit; any if not given.
-        releases: How many such releases will be averaged.
+        bias: Largest bias that is accepted, in the value's unit; any if not given.
+        releases: Number of such releases that will be averaged.
         weights: `equal`, or `counts`: in proportion to a user's records.
         cap: Largest weight with `counts`.
         interval_by: `normal` or `certified`, as in `plan`.
 
     Returns:
-        Both estimators, the least total error first.
+        Both estimators, the one with the smallest total error first.
 
     Raises:
         InputError: An argument that is not usable.
@@ -198,26 +202,27 @@ def recommend(
     releases = checks.whole(releases, "releases", least=1, most=_MOST_RELEASES)
     shared: dict[str, Any] = {"epsilon": budget.epsilon, "weights": weights, "cap": cap}
     shared |= {"interval_by": interval_by}
-    # Checks all that is given; the interval and the bias that stand in for none do not matter.
+    # This request checks all arguments; a missing interval or bias is replaced by any other.
     ends = (0, 1) if interval is None else interval
     request = Request.of(method=CLIPPED, moments=moments, interval=ends, bias=bias or 1.0, **shared)
     clipped = Candidate(CLIPPED, None, "is biased" if interval else f"needs {_NEEDS[CLIPPED]}")
     if interval is not None and bias != 0:
         best = best_bias(request, counts, most=bias, releases=releases)
-        own = {**shared, "moment": moments, "interval": interval, "bias": best}
-        clipped = _candidate(CLIPPED, releases, counts, own)
+        asked = {**shared, "moment": moments, "interval": interval, "bias": best}
+        clipped = _candidate(CLIPPED, releases, counts, asked)
     pure = "needs a delta above 0: no pure private estimator is unbiased"
     symmetric = Candidate(SYMMETRIC, None, pure)
     if budget.delta:
-        own = {**shared, "moment": moments, "delta": budget.delta}
-        symmetric = _candidate(SYMMETRIC, releases, counts, own)
+        asked = {**shared, "moment": moments, "delta": budget.delta}
+        symmetric = _candidate(SYMMETRIC, releases, counts, asked)
     options = sorted((clipped, symmetric), key=lambda option: option.total_error)
     return Recommendation(len(counts), budget, moments, releases, tuple(options))
 
 
 def best_bias(request: Request, counts: Ints, *, most: float | None, releases: int) -> float:
-    """The bias budget of a clipped mean whose average over R releases has the smallest error."""
-    moments, (low, high) = request.moments, check_interval(request.interval)
+    """Returns the bias budget of the clipped mean whose average has the smallest error."""
+    moments = request.moments
+    low, high = check_interval(request.interval)
     size = clipping.deviation(moments)
     width = high - low
     shortest = _LEAST_MARGIN * size
@@ -235,7 +240,7 @@ def best_bias(request: Request, counts: Ints, *, most: float | None, releases: i
 
 
 def worst_moment(moments: Moments) -> tuple[float, float]:
-    """One (order, size) that implies all: E Y^p <= (E Y^q)^(p/q) for p <= q (Lyapunov)."""
+    """Returns one (order, size) that implies all: E Y^p <= (E Y^q)^(p/q) for p <= q (Lyapunov)."""
     return max(moment.order for moment in moments), clipping.deviation(moments)
 
 
@@ -251,7 +256,7 @@ def _candidate(
 
 
 def _lower(made: UnbiasedPlan, releases: int) -> float | None:
-    """What no estimator with this plan's loss and bias can beat; of equally weighed users."""
+    """Returns a lower bound of errors for this plan's loss and bias, and equally weighed users."""
     ends = made.request.interval
     loss = made.exact_loss
     if ends is None or ends[0] == ends[1]:
@@ -259,5 +264,5 @@ def _lower(made: UnbiasedPlan, releases: int) -> float | None:
     facts = loss.epsilon, loss.delta, made.bias_bound, worst_moment(made.request.moments)
     width = ends[1] - ends[0]
     one = trilemma(made.n, *facts, width=width).rmse / math.sqrt(releases)
-    both = max(one, trilemma(made.n * releases, *facts, width=width).rmse)
-    return both if math.isfinite(both) else None
+    bound = max(one, trilemma(made.n * releases, *facts, width=width).rmse)
+    return bound if math.isfinite(bound) else None

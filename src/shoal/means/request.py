@@ -1,4 +1,4 @@
-"""What is asked of an unbiased mean, and the whole numbers that a draw gives."""
+"""Defines the request of an unbiased mean, and the whole numbers of a draw."""
 
 from contextlib import suppress
 from fractions import Fraction
@@ -17,14 +17,15 @@ from shoal.theory.clipping import Moment, moments_of
 
 METHODS = CLIPPED, SYMMETRIC = "clipped_mean", "symmetric_mean"
 WEIGHTS = ("equal", "counts")
-# How intervals may be made.
+# Kinds of intervals.
 INTERVALS = ("normal", "certified")
 Interval = tuple[float, float]
+# The largest end of an interval, and the largest bias.
 _MOST = 2.0**300
 
 
 def check_interval(interval: object) -> Interval:
-    """A public interval [a, b] of finite numbers, a <= b."""
+    """Returns a public interval [a, b] of finite numbers with a <= b, and refuses any other."""
     with suppress(TypeError, ValueError):
         low, high = interval if isinstance(interval, tuple | list) else ()
         if all(map(checks.is_number, (low, high))) and -_MOST <= low <= high <= _MOST:
@@ -39,7 +40,7 @@ _Text = PlainSerializer(str, return_type=str)
 
 
 class Request(Model):
-    """The arguments of `shoal.unbiased.plan` but for the counts; see there for each."""
+    """The arguments of `shoal.unbiased.plan` without the counts; each is described there."""
 
     method: Annotated[str, checked(checks.choice, METHODS, "method")]
     moments: Annotated[tuple[Moment, ...], AfterValidator(moments_of)]
@@ -55,7 +56,7 @@ class Request(Model):
 
     @model_validator(mode="after")
     def _together(self) -> Self:
-        """Refuses what is missing, or does not go with the method."""
+        """Refuses arguments that do not belong to the method, and missing ones."""
         clipped = self.method == CLIPPED
         for name, value, allowed, where in (
             ("delta", self.delta or None, not clipped, SYMMETRIC),
@@ -85,15 +86,15 @@ class Request(Model):
         return self
 
     def weights_of(self, counts: Ints) -> UserWeights:
-        """The users' weights, from their counts, ascending."""
+        """Returns the users' weights, ascending, from their ascending counts."""
         most = 1 if self.weights == WEIGHTS[0] else self.cap or int(counts[-1])
         return UserWeights(np.minimum(counts, most))
 
 
 class MeanDrawn(NamedTuple):
-    """Whole numbers of one draw: noisy sum and squares in steps, the guess as bin and offset.
+    """Whole numbers of one draw: noisy sum and squares in steps, and a guess of bin and offset.
 
-    All of them are None where there is no estimate.
+    All of them are None if there is no estimate.
     """
 
     steps: int | None

@@ -1,4 +1,4 @@
-"""One weighted sum of ticks with discrete Laplace noise, squares beside it, a normal interval.
+"""Draws one weighted sum of ticks with discrete Laplace noise, and squares for a normal interval.
 
 Source: docs/theory/means.md#squares-beside-the-sum and #a-normal-interval.
 """
@@ -21,11 +21,17 @@ from shoal.privacy.accounting import NoisyVector
 from shoal.privacy.noise import Noise
 from shoal.privacy.noisy import CAPACITY, MOST_BITS, Bits, NoisySum, Positive, unfit
 
+# The largest exponent of a tick or bin, of either sign.
 MOST_EXPONENT = 400
+# A grid has up to about 2^TICK_BITS ticks, and more than half as many.
 TICK_BITS = 22
+# The largest end of a grid, in ticks.
 _MOST_EDGE = 2**52
+# The draw of noise for squares.
 _SQUARES = 10
+# The noise scale of squares has at most so many bits less than that of the sum.
 _FINEST = 10
+# It has fewer bits by half of those of the steps of a tick, after so many are taken off.
 _KEPT = 4
 
 Exponent = Annotated[int, Field(ge=-MOST_EXPONENT, le=MOST_EXPONENT)]
@@ -47,7 +53,7 @@ class Grid(Model):
 
     @classmethod
     def around(cls, low: float, high: float) -> "Grid":
-        """The least grid of 2^21 to 2^22 + 2 ticks that holds an interval."""
+        """Returns the smallest grid of 2^21 to 2^22 + 2 ticks that holds an interval."""
         width = high - low
         if not 2.0 ** (TICK_BITS - MOST_EXPONENT) < width < 2.0**MOST_EXPONENT:
             raise _bad_interval()
@@ -59,7 +65,7 @@ class Grid(Model):
 
     @property
     def ticks(self) -> int:
-        """The most that one value moves."""
+        """The most ticks that one value moves."""
         return self.high - self.low
 
     @property
@@ -74,7 +80,7 @@ class Grid(Model):
 
     @property
     def tick(self) -> Fraction:
-        """In the value's unit."""
+        """The tick in the value's unit."""
         return Fraction(2) ** self.exponent
 
     @property
@@ -83,9 +89,9 @@ class Grid(Model):
         return math.ldexp(self.low, self.exponent), math.ldexp(self.high, self.exponent)
 
     def whole(self, values: Floats, words: NDArray[np.uint64]) -> Ints:
-        """Clipped values as ticks from the middle, rounded away from 0 where words are below."""
+        """Returns clipped values as ticks from the middle, rounded at random by fair words."""
         places = np.ldexp(np.clip(values, *self.edges), -self.exponent)
-        # Towards zero, so that the rest of a tiny negative number is not rounded to 1.
+        # The whole part is towards 0, so that the rest of a tiny negative number is not 1.
         whole = np.trunc(places)
         rest = np.abs(places - whole)
         away = words < (rest * 2.0**64).astype(np.uint64)
@@ -101,7 +107,7 @@ def _bad_interval() -> InputError:
 
 
 class NoisySquares(Model):
-    """How the sum of squares is released: in steps of so many squared units, with noise 2^bits."""
+    """The release of a sum of squares: in steps of `step` squared units, with noise 2^bits."""
 
     step: Positive
     bits: Bits
@@ -109,11 +115,12 @@ class NoisySquares(Model):
 
 @dataclass(frozen=True, eq=False)
 class SumAboutCentre:
-    """A noisy weighted sum of whole numbers y within -R..R about a middle, and squares beside it.
+    """A noisy weighted sum of whole numbers y from -R to R about a middle, and squares beside it.
 
-    A tick, in the value's unit, has c `parts`, and is worth u steps of noise of scale 2^i; `reach`
-    is R. The sum of w^2 y^2 in steps of s, rounded upwards, with noise of scale 2^j, costs nothing
-    if c ((2R - 1) w + s) 2^i <= u s 2^j for the largest weight w.
+    `reach` is R. A `tick`, in the value's unit, has c `parts`, and is worth u steps of the noise,
+    whose scale is 2^i steps. The sum of w^2 y^2 is released in steps of s, rounded upwards, with
+    noise of the scale 2^j. It costs nothing if c ((2R - 1) w + s) 2^i <= u s 2^j for the largest
+    weight w.
     """
 
     noise: NoisySum
@@ -121,7 +128,7 @@ class SumAboutCentre:
     reach: int
     parts: int
     tick: Fraction
-    # From where the sum is counted to the middle, in the value's unit.
+    # The middle less the value from which the sum is counted, in the value's unit.
     off: Fraction = Fraction(0)
 
     def check(self, squares: NoisySquares | None) -> None:
@@ -140,10 +147,10 @@ class SumAboutCentre:
             raise unfit()
 
     def fit(self) -> NoisySquares:
-        """The least noise that costs nothing, to about a part in 500."""
+        """Returns squares with the least noise that costs nothing, to about a part in 500."""
         coarser = min(_FINEST, (self.noise.per_unit.bit_length() - _KEPT) // 2)
         bits = max(0, self.noise.bits - coarser)
-        # c (2R - 1) w 2^i <= s (u 2^j - c 2^i), both sides over the smaller power.
+        # c (2R - 1) w 2^i <= s (u 2^j - c 2^i), with both sides divided by the smaller power.
         least = min(bits, self.noise.bits)
         price = self.parts * 2 ** (self.noise.bits - least)
         left = self.noise.per_unit * 2 ** (bits - least) - price
@@ -155,7 +162,7 @@ class SumAboutCentre:
     def release(
         self, ticks: Ints, squares: NoisySquares | None, source: Noise, draw: int
     ) -> tuple[list[int], list[int] | list[None]]:
-        """Noisy sums, and those of w^2 y^2 rounded upwards, in steps: one a row of ticks."""
+        """Returns noisy sums and noisy squares in steps, one for each row of private ticks."""
         number = self.weights.number
         steps = self.noise.add((ticks @ number).tolist(), source, draw)
         if squares is None:
@@ -166,30 +173,33 @@ class SumAboutCentre:
 
     @property
     def moved(self) -> int:
-        """Units that the heaviest user moves it by at most."""
+        """The most that the heaviest user moves the weighted sum by, in ticks."""
         return 2 * self.reach // self.parts * self.weights.largest
 
     @property
     def step(self) -> NoisyVector:
-        """For the accountant."""
+        """The noisy vector for the accountant."""
         return self.noise.step(self.moved)
 
     @property
     def variance(self) -> float:
-        """Of the noise on the mean, in the value's unit squared."""
+        """The variance of the noise on the mean, in the value's squared unit."""
         return self.noise.variance * (float(self.tick) / self.weights.total) ** 2
 
     @property
     def scale(self) -> Fraction:
-        """b1, of the noise on the mean, in the value's unit."""
+        """The scale b1 of the noise on the mean, in the value's unit."""
         return Fraction(2**self.noise.bits, self.noise.per_unit) * self.tick / self.weights.total
 
     def mean(self, steps: int) -> Fraction:
-        """The released mean less where it is counted from, in the value's unit."""
+        """Returns the released mean less the value from which it is counted, in its unit."""
         return Fraction(steps, self.noise.per_unit * self.weights.total) * self.tick
 
     def variance_of(self, squares: NoisySquares, released: int, steps: int) -> tuple[float, float]:
-        """V^ = (S/W^2 - Q (m^2 - 2 b1^2))/(1 - Q) and m, from released sums, in units of b1."""
+        """Returns the variance (S/W^2 - Q (m^2 - 2 b1^2))/(1 - Q) and the mean m, in units of b1.
+
+        S is the released sum of squares, W the total weight and Q the sum of squared shares.
+        """
         share = self.weights.squares
         mean = (self.mean(steps) - self.off) / self.scale
         variance = released * squares.step * self._unit**2 - share * (mean**2 - 2)
@@ -198,15 +208,15 @@ class SumAboutCentre:
     def half(
         self, squares: NoisySquares, confidence: float, variance: float, mean: float = 0.0
     ) -> float:
-        """Half a normal interval, but for the bias, for a variance and a mean in units of b1."""
+        """Returns half a normal interval without bias, for a variance and a mean in units of b1."""
         share = self.weights.squares
         part = float(share / (1 - share))
         degrees = float(1 / share - 1)
-        own = float((squares.step << squares.bits) * self._unit**2 / (1 - share))
-        spread = math.hypot(own, 2 * part * mean, math.sqrt(10) * part)
+        of_squares = float((squares.step << squares.bits) * self._unit**2 / (1 - share))
+        spread = math.hypot(of_squares, 2 * part * mean, math.sqrt(10) * part)
         return half_width(confidence, variance, 2.0, 1.0, spread, degrees) * float(self.scale)
 
     @property
     def _unit(self) -> Fraction:
-        """A unit of y over W b1."""
+        """A unit of y, divided by W b1."""
         return Fraction(self.noise.per_unit, self.parts * 2**self.noise.bits)

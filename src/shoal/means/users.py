@@ -1,4 +1,4 @@
-"""One value, one public count and one weight for every user, whatever the order of rows."""
+"""Gathers one value, one public count and one weight for every user, in any order of rows."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -14,7 +14,7 @@ from shoal.data.columns_in_memory import Users, array, column_of_numbers, paired
 from shoal.errors import InputError
 from shoal.privacy.noise import Noise
 
-# Larger values are read as these: a public rule that keeps every number finite.
+# Larger values are replaced by this, a public rule that keeps every number finite.
 LARGEST = 2.0**500
 # Sums of 2^22 ticks a user, times weights, keep 2^8 noise steps a tick below 2^61.
 MOST_WEIGHT = 2**30
@@ -22,9 +22,10 @@ MOST_WEIGHT = 2**30
 
 @dataclass(frozen=True, eq=False)
 class UserValues:
-    """Mean of each user's values, private, and their public number; ascending, then by keys.
+    """The private mean of each user's values, and their public number.
 
-    Without keys rows are users and come as they are: no distribution depends on their order.
+    Users are sorted by this number, and then by their keys. Without keys, each row is a user and
+    keeps its place: no distribution depends on the order of rows.
     """
 
     value: Floats = field(repr=False)
@@ -32,7 +33,7 @@ class UserValues:
 
     @classmethod
     def of(cls, values: ArrayLike, users: "Users | None" = None) -> "UserValues":
-        """Gathers records by user; a row is a user if nobody says whose it is."""
+        """Gathers records by user; without users, each row is one."""
         paired({"value": values}, {"user": users})
         numbers = np.clip(column_of_numbers(values), -LARGEST, LARGEST)
         if users is None:
@@ -44,7 +45,8 @@ class UserValues:
             order = np.lexsort((each, np.abs(each), who))
             return np.add.reduceat(each[order], np.cumsum(count) - count)
 
-        # The same to the last bit in any order of records, and odd in them.
+        # The mean is the same to the last bit in any order of records, and mirrored values have the
+        # mirrored mean.
         mean = (sums(numbers) - sums(-numbers)) / (2 * count)
         order = np.argsort(count, kind="stable")
         return cls(mean[order], count[order])
@@ -52,7 +54,7 @@ class UserValues:
 
 @dataclass(frozen=True, eq=False)
 class UserWeights:
-    """Weights w_l from 1, ascending, shape (users,): the estimate is of sum_l w_l x_l / W."""
+    """Weights w_l from 1, ascending, shape (users,), of the estimated mean sum_l w_l x_l / W."""
 
     number: Ints
 
@@ -65,7 +67,7 @@ class UserWeights:
 
     @cached_property
     def total(self) -> int:
-        """W."""
+        """The sum W of all weights."""
         return int(self.number.sum())
 
     @property
@@ -75,29 +77,29 @@ class UserWeights:
 
     @property
     def share(self) -> Fraction:
-        """max_l w_l / W: 1/n for equal weights."""
+        """The heaviest user's share max_l w_l / W, which is 1/n for equal weights."""
         return Fraction(self.largest, self.total)
 
     @cached_property
     def squares(self) -> Fraction:
-        """Q = sum_l w_l^2 / W^2: 1/n for equal weights."""
+        """The sum of squared shares Q = sum_l w_l^2 / W^2, which is 1/n for equal weights."""
         # Weights that sum to 2^30 have squares that sum to 2^60 at most.
         return Fraction(int((self.number**2).sum()), self.total**2)
 
     @property
     def count_as_two(self) -> bool:
-        """Whether users count as two equal ones at least: fewer say nothing of how values vary."""
+        """Whether users count as two equal ones or more: fewer do not show how values vary."""
         return self.squares <= Fraction(1, 2)
 
     def shuffled(self, source: Noise, draw: int) -> Ints:
-        """Places of all users in ascending weights, those of one weight in random order."""
+        """Returns places of users by ascending weight, in random order where weights are equal."""
         users = len(self.number)
         words = source.bits(2 * users, draw)
         return np.lexsort((words[:users], words[users:], self.number))
 
 
 def counts_of(counts: object) -> Ints:
-    """Public counts, ascending: of so many users with a record each, or one count a user."""
+    """Returns public counts, ascending, from a number of users with one record each or counts."""
     if isinstance(counts, Integral) and not isinstance(counts, bool):
         users = checks.whole(counts, "users", least=1, most=MOST_WEIGHT, example=1000)
         return np.ones(users, dtype=np.int64)

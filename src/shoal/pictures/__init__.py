@@ -1,4 +1,4 @@
-"""Pictures of public facts: chosen by the kind of the subject, written by the ending of a name."""
+"""Draws pictures of public facts, by the kind of the subject and the ending of a file's name."""
 
 import io
 import os
@@ -24,8 +24,8 @@ def picture(
         subject: Counts, a plan, a release of cells, a comparison of mechanisms, a frontier of
             plans, a trial's plan, a released trial, a plan of questions, or their answers.
             Released cells that are hexagons are drawn as a map.
-        path: Where to; the ending chooses PNG, SVG or PDF.
-        confidence: Of the intervals of what was released; 0.95 unless given.
+        path: The file to write; its ending chooses PNG, SVG or PDF.
+        confidence: Confidence of a release's intervals; 0.95 unless given.
         overwrite: Replace a file that is there.
 
     Raises:
@@ -47,7 +47,7 @@ def picture(
 
 
 def image(subject: object, form: str, confidence: float | None = None, *, label: str = "") -> bytes:
-    """Returns the picture's bytes, as `png`, `svg` or `pdf`, with a word for what was released."""
+    """Returns the picture's bytes as `png`, `svg` or `pdf`; `label` names released values."""
     from matplotlib import rc_context
 
     from shoal.pictures import cells, trials
@@ -66,7 +66,7 @@ def image(subject: object, form: str, confidence: float | None = None, *, label:
             "leave it out: only pictures of what was released have intervals",
         )
     drawn = io.BytesIO()
-    # With the fonts of a user's own settings, but never by LaTeX.
+    # The fonts are those of a user's settings, but text is never set by LaTeX.
     with rc_context({"text.usetex": False, "text.parse_math": True}):
         if kind in released:
             level = CONFIDENCE if confidence is None else confidence
@@ -78,7 +78,7 @@ def image(subject: object, form: str, confidence: float | None = None, *, label:
 
 
 def check_picture(path: str | os.PathLike[str]) -> str:
-    """Returns the path of a picture, or refuses before any work what cannot be drawn."""
+    """Returns the path of a picture, or refuses before any work if it cannot be drawn."""
     place = checks.path(path)
     if Path(place).suffix.lower() not in _ENDINGS:
         raise InputError(

@@ -1,4 +1,4 @@
-"""The shapes of all pictures: intervals by name, curves, and ranked dots."""
+"""Draws the shapes of all pictures: intervals by name, curves, and ranked dots."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,12 +13,12 @@ from shoal.arrays import Bools, Floats, Ints
 from shoal.errors import printable
 
 BLUE, ORANGE, GREY, DARK, PALE = "#1f6f8b", "#d1495b", "#8d99ae", "#333333", "#eeeeee"
-# Told apart by people who see no red or no green (Okabe and Ito).
+# People who see no red or no green can tell these colours apart (Okabe and Ito).
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5d3a9b", "#7a5c3e")
 MARKERS = "os^DvPX<"
-# More rows than that have no room for their names.
+# A picture of more rows has no room for their names.
 MOST_NAMED = 80
-# Dots side by side that a picture has room for.
+# A picture has room for so many dots side by side.
 _MOST_DOTS = 2000
 # Up to this span a logarithmic axis has ticks at 2 and 5.
 _FINE = 1e3
@@ -45,7 +45,7 @@ def intervals(
     ends: tuple[Floats, Floats],
     hollow: Bools | None = None,
 ) -> None:
-    """Draws a row a name, downwards: its value as a dot with its interval, grey if not reliable."""
+    """Draws a row for each name, with a value and an interval, downwards; grey if not reliable."""
     place = np.arange(len(names))
     for rows, look in _looks(hollow, len(names), "reliable"):
         axis.hlines(place[rows], ends[0][rows], ends[1][rows], color=look["color"], lw=1.6)
@@ -69,7 +69,7 @@ def rows(
 def pairs(
     title: str, names: Sequence[str], label: str, columns: Mapping[str, Sequence[float | None]]
 ) -> Figure:
-    """Returns a figure of two positive numbers a row; the second may be missing."""
+    """Returns a figure with two positive numbers in each row; the second may be missing."""
     first, second = (np.array(column, float) for column in columns.values())
     ends = np.fmin(first, second), np.fmax(first, second)
     figure, axis = rows(title, names, first, ends, label)
@@ -87,9 +87,9 @@ def ranked(
     ends: tuple[Floats, Floats] | None = None,
     hollow: Bools | None = None,
 ) -> Ints:
-    """Draws a dot each, from the smallest value to the largest; returns their order.
+    """Draws a dot for each value, from the smallest to the largest, and returns their order.
 
-    Of more dots than a picture has room for, some at equal distances, and both ends.
+    If a picture has no room for all dots, it has the two ends and some at equal distances between.
     """
     order = np.argsort(value, kind="stable")
     drawn = np.unique(np.linspace(0, len(order) - 1, min(len(order), _MOST_DOTS)).astype(np.int64))
@@ -105,7 +105,7 @@ def ranked(
 
 
 def _looks(hollow: Bools | None, size: int, label: str) -> Iterator[tuple[Bools, dict[str, Any]]]:
-    """Rows that are reliable, and those that are not, with their looks, if there are any."""
+    """Yields the rows that are reliable, then those that are not, with colour and label."""
     grey = np.zeros(size, bool) if hollow is None else hollow
     for rows, colour, name in ((~grey, BLUE, label), (grey, GREY, "not reliable")):
         if rows.any():
@@ -113,7 +113,7 @@ def _looks(hollow: Bools | None, size: int, label: str) -> Iterator[tuple[Bools,
 
 
 def both_ends(names: Sequence[str]) -> str:
-    """Returns the first and the last three names."""
+    """Returns the first three and the last three names."""
     short = [plain_name(each, 20) for each in names]
     return ", ".join(short if len(short) <= 6 else [*short[:3], "…", *short[-3:]])
 
@@ -121,7 +121,7 @@ def both_ends(names: Sequence[str]) -> str:
 def curve(
     axis: Axes, x: Sequence[float], y: Sequence[float], label: str, at: int, style: str = "-"
 ) -> None:
-    """Draws a line with a marker a point; its number decides its looks, later ones are thinner."""
+    """Draws a line with markers; `at` decides its colour and marker, and later ones are thinner."""
     marker = MARKERS[(at + at // len(COLOURS)) % len(MARKERS)]
     look: dict[str, Any] = {"color": COLOURS[at % len(COLOURS)], "marker": marker, "markersize": 5}
     axis.plot(x, y, style, label=label, linewidth=1.2 + 3 * 0.7**at, **look)
@@ -138,7 +138,7 @@ def logarithmic(axis: Axes, which: str) -> None:
 
 
 def legend(figure: Figure, axis: Axes, columns: int = 2) -> None:
-    """Says below all panels what is drawn in one."""
+    """Adds a legend of one panel below all panels."""
     look: dict[str, Any] = {"ncols": columns, "frameon": False, "fontsize": 9}
     figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", **look)
 

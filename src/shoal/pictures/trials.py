@@ -1,4 +1,4 @@
-"""Pictures of trials: what each mechanism would report, effects, questions and their answers."""
+"""Draws pictures of trials: forecasts, effects, questions and their answers."""
 
 from collections.abc import Callable
 from statistics import NormalDist
@@ -14,19 +14,20 @@ from shoal.trials import Forecast, Release
 from shoal.trials.forecasting import NAMES
 from shoal.trials.questions.plan import QuestionsPlan
 
-# From an eighth to eight times the plan's loss.
+# The picture of a forecast has losses from an eighth to eight times the plan's.
 _FACTORS = 2.0 ** np.arange(-3, 4)
 
 
 def draw_plan(plan: Forecast) -> Figure:
-    """Draws the standard error of the effect by the loss of an outcome, a curve a mechanism."""
+    """Draws the standard error of the effect by the loss, with a curve for each mechanism."""
     epsilons = (plan.epsilon * _FACTORS).tolist()
     rows = plan.against(epsilon=[f"{epsilon:.6g}" for epsilon in epsilons]).to_pylist()
     title = f"{plan.n:,} units in {len(plan.sizes):,} clusters: what each mechanism would report"
     figure, (axis,) = shapes.new(title, (8.5, 4.6))
     for at, name in enumerate(NAMES):
-        mine = [row for row in rows if row["mechanism"] == name]
-        losses, errors = ([row[key] for row in mine] for key in ("epsilon", "standard_error"))
+        of_name = [row for row in rows if row["mechanism"] == name]
+        losses = [row["epsilon"] for row in of_name]
+        errors = [row["standard_error"] for row in of_name]
         style = ":" if name in ("no_privacy", "laplace_by_hand") else "-"
         shapes.curve(axis, losses, errors, name.replace("_", " "), at, style)
     axis.axvline(plan.epsilon, color=GREY, linewidth=0.8)
@@ -40,7 +41,7 @@ def draw_plan(plan: Forecast) -> Figure:
 
 
 def _effects(trial: Release, confidence: float, unit: str) -> Figure:
-    """Draws the effect of every arm: of all units, and cluster by cluster if several."""
+    """Draws the effect of every arm on all units, and in each cluster if there are several."""
     effects = trial.estimate(confidence)
     clusters = [str(name) for name in trial.plan.design.clusters.to_pylist()]
     names = ["all units", *(clusters if len(clusters) > 1 else [])]
@@ -64,7 +65,7 @@ def _effects(trial: Release, confidence: float, unit: str) -> Figure:
 
 
 def draw_widths(plan: QuestionsPlan) -> Figure:
-    """Draws half of each predicted 95% interval, with noise and without, a row a question."""
+    """Draws half of each question's predicted 95% interval, with noise and without."""
     found = plan.predicted
     halves = {
         "with noise": [each.half_width for each in found],
@@ -76,7 +77,7 @@ def draw_widths(plan: QuestionsPlan) -> Figure:
 
 
 def _answers(release: Release, confidence: float, unit: str) -> Figure:
-    """Draws each answer with its interval, a row a question."""
+    """Draws each answer with its interval."""
     found = list(release.estimate(confidence))
     kind = "simulated, not private: " if release.simulated else ""
     title = f"{kind}{release.plan.design.n:,} units, epsilon {show(release.epsilon)}"

@@ -138,8 +138,8 @@ def best_table(
     program = _Program((levels - levels[0]) / (levels[-1] - levels[0]) - 1 / 2, weights, ratio)
     columns, proof = program.solve()
     # The bound must hold for all tables whose ratio is at most e^epsilon, rounded upwards.
-    most = float(np.nextafter(np.exp(float(epsilon)), np.inf))
-    proof = proof.repaired(most).model_copy(update={"mean_of": weights})
+    upper = float(np.nextafter(np.exp(float(epsilon)), np.inf))
+    proof = proof.repaired(upper).model_copy(update={"mean_of": weights})
     return whole(levels, columns, epsilon), proof
 
 
@@ -289,9 +289,9 @@ def whole(levels: Floats, columns: TableColumns, epsilon: Fraction) -> ResponseT
     ratio = ratio_for(epsilon)
     rows = []
     for likely, mass in zip(columns.likely.tolist(), columns.mass.tolist(), strict=True):
-        least = int(mass * (1 - _FILL) * ONE)
-        most = least * ratio.numerator // ratio.denominator
-        rows.append([most if each else least for each in likely])
+        smaller = int(mass * (1 - _FILL) * ONE)
+        larger = smaller * ratio.numerator // ratio.denominator
+        rows.append([larger if each else smaller for each in likely])
     rows.append([ONE - sum(column) for column in zip(*rows, strict=True)])
     if min(map(min, rows)) < 1:
         raise InputError("the levels are too close to each other", "use fewer levels")

@@ -1,4 +1,4 @@
-"""Columns of a file as an experiment, and what they are called in questions."""
+"""Reads columns of a file as an experiment, and translates their names into those of questions."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -27,17 +27,17 @@ def read_trial(
     look: bool = False,
     ledger: Any = None,
 ) -> tuple[Experiment, Any]:
-    """The experiment that public columns of a file make, and its outcomes if they are looked at."""
-    own = sorted({column_of(name) for name in names if name not in ("arm", "cluster")})
+    """Returns the experiment of a file's public columns, and its outcomes if `look` says so."""
+    covariates = sorted({column_of(name) for name in names if name not in ("arm", "cluster")})
     groups = None if source.assigned == UNITS else source.assigned
     public = {"arm": source.arm, "cluster": source.cluster, "unit": source.unit}
-    public |= {"assigned": groups} | {f"covariate {name}": name for name in own}
+    public |= {"assigned": groups} | {f"covariate {name}": name for name in covariates}
     texts = domain.labels is not None
     found = read_by_roles(data, source, "outcome", public, look=look, texts=texts, ledger=ledger)
     study = Experiment(
         found["arm"],
         found["cluster"],
-        {name: found[f"covariate {name}"] for name in own},
+        {name: found[f"covariate {name}"] for name in covariates},
         unit=found["unit"],
         control=_like(control, found["arm"]),
         assigned=found["assigned"] if groups else source.assigned,
@@ -48,27 +48,24 @@ def read_trial(
 
 
 def check_names(data: object, texts: Sequence[str]) -> None:
-    """Refuse columns of a file whose names have another meaning in a question that names them."""
+    """Refuse columns of a file whose names mean something else in a question with these names."""
     for name in names_of(data):
         is_formula = column_of(name) != name or set("+:~") & set(name)
-        whole = rf"(?<!\w){re.escape(name)}(?!\w)"
-        if is_formula and any(re.search(whole, text) for text in texts):
+        as_word = rf"(?<!\w){re.escape(name)}(?!\w)"
+        if is_formula and any(re.search(as_word, text) for text in texts):
             raise InputError(
                 f"the column {name!r} has a name that questions read as a formula", "rename it"
             )
 
 
 def column_name(source: Source | None, column: str) -> str:
-    """What a column of a file is called in questions.
-
-    A name that questions give a meaning of their own is that of no other column.
-    """
+    """Returns the name in questions of a column of a file, and refuses a reserved name."""
     if source is None:
         return column
     name = column_of(column)
-    known = {source.cluster: CLUSTER, source.arm: ARM}
-    if name in known:
-        return known[name]
+    roles = {source.cluster: CLUSTER, source.arm: ARM}
+    if name in roles:
+        return roles[name]
     if name in RESERVED:
         meant = {ARM: source.arm, CLUSTER: source.cluster}.get(name)
         raise InputError(
@@ -79,17 +76,17 @@ def column_name(source: Source | None, column: str) -> str:
 
 
 def formula(source: Source | None, text: str) -> list[str]:
-    """Columns of a regression, from a text with plus signs between."""
+    """Returns the columns of a regression, from a text with plus signs between them."""
     terms = [each.split(":") for each in formula_names(text)]
     return [":".join(column_name(source, each) for each in term) for term in terms]
 
 
 def _like(control: Any, arms: Any) -> Any:
-    """The control arm in the type of the arms' column."""
+    """Returns the control arm in the type of the arms' column."""
     if not isinstance(control, str):
         return control
 
     values = as_array(arms, "arm").unique().to_pylist()
     # Booleans may be written as in JSON and SQL, too.
-    known = {str(each).lower(): each for each in values if isinstance(each, bool)}
-    return (known | {str(each): each for each in values}).get(control, control)
+    booleans = {str(each).lower(): each for each in values if isinstance(each, bool)}
+    return (booleans | {str(each): each for each in values}).get(control, control)

@@ -1,4 +1,4 @@
-"""Public columns of an experiment, checked and put in an order that outcomes cannot set."""
+"""Offers all kinds of releases of an experiment, from its public columns."""
 
 from typing import Any
 
@@ -32,17 +32,17 @@ class Experiment(Units):
         arm: The arm of each unit, shape (rows,): whole numbers, booleans or texts.
         cluster: The cluster of each unit, within which arms were assigned; None for one cluster.
         covariates: Public columns by name, each of shape (rows,): numbers, booleans or texts.
-        unit: A public name of each unit, different from all others. Without names units are in no
-            order: that of the rows could follow the outcomes.
-        control: The arm that others are compared with; of two arms the first when sorted unless
-            given.
-        assigned: The group (class, village) of each unit where groups were assigned to arms whole.
-            `units` says that units were assigned one by one, as None supposes.
-        single_arm: What happens to clusters where an arm has nobody: `refuse`, or `drop`, which
-            changes what is estimated to the effect in the clusters that are left.
+        unit: A public name of each unit, different from all others. Without names, units have no
+            order, because that of the rows could follow the outcomes.
+        control: The arm that others are compared with; if there are two arms, the first one when
+            sorted unless given.
+        assigned: The group (class, village) of each unit, if groups were assigned to arms whole.
+            "units" says that units were assigned one by one, as None assumes.
+        single_arm: `refuse` clusters where an arm has nobody, or `drop` them; then the effect in
+            the clusters that are left is estimated.
         keep: Which rows count, booleans of shape (rows,), if that is public: for example those
             whose outcome is known, if it is public which outcomes are missing.
-        clustering_epsilon: What private clusters cost when they were made; it is charged, too.
+        clustering_epsilon: The loss by which private clusters were made; it is charged, too.
 
     Raises:
         InputError: Unusable names or rules, an unknown control, none of three arms or more, or an
@@ -72,14 +72,14 @@ class Experiment(Units):
         confidence: float = 0.95,
         power: float = 0.8,
     ) -> Forecast:
-        """What each kind of release would tell, before any outcome is read: see `trials.forecast`.
+        """Expected errors of each kind of release, before any outcome is read: `trials.forecast`.
 
         Args:
             domain: Levels of the outcome: a `trials.Domain`, or a text such as `binary`.
             epsilon: The privacy loss of one outcome.
             expected: What is publicly expected of outcomes.
             effect: Effect whose power is computed, in the outcome's unit.
-            confidence: Of the intervals.
+            confidence: Confidence of the intervals.
             power: Probability with which the detectable effect is told from 0.
 
         Returns:
@@ -115,19 +115,19 @@ class Experiment(Units):
     ) -> Plan:
         """Plans a table of units: a private response for each, from which anything can be computed.
 
-        `best_table` has the least variance among all unbiased ones of this loss; `uniform_prior`
-        keeps an outcome or draws one of the levels; `trials.ClusterPrior` draws from a noisy
-        histogram of cluster and arm (paper 003, Algorithm 2).
+        `best_table` has the least variance of all unbiased tables of this loss. `uniform_prior`
+        keeps an outcome or draws one of the levels. `trials.ClusterPrior` keeps it or draws from a
+        noisy histogram of cluster and arm (paper 003, Algorithm 2).
 
         Source: docs/theory/experiments.md#private-responses and #the-best-table.
 
         Args:
             domain: Levels of the outcome: a `trials.Domain`, or a text such as `binary`.
-            epsilon: The privacy loss of one outcome; of `best_table` 0.01 to 8.
-            delta: The delta of (epsilon, delta)-DP; of `best_table` 0.
+            epsilon: The privacy loss of one outcome; `best_table` takes 0.01 to 8.
+            delta: The delta of (epsilon, delta)-DP; `best_table` takes 0.
             mechanism: `best_table`, `uniform_prior` or a `trials.ClusterPrior`.
             levels: Levels in use: `auto`, `all` or a number.
-            expected: What is publicly expected of outcomes, which decides what is least.
+            expected: What is publicly expected of outcomes: its mean variance is made least.
 
         Returns:
             The plan; nothing is spent.
@@ -171,8 +171,8 @@ class Experiment(Units):
     def histogram(self, domain: Domain | str, epsilon: Amount) -> Plan:
         """Plans noisy counts of every level in every cluster and arm.
 
-        A changed outcome moves two counts by one each: noise on shares has the scale 2/(n epsilon),
-        twice what is printed (paper 003, Proposition A.3; erratum 15).
+        A changed outcome moves two counts by one each, so that noise on shares has the scale
+        2/(n epsilon), twice the printed one (paper 003, Proposition A.3; erratum 15).
 
         Source: docs/theory/experiments.md#choice-of-parameters.
 

@@ -341,10 +341,10 @@ class Forecast(Shown, Tabular):
         return TextTable(head, columns, rows, self._notes())
 
     def _notes(self) -> list[str]:
-        known = "the given expectation" if self.expected else "a range of possible outcomes"
+        basis = "the given expectation" if self.expected else "a range of possible outcomes"
         moved = "outcomes outside the domain are moved to its nearest level"
         notes = [
-            f"standard errors of a constant effect for {known}; recommendations use the largest",
+            f"standard errors of a constant effect for {basis}; recommendations use the largest",
             (
                 "assumed: units are assigned one by one (within clusters, if given); if whole "
                 "groups are, errors are larger, and study.ask() predicts them"

@@ -80,8 +80,8 @@ class ResponseTable:
     @property
     def variances(self) -> Floats:
         """Variances of a response under each level, shape (K,), in the outcome's squared unit."""
-        apart = (self.above[:, None] - (self.levels - self.levels[0])) ** 2
-        return np.asarray((self.numbers / ONE * apart).sum(axis=0))
+        squares = (self.above[:, None] - (self.levels - self.levels[0])) ** 2
+        return np.asarray((self.numbers / ONE * squares).sum(axis=0))
 
     @cached_property
     def ends(self) -> Ints:
@@ -115,10 +115,10 @@ def with_prior(levels: Floats, replaced: int, prior: Ints) -> ResponseTable:
     """
     numbers = np.outer(prior * replaced, np.ones(len(levels), dtype=np.int64))
     numbers[np.diag_indices(len(levels))] += (PART - replaced) * PART
-    away = levels - levels[0]
+    outcomes = levels - levels[0]
     share = replaced / PART
-    mean = float(prior / PART @ away)
-    return ResponseTable(levels, (away - share * mean) / (1 - share), numbers)
+    mean = float(prior / PART @ outcomes)
+    return ResponseTable(levels, (outcomes - share * mean) / (1 - share), numbers)
 
 
 def replaced_for(epsilon: Fraction, delta: Fraction, floor: int) -> int:

@@ -323,8 +323,8 @@ def _rotations(root: Floats) -> Iterator[Floats]:
 
 def _total(strategy: Floats, inside: Floats) -> float:
     """Returns the trace of the least squares covariance if no unit loses more than 1."""
-    most = float(np.abs(strategy @ inside).sum(axis=0).max())
-    return float((np.linalg.pinv(strategy) ** 2).sum() * most**2)
+    loss = float(np.abs(strategy @ inside).sum(axis=0).max())
+    return float((np.linalg.pinv(strategy) ** 2).sum() * loss**2)
 
 
 def _searched(start: Floats, inside: Floats) -> Floats:
@@ -355,11 +355,11 @@ def _objective(
     strategy = flat.reshape(shape)
     moved = strategy @ inside
     loss = np.abs(moved).sum(axis=0)
-    most = float(loss.max())
-    parts = (loss / most) ** norm
+    largest = float(loss.max())
+    parts = (loss / largest) ** norm
     inverse = np.linalg.pinv(strategy.T @ strategy, hermitian=True)
     trace = float(np.trace(inverse))
-    value = np.log(trace) + 2 * (np.log(most) + np.log(parts.sum()) / norm)
+    value = np.log(trace) + 2 * (np.log(largest) + np.log(parts.sum()) / norm)
     share = parts / np.where(loss > 0, loss, 1) / parts.sum()
     slope = -2 / trace * strategy @ inverse @ inverse + 2 * (np.sign(moved) * share) @ inside.T
     return float(value), slope.ravel()

@@ -224,12 +224,12 @@ def fitted_rows(rows: Floats, many: Ints, epsilon: Fraction, by: tuple[str, ...]
             f"epsilon {float(epsilon):.3g} is too small for {len(rows)} numbers",
             f"ask for an epsilon of {float(_ROUNDING * rounding):.3g} or more, or fewer questions",
         )
-    most = np.abs(rows).max(axis=1)
-    whole = np.rint(rows / most[:, None] * _ROW).astype(np.int64) + _ROW
+    largest = np.abs(rows).max(axis=1)
+    weights = np.rint(rows / largest[:, None] * _ROW).astype(np.int64) + _ROW
     together = float(np.abs(rows).sum(axis=0).max())
     # Every row has the same scale in its own unit: one step of row k is that scale over 2^32.
-    wanted = together / most * 2.0 ** (40 - BITS) * TICKS / float(epsilon - rounding)
-    parts: dict[str, Any] = {"rows": whole.ravel(), "sums": None, "by": by}
+    wanted = together / largest * 2.0 ** (40 - BITS) * TICKS / float(epsilon - rounding)
+    parts: dict[str, Any] = {"rows": weights.ravel(), "sums": None, "by": by}
     return _fitted(parts, many, wanted, epsilon)
 
 

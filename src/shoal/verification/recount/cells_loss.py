@@ -1,4 +1,4 @@
-"""What every user of cells counts for, can move and loses, by 13 mechanisms, in exact numbers."""
+"""Recounts weights, moves and losses of all users of cells by 13 mechanisms, in exact numbers."""
 
 from __future__ import annotations
 
@@ -15,17 +15,21 @@ import numpy as np
 from shoal.verification.recount import noise
 from shoal.verification.recount.reading import Array, Release
 
+# Bits of the part of records that a user counts for.
 _PART = 16
+# Bits of a user's share of an array.
 _SHARE = 24
+# Mechanisms in which users count for parts of their records.
 _IN_PARTS = ("optimal", "optimal_in_range")
-# What a user counts for in a selection of one cell, and of all cells together.
+# The weight of a user in a selection of one cell.
 _PER_CELL = 2**10
+# The weight of a user in a selection of all cells together.
 _FOR_ALL = 2**16
 
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """Weights and contributions over a total of each cell; most arrays that one user is in."""
+    """Weights and contributions with the total of each cell; a user is in `arrays` at most."""
 
     cells: Release
     weight: Array
@@ -35,7 +39,7 @@ class Losses:
 
     @classmethod
     def of(cls, cells: Release) -> Losses:
-        """From counts and parameters."""
+        """Returns the losses of counts and parameters."""
         name = cells.name
         count = cells.count
         parameters = cells.parameters
@@ -54,7 +58,7 @@ class Losses:
             weight = np.minimum(count, parameters["cap"][cells.cell]) * parameters.get("kept", 1)
             moved = counted = weight
         if cells.widened:
-            # Lighter users get wider ranges: everybody moves the sum as the heaviest one does.
+            # Lighter users get wider ranges, so that everybody moves the sum as the heaviest does.
             moved = np.array([weight[members].max() for members in cells.members])[cells.cell]
         return cls(cells, weight, moved, [int(counted[members].sum()) for members in cells.members])
 
@@ -73,7 +77,7 @@ class Losses:
         return cls(cells, weight, touched << _SHARE if clipped else weight, total, touched.max())
 
     def differences(self) -> Iterator[str]:
-        """Whether the stated loss is the true one: no less, and no more than rounding explains."""
+        """Yields a sentence unless the stated loss is the true one, up to upward rounding."""
         epsilon = self.cells.epsilon
         one = 1 << self.cells.lattice_bits
         less = epsilon * (1 - Fraction(1, 10**6)) - Fraction(2 * self._most_numbers, one)
@@ -85,7 +89,7 @@ class Losses:
             yield f"the privacy loss is less than epsilon = {float(epsilon):.12g}"
 
     def _covers(self, epsilon: Fraction) -> bool:
-        """Whether this epsilon, and delta with Gaussian noise, are no less than the loss."""
+        """Whether the loss is at most this epsilon, and delta with Gaussian noise."""
         rest = epsilon - self.once
         bits = self.cells.lattice_bits
         if not self.cells.gaussian or rest < 0:
@@ -101,33 +105,33 @@ class Losses:
 
     @cached_property
     def kinds(self) -> tuple[list[tuple[int, int]], Array]:
-        """Cells with contributions to them, and which of these each membership has."""
+        """Distinct pairs of cell and contribution, and the pair of each membership."""
         cell = self.cells.cell
         code = np.unique(self.moved, return_inverse=True)[1]
-        both = cell * len(code) + code
-        _, first, kind = np.unique(both, return_index=True, return_inverse=True)
+        pair = cell * len(code) + code
+        _, first, kind = np.unique(pair, return_index=True, return_inverse=True)
         return list(zip(cell[first].tolist(), self.moved[first].tolist(), strict=True)), kind
 
     @cached_property
     def largest(self) -> Fraction:
-        """What the user who loses most loses beside `once`; rho with Gaussian noise."""
+        """The largest loss of a user without `once`; with Gaussian noise it is rho."""
         cells = self.cells
         one = 1 << self.cells.lattice_bits
         if cells.name == "user_clipped":
             # Vectors in a ball are a diameter apart (docs/theory/cells.md#centre-radius-and-noise).
             balls = [2 * int(cells.parameters.get(name, [0])[0]) for name in ("ball", "first_ball")]
-            most = sum(ball**2 for ball in balls) if cells.gaussian else sum(balls)
+            steps = sum(ball**2 for ball in balls) if cells.gaussian else sum(balls)
         else:
             pairs, kind = self.kinds
             cost = [self._cost(at, moved) for at, moved in pairs]
             total = np.zeros(int(cells.user.max()) + 1, dtype=object)
             np.add.at(total, cells.user, np.array(cost, dtype=object)[kind])
-            most = int(max(total))
-        return Fraction(most, 2 * one**2 if cells.gaussian else one)
+            steps = int(max(total))
+        return Fraction(steps, 2 * one**2 if cells.gaussian else one)
 
     @cached_property
     def once(self) -> Fraction:
-        """Loss by selections for all cells together, and by counting what clipping cuts off."""
+        """The loss by selections for all cells, and by counting the excesses that are cut off."""
         if self.cells.name not in ("adaptive", "optimal_in_range", "user_clipped"):
             return Fraction(0)
         steps = [self._ceil(2 * _FOR_ALL / Fraction(each)) for each in self.cells.selection_scale]
@@ -135,7 +139,7 @@ class Losses:
         return Fraction(sum(steps), 1 << self.cells.lattice_bits) + Fraction(parts, 1 << bits)
 
     def moves(self, at: int, moved: int) -> list[Fraction]:
-        """How far a contribution moves the numbers of a cell; both moments together come last."""
+        """Returns noise scales that a contribution moves numbers by, with joint moments last."""
         cells = self.cells
         part = Fraction(moved, self.total[at])
         alone = [n for n in cells.statistics if not (cells.joint and n in ("mean", "variance"))]
@@ -147,7 +151,7 @@ class Losses:
         return moves
 
     def _cost(self, at: int, moved: int) -> int:
-        """Lattice steps of all numbers of a cell; squares if Gaussian; selections of its range."""
+        """Returns lattice steps of all numbers of a cell and its selection, squared if Gaussian."""
         cells = self.cells
         arrays = self.arrays
         score = {"levy": arrays, "quantile": 2 * _PER_CELL * arrays, "akmv": _PER_CELL}
@@ -160,16 +164,19 @@ class Losses:
         return sum(each**2 for each in steps) if cells.gaussian else sum(steps)
 
     def _sensitivity(self, name: str, at: int, part: Fraction) -> Fraction:
-        """Most that a share moves a statistic over its range (docs/theory/cells.md#variance)."""
+        """Returns the part of its range by which a share moves a statistic at most.
+
+        Source: docs/theory/cells.md#variance.
+        """
         if name != "variance":
             return part
         others = self.mass[at] - part
-        alike = others**2 / (1 - part) if part < 1 else Fraction(0)
-        moved = part - max(Fraction(0), others - part) ** 2 + alike
+        added = others**2 / (1 - part) if part < 1 else Fraction(0)
+        moved = part - max(Fraction(0), others - part) ** 2 + added
         return min(Fraction(1), moved * self._margin(20))
 
     def _margin(self, bits: int) -> Fraction:
-        """For rounded means and squares: a part of 2^-bits, and more where ticks are coarse."""
+        """Returns a factor for rounded means and squares, which is larger if ticks are coarse."""
         usual = 1 + Fraction(1, 2**bits) - Fraction(1, 2**45)
         tick = 1 << self.cells.tick_bits
         if not (self.moved % self.cells.count).any():
@@ -183,25 +190,28 @@ class Losses:
 
     @cached_property
     def mass(self) -> list[Fraction]:
-        """Sum of all contributions to each cell."""
+        """The sum of all contributions to each cell, as a part of its total."""
         sums = [int(self.moved[members].sum()) for members in self.cells.members]
         return [Fraction(each, total) for each, total in zip(sums, self.total, strict=True)]
 
     @cached_property
     def bias(self) -> list[Fraction]:
-        """Mass by which weights and shares of records differ, or half of what is cut."""
+        """The mass by which weights and shares of records differ, or half of what is cut."""
         if self.cells.name in (*_IN_PARTS, "worst_case_optimal"):
             return [(1 - each) / 2 for each in self.mass]
+        if self.cells.name == "akmv":
+            # Here all of the bias is that of the selected range.
+            return [Fraction(0)] * len(self.total)
         biases = []
         for at, total in enumerate(self.total):
             count, weight, _ = self._members(at)
-            apart = (count * total - weight * count.sum()) * (self.cells.name != "akmv")
-            most = max(apart[apart > 0].sum(), -apart[apart < 0].sum())
-            biases.append(Fraction(int(most), int(count.sum()) * total))
+            apart = count * total - weight * count.sum()
+            larger = max(apart[apart > 0].sum(), -apart[apart < 0].sum())
+            biases.append(Fraction(int(larger), int(count.sum()) * total))
         return biases
 
     def range_bias(self, at: int, low: int, high: int) -> Fraction:
-        """Most that clipping to a selected range adds to that."""
+        """Returns the most that clipping to a selected range adds to the bias of a cell."""
         name = self.cells.name
         top = self.cells.top
         middle = (low + high) // 2
@@ -215,29 +225,40 @@ class Losses:
             lost = weight * np.maximum(max(middle, top - middle) - half, 0)
         else:
             lost = weight * max(low, top - high, 0)
-        return Fraction(int(lost.sum()), self.total[at] * top) - self.bias[at] * (name in _IN_PARTS)
+        added = Fraction(int(lost.sum()), self.total[at] * top)
+        if name in _IN_PARTS:
+            # The bias already has half of the mass that is cut.
+            added -= self.bias[at]
+        return added
 
     def _members(self, at: int) -> list[Array]:
-        """Counts, weights and contributions of the members of a cell, without limits of size."""
+        """Returns counts, weights and contributions of a cell's members, as numbers of any size."""
         columns = (self.cells.count, self.weight, self.moved)
         return [each[self.cells.members[at]].astype(object) for each in columns]
 
 
 def _joint_rate(mean: Fraction, square: Fraction, *, gaussian: bool) -> Fraction:
-    """Noise scales that all records move both moments by: means D apart have squares D (1 - D)."""
+    """Returns the noise scales that all records together move both moments by.
+
+    If means are a distance apart, squares are distance (1 - distance) apart.
+    """
     if not gaussian:
-        apart = min(Fraction(1), (1 + square / mean) / 2)
-        return apart / mean + apart * (1 - apart) / square
+        distance = min(Fraction(1), (1 + square / mean) / 2)
+        return distance / mean + distance * (1 - distance) / square
     ratio = float(square / mean) ** 2
     if ratio >= 1 / 11:
         return 1 / mean
-    apart = Fraction((3 - math.sqrt(1 - 8 * ratio)) / 4)
-    both = float(max(Fraction(1), apart**2 + (apart * (1 - apart) * mean / square) ** 2))
+    distance = Fraction((3 - math.sqrt(1 - 8 * ratio)) / 4)
+    of_square = distance * (1 - distance) * mean / square
+    both = float(max(Fraction(1), distance**2 + of_square**2))
     return Fraction(math.sqrt(both)) * (1 + Fraction(1, 2**50)) / mean
 
 
 def _group(counts: list[int], cap: int, grouping: str) -> tuple[int, list[int], list[int]]:
-    """Number of arrays; share and arrays of each user (docs/theory/cells.md#arrays-and-caps)."""
+    """Returns the number of arrays, and each user's share and number of arrays.
+
+    Source: docs/theory/cells.md#arrays-and-caps.
+    """
     pieces = []
     free = list[tuple[int, int]]()
     end = 0

@@ -1,4 +1,4 @@
-"""Values, claimed errors and certified intervals of cells, and what a plan proves of others."""
+"""Recounts values, claimed errors and intervals of cells, and bounds that hold for all plans."""
 
 import math
 from collections.abc import Iterator
@@ -14,20 +14,21 @@ from shoal.verification.recount.reading import Array, Release, cells_differ, dif
 
 # Mechanisms that select a range in private.
 _SELECTING = ("levy", "quantile", "akmv", "adaptive", "optimal_in_range", "user_clipped")
-# The least (1 + r)^2/(4 r) (5 + 4 r): what both moments cost together, at 8 r^2 + 5 r - 5 = 0.
+# The r at which (1 + r)^2/(4 r) (5 + 4 r) is smallest, which solves 8 r^2 + 5 r - 5 = 0.
 _R = (math.sqrt(185) - 5) / 16
+# The cost of both moments together, which is that smallest value.
 _JOINT_COST = (1 + _R) ** 2 / (4 * _R) * (5 + 4 * _R)
 
 
 @dataclass(frozen=True, eq=False)
 class CellValues:
-    """What the noisy integers of cells stand for."""
+    """The values and errors that follow from the noisy integers of cells."""
 
     cells: Release
     losses: Losses
 
     def differences(self) -> Iterator[str]:
-        """Loss, claims, values, intervals, bounds and gaps that do not follow."""
+        """Yields loss, claims, values, intervals, bounds and gaps that do not follow."""
         yield from self.losses.differences()
         cells = self.cells
         claims = np.array([cells.bias_bound, cells.worst_case_error], dtype=np.float64)
@@ -39,38 +40,44 @@ class CellValues:
         yield from self._not_proved()
 
     def _errors(self, name: str) -> tuple[Array, Array]:
-        """Bias bound and worst-case error over the range; 1 where a smaller range is selected."""
-        whole = np.ones(self.cells.size)
+        """Returns bias bound and worst-case error as parts of the range.
+
+        Both are 1 if a smaller range is selected in private.
+        """
+        ones = np.ones(self.cells.size)
         if self.cells.name in _SELECTING:
-            return whole, whole
-        bias = self._bias(name, whole)
+            return ones, ones
+        bias = self._bias(name, ones)
         return bias, bias + self._mean_noise(name)
 
     @cached_property
     def _moved(self) -> Array:
-        """Mass of each cell that is weighed otherwise than records are."""
+        """The mass of each cell by which weights differ from shares of records."""
         return np.array(self.losses.bias, dtype=np.float64)
 
     def _scale(self, name: str) -> Array:
-        """Noise scale of each cell over the range."""
+        """Returns the noise scale of each cell as a part of the range."""
         return np.array(self.cells.scale[name], dtype=np.float64)
 
     def _bounding_bias(self, name: str) -> tuple[Array, Array]:
-        """Bias by bounding over the range, and what is added (docs/theory/cells.md#variance)."""
+        """Returns the bias by bounding, and what is added to estimates, as parts of the range.
+
+        Source: docs/theory/cells.md#variance.
+        """
         moved = self._moved
         if name != "variance":
             return moved, np.zeros_like(moved)
         if self.cells.name not in ("optimal", "optimal_in_range"):
             moved = np.minimum(moved, 1 / 2)
             return 4 * moved * (1 - moved), np.zeros_like(moved)
-        # What is missing is taken to lie in the middle of the bounds.
+        # Missing mass is assumed to lie in the middle of the bounds.
         missing = 2 * moved
         below = missing * (1 - missing)
         above = np.where(2 * missing <= 1, 3 * below, 1 - below)
         return (above + below) / 2, (above - below) / 2
 
     def _bias(self, name: str, width: Array) -> Array:
-        """Most that estimates are off before noise, over their range, in ranges of this width."""
+        """Returns the largest bias as a part of the range, if selected ranges have this width."""
         cells = self.cells
         half_step = 2.0 ** -(cells.lattice_bits + 1)
         shares = cells.method in ("balanced", "equalised", "uniform")
@@ -84,7 +91,7 @@ class CellValues:
         return np.asarray(rounding + steps + self._bounding_bias(name)[0])
 
     def _mean_noise(self, name: str) -> Array:
-        """Mean absolute noise over the range; of a joint variance, a bound."""
+        """Returns mean absolute noise as a part of the range, or a bound of it for joint noise."""
         cells = self.cells
         step = 2.0**-cells.lattice_bits
         mean = math.sqrt(2 / math.pi) if cells.gaussian else step / math.sinh(step)
@@ -96,7 +103,7 @@ class CellValues:
         return error
 
     def _results(self, name: str) -> Iterator[str]:
-        """Whether values and their intervals follow from lattice steps."""
+        """Yields values and intervals that do not follow from lattice steps."""
         cells = self.cells
         low, length = map(float, cells.ranges[name])
         steps, ends, unclamped, value, interval = zip(*cells.results[name], strict=True)
@@ -113,31 +120,31 @@ class CellValues:
         far = noise.quantile(cells.lattice_bits, miss, gaussian=cells.gaussian)
         scale = self._scale(name) * width
         exact = scale * np.array([each * 2.0**-cells.lattice_bits for each in steps])
-        least = exact - far * scale
-        most = exact + far * scale
+        lowest = exact - far * scale
+        highest = exact + far * scale
         size = 1 + np.abs(exact)
         if joint:
-            exact, least, most, size = self._variance(exact, far)
+            exact, lowest, highest, size = self._variance(exact, far)
         digits = 1e-14 * (abs(low) + length * size)
         true = low + length * exact
         inside = np.broadcast_to([low, low + length], (cells.size, 2))
-        # Sums are clamped to the selected range where everybody is clipped to it.
+        # If everybody is clipped to the selected range, sums are clamped to it.
         if selected and not cells.widened and cells.name not in ("akmv", "user_clipped"):
             inside = low + length * np.array(ends, dtype=np.float64) / cells.top
         values = np.array([true, np.clip(true, *inside.T)])
         stated = np.array([unclamped, value], dtype=np.float64)
         yield from cells_differ(name, stated, values, 0.0, digits)
-        span = low + length * np.array([least - bias, most + bias])
+        span = low + length * np.array([lowest - bias, highest + bias])
         top = low + length
         outside = (span[0] > top) | (span[1] < low)
         span = np.where(outside, [[low], [top]], np.clip(span, low, top))
         span = np.array([np.minimum(span[0], stated[1]), np.maximum(span[1], stated[1])])
-        slack = 1e-6 * length * (bias + (most - least) / 2) + digits
+        slack = 1e-6 * length * (bias + (highest - lowest) / 2) + digits
         given = np.array(interval, dtype=np.float64).T
         yield from cells_differ(f"interval of {name}", given, span, 0.0, slack)
 
     def _variance(self, second: Array, far: float) -> tuple[Array, Array, Array, Array]:
-        """Variances by both moments, their ends but for the bias, and the size of their parts."""
+        """Returns variances by both moments, their ends without bias, and the size of terms."""
         cells = self.cells
         middle = self._bounding_bias("variance")[1]
         scale = self._scale("mean")
@@ -146,13 +153,13 @@ class CellValues:
         nearest = np.maximum(np.abs(centre) - far * scale, 0) ** 2
         farthest = np.minimum((np.abs(centre) + far * scale) ** 2, 1 / 4)
         moved = far * self._scale("variance")
-        # The square of the noise adds b^2, or 2 b^2, to that of the mean.
+        # Noise of scale b adds its variance, b^2 or 2 b^2, to the square of the mean.
         exact = second - 4 * (centre**2 - (1 if cells.gaussian else 2) * scale**2)
         ends = second - moved - 4 * farthest + middle, second + moved - 4 * nearest + middle
         return exact + middle, *ends, 1 + np.abs(second) + 4 * centre**2 + 8 * scale**2
 
     def _not_proved(self) -> Iterator[str]:
-        """Lower bounds, and gaps to the best plan, that are not proved."""
+        """Yields lower bounds and gaps to the best plan that are not proved."""
         cells = self.cells
         true: Any = [] if cells.gaussian else np.concatenate([*map(self._least, cells.statistics)])
         yield from differs("lower bounds", cells.lower_bound or [], true, 1e-9)
@@ -166,21 +173,22 @@ class CellValues:
             yield f"a gap of {cells.gap:.9g} to the best plan is not proved"
 
     def _least(self, name: str) -> Array:
-        """Errors below any Laplace noise of this loss (docs/theory/cells.md#limits-of-means)."""
+        """Returns lower bounds with Laplace noise (docs/theory/cells.md#limits-of-means)."""
         cells = self.cells
         length = float(cells.ranges[name][1])
         epsilon = np.full(cells.size, float(cells.epsilon))
         if name != "variance":
             return length * self._least_error(np.full(cells.size, 0.5), epsilon)
-        # Errors of at most this leave this mass, of which a unit moves the variance so much.
-        most = np.minimum(self._errors(name)[1], 0.5)
-        kept = (1 + np.sqrt(np.maximum(1 - 2 * most, 0.0))) / 2
+        # With errors of at most `error`, at least the mass `kept` remains, and a unit of that mass
+        # moves the variance by `move`.
+        error = np.minimum(self._errors(name)[1], 0.5)
+        kept = (1 + np.sqrt(np.maximum(1 - 2 * error, 0.0))) / 2
         heaviest = [cells.count[each].max() / cells.count[each].sum() for each in cells.members]
         move = 1 + _steeper(np.minimum(heaviest, kept), kept)
-        return length * np.minimum(self._least_error(2 * kept, epsilon / move), most)
+        return length * np.minimum(self._least_error(2 * kept, epsilon / move), error)
 
     def _least_error(self, cut: Array, epsilon: Array) -> Array:
-        """Least over all thresholds T of the mass that is cut and of T/epsilon, of each cell."""
+        """Returns for each cell the least sum of cut mass and T/epsilon over all thresholds T."""
         cells = self.cells
         order = np.lexsort((cells.count, cells.cell))
         count = cells.count[order]
@@ -188,7 +196,7 @@ class CellValues:
         members = np.bincount(cell, minlength=cells.size)
         end = np.cumsum(members)
         total = np.add.reduceat(count, end - members)
-        # Records of users who have at least as many, and how many users they are.
+        # Users with at least as many records lose what they have above the threshold.
         above = np.cumsum(total)[cell] - np.cumsum(count) + count
         lost = above - count * (end[cell] - np.arange(len(cell)))
         found = cut[cell] * lost + count / epsilon[cell]
@@ -196,7 +204,7 @@ class CellValues:
         return np.where(epsilon > 0, least, cut)
 
     def _balanced(self, dual: Array) -> float:
-        """How far the mean of ln b could still fall (docs/theory/cells.md#balanced-plans)."""
+        """Returns how far the mean log scale could fall (docs/theory/cells.md#balanced-plans)."""
         cells = self.cells
         power = 2 if cells.gaussian else 1
         pairs, kind = self.losses.kinds
@@ -209,7 +217,10 @@ class CellValues:
         return max(0.0, gap + math.log(float(spent) * dual.sum() / weight.sum())) / power
 
     def _optimal_holds(self, dual: Array, gap: float) -> bool:
-        """Whether plans of errors over 1 + gap lose more (docs/theory/cells.md#optimal-plan)."""
+        """Whether all plans with errors smaller by the factor 1 + gap lose more.
+
+        Source: docs/theory/cells.md#optimal-plan.
+        """
         cells = self.cells
         targets = np.array(cells.targets)
         total = 0.0
@@ -232,17 +243,21 @@ class CellValues:
             missing = 1.0
             for _ in range(80):
                 middle = (low + missing) / 2
-                low, missing = (middle, missing) if bias(middle) <= error else (low, middle)
+                if bias(middle) <= error:
+                    low = middle
+                else:
+                    missing = middle
             slope = bias(missing) / max(missing, 1e-12)
             if error < slope:
-                # The cheapest users v of a cell cost at least c (sum dual v)/(E - a + a sum v).
+                # With users v of a cell, its cost is at least c (sum dual v)/(E - a + a sum v),
+                # where E is `error` and a is `slope`; it is least with the cheapest users.
                 capacity = error - slope + slope * np.cumsum(share[order])
                 paid = self._cost(float(share.max()), missing) * np.cumsum((price * share)[order])
                 total += float((paid[capacity > 0] / capacity[capacity > 0]).min())
         return bool(total / dual.sum() >= float(cells.epsilon - self.losses.once) * (1 - 1e-9))
 
     def _cost(self, heaviest: float, missing: float) -> float:
-        """c: the least square of the sum of the roots of the sensitivities over the weight."""
+        """Returns c, the least square of a sum of roots of sensitivities divided by weights."""
         names = self.cells.statistics
         linear = sum(name != "variance" for name in names)
         if "variance" not in names:
@@ -254,7 +269,7 @@ class CellValues:
 
 
 def _steeper(part: Array, mass: Array) -> Array:
-    """What others add to how far a share moves a variance, over the share."""
+    """Returns what other users add to the move of a variance by a share, divided by the share."""
     others = mass - part
     more = (others**2 / (1 - part) - np.maximum(others - part, 0.0) ** 2) / part
     return np.where((part > 0) & (part < 1), np.maximum(more, 0.0), 0.0)

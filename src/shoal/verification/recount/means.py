@@ -249,18 +249,18 @@ class _Mean:
         tick = one / 2 ** middle["shift"]
         scale = 2.0 ** middle["noise"]["bits"] / middle["noise"]["per_unit"] * tick / n
         half = middle["half"] * tick
-        both = np.log(2 / _RARE)
+        log = np.log(2 / _RARE)
         inside = half - first
         moves = half + tick + math.sqrt(2) * scale
         if inside <= 0:
             return [(math.inf, 0.0)], moves
         # Clipped values of two signs obey Bernstein's inequality; the number of far ones is
         # binomial.
-        mean = both * inside / 3 + np.sqrt((both * inside / 3) ** 2 + 2 * n * both * self.size**2)
+        mean = log * inside / 3 + np.sqrt((log * inside / 3) ** 2 + 2 * n * log * self.size**2)
         far = _most_far(n, float(self._chance(inside)))
-        off = (mean + 2 * first * far) / n + scale * both + tick
+        off = (mean + 2 * first * far) / n + scale * log + tick
         start = first + half + tick + last
-        beyond = (start + scale * both + scale) ** 2 + scale**2
+        beyond = (start + scale * log + scale) ** 2 + scale**2
         rare = _RARE * (2 * (start + math.sqrt(2) * scale) ** 2 + beyond)
         return list(zip(off.tolist(), rare.tolist(), strict=True)), moves
 
