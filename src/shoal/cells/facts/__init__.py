@@ -1,1 +1,1 @@
-"""What was asked and decided for a plan, and what follows: losses, errors, certificates."""
+"""Holds the request and the decision of a plan, and derives losses, errors and certificates."""

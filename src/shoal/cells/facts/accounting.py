@@ -1,7 +1,7 @@
-"""Numbers of a plan, and the steps that they cost every user (docs/theory/privacy.md#accounting).
+"""Counts what the numbers of a plan cost every user (docs/theory/privacy.md#accounting).
 
-Numbers are ordered statistic by statistic, each in the order of the planned cells. The statistics
-of a cell keep a fixed ratio of their noise scales: a planner sees one column a cell.
+Numbers are ordered statistic by statistic, each in the order of the planned cells. The noise scales
+of a cell's statistics keep a fixed ratio, so that a planner sees one column for each cell.
 """
 
 import math
@@ -25,13 +25,13 @@ from shoal.theory import gaussian, sensitivity, variance
 from shoal.theory.allocation import Problem
 
 MEAN_AND_VARIANCE = (Mean(), Variance())
-# Squares of steps are added in floating point; this covers the roundings of 2^20 terms.
+# Squares of steps are added in floating point: this factor covers the rounding of 2^20 terms.
 _SQUARES_OUTWARD = 1 + 2.0**-30
 
 
 @dataclass(frozen=True, eq=False)
 class ReleasedStatistics:
-    """What is released of every cell; `joint` if mean and variance come from two moments."""
+    """The statistics of every cell; `joint` if mean and variance come from two noisy moments."""
 
     weights: Weights
     statistics: tuple[Statistic, ...]
@@ -40,11 +40,11 @@ class ReleasedStatistics:
 
     @property
     def power(self) -> int:
-        """Losses grow with this power of what is moved over the noise."""
+        """The power with which losses grow as a user moves numbers by more noise scales."""
         return 2 if self.gaussian else 1
 
     def per_statistic(self, numbers: Floats) -> Floats:
-        """The same, one row a statistic."""
+        """Returns the numbers with one row for each statistic."""
         return numbers.reshape(-1, self.weights.n_cells)
 
     @cached_property
@@ -61,23 +61,23 @@ class ReleasedStatistics:
 
     @cached_property
     def sensitivity(self) -> Floats:
-        """Most that each member moves each statistic, over its range; one row a statistic."""
+        """Most that each member moves each statistic, in parts of its range; a row a statistic."""
         return np.stack([each.sensitivity(self.weights) for each in self.statistics])
 
     @cached_property
     def largest(self) -> Floats:
-        """The largest sensitivity of each number, one row a statistic."""
+        """The largest sensitivity of each number, one row for each statistic."""
         cell = self.weights.cell
         size = self.weights.n_cells
         return np.stack([largest(cell, each, size) for each in self.sensitivity])
 
     @cached_property
     def bias(self) -> Floats:
-        """Most that bounding moves each number in any data set, over its range."""
+        """Most that bounding users moves each number in any data set, as a part of its range."""
         return np.concatenate([each.bias(self.weights) for each in self.statistics])
 
     def member_losses(self, scale: Floats) -> Floats:
-        """Loss of each member at these noise scales over the range; squared if Gaussian."""
+        """Returns members' losses, squared if Gaussian, at noise scales as parts of the range."""
         rows = self.per_statistic(scale)
         cell = self.weights.cell
         lost = np.zeros(len(cell))
@@ -88,7 +88,10 @@ class ReleasedStatistics:
         return lost
 
     def member_steps(self, scale: Floats, bits: int) -> list[Ints]:
-        """Most lattice steps that each member moves the noisy numbers by, one array a term."""
+        """Returns the most lattice steps by which each member moves numbers, in one array a term.
+
+        A term is a statistic that is released alone, or mean and variance together.
+        """
         rows = self.per_statistic(scale)
         cell = self.weights.cell
         found = []
@@ -103,7 +106,10 @@ class ReleasedStatistics:
         return found
 
     def problem(self, weight: Floats, scale: Floats) -> Problem:
-        """One column a cell: what a unit of noise costs with the ratios of these scales."""
+        """Returns the problem of sharing noise among cells whose scales keep these ratios.
+
+        It has one column for each cell: the loss of each member at a unit of noise.
+        """
         total = self.per_statistic(scale).sum(axis=0)[self.weights.cell]
         return Problem(
             user=self.weights.user,
@@ -114,11 +120,11 @@ class ReleasedStatistics:
         )
 
     def shape(self, *, least_sum: bool) -> Floats:
-        """Ratios of the noise scales within each cell: of the least sum of errors, or product.
+        """Returns the best ratios of the noise scales within each cell; those of a cell sum to 1.
 
-        One number each, adding up to 1, for the heaviest user: in proportion to the roots of the
-        sensitivities for the sum, to the sensitivities for the product; mean and variance together
-        are one term.
+        They minimise the sum of the errors, or else their product, at a given loss of the heaviest
+        user. For the sum they are proportional to roots of the sensitivities, for the product to
+        the sensitivities. A joint mean and variance are one term.
         """
         cost = np.maximum(self.largest, 1e-300)
         errors = np.ones((len(cost), 1))
@@ -140,20 +146,27 @@ class ReleasedStatistics:
         return ratio.ravel()
 
     def _pair_rate(self, rows: Floats) -> Floats:
-        """J of each cell: loss of a user with all of its records (root of R if Gaussian)."""
+        """Returns the loss of a user with all records of each cell, or its root if Gaussian.
+
+        Those are `variance.joint_loss` and `gaussian.joint_rate`, made larger for rounded means.
+        """
         first, second = self.pair
         rate = _rate(rows[first], rows[second] / 4, gaussian_noise=self.gaussian)
         return rate * sensitivity.ROUNDED_MEANS
 
 
 def _rate(mean_scale: Floats, square_scale: Floats, *, gaussian_noise: bool) -> Floats:
+    """Returns the loss of a user with all records, or its root if Gaussian, at given scales."""
     if gaussian_noise:
         return np.sqrt(gaussian.joint_rate(mean_scale, square_scale)) * sensitivity.OUTWARD
     return variance.joint_loss(mean_scale, square_scale)
 
 
 def _ratio(*, gaussian_noise: bool, least_sum: bool) -> tuple[float, float]:
-    """Ratio b2/b1 of a joint release, and its loss at b1 = 1 (docs/theory/cells.md#two-moments)."""
+    """Returns the best ratio b2/b1 of the scales of a joint release, and its loss at b1 = 1.
+
+    Source: docs/theory/cells.md#two-moments.
+    """
     ratio = np.geomspace(0.02, 2.0, 400)
     one = np.ones_like(ratio)
     rate = _rate(one, ratio, gaussian_noise=gaussian_noise)
@@ -166,9 +179,10 @@ def _ratio(*, gaussian_noise: bool, least_sum: bool) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class Cost:
-    """What selections and then numbers cost every user (docs/theory/privacy.md#accounting).
+    """The loss of every user by selections and numbers (docs/theory/privacy.md#accounting).
 
-    `selection_scale` has one scale a cell, one in all, or none; `delta` is 0 with Laplace noise.
+    `selection_scale` has the scales of the selections, as `Range.selections` counts them; `delta`
+    is 0 with Laplace noise.
     """
 
     released: ReleasedStatistics
@@ -179,7 +193,7 @@ class Cost:
     delta: Fraction = Fraction(0)
 
     def steps(self, scale: Floats) -> list[Step]:
-        """The steps of a release at these noise scales over the range."""
+        """Returns the steps of a release at noise scales as parts of the range."""
         released = self.released
         weights = released.weights
         user = weights.user
@@ -217,11 +231,11 @@ class Cost:
         return [*found, NoisyVector("laplace", bits, moves)]
 
     def losses(self, scale: Floats) -> Losses:
-        """What each user loses at these noise scales over the range."""
+        """Returns each user's loss at noise scales as parts of the range."""
         return account(self.steps(scale), self.delta)
 
     def fitted(self, scale: Floats, epsilon: Fraction) -> Floats:
-        """The scales, rounded and widened by the least that brings the loss under epsilon."""
+        """Returns the scales, rounded, and widened by the least that keeps the loss to epsilon."""
         if not self.released.gaussian:
             return fit(scale, self.bits, epsilon, lambda tried: self.losses(tried).epsilon)
         user = self.released.weights.user
@@ -231,16 +245,16 @@ class Cost:
         return fit(scale, self.bits, allowed, lambda tried: self.losses(tried).noise_rho, power=2)
 
     def allowed_rho(self, epsilon: Fraction) -> Fraction:
-        """The largest rho of Gaussian noise that an epsilon allows, beside the selections."""
+        """Returns the largest rho of Gaussian noise for epsilon less the loss of selections."""
         left = epsilon - self.selecting
-        near = float(left)
-        below = near if near <= left else math.nextafter(near, 0.0)
+        nearest = float(left)
+        below = nearest if nearest <= left else math.nextafter(nearest, 0.0)
         found = gaussian.rho_of_lattice(below, float(self.delta), self.most_numbers, self.bits)
         return Fraction(found)
 
     @property
     def selecting(self) -> Fraction:
-        """Loss of everybody by selections for all cells together, and by the excess; 0 if none."""
+        """Everybody's loss by selections for all cells together and by the excess, or 0."""
         if self.range.selects != "for all":
             return Fraction(0)
         parts, fine = excess_of(self.parameters)
@@ -248,14 +262,14 @@ class Cost:
 
     @property
     def most_numbers(self) -> int:
-        """Most numbers that one user is in, of both rounds if there are two."""
+        """The most numbers that one user is in, counting both rounds if there are two."""
         cells = int(np.bincount(self.released.weights.user).max())
         parts = len(self.released.statistics)
         return cells * parts * (2 if ball_of(self.parameters, "first_ball") else 1)
 
     @cached_property
     def selection_steps(self) -> Ints:
-        """Loss of each selection in 2^-j, rounded upwards."""
+        """Loss of each selection in units of 2^-bits, rounded upwards."""
         if len(self.selection_scale) == 0:
             return np.zeros(0, dtype=np.int64)
         moved = self.range.score_sensitivity(self.released.weights)

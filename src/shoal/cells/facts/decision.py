@@ -1,4 +1,4 @@
-"""What a planner is asked, and what it decides."""
+"""Holds the task of a planner and its decision."""
 
 from __future__ import annotations
 
@@ -19,25 +19,27 @@ from shoal.errors import InputError
 
 Status = Literal["planned", "uninformative", "error too large", "too few users", "too few records"]
 STATUS: tuple[Status, ...] = get_args(Status)
-# Of cells that a public rule leaves out: readers see none of them.
+# The statuses of cells that a public rule leaves out: readers see none of these cells.
 BY_RULE: tuple[Status, ...] = ("too few users", "too few records")
-# Means and mean squares of weighted users are kept finely enough from here on.
+# The fewest tick bits with which means and mean squares of weighted users are precise enough.
 _FEWEST_BITS = 20
 _NONE = np.zeros(0)
 
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """What the planner chose; all else of a plan follows from it, the request and the counts.
+    """The planner's choices; with the request and the counts they determine the plan.
 
     Attributes:
-        scale: b (sigma if Gaussian) of each number over its range, or over the selected range.
-        bits: j; the noise of a number has the scale of 2^j lattice steps.
-        selection_scale: Of the private selections: one a planned cell, one in all, or none.
+        scale: Noise scale b (sigma if Gaussian) of each number, as a part of its range or of its
+            selected range.
+        bits: The noise of a number has the scale of 2^bits lattice steps.
+        selection_scale: Noise scales of the private selections: one for each planned cell, one or a
+            few for all cells, or none.
         joint: Whether mean and variance come from one release of first and second moments.
-        targets: Of an optimal plan: relative error of each planned cell up to a common factor.
-        duals: Proof of near-optimality, one a user, or None.
-        reason: Why this method, where an objective chose it.
+        targets: The relative error of each planned cell up to a common factor, in an optimal plan.
+        duals: Proof of near-optimality, one number for each user, or None.
+        reason: Why an objective chose this method; empty if the request named it.
     """
 
     method: Method
@@ -55,7 +57,7 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What a planner is asked: to release the cells of a status by a method, for a reason."""
+    """The task of a planner: to plan the cells with the status `planned` by a method."""
 
     counts: Counts
     request: Request
@@ -84,11 +86,11 @@ class Task:
         return importance(self.counts, self.cells, self.request.weights)
 
     def with_status(self, status: np.ndarray) -> Task:
-        """The same task with other cells."""
+        """Returns the same task with other statuses of its cells."""
         return replace(self, status=tuple(status.tolist()))
 
     def decide(self, scale: Floats, bits: int, **others: Any) -> Decision:
-        """The decision with these scales, bits and other fields."""
+        """Returns the decision with these scales, bits and other fields."""
         return Decision(self.method, self.status, scale, bits, reason=self.reason, **others)
 
 
@@ -108,7 +110,7 @@ def public_status(counts: Counts, request: Request) -> np.ndarray:
 
 
 def check_counts(counts: Counts, request: Request, method: Method) -> None:
-    """Refuses counts whose sums would not fit 64 bits, and weights of cells that there are not."""
+    """Refuses counts whose sums would not fit 64 bits, and weights for cells that do not exist."""
     most = int(counts.count.max())
     bits = 62 - request.tick_bits - FINE
     if most >= 1 << bits or (most + 1) * counts.n_cells >= 2**62:
@@ -125,7 +127,7 @@ def check_counts(counts: Counts, request: Request, method: Method) -> None:
         )
     weighs = method.planner in ("optimal", "clip user") and "variance" in request.statistics
     if weighs and request.tick_bits < _FEWEST_BITS:
-        # Rounding would pass the margins of a variance.
+        # Rounding would exceed the margins in the sensitivity of a variance.
         raise InputError(
             f"{request.tick_bits} tick bits are too few for a variance with {method.name}",
             f"give tick_bits={_FEWEST_BITS} or more",

@@ -1,4 +1,4 @@
-"""A plan as facts: which numbers are released, with how much noise, what it costs and promises."""
+"""Derives the facts of a plan: its numbers, their noise, what it costs and what it promises."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS
 from shoal.release.plan import Steps
 from shoal.theory import allocation, gaussian, laplace, limits, variance
 
-# Numbers have up to 2^63 lattice steps of this much of a range of 1e100; of means, their squares.
+# The largest noise scale, as a part of the range: 2^63 steps of it stay finite, as do their squares
+# for means, on a range of 1e100.
 _MOST_SCALE = 2.0**100
+# The largest dual variable.
 _MOST_DUAL = 2.0**400
-# Sums of weights are of floating-point numbers.
+# A factor that covers the rounding of floating-point sums of weights.
 _FULL = 1 + 2.0**-20
 
 
@@ -39,8 +41,9 @@ class Facts(Steps, Remembering):
 
     There is a number for each statistic of each planned cell: statistic by statistic, each in the
     order of the cells. Errors, biases and scales are in the statistic's unit (the value's, its
-    square for a variance, 1 for a share) unless a name says `relative`: then they are over the
-    statistic's range (U, U^2/4, 1), half of which is the error of guessing its middle.
+    square for a variance, 1 for a share) unless a name says `relative`: then they are divided by
+    the statistic's range (U, U^2/4 or 1 for the width U of the bounds), half of which is the error
+    of guessing its middle.
     """
 
     counts: Counts
@@ -52,7 +55,7 @@ class Facts(Steps, Remembering):
         _check_decision(self)
 
     def like(self, facts: Facts) -> Self:
-        """These facts as a plan of this kind, with all that was computed of them."""
+        """Returns other facts as a plan of this kind, with everything computed about them."""
         found = replace(self, counts=facts.counts, request=facts.request, decision=facts.decision)
         vars(found).update(vars(facts))
         return found
@@ -79,7 +82,7 @@ class Facts(Steps, Remembering):
 
     @property
     def status(self) -> tuple[Status, ...]:
-        """Of each cell: planned, or why it is left out."""
+        """The status of each cell: planned, or why it is left out."""
         return self.decision.status
 
     @property
@@ -94,7 +97,7 @@ class Facts(Steps, Remembering):
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
-        """What is released of every cell."""
+        """The statistics that are released of every cell."""
         return self.request.kinds
 
     @cached_property
@@ -127,7 +130,7 @@ class Facts(Steps, Remembering):
 
     @property
     def rounds(self) -> int:
-        """How often users' vectors are hidden by noise: 2 if a first round finds their centres."""
+        """The number of releases of users' vectors: 2 if a first round finds their centres."""
         return 2 if ball_of(self.parameters, "first_ball") else 1
 
     @cached_property
@@ -145,7 +148,7 @@ class Facts(Steps, Remembering):
 
     @property
     def steps(self) -> list[Step]:
-        """Selections, excess, rounds and numbers."""
+        """The steps of the release: selections, excess, rounds and numbers."""
         return self.cost.steps(self.decision.scale)
 
     @property
@@ -155,7 +158,7 @@ class Facts(Steps, Remembering):
 
     @property
     def step_delta(self) -> Fraction:
-        """The exact delta of (epsilon, delta)-DP: 0 with Laplace noise."""
+        """The exact delta of (epsilon, delta)-DP; 0 with Laplace noise."""
         return self.request.delta if self.gaussian else Fraction(0)
 
     @property
@@ -165,31 +168,32 @@ class Facts(Steps, Remembering):
 
     @property
     def user_losses(self) -> Floats:
-        """Privacy loss of each user (rho if Gaussian), shape (users,), by anonymous rows."""
+        """Privacy loss of each user (rho if Gaussian), shape (users,), without users' names."""
         return self.losses.of_users
 
     @cached_property
     def paper_epsilon(self) -> float:
-        """The privacy loss by the paper's accounting of the same noise: max_l of the sum of eps_g.
+        """The privacy loss by the paper's accounting of the same noise.
 
-        Every user kept in a cell pays for the heaviest user of it, statistic by statistic (paper
-        000, Corollary II.1). With Gaussian noise it is the rho so charged.
+        Every user who is kept in a cell is charged the loss of its heaviest user, statistic by
+        statistic (paper 000, Corollary II.1). With Gaussian noise it is the rho charged in that
+        way.
         """
         lost = self.numbers.member_losses(self.decision.scale)
         weights = self.weights
-        most = largest(weights.cell, lost, weights.n_cells)
-        charged = np.where(weights.weight > 0, most[weights.cell], 0.0)
-        whole = float(np.bincount(weights.user, charged).max())
-        return whole / 2 if self.gaussian else whole
+        of_heaviest = largest(weights.cell, lost, weights.n_cells)
+        charged = np.where(weights.weight > 0, of_heaviest[weights.cell], 0.0)
+        largest_charge = float(np.bincount(weights.user, charged).max())
+        return largest_charge / 2 if self.gaussian else largest_charge
 
     @property
     def certified(self) -> bool:
-        """Whether errors are bounded in every data set: nothing is clipped to a selected range."""
+        """Whether errors are bounded in every data set, since no range is selected privately."""
         return not self.decision.method.selects
 
     @cached_property
     def statistic_ranges(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """Lower end and length of the range of each statistic, as the bounds allow."""
+        """Lower end and length of the range that the bounds allow for each statistic."""
         return tuple(each.statistic_range(self.bounds) for each in self.statistics)
 
     @cached_property
@@ -206,15 +210,15 @@ class Facts(Steps, Remembering):
 
     @property
     def widest(self) -> Floats | float:
-        """The longest range that can be selected, over the width, of each cell or of all."""
+        """The longest range that can be selected for each cell, or for all, in widths."""
         return self.decision.method.range.widest(self.parameters)
 
     @property
     def noise_scale(self) -> Floats:
         """Scale of the noise of each number, shape (numbers,), in the statistic's unit.
 
-        Where a range is selected: at most this, in proportion to the range. Of a variance that is
-        released jointly: that of the second moment.
+        Where a range is selected it is an upper bound: noise is proportional to the selected range.
+        For a variance that is released jointly it is the scale of the second moment's noise.
         """
         return self.decision.scale * self.widest * self.statistic_range
 
@@ -222,8 +226,8 @@ class Facts(Steps, Remembering):
     def bias_bound(self) -> Floats:
         """Most that an estimate without noise is off; shape (numbers,), in the statistic's unit.
 
-        Rounding, what the bounding of users leaves out, and the whole width where a range is
-        selected: no data set is then excluded in which the range misses every value.
+        It adds up rounding and the bias from bounding users. Where a range is selected it is the
+        whole width, as some data set may have every value outside of that range.
         """
         if not self.certified:
             return np.full(len(self.planned), self.width)
@@ -231,9 +235,9 @@ class Facts(Steps, Remembering):
 
     @property
     def rounding(self) -> Floats:
-        """Most that rounding to ticks, of users' means and to lattice steps moves an estimate.
+        """Most that rounding moves an estimate, shape (numbers,), as a part of its range.
 
-        Shape (numbers,), as a part of its range.
+        Values are rounded to ticks, means of users to parts of ticks, and numbers to lattice steps.
         """
         decision = self.decision
         lattice = self.lattice
@@ -254,8 +258,8 @@ class Facts(Steps, Remembering):
     def worst_case_error(self) -> Floats:
         """Bias bound plus mean absolute noise; shape (numbers,), in the statistic's unit.
 
-        It holds for every data set. Where a range is selected it is the width: estimates and means
-        stay within the bounds.
+        It holds for every data set. Where a range is selected it is the width, since estimates and
+        means lie within the bounds.
         """
         if not self.certified:
             return self.bias_bound
@@ -263,29 +267,31 @@ class Facts(Steps, Remembering):
 
     @cached_property
     def mean_noise(self) -> Floats:
-        """Mean absolute noise, shape (numbers,), a part of the range; a bound if joint."""
+        """Mean absolute noise, or a bound if joint; shape (numbers,), as a part of the range."""
         noise = self.decision.scale * self._mean_noise
         if self.decision.joint:
             rows = self.numbers.per_statistic(noise)
             first, second = self.numbers.pair
             b1 = self.numbers.per_statistic(self.decision.scale)[first]
             square = gaussian.SQUARE_NOISE if self.gaussian else variance.SQUARE_NOISE
-            # |2 s1 z1| <= |z1|, and the square of the noise about its expectation.
+            # The first moment s1, centred, has noise z1: |2 s1 z1| <= |z1|, and then the square of
+            # the noise differs from its expectation.
             rows[second] += 4 * rows[first] + 4 * square * b1**2
         return noise
 
     @property
     def _mean_noise(self) -> float:
+        """Mean absolute noise of a number, in noise scales."""
         kind = gaussian if self.gaussian else laplace
         steps = 2.0**self.decision.bits
         return float(kind.mean_absolute(steps)) / steps
 
     @property
     def relative_error(self) -> Floats:
-        """Worst-case error, shape (numbers,), as a part of the range; 1/2 is that of guessing.
+        """Worst-case error, shape (numbers,), as a part of the range; guessing has 1/2.
 
-        Where a range is selected: mean absolute noise, and what windows leave out, over that
-        range's range.
+        Where a range is selected it has only the mean absolute noise and the mass that windows
+        leave out, as a part of the selected range.
         """
         if not self.certified:
             return self.decision.scale * self.widest * self._mean_noise + self.weights.missing / 2
@@ -293,9 +299,9 @@ class Facts(Steps, Remembering):
 
     @property
     def cell_error(self) -> Floats:
-        """The largest relative error of a cell: shape (planned cells,), a part of the range.
+        """The largest relative error of each cell's statistics, shape (planned cells,).
 
-        0 where the range is a radius of users' vectors: noise over the width tells nothing of it.
+        It is 0 where users' vectors are clipped to a private radius, as that radius is not known.
         """
         if self.decision.method.range.of_vectors:
             return np.zeros(len(self.planned))
@@ -307,21 +313,22 @@ class Facts(Steps, Remembering):
     def lower_bound(self) -> Floats:
         """Error that no plan of this loss beats: shape (numbers,), in the statistic's unit.
 
-        However it weighs users, with Laplace noise (docs/theory/cells.md#limits-of-means). Each
-        holds for its number alone: no plan reaches all at once. NaN with Gaussian noise.
+        It holds for Laplace noise, however users are weighed, and is NaN for a plan with Gaussian
+        noise (docs/theory/cells.md#limits-of-means). Each bound is for one number alone: one plan
+        cannot reach all of them.
         """
         if self.gaussian:
             return np.full_like(self.statistic_range, np.nan)
         counts = self.counts
         memberships = (counts.cell, counts.count, counts.n_cells)
-        own = self.numbers.per_statistic(self.worst_case_error / self.statistic_range)
+        errors = self.numbers.per_statistic(self.worst_case_error / self.statistic_range)
         least = []
-        for each, error in zip(self.statistics, own, strict=True):
+        for each, error in zip(self.statistics, errors, strict=True):
             if isinstance(each, Variance):
-                # Only what a plan better than this one could do is bounded closely.
-                known = np.full(counts.n_cells, 0.5)
-                known[self.planned] = error
-                found = limits.least_variance_error(*memberships, self.epsilon, known)
+                # The bound is closer as it need only hold for plans with smaller errors than this.
+                at_most = np.full(counts.n_cells, 0.5)
+                at_most[self.planned] = error
+                found = limits.least_variance_error(*memberships, self.epsilon, at_most)
             else:
                 found = limits.least_mean_error(*memberships, self.epsilon)
             least.append(found[self.planned])
@@ -329,10 +336,10 @@ class Facts(Steps, Remembering):
 
     @cached_property
     def gap(self) -> float | None:
-        """How far a plan can be from the best one of its family, as a part, or None.
+        """How far the plan is at most from the best one of its family, or None without a proof.
 
-        Balanced: the mean logarithm of the noise could fall by at most this. Optimal: no plan has
-        all errors below this one's over 1 + gap.
+        For a balanced plan, the mean logarithm of the noise could fall by at most this. For an
+        optimal plan, no plan has all its errors below this plan's errors divided by 1 + gap.
         """
         duals = self.decision.duals
         targets = self.decision.targets
@@ -357,7 +364,7 @@ class Facts(Steps, Remembering):
 
 
 def _check_decision(plan: Facts) -> None:
-    """Refuses a decision whose loss, or whose sums, would not be exact; it may be from a file."""
+    """Refuses a decision, which may be from a file, if its loss or its sums would not be exact."""
     chosen = plan.decision
     method = chosen.method
     cells = len(plan.planned)
@@ -382,7 +389,7 @@ def _check_decision(plan: Facts) -> None:
         raise InputError("the plan has impossible decisions", "make the plan again with shoal.plan")
     top = 1 << (plan.lattice.bits + FINE)
     finest = float(chosen.scale.min()) / method.range.largest_zoom(chosen.parameters, top)
-    # Without room on the lattice the noise would have to look at the number it hides.
+    # On a lattice without room, noise would have to depend on the number that it hides.
     if 2.0**chosen.bits > LARGEST_STEPS * finest:
         raise InputError(
             f"the noise, which needs a lattice of {chosen.bits} bits, does not fit 61 bits",
@@ -391,17 +398,22 @@ def _check_decision(plan: Facts) -> None:
 
 
 def _positive(values: Floats, size: int) -> bool:
+    """Returns whether there are so many values, all above 0 and none too large."""
     return values.shape == (size,) and bool(((values > 0) & (values <= _MOST_SCALE)).all())
 
 
 def _priced(duals: Floats, users: int) -> bool:
+    """Returns whether each user has a dual variable, none negative or too large, one above 0."""
     return duals.shape == (users,) and bool(
         (duals >= 0).all() and 0 < float(duals.max()) <= _MOST_DUAL
     )
 
 
 def _in_the_ball(plan: Facts) -> bool:
-    """Whether nobody's weights over the noise leave the ball: then no sum of a vector overflows."""
+    """Returns whether every user's weights in lattice steps have a norm within the ball.
+
+    Then no sum of a user's vector overflows.
+    """
     weights = plan.weights
     power = plan.numbers.power
     step = plan.decision.scale[weights.cell] * 2.0**-plan.decision.bits
@@ -411,6 +423,8 @@ def _in_the_ball(plan: Facts) -> bool:
 
 
 def part_of_range(plan: Facts, part: float) -> str:
-    """Returns a part of the range in words, of a single statistic in its unit too."""
-    over = f"{part:.3g} of the range"
-    return f"{part * plan.statistic_range[0]:.3g} ({over})" if len(plan.statistics) == 1 else over
+    """Returns a part of the range in words, and in its unit if there is a single statistic."""
+    of_range = f"{part:.3g} of the range"
+    if len(plan.statistics) == 1:
+        return f"{part * plan.statistic_range[0]:.3g} ({of_range})"
+    return of_range

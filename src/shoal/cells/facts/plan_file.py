@@ -1,6 +1,6 @@
-"""Plans and manifests of cells as documents: what was asked, the counts, the decision, and claims.
+"""Writes plans and manifests of cells as documents: request, counts, decision and claims.
 
-Claims are for readers: reading a plan back computes loss and errors from the decision alone.
+Claims are for readers: when a plan is read back, losses and errors follow from the decision alone.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _DECIDED = (
 
 
 class Duals(Model):
-    """Dual variables of all users, of which a document holds those above 0."""
+    """The dual variables of all users; a document holds only those above 0."""
 
     users: int
     user: Integers
@@ -43,14 +43,14 @@ class Duals(Model):
 
     @classmethod
     def sparse(cls, duals: Floats | None) -> Duals | None:
-        """Of each user, or none."""
+        """Returns the document of the dual variables of all users, or None without them."""
         if duals is None:
             return None
         user = np.flatnonzero(duals)
         return cls(users=len(duals), user=user, dual=duals[user])
 
     def dense(self, users: int) -> Floats:
-        """Of each of so many users; a LookupError if it is of others."""
+        """Returns the dual variables of all users; a LookupError if there are not so many users."""
         if self.users != users or self.dual.shape != self.user.shape:
             raise LookupError
         duals = np.zeros(users)
@@ -68,7 +68,7 @@ class Records(Model):
 
 
 class DecisionPart(Model):
-    """What the planner chose, as `Decision` holds it."""
+    """The planner's choices, as `Decision` holds them."""
 
     method: Text
     settings: dict[str, str | int | float]
@@ -85,7 +85,7 @@ class DecisionPart(Model):
     duals: Duals | None
 
     def decision(self, users: int) -> Decision:
-        """The decision that it stands for, for counts of so many users."""
+        """Returns the decision of this document, for counts of so many users."""
         return Decision(
             duals=None if self.duals is None else self.duals.dense(users),
             method=method_of(self.method, self.settings),
@@ -122,7 +122,7 @@ class PlanDocument(plans.PlanDocument):
 
 
 class Result(Model):
-    """One released number: lattice steps, value, interval, selected range, and users' excess."""
+    """One released number with its interval, its selected range, and the excess of all users."""
 
     cell: int
     key: tuple[Any, ...]
@@ -145,7 +145,7 @@ class Manifest(Envelope):
 
 
 def met(plan: SomeFacts) -> SomeFacts:
-    """Returns a plan that meets its request; refuses one that costs or errs more than was asked."""
+    """Returns the plan if it costs and errs no more than was asked, and refuses it otherwise."""
     request = plan.request
     if (request.epsilon is not None and plan.exact_epsilon > request.epsilon) or (
         request.error is not None and float(plan.worst_case_error.max()) > request.error
@@ -190,7 +190,7 @@ def claims_of(plan: Facts) -> Claims:
 
 
 def described(records: Mapping[str, Any]) -> Records:
-    """Returns a description of records as `records.describe()` gives it; refuses another one."""
+    """Returns a description of records as a document; refuses what `describe()` does not give."""
     try:
         given = dict(records)
         if not isinstance(given["cell"], list | tuple):

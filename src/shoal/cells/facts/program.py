@@ -1,11 +1,13 @@
-"""Weights and noise with the least loss at given errors: a linear program, and its certificate.
+"""Defines the linear program of least loss at given errors, and certifies its solutions.
 
-Everything is over the range. Cell g may have an error of E_g, and user l has the share v_gl of it:
+Errors and noise are parts of the range. Cell g may have an error of E_g (`target`); user l has the
+share v_gl of it, the weight w_gl and the cost c_gl; the noise has the scale b_g:
 
-    (1 - sum_l w_gl)/2 + b_g <= E_g,   0 <= w_gl <= v_gl,   the largest sum_g c_gl w_gl/b_g least.
+    minimise max_l sum_g c_gl w_gl/b_g  subject to  (1 - sum_l w_gl)/2 + b_g <= E_g,
+    0 <= w_gl <= v_gl.
 
-No solver is trusted: `certify` makes a plan of any weights and a bound of any dual variables, with
-every rounding against us (docs/theory/cells.md#optimal-plan).
+No solver is trusted: `certify` makes a plan of any weights and a bound of any dual variables, and
+rounds every number in the direction that weakens the claim (docs/theory/cells.md#optimal-plan).
 """
 
 from __future__ import annotations
@@ -25,10 +27,10 @@ _ULP = 2.0**-52
 _CELLS = 2_000
 # A program of more pairs of cells that share a user takes more than minutes.
 _PAIRS = 100_000_000
-# The least price of a user, over the largest: where users without a price make up 1 - 2E of a cell,
-# roundings decide whether they suffice.
+# The least price of a user, as a part of the largest: where users without a price make up 1 - 2E of
+# a cell, rounding would decide whether they suffice.
 _PRICE = 2.0**-36
-# Shares above need that are too small to divide by.
+# A sum of shares that exceeds what is needed by less than this is not divided by the difference.
 _ROOM = 2.0**-40
 
 
@@ -72,7 +74,7 @@ class Program:
         return replace(self, target=self.target * factor)
 
     def needing(self) -> Program:
-        """Returns the program of the cells that need something."""
+        """Returns the program of the cells whose target is smaller than guessing's error."""
         needed = self.target < MIDPOINT_ERROR
         keep = needed[self.cell]
         position = np.cumsum(needed) - 1
@@ -88,7 +90,7 @@ class Program:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Weights and noise scales, their loss, and a loss that dual variables prove no plan beats."""
+    """Weights and noise scales with their loss, and a lower bound that dual variables prove."""
 
     weight: Floats
     noise: Floats
@@ -98,7 +100,7 @@ class Solution:
 
     @property
     def gap(self) -> float:
-        """Loss over lower bound, minus 1."""
+        """The loss divided by the lower bound, minus 1."""
         if self.loss == 0:
             return 0.0
         if self.lower_bound > 0:
@@ -120,7 +122,10 @@ def certify(program: Program, weight: Floats, duals: Floats) -> Solution:
 
 
 def feasible(program: Program, weight: Floats) -> tuple[Floats, Floats]:
-    """Returns weights in [0, v] and the most noise; all of v where they leave no room for any."""
+    """Returns weights from 0 to the shares, and the most noise that their targets allow.
+
+    In a cell where the weights leave no room for noise, they become the whole shares.
+    """
     free = program.target >= MIDPOINT_ERROR
     kept = np.fmin(np.fmax(weight, 0.0), program.share)
     noise = _most_noise(program, kept)
@@ -133,8 +138,8 @@ def feasible(program: Program, weight: Floats) -> tuple[Floats, Floats]:
 
 
 def _most_noise(program: Program, weight: Floats) -> Floats:
-    """Returns E - (1 - sum w)/2 of each cell, rounded downwards."""
-    # A sum of k numbers is off by at most k roundings of it.
+    """Returns target - (1 - sum of weights)/2 of each cell, rounded downwards."""
+    # A sum of k numbers is off by at most k roundings of the sum.
     total = program.by_cell(weight) * (1 - (program.size + 2) * _ULP)
     return program.target - (1 - total) / 2 - 4 * _ULP
 
@@ -142,19 +147,20 @@ def _most_noise(program: Program, weight: Floats) -> Floats:
 def loss_of(program: Program, weight: Floats, noise: Floats) -> float:
     """Returns the largest loss of a user, rounded upwards; infinite for weights without noise."""
     scale = noise[program.cell]
-    each = np.where(weight > 0, math.inf, 0.0)
-    known = (weight > 0) & (scale > 0)
-    np.divide(program.cost * weight, scale, out=each, where=known)
+    lost = np.where(weight > 0, math.inf, 0.0)
+    finite = (weight > 0) & (scale > 0)
+    np.divide(program.cost * weight, scale, out=lost, where=finite)
     size = np.bincount(program.user, minlength=program.n_users)
-    loss = program.by_user(each) * (1 + (size + 4) * _ULP)
+    loss = program.by_user(lost) * (1 + (size + 4) * _ULP)
     return float(loss.max())
 
 
 def dual_bound(program: Program, duals: Floats) -> float:
-    """A loss that no plan beats, (1/P) sum_g 2 tau_g (docs/theory/cells.md#the-dual-bound).
+    """Returns a loss that no plan beats, (1/P) sum_g 2 tau_g (docs/theory/cells.md#the-dual-bound).
 
-    tau_g is the least, over prefixes of the cell's users by rising price, of sum p v/(2E - 1 + sum
-    v); what proves it is then checked.
+    P is the sum of the dual variables, and a price p is a dual variable times a cost. tau_g is the
+    least of sum p v/(2E - 1 + sum v) over the first users of the cell by rising price, for any
+    number of them; the inequality that proves it is then checked.
     """
     duals = np.maximum(duals, 0.0)
     largest = float(duals.max(initial=0.0))
@@ -166,7 +172,7 @@ def dual_bound(program: Program, duals: Floats) -> float:
     share = program.share
     price = duals[program.user] * program.cost
     need = 1 - 2 * program.target
-    # Members are ordered by cell, then by price to some forty bits.
+    # Members are ordered by cell, then by price with a precision of some forty bits.
     order = np.argsort(cell + price / (2 * float(price.max())))
     start = np.cumsum(size) - size
 
@@ -183,7 +189,7 @@ def dual_bound(program: Program, duals: Floats) -> float:
     ratio = np.full(len(room), math.inf)
     np.divide(running(price * share), room, out=ratio, where=room > _ROOM)
     tau = np.minimum.reduceat(ratio, start)
-    # Running sums have the roundings of all cells; those of the cell's own users have not.
+    # Running sums have the rounding of all cells; the sums below only that of the cell's own users.
     kept = np.where(price <= tau[cell], share, 0.0)
     room = program.by_cell(kept) - needed
     np.divide(program.by_cell(price * kept), room, out=tau, where=room > _ROOM)

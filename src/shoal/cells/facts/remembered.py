@@ -1,4 +1,4 @@
-"""What is long to compute of a plan, or of its numbers, and is kept with them."""
+"""Keeps results that take long to compute with the plan, or the numbers, that they are about."""
 
 from collections.abc import Callable
 from functools import cached_property, wraps
@@ -9,11 +9,11 @@ Found = TypeVar("Found")
 
 
 class Remembering:
-    """An unchanging object that keeps what functions of layers above have found of it."""
+    """An object that never changes and keeps the results of `remembered` functions about it."""
 
     @cached_property
     def known(self) -> dict[Any, Any]:
-        """By function and its other arguments: what it returned."""
+        """The results of functions, by function and other arguments."""
         return {}
 
 
@@ -23,7 +23,7 @@ Owner = TypeVar("Owner", bound=Remembering)
 def remembered(
     function: Callable[Concatenate[Owner, Others], Found],
 ) -> Callable[Concatenate[Owner, Others], Found]:
-    """Returns the function, which computes once for the same object and arguments."""
+    """Returns the function with its results kept: it computes once for an object and arguments."""
 
     @wraps(function)
     def once(owner: Owner, /, *others: Others.args, **named: Others.kwargs) -> Found:

@@ -1,4 +1,4 @@
-"""What the custodian asks of a plan, and nothing else: checked once, before any work."""
+"""Holds what the custodian asks of a plan, checked once, before any work."""
 
 import re
 from collections.abc import Callable
@@ -22,7 +22,7 @@ KnownRange = Literal["tight", "loose"]
 Uninformative = Literal["drop", "keep", "refuse"]
 OBJECTIVES = get_args(Objective)
 RANGES = get_args(KnownRange)
-# Users of a cell: cells of fewer are left out unless somebody asks for them.
+# Cells with fewer users are left out unless somebody asks for them.
 FEWEST_USERS = 3
 _MOST_DELTA = Fraction(1, 100)
 _MOST_WEIGHT = 1e6
@@ -51,7 +51,7 @@ def _weights(given: Any) -> dict[str, float]:
 
 
 def _largest_error(given: Any) -> float | str:
-    """A number in the statistic's unit, or a percentage of its range; numbers may be texts."""
+    """Checks `max_error`: a number, also as a text, in the statistic's unit, or a percentage."""
     if isinstance(given, str) and _PERCENT.fullmatch(given):
         return given
     if isinstance(given, str) and _NUMBER.fullmatch(given) is None:
@@ -100,7 +100,7 @@ class Request(Model):
 
     @cached_property
     def kinds(self) -> tuple[Statistic, ...]:
-        """What is released of each cell."""
+        """The statistics that are released of each cell."""
         return cell_statistics.statistics(self.statistics)
 
     @property
@@ -129,11 +129,14 @@ class Request(Model):
 
     @model_validator(mode="after")
     def _together(self) -> Self:
-        """Refuses what does not go together."""
+        """Refuses arguments that do not go together."""
         _ = self.lattice
         if (self.epsilon is None) == (self.error is None):
-            got = f"epsilon and error are both {'missing' if self.epsilon is None else 'given'}"
-            raise InputError(got, "give exactly one of them, for example epsilon=1.0")
+            state = "missing" if self.epsilon is None else "given"
+            raise InputError(
+                f"epsilon and error are both {state}",
+                "give exactly one of them, for example epsilon=1.0",
+            )
         if self.method is not None and (self.objective or self.range):
             raise InputError(
                 f"{'an objective' if self.objective else 'a range'} and a method are both given",
@@ -144,7 +147,7 @@ class Request(Model):
                 'range is given together with error= or objective="worst_case"',
                 "leave range out: certified plans do not use it",
             )
-        # Every plan can be asked for with noise alone, so that this refuses what no plan could.
+        # Without a method, `balanced` is checked: it allows whatever some method allows.
         self._check_method(method_of(self.method or "balanced", self.settings))
         self._check_largest_error()
         return self
@@ -202,5 +205,5 @@ class Request(Model):
 
 
 def _those(wanted: Callable[[Method], bool]) -> str:
-    """Names of the methods that are wanted."""
+    """Returns the names of the methods that fulfil a condition."""
     return ", ".join(name for name in METHODS if wanted(method_of(name)))

@@ -1,7 +1,8 @@
-"""Programs above and below the errors of plans that release a variance, and what none can beat.
+"""Bounds plans that release a variance by linear programs, from above and from below.
 
-A variance has a concave bias 2 d (1 - d): a chord below it and the least slope of its sensitivity
-bound every plan from below (docs/theory/cells.md#programs-with-a-variance).
+With a missing mass d, a variance has the concave bias 2 d (1 - d). A chord below it, with the least
+slope of its sensitivity, bounds every plan from below
+(docs/theory/cells.md#programs-with-a-variance).
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from shoal.theory import variance
 
 # Halvings of an interval until floating-point numbers are no finer.
 _BISECTIONS = 60
-# Tangents of the bias are taken where it still rises, up to this missing mass.
+# The largest missing mass at which a tangent of the bias is taken: there it still rises.
 _STEEPEST = 0.45
-# The least error of a tangent program, over the target.
+# The least error of a tangent program, as a part of the target.
 _LEAST = 1e-6
-# Joint releases lose (1 + r)^2/(4 r b1) at b2 = r b1 with an error of b1 + 4 (b1 + b2) over the
-# ranges; the product is least where 8 r^2 + 5 r = 5.
+# With scales b1 and b2 = r b1, a joint release loses (1 + r)^2/(4 r b1) and has an error of
+# b1 + 4 (b1 + b2), as a part of the ranges. The product is least where 8 r^2 + 5 r = 5.
 _RATIO = (185**0.5 - 5) / 16
 _JOINT_LOSS = (1 + _RATIO) ** 2 / (4 * _RATIO)
 JOINT_COST = _JOINT_LOSS * (5 + 4 * _RATIO) * (1 - 2.0**-50)
@@ -33,7 +34,7 @@ JOINT_COST = _JOINT_LOSS * (5 + 4 * _RATIO) * (1 - 2.0**-50)
 
 @dataclass(frozen=True, eq=False)
 class StatisticPrograms:
-    """Programs of cells with so many `linear` statistics and, if `varies`, a variance."""
+    """Programs of cells with `linear` means or shares and, if `varies`, a variance."""
 
     program: Program
     linear: int
@@ -42,7 +43,7 @@ class StatisticPrograms:
 
     @classmethod
     def of(cls, program: Program, statistics: tuple[Statistic, ...]) -> StatisticPrograms:
-        """Returns the programs of these statistics; costs of the program do not count."""
+        """Returns the programs of these statistics; the costs of `program` are not used."""
         linear = sum(isinstance(each, Linear) for each in statistics)
         varies = Variance() in statistics
         joint = set(MEAN_AND_VARIANCE) <= set(statistics)
@@ -55,13 +56,16 @@ class StatisticPrograms:
         return largest(program.cell, program.share, len(program.target))
 
     def at(self, missing: Floats) -> Program:
-        """Returns the program with chord and slope of the variance at missing masses, (cells,)."""
+        """Returns the program with the variance's chord and slope at missing masses, (cells,)."""
         chord = 2 * (1 - np.minimum(missing, 0.5)) * self.varies
         slope = self.linear / 2 + chord
         return self._with_slope(self.program.target, slope, missing)
 
     def tangent(self, missing: Floats, factor: float) -> Program:
-        """Returns the program of factor times the errors, above the bias at these masses."""
+        """Returns the program of `factor` times `target`, with tangents above the variance's bias.
+
+        They touch it at these missing masses.
+        """
         target = self.program.target
         near = np.minimum(missing, _STEEPEST) * self.varies
         slope = self.linear / 2 + 2 * (1 - 2 * near) * self.varies
@@ -70,25 +74,25 @@ class StatisticPrograms:
         return self._with_slope(error, slope, missing)
 
     def _with_slope(self, error: Floats, slope: Floats, missing: Floats) -> Program:
-        """Returns the program of these errors and slopes, with costs at missing masses."""
+        """Returns the program with these errors and slopes, and with costs at missing masses."""
         kept = (1 - missing)[self.program.cell]
         part = np.minimum(self.program.share, kept)
         return self._normal(error, slope, self._cost(part, kept))
 
     def lowest(self, factor: float) -> Program:
-        """Returns a program below every plan with errors of at most factor times the targets."""
+        """Returns a program whose loss no plan with errors of `factor` times `target` can beat."""
         error = factor * self.program.target
         slope = np.full(len(error), self.linear / 2)
         cost = np.full(len(error), self.linear**2.0)
         if self.varies:
-            most = self._most_missing(error)
-            slope = slope + np.where(most > 0, _chord(most), 2.0)
-            kept = 1 - most
+            missing = self._most_missing(error)
+            slope = slope + np.where(missing > 0, _chord(missing), 2.0)
+            kept = 1 - missing
             cost = self._cost(np.minimum(self.heaviest, kept), kept)
         return self._normal(error, slope, cost[self.program.cell])
 
     def least_factor(self, duals: Floats, epsilon: float, most: float) -> float:
-        """Returns a factor up to `most` that no plan of loss epsilon gets below, by these duals."""
+        """Returns a factor up to `most`: these duals prove that no plan of the loss is below it."""
         low = 0.0
         for _ in range(_BISECTIONS):
             middle = (low + most) / 2
@@ -99,7 +103,7 @@ class StatisticPrograms:
         return low
 
     def _cost(self, part: Floats, kept: Floats) -> Floats:
-        """Returns losses at weight 1, with scales that add up to 1 of the least loss.
+        """Returns the losses at weight 1 if a cell's noise scales add up to 1 in the best ratio.
 
         They follow from the inequality of Cauchy and Schwarz.
         """
@@ -113,7 +117,10 @@ class StatisticPrograms:
         return cost
 
     def _most_missing(self, error: Floats) -> Floats:
-        """Returns the largest d with linear d/2 + 2 d (1 - d) <= error, 1/2 in place beyond it."""
+        """Returns the largest missing mass d whose bias, linear d/2 + 2 d (1 - d), fits the error.
+
+        Beyond d = 1/2 the second term stays at 1/2.
+        """
         low = np.zeros(len(error))
         high = np.ones(len(error))
         for _ in range(_BISECTIONS):
@@ -125,20 +132,23 @@ class StatisticPrograms:
         return high
 
     def _normal(self, error: Floats, slope: Floats, cost: Floats) -> Program:
-        """Returns the program with slope 1/2 of the missing mass, as solvers want it."""
+        """Returns the program, scaled so that bias is half the missing mass, as solvers assume."""
         twice = 2 * slope
         cost = cost / twice[self.program.cell]
         return replace(self.program, target=error / twice, cost=cost)
 
 
 def _chord(missing: Floats) -> Floats:
-    """Returns the variance's bias over its range by the missing mass: 2 (1 - d), then 1/(2 d)."""
+    """Returns a variance's bias, as a part of its range, divided by the missing mass d.
+
+    It is 2 (1 - d), and 1/(2 d) beyond d = 1/2.
+    """
     beyond = 0.5 / np.maximum(missing, 0.5)
     return np.where(missing <= 1 / 2, 2 * (1 - missing), beyond)
 
 
 def largest_factor(weighted: WeightedPlan, scale: Floats) -> float:
-    """Returns the largest error over its target, without roundings, at scales over the ranges."""
+    """Returns the largest error divided by its target, without rounding, at these noise scales."""
     factor = weighted.error(scale) / weighted.targets
     return float(factor.max())
 
@@ -150,9 +160,9 @@ def gap(
     scale: Floats,
     loss: float,
 ) -> float:
-    """Returns how far a plan's factor can be above the best one's, at the loss of its noise."""
+    """Returns by what part a plan's factor can be above the best one at the loss of its noise."""
     weights = numbers.weights
-    own = largest_factor(WeightedPlan(numbers, targets), scale)
+    factor = largest_factor(WeightedPlan(numbers, targets), scale)
     program = Program(
         weights.user,
         weights.cell,
@@ -162,7 +172,7 @@ def gap(
         weights.counts.n_users,
     )
     programs = StatisticPrograms.of(program, numbers.statistics)
-    low = programs.least_factor(duals, loss, own)
-    if low > 0:
-        return own / low - 1
+    bound = programs.least_factor(duals, loss, factor)
+    if bound > 0:
+        return factor / bound - 1
     return float("inf")

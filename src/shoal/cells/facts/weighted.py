@@ -1,4 +1,4 @@
-"""Weights of users that were chosen, and the noise and loss that follow from them."""
+"""Derives noise and loss from chosen weights of users."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +9,7 @@ from shoal.arrays import Bools, Floats
 from shoal.cells.facts.accounting import ReleasedStatistics
 from shoal.theory import variance
 
-# Noise of a cell in which nobody counts: it releases a constant.
+# The noise scale of a cell in which nobody counts: it releases a constant.
 _CONSTANT = 2.0**-12
 # Halvings of an interval until floating-point numbers are no finer.
 _BISECTIONS = 60
@@ -17,14 +17,14 @@ _BISECTIONS = 60
 
 @dataclass(frozen=True, eq=False)
 class WeightedPlan:
-    """Chosen weights, and all that follows at errors in proportion to `targets`, shape (cells,)."""
+    """A plan with chosen weights and with errors in proportion to `targets`, shape (cells,)."""
 
     numbers: ReleasedStatistics
     targets: Floats
 
     @cached_property
     def shape(self) -> Floats:
-        """Noise scales within each cell, with the least sum of errors; one row a statistic."""
+        """Ratios of noise scales in each cell with the least sum of errors; a row a statistic."""
         return self.numbers.per_statistic(self.numbers.shape(least_sum=True))
 
     @cached_property
@@ -36,7 +36,7 @@ class WeightedPlan:
 
     @cached_property
     def unit(self) -> Floats:
-        """Loss of each member at scales of the shape."""
+        """Loss of each member at noise scales equal to `shape`."""
         return self.numbers.member_losses(self.shape.ravel())
 
     @cached_property
@@ -46,7 +46,7 @@ class WeightedPlan:
         return np.bincount(weights.cell, weights.reach) > 0
 
     def error(self, scale: Floats) -> Floats:
-        """Sum over the statistics of bias and mean absolute noise, of each cell."""
+        """Returns each cell's bias and mean absolute noise, summed over its statistics."""
         rows = self.numbers.per_statistic(scale)
         error: Floats = self.bias + rows.sum(axis=0)
         if self.numbers.joint:
@@ -55,7 +55,7 @@ class WeightedPlan:
         return error
 
     def noise(self, factor: float) -> Floats:
-        """Sum of the scales of each cell that its target allows; not above 0 if none does."""
+        """Returns the sum of noise scales that each cell's target allows; 0 or less for none."""
         room = factor * self.targets - self.bias
         capacity = room
         if self.numbers.joint:
@@ -69,7 +69,10 @@ class WeightedPlan:
         return np.where(self.costly, capacity, constant)
 
     def loss(self, factor: float) -> float:
-        """Returns the largest loss of a user at errors s e_g; infinite if they cannot be met."""
+        """Returns the largest loss of a user at errors of `factor` times `targets`.
+
+        It is infinite if some cell cannot keep its error.
+        """
         noise = self.noise(factor)
         if not (noise > 0).all():
             return float("inf")
@@ -78,7 +81,7 @@ class WeightedPlan:
         return float(lost.max())
 
     def least(self, epsilon: float) -> float:
-        """The least factor at which the loss is at most epsilon."""
+        """Returns the least factor at which the loss is at most epsilon."""
         high = 1.0
         while self.loss(high) > epsilon:
             high *= 2
@@ -93,5 +96,5 @@ class WeightedPlan:
 
     @property
     def scale(self) -> Floats:
-        """Noise scales at errors of exactly the targets, one row a statistic."""
+        """Noise scales at errors of exactly the targets, one row for each statistic."""
         return self.shape * self.noise(1.0)

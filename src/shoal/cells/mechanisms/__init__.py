@@ -1,1 +1,1 @@
-"""How users count, where values are clipped, and the exact sums before noise."""
+"""Decides how users count and where values are clipped, and adds up exactly before noise."""

@@ -1,6 +1,7 @@
-"""Every way to choose a cap on the records of a user, from public counts alone.
+"""Chooses caps on the records of a user, from public counts alone, in every way that shoal has.
 
-With a cap m users keep min(m_l, m) records, K(m) in all (docs/theory/cells.md#arrays-and-caps).
+With a cap m, user l keeps min(m_l, m) of its m_l records. All users together keep K(m)
+(docs/theory/cells.md#arrays-and-caps).
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from shoal.errors import InputError
 NAMES = ("median", "levy", "minimax", "surrogate")
 # Objectives this close are compared again in exact arithmetic, so that ties have a rule.
 _CLOSE = 1e-12
-# The range that the adaptive mean finds is about this many standard deviations of user means, and
-# these parts of a record's variance may lie between users: none, little, a third, most.
+# The range that the adaptive mean finds is about this many standard deviations of user means.
 _SPAN = 6.0
+# The parts of a record's variance that may lie between users: none, little, a third, most.
 _BETWEEN = (0.0, 0.1, 0.3, 0.6)
-# Caps that `of_vectors` tries, and 2/pi: the square of a mean absolute normal deviation.
+# The number of caps that `of_vectors` tries.
 _STEPS = 14
+# The square of the mean absolute value of a standard normal variable: 2/pi.
 _EXCHANGEABLE = 0.64
 
 
@@ -49,7 +51,7 @@ def kept(counts: Ints, cap: Ints | int) -> Ints:
 
 
 def median(counts: Ints) -> int:
-    """Returns the ceil(L/2)-th largest count: at least half of what any cap can gain."""
+    """Returns the ceil(L/2)-th largest count of L: it gains at least half of what any cap can."""
     place = len(counts) // 2
     return int(np.partition(counts, place)[place])
 
@@ -64,7 +66,7 @@ def levy(counts: Ints) -> int:
 
 
 def minimax_error(counts: Ints, cap: Ints | int, epsilon: float) -> Floats:
-    """Returns 1 - K(m)/n + m/(epsilon K(m)) for each cap: bias plus noise, over the width."""
+    """Returns bias plus noise of each cap, as parts of the width: 1 - K(m)/n + m/(epsilon K(m))."""
     left = kept(counts, cap)
     total = counts.sum()
     return np.asarray((total - left) / total + cap / (epsilon * left))
@@ -84,23 +86,23 @@ def minimax(counts: Ints, epsilon: float) -> int:
 
 
 def surrogate(counts: Ints) -> int:
-    """The smallest whole cap with the least 1 - K/n + max(m, mean count)/m*, exactly (erratum 10).
+    """Returns the smallest whole cap with the least 1 - K(m)/n + max(m, mean count)/m*, exactly.
 
-    Over the reals it is the mean count if at most n/m* users are above it, else the smallest count
-    with at most n/m* users above it.
+    Here m* is the largest count. Without rounding, the best cap is the mean count if at most n/m*
+    users are above it, else the smallest count with at most n/m* users above it (erratum 10).
     """
     users = len(counts)
     total = int(counts.sum())
-    most = int(counts.max())
-    few = total // most
+    largest_count = int(counts.max())
+    few = total // largest_count
     # The smallest count with at most n/m* users above it, or one not above the mean.
     smallest = int(np.partition(counts, users - few - 1)[users - few - 1]) if few < users else 0
     if smallest * users > total:
         return smallest
     near = [total // users, -(-total // users)]
-    # The objective times n L m*, less a constant.
+    # The objective times n L m* for L users, less a constant.
     costs = [
-        max(cap * users, total) * total - left * users * most
+        max(cap * users, total) * total - left * users * largest_count
         for cap, left in zip(near, kept(counts, np.array(near)).tolist(), strict=True)
     ]
     return near[costs.index(min(costs))]
@@ -109,7 +111,10 @@ def surrogate(counts: Ints) -> int:
 def _smallest_minimiser(
     counts: Ints, cost: Callable[[Ints], Floats], exact: Callable[[int, int], Fraction]
 ) -> int:
-    """The smallest count of least cost, given the cost in floating point and, of (m, K), exact."""
+    """Returns the smallest count of least cost.
+
+    `cost` has the costs of caps in floating point, and `exact` the exact cost of a cap m and K(m).
+    """
     sizes = np.unique(counts)
     costs = cost(sizes)
     least = float(costs.min())
@@ -120,13 +125,17 @@ def _smallest_minimiser(
 
 
 def exchangeable(cell: Ints, counts: Ints, n_cells: int, epsilon: Floats) -> Ints:
-    """Each cell's cap of least regret where users are alike (docs/theory/cells.md#adaptive-mean).
+    """Returns each cell's cap of least regret if users are alike.
 
-    With w = min(m, c)/sum min(m, c) and s = between + (1 - between)/m the error is about max w SPAN
-    sqrt(sum w s)/epsilon + sqrt(2/pi) sqrt(sum (w - v)^2 s).
+    The regret of a cap is the largest ratio of its error to the least error, over the parts
+    `between` of the variance in `_BETWEEN`. With a cap c, counts m, shares v, weights
+    w = min(m, c)/sum min(m, c) and s = between + (1 - between)/m the error is about
+    max w SPAN sqrt(sum w s)/epsilon + sqrt(2/pi) sqrt(sum (w - v)^2 s)
+    (docs/theory/cells.md#adaptive-mean).
     """
-    most = int(counts.max()) + 1
-    where, rising = np.divmod(np.sort(cell * most + counts), most)
+    # Cell and count in one integer: a plain sort is far faster than one by two keys.
+    base = int(counts.max()) + 1
+    where, rising = np.divmod(np.sort(cell * base + counts), base)
     m = rising.astype(np.float64)
     size = np.bincount(where, minlength=n_cells)
     stop = np.cumsum(size)
@@ -134,28 +143,31 @@ def exchangeable(cell: Ints, counts: Ints, n_cells: int, epsilon: Floats) -> Int
     rank = np.arange(1, len(m) + 1)
 
     def sums(amount: Floats) -> tuple[Floats, Floats]:
-        """Sums over the users of the cell up to each rank, and beyond it."""
+        """Returns sums over the users of the cell up to each rank, and beyond it."""
         total = np.append(0.0, np.cumsum(amount))
         return total[rank] - total[start], total[stop[where]] - total[rank]
 
     regret = np.zeros(len(m))
-    (below, above), (_, others) = sums(m), sums(np.ones_like(m))
-    weight = below + m * others
+    below, above = sums(m)
+    _, users_above = sums(np.ones_like(m))
+    weight = below + m * users_above
     records = below + above
     for between in _BETWEEN:
-        spread = between + (1 - between) / m
-        (once, twice), beyond = sums(m * spread), sums(spread)[1]
-        low, high = sums(m**2 * spread)
-        of_means = (once + m * beyond) / weight
-        squares = low + m**2 * beyond
-        mixed = low + m * twice
-        whole = low + high
-        apart = squares / weight**2 - 2 * mixed / (weight * records) + whole / records**2
+        # Sums of m^k s over users up to the cap and above it.
+        s = between + (1 - between) / m
+        _, s_above = sums(s)
+        ms_below, ms_above = sums(m * s)
+        mms_below, mms_above = sums(m**2 * s)
+        of_means = (ms_below + m * s_above) / weight
+        ww = (mms_below + m**2 * s_above) / weight**2
+        wv = (mms_below + m * ms_above) / (weight * records)
+        vv = (mms_below + mms_above) / records**2
+        spread = ww - 2 * wv + vv
         noise = m / weight * _SPAN * np.sqrt(of_means) / epsilon[where]
-        error = noise + math.sqrt(2 / math.pi) * np.sqrt(np.maximum(apart, 0.0))
+        error = noise + math.sqrt(2 / math.pi) * np.sqrt(np.maximum(spread, 0.0))
         least = np.full(n_cells, np.inf)
         np.minimum.at(least, where, error)
-        # Users who all have one record and one cap can leave no error at all.
+        # The least error may be 0, if every user has one record.
         regret = np.maximum(regret, error / np.maximum(least, 1e-300)[where])
     order = np.lexsort((m, regret, where))
     return rising[order[np.searchsorted(where[order], np.arange(n_cells))]]
@@ -164,31 +176,33 @@ def exchangeable(cell: Ints, counts: Ints, n_cells: int, epsilon: Floats) -> Int
 def of_vectors(
     cell: Ints, count: Ints, n_cells: int, loss: Floats, *, penalty: float, width: float
 ) -> Ints:
-    """Each cell's cap of least error for clipped vectors (docs/theory/cells.md#weights-and-budget).
+    """Returns each cell's cap of least error for clipped vectors.
 
     It minimises sqrt((width max w/loss)^2 + 0.64 sum (w - v)^2) + penalty sum |w - v|/2 over 14
-    geometric steps of the counts: `width` is the noise at a loss of 1, `penalty` how heavy users
-    differ.
+    caps in geometric steps, with weights w and shares v. Errors are in standard deviations of a
+    user: `width` is the noise at a loss of 1, and `penalty` says by how much heavy users differ
+    (docs/theory/cells.md#weights-and-budget).
     """
-    # Users with equal counts are one term of their cell.
+    # Users of a cell with equal counts are added up as one term.
     base = int(count.max()) + 1
     key, times = np.unique(cell * base + count, return_counts=True)
     cell, count = np.divmod(key, base)
     start = np.searchsorted(cell, np.arange(n_cells))
-    least = count[start]
-    most = np.maximum.reduceat(count, start)
+    lightest = count[start]
+    heaviest = np.maximum.reduceat(count, start)
     share = count / np.bincount(cell, times * count, minlength=n_cells)[cell]
-    found = most.copy()
+    found = heaviest.copy()
     error = np.full(n_cells, np.inf)
-    # From above, so that of equal errors the cap that changes least is taken.
+    # Caps fall, so that of equal errors the largest cap, which changes least, is taken.
     for step in range(_STEPS - 1, -1, -1):
-        cap = np.rint(least * (most / least) ** (step / (_STEPS - 1))).astype(np.int64)
-        own = np.minimum(count, cap[cell])
-        total = np.bincount(cell, times * own, minlength=n_cells)
-        apart = own / total[cell] - share
-        noise = width * np.minimum(cap, most) / total / loss
-        spread = _EXCHANGEABLE * np.bincount(cell, times * apart**2, minlength=n_cells)
-        moved = np.bincount(cell, times * np.abs(apart), minlength=n_cells) / 2
+        ratio = (heaviest / lightest) ** (step / (_STEPS - 1))
+        cap = np.rint(lightest * ratio).astype(np.int64)
+        weight = np.minimum(count, cap[cell])
+        total = np.bincount(cell, times * weight, minlength=n_cells)
+        difference = weight / total[cell] - share
+        noise = width * np.minimum(cap, heaviest) / total / loss
+        spread = _EXCHANGEABLE * np.bincount(cell, times * difference**2, minlength=n_cells)
+        moved = np.bincount(cell, times * np.abs(difference), minlength=n_cells) / 2
         tried = np.sqrt(noise**2 + spread) + penalty * moved
         better = tried < error
         found = np.where(better, cap, found)
@@ -203,10 +217,11 @@ def after_suppression(
     n_cells: int,
     error: Callable[[Ints, Ints, Ints], Floats],
 ) -> Ints:
-    """Each cell's smallest cap of least error (docs/theory/cells.md#clip-user).
+    """Returns each cell's smallest cap of least error (docs/theory/cells.md#clip-user).
 
-    `error` takes m, K and n. A kept count is best (paper 000, section V-B3), unless the heaviest
-    user has half of the records: then five more caps between the two largest counts are tried.
+    `error` takes caps, kept records and all records. The best cap is one of the kept counts (paper
+    000, section V-B3), unless the heaviest user has half of the records. So five more caps between
+    the two largest counts are tried.
     """
     order = np.lexsort((count[kept], cell[kept]))
     where = cell[kept][order]
@@ -216,17 +231,16 @@ def after_suppression(
     below = np.cumsum(value) - value
     below -= below[starts][where]
     last = ends - 1
-    highest = value[last]
-    others = below[last]
-    lowest = np.where(last > starts, value[np.maximum(last - 1, 0)], highest)
-    between = np.clip(
-        np.stack([lowest + 1, others - 1, others, others + 1, highest - 1]), lowest, highest
-    )
+    largest = value[last]
+    # The records of all users but the heaviest one.
+    rest = below[last]
+    second = np.where(last > starts, value[np.maximum(last - 1, 0)], largest)
+    tried = np.stack([second + 1, rest - 1, rest, rest + 1, largest - 1])
+    between = np.clip(tried, second, largest)
     at = np.concatenate((where, np.tile(np.arange(n_cells), len(between))))
     cap = np.concatenate((value, between.ravel()))
-    left = np.concatenate(
-        (below + value * (ends[where] - np.arange(len(value))), (others + between).ravel())
-    )
+    kept_at_counts = below + value * (ends[where] - np.arange(len(value)))
+    left = np.concatenate((kept_at_counts, (rest + between).ravel()))
     totals = np.bincount(cell, count, minlength=n_cells).astype(np.int64)
     best = np.lexsort((cap, error(cap, left, totals[at]), at))
     return cap[best[np.searchsorted(at[best], np.arange(n_cells))]]

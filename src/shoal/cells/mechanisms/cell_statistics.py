@@ -1,6 +1,7 @@
-"""What can be released of a cell: the mean, the variance, and the share of records above a limit.
+"""Defines the statistics of a cell: the mean, the variance, and shares of records above a limit.
 
-Inside the library every statistic is a share of its range in 0..1: 1/2 is what guessing achieves.
+Inside the library every statistic is a part of its range, in 0..1: guessing the middle, 1/2, has
+an error of at most 1/2.
 """
 
 import re
@@ -21,15 +22,15 @@ from shoal.errors import InputError
 from shoal.theory import sensitivity, variance
 from shoal.theory.sensitivity import OUTWARD
 
-# Half of a range is the error of guessing its middle.
+# The error of guessing the middle of a range, as a part of the range.
 MIDPOINT_ERROR = 0.5
-# One (part, whole) a cell.
+# A fraction (numerator, denominator) for each cell.
 Fractions: TypeAlias = "list[tuple[int, int]]"
 NAMES = ("mean", "variance", "share_above(60)")
 _MOST = 8
 _SHARES = "ask for several share_above(...), the shares above public thresholds"
 _ELSEWHERE = "OpenDP, Tumult Analytics or PipelineDP release it"
-# What to do who asks for something else.
+# What to do instead of asking for another statistic.
 _INSTEAD = {
     "count": "counts are public: take records.counts().to_pandas()",
     "sum": "ask for the mean, and multiply it by the public number of records",
@@ -46,17 +47,18 @@ class Moments(Protocol):
     """Private weighted sums of each cell, as fractions of whole numbers."""
 
     def mean(self, measure: str) -> Fractions:
-        """Mean of a measure over its range; missing mass lies in the middle."""
+        """Returns means of a measure as parts of its range; missing mass lies in the middle."""
 
     def variance(self) -> Fractions:
-        """Four times the variance of the centred values, with half of what missing mass may add."""
+        """Returns four times the variance, plus the middle of what missing mass may add to it."""
 
 
 @dataclass(frozen=True)
 class InCounts:
-    """A statistic over its range when whole records are left out, as Clip-User does.
+    """Sensitivity and bias of a statistic, as parts of its range, when records are left out.
 
-    `sensitivity` takes (heaviest kept count, kept records), `bias` (left out, all records).
+    Clip-User leaves records out. `sensitivity` takes the heaviest kept count and the number of kept
+    records; `bias` takes the number of records that are left out and that of all.
     """
 
     sensitivity: Callable[[Ints, Ints], Floats]
@@ -64,7 +66,7 @@ class InCounts:
 
 
 MEAN = InCounts(sensitivity.mean, lambda dropped, totals: np.asarray(dropped / totals))
-# Theorem IV.2 of paper 000 with its two cases the right way round (erratum 1), over U^2/4.
+# Theorem IV.2 of paper 000 with its two cases exchanged (erratum 1), in parts of U^2/4.
 VARIANCE = InCounts(
     lambda heaviest, kept: 4 * variance.sensitivity(heaviest, kept),
     lambda dropped, totals: 4 * variance.bias(dropped, totals),
@@ -74,7 +76,10 @@ VARIANCE = InCounts(
 def cell_errors(
     forms: Sequence[InCounts], epsilon_per_cell: float, ranges: Sequence[float] = ()
 ) -> Callable[[Ints, Ints, Ints], Floats]:
-    """A cell's error, given m*, K and n (docs/theory/cells.md#clip-user)."""
+    """Returns the function for errors of cells, from heaviest counts, kept and all records.
+
+    Source: docs/theory/cells.md#clip-user.
+    """
     share = epsilon_per_cell / len(forms)
     lengths = ranges or [1.0] * len(forms)
 
@@ -90,12 +95,13 @@ def cell_errors(
 
 
 def mean_error(epsilon_per_cell: float) -> Callable[[int, int, int], float]:
-    """Returns the error of one cell's mean, as `cell_errors` does for arrays of cells."""
+    """Returns the function for the error of one cell's mean; `cell_errors` is for arrays."""
 
     def error(heaviest: int, kept: int, total: int) -> float:
         part = heaviest / kept * OUTWARD
-        # Clip-User asks for every pair again and again: a comparison is faster than `min`.
-        return (total - kept) / total + (1.0 if part > 1.0 else part) / epsilon_per_cell
+        # Clip-User calls this very often, and a comparison is faster than `min`.
+        sensitivity = 1.0 if part > 1.0 else part
+        return (total - kept) / total + sensitivity / epsilon_per_cell
 
     return error
 
@@ -113,96 +119,96 @@ class Statistic(ABC):
 
     @property
     def measure(self) -> Measure | None:
-        """What the engine has to add up besides values and squares, if anything."""
+        """The measure that the engine has to add up besides values and squares, if any."""
         return None
 
     @abstractmethod
     def statistic_range(self, bounds: Bounds) -> tuple[Fraction, Fraction]:
-        """Lower end and length of its range, in its unit."""
+        """Returns lower end and length of its range, in its unit."""
 
     @abstractmethod
     def sensitivity(self, weights: Weights) -> Floats:
-        """Most that each member moves it, over its range, rounded upwards."""
+        """Returns the most that each member moves it, as a part of its range, rounded upwards."""
 
     @abstractmethod
     def bias(self, weights: Weights) -> Floats:
-        """Most that bounding moves it in any data set, of each cell, over its range."""
+        """Returns the most that bounding users moves it in any data set, as a part of its range."""
 
     @abstractmethod
     def rounding(self, ticks: float, means: float) -> float:
-        """Most that rounding values to ticks, and means of users, moves it, over its range."""
+        """Returns the most that rounding values and means moves it, as a part of its range."""
 
     @abstractmethod
     def fractions(self, moments: Moments) -> Fractions:
-        """Its private value in each cell, over its range, before noise."""
+        """Returns its private value in each cell, as a part of its range, before noise."""
 
 
 @dataclass(frozen=True)
 class Linear(Statistic):
-    """A mean of something that each record has: a user moves it by its weight."""
+    """A mean over records, which a user moves by its weight at most."""
 
     in_counts: ClassVar[InCounts] = MEAN
 
     def sensitivity(self, weights: Weights) -> Floats:
-        """The weight w (docs/theory/privacy.md#sensitivity)."""
+        """Returns the weight of each member (docs/theory/privacy.md#sensitivity)."""
         return np.minimum(1.0, weights.part * OUTWARD)
 
     def bias(self, weights: Weights) -> Floats:
-        """As of any linear estimator (docs/theory/cells.md#linear-estimators)."""
+        """Returns the bias of a linear estimator (docs/theory/cells.md#linear-estimators)."""
         return weights.bias
 
     def rounding(self, ticks: float, means: float) -> float:
-        """Both together; a measure is made of ticks, exactly."""
+        """Returns the sum of both; a measure is exact in ticks, so only means are rounded."""
         return means if self.measure else ticks + means
 
     def fractions(self, moments: Moments) -> Fractions:
-        """Weighted means."""
+        """Returns weighted means."""
         return moments.mean("" if self.measure is None else self.measure.name)
 
 
 @dataclass(frozen=True)
 class Mean(Linear):
-    """Sum of the values over their number, in the value's unit."""
+    """The sum of the values divided by their number, in the value's unit."""
 
     name = "mean"
 
     def statistic_range(self, bounds: Bounds) -> tuple[Fraction, Fraction]:
-        """The bounds."""
+        """Returns the lower bound and the width of the bounds."""
         return Fraction(bounds.lo), bounds.width
 
 
 @dataclass(frozen=True)
 class Variance(Statistic):
-    """Mean of squared deviations from the mean, in the value's unit squared."""
+    """The mean of squared deviations from the mean, in the square of the value's unit."""
 
     in_counts = VARIANCE
     name = "variance"
 
     def statistic_range(self, bounds: Bounds) -> tuple[Fraction, Fraction]:
-        """0 to U^2/4: half of the values at each bound."""
+        """Returns 0 and a quarter of the squared width: half of the values may be at each bound."""
         return Fraction(0), bounds.width**2 / 4
 
     def sensitivity(self, weights: Weights) -> Floats:
-        """V of the member's mass (docs/theory/cells.md#variance)."""
+        """Returns `mass_sensitivity` of each member's mass (docs/theory/cells.md#variance)."""
         return variance.mass_sensitivity(weights.part, weights.kept)
 
     def bias(self, weights: Weights) -> Floats:
-        """V of the mass that bounding moves, half of it if it is missing."""
+        """Returns `mass_bias` of the mass that bounding users moves or leaves out."""
         return variance.mass_bias(weights.missing, weights.distance)
 
     def rounding(self, ticks: float, means: float) -> float:
-        """Values a distance t from their ticks move a standard deviation of at most U/2 by t."""
+        """Returns a bound: moving values by t moves a standard deviation, at most U/2, by t."""
         moved = ticks + means
         return 4 * moved * (1 + moved)
 
     def fractions(self, moments: Moments) -> Fractions:
-        """Exact variances of the weighted values."""
+        """Returns exact variances of the weighted values."""
         return moments.variance()
 
 
 @dataclass(frozen=True)
 class ShareAbove(Linear):
-    """Records above a public threshold over all records: 0 to 1.
+    """The share of records above a public threshold, 0 to 1.
 
     Values and threshold are rounded to ticks by one rule: a value equal to the threshold is never
     above it, and one that is more than a tick above it always is.
@@ -211,25 +217,28 @@ class ShareAbove(Linear):
     threshold: float
 
     def __post_init__(self) -> None:
-        # Minus zero is zero.
+        # Adding 0.0 turns minus zero into zero.
         object.__setattr__(self, "threshold", checks.number(self.threshold, "a threshold") + 0.0)
 
     @property
     def name(self) -> str:
-        """The text that asks for it."""
+        """The text that asks for the share."""
         return f"share_above({repr(self.threshold).removesuffix('.0')})"
 
     @property
     def measure(self) -> Self:
-        """Itself: it adds records up."""
+        """The share itself, for which the engine counts records."""
         return self
 
     def statistic_range(self, bounds: Bounds) -> tuple[Fraction, Fraction]:
-        """0 to 1."""
+        """Returns 0 and 1."""
         return Fraction(0), Fraction(1)
 
     def edge(self, lattice: Lattice) -> int:
-        """The threshold's tick from the middle of the bounds: a value equal to it is not above."""
+        """Returns the threshold's tick, counted from the middle of the bounds.
+
+        A value in the same tick is not above the threshold.
+        """
         within = self.threshold >= lattice.bounds.lo
         place = int(lattice.ticks(np.array([self.threshold]))[0]) if within else -1
         return place - (1 << lattice.bits >> 1)

@@ -1,4 +1,4 @@
-"""Every method by its name: how users weigh, where values are clipped, and who plans the noise."""
+"""Lists every method by its name: how users weigh, where values are clipped, who plans noise."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -34,11 +34,12 @@ from shoal.theory import limits
 from shoal.theory.user_clipping import RADII
 
 Setting = str | int | float
-# `shared`: every record counts, and noise is shared among cells; `by cell`: a mean mechanism has
-# parameters and a part of the loss in each cell; the others plan all cells and users at once.
+# With `shared` every record counts, and noise is shared among cells. With `by cell` each cell has
+# parameters of a mean mechanism and a part of the loss. The others plan all cells together.
 Planner = Literal["shared", "by cell", "clip user", "user clipped", "optimal"]
+# A cap that is given as a number is smaller than this.
 _MOST_RECORDS = 2**36
-# Pairs of a user and a cell above which some methods take minutes.
+# With more pairs of a user and a cell, some methods take minutes.
 MOST_PAIRS = 10_000
 _CHOICES: dict[str, tuple[str, ...]] = {
     "grouping": ("best_fit", "wrap_around"),
@@ -55,11 +56,12 @@ class Method:
     """A method with its settings: one row of the table in `method_of`.
 
     Attributes:
-        planner: Who chooses its noise.
-        rule: Weights of counts, planned cells and the parameters `own`, by their names.
-        bound: These parameters, of counts, cells and the loss of each cell.
+        planner: Which planner chooses its noise.
+        rule: Returns weights from counts, planned cells and the parameters in `own`, by name.
+        bound: Returns these parameters from counts, cells and the loss of each cell.
+        own: The names of the parameters of `rule`.
         range: Where values are clipped.
-        mechanism: What the literature calls the bounding within the range.
+        mechanism: The name of the bounding within the range in the literature.
     """
 
     name: str
@@ -98,7 +100,7 @@ class Method:
 
     @property
     def takes_long(self) -> bool:
-        """Whether planning takes minutes with more than `MOST_PAIRS`."""
+        """Whether planning takes minutes with more than `MOST_PAIRS` pairs of a user and a cell."""
         return self.planner in ("optimal", "clip user")
 
     @property
@@ -108,15 +110,15 @@ class Method:
 
     @property
     def levels(self) -> bool:
-        """Whether the largest error should be small, instead of the mean of their logarithms."""
+        """Whether the largest error is minimised, instead of the mean logarithm of errors."""
         return self.name in ("equalised", "optimal")
 
     def weigh(self, counts: Counts, cells: Ints, parameters: Parameters) -> Weights:
-        """Weights that follow from counts, planned cells and parameters."""
+        """Returns the weights that follow from counts, planned cells and parameters."""
         return self.rule(counts, cells, **{name: parameters[name] for name in self.own})
 
     def parameters(self, counts: Counts, cells: Ints, epsilon: Floats, bits: int) -> Parameters:
-        """Public whole numbers that follow from the counts and the loss of each cell."""
+        """Returns public whole numbers that follow from the counts and the loss of each cell."""
         own = self.bound(counts, cells, epsilon)
         if not self.range.names:
             return own
@@ -124,14 +126,16 @@ class Method:
         return own | self.range.parameters(found, own, epsilon, 1 << (bits + FINE))
 
     def check(self, parameters: Parameters, counts: Counts, cells: Ints, bits: int) -> bool:
-        """Whether parameters have the names, shapes and limits that exact accounting needs."""
+        """Returns whether parameters have the names, shapes and limits of exact accounting."""
         if parameters.keys() != {*self.own, *self.range.names}:
             return False
         member, _ = members(counts, cells)
         limits = _limits(largest_counts(counts, cells), len(member), 1 << (bits + FINE))
         for name, values in parameters.items():
             size, low, high = limits[name]
-            if values.shape != (len(values) if size is None else size,) or not len(values):
+            if size is None:
+                size = len(values)
+            if values.shape != (size,) or not size:
                 return False
             if (values < low).any() or (values > high).any():
                 return False
@@ -139,7 +143,7 @@ class Method:
 
 
 def _limits(most: Ints, members: int, top: int) -> dict[str, tuple[int | None, int, Any]]:
-    """Of each parameter its size, least and largest value."""
+    """Returns size, least value and largest value of each parameter; None for any size."""
     cells = len(most)
     return {
         "cap": (cells, 1, most),
@@ -166,30 +170,33 @@ def _limits(most: Ints, members: int, top: int) -> dict[str, tuple[int | None, i
 
 def method_of(name: str, settings: Mapping[str, Any] | None = None) -> Method:
     """Returns a method with its settings, checked; those left out have their defaults."""
-    own = checked_settings(name, settings)
-    return replace(_ROWS[name]({**DEFAULTS[name], **own}), name=name, settings=own)
+    checked = checked_settings(name, settings)
+    return replace(_ROWS[name]({**DEFAULTS[name], **checked}), name=name, settings=checked)
 
 
 def _optimal(given: Mapping[str, Any]) -> Method:
-    """Users count in parts of their shares, of the bounds or of a selected range."""
-    plain = Method("optimal", "optimal", weights.parts, _whole_parts, ("part",))
+    """Returns the method in which users count in parts of their shares.
+
+    Values lie in the bounds or are clipped to a selected range.
+    """
+    in_bounds = Method("optimal", "optimal", weights.parts, _whole_parts, ("part",))
     if given["range"] == "whole":
-        return plain
-    return replace(plain, range=OneInterval(), mechanism="optimal_in_range")
+        return in_bounds
+    return replace(in_bounds, range=OneInterval(), mechanism="optimal_in_range")
 
 
 def _user_clipped(given: Mapping[str, Any]) -> Method:
-    """Users' vectors are clipped around a private centre, in one round or two."""
+    """Returns the method in which users' vectors are clipped to a ball, in one round or two."""
     where = TwoRounds() if given["rounds"] == 2 else CentreAndRadius()
     return Method("user_clipped", "user clipped", weights.capped, _largest_caps, ("cap",), where)
 
 
 def _arrays(given: Mapping[str, Any], where: Range) -> Method:
-    """Means of arrays of records, averaged, or clipped to a selected range one by one."""
+    """Returns a method that averages means of arrays of records, perhaps clipped one by one."""
 
     def chosen(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
         of_cell = _each_cell(counts, cells)
-        cap = [caps.choose(given["cap"], own, float(epsilon[at])) for at, own in of_cell]
+        cap = [caps.choose(given["cap"], users, float(epsilon[at])) for at, users in of_cell]
         return {"cap": np.array(cap, dtype=np.int64)}
 
     clipped = where.selects != "nothing"
@@ -198,10 +205,10 @@ def _arrays(given: Mapping[str, Any], where: Range) -> Method:
 
 
 def _each_cell(counts: Counts, cells: Ints) -> Iterator[tuple[int, Ints]]:
-    """Place and records of the users of each cell."""
+    """Yields the place of each cell and the counts of its users."""
     member, cell = members(counts, cells)
-    for at, own in enumerate(by_cell(cell, len(cells))):
-        yield at, counts.count[member[own]]
+    for at, inside in enumerate(by_cell(cell, len(cells))):
+        yield at, counts.count[member[inside]]
 
 
 def _everybody_kept(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
@@ -224,7 +231,7 @@ def _widened(counts: Counts, cells: Ints, cap: Ints, widened: Ints) -> Weights:
 
 
 def _exchangeable(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
-    """Caps, and whether every user is in one cell only, where lighter ones get wider ranges."""
+    """Returns caps, and whether users are in one cell each: then lighter users get wider ranges."""
     member, cell = members(counts, cells)
     alone = int(np.bincount(counts.user[member]).max()) == 1
     cap = caps.exchangeable(cell, counts.count[member], len(cells), epsilon)
@@ -235,8 +242,8 @@ def _largest_caps(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
     return {"cap": largest_counts(counts, cells)}
 
 
-# The table of methods: of each name what it is made of, given its settings. What else a new
-# method needs: docs/architecture.md#where-new-code-goes.
+# The table of methods: a function for each name makes the method from its settings. The page
+# docs/architecture.md#where-new-code-goes says what else a new method needs.
 _ROWS: dict[str, Callable[[Mapping[str, Any]], Method]] = {
     **dict.fromkeys(
         ("balanced", "equalised", "uniform"), lambda _: Method("", "shared", mechanism="baseline")
@@ -296,7 +303,7 @@ def checked_settings(method: str, settings: object) -> dict[str, Setting]:
 
 
 def _checked_setting(name: str, value: object) -> Setting:
-    """The value of a setting, as a Python object that a plan can hold."""
+    """Returns the checked value of a setting, as a Python object that a plan can hold."""
     if name in _CHOICES:
         return checks.choice(value, _CHOICES[name], name)
     if name == "rounds":

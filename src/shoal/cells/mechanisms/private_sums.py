@@ -1,4 +1,4 @@
-"""Private whole numbers of a release: means of users, and weighted moments of cells, all exact."""
+"""Computes the private whole numbers of a release exactly: means of users and sums of cells."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,24 +10,25 @@ from shoal.cells.mechanisms.cell_statistics import Fractions
 from shoal.cells.mechanisms.weights import FINE, SHARE, Weights
 from shoal.data.aggregate import Aggregate, exact_sums
 
+# The lower bits of a factor that are multiplied apart from the upper ones.
 _HALF_OF_PRODUCT = 20
 
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """Where what counts in each cell was clipped, in ticks over 2^FINE; public once selected."""
+    """The range to which each cell was clipped, in units of 2^-FINE ticks; public once selected."""
 
     low: Ints
     high: Ints
 
     @property
     def width(self) -> Ints:
-        """High - low."""
+        """`high` minus `low`."""
         return self.high - self.low
 
 
 def ends(weights: Weights, chosen: Interval) -> tuple[Ints, Ints]:
-    """Where the mean of each member is clipped: in the range, wider, or in a window of it."""
+    """Returns the ends to which members' means are clipped: the range, a wider one, or a window."""
     cell = weights.cell
     if weights.window is not None:
         near, whole = weights.window
@@ -42,7 +43,7 @@ def ends(weights: Weights, chosen: Interval) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, eq=False)
 class PrivateMeans:
-    """The private means that weights average, of values or a measure, in ticks over 2^FINE."""
+    """The private means of values or of a measure, in units of 2^-FINE ticks, and their sums."""
 
     weights: Weights
     aggregate: Aggregate = field(repr=False)
@@ -50,14 +51,14 @@ class PrivateMeans:
 
     @property
     def top(self) -> int:
-        """The upper bound in ticks over 2^FINE; the lower one is 0."""
+        """The upper bound in units of 2^-FINE ticks; the lower bound is 0."""
         return 1 << (self.aggregate.lattice.bits + FINE)
 
     @cached_property
     def means(self) -> Ints:
         """Mean of each member, rounded to the nearest."""
-        own = self.aggregate.sums_of(self.measure)[self.weights.member]
-        return rounded_means(own, self.weights.count, FINE)
+        sums = self.aggregate.sums_of(self.measure)[self.weights.member]
+        return rounded_means(sums, self.weights.count, FINE)
 
     @cached_property
     def sums(self) -> Ints:
@@ -80,7 +81,7 @@ class PrivateMeans:
         return self.weights.cell if groups is None else groups.cell
 
     def add_up(self, chosen: Interval | None) -> list[int]:
-        """Exact sum of weight times clipped mean of each cell, in ticks over 2^FINE."""
+        """Returns each cell's exact sum of weight times clipped mean, in units of 2^-FINE ticks."""
         weights = self.weights
         if weights.window is not None:
             whole = Interval(
@@ -89,10 +90,10 @@ class PrivateMeans:
             clipped = np.clip(self.means, *ends(weights, chosen or whole))
             return self._weighted(weights.cell, weights.weight, clipped)
         if chosen is None:
-            # Where a mean weighs as many records as it is of, the sum is taken as it is.
+            # If a mean weighs as much as it has records, the sum is used, which is not rounded.
             exact = weights.weight == weights.count
-            own = self.aggregate.sums_of(self.measure)[weights.member]
-            high = np.where(exact, own, weights.weight * (self.means >> FINE))
+            sums = self.aggregate.sums_of(self.measure)[weights.member]
+            high = np.where(exact, sums, weights.weight * (self.means >> FINE))
             low = np.where(exact, 0, weights.weight * (self.means & ((1 << FINE) - 1)))
             return self._sums(weights.cell, high, low)
         if weights.sums:
@@ -115,9 +116,9 @@ class PrivateMeans:
 
 @dataclass(frozen=True, eq=False)
 class WeightedMoments:
-    """First and second moments of centred values, users weighed by their reach, missing mass at 0.
+    """First and second moments of centred values in which users weigh as much as their reach.
 
-    If not `linear`, windows clip means instead.
+    Missing mass lies at 0. If not `linear`, means come from values clipped to windows instead.
     """
 
     weights: Weights
@@ -134,7 +135,7 @@ class WeightedMoments:
         return total
 
     def mean(self, measure: str) -> Fractions:
-        """Mean of each cell over the width (of a measure: over its ticks)."""
+        """Returns each cell's mean as a part of the width, or of a measure's range."""
         if measure or not self.linear:
             sums = PrivateMeans(self.weights, self.aggregate, measure).add_up(None)
             return [(x, whole * self._top) for x, whole in zip(sums, self._total, strict=True)]
@@ -144,7 +145,7 @@ class WeightedMoments:
         ]
 
     def second_moment(self) -> Fractions:
-        """4 sum w y^2 of each cell."""
+        """Returns four times each cell's weighted mean of squared centred values."""
         ticks = 1 << (2 * self.aggregate.lattice.bits)
         return [
             (4 * second, whole * ticks)
@@ -152,7 +153,7 @@ class WeightedMoments:
         ]
 
     def variance(self) -> Fractions:
-        """4 (sum w y^2 - (sum w y)^2), and the middle of what missing mass may add to it."""
+        """Returns 4 (sum w y^2 - (sum w y)^2) plus the middle of what missing mass may add."""
         weights = self.weights
         found = []
         lost = np.zeros(weights.n_cells, dtype=np.int64)
@@ -167,7 +168,7 @@ class WeightedMoments:
             added = missing * (whole - missing)
             if 2 * missing > whole:
                 added = whole**2 // 2 - added
-            # Means of users are rounded: by less than the margin of the sensitivity.
+            # Means of users are rounded, by less than the margin of the sensitivity.
             number = moments + added * square
             most = whole**2 * square
             found.append((min(max(number, 0), most), most))
@@ -186,19 +187,22 @@ class WeightedMoments:
         return self._weighted(squares, 0)
 
     def _weighted(self, sums: Ints, fine: int) -> list[int]:
-        """Sum over members of reach times mean, in 2^-fine; exact where it is a multiple."""
+        """Returns each cell's sum of reach times mean, in units of 2^-fine.
+
+        It is exact for members whose reach is a multiple of their count.
+        """
         weights = self.weights
-        own = sums[weights.member]
+        member_sums = sums[weights.member]
         count = weights.count
         times, rest = np.divmod(weights.reach, count)
         exact = rest == 0
-        high = self._product(np.where(exact, times, 0), own)
-        mean = rounded_means(own, count, fine)
+        high = self._product(np.where(exact, times, 0), member_sums)
+        mean = rounded_means(member_sums, count, fine)
         low = self._product(np.where(exact, 0, weights.reach), mean)
         return [(up << fine) + down for up, down in zip(high, low, strict=True)]
 
     def _product(self, weight: Ints, amount: Ints) -> list[int]:
-        """Sums by cell of a product that may pass 64 bits."""
+        """Returns sums by cell of a product that may not fit 64 bits."""
         cell = self.weights.cell
         size = self.weights.n_cells
         high = exact_sums(cell, weight * (amount >> _HALF_OF_PRODUCT), size)
@@ -207,6 +211,6 @@ class WeightedMoments:
 
 
 def rounded_means(sums: Ints, count: Ints, fine: int) -> Ints:
-    """Returns sums over counts in 2^-fine, rounded to the nearest."""
+    """Returns sums divided by counts, in units of 2^-fine and rounded to the nearest."""
     whole, rest = np.divmod(sums, count)
     return np.asarray((whole << fine) + ((rest << fine) + count // 2) // count)

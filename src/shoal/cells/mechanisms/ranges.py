@@ -1,4 +1,4 @@
-"""Where values are clipped: to the public bounds, or to a range that is selected privately.
+"""Selects the range to which values are clipped: the public bounds, or a private range.
 
 A selection `per cell` costs every user in the cell; one `for all` cells costs every user once.
 """
@@ -20,28 +20,33 @@ from shoal.privacy.permute_and_flip import UNIT
 
 # One user counts for this much in a score that all cells share.
 USER = 1 << 16
+# The most candidates of a private middle.
 MOST_BINS = 1 << 21
-# The narrowest candidates of one interval are the width over 2^10.
+# The narrowest candidates of one interval are the width divided by 2^10.
 MOST_HALVINGS = 10
-# Of everyone's weight, what the narrowest candidate earns for its width: where selection noise is
-# large, and where it is small.
+# The reward of the narrowest candidate, as a part of all users' weight, if selection noise is large
 _REWARD = 0.35
+# and if it is small.
 _MOST_REWARD = 0.8
-# Noise scales of the range that a halving may cost in weight: docs/theory/cells.md#adaptive-mean.
+# A halving earns this many noise scales at most (docs/theory/cells.md#adaptive-mean).
 _PATIENCE = 8.0
+# The largest part of the budget for selections.
 _MOST = 0.5
+# The part of the budget with which a width must be found.
 _FIND = 0.28
+# The part of the budget for selections where no range can be found.
 _LEAST = 1e-6
+# The fewest halvings of the width that are worth a selection.
 _LEAST_HALVINGS = 2
-# The best candidate stands out from all others together by this, in logarithms.
+# The margin, in logarithms, by which the best candidate stands out from all others together.
 _MARGIN = 4.5
 
 
 def range_bias(weights: Weights, chosen: Interval, top: int) -> Floats:
-    """Most that clipping to a range adds to each cell's bias, over the width `top`.
+    """Returns the most that clipping to a range adds to each cell's bias, as a part of the width.
 
-    sum_l w_l max(low_l, U - high_l), less what windows leave out of the whole width; of clipped
-    sums, (1/n) sum_l max(0, U m_l - T).
+    For means it is sum_l w_l max(low_l, top - high_l)/top, less the bias of windows without a
+    range. For sums that are clipped to T it is (1/n) sum_l max(0, m_l - T/top).
     """
     cell = weights.cell
     if weights.sums:
@@ -57,8 +62,9 @@ def range_bias(weights: Weights, chosen: Interval, top: int) -> Floats:
 class Range:
     """The public range: values are clipped to the bounds, and nothing is selected.
 
-    Class attributes: what it `selects`; `rounds`, selections of each kind; `names` of its
-    parameters; `of_vectors`, whether all cells of a user are clipped together.
+    Class attributes: `selects` says what selections are for; `rounds` is the number of selections
+    for each cell, or for all; `names` are the names of its parameters; `of_vectors` says whether
+    all cells of a user are clipped together.
     """
 
     selects: ClassVar[Literal["nothing", "per cell", "for all"]] = "nothing"
@@ -69,52 +75,52 @@ class Range:
     def parameters(
         self, weights: Weights, own: Parameters, epsilon: Floats, top: int
     ) -> Parameters:
-        """Public whole numbers that follow from weights, their own, and the loss of each cell."""
+        """Returns public whole numbers from weights, their parameters, and each cell's loss."""
         return {}
 
     def fits(self, parameters: Parameters) -> bool:
-        """Whether parameters, each within its limits, go together."""
+        """Returns whether parameters, each within its limits, go together."""
         return True
 
     def selections(self, parameters: Parameters, cells: int) -> int:
-        """How many scales the private selections in so many cells have."""
+        """Returns how many noise scales the private selections in so many cells have."""
         return {"nothing": 0, "per cell": cells, "for all": 1}[self.selects]
 
     def largest_zoom(self, parameters: Parameters, top: int) -> int:
-        """The width over the shortest range that a selection can give, rounded upwards."""
+        """Returns the width divided by the shortest selected range, rounded upwards."""
         return 1
 
     def widest(self, parameters: Parameters) -> Floats | float:
-        """The longest range over the width, of each cell or of all."""
+        """Returns the longest range, of each cell or of all, divided by the width."""
         return 1.0
 
     def selecting(self, weights: Weights, epsilon: float) -> float:
-        """Part of the budget for selections, at a total loss of epsilon."""
+        """Returns the part of the budget for selections, at a total loss of epsilon."""
         return 0.0 if self.selects == "nothing" else 0.5
 
     def score_sensitivity(self, weights: Weights) -> int:
-        """Most that one user moves a score of a selection."""
+        """Returns the most that one user moves a score of a selection."""
         return 1
 
     def tune(
         self, weights: Weights, parameters: Parameters, epsilon: float, scale: Floats, part: float
     ) -> Parameters:
-        """Parameters of the selection, once noise and the selection's part of epsilon are known."""
+        """Returns the parameters, fitted to noise scales and the selection's part of epsilon."""
         return parameters
 
     def select(
         self, means: PrivateMeans, parameters: Parameters, scale: Floats, noise: Noise
     ) -> Interval | None:
-        """The range of every cell by private selections; None if there are none."""
+        """Selects the range of every cell privately; None if nothing is selected."""
         return None
 
 
 @dataclass(frozen=True)
 class LevyInterval(Range):
-    """Means clipped to mu -+ 1.5 tau, mu a private middle of them (paper 002, III-D; errata 7, 8).
+    """Means are clipped to mu -+ 1.5 tau around a private middle mu of them.
 
-    tau = U sqrt(ln(2K/gamma)/(2 m)) with K means of m records each, which leave it with chance
-    `gamma`.
+    tau = U sqrt(ln(2K/gamma)/(2 m)) for K means of m records each: with probability `gamma` one of
+    them is further than tau from its expectation (paper 002, III-D; errata 7, 8).
     """
 
     gamma: float = 0.2
@@ -125,7 +131,7 @@ class LevyInterval(Range):
     def parameters(
         self, weights: Weights, own: Parameters, epsilon: Floats, top: int
     ) -> Parameters:
-        """Number of bins, and 1.5 tau in ticks over 2^FINE, of each cell."""
+        """Returns each cell's number of bins, and 1.5 tau in units of 2^-FINE ticks."""
         pairs = zip(weights.pieces.tolist(), own["cap"].tolist(), strict=True)
         tau = np.array([math.sqrt(math.log(2 * k / self.gamma) / (2 * m)) for k, m in pairs])
         return {
@@ -134,17 +140,17 @@ class LevyInterval(Range):
         }
 
     def largest_zoom(self, parameters: Parameters, top: int) -> int:
-        """A range is at least the radius."""
+        """Returns the width divided by the least radius: a range is at least a radius long."""
         return -(-top // int(parameters["radius"].min()))
 
     def score_sensitivity(self, weights: Weights) -> int:
-        """Pieces that one user touches: 1, or 2 of arrays with wrap_around."""
+        """Returns the pieces that one user touches: 1, or 2 for arrays with wrap_around."""
         return weights.touched
 
     def select(
         self, means: PrivateMeans, parameters: Parameters, scale: Floats, noise: Noise
     ) -> Interval:
-        """The private middle of each cell's means, and 1.5 tau around it."""
+        """Selects a middle of each cell's means, and returns 1.5 tau on both sides of it."""
         top = means.top
         middles = []
         for at, inside in enumerate(by_cell(means.group_cell, means.weights.n_cells)):
@@ -163,9 +169,10 @@ def centre_of(place: int, bins: int, top: int) -> int:
 
 @dataclass(frozen=True)
 class QuantilePair(Range):
-    """Means clipped to private quantiles of themselves (paper 002, section III-E).
+    """Means are clipped to private quantiles of themselves (paper 002, section III-E).
 
-    `quantiles` are `fixed`, 1/10 and 9/10, or `optimised`, ceil(2/epsilon) means from either end.
+    `quantiles` are `fixed`, at 1/10 and 9/10, or `optimised`, at ceil(2/epsilon) means from either
+    end.
     """
 
     quantiles: str = "fixed"
@@ -176,52 +183,49 @@ class QuantilePair(Range):
     def parameters(
         self, weights: Weights, own: Parameters, epsilon: Floats, top: int
     ) -> Parameters:
-        """Wanted ranks of each cell, in 1/UNIT of a mean."""
+        """Returns the wanted ranks of each cell, in units of 1/UNIT of a mean."""
         pieces = weights.pieces
         if self.quantiles == "fixed":
             low = pieces * UNIT // 10
         else:
-            out = np.minimum(np.ceil(2 / epsilon), pieces).astype(np.int64)
-            low = np.minimum(out * UNIT, pieces * UNIT // 2)
+            outside = np.minimum(np.ceil(2 / epsilon), pieces).astype(np.int64)
+            low = np.minimum(outside * UNIT, pieces * UNIT // 2)
         return {"low_rank": low, "high_rank": pieces * UNIT - low}
 
     def largest_zoom(self, parameters: Parameters, top: int) -> int:
-        """Two candidates differ by at least one grid step."""
+        """Returns the number of grid steps: two candidates differ by at least one of them."""
         return selection.CELLS
 
     def score_sensitivity(self, weights: Weights) -> int:
-        """One mean moves a rank by UNIT; a user touches 1, or 2 of arrays with wrap_around."""
+        """Returns UNIT for each mean that a user touches: 1, or 2 for arrays with wrap_around."""
         return weights.touched * UNIT
 
     def select(
         self, means: PrivateMeans, parameters: Parameters, scale: Floats, noise: Noise
     ) -> Interval:
-        """Two private quantiles of each cell's means, in order and at least a candidate apart."""
+        """Selects two quantiles of each cell's means, in order and at least a candidate apart."""
         candidates = selection.grid(means.top)
         low = []
         high = []
         for at, inside in enumerate(by_cell(means.group_cell, means.weights.n_cells)):
-            own = means.group_means[inside]
-            one, other = sorted(
-                noise.select(
-                    selection.quantile_scores(own, int(parameters[rank][at]), candidates),
-                    float(scale[at]),
-                    2 * at + turn,
-                )
-                for turn, rank in enumerate(("low_rank", "high_rank"))
-            )
-            # A range needs a width: of two equal candidates the neighbours are taken.
-            if one == other:
-                one = max(one - 1, 0)
-                other = min(other + 1, len(candidates) - 1)
-            low.append(int(candidates[one]))
-            high.append(int(candidates[other]))
+            places = []
+            for turn, rank in enumerate(("low_rank", "high_rank")):
+                wanted = int(parameters[rank][at])
+                scores = selection.quantile_scores(means.group_means[inside], wanted, candidates)
+                places.append(noise.select(scores, float(scale[at]), 2 * at + turn))
+            first, last = sorted(places)
+            # A range needs a width: instead of two equal candidates, their neighbours are taken.
+            if first == last:
+                first = max(first - 1, 0)
+                last = min(last + 1, len(candidates) - 1)
+            low.append(int(candidates[first]))
+            high.append(int(candidates[last]))
         return Interval(np.array(low, dtype=np.int64), np.array(high, dtype=np.int64))
 
 
 @dataclass(frozen=True)
 class SumThreshold(Range):
-    """Sums clipped to [0, T], T about the ceil(2/epsilon)-th largest (paper 001, section IV)."""
+    """Sums are clipped to [0, T], with T near the ceil(2/epsilon)-th largest (paper 001, IV)."""
 
     selects = "per cell"
     rounds = 1
@@ -230,7 +234,7 @@ class SumThreshold(Range):
     def parameters(
         self, weights: Weights, own: Parameters, epsilon: Floats, top: int
     ) -> Parameters:
-        """Wanted rank in 1/UNIT of a user, and the most records of a user, of each cell."""
+        """Returns each cell's wanted rank in units of 1/UNIT of a user, and its largest count."""
         users = weights.pieces
         beyond = np.minimum(np.ceil(2 / epsilon), users + 1).astype(np.int64)
         rank = np.maximum((users - beyond) * UNIT + UNIT // 2, 0)
@@ -238,17 +242,17 @@ class SumThreshold(Range):
         return {"rank": rank.astype(np.int64), "most": most}
 
     def widest(self, parameters: Parameters) -> Floats:
-        """T is at most U m*."""
+        """Returns the largest counts: a sum is at most the width times the largest count."""
         return parameters["most"].astype(np.float64)
 
     def score_sensitivity(self, weights: Weights) -> int:
-        """One user moves a rank by UNIT."""
+        """Returns UNIT, by which one user moves a rank."""
         return UNIT
 
     def select(
         self, means: PrivateMeans, parameters: Parameters, scale: Floats, noise: Noise
     ) -> Interval:
-        """T of each cell."""
+        """Selects the threshold T of each cell."""
         size = means.weights.n_cells
         high = []
         for at, inside in enumerate(by_cell(means.weights.cell, size)):
@@ -263,8 +267,9 @@ class SumThreshold(Range):
 class OneInterval(Range):
     """One privately selected interval for all cells (docs/theory/cells.md#adaptive-mean).
 
-    Candidates are all widths U 2^(-k/2) at steps of a quarter of their width, and score the weight
-    of users inside, at most 1 a user, plus a reward for halvings of the width.
+    Candidates have the width of the bounds times 2^(-k/2), at steps of a quarter of their width.
+    The score of a candidate is the weight of the users inside, at most 1 for each user, plus a
+    reward for its halvings of the width.
     """
 
     selects = "for all"
@@ -272,7 +277,7 @@ class OneInterval(Range):
     names = ("reward",)
 
     def fits(self, parameters: Parameters) -> bool:
-        """Rewards of narrower and narrower widths do not fall."""
+        """Returns whether rewards start at 0 and never fall as widths become narrower."""
         reward = parameters["reward"]
         sized = len(reward) % 2 == 1 and len(reward) <= 2 * MOST_HALVINGS + 1
         return sized and int(reward[0]) == 0 and bool((np.diff(reward) >= 0).all())
@@ -280,11 +285,14 @@ class OneInterval(Range):
     def parameters(
         self, weights: Weights, own: Parameters, epsilon: Floats, top: int
     ) -> Parameters:
-        """No reward yet: it follows from the noise."""
+        """Returns a reward of 0: `tune` finds the rewards once the noise is known."""
         return {"reward": np.zeros(1, dtype=np.int64)}
 
     def selecting(self, weights: Weights, epsilon: float) -> float:
-        """sqrt(10/N) with N = epsilon times the weight of all users, at least what finds K."""
+        """Returns the part sqrt(10/weight), or the part that finds the narrowest width if larger.
+
+        `weight` is epsilon times the weight of all users.
+        """
         weight = epsilon * float(_votes(weights).sum()) / USER
         halvings = _halvings(weight)
         if halvings == 0:
@@ -292,38 +300,39 @@ class OneInterval(Range):
         return min(_MOST, max(_needed(weight, halvings), math.sqrt(10 / weight)))
 
     def largest_zoom(self, parameters: Parameters, top: int) -> int:
-        """The narrowest candidate, with a factor of 2 for its rounding to even numbers."""
+        """Returns the width divided by the narrowest candidate, times 2 for its rounding."""
         return 2 << (len(parameters["reward"]) // 2)
 
     def score_sensitivity(self, weights: Weights) -> int:
-        """One user counts for at most USER, over all cells."""
+        """Returns USER, the most that one user counts for in all cells together."""
         return USER
 
     def tune(
         self, weights: Weights, parameters: Parameters, epsilon: float, scale: Floats, part: float
     ) -> Parameters:
-        """Reward of every narrower width, in 1/USER of a user (docs/theory/cells.md#adaptive-mean).
+        """Returns the reward of every narrower width, in units of 1/USER of a user.
 
-        Halvings earn what they save in noise, in all at most the weight that selection noise cannot
-        hide.
+        A halving earns what it saves in noise. All together earn at most the weight that selection
+        noise cannot hide (docs/theory/cells.md#adaptive-mean).
         """
         everyone = float(_votes(weights).sum())
         weight = epsilon * everyone / USER
         halvings = _halvings(weight, part)
         noise = math.exp(float(np.log(scale).mean()))
         hidden = _needed(weight, halvings) * (1 - _REWARD) / part
-        most = min(_MOST_REWARD, max(_REWARD, 1 - hidden))
-        # Sure of its range, the first halvings may earn more than the later ones.
-        sure = (most - _REWARD) / (_MOST_REWARD - _REWARD)
+        largest_reward = min(_MOST_REWARD, max(_REWARD, 1 - hidden))
+        # The less selection noise hides, the more the first halvings earn than the later ones.
+        sure = (largest_reward - _REWARD) / (_MOST_REWARD - _REWARD)
         falling = (1 - sure * (1 - 2**-0.5)) ** (np.arange(2 * halvings) / 2)
-        earned = np.minimum(_PATIENCE * noise / 2, most * falling / max(falling.sum(), 1.0))
+        allowed = largest_reward * falling / max(falling.sum(), 1.0)
+        earned = np.minimum(_PATIENCE * noise / 2, allowed)
         reward = np.floor(everyone * np.append(0.0, np.cumsum(earned)))
         return parameters | {"reward": reward.astype(np.int64)}
 
     def select(
         self, means: PrivateMeans, parameters: Parameters, scale: Floats, noise: Noise
     ) -> Interval:
-        """The same range for every cell."""
+        """Selects one range, the same for every cell."""
         reward = parameters["reward"]
         size = means.weights.n_cells
         low, high, steps = selection.intervals(len(reward) // 2, means.top)
@@ -333,7 +342,10 @@ class OneInterval(Range):
 
 
 def _votes(weights: Weights) -> Ints:
-    """How much each member counts in the score: its weight over the heaviest, at most 1 a user."""
+    """Returns each member's vote: its weight divided by its cell's heaviest, at most 1 for a user.
+
+    Votes are in units of 1/USER of a user.
+    """
     part = weights.weight / weights.heaviest[weights.cell]
     if weights.window is not None:
         part = weights.part / np.maximum(weights.largest, 2.0**-60)[weights.cell]
@@ -347,7 +359,7 @@ def _votes(weights: Weights) -> Ints:
 
 
 def _votes_inside(means: PrivateMeans, low: Ints, high: Ints, steps: Ints) -> Ints:
-    """Votes of users inside each candidate; of one width, candidates come from left to right."""
+    """Returns the votes inside each candidate; candidates of one width come from left to right."""
     weights = means.weights
     votes = _votes(means.weights)
     if not weights.widened:
@@ -359,7 +371,7 @@ def _votes_inside(means: PrivateMeans, low: Ints, high: Ints, steps: Ints) -> In
     inside = np.zeros(len(low), dtype=np.int64)
     heaviest = weights.heaviest[weights.cell]
     width = high - low
-    # Of one width, a member is inside for the middles in an interval around its mean.
+    # A member is inside the candidates of one width whose middles are near enough to its mean.
     for step in range(int(steps[-1]) + 1):
         these = np.flatnonzero(steps == step)
         middle = (low + high)[these] // 2
@@ -372,7 +384,7 @@ def _votes_inside(means: PrivateMeans, low: Ints, high: Ints, steps: Ints) -> In
 
 
 def _needed(weight: float, halvings: int) -> float:
-    """Part of the budget at which the best candidate stands out; infinite where nobody counts."""
+    """Returns the part of the budget at which the best candidate stands out, or infinity."""
     if weight == 0:
         return math.inf
     number = len(selection.intervals(halvings, 1 << 30)[0])
@@ -380,7 +392,7 @@ def _needed(weight: float, halvings: int) -> float:
 
 
 def _halvings(weight: float, most: float = _FIND) -> int:
-    """The narrowest width that a part of the budget can find; 0 where no range can be found."""
+    """Returns the most halvings of the width that a part of the budget finds, or 0."""
     part = min(most, _FIND)
     allowed = [k for k in range(_LEAST_HALVINGS, MOST_HALVINGS + 1) if _needed(weight, k) <= part]
     return allowed[-1] if allowed else 0

@@ -1,4 +1,4 @@
-"""Users' whole vectors, clipped to a private ball (docs/theory/cells.md#user-clipped-mean)."""
+"""Clips users' whole vectors to a private ball (docs/theory/cells.md#user-clipped-mean)."""
 
 import math
 from collections.abc import Mapping
@@ -15,27 +15,28 @@ from shoal.cells.mechanisms.weights import Parameters, Weights
 from shoal.privacy.noise import MOST_BITS, Noise, Pair
 from shoal.theory.projections import L1, L2, Ball
 
+# The largest radius of a ball in lattice steps.
 LARGEST_BALL = 1 << 46
-# Parts in which the excesses of one user are counted, at most.
+# The most parts in which the excess of one user is counted.
 MOST_PARTS = 1 << 11
-# Ranks are cut here, so that scores in 1/USER of a user stay whole 64-bit numbers.
+# The largest rank: scores in units of 1/USER of a user then fit 64 bits.
 MOST_USERS = 1 << 40
 # Without a selection the ball holds every vector: half of the width around its middle.
 NO_SELECTION: Mapping[str, list[int]] = {"centres": [1], "radii": [2, 3], "clipped": [0]}
-# For so many cells an excess counts a radius more of one user.
+# The excess of one user counts another radius for every so many cells.
 _CELLS_A_RADIUS = 24
-# Whole votes are rounded downwards: a user's stay at most USER in all.
+# A factor with which the rounded votes of a user add up to at most USER.
 _BELOW_ONE = 1 - 2.0**-40
 
 
 @dataclass(frozen=True)
 class CentreAndRadius(Range):
-    """The centre of users' means by rank, and the rank of their vectors' norms around it.
+    """Selects a centre of users' means, and a radius around it that leaves some users outside.
 
-    Parameters: `centres`, candidates of the centre, equal bins of the width U; `radii`, the first
-    and one past the last j of the radii U 2^(-j/2); `clipped`, how many users should be outside;
-    `ball`, the radius in lattice steps; `excess`, parts of a user's excess and bits of its noise,
-    or 0 and 0.
+    Parameters: `centres` is the number of candidates of the centre, equal bins of the width U;
+    `radii` has the first j of the radii U 2^(-j/2) and one past the last; `clipped` is the number
+    of users who should be outside; `ball` is the radius in lattice steps; `excess` has the parts of
+    a user's excess and the bits of its noise, or 0 and 0.
     """
 
     names: ClassVar[tuple[str, ...]] = ("centres", "radii", "clipped", "ball", "excess")
@@ -44,44 +45,45 @@ class CentreAndRadius(Range):
     rounds = 1
 
     def fits(self, parameters: Parameters) -> bool:
-        """A radius, of which the first is not half of the width or less, and parts with bits."""
-        (first, end), (parts, bits) = parameters["radii"].tolist(), excess_of(parameters)
+        """Returns whether there is a radius of at most half the width, and parts have bits."""
+        first, end = parameters["radii"].tolist()
+        parts, bits = excess_of(parameters)
         return bool(first < end and end > 2 and (parts > 0) == (0 < bits < MOST_BITS))
 
     def selections(self, parameters: Parameters, cells: int) -> int:
-        """Centre and radius; none if there is one candidate of each."""
+        """Returns 2, for centre and radius; 0 if there is one candidate of each."""
         first, end = parameters["radii"]
         return 2 if parameters["centres"][0] > 1 or end - first > 1 else 0
 
     def largest_zoom(self, parameters: Parameters, top: int) -> int:
-        """The width over the shortest radius."""
+        """Returns the width divided by the shortest radius, rounded upwards."""
         return -(-top // radius_of(int(parameters["radii"][1]) - 1, top))
 
     def score_sensitivity(self, weights: Weights) -> int:
-        """One user counts for at most USER in either selection."""
+        """Returns USER, the most that one user counts for in either selection."""
         return USER
 
 
 @dataclass(frozen=True)
 class TwoRounds(CentreAndRadius):
-    """A centre for every cell by a first round, and a rank of norms around all of them.
+    """Finds a centre for every cell by a first round, and selects one radius around all of them.
 
-    `first_clipped` and `first_ball` are of the first round; 0 where users are too few for
+    `first_clipped` and `first_ball` belong to the first round; they are 0 if users are too few for
     selections.
     """
 
     names = (*CentreAndRadius.names, "first_clipped", "first_ball")
 
     def fits(self, parameters: Parameters) -> bool:
-        """There are selections and a first round, or neither."""
+        """Returns whether there are selections and a first round, or neither."""
         selects = super().selections(parameters, 0) > 0
         first = ball_of(parameters, "first_ball") > 0
         return super().fits(parameters) and selects == first
 
     def selections(self, parameters: Parameters, cells: int) -> int:
-        """Centre and radius of the first round, and the radius of the second."""
-        own = super().selections(parameters, cells)
-        return own + 1 if ball_of(parameters, "first_ball") else own
+        """Returns 3: for centre and radius of the first round, and the radius of the second."""
+        in_one_round = super().selections(parameters, cells)
+        return in_one_round + 1 if ball_of(parameters, "first_ball") else in_one_round
 
 
 def ball_of(parameters: Parameters, name: str = "ball") -> int:
@@ -90,15 +92,16 @@ def ball_of(parameters: Parameters, name: str = "ball") -> int:
 
 
 def excess_of(parameters: Parameters) -> tuple[int, int]:
-    """In how many parts a user's excesses are counted, and the bits of their noise; 0 if not."""
+    """Returns the parts in which a user's excess is counted and the bits of its noise, or zeros."""
     parts, bits = parameters.get("excess", np.zeros(2)).tolist()
     return int(parts), int(bits)
 
 
 def largest_excess(parameters: Parameters, radius: int, top: int, cells: int) -> int:
-    """Most that is counted of one user: 6 to 24 radii, the more the more cells share the noise.
+    """Returns the most that one user's excess counts, in lattice steps.
 
-    Of narrow bounds less: a 48th of the width for each of these radii, but one radius at least.
+    It is 6 to 24 radii of the ball, more with more cells. In narrow bounds it is less: a 48th of
+    the width for each of these radii, but at least one radius.
     """
     ball = ball_of(parameters)
     radii = min(max(cells // _CELLS_A_RADIUS, 6), 24)
@@ -111,15 +114,16 @@ def radius_of(step: int, top: int) -> int:
 
 
 def moved(centre: int, radius: int, top: int) -> tuple[int, int]:
-    """Returns centre and radius of what c - r to c + r has in common with 0 to top."""
-    low, high = max(centre - radius, 0), min(centre + radius, top)
+    """Returns centre and radius of the part of a ball that lies within 0 to top."""
+    low = max(centre - radius, 0)
+    high = min(centre + radius, top)
     return (low + high) // 2, (high - low + 1) // 2
 
 
 def balls(centre: int, first: int, end: int, top: int) -> list[tuple[int, int]]:
-    """Centre and radius of every candidate (docs/theory/cells.md#centre-radius-and-noise).
+    """Returns centre and radius of every candidate, all different, the largest radius first.
 
-    All are different, the largest radius first.
+    Source: docs/theory/cells.md#centre-radius-and-noise.
     """
     around = [(centre, radius_of(step, top)) for step in range(first, end)]
     least = radius_of(end - 1, top)
@@ -130,32 +134,37 @@ def balls(centre: int, first: int, end: int, top: int) -> list[tuple[int, int]]:
 
 
 def bin_scores(place: Ints, vote: Ints, bins: int) -> Ints:
-    """Returns -max(B - W/2, W/2 - A, 0) of each bin, rounded to whole numbers.
+    """Returns -max(below - all/2, all/2 - upto, 0) of each bin, rounded to whole numbers.
 
-    B are the votes below a bin, A those below its upper edge, W all votes, which are public.
+    `below` counts the votes below a bin, `upto` those below its upper edge, and `all` is the public
+    number of all votes.
     """
     inside = np.bincount(place, vote, minlength=bins).astype(np.int64)
     upto = np.cumsum(inside)
-    whole = int(vote.sum())
-    # W/2 is rounded the same way for all values, so that nothing moves by more.
-    beyond = np.maximum(2 * (upto - inside) - whole, whole - 2 * upto) // 2
+    all_votes = int(vote.sum())
+    # Half of all votes is rounded in the same way for all values, so no score moves by more.
+    beyond = np.maximum(2 * (upto - inside) - all_votes, all_votes - 2 * upto) // 2
     return np.asarray(-np.maximum(beyond, 0))
 
 
 def rank_scores(beyond: Ints, wanted: int, everyone: int) -> Ints:
-    """Returns -max(K_j - k, k - min(K_i : i > j), 0) in 1/USER, K_j users being beyond ball j."""
+    """Returns each ball's score, in units of 1/USER, by how many users are beyond it.
+
+    With K_j users beyond ball j and k `wanted`, it is -max(K_j - k, k - min(K_i : i > j), 0).
+    """
     least = np.minimum.accumulate(beyond[::-1])[::-1]
     after = np.append(least[1:], everyone + wanted)
-    away = np.clip(np.maximum(beyond - wanted, wanted - after), 0, MOST_USERS)
-    return np.asarray(-USER * away)
+    distance = np.clip(np.maximum(beyond - wanted, wanted - after), 0, MOST_USERS)
+    return np.asarray(-USER * distance)
 
 
 @dataclass(frozen=True, eq=False)
 class UserVectors:
-    """Users' deviations in lattice steps of the noise (docs/theory/cells.md#user-clipped-mean).
+    """Users' deviations from the centres in lattice steps (docs/theory/cells.md#user-clipped-mean).
 
-    X_gl = round(w_gl (mu_gl - c)/(D step_g)) with centre c and radius D. Each number follows from
-    one user's mean and public facts alone, so that neither rows nor engines nor threads change it.
+    User l in cell g with weight w_gl and mean mu_gl has X_gl = round(w_gl (mu_gl - c)/(D step_g)),
+    with centre c and radius D. Each number follows from one user's mean and public facts alone, so
+    that the order of rows, the engine and threads do not change it.
     """
 
     private: PrivateMeans = field(repr=False)
@@ -170,29 +179,33 @@ class UserVectors:
 
     @cached_property
     def reach(self) -> Floats:
-        """Weight of each member over its lattice step: public."""
+        """Weight of each member divided by its cell's lattice step: public."""
         weights = self.weights
         share = weights.weight / weights.total[weights.cell]
         return np.asarray(share / self.step[weights.cell])
 
     def votes(self) -> Ints:
-        """Part of one vote of each member, in proportion to its reach, in 1/USER: public."""
+        """Returns each member's part of its user's vote, in proportion to its reach: public.
+
+        Votes are in units of 1/USER of a user.
+        """
         reach = self.reach
         user = self.weights.user
         part = reach / np.bincount(user, reach)[user]
         return np.floor(part * (USER * _BELOW_ONE)).astype(np.int64)
 
     def vectors(self, centre: Ints, radius: int) -> Ints:
-        """X of every member around centres of the cells, for a radius in ticks over 2^FINE."""
-        apart = self.private.means - centre[self.weights.cell]
-        return np.rint(self.reach * (apart / radius)).astype(np.int64)
+        """Returns every member's deviation X for centres and a radius in units of 2^-FINE ticks."""
+        distance = self.private.means - centre[self.weights.cell]
+        return np.rint(self.reach * (distance / radius)).astype(np.int64)
 
     def select(self, scale: Floats, noise: Noise) -> Interval:
-        """From the centre c of a private ball to c + D in every cell, by two selections."""
+        """Selects a ball, and returns for every cell the interval from its centre to its edge."""
         top = self.private.top
         bins = int(self.parameters["centres"][0])
         first, end = self.parameters["radii"].tolist()
-        place = at = 0
+        place = 0
+        at = 0
         if len(scale):
             where = np.minimum(self.private.means * bins // top, bins - 1)
             place = noise.select(bin_scores(where, self.votes(), bins), float(scale[0]), 0)
@@ -204,16 +217,16 @@ class UserVectors:
         return Interval(self._all(centre), self._all(centre + radius))
 
     def select_around(self, centres: Ints, scale: float, noise: Noise) -> Interval:
-        """From the centre c_g to c_g + D in every cell, by one selection of the radius D."""
+        """Selects a radius, and returns every cell's interval from its centre to its edge."""
         first, end = self.parameters["radii"].tolist()
         found = [radius_of(step, self.private.top) for step in range(first, end)]
         scores = self._rank_scores([(centres, each) for each in found])
         return Interval(centres, centres + found[noise.select(scores, scale, 2)])
 
     def steps(self, chosen: Interval) -> tuple[list[int], Pair]:
-        """Exact lattice number of each cell, and the parts that the ball cuts off from users.
+        """Returns each cell's exact lattice number, and the parts that the ball cuts off from all.
 
-        A user counts for all parts at most, below and above together.
+        The parts are below and above; one user counts for all parts at most, in both together.
         """
         centre = chosen.low
         radius = int(chosen.width[0])
@@ -222,43 +235,44 @@ class UserVectors:
         kept = self._ball.project(vector, weights.user, ball_of(self.parameters))
         total = add(weights.cell, kept, weights.n_cells)
         start = np.rint((centre / radius) / self.step).astype(np.int64)
-        most = largest_excess(self.parameters, radius, self.private.top, weights.n_cells)
-        # Floating point: no sum of one user's deviations is too large for it.
+        largest = largest_excess(self.parameters, radius, self.private.top, weights.n_cells)
+        # These sums are in floating point, which no sum of one user's deviations overflows.
         below, above = (
-            np.bincount(weights.user, np.clip(each, 0, most))
+            np.bincount(weights.user, np.clip(each, 0, largest))
             for each in (kept - vector, vector - kept)
         )
         parts = excess_of(self.parameters)[0]
-        part = parts / np.maximum(below + above, most)
+        part = parts / np.maximum(below + above, largest)
         first = np.minimum(np.ceil(below * part), parts)
         second = np.minimum(np.ceil(above * part), parts - first)
         return [int(x) for x in start + total], (int(first.sum()), int(second.sum()))
 
     def _all(self, centre: int) -> Ints:
-        """One centre for every cell."""
+        """Returns the same centre for every cell."""
         return np.full(self.weights.n_cells, centre)
 
     def _rank_scores(self, found: list[tuple[Ints, int]]) -> Ints:
-        """Scores of radii around centres, by how many users are beyond each."""
-        known: dict[bytes, Ints] = {}
+        """Returns the scores of balls, by how many users are beyond each."""
+        norms: dict[bytes, Ints] = {}
         beyond = []
         for centres, radius in found:
             key = centres.tobytes()
-            if key not in known:
-                # Norm of each user for a radius of the whole width; 0 of those in no cell.
-                apart = np.abs(self.vectors(centres, self.private.top))
-                known[key] = self._ball.norms(apart, self.weights.user)
+            if key not in norms:
+                # The norm of each user for a radius of the whole width; 0 for users in no cell.
+                distance = np.abs(self.vectors(centres, self.private.top))
+                norms[key] = self._ball.norms(distance, self.weights.user)
             size = ball_of(self.parameters) * radius // self.private.top
-            beyond.append(int((known[key] > size + np.minimum(self._slack, size >> 6)).sum()))
+            beyond.append(int((norms[key] > size + np.minimum(self._slack, size >> 6)).sum()))
         users = self.weights.n_users
         wanted = int(self.parameters["clipped"][0])
         return rank_scores(np.array(beyond, dtype=np.int64), wanted, users)
 
     @cached_property
     def _slack(self) -> Ints:
-        """Most that rounding adds to a norm, a public number: users at a bound are in its ball."""
+        """Most that rounding adds to each user's norm, so that users at a bound stay in a ball."""
         return np.bincount(self.weights.user) // 2 + 1
 
     @property
     def _ball(self) -> Ball:
+        """The ball of the norm that belongs to the noise."""
         return L2 if self.gaussian else L1

@@ -1,8 +1,8 @@
-"""How much of every user counts in every planned cell: public facts, one function a rule.
+"""Decides how much every user counts in every planned cell, by one function for each rule.
 
-The estimator of a cell is, over the width and with Y in 0..1 for the mean of a user or a group,
-sum_p weight_p clip(Y_p, low_p, high_p) / total, all in whole numbers
-(docs/theory/cells.md#linear-estimators).
+Weights are public. The estimator of a cell, as a part of the width, is
+sum_p weight_p clip(Y_p, low_p, high_p) / total in whole numbers, where Y_p in 0..1 is the mean of a
+user or of a group (docs/theory/cells.md#linear-estimators).
 """
 
 from __future__ import annotations
@@ -23,16 +23,20 @@ from shoal.theory.sensitivity import OUTWARD
 # Public whole numbers of a plan by name.
 Parameters = dict[str, Ints]
 Grouping = Literal["best_fit", "wrap_around"]
-# Means of users are kept in ticks over 2^FINE; shares of arrays are whole numbers of 2^-SHARE,
-# parts of users whole numbers of 2^-PART.
+# Means of users are whole multiples of 2^-FINE ticks.
 FINE = 10
+# Shares of arrays are whole multiples of 2^-SHARE.
 SHARE = 24
+# Parts of users' shares are whole multiples of 2^-PART.
 PART = 16
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Records of members averaged in groups; `cell` and `filled` (records) are of each group."""
+    """How many `records` of which `member` are averaged in which `group`.
+
+    `cell` and `filled` have the cell and the number of records of each group.
+    """
 
     member: Ints
     group: Ints
@@ -46,13 +50,14 @@ class Weights:
     """Weight and reach of every member, which is a user in a planned cell.
 
     Attributes:
-        cells: The planned cells; a position in here is a `cell` below.
-        member: Memberships of the counts in these cells.
-        total: What weights and reaches of each cell are divided by.
+        cells: The planned cells.
+        member: The positions of the members among the counts.
+        cell: The cell of each member, as a position in `cells`.
+        total: The number by which weights and reaches of each cell are divided.
         reach: Most that a member moves its cell, as a part of the range times `total`.
-        groups: Groups of records that are clipped as one; None if each user is.
-        window: (near, whole): each mean is clipped to the range's middle -+ near/(2 whole) of it;
-            None if to all of it (docs/theory/cells.md#limits-of-means).
+        groups: Groups of records that are clipped as one; None if each user's mean is.
+        window: (near, whole): each mean is clipped to the range's middle -+ near/(2 whole) of the
+            range; None if it is clipped to the range (docs/theory/cells.md#limits-of-means).
         widened: Whether lighter users have wider ranges, so that all reach equally far.
         sums: Whether sums of users are clipped instead of means.
     """
@@ -81,7 +86,7 @@ class Weights:
 
     @cached_property
     def n_users(self) -> int:
-        """How many users have a member."""
+        """How many users are in a planned cell."""
         return int(np.count_nonzero(np.bincount(self.user)))
 
     @cached_property
@@ -91,18 +96,18 @@ class Weights:
 
     @property
     def pieces(self) -> Ints:
-        """Means of each cell that are clipped one by one: of groups, or of users."""
-        of = self.cell if self.groups is None else self.groups.cell
-        return np.bincount(of, minlength=self.n_cells).astype(np.int64)
+        """The number of means in each cell that are clipped one by one: of groups, or of users."""
+        piece_cell = self.cell if self.groups is None else self.groups.cell
+        return np.bincount(piece_cell, minlength=self.n_cells).astype(np.int64)
 
     @property
     def touched(self) -> int:
-        """Most pieces of one cell that one user touches."""
+        """The most pieces of one cell that one user touches."""
         return 1 if self.groups is None else int(np.bincount(self.groups.member).max())
 
     @cached_property
     def share(self) -> Floats:
-        """The share m/n of each member."""
+        """The share of each member: its records divided by its cell's records."""
         return np.asarray(self.count / self.counts.totals[self.cells][self.cell])
 
     @cached_property
@@ -122,40 +127,40 @@ class Weights:
 
     @cached_property
     def missing(self) -> Floats:
-        """Mass of each cell that windows leave in the middle of the range."""
+        """The mass of each cell that windows leave in the middle of the range."""
         if self.window is None:
             return np.zeros(self.n_cells)
         return np.asarray((self.total - add(self.cell, self.reach, self.n_cells)) / self.total)
 
     @cached_property
     def kept(self) -> Floats:
-        """What is not missing of the cell of each member, rounded upwards."""
+        """The mass that is not missing in each member's cell, rounded upwards."""
         return np.minimum(1.0, (1 - self.missing) * OUTWARD)[self.cell]
 
     @cached_property
     def distance(self) -> Floats:
-        """Mass by which weights, with what is missing, and shares of each cell differ."""
+        """The mass by which weights and shares of each cell differ; missing mass counts as such."""
         if self.window is not None:
             return self.missing
-        apart = self.share - self.weight / self.total[self.cell]
-        # Equal in exact arithmetic, different by a rounding: no bias.
-        apart = np.where(np.abs(apart) < self.share * 2.0**-45, 0.0, apart)
-        short, over = (
+        difference = self.share - self.weight / self.total[self.cell]
+        # A difference this small comes from rounding: weight and share are equal.
+        difference = np.where(np.abs(difference) < self.share * 2.0**-45, 0.0, difference)
+        too_light, too_heavy = (
             np.bincount(self.cell, np.maximum(each, 0), minlength=self.n_cells)
-            for each in (apart, -apart)
+            for each in (difference, -difference)
         )
-        return np.maximum(short, over)
+        return np.maximum(too_light, too_heavy)
 
     @property
     def bias(self) -> Floats:
-        """Bias of each cell in the worst data set over the width, without a private range."""
+        """Bias of each cell in the worst data set, as a part of the width, without a range."""
         if self.sums:
             return np.zeros(self.n_cells)
         return self.missing / 2 if self.window is not None else self.distance
 
 
 def members(counts: Counts, cells: Ints) -> tuple[Ints, Ints]:
-    """Memberships in the given cells, and the place of the cell of each among these."""
+    """Returns the memberships in the given cells, and each one's cell as a position in `cells`."""
     place = np.full(counts.n_cells, -1)
     place[cells] = np.arange(len(cells))
     at = place[counts.cell]
@@ -164,33 +169,39 @@ def members(counts: Counts, cells: Ints) -> tuple[Ints, Ints]:
 
 
 def linear(counts: Counts, cells: Ints, weight: Ints, total: Ints | None = None) -> Weights:
-    """Weights with which every member reaches as far as it weighs; `total` is their sum if None."""
+    """Returns weights with equal reaches; `total` is the sum of the weights if it is None."""
     member, cell = members(counts, cells)
     total = add(cell, weight, len(cells)) if total is None else total
     return Weights(counts, cells, member, cell, weight, total, weight)
 
 
 def every_record(counts: Counts, cells: Ints) -> Weights:
-    """Returns w = m/n, without bias (docs/theory/privacy.md#sensitivity; paper 002, III-B)."""
+    """Returns shares as weights: no bias (docs/theory/privacy.md#sensitivity; paper 002, III-B)."""
     return linear(counts, cells, counts.count[members(counts, cells)[0]])
 
 
 def capped(counts: Counts, cells: Ints, cap: Ints, *, widened: bool = False) -> Weights:
-    """Returns w = min(m, cap)/sum, perhaps widened (docs/theory/cells.md#adaptive-mean)."""
+    """Returns counts up to the cap as weights, perhaps with equal reaches of all users of a cell.
+
+    Source: docs/theory/cells.md#adaptive-mean.
+    """
     member, cell = members(counts, cells)
     found = linear(counts, cells, np.minimum(counts.count[member], cap[cell]))
     return replace(found, widened=True, reach=found.heaviest[cell]) if widened else found
 
 
 def kept_users(counts: Counts, cells: Ints, cap: Ints, kept: Ints) -> Weights:
-    """Returns w = min(m, cap) over their sum, of who is kept (paper 000, section V)."""
+    """Returns counts up to the cap as weights of kept members, else 0 (paper 000, section V)."""
     member, cell = members(counts, cells)
     weight = np.where(kept > 0, np.minimum(counts.count[member], cap[cell]), 0)
     return linear(counts, cells, weight)
 
 
 def truncated(counts: Counts, cells: Ints, threshold: Ints) -> Weights:
-    """Means clipped to the middle -+ T/(2m), the least worst-case error (paper 001, III.1)."""
+    """Returns weights whose means are clipped to the middle -+ threshold/(2 count) of the range.
+
+    They have the least worst-case error (paper 001, Theorem III.1).
+    """
     member, cell = members(counts, cells)
     count = counts.count[member]
     near = np.minimum(count, threshold[cell])
@@ -198,32 +209,36 @@ def truncated(counts: Counts, cells: Ints, threshold: Ints) -> Weights:
 
 
 def parts(counts: Counts, cells: Ints, part: Ints) -> Weights:
-    """Weights of users who count in parts of 2^-PART (docs/theory/cells.md#optimal-plan)."""
+    """Returns weights of users who count in multiples of 2^-PART of their shares.
+
+    Source: docs/theory/cells.md#optimal-plan.
+    """
     count = counts.count[members(counts, cells)[0]]
     found = linear(counts, cells, count << PART)
     return replace(found, reach=count * part, window=(part, np.array([1 << PART])))
 
 
 def user_sums(counts: Counts, cells: Ints) -> Weights:
-    """One sum a user, which reaches the whole threshold (paper 001, section IV)."""
+    """Returns weights for sums of users, which are clipped instead of means (paper 001, IV)."""
     member, cell = members(counts, cells)
     total = add(cell, counts.count[member], len(cells))
     return replace(linear(counts, cells, np.ones(len(member), np.int64), total), sums=True)
 
 
 def arrays(counts: Counts, cells: Ints, cap: Ints, grouping: Grouping, *, clipped: bool) -> Weights:
-    """Weights of users in the mean of means of arrays (docs/theory/cells.md#arrays-and-caps).
+    """Returns weights of users in the mean of the means of arrays.
 
-    Clipped one by one, an array reaches the whole range for everybody in it (errata 7 and 8).
+    If arrays are `clipped` one by one, each user in an array may move it by the whole range
+    (docs/theory/cells.md#arrays-and-caps; errata 7 and 8).
     """
     member, cell = members(counts, cells)
     count = counts.count[member]
     first = 0
     pieces: list[tuple[Ints, ...]] = []
     number = np.zeros(len(cells), dtype=np.int64)
-    for at, own in enumerate(by_cell(cell, len(cells))):
-        who, array, records, number[at] = GROUPINGS[grouping](count[own], int(cap[at]))
-        pieces.append((own[who], array + first, records))
+    for at, inside in enumerate(by_cell(cell, len(cells))):
+        who, array, records, number[at] = GROUPINGS[grouping](count[inside], int(cap[at]))
+        pieces.append((inside[who], array + first, records))
         first += int(number[at])
     who, group, records = (np.concatenate(column) for column in zip(*pieces, strict=True))
     filled = add(group, records, first)
@@ -269,8 +284,12 @@ def best_fit(count: Ints, cap: int) -> tuple[Ints, Ints, Ints, int]:
     free = list[tuple[int, int]]()
     for each in size.tolist():
         at = bisect_left(free, (each, -1))
-        space, where = free.pop(at) if at < len(free) else (cap, number)
-        number += where == number
+        if at < len(free):
+            space, where = free.pop(at)
+        else:
+            space = cap
+            where = number
+            number += 1
         array.append(where)
         if space > each:
             insort(free, (space - each, where))
@@ -278,7 +297,7 @@ def best_fit(count: Ints, cap: int) -> tuple[Ints, Ints, Ints, int]:
 
 
 def _by_falling_size(count: Ints, cap: int) -> tuple[Ints, Ints]:
-    """Users by falling count, ties by position, and what each of them keeps."""
+    """Returns users by falling count, equal counts by position, and the records each one keeps."""
     if cap < 1:
         raise InputError(f"a cap of {cap} is below 1", "give a whole number, for example cap=1")
     order = np.argsort(-count, kind="stable")
@@ -292,5 +311,5 @@ GROUPINGS: dict[str, Callable[[Ints, int], tuple[Ints, Ints, Ints, int]]] = {
 
 
 def largest_counts(counts: Counts, cells: Ints) -> Ints:
-    """Records of the heaviest user of each of some cells."""
+    """Returns the records of the heaviest user of each given cell."""
     return np.asarray(largest(counts.cell, counts.count, counts.n_cells)[cells])
