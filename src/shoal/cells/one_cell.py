@@ -1,4 +1,4 @@
-"""One cell at once: values in memory are added up, planned for, drawn and read."""
+"""Estimates the mean of one cell in a single call, from values in memory."""
 
 from __future__ import annotations
 
@@ -41,23 +41,24 @@ class Estimate:
     Attributes:
         value: The estimate, within the bounds, in the value's unit.
         interval: Covers the mean of the records, clipped to the bounds, with the given confidence
-            in every data set: bias bound plus the noise's quantile, in the value's unit. Wide where
-            a range was selected, because a data set could have values far outside of it.
-        typical_interval: The same, in the value's unit, under an assumption: users are exchangeable
-            (who is heavy says nothing of its values) and what a private range cuts off balances or
-            is small: where values have long tails or outliers, of yes or no, and of amounts that
-            are mostly 0, it may miss. Never wider.
+            in every data set, in the value's unit. It reaches as far as the bias bound plus a
+            quantile of the noise. It is wide where a range was selected, because a data set could
+            have values far outside of that range.
+        typical_interval: An interval that is never wider, in the value's unit, under two
+            assumptions: users are exchangeable (how many records a user has says nothing about its
+            values), and what a private range cuts off balances or is small. It may miss where
+            values have long tails or outliers, are yes or no, or are amounts that are mostly 0.
         noise_scale: Scale b of the Laplace noise: its mean absolute value, in the value's unit.
         bias_bound: Most that the estimate without noise is off in any data set with this range, in
             the value's unit.
         epsilon: Privacy loss of every user, rounded upwards.
-        confidence: Of the interval.
-        range: Where means of users (sums, for akmv) were clipped, in the value's unit; None if
-            nothing was selected.
-        mechanism: What was used.
-        parameters: Its public whole numbers, such as the cap.
+        confidence: Probability with which the interval covers.
+        range: The range to which means of users (sums, for akmv) were clipped, in the value's unit;
+            None if none was selected.
+        mechanism: Name of the mechanism.
+        parameters: Public whole numbers of the mechanism, such as the cap.
         simulated: Whether the randomness was repeatable: then nobody is protected.
-        warnings: What speaks against the typical interval, in sentences.
+        warnings: Sentences on what speaks against the typical interval.
 
     Guarantees: G-COVERAGE.
 
@@ -82,7 +83,7 @@ class Estimate:
     warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """One line, and what speaks against it."""
+        """One line, and the warnings."""
         low, high = self.typical_interval
         found = "" if self.range is None else f", range [{self.range[0]:.4g}, {self.range[1]:.4g}]"
         kind = "simulated " if self.simulated else ""
@@ -109,7 +110,7 @@ def one_estimate(
     noise: Simulated | None = None,
     **unknown: Any,
 ) -> Estimate:
-    """Returns the estimate of one mechanism, with its settings, or of an objective for one cell."""
+    """Returns the estimate of one cell by a method with settings, or for an objective."""
     checks.keywords(unknown, ("bounds", "epsilon", "confidence", "tick_bits", "noise"), "a mean")
     confidence = check_confidence(confidence)
     source = source_of(noise)
@@ -151,7 +152,7 @@ def one_estimate(
 
 
 def aggregate_of(values: ArrayLike, users: Users, lattice: Lattice) -> tuple[Counts, Aggregate]:
-    """Returns counts and sums of ticks of one cell; one finite number and one key a record."""
+    """Returns counts and sums of one cell, from a finite number and a key for each record."""
     paired({"value": values}, {"user": users})
     numbers = column_of_numbers(values)
     who = user_codes(users, len(numbers))
@@ -161,5 +162,5 @@ def aggregate_of(values: ArrayLike, users: Users, lattice: Lattice) -> tuple[Cou
     cells = pa.table({"cell": pa.array(["all"] * len(records))})
     counts, rows = build(pa.array(np.arange(len(records))), cells, records.astype(np.int64))
     centred = sums[rows] - (counts.count << (lattice.bits - 1))
-    # Squares serve the variance, which these mechanisms do not release.
+    # Squares are used only for the variance, which these mechanisms do not release.
     return counts, Aggregate(counts.memberships, lattice, centred, np.zeros_like(centred))

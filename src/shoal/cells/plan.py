@@ -1,4 +1,4 @@
-"""The public face of planning: plans that can be printed, saved, loaded and carried out."""
+"""Offers plans of cells that can be printed, saved, loaded and carried out, and their releases."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ _BRACKETS = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
-    """A plan that can be carried out. Make one with `shoal.plan`; see `Facts` for its facts.
+    """A plan that can be carried out. `shoal.plan` makes one; `Facts` lists its facts.
 
     Source: docs/theory/privacy.md#accounting; docs/theory/cells.md#limits-of-means.
 
@@ -123,7 +123,7 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
         return describe(self, self.protected, self.warnings())
 
     def warnings(self) -> list[str]:
-        """Where its typical errors or its intervals may not hold, in sentences."""
+        """Sentences that say where its typical errors or its intervals may not hold."""
         return plan_warnings(self)
 
     @property
@@ -136,39 +136,41 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
         return f"<Plan, {summary(self)}>"
 
     def __dir__(self) -> list[str]:
-        """What a custodian needs."""
+        """The names that a custodian needs."""
         return [*_NAMES]
 
     def table(self, *, left_out: bool = False) -> pa.Table:
-        """One row a cell and statistic: keys, status, counts, and both errors.
+        """One row for each cell and statistic: keys, status, counts, and both errors.
 
         Args:
             left_out: Whether cells that `min_users` or `min_records` leave out have a row too, with
                 their keys and the reason, and without counts.
 
         Returns:
-            In the statistic's unit, of means `typical_error` and `typical_half_width`, half of the
-            95% interval, where values have a standard deviation of a sixth of the bounds' width;
-            `certified_error`, the worst-case error, and `lower_bound`, which no plan beats. Nulls
-            where nothing is known, and in the rows of cells left out.
+            A table with errors in the statistic's unit. For means, `typical_error` and
+            `typical_half_width`, half of the 95% interval, hold for values with a standard
+            deviation of a sixth of the bounds' width. `certified_error` is the worst-case error,
+            and no plan beats `lower_bound`. Unknown numbers are null, as are those of left-out
+            cells.
         """
         return arrow_tables.plan_table(self, left_out=left_out)
 
     def typical_error(self, sd: float | None = None) -> Floats:
         """The mean absolute error that each planned cell will typically have: no value is read.
 
-        Simulated releases on the plan's own counts with normal users about alike
-        (`shoal.cells.estimates.typical_error`). No certificate: unlike users or long tails err
-        by more.
+        It comes from simulated releases on the plan's own counts, with normal values and users who
+        are about alike (`shoal.cells.estimates.typical_error`). It is no certificate: with users
+        unlike the others, or with long tails, errors are larger.
 
         Args:
-            sd: Standard deviation of the values, those of all cells together, in their unit, if
-                somebody may say it without a look at them: half of the width at most, as no values
-                have a larger one.
+            sd: Standard deviation of the values of all cells together, in their unit, if somebody
+                can say it without looking at them. It is at most half of the width, as no values
+                within the bounds have a larger one.
 
         Returns:
-            Errors of values with this standard deviation, in their unit; else parts of it, where it
-            is a sixth of the width; shape (planned cells,).
+            Errors for values with this standard deviation, in their unit, shape (planned cells,).
+            Without `sd` they are parts of the standard deviation, which is then taken to be a sixth
+            of the width.
 
         Raises:
             InputError: The plan releases other statistics than the mean, or an unusable sd.
@@ -198,14 +200,14 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
         repetitions: int | None = None,
         progress: Progress | None = None,
     ) -> Comparison[Facts]:
-        """This plan's method, all others and what anybody writes by hand, by their typical errors.
+        """Compares this plan's method, all others and simple estimators by their typical errors.
 
-        See `shoal.compare`: on this plan's counts, bounds and epsilon, for means of all cells.
+        It is `shoal.compare` on this plan's counts, bounds and epsilon, for means of all cells.
 
         Args:
-            methods: Names, or names with settings; all but linear programs if not given.
-            assumed: What values may look like.
-            repetitions: Data sets to draw.
+            methods: Names, or names with settings; by default all methods but linear programs.
+            assumed: The assumed distribution of the values.
+            repetitions: Number of data sets to draw.
             progress: Wraps the plans, then the repetitions, to show how far they are; by default a
                 bar on a terminal.
 
@@ -228,9 +230,10 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
     def forecast(self) -> dict[float, int]:
         """How many cells will be reliable, by how much cells differ: no value is read.
 
-        From the simulated releases of `typical_error`, with three parts of the variance between
-        cells. Where the plan decides which cells are reliable, as with fewer than ten cells or
-        certified errors, all numbers are the same (docs/theory/cells.md#which-cells-are-reliable).
+        The numbers come from the simulated releases of `typical_error`, with three parts of the
+        variance between cells. Where the plan alone decides which cells are reliable, as with fewer
+        than ten cells or certified errors, all three numbers are the same
+        (docs/theory/cells.md#which-cells-are-reliable).
 
         Returns:
             Numbers of cells by the part of the variance of all values that lies between cells: 0.3,
@@ -247,18 +250,19 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
         return forecast(self)
 
     def advise(self, progress: Progress | None = None) -> Advice:
-        """What would make more cells reliable: other losses, objectives, rounds, coarser labels.
+        """Changes that would make more cells reliable: losses, objectives, rounds, coarser labels.
 
-        Each is planned and released three times or more on made-up values with the counts of the
-        plan, or with what they add up to by parent hexagons, by days, or without a key column, and
-        the rule of docs/theory/cells.md#which-cells-are-reliable is applied. No value is read.
+        Each change is planned and released three times or more on made-up values. The counts are
+        those of the plan, or they are added up by parent hexagons, by days, or without a key
+        column. The rule of docs/theory/cells.md#which-cells-are-reliable then says which cells are
+        reliable. No value is read.
 
         Args:
             progress: Wraps the choices, to show how far they are; by default a bar on a terminal.
 
         Returns:
-            How many cells will be reliable as planned and by each choice, if cells differ by 30%
-            of the variance; `print` it for the best two in a sentence each.
+            How many cells will be reliable as planned and after each change, if 30% of the variance
+            is between cells; `print` says the best two changes in a sentence each.
 
         Raises:
             InputError: The plan releases other statistics than the mean.
@@ -282,31 +286,32 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
         privacy_unit: str = "",
         before: Callable[[Facts], None] | None = warn_of_worth,
     ) -> Release:
-        """Read the values once, add exact noise, record result and charge, deliver.
+        """Reads the values once, adds exact noise, records result and charge, and delivers.
 
         The ledger commits the noisy numbers and their charge in one transaction before anything
-        is returned. The same plan and name again delivers the recorded bytes, says when they were
-        recorded, and costs nothing; counts, bounds and columns must still be the plan's. A plan
-        that likely makes no cell reliable is carried out with a `ShoalWarning`.
+        is returned. Another release of the same plan and name delivers the recorded bytes, says
+        when they were recorded, and costs nothing; counts, bounds and columns must still be the
+        plan's. A plan that likely makes no cell reliable is carried out with a `ShoalWarning`.
 
         Args:
-            records: What the plan's counts were counted from.
+            records: The records from which the plan's counts were counted.
             ledger: The data set's ledger, which `shoal.Ledger.create` makes; needed unless `noise`
                 is a simulation.
-            name: What the release is of, such as a period: another name draws, and costs, again.
+            name: What the release is about, such as a period; a release by another name draws new
+                noise and is charged again.
             noise: `shoal.Simulated(seed)` for studies; the release is marked and not private.
-            privacy_unit: What a user is, in a word; by default the user column's name. Say the
-                ledger's word if this file calls the same users otherwise (G-LEDGER).
-            before: Is called with the plan before values are read, where nothing is recorded yet
-                and noise is not simulated: it may raise. By default it warns of a plan that likely
-                makes no cell reliable.
+            privacy_unit: What a user is, in a word; by default the user column's name. Give the
+                ledger's word if this file calls the same users by another name (G-LEDGER).
+            before: A function that is called with the plan before values are read, unless the
+                release is recorded already or noise is simulated. It may raise. By default it warns
+                of a plan that likely makes no cell reliable.
 
         Returns:
             The noisy numbers with their errors, and the manifest.
 
         Raises:
             InputError: No ledger, or one with simulated noise or of another privacy unit.
-            DataError: The records do not match the plan's bounds or counts.
+            DataError: The records do not match the plan's bounds, counts or columns.
             BudgetError: The charge does not fit the ledger's budget.
             LedgerError: The ledger is missing, damaged or cannot be written.
 
@@ -344,12 +349,12 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
         return Release.delivered(done, plan, ledger, inputs=inputs)
 
     def check(self, private: Records) -> None:
-        """Counts as planned: a recorded release is about such records."""
+        """Refuses records with other bounds or counts than the plan's."""
         check_lattice(self, private)
         check_counts_of(self, private.counts())
 
     def draw(self, private: Records, noise: Noise) -> Estimates:
-        """Read the values once, and draw all numbers."""
+        """Reads the values once, and draws all numbers."""
         check_lattice(self, private)
         measures = [each.measure for each in self.statistics if each.measure is not None]
         counts, aggregate = private.aggregate(measures, squares=Variance() in self.statistics)
@@ -357,11 +362,11 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
         return Estimates(self, *draw(self, aggregate, noise))
 
     def results(self, drawn: Estimates) -> list[documents.Document]:
-        """One object a number: whole lattice steps, the value they stand for, its interval."""
+        """One object for each number: its lattice steps, the value they mean, its interval."""
         return results_of(drawn)
 
     def drawn_of(self, results: list[documents.Document]) -> Estimates:
-        """What was drawn, from a manifest's results: whole numbers alone."""
+        """Reads the drawn numbers from a manifest's results, of which only whole numbers count."""
         return drawn_from(self, results)
 
     def frontier(
@@ -370,21 +375,22 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
         epsilons: Sequence[Amount] | None = None,
         progress: Progress | None = None,
     ) -> Comparison[Plan]:
-        """Error against epsilon for several methods on these counts, before a value is read.
+        """The errors of several methods at several epsilons on these counts: no value is read.
 
-        Every plan has this one's counts, bounds, statistics, public rules and weights, and keeps
-        its cells, uninformative or not, so that all compare on the same. `print`, `table()`,
-        `shoal.picture(frontier, path)` and `frontier.plan(method, epsilon)` look at the result.
+        Every plan has the counts, bounds, statistics, public rules and weights of this plan. It
+        keeps uninformative cells, so that all plans are compared on the same cells. Look at the
+        result with `print`, `table()`, `shoal.picture(frontier, path)` and
+        `frontier.plan(method, epsilon)`.
 
         Args:
-            methods: Names, or names with settings; by default those that suit the statistics, but
-                with more than 10,000 pairs of a user and a cell neither linear programs nor
-                `clip_user`, which take minutes and have to be named.
-            epsilons: By default from an eighth to eight times the plan's, in powers of two.
+            methods: Names, or names with settings; by default those that suit the statistics. With
+                more than 10,000 pairs of a user and a cell, linear programs and `clip_user` take
+                minutes and have to be named.
+            epsilons: Losses; by default from an eighth to eight times the plan's, in powers of two.
             progress: Wraps the plans, to show how far they are; by default a bar on a terminal.
 
         Returns:
-            One point a method and loss, with lower bounds where they are known.
+            One row for each method and loss, with lower bounds where they are known.
 
         Raises:
             InputError: An unknown method, or an unusable epsilon.
@@ -403,7 +409,7 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
         """The release as an event of dp-accounting: see `shoal.privacy.events.event_of`.
 
         Returns:
-            An event whose composition with others dp-accounting works out.
+            An event that dp-accounting can compose with others.
 
         Raises:
             MissingPartError: dp-accounting is not installed.
@@ -424,39 +430,39 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
 
     @property
     def claims(self) -> Claims:
-        """What the plan costs and promises, for readers."""
+        """The plan's costs and promises, for readers."""
         return claims_of(self)
 
     @property
     def size(self) -> float:
-        """The largest number that the bounds allow."""
+        """A bound on the absolute size of the plan's numbers, in their units."""
         return float(np.max(np.abs(self.limits))) + self.width
 
     def mismatches(self, records: Mapping[str, Any], unit: Mapping[str, Any]) -> Iterator[str]:
-        """Other columns than the plan's."""
+        """Says so if a release has other columns than the plan."""
         if self.source != records:
             yield "the plan has other columns than the release"
 
     @property
     def asked(self) -> documents.Document:
-        """Request and counts."""
+        """The request, and the fingerprint of the counts."""
         return {"request": self.request.to_document(), "counts": self.counts.fingerprint}
 
     @property
     def _sources(self) -> Mapping[str, str | None]:
-        """The file that was counted."""
+        """The file of the records that were counted."""
         return {"records": self.counts.origin}
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a plan written by `save`: see `shoal.release.plan.Plan.load`."""
         found = super().load(path)
-        # An absolute path, whatever the working folder is later.
+        # The path is made absolute, as the working folder may change.
         return replace(found, counts=replace(found.counts, origin=os.path.abspath(path)))
 
     @classmethod
     def of_document(cls, document: Any) -> Self:
-        """The plan of a document, which costs and errs no more than was asked."""
+        """Returns the plan of a document; refuses one that costs or errs more than was asked."""
         decision = document.decision.decision(document.counts.n_users)
         source = None if document.records is None else document.records.to_document()
         return met(cls(document.counts, document.request, decision, source))
@@ -488,7 +494,7 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
         return f"<{self._head()}>"
 
     def to_text(self, confidence: float = CONFIDENCE) -> str:
-        """What `print` shows, with intervals of another confidence and without the ledger."""
+        """The text that `print` shows, with intervals of any confidence and without the ledger."""
         return str(self._text(confidence, origin=False))
 
     def _head(self, *, origin: bool = True) -> str:
@@ -521,15 +527,17 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
         return TextTable(head, columns, rows, notes, self.warnings())
 
     def warnings(self) -> list[str]:
-        """What a reader should know before relying on the numbers: where intervals may not cover.
+        """Sentences that a reader should know before relying on the numbers.
+
+        They say where errors may be larger, or intervals may not cover.
 
         Returns:
-            Sentences, as the plan said them before; none if there is nothing to say.
+            The sentences of the plan that still matter; none if there is nothing to say.
         """
         return release_warnings(self.numbers)
 
     def _plan_of(self, found: documents.Document) -> Plan:
-        """The plan; what is made of it replaces no records either."""
+        """Returns the plan, which knows the file of the records, so that no output replaces it."""
         plan = super()._plan_of(found)
         place = self.inputs.get("records") or self.inputs.get("manifest")
         origin = None if place is None else os.fspath(place)
@@ -544,22 +552,23 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
     def table(
         self, confidence: float = CONFIDENCE, *, all: bool = False, left_out: bool = False
     ) -> pa.Table:
-        """One row a cell: keys, status, counts, value and interval, noise and errors.
+        """One row for each cell: keys, status, counts, value and interval, noise and errors.
 
-        `value` is the best estimate: of means in three cells or more the posterior median given
-        the other cells (docs/theory/cells.md#values). `low` and `high` are around
-        the noisy number. The `source` of a reliable cell is its own number; that of others is the
-        common one, moved towards the cell's own, and `reason` says why they are not reliable
+        `value` is the best estimate. For means in three cells or more it is the posterior median
+        given the other cells (docs/theory/cells.md#values). The interval from `low` to `high` is
+        around the noisy number. In a reliable cell the `source` of the value is `own`, the cell's
+        own number. In another cell it is `common`, the number of all cells, moved towards the
+        cell's own; `reason` then says why the cell is not reliable
         (docs/theory/cells.md#which-cells-are-reliable).
 
         Args:
-            confidence: Of the intervals; changing it costs nothing.
+            confidence: Probability that an interval covers; changing it costs nothing.
             all: Whether the noisy number has a column too, `noisy_value`.
             left_out: Whether cells that `min_users` or `min_records` leave out have a row too, with
                 their keys and the reason, and without values.
 
         Returns:
-            One row a cell and statistic.
+            One row for each cell and statistic.
 
         Raises:
             InputError: confidence is not strictly between 0 and 1.
@@ -568,7 +577,7 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
 
 
 def check_public(records: Records) -> None:
-    """Refuse records whose counts are private, as this family plans from the counts."""
+    """Refuses records whose counts are private, since plans of cells are made from the counts."""
     if records.relation != Plan.relation:
         raise InputError(
             "the counts of these records are private, and shoal plans from public counts",
@@ -597,10 +606,11 @@ def plan(
     tick_bits: int | None = None,
     source: Mapping[str, Any] | None = None,
 ) -> Plan:
-    """Choose how users are bounded and how noise is shared, before any value is read.
+    """Chooses how users are bounded and how noise is shared, before any value is read.
 
-    The total privacy loss is epsilon = max_l sum_i D_il/b_i: user l moves number i by at most D_il,
-    and the noise of that number has the scale b_i. Private selections are part of it.
+    The total privacy loss with Laplace noise is epsilon = max_l sum_i D_il/b_i, where user l moves
+    number i by at most D_il and the noise of that number has the scale b_i. The loss of private
+    selections is added to it.
 
     Source: docs/theory/cells.md#user-clipped-mean, #balanced-plans and #optimal-plan;
     docs/theory/privacy.md#accounting.
@@ -608,39 +618,40 @@ def plan(
     Args:
         counts: The public counts, or records, of which only the counts are read: the plan holds
             counts, bounds and description of the records, and nothing of their values.
-        bounds: Public range of the values, in their unit; records have theirs.
-        statistics: What to release of each cell: `mean`, `variance`, `share_above(60)` with any
-            public threshold, or several of these.
+        bounds: Public range of the values, in their unit; records have their own.
+        statistics: The statistics to release of each cell: `mean`, `variance`, `share_above(60)`
+            with any public threshold, or several of these.
         epsilon: Largest total privacy loss of any user. A float counts as its decimal.
         error: Instead of epsilon: the largest worst-case error of a cell, in the value's unit.
-        max_error: Leave out cells with a larger error under the plan that is carried out: in the
-            statistic's unit, or such as "5%" of its range. It is the typical error as `print(plan)`
-            shows it; where errors are certified, the worst-case error. What is left out gets the
-            common number (docs/plans.md#which-cells-are-reliable).
-        objective: What should be small: the `typical` error, which people make (the default), or
-            the `worst_case` error, which is certified in every data set.
-        range: What you know of the bounds before any value is read: `tight` if values may fill a
-            tenth of them or more, or are rare events; `loose` if they are a margin of safety, which
-            values fill a small part of. Left out, it is as the counts suggest.
-        method: Instead of both, a method by its name. If every record counts and noise is shared:
-            `balanced` (proportional fairness), `equalised` (least common worst-case error), or
-            `uniform` (the paper's: the same loss in each cell). If users are bounded in all cells
-            at once: `user_clipped`, `optimal` (by linear programming, with a proof) or `clip_user`
-            (the paper's). Or, for means alone, a mean mechanism, whose losses are balanced:
-            `adaptive`, `array_averaging`, `opt_array_averaging`, `worst_case_optimal`, `levy`,
-            `quantile`, `akmv`, `baseline`.
-        uninformative: Cells no better than guessing the midpoint: `drop`, `keep` or `refuse`.
-        min_users: Leave out cells with fewer users: of fewer than three unless `min_users=1` is
-            given. What counts leave out is in no table, picture or report, only counted there.
-        min_records: Leave out cells with fewer records, in the same way.
+        max_error: The largest error that a cell may have, in the statistic's unit or such as "5%"
+            of its range; cells with a larger one are left out and get the common number
+            (docs/plans.md#which-cells-are-reliable). The error is the typical error as
+            `print(plan)` shows it or, where errors are certified, the worst-case error.
+        objective: The error to minimise: the `typical` error (the default), which is expected of
+            ordinary values, or the `worst_case` error, which is certified in every data set.
+        range: What is known about the bounds before any value is read: `tight` if values may fill a
+            tenth of them or more, or are rare events; `loose` if values fill only a small part of
+            them, and the rest is a margin of safety. By default the counts decide.
+        method: Instead of objective and range, a method by its name. If every record counts and
+            noise is shared: `balanced` (proportional fairness), `equalised` (least common
+            worst-case error), or `uniform` (from the paper: the same loss in each cell). If users
+            are bounded in all cells at once: `user_clipped`, `optimal` (by linear programming, with
+            a proof) or `clip_user` (from the paper). Or, for means alone, a mean mechanism, whose
+            losses are balanced: `adaptive`, `array_averaging`, `opt_array_averaging`,
+            `worst_case_optimal`, `levy`, `quantile`, `akmv`, `baseline`.
+        uninformative: What to do with cells that are no better than guessing the midpoint: `drop`,
+            `keep` or `refuse`.
+        min_users: The fewest users of a cell, by default three; give 1 to plan all cells. Cells
+            with fewer are in no table, picture or report, which only say how many they are.
+        min_records: The fewest records of a cell; cells with fewer are left out in the same way.
         weights: Importance of cells by label, for balanced losses.
-        settings: Of the method, such as {"cap": "minimax"} or {"targets": "balanced"}; a number
-            here has no unit.
+        settings: Settings of the method, such as {"cap": "minimax"} or {"targets": "balanced"}; a
+            number here has no unit.
         delta: The delta of (epsilon, delta)-DP; above 0, noise is Gaussian where its error is less.
-        tick_bits: Values are rounded to the width over 2^tick_bits, by default 2^20; records say it
-            themselves.
+        tick_bits: Values are rounded to the width divided by 2^tick_bits, by default 2^20; records
+            have their own.
         source: Public description of the records as `records.describe()` gives it, kept in plan and
-            manifest; not beside records.
+            manifest; not to be given with records.
 
     Returns:
         A plan whose `epsilon` never exceeds the one asked for.

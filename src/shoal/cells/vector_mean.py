@@ -1,4 +1,7 @@
-"""Means of vectors of one cell: in the l1 ball, or number by number in a box (errata 4 and 5)."""
+"""Estimates means of vectors of one cell, in an l1 ball or number by number in a box.
+
+Source: docs/theory/cells.md#limits-of-vectors; errata 4 and 5.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +27,15 @@ from shoal.theory import laplace, limits
 
 # Rounding to lattice steps costs a millionth of epsilon.
 _OVERHEAD_BITS = 20
+# Bits of a noise scale.
 _SCALE_BITS = 24
-# Over U, where nobody counts: any noise is private.
+# The noise scale divided by U if nobody counts: any noise is then private.
 _LEAST_NOISE = 2.0**-20
 
 
 @dataclass(frozen=True)
 class VectorEstimate:
-    """A private mean of vectors; everything in the value's unit, and public.
+    """A private mean of vectors; all of it is public and in the value's unit.
 
     Source: docs/theory/cells.md#limits-of-vectors.
 
@@ -46,8 +50,9 @@ class VectorEstimate:
             data set.
         worst_case_error: Bias bound plus mean l1 norm of the noise, in the value's unit.
         epsilon: Privacy loss of the heaviest user, rounded upwards.
-        confidence: Of all intervals together.
-        threshold: T, most records' worth of norm that a user keeps; of a box, of every number.
+        confidence: Probability that all intervals cover together.
+        threshold: T, the most records' worth of norm that a user keeps; in a box it is for every
+            number.
         simulated: Whether the randomness was repeatable: then nobody is protected.
 
     Example:
@@ -87,10 +92,10 @@ def vector(
 
     Source: docs/theory/cells.md#limits-of-vectors; errata 4, 5.
 
-    In the `ball`, x >= 0 and |x|_1 <= U = hi with bounds (0, U); what lies outside is scaled to it.
-    A user's sum is cut to the norm U T, T the ceil(2d/epsilon)-th largest count (0 if there are
-    fewer users), and each number gets Laplace noise of scale 2 U T/(n epsilon). In a `box` every
-    number lies in [lo, hi] and is released by `worst_case_optimal` with epsilon/d.
+    In the `ball`, x >= 0 and |x|_1 <= U with bounds (0, U); vectors outside are scaled to it. A
+    user's sum is cut to the norm U T, where T is the ceil(2d/epsilon)-th largest count (0 if there
+    are fewer users), and each number gets Laplace noise of scale 2 U T/(n epsilon). In a `box`
+    every number lies in [lo, hi] and is released by `worst_case_optimal` with epsilon/d.
 
     Args:
         values: Records, shape (n, d) with d at least 2, in the value's unit. Private.
@@ -99,7 +104,7 @@ def vector(
         epsilon: Privacy loss of every user for the whole vector, above 0.
         domain: `ball` or `box`.
         confidence: Probability that all intervals cover together.
-        tick_bits: Numbers are cut to the width over 2^tick_bits.
+        tick_bits: Numbers are cut to multiples of the width divided by 2^tick_bits.
         noise: `shoal.Simulated(seed)` for studies.
 
     Returns:
@@ -134,7 +139,7 @@ def vector(
 
 @dataclass(frozen=True)
 class _Options:
-    """What is asked of a mean of vectors, checked."""
+    """The checked options of a mean of vectors."""
 
     lattice: Lattice
     epsilon: Fraction
@@ -143,6 +148,7 @@ class _Options:
 
 
 def _ball(points: Floats, users: Any, options: _Options) -> VectorEstimate:
+    """Releases the mean of vectors in the l1 ball."""
     bounds = options.lattice.bounds
     source = source_of(options.noise)
     if bounds.lo != 0:
@@ -178,6 +184,7 @@ def _ball(points: Floats, users: Any, options: _Options) -> VectorEstimate:
 
 
 def _box(points: Floats, users: Any, options: _Options) -> VectorEstimate:
+    """Releases the mean of vectors in a box, number by number."""
     size = points.shape[1]
     noise = options.noise
     found = [
@@ -214,10 +221,10 @@ class BallMean:
     """Public facts of a release of a mean in the l1 ball (docs/theory/cells.md#limits-of-vectors).
 
     Attributes:
-        threshold: T, most records' worth of norm that a user keeps.
-        relative_scale: b over U of every number.
-        bits: j; noise has the scale of 2^j steps of b/2^j.
-        tick_bits: Numbers are cut to U over 2^tick_bits, downwards.
+        threshold: T, the most records' worth of norm that a user keeps.
+        relative_scale: Noise scale of every number, divided by U.
+        bits: The noise scale is 2^bits lattice steps.
+        tick_bits: Numbers are rounded downwards to multiples of U divided by 2^tick_bits.
     """
 
     counts: Ints
@@ -229,7 +236,7 @@ class BallMean:
 
     @classmethod
     def plan(cls, counts: Ints, dimension: int, epsilon: Fraction, tick_bits: int) -> BallMean:
-        """T is the ceil(2d/epsilon)-th largest count, 0 if there are fewer users."""
+        """Plans with the threshold T, the ceil(2d/epsilon)-th largest count or 0 without one."""
         if int(counts.max()) << tick_bits >= LARGEST_STEPS:
             raise InputError(
                 f"a user has {int(counts.max()):,} records, too many for {tick_bits} tick bits",
@@ -240,7 +247,7 @@ class BallMean:
             return cls(counts, dimension, 0, _LEAST_NOISE, _OVERHEAD_BITS, tick_bits)
         bits = _OVERHEAD_BITS + max(0, math.ceil(math.log2(dimension / epsilon)))
         allowed = (math.floor(epsilon * 2**bits) - dimension) * int(counts.sum())
-        # Of the scales with 24 bits, the least at which the ceiling fits what is allowed.
+        # The scale is the least one with 24 bits at which the rounded loss is allowed.
         exact = Fraction(2 * min(threshold, int(counts.max())) * 2**bits, allowed)
         if 2**bits > LARGEST_STEPS * exact:
             raise InputError(
@@ -254,11 +261,11 @@ class BallMean:
 
     @property
     def records(self) -> int:
-        """N, records of all users."""
+        """The number of records of all users."""
         return int(self.counts.sum())
 
     def loss(self, count: int) -> Fraction:
-        """Exact privacy loss of a user with so many records."""
+        """Returns the exact privacy loss of a user with so many records."""
         if self.threshold == 0:
             return Fraction(0)
         moved = Fraction(2 * min(count, self.threshold), self.records)
@@ -267,27 +274,30 @@ class BallMean:
 
     @property
     def bias_bound(self) -> float:
-        """Most that the estimate is off in l1 over U without noise: cut norms, then rounding."""
+        """Most that cut norms and rounding move the estimate, in the l1 norm divided by U."""
         cut = float(np.maximum(self.counts - self.threshold, 0).sum()) / self.records
-        # A number loses up to a tick as a record, another when norms are cut, and half a step.
+        # A number loses up to a tick in each record, another when norms are cut, and half a step.
         ticks = 2 * self.dimension * 2.0**-self.tick_bits
         return cut + ticks + self.dimension * self.relative_scale * 2.0 ** -(self.bits + 1)
 
     def release(self, sums: Ints, noise: Noise) -> list[int]:
-        """Noisy lattice numbers, one a dimension, of private sums of ticks, users by dimensions."""
-        # Python integers: a product of two sums may not fit 64 bits.
+        """Returns noisy lattice numbers, one for each dimension, from private sums of ticks.
+
+        The sums have one row for each user and one column for each dimension.
+        """
+        # Python integers are used, as a product of two sums may not fit 64 bits.
         whole = np.maximum(sums, 0).astype(object)
         norm = whole.sum(axis=1)
         allowed = np.minimum(self.counts, self.threshold).astype(object) * 2**self.tick_bits
         scaled = whole * allowed[:, None] // np.maximum(norm, 1)[:, None]
         kept = np.where((norm > allowed)[:, None], scaled, whole).sum(axis=0).tolist()
-        most = self.records << self.tick_bits
-        exact = [to_steps(int(x), most, self.relative_scale, self.bits) for x in kept]
+        largest_sum = self.records << self.tick_bits
+        exact = [to_steps(int(x), largest_sum, self.relative_scale, self.bits) for x in kept]
         return noise.add_laplace(exact, self.bits)
 
 
 def ticks(values: Floats, radius: float, tick_bits: int) -> Ints:
-    """Records in ticks: negative numbers become 0, longer vectors are scaled to the radius.
+    """Converts records to ticks: negative numbers become 0, longer vectors shrink to the radius.
 
     Every record's ticks add up to at most 2^tick_bits, whatever the rounding.
 
@@ -296,11 +306,12 @@ def ticks(values: Floats, radius: float, tick_bits: int) -> Ints:
         [[12, 4], [4, 12]]
     """
     positive = np.maximum(values, 0)
-    # Divided by its own largest number first, no record overflows, however far outside it is.
+    # Each record is first divided by its largest number, so that none overflows.
     largest = np.maximum(positive.max(axis=1, keepdims=True), radius)
     part = positive / largest
     norm = np.maximum(part.sum(axis=1, keepdims=True), radius / largest)
     whole = np.floor(part / norm * 2**tick_bits).astype(np.int64)
-    over = whole.sum(axis=1, keepdims=True)
+    total = whole.sum(axis=1, keepdims=True)
     top = 1 << tick_bits
-    return np.asarray(np.where(over > top, whole * top // np.maximum(over, 1), whole))
+    scaled = whole * top // np.maximum(total, 1)
+    return np.asarray(np.where(total > top, scaled, whole))

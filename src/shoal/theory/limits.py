@@ -36,9 +36,9 @@ def least_mean_error(cell: Ints, counts: Ints, n_cells: int, epsilon: float | Fl
     001, Theorem III.1). `epsilon` is one number for all cells, or one for each.
     """
     # Cell and falling count in one integer: a plain sort is far faster than one by two keys.
-    most = int(counts.max()) + 1
-    where, falling = np.divmod(np.sort(cell * most + (most - counts)), most)
-    sorted_counts = (most - falling).astype(np.float64)
+    base = int(counts.max()) + 1
+    where, falling = np.divmod(np.sort(cell * base + (base - counts)), base)
+    sorted_counts = (base - falling).astype(np.float64)
     size = np.bincount(cell, minlength=n_cells)
     start = np.cumsum(size) - size
     loss = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), (n_cells,))

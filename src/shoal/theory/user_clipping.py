@@ -107,8 +107,8 @@ def rounds(epsilon: float, delta: float, users: int, members: int, cells: int) -
 
 def clipped_users(wanted: float, users: int, selecting: float, everyone: float) -> int:
     """Returns how many users should be beyond the radius, a rank that the selection can find."""
-    most = (0.35 if everyone >= _ENOUGH else 0.2) * users
-    return max(1, math.floor(min(most, max(wanted, 10 / selecting))))
+    part = 0.35 if everyone >= _ENOUGH else 0.2
+    return max(1, math.floor(min(part * users, max(wanted, 10 / selecting))))
 
 
 def balancing_users(distance: float, cells: int, each: float) -> float:

@@ -220,8 +220,12 @@ class Comparison(Shown, Generic[P]):
             Names of the statistics, rows, methods that were left out, and notes.
         """
         left_out = [each._asdict() | {"epsilon": round_up(each.epsilon)} for each in self.left_out]
-        known = {"statistics": [*self.statistics], "rows": self.table().to_pylist()}
-        return known | {"left_out": left_out, "notes": _notes(self)}
+        return {
+            "statistics": [*self.statistics],
+            "rows": self.table().to_pylist(),
+            "left_out": left_out,
+            "notes": _notes(self),
+        }
 
     def _text(self) -> TextTable:
         return _describe(self)
@@ -234,8 +238,8 @@ class Comparison(Shown, Generic[P]):
 def label(choice: Choice) -> str:
     """Returns a method with its settings, as it is named in tables and pictures."""
     name, settings = choice
-    known = ", ".join(f"{each}={settings[each]}" for each in sorted(settings))
-    return f"{name} ({known})" if known else name
+    texts = ", ".join(f"{each}={settings[each]}" for each in sorted(settings))
+    return f"{name} ({texts})" if texts else name
 
 
 def checked_choice(method: object, names: Sequence[str]) -> Choice:
@@ -377,10 +381,10 @@ def _notes(found: Comparison[P]) -> list[str]:
             "function that draws them",
         ]
     lines = ["cells no better than guessing are kept, so that all methods have the same cells"]
-    known = {each.epsilon for each in found.bounds}
-    if known:
+    bounded = {each.epsilon for each in found.bounds}
+    if bounded:
         lines.append("lower bound: no plan certifies less; alone: if one cell had all of epsilon")
-    if len(known) < len(found.epsilons):
+    if len(bounded) < len(found.epsilons):
         lines.append("no lower bound is known where noise is Gaussian")
     for method in found.methods:
         lines += _notes_on(method, [each for each in found.rows if each.method == method])

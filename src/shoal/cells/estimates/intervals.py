@@ -271,8 +271,8 @@ def spread(numbers: Estimates) -> float:
             weight = 1 / variance / np.maximum(distance / _ROBUST, 1.0)
         density = log_density(number - middle, scale, np.array(deviation), normal=normal)
         found.append((float(deviation), float(density.sum())))
-    most = max(likelihood for _, likelihood in found)
-    return min(deviation for deviation, likelihood in found if likelihood >= most - _LIKELY)
+    highest = max(likelihood for _, likelihood in found)
+    return min(deviation for deviation, likelihood in found if likelihood >= highest - _LIKELY)
 
 
 def centres(numbers: Estimates) -> Floats:

@@ -250,7 +250,7 @@ class Estimates(Remembering):
         return float(lattice.rounding) + means + steps
 
     def _spread(self, part: Floats) -> Floats:
-        """Returns the standard deviation of each weighted mean around its cell's, over the width.
+        """Returns the standard deviation of each weighted mean around its cell's, in widths.
 
         It is sqrt(sum (part - share)^2 half^2 L/(L-1)) for L users with ranges of twice `half`.
         """
@@ -260,12 +260,12 @@ class Estimates(Remembering):
         half = np.full(len(cell), 0.5)
         chosen = self.chosen
         if chosen is not None:
-            whole = 2 * self.top
+            both_sides = 2 * self.top
             if weights.window is None:
                 low, high = ends(weights, chosen)
-                half = np.minimum((high - low) / whole, 0.5)
+                half = np.minimum((high - low) / both_sides, 0.5)
             else:
-                half = (chosen.width / whole)[cell]
+                half = (chosen.width / both_sides)[cell]
         difference = (part - weights.share) * half
         users = np.bincount(cell, minlength=cells)
         variance = np.bincount(cell, difference**2, minlength=cells)
@@ -313,14 +313,14 @@ def _values(
 ) -> list[float]:
     """Returns low + part x width x scale x steps/2^bits of each number, rounded once."""
     found = list[float]()
-    whole = low.denominator * part.denominator << bits
+    denominator = low.denominator * part.denominator << bits
     offset = low.numerator * part.denominator << bits
     factor = part.numerator * low.denominator
     for step, scale, width in zip(steps, scales, widths, strict=True):
         up, down = scale.as_integer_ratio()
         numerator = offset * down + factor * width * step * up
         # Dividing two integers rounds once, unlike floating-point arithmetic in several steps.
-        found.append(numerator / (whole * down))
+        found.append(numerator / (denominator * down))
     return found
 
 

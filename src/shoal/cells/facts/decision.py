@@ -111,18 +111,19 @@ def public_status(counts: Counts, request: Request) -> np.ndarray:
 
 def check_counts(counts: Counts, request: Request, method: Method) -> None:
     """Refuses counts whose sums would not fit 64 bits, and weights for cells that do not exist."""
-    most = int(counts.count.max())
+    largest = int(counts.count.max())
     bits = 62 - request.tick_bits - FINE
-    if most >= 1 << bits or (most + 1) * counts.n_cells >= 2**62:
+    if largest >= 1 << bits or (largest + 1) * counts.n_cells >= 2**62:
         raise InputError(
-            f"a user has {most:,} records in one cell, too many for {request.tick_bits} tick bits",
+            f"a user has {largest:,} records in one cell, too many for {request.tick_bits} tick "
+            "bits",
             f"use smaller cells or fewer tick bits: fewer than 2^{bits} records fit",
         )
     bits = 62 - request.tick_bits - PART
     all_records = int(counts.totals.max())
-    if method.planner == "optimal" and (most >= 1 << bits or all_records >= 1 << (62 - PART)):
+    if method.planner == "optimal" and (largest >= 1 << bits or all_records >= 1 << (62 - PART)):
         raise InputError(
-            f"{most:,} records of a user in a cell, or {all_records:,} of a cell, are too many",
+            f"{largest:,} records of a user in a cell, or {all_records:,} of a cell, are too many",
             f"use smaller cells, fewer tick bits or another method: 2^{bits} and 2^{62 - PART} fit",
         )
     weighs = method.planner in ("optimal", "clip user") and "variance" in request.statistics

@@ -117,7 +117,7 @@ class Facts(Steps, Remembering):
 
     @cached_property
     def weights(self) -> Weights:
-        """How much of every user counts in every planned cell."""
+        """The weights of users in the planned cells."""
         return self.decision.method.weigh(self.counts, self.planned, self.parameters)
 
     @cached_property
@@ -135,7 +135,7 @@ class Facts(Steps, Remembering):
 
     @cached_property
     def cost(self) -> Cost:
-        """What the release costs every user, as a function of noise scales."""
+        """The cost of the release for every user, as a function of noise scales."""
         chosen = self.decision
         return Cost(
             self.numbers,
@@ -336,7 +336,7 @@ class Facts(Steps, Remembering):
 
     @cached_property
     def gap(self) -> float | None:
-        """How far the plan is at most from the best one of its family, or None without a proof.
+        """A bound on the distance from the best plan of the family, or None without a proof.
 
         For a balanced plan, the mean logarithm of the noise could fall by at most this. For an
         optimal plan, no plan has all its errors below this plan's errors divided by 1 + gap.

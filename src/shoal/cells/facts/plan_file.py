@@ -95,7 +95,7 @@ class DecisionPart(Model):
 
 
 class Claims(plans.Claims):
-    """What a plan costs and promises, for readers."""
+    """The costs and promises of a plan, for readers."""
 
     gap: float | None
     weight: Floating
@@ -176,7 +176,7 @@ def parts_of(plan: Facts, records: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def claims_of(plan: Facts) -> Claims:
-    """Returns what a plan costs and promises."""
+    """Returns the costs and promises of a plan."""
     lower = None if plan.gaussian else tuple(plan.lower_bound.tolist())
     return Claims(
         epsilon=str(plan.loss.epsilon),

@@ -117,7 +117,7 @@ class Request(Model):
     @model_validator(mode="before")
     @classmethod
     def _sorted_settings(cls, given: Any) -> Any:
-        """Settings as Python objects, sorted; they belong to a method."""
+        """Checks settings and sorts them by name; refuses settings without a method."""
         settings = given.get("settings") if isinstance(given, dict) else None
         if settings is None:
             return {name: each for name, each in given.items() if name != "settings"}

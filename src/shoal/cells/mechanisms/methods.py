@@ -119,11 +119,11 @@ class Method:
 
     def parameters(self, counts: Counts, cells: Ints, epsilon: Floats, bits: int) -> Parameters:
         """Returns public whole numbers that follow from the counts and the loss of each cell."""
-        own = self.bound(counts, cells, epsilon)
+        of_rule = self.bound(counts, cells, epsilon)
         if not self.range.names:
-            return own
-        found = self.weigh(counts, cells, own)
-        return own | self.range.parameters(found, own, epsilon, 1 << (bits + FINE))
+            return of_rule
+        found = self.weigh(counts, cells, of_rule)
+        return of_rule | self.range.parameters(found, of_rule, epsilon, 1 << (bits + FINE))
 
     def check(self, parameters: Parameters, counts: Counts, cells: Ints, bits: int) -> bool:
         """Returns whether parameters have the names, shapes and limits of exact accounting."""

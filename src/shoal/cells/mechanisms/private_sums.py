@@ -84,10 +84,10 @@ class PrivateMeans:
         """Returns each cell's exact sum of weight times clipped mean, in units of 2^-FINE ticks."""
         weights = self.weights
         if weights.window is not None:
-            whole = Interval(
+            bounds = Interval(
                 np.zeros(weights.n_cells, dtype=np.int64), np.full(weights.n_cells, self.top)
             )
-            clipped = np.clip(self.means, *ends(weights, chosen or whole))
+            clipped = np.clip(self.means, *ends(weights, chosen or bounds))
             return self._weighted(weights.cell, weights.weight, clipped)
         if chosen is None:
             # If a mean weighs as much as it has records, the sum is used, which is not rounded.
@@ -170,18 +170,18 @@ class WeightedMoments:
                 added = whole**2 // 2 - added
             # Means of users are rounded, by less than the margin of the sensitivity.
             number = moments + added * square
-            most = whole**2 * square
-            found.append((min(max(number, 0), most), most))
+            largest = whole**2 * square
+            found.append((min(max(number, 0), largest), largest))
         return found
 
     @cached_property
     def _first(self) -> list[int]:
-        """Sum of reach times centred mean, in ticks over 2^FINE."""
+        """Each cell's sum of reach times centred mean, in units of 2^-FINE ticks."""
         return self._weighted(self.aggregate.centred, FINE)
 
     @cached_property
     def _second(self) -> list[int]:
-        """Sum of reach times mean square, in squared ticks."""
+        """Each cell's sum of reach times mean square, in squared ticks."""
         squares = self.aggregate.squares
         assert squares is not None
         return self._weighted(squares, 0)

@@ -126,10 +126,12 @@ def balls(centre: int, first: int, end: int, top: int) -> list[tuple[int, int]]:
     Source: docs/theory/cells.md#centre-radius-and-noise.
     """
     around = [(centre, radius_of(step, top)) for step in range(first, end)]
-    least = radius_of(end - 1, top)
-    most = (top + 1) // 2
+    shortest = radius_of(end - 1, top)
+    half_width = (top + 1) // 2
     found = {*around, *(moved(*each, top) for each in around)}
-    kept = {each for each in found if least <= each[1] < most} | {(top // 2, most)}
+    # A radius of half the width or more holds every vector: one such ball is enough.
+    kept = {each for each in found if shortest <= each[1] < half_width}
+    kept |= {(top // 2, half_width)}
     return sorted(kept, key=lambda each: (-each[1], -each[0]))
 
 

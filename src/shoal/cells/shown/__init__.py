@@ -1,1 +1,1 @@
-"""Tables, texts and warnings of plans and releases."""
+"""Makes tables, texts and warnings of plans and releases."""

@@ -1,4 +1,4 @@
-"""Plans and releases of cells as Arrow tables: one row a cell and statistic."""
+"""Makes Arrow tables of plans and releases of cells, with a row for each cell and statistic."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ from shoal.cells.facts.facts import Facts
 from shoal.cells.mechanisms.cell_statistics import Mean, Variance
 from shoal.cells.shown.left_out import reasons
 
-# Columns of cells that a public rule leaves out, beside their keys.
+# The columns that cells left out by a public rule have, beside their keys.
 _KNOWN = ("statistic", "status", "reason")
 
 
 def make_table(
     numbers: Estimates, confidence: float, *, all: bool = False, left_out: bool = False
 ) -> pa.Table:
-    """One row a cell and statistic, cells left out for errors with a common mean and else nulls.
+    """Returns the table of a release, with a row for each cell and statistic.
 
-    `value` is the posterior median of means, and the noisy number of all else; that is a column of
-    its own if `all` columns are asked for. Of a variance, its square root follows as the statistic
-    `std`, with the roots of the interval.
+    Cells left out for their errors have the common mean, and nulls for other statistics. `value` is
+    the posterior median for means, and the noisy number for other statistics. With `all` the noisy
+    number has a column of its own. A variance is followed by the statistic `std`, with the roots of
+    the value and of its interval.
     """
     plan = numbers.plan
     cells = numbers.plan.planned
@@ -65,27 +66,33 @@ def make_table(
 
 
 def plan_table(plan: Facts, *, left_out: bool = False) -> pa.Table:
-    """One row a cell and statistic: what is known before anything is spent, in its unit."""
+    """Returns the table of a plan, with a row for each cell and statistic.
+
+    It has the errors that are known before anything is spent, in the statistic's unit.
+    """
     cells = len(plan.planned)
     blocks = []
-    own = np.where(intervals.dominated(plan), "few users dominate", "planned").tolist()
+    planned = np.where(intervals.dominated(plan), "few users dominate", "planned").tolist()
     if intervals.decides(plan):
         often = often_reliable(plan, CELLS).tolist()
-        own = [
+        planned = [
             "likely too noisy" if part < 1 / 2 and each == "planned" else each
-            for part, each in zip(often, own, strict=True)
+            for part, each in zip(often, planned, strict=True)
         ]
-    status = statuses(plan, own)
-    likely = unknown = np.full(cells, np.nan), np.full(cells, np.nan)
+    status = statuses(plan, planned)
+    unknown = np.full(cells, np.nan)
+    error = unknown
+    half_width = unknown
     if plan.statistics == (Mean(),):
         unit = plan.width * SD
-        likely = typical_errors(plan) * unit, typical_half_widths(plan) * unit
+        error = typical_errors(plan) * unit
+        half_width = typical_half_widths(plan) * unit
     for at, statistic in enumerate(plan.statistics):
         rows = slice(at * cells, (at + 1) * cells)
         block = {
-            "typical_error": likely[0],
-            "typical_half_width": likely[1],
-            "certified_error": plan.worst_case_error[rows] if plan.certified else unknown[0],
+            "typical_error": error,
+            "typical_half_width": half_width,
+            "certified_error": plan.worst_case_error[rows] if plan.certified else unknown,
             "lower_bound": plan.lower_bound[rows],
         }
         blocks.append(_block(plan, statistic.name, status, block))
@@ -93,7 +100,10 @@ def plan_table(plan: Facts, *, left_out: bool = False) -> pa.Table:
 
 
 def _for_readers(blocks: list[pa.Table], plan: Facts, *, left_out: bool) -> pa.Table:
-    """One table, without cells that a public rule leaves out, or with their keys and reasons."""
+    """Returns one table, without cells that a public rule leaves out unless `left_out`.
+
+    Those cells then have their keys, their status and the reason, and nulls elsewhere.
+    """
     table = pa.concat_tables(blocks).combine_chunks()
     by_rule = pc.is_in(table["status"], pa.array(BY_RULE))
     if not left_out:
@@ -101,17 +111,18 @@ def _for_readers(blocks: list[pa.Table], plan: Facts, *, left_out: bool) -> pa.T
     for at, name in enumerate(table.column_names):
         if name not in _KNOWN and name not in plan.counts.cells.column_names:
             column = table[name]
-            own = pc.if_else(by_rule, pa.scalar(None, column.type), column)
-            table = table.set_column(at, name, own)
+            hidden = pc.if_else(by_rule, pa.scalar(None, column.type), column)
+            table = table.set_column(at, name, hidden)
     return table
 
 
-def statuses(plan: Facts, own: list[str]) -> dict[str, list[str | None]]:
-    """Status of every cell, given those of the planned ones, and in words why not reliable."""
+def statuses(plan: Facts, planned: list[str]) -> dict[str, list[str | None]]:
+    """Returns the status of every cell, given those of planned cells, and the reason in words."""
     status: list[str | None] = [*plan.status]
     reason = [each or None for each in reasons(plan)]
-    for cell, each in zip(plan.planned.tolist(), own, strict=True):
-        status[cell], reason[cell] = each, intervals.WHY.get(each)
+    for cell, each in zip(plan.planned.tolist(), planned, strict=True):
+        status[cell] = each
+        reason[cell] = intervals.WHY.get(each)
     return {"status": status, "reason": reason}
 
 
@@ -134,7 +145,7 @@ def _block(
 
 
 def _with_source(table: pa.Table, plan: Facts, others: Values | None) -> pa.Table:
-    """Rows with where their values are from, and with common values in those of left-out cells."""
+    """Adds the column `source` to a table, and the common values of left-out cells, if any."""
     left_out = np.array(plan.status, dtype=object) != "planned"
     sources = ["own" if each == "reliable" else "common" for each in table["status"].to_pylist()]
     absent = left_out if others is None else None
@@ -142,17 +153,18 @@ def _with_source(table: pa.Table, plan: Facts, others: Values | None) -> pa.Tabl
     table = table.add_column(at, "source", pa.array(sources, pa.string(), mask=absent))
     if others is None:
         return table
-    for name, own in (("value", others.value), ("low", others.low), ("high", others.high)):
+    common = {"value": others.value, "low": others.low, "high": others.high}
+    for name, numbers in common.items():
         column = table.column_names.index(name)
-        whole = table.column(name).to_numpy().copy()
-        whole[left_out] = own
-        filled = pa.array(whole, mask=np.isnan(whole))
+        all_cells = table.column(name).to_numpy().copy()
+        all_cells[left_out] = numbers
+        filled = pa.array(all_cells, mask=np.isnan(all_cells))
         table = table.set_column(column, name, filled)
     return table
 
 
 def _roots(columns: dict[str, Floats]) -> dict[str, Floats]:
-    """Standard deviations of variances; what has no root is not a number."""
+    """Returns the columns of standard deviations; those that are not roots become NaN."""
     rooted = {"value", "low", "high", "noisy_value"}
     return {
         name: np.sqrt(values) if name in rooted else np.full(len(values), np.nan)
@@ -161,7 +173,9 @@ def _roots(columns: dict[str, Floats]) -> dict[str, Floats]:
 
 
 def _spread(values: Floats, cells: Ints, n_cells: int) -> pa.Array[Any]:
-    whole = np.zeros(n_cells)
+    """Returns a column of all cells with values in some of them, and nulls elsewhere."""
+    all_cells = np.zeros(n_cells)
     absent = np.ones(n_cells, dtype=bool)
-    whole[cells], absent[cells] = values, np.isnan(values)
-    return pa.array(whole, mask=absent)
+    all_cells[cells] = values
+    absent[cells] = np.isnan(values)
+    return pa.array(all_cells, mask=absent)

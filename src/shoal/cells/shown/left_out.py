@@ -1,4 +1,4 @@
-"""Why cells are left out, in words: counts below a public rule, or the budget that they need."""
+"""Says why cells are left out: counts below a public rule, or the budget that they need."""
 
 from collections.abc import Iterator
 
@@ -12,9 +12,11 @@ from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR
 from shoal.cells.mechanisms.weights import Weights, every_record
 from shoal.files.text_table import counted
 
-# For their errors; all others are left out by a public rule.
+# The statuses of cells that are left out for their errors; others are left out by a public rule.
 _FOR_ERRORS = ("uninformative", "error too large")
+# Budgets up to this multiple of the plan's are said to be slightly more.
 _SLIGHTLY = 1.15
+# The largest multiple of the budget that is said as a number.
 _MOST = 1e4
 
 
@@ -22,16 +24,19 @@ def reasons(plan: Facts) -> list[str]:
     """Returns why each cell is left out, in a few words; empty for the planned ones."""
     request = plan.request
     times = dict(zip(*_left_out_for_error(plan), strict=True))
-    known = {
+    by_status = {
         "planned": "",
         "too few users": f"fewer than {request.min_users:,}",
         "too few records": f"fewer than {request.min_records:,}",
     }
-    return [_times(times[at]) if at in times else known[s] for at, s in enumerate(plan.status)]
+    return [
+        _times(times[cell]) if cell in times else by_status[status]
+        for cell, status in enumerate(plan.status)
+    ]
 
 
 def counted_out(plan: Facts) -> Iterator[str]:
-    """How many cells each public rule leaves out, in a sentence: all that readers see of them."""
+    """Yields a sentence on how many cells each public rule leaves out; readers see no more."""
     rules = {"users": plan.request.min_users, "records": plan.request.min_records}
     for what, least in rules.items():
         if many := plan.status.count(f"too few {what}"):
@@ -40,7 +45,7 @@ def counted_out(plan: Facts) -> Iterator[str]:
 
 
 def _left_out_for_error(plan: Facts) -> tuple[list[int], list[float]]:
-    """Cells left out for their errors, and the budgets they need, in budgets of the plan."""
+    """Returns the cells left out for their errors, and the multiples of the budget they need."""
     cells = np.flatnonzero(np.isin(np.array(plan.status, dtype=object), _FOR_ERRORS))
     if not len(cells):
         return [], []
@@ -48,10 +53,10 @@ def _left_out_for_error(plan: Facts) -> tuple[list[int], list[float]]:
 
 
 def budgets_needed(plan: Facts, cells: Ints) -> Floats:
-    """The budget with which cells would be planned, over the plan's: the largest loss of a user.
+    """Returns the budget with which each cell would be planned, divided by the plan's budget.
 
-    The planned cells keep their noise; the cell, and those that need less by themselves, get the
-    noise whose error is the largest allowed.
+    Planned cells keep their noise. The cell, and all that need less by themselves, get the noise
+    with the largest allowed error; the budget is then the largest loss of a user.
     """
     weights = every_record(plan.counts, cells)
     joint = plan.decision.joint
@@ -62,39 +67,43 @@ def budgets_needed(plan: Facts, cells: Ints) -> Floats:
     if plan.gaussian:
         added = cost / (2 * noise[weights.cell] ** 2)
     else:
-        # A vector of users is charged for both ends of a ball.
-        added = cost / noise[weights.cell] * (2 if plan.decision.method.range.of_vectors else 1)
+        # A user's vector in a ball is charged for the diameter.
+        ends = 2 if plan.decision.method.range.of_vectors else 1
+        added = cost / noise[weights.cell] * ends
     found = _largest_with(plan.user_losses, weights, added) / float(plan.user_losses.max())
     return np.sqrt(found) if plan.gaussian else found
 
 
 def _largest_with(loss: Floats, weights: Weights, added: Floats) -> Floats:
-    """The largest loss of a user with each cell and all that need less by themselves."""
+    """Returns the largest loss of a user with each cell and all that need less by themselves."""
     alone = largest(weights.cell, loss[weights.user] + added, weights.n_cells)
     total = loss.copy()
-    most = 0.0
+    largest_loss = 0.0
     found = np.zeros(weights.n_cells)
     rows = by_cell(weights.cell, weights.n_cells)
     for cell in np.argsort(alone, kind="stable").tolist():
-        own = rows[cell]
-        total[weights.user[own]] += added[own]
-        found[cell] = most = max(most, float(total[weights.user[own]].max()))
+        inside = rows[cell]
+        users = weights.user[inside]
+        total[users] += added[inside]
+        largest_loss = max(largest_loss, float(total[users].max()))
+        found[cell] = largest_loss
     return found
 
 
 def _allowed(plan: Facts, largest: Floats) -> Floats:
-    """How often the noise of cells may be that of a shape whose largest scale is given."""
-    most = plan.request.largest_error or MIDPOINT_ERROR
+    """Returns the factors by which the noise scales of cells, with these largest ones, may grow."""
+    largest_error = plan.request.largest_error or MIDPOINT_ERROR
     if plan.certified:
         unit = float(plan.mean_noise.max() / plan.decision.scale.max())
-        return most / (unit * largest)
+        return largest_error / (unit * largest)
     error = plan.cell_error if plan.request.max_error is None else errors_compared(plan)
     noisiest = int(plan.decision.scale.argmax())
-    allowed = plan.decision.scale[noisiest] * most / max(float(error[noisiest]), 1e-300)
+    allowed = plan.decision.scale[noisiest] * largest_error / max(float(error[noisiest]), 1e-300)
     return np.asarray(allowed / largest)
 
 
 def _times(factor: float) -> str:
+    """Returns in words that a cell needs a multiple of the budget."""
     if factor < _SLIGHTLY:
         return "needs slightly more than the budget"
     if factor > _MOST:

@@ -1,4 +1,4 @@
-"""What a plan's counts say against it: where its typical error or its intervals may not hold."""
+"""Warns where a plan's counts suggest that its typical error or its intervals may not hold."""
 
 from collections.abc import Iterator
 
@@ -9,23 +9,26 @@ from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.facts.facts import Facts
 from shoal.theory.user_clipping import MEASURED
 
-# Of the users, and of the records of planned cells: equal, geometric and moderately skewed counts
-# stay below (docs/theory/cells.md#few-cells).
+# The part of users who are called frequent.
 _FREQUENT = 1 / 20
+# The part of the records at which frequent users have much: it is less for equal, geometric and
+# moderately skewed counts (docs/theory/cells.md#few-cells).
 _MUCH = 3 / 10
-# Users: of fewer a twentieth is nobody.
+# The fewest users of whom a twentieth is somebody.
 _ENOUGH_USERS = 20
-# Epsilon times users: with more, intervals also cover where a few users are far from the others,
-# in one cell and in several, or where the most frequent ones are. Measured by `shoal bench warned`.
+# With this epsilon times users or more, intervals also cover if a few users are far from the others
+# (measured by `shoal bench warned`): in one cell,
 _ONE = 2_500.0
+# in several cells,
 _SEVERAL = 1_000.0
+# and if these users are the most frequent ones.
 _OFTEN = 5_000.0
-# Epsilon times users: with less the second of two radii is often far too small.
+# With less epsilon times users, the second of two radii is often far too small.
 _TWICE = 250.0
 
 
 def plan_warnings(plan: Facts) -> list[str]:
-    """Sentences that a custodian should read before spending anything; empty if there are none."""
+    """Returns sentences that a custodian should read before spending anything, if any."""
     if not plan.decision.method.range.of_vectors:
         return []
     found = [*few_cell_warnings(plan), *frequent_user_warnings(plan)]
@@ -40,7 +43,7 @@ def plan_warnings(plan: Facts) -> list[str]:
 
 
 def release_warnings(numbers: Estimates) -> list[str]:
-    """Returns the warnings of the plan; of frequent users only if a cell is reliable."""
+    """Returns the plan's warnings; those of frequent users matter only if a cell is reliable."""
     warnings = plan_warnings(numbers.plan)
     if "reliable" in statuses(numbers):
         return warnings
@@ -49,12 +52,12 @@ def release_warnings(numbers: Estimates) -> list[str]:
 
 
 def _everyone(plan: Facts) -> float:
-    """Epsilon times the number of users."""
+    """Returns epsilon times the number of users."""
     return plan.epsilon * plan.weights.n_users
 
 
 def few_cell_warnings(plan: Facts) -> Iterator[str]:
-    """What a private radius in few cells may miss, before anything is spent."""
+    """Warns of what a private radius in few cells may miss, before anything is spent."""
     selects = plan.decision.method.range.of_vectors and len(plan.decision.selection_scale) > 0
     one = len(plan.planned) == 1
     if selects and len(plan.planned) < MEASURED and _everyone(plan) < (_ONE if one else _SEVERAL):
@@ -69,7 +72,7 @@ def few_cell_warnings(plan: Facts) -> Iterator[str]:
 
 
 def private_range_warnings(numbers: Estimates) -> Iterator[str]:
-    """What the typical interval of one cell supposes, where a range was selected for it."""
+    """Warns of what the typical interval of one cell assumes, if a range was selected for it."""
     if numbers.chosen is not None and not numbers.plan.decision.method.range.of_vectors:
         yield (
             "the typical interval assumes that the private range cuts off as much below as above: "
@@ -79,7 +82,7 @@ def private_range_warnings(numbers: Estimates) -> Iterator[str]:
 
 
 def frequent_user_warnings(plan: Facts) -> Iterator[str]:
-    """Few users with much of the records, where cells may be reliable: they may be unlike."""
+    """Warns if few users have much of the records, as they may differ from the other users."""
     vectors = plan.decision.method.range.of_vectors
     if not vectors or _everyone(plan) >= _OFTEN or dominated(plan).all():
         return
