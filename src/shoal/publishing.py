@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,9 +13,11 @@ from shoal import documents, files
 from shoal.cells.comparisons.advice import check_worth
 from shoal.cells.facts.request import Request
 from shoal.cells.plan import Plan, Release, plan
+from shoal.data import keys
 from shoal.data.records import Records
 from shoal.documents.strict_json import strict
 from shoal.errors import DocumentError, InputError, ShoalError
+from shoal.files.text_table import counted
 from shoal.privacy.ledger import Entry, Ledger
 from shoal.progress import Progress
 
@@ -24,12 +26,20 @@ if TYPE_CHECKING:
 
 
 class Published(NamedTuple):
-    """A release, whether its manifest holds, whether counts are as before, and files by kind."""
+    """A release, whether its manifest holds, cells unlike before, and files by kind."""
 
     release: Release
     verdict: "Verdict"
-    same_counts: bool
+    new_cells: int
+    gone_cells: int
     files: dict[str, Path]
+
+    @property
+    def changes(self) -> str:
+        """How cells differ from those of the earlier release."""
+        if not self.new_cells and not self.gone_cells:
+            return "the cells are the same"
+        return f"{counted(self.new_cells, 'new cell')}, {self.gone_cells:,} gone"
 
 
 def publish(
@@ -48,9 +58,10 @@ def publish(
 
     `like` is its manifest, or a plan that was made of a file; the plan is made anew from the counts
     of these records. Budget and names are as in `Plan.release`: the same records and name again
-    deliver what is recorded, and cost nothing. Files go into a folder that is there, or their names
-    begin with `output`. The privacy unit is that of the manifest unless given. What likely
-    makes no cell reliable is refused unless `anyway`; `progress` shows how far advice is.
+    deliver what is recorded, cost nothing, and write the same files again. Files go into a folder
+    that is there, or their names begin with `output`. The privacy unit is that of the manifest
+    unless given. What likely makes no cell reliable is refused unless `anyway`; `progress` shows
+    how far advice is.
 
     Raises:
         ShoalError: As `shoal.plan`, `Plan.release` and `shoal.verify`, or files that are there.
@@ -58,14 +69,16 @@ def publish(
     Guarantees: G-LOSS, G-LEDGER, G-REFUSE.
     """
     from shoal.pictures import picture
+    from shoal.report_page import report
     from shoal.verification.verify import verify
 
-    old, source, unit = _asked(like)
+    old, cells, source, unit = _asked(like)
     places = _places(Path(output), name)
     read = {"DATA": data, "--like": like, "--ledger": ledger}
+    overwrite = overwrite or _is_ours(places["manifest"], ledger, name)
     files.check_outputs(places, read, overwrite=overwrite)
-    records = records_of(data, old.request, source)
-    made = plan(records, **old.request.model_dump(exclude={"bounds", "tick_bits"}))
+    records = records_of(data, old, source)
+    made = plan(records, **old.model_dump(exclude={"bounds", "tick_bits"}))
     _check_name(ledger, made, records.describe(), name)
     unit = privacy_unit or unit
     before = None if anyway else partial(check_worth, progress=progress)
@@ -78,10 +91,21 @@ def publish(
         "picture": partial(picture, done),
     }
     with delivering(done.entry, ledger):
+        if "picture" in places:
+            writers["report"] = partial(report, places["manifest"], ledger=ledger)
         write_all([(writers[kind], place) for kind, place in places.items()], overwrite=overwrite)
         verdict = verify(places["manifest"], ledger=ledger)
-    same = made.counts.same_as(old.counts)
-    return Published(done, verdict, same, places)
+    own = set(keys.labels(made.shown_cells))
+    return Published(done, verdict, len(own - cells), len(cells - own), places)
+
+
+def _is_ours(manifest: Path, ledger: files.Place, name: str) -> bool:
+    """Whether a file is the manifest of what the ledger holds under this name."""
+    book = Ledger(os.fspath(ledger))
+    with suppress(ShoalError):
+        sha256 = Release.load(manifest).manifest["record_sha256"]
+        return any((each.name, each.document_sha256) == (name, sha256) for each in book.entries())
+    return False
 
 
 def _check_name(ledger: files.Place, made: Plan, described: Mapping[str, Any], name: str) -> None:
@@ -90,7 +114,7 @@ def _check_name(ledger: files.Place, made: Plan, described: Mapping[str, Any], n
     for each in book.entries():
         known = book.find(each.question, name) if each.name == name else None
         old = Release(known.document, known) if known and known.kind in Release.kinds() else None
-        if old is None or (old.plan.request, old.manifest["records"]) != (made.request, described):
+        if old is None or (old.plan.request, old.record["records"]) != (made.request, described):
             continue
         if not made.counts.same_as(old.plan.counts):
             raise InputError(
@@ -156,21 +180,23 @@ def write_all(writers: list[tuple[Callable[..., None], Path | None]], *, overwri
         raise failures[0]
 
 
-def _asked(like: files.Place) -> tuple[Any, Mapping[str, Any] | None, str]:
-    """The plan in a manifest or a plan's file, its columns, and the privacy unit."""
+def _asked(like: files.Place) -> tuple[Request, set[str], Mapping[str, Any] | None, str]:
+    """What a manifest or a plan's file asked, its cells and columns, and the privacy unit."""
     found = strict(documents.read_bytes(like, "manifest"), f"the file {str(like)!r}")
-    if not str(isinstance(found, dict) and found.get("schema")).startswith("shoal.manifest/"):
+    if str(isinstance(found, dict) and found.get("schema")).startswith("shoal.plan/"):
         made = Plan.load(like)
-        return made, made.source, ""
-    old = Release.load(like)
-    return old.plan, old.manifest["records"], old.manifest["guarantee"]["unit"]["name"]
+        return made.request, set(keys.labels(made.shown_cells)), made.source, ""
+    old = Release.load(like).said
+    basis = old.results.basis
+    cells = set(keys.labels(basis.cells))
+    return basis.request, cells, old.records.to_document(), old.guarantee.unit.name
 
 
 def _places(output: Path, name: str) -> dict[str, Path]:
-    """Where table, manifest and picture go; pictures where they can be drawn."""
+    """Where table and manifest go; picture and report where they can be drawn."""
     called = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "release"
     stem = output / called if output.is_dir() else output
-    ends = {"table": "table.csv", "manifest": "manifest.json", "picture": "picture.png"}
-    if find_spec("matplotlib") is None:
-        del ends["picture"]
+    ends = {"table": "table.csv", "manifest": "manifest.json"}
+    if find_spec("matplotlib") is not None:
+        ends |= {"picture": "picture.png", "report": "report.html"}
     return {kind: stem.with_name(f"{stem.name}-{end}") for kind, end in ends.items()}

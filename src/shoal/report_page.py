@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import math
 import os
 from html import escape
@@ -16,7 +15,7 @@ import pyarrow as pa
 
 from shoal import checks, documents, files
 from shoal.cells.shown.plan_text import legend
-from shoal.errors import InputError, printable
+from shoal.errors import DocumentError, InputError, printable
 from shoal.files.text_table import TextTable, texts_of
 from shoal.pictures import check_picture, image
 from shoal.privacy.budget import show
@@ -140,7 +139,7 @@ def report(
             table=table,
             legend=meaning,
             picture=_picture(release, label),
-            protected=_protected(release.manifest["guarantee"], release.plan),
+            protected=_protected(release.manifest["guarantee"], release.plan_model.family),
             verdict=f"<p>Anybody can run <code>shoal verify {escape(Path(manifest).name)}</code>, "
             f"which found:</p><div class='wide'>{verdict._repr_html_()}</div>",
         )
@@ -166,7 +165,7 @@ def _about(release: Any, book: Ledger | None) -> str:
     if document["simulation"]:
         lines.append("This is a simulation: nobody is protected. Do not publish it.")
     if book is not None:
-        sha = hashlib.sha256(release.document).hexdigest()
+        sha = release.manifest["record_sha256"]
         when = [each.recorded_at for each in book.entries() if each.document_sha256 == sha]
         left, budget = (each.show(up=False) for each in (book.state().left, book.budget))
         recorded = f"Recorded {when[0][:10]}." if when else "Not recorded in this ledger."
@@ -200,7 +199,8 @@ def _table(release: Any, label: str) -> tuple[str, str]:
         if grey:
             row[value] = f"({row[value]})"
     titles = [label or each if each == "value" else each for each in names]
-    meaning = [*legend(release.plan, table)]
+    found = release.published
+    meaning = [*legend(len(found.users), found.sentences, table)]
     if len(table) > len(first):
         meaning.insert(0, _SOME.format(shown=len(first), all=len(table)))
     if common.any():
@@ -213,19 +213,19 @@ def _picture(release: Any, label: str) -> str:
     check_picture("report.png")
     try:
         drawn = base64.b64encode(image(release, "png", label=label)).decode()
-    except InputError:
-        # Nothing is drawn of a single mean.
+    except (InputError, DocumentError):
+        # Nothing is drawn of a single mean, nor of a trial of few units.
         return ""
     return f'<p><img alt="results with intervals" src="data:image/png;base64,{drawn}"></p>'
 
 
-def _protected(guarantee: documents.Document, plan: Any) -> str:
+def _protected(guarantee: documents.Document, family: str) -> str:
     epsilon = guarantee["epsilon_at_most"]
     delta = guarantee["delta_at_most"]
     # Of two versions the likelier has at most (e^epsilon + delta)/(e^epsilon + 1).
     right = 1 - (1 - delta) / (math.exp(min(epsilon, 700)) + 1)
     but = f", except with probability {show(delta)}" if delta else ""
-    public = _PUBLIC[plan.family]
+    public = _PUBLIC[family]
     whose = guarantee["unit"]
     unit = Unit(whose["name"], whose["counts"], whose["period"])
     return _paragraphs(

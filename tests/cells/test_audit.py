@@ -69,7 +69,7 @@ class Attack:
         values = np.empty(SIZE)
         for at, answers in enumerate(kinds.tolist()):
             tape = Tape(places=tuple(answers), rise=0)
-            numbers = Estimates(self.plan, *draw(self.plan, aggregate, tape))
+            numbers = Estimates.of(self.plan, *draw(self.plan, aggregate, tape))
             unit = float(numbers.noise_scale[0]) * 2.0**-bits
             these = kind.ravel() == at
             values[these] = numbers.unclamped[0] + unit * noise[these]

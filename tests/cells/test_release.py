@@ -36,7 +36,7 @@ def test_estimates_are_the_means_plus_noise_of_the_stated_scale() -> None:
     errors = []
     for seed in range(2000):
         drawn = draw(plan, aggregate, shoal.Simulated(seed))
-        found = Estimates(plan, *drawn).unclamped
+        found = Estimates.of(plan, *drawn).unclamped
         errors.append(np.abs(found - exact) / plan.noise_scale)
     average = float(np.mean(errors))
     unit = mean_absolute(2.0**plan.decision.bits) / 2.0**plan.decision.bits

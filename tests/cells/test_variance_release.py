@@ -48,7 +48,7 @@ def estimates(plan: shoal.Plan, table: pa.Table, rounds: int = ROUNDS) -> list[E
         [each.measure for each in plan.statistics if each.measure is not None]
     )
     drawn = (draw(plan, aggregate, shoal.Simulated(seed)) for seed in range(rounds))
-    return [Estimates(plan, *each) for each in drawn]
+    return [Estimates.of(plan, *each) for each in drawn]
 
 
 def extreme() -> pa.Table:

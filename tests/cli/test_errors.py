@@ -67,7 +67,7 @@ def put(words: list[str], option: str, value: str) -> list[str]:
         (["show", "visits.csv"], "is not JSON"),
         (["show", "--ledger", "flights.ledger"], "0 entries"),
         (["publish", "flights.parquet", "--like", "table.json", *RELEASE[3:], "--name", "a"], "a"),
-        (["verify", "plan.json"], "shoal.manifest/7: it is a plan; "),
+        (["verify", "plan.json"], "shoal.manifest/8: it is a plan; "),
         (["ledger", "create", "flights.ledger", "--epsilon", "1", *CREATED], "flights.ledger"),
         (["ledger", "show", "plan.json"], "plan.json"),
         (["demo", "--folder", "plan.json"], "exists"),
@@ -273,7 +273,7 @@ def test_a_full_disk_is_one_line() -> None:
 
 def test_the_verdict_is_the_status_whoever_reads(shell: Shell) -> None:
     """A reader that goes away is no error, and changes no verdict; odd names are escaped."""
-    shell.good(*RELEASE, "--manifest", "bad.json", "--name", "é")
+    shell.good(*RELEASE, "--record", "bad.json", "--name", "é")
     bad = json.loads(Path("bad.json").read_text())
     bad["plan"]["claims"]["worst_case_error"][0] /= 2
     Path("bad.json").write_bytes(documents.canonical_bytes(bad))

@@ -129,7 +129,7 @@ def test_what_cannot_be_written_after_the_charge_is_not_lost(
     def full(_handle: int) -> None:
         raise OSError(28, "No domain left on device")
 
-    line = [*RELEASES[family], "--manifest", "new.json"]
+    line = [*RELEASES[family], "--record", "new.json"]
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
         status, _, said = place.run(*line)
@@ -151,7 +151,7 @@ def test_what_fails_after_the_charge_names_the_entry(
     def fail(*_: object, **__: object) -> None:
         raise failure
 
-    line = [*RELEASES["cells"], "--force", "--output", "t.csv", "--manifest", "made.json"]
+    line = [*RELEASES["cells"], "--force", "--output", "t.csv", "--record", "made.json"]
     for what in ("typer.echo", "shoal.Release.write"):
         for more in ([], ["--json"]):
             with monkeypatch.context() as patch:

@@ -54,7 +54,7 @@ def test_settings_of_a_table(shell: Shell) -> None:
     out = shell.good("release", "visits.csv", "t.json", *TABLE[3:], "--json")
     found = json.loads(out)
     assert found["guarantee"]["epsilon_at_most"] <= 2.5
-    assert found["plan"]["source"]["value"] == "bought"
+    assert found["records"]["outcome"] == "bought"
 
 
 def test_outcomes_that_are_missing_in_public(shell: Shell) -> None:
@@ -88,7 +88,7 @@ def test_forecasts_need_no_outcomes(shell: Shell) -> None:
 
 def test_effects_are_shown_again(shell: Shell) -> None:
     """By cluster, drawn, of classes that were assigned whole: groups come from a public file."""
-    shell.good(*TABLE, "--manifest", "m.json", "--picture", "t.svg")
+    shell.good(*TABLE, "--record", "m.json", "--picture", "t.svg")
     out = shell.good("show", "m.json", "--by-cluster", "--confidence", "0.9", "--picture", "p.svg")
     assert "90% [" in out
     assert out.count("of the units") == 4
@@ -100,7 +100,7 @@ def test_effects_are_shown_again(shell: Shell) -> None:
         assert "not given together" in shell.bad("show", "m.json", *wrong)
     assert "does not work with" in shell.bad("show", "m.json", *GROUPS, "--picture", "q.svg")
     shell.good(*without(TRIAL, "--cluster"), "--mechanism", "best_table", "--output", "whole.json")
-    shell.good("release", "visits.csv", "whole.json", *TABLE[3:], "--manifest", "whole-m.json")
+    shell.good("release", "visits.csv", "whole.json", *TABLE[3:], "--record", "whole-m.json")
     out = shell.good("show", "whole-m.json", *GROUPS)
     assert "10 and 10 groups assigned whole" in out
     assert "one by one" not in out
@@ -195,7 +195,7 @@ def test_regressions_are_free_afterwards(shell: Shell) -> None:
     ask = [{"visits.csv": "other.csv", "arm": "treatment"}.get(each, each) for each in ASK]
     shell.good(*ask, "--ols", "treatment + far + treatment:sex", "--effect-by", "sex",
                "--output", "other.json")  # fmt: skip
-    shell.good("release", "other.csv", "other.json", *ANSWER[3:], "--manifest", "m.json",
+    shell.good("release", "other.csv", "other.json", *ANSWER[3:], "--record", "m.json",
                "--output", "a.csv", "--picture", "a.png")  # fmt: skip
     shown = shell.good("show", "m.json", "--ols", "treatment + far", "--ols", "treatment")
     assert "write 'treatment'" in shell.bad("show", "m.json", "--ols", "arm")
@@ -215,7 +215,7 @@ def test_groups_that_were_assigned_whole_are_asked_with(shell: Shell) -> None:
     """The plan knows their column; `units` says that there are none."""
     ask = [*without(ASK, "--cluster"), "--effect"]
     shell.good(*ask, "--assigned", "class", "--output", "g.json")
-    shell.good("release", "visits.csv", "g.json", *ANSWER[3:], "--manifest", "m.json")
+    shell.good("release", "visits.csv", "g.json", *ANSWER[3:], "--record", "m.json")
     assert shell.good("verify", "m.json").startswith("yes: every claim")
     assert "several" in shell.bad(*ask, "--assigned", "city")
     assert "assigned one by one" in shell.good(*ask, "--assigned", "units").replace("\n  ", " ")
@@ -225,7 +225,7 @@ def test_labels_are_numbers_of_levels(shell: Shell) -> None:
     """Texts of an ordinal outcome."""
     ask = ["liked" if each == "bought" else each for each in ASK]
     shell.good(*ask, "--domain", "ordinal:no,some,much", "--effect", "--output", "l.json")
-    shell.good("release", "visits.csv", "l.json", *ANSWER[3:], "--manifest", "m.json")
+    shell.good("release", "visits.csv", "l.json", *ANSWER[3:], "--record", "m.json")
     assert abs(Release.load("m.json").estimate()["effect"].value) < 1
 
 
@@ -261,8 +261,8 @@ def test_rows_without_a_value_are_dropped_if_that_is_public(shell: Shell) -> Non
     shell.good(*mean, "--missing", "public", "--output", "v.json")
     release = ("release", "v.parquet", "v.json", "--ledger", "visits.ledger", "--json")
     found = json.loads(shell.good(*release))
-    assert found["plan"]["counts"]["length"] == UNITS - 2
-    assert np.isfinite(found["results"]["value"])
+    assert found["results"]["users"] == UNITS - 2
+    assert np.isfinite(found["results"]["results"]["value"])
     assert json.loads(Path("v.json").read_text())["source"]["missing"] == "public"
 
 

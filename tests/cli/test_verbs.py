@@ -90,16 +90,20 @@ def test_next_month_is_one_command(shell: Shell) -> None:
     pq.write_table(flights.table(seed=1), "june.parquet")
     publish = ["publish", "june.parquet", "--ledger", "year.ledger", "--name", "2025-06"]
     said = shell.good(*publish, "--like", "last.json")
-    assert "planned with the request of last.json; the counts differ" in said
+    assert "planned with the request of last.json; the cells are the same" in said
     assert said.strip().endswith("yes: every claim that can be recomputed holds")
     made = json.loads(Path("2025-06-manifest.json").read_text())
     last = json.loads(Path("last.json").read_text())
-    assert made["plan"]["request"] == last["plan"]["request"]
+    assert made["results"]["basis"]["request"] == last["results"]["basis"]["request"]
     assert made["records"] == last["records"]
     assert pq.read_table("june.parquet").num_rows == 2000
     assert Path("2025-06-table.csv").exists()
     assert Path("2025-06-picture.png").read_bytes().startswith(b"\x89PNG")
+    assert b"<h1>" in Path("2025-06-report.html").read_bytes()
+    assert "nothing charged: entry 2" in shell.good(*publish, "--like", "last.json")
+    Path("2025-06-manifest.json").rename("kept.json")
     assert "exists already" in shell.bad(*publish, "--like", "last.json")
+    Path("kept.json").rename("2025-06-manifest.json")
     again = shell.good(*publish, "--like", "plan.json", "--output", "out")
     assert "nothing charged: entry 2" in again
     assert Path("out-manifest.json").read_bytes() == Path("2025-06-manifest.json").read_bytes()
@@ -116,13 +120,16 @@ def test_verify_says_no(shell: Shell) -> None:
     shell.good(*RELEASE, "--manifest", "m.json")
     shell.good("verify", "m.json", "--json")
     document = json.loads(Path("m.json").read_text())
-    document["results"][0]["value"] += 1
+    document["results"]["value"][0] += 1
     Path("m.json").write_bytes(documents.canonical_bytes(document))
     status, out, err = shell.run("verify", "m.json", "--ledger", "flights.ledger")
     assert (status, err) == (1, "")
-    assert "loss, claims and values follow  NO  value of the result 0" in out
-    assert re.search(r"recorded in the ledger +NO", out)
+    assert re.search(r"the manifest follows from the record +NO", out)
     assert out.startswith("NO\n")
+    status, out, err = shell.run("verify", "m.json")
+    assert (status, err) == (1, "")
+    assert re.search(r"what is shown follows +NO  the entry value", out)
+    assert "to recompute them, ask the custodian for the record" in " ".join(out.split())
 
 
 def test_options_and_settings_reach_the_plan(shell: Shell) -> None:

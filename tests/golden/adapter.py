@@ -17,7 +17,7 @@ import shoal
 from shoal import trials, unbiased
 from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.mechanisms.private_sums import Interval
-from shoal.cells.shown.arrow_tables import make_table
+from shoal.cells.shown.arrow_tables import make_table, rows_of
 from shoal.errors import ShoalError
 from shoal.means.request import MeanDrawn
 from shoal.trials.histogram import HistogramDrawn
@@ -160,8 +160,9 @@ def _arrays(groups: Any) -> list[Any]:
 def _read_cells(request: Plain, drawn: Plain, confidence: float) -> Plain:
     ends = drawn["ends"]
     chosen = ends and Interval(*(np.array(each, dtype=np.int64) for each in ends))
-    numbers = Estimates(_cells_plan(request), drawn["steps"], chosen, drawn.get("excess"))
-    table = make_table(numbers, confidence, all=True)
+    plan = _cells_plan(request)
+    numbers = Estimates.of(plan, drawn["steps"], chosen, drawn.get("excess"))
+    table = make_table(numbers, rows_of(plan), confidence, all=True)
     names = ("statistic", "status", "value", "low", "high", "noise_scale")
     found = _columns(table, plain="noisy_value", **dict(zip(names, names, strict=True)))
     return {**found, "status": [_STATUS.get(each, each) for each in found["status"]]}

@@ -138,7 +138,7 @@ LIES: dict[str, Edit] = {
 def test_manifests_verify_and_no_better_ones_do(method: str) -> None:
     """By the library and by the recount alone; the failure of a coarse step too."""
     found = planned(method).release(VALUES)
-    assert shoal.verify(found.manifest).holds
+    assert shoal.verify(found.record).holds
     for name, lie in LIES.items():
         manifest = json.loads(found.document)
         lie(manifest)
@@ -153,8 +153,8 @@ def test_a_failed_coarse_step_gives_no_estimate(tmp_path: Path) -> None:
     assert found.coarse_failed
     assert (found.value, found.interval, found.certified_interval) == (None, None, None)
     assert "no estimate" in str(found)
-    assert set(found.manifest["results"].values()) == {None}
-    assert shoal.verify(found.manifest).holds
+    assert set(found.record["results"].values()) == {None}
+    assert shoal.verify(found.record).holds
     assert shoal.Ledger(tmp_path / "a.ledger").spent == found.plan.loss
     lie = json.loads(found.document)
     lie["results"]["value"] = 5.0
@@ -167,7 +167,7 @@ def test_one_user_moves_nothing_public_but_the_numbers(method: str) -> None:
     changed = VALUES.copy()
     changed[3] = 1234.56789
     one, other = (
-        called(method, values, noise=shoal.Simulated(5)).manifest for values in (VALUES, changed)
+        called(method, values, noise=shoal.Simulated(5)).record for values in (VALUES, changed)
     )
     assert "1234.5" not in json.dumps(other)
     assert {**one, "results": 0} == {**other, "results": 0}

@@ -45,7 +45,7 @@ def test_a_trial_of_another_version_is_read_with_its_own_parameters(
     again = _trial(book)
     assert again.from_ledger
     assert again.document == recorded.document
-    again.write_manifest(tmp_path / "m.json")
+    again.write_record(tmp_path / "m.json")
     loaded = trials.Release.load(tmp_path / "m.json")
     assert said(again) == said(loaded) == said(recorded)
     assert again.plan.loss == loaded.plan.loss == recorded.plan.loss
@@ -63,6 +63,6 @@ def test_what_is_delivered_again_is_read_from_its_manifest(family: str, tmp_path
     assert (first.from_ledger, again.from_ledger) == (False, True)
     assert first.known_plan is not None
     assert (again.known_plan, again.drawn) == (None, None)
-    again.write_manifest(tmp_path / "m.json")
+    again.write_record(tmp_path / "m.json")
     assert said(again) == said(KINDS[family].load(tmp_path / "m.json")) == said(first)
     assert again.inputs == first.inputs

@@ -40,7 +40,7 @@ def test_a_family_is_its_plan(tmp_path: Path) -> None:
     again = plan.release(VALUES, book)
     assert (done.document, again.origin[:8], book.spent) == (again.document, "recorded", HALF)
     assert done.table().column("count").to_pylist() == [again.released]
-    done.write_manifest(tmp_path / "manifest.json")
+    done.write_record(tmp_path / "manifest.json")
     done.write(tmp_path / "table.csv")
     assert Release.load(tmp_path / "manifest.json").plan.request.limit == 1.5
     assert shoal.verify(tmp_path / "manifest.json", ledger=book.path).holds

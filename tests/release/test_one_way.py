@@ -30,7 +30,7 @@ def said(found: Any) -> list[object]:
         own = [found.table().to_pylist(), str(found.estimate())]
     else:
         own = [found.value, found.interval, found.sentence]
-    return [found.manifest, found.epsilon, found.delta, found.simulated, own]
+    return [found.record, found.epsilon, found.delta, found.simulated, own]
 
 
 @pytest.mark.parametrize("family", KINDS)
@@ -39,7 +39,7 @@ def test_a_loaded_release_says_what_the_fresh_one_said(family: str, tmp_path: Pa
     fresh: Any = releases()[family]()
     assert fresh.drawn is not None
     path = tmp_path / "manifest.json"
-    fresh.write_manifest(path)
+    fresh.write_record(path)
     loaded = KINDS[family].load(path)
     assert (loaded.drawn, loaded.known_plan, loaded.loaded) == (None, None, True)
     assert said(loaded) == said(fresh)
@@ -51,7 +51,7 @@ def test_a_manifest_is_loaded_by_the_class_of_its_kind(family: str, tmp_path: Pa
     """Another family's manifest is refused in one line."""
     path = tmp_path / "manifest.json"
     made: Any = releases()[family]()
-    made.write_manifest(path)
+    made.write_record(path)
     for other, kind in KINDS.items():
         if other != family:
             with pytest.raises(DocumentError, match="manifest is of the kind"):

@@ -40,11 +40,11 @@ def _judge(book: shoal.Ledger, release: Callable[[], Any], folder: Path) -> str:
     assert book.state().left.epsilon < _TOTAL
     assert str(found)
     manifest = folder / "manifest.json"
-    found.write_manifest(manifest)
+    found.write_record(manifest)
     if isinstance(found, shoal.Release):
         assert found.table().num_rows
         assert str(found.plan)
-        (folder / "plan.json").write_bytes(canonical_bytes(found.manifest["plan"]))
+        (folder / "plan.json").write_bytes(canonical_bytes(found.record["plan"]))
         shoal.Plan.load(folder / "plan.json")
     elif isinstance(found, trials.Release):
         assert trials.Release.load(manifest).table().num_rows

@@ -12,7 +12,7 @@ from shoal.data.aggregate import Aggregate
 
 def drawn(plan: Facts, sums: Aggregate, seed: int) -> Estimates:
     """Numbers as a release would publish them, with noise of a seed."""
-    return Estimates(plan, *draw(plan, sums, shoal.Simulated(seed)))
+    return Estimates.of(plan, *draw(plan, sums, shoal.Simulated(seed)))
 
 
 def sums_of(plan: Facts, mean: NDArray[np.float64]) -> Aggregate:

@@ -15,9 +15,9 @@ from shoal.privacy.accounting import NoisyVector, Step
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Noise, Simulated
 from shoal.privacy.unit import Unit
+from shoal.release import envelope, release
 from shoal.release import plan as plans
-from shoal.release import release
-from shoal.release.envelope import CONFIDENCE, Envelope
+from shoal.release.envelope import CONFIDENCE, Published
 from shoal.theory import laplace
 from shoal.verification import recount, rederive
 
@@ -47,8 +47,8 @@ class Result(Model):
     steps: int
 
 
-class Manifest(Envelope):
-    """Everything public about a release."""
+class Record(envelope.Record):
+    """All of a release."""
 
     kind: Literal["noisy count"]
     records: dict[str, str]
@@ -64,7 +64,8 @@ class Plan(plans.Plan[list[float], int]):
     meanwhile: Any = field(default=lambda: None, repr=False)
 
     family = kind = KIND
-    document_model, claims_model, manifest_model = PlanDocument, plans.Claims, Manifest
+    document_model, claims_model, record_model = PlanDocument, plans.Claims, Record
+    manifest_model = envelope.Manifest
     neighbours = "values: the value of one user changes"
 
     @property
@@ -99,6 +100,10 @@ class Plan(plans.Plan[list[float], int]):
     def results(self, drawn: int) -> Any:
         """The count."""
         return {"steps": drawn}
+
+    def published(self, drawn: int) -> Published:
+        """All of it: there is no row of a user."""
+        return Published(plan=self.to_document(), results=self.results(drawn))
 
     def drawn_of(self, results: Any) -> int:
         """The count."""

@@ -89,7 +89,7 @@ def test_errors_are_those_of_the_textbook(
     cluster, arm, unit, debiased = told(release)
     order = np.random.default_rng(0).permutation(len(group))
     more = np.r_[order, 10**6], np.r_[group[order], 99]
-    release.write_manifest(tmp_path / "trial.json")
+    release.write_record(tmp_path / "trial.json")
     known = released(shape, mechanism, assigned=group)[0]
     assert told(known)[3] == pytest.approx(debiased[np.argsort(unit)][told(known)[2]])
     for effects in (

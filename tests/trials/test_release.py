@@ -69,7 +69,7 @@ def test_a_trial_is_recorded_once_and_read_back(name: str, tmp_path: Path) -> No
     assert spent.epsilon == plan.loss.epsilon
     again = made.release(OUTCOME, study, **given)
     assert (again.from_ledger, again.document, ledger.spent) == (True, first.document, spent)
-    first.write_manifest(tmp_path / "m.json")
+    first.write_record(tmp_path / "m.json")
     loaded = Release.load(tmp_path / "m.json")
     for other in (again, loaded):
         assert other.table().equals(first.table())

@@ -18,7 +18,7 @@ def _verified(plan: trials.Plan, outcomes: Any, study: trials.Experiment, folder
     ledger = shoal.Ledger.create(book, epsilon=1000, privacy_unit="each row", counts="public")
     given = {"ledger": ledger, "outcome_name": "o", "privacy_unit": "each row"}
     made = plan.release(outcomes, study, **given)
-    verdict = shoal.verify(made.manifest)
+    verdict = shoal.verify(made.record)
     assert verdict.holds, str(verdict)
     return made
 
@@ -78,7 +78,7 @@ def test_a_verdict_is_true_only_if_every_claim_holds() -> None:
 def _cells(who: Any, at: Any, values: Any, **asked: Any) -> Any:
     table = pa.table({"who": who, "at": at, "v": values})
     records = shoal.Records(table, user="who", value="v", bounds=(0, 10), by="at", counts="public")
-    return shoal.plan(records, **asked).release(records, noise=shoal.Simulated(1)).manifest
+    return shoal.plan(records, **asked).release(records, noise=shoal.Simulated(1)).record
 
 
 @pytest.mark.filterwarnings("ignore:.*holds the text nan:shoal.errors.ShoalWarning")

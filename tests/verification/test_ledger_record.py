@@ -14,7 +14,7 @@ from tests.support import flights
 @pytest.fixture
 def manifest(tmp_path: Path) -> dict[str, Any]:
     """A true manifest, recorded in `flights.ledger`."""
-    return flights.plan().release(flights.records(), ledger=flights.ledger(tmp_path)).manifest
+    return flights.plan().release(flights.records(), ledger=flights.ledger(tmp_path)).record
 
 
 def failed(manifest: dict[str, Any], ledger: shoal.Ledger | Path) -> list[str]:

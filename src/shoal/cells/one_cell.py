@@ -125,7 +125,7 @@ def one_estimate(
             name = choose(request, counts)[0].name
         request = request.model_copy(update={"method": name, "objective": None, "range": None})
     plan = make_plan(counts, request)
-    found = Estimates(plan, *draw(plan, private, source))
+    found = Estimates.of(plan, *draw(plan, private, source))
     likely = intervals.intervals if found.of_vectors else Estimates.typical_intervals
     interval, typical = (
         (float(low[0]), float(high[0]))

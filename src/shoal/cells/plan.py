@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -28,8 +29,8 @@ from shoal.cells.estimates.typical_error import forecast, typical_errors
 from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.plan_file import (
     Claims,
-    Manifest,
     PlanDocument,
+    Record,
     claims_of,
     described,
     met,
@@ -40,7 +41,8 @@ from shoal.cells.mechanisms.cell_statistics import Variance
 from shoal.cells.planners.planner import make_plan
 from shoal.cells.shown import arrow_tables
 from shoal.cells.shown.plan_text import cell_title, describe, labels, legend, summary
-from shoal.cells.shown.plan_warnings import plan_warnings, release_warnings
+from shoal.cells.shown.plan_warnings import plan_warnings
+from shoal.cells.shown.published import Manifest, Published
 from shoal.data.counts import Counts
 from shoal.data.records import Records
 from shoal.data.value_lattice import Bounds
@@ -53,8 +55,8 @@ from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Noise, Simulated
 from shoal.privacy.unit import Unit, unit_of_column
 from shoal.progress import Progress
+from shoal.release import envelope, release
 from shoal.release import plan as plans
-from shoal.release import release
 from shoal.release.columns import check_unit_of_users
 from shoal.release.envelope import CONFIDENCE
 from shoal.release.plan import check_ledger
@@ -116,6 +118,7 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
     kind = "cells"
     document_model = PlanDocument
     claims_model = Claims
+    record_model = Record
     manifest_model = Manifest
     neighbours = "values: all values of one user change, the counts are public"
 
@@ -359,11 +362,15 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
         measures = [each.measure for each in self.statistics if each.measure is not None]
         counts, aggregate = private.aggregate(measures, squares=Variance() in self.statistics)
         check_counts_of(self, counts)
-        return Estimates(self, *draw(self, aggregate, noise))
+        return Estimates.of(self, *draw(self, aggregate, noise))
 
     def results(self, drawn: Estimates) -> list[documents.Document]:
-        """One object for each number: its lattice steps, the value they mean, its interval."""
-        return results_of(drawn)
+        """One object a number: whole lattice steps, the value they stand for, its interval."""
+        return results_of(self, drawn)
+
+    def published(self, drawn: Estimates) -> Published:
+        """Cells that readers see, their totals, what was drawn, and what follows."""
+        return Published.of_plan(self, drawn)
 
     def drawn_of(self, results: list[documents.Document]) -> Estimates:
         """Reads the drawn numbers from a manifest's results, of which only whole numbers count."""
@@ -504,12 +511,13 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
 
     def _text(self, confidence: float = CONFIDENCE, *, origin: bool = True) -> TextTable:
         """The verdict, warnings, the first rows, and why cells are not reliable."""
-        plan = self.plan
+        found = self.published
+        cells = found.basis.cells
         table = self.table(confidence)
-        status = table["status"].to_pylist()[: len(plan.shown)]
+        status = table["status"].to_pylist()[: cells.num_rows]
         verdict = f"Reliable: {status.count('reliable'):,} of {counted(len(status), 'cell')}."
         shown = table.slice(0, SHOWN)
-        names = labels(plan, table, range(len(shown)))
+        names = labels(cells, table, range(len(shown)))
         rows = []
         for name, row in zip(names, shown.to_pylist(), strict=True):
             value, *ends = texts_of({each: row[each] for each in ("value", "low", "high")})
@@ -519,8 +527,8 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
             rows.append([name, *counts, value, *ends])
         if len(table) > SHOWN:
             rows.append([f"... {len(table) - SHOWN:,} more in to_pandas() and files"])
-        columns = [cell_title(plan), "users", "records", "value", "low", "high"]
-        notes = [*legend(plan, table)]
+        columns = [cell_title(cells), "users", "records", "value", "low", "high"]
+        notes = [*legend(cells.num_rows, found.sentences, table)]
         if "common" in table["source"].to_pylist():
             notes.insert(0, _BRACKETS)
         head = f"{verdict}\n{self._head(origin=origin)}"
@@ -534,11 +542,24 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
         Returns:
             The sentences of the plan that still matter; none if there is nothing to say.
         """
-        return release_warnings(self.numbers)
+        return [*self.published.warnings]
 
-    def _plan_of(self, found: documents.Document) -> Plan:
-        """Returns the plan, which knows the file of the records, so that no output replaces it."""
-        plan = super()._plan_of(found)
+    @cached_property
+    def published(self) -> Published:
+        """What everybody may have of it."""
+        found: Published = super().published
+        return found
+
+    def _drawn(self) -> Estimates:
+        """The numbers, from the record or from the manifest."""
+        if isinstance(self.said, envelope.Manifest):
+            numbers: Estimates = self.published.numbers
+            return numbers
+        return super()._drawn()
+
+    def _plan(self) -> Plan:
+        """The plan; what is made of it replaces no records either."""
+        plan = super()._plan()
         place = self.inputs.get("records") or self.inputs.get("manifest")
         origin = None if place is None else os.fspath(place)
         return replace(plan, counts=replace(plan.counts, origin=origin))
@@ -572,8 +593,11 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
 
         Raises:
             InputError: confidence is not strictly between 0 and 1.
+            DocumentError: `left_out` of a manifest, which does not name such cells.
         """
-        return arrow_tables.make_table(self.numbers, confidence, all=all, left_out=left_out)
+        rows = arrow_tables.rows_of(self.plan) if left_out else self.published.rows
+        numbers = self.numbers
+        return arrow_tables.make_table(numbers, rows, confidence, all=all, left_out=left_out)
 
 
 def check_public(records: Records) -> None:

@@ -156,6 +156,8 @@ def _about(plan: "Plan", title: str) -> None:
 
 
 def _report(release: "Release", title: str, *, holds: bool) -> None:
+    from shoal.data import keys
+
     how = "from the ledger, at no cost" if release.from_ledger else "drawn now and recorded"
     rows = release.table().to_pylist()
     status = Counter(row["status"] for row in rows)
@@ -165,7 +167,7 @@ def _report(release: "Release", title: str, *, holds: bool) -> None:
             row["noise_scale"],
             f"{label} {row['value']:.0f} mph [{row['low']:.0f}, {row['high']:.0f}]",
         )
-        for label, row in zip(release.plan.shown_labels, rows, strict=True)
+        for label, row in zip(keys.labels(release.published.basis.cells), rows, strict=True)
         if row["status"] == "reliable"
     ]
     show(f"Released {title}: {how}; manifest {'verified' if holds else 'NOT verified'}")

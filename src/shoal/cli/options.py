@@ -33,7 +33,9 @@ FILES = (
 Data = Annotated[Path, read(f"Records: {FILES}.", "DATA")]
 PublicData = Annotated[Path | None, read(f"Records: {FILES}; no value is read.", "DATA")]
 PlanFile = Annotated[Path, read("A plan, saved with --output.", "PLAN")]
-Manifest = Annotated[Path, read("A manifest, written by `shoal release --manifest`.", "MANIFEST")]
+Manifest = Annotated[
+    Path, read("A manifest, as `shoal release --manifest` writes it, or a record.", "MANIFEST")
+]
 OptionalManifest = Annotated[Path | None, read("A manifest of `shoal release`.", "MANIFEST")]
 LedgerFile = Annotated[Path, read("The ledger's file; its name ends in .ledger.", "LEDGER")]
 Ledger = Annotated[Path, first("The ledger of the data set, such as flights.ledger.")]
@@ -88,6 +90,11 @@ Stem = Annotated[Path, first("Folder for the files, or the beginning of their na
 ManifestOutput = Annotated[
     Path | None, first("Write the manifest here, such as 2013-05.json.", "--manifest")
 ]
+RecordOutput = Annotated[
+    Path | None,
+    first("Write the record here: not for everybody.", "--record"),
+]
+KnownRecord = Annotated[Path | None, first("The record of the manifest.", "--record")]
 Report = Annotated[Path, first("Write the report here, such as report.html.", "--output")]
 Title = Annotated[str, first("Title of the page, such as 'Time in the library'.")]
 Label = Annotated[str, first("Word for the values on axes and in tables, such as minutes.")]

@@ -23,6 +23,7 @@ def check_places(
     table: Path | None = None,
     output: Path | None = None,
     manifest: Path | None = None,
+    record: Path | None = None,
     picture: Path | None = None,
 ) -> None:
     """Refuse, before any work, what could destroy a file or fail only after the charge.
@@ -38,12 +39,13 @@ def check_places(
         from shoal.pictures import check_picture
 
         check_picture(picture)
-    for name, place in {"--output": output, "--manifest": manifest}.items():
+    for name, place in {"--output": output, "--manifest": manifest, "--record": record}.items():
         if place is not None and place.suffix.lower() != ".json":
             raise InputError(
                 f"{name} {str(place)!r} does not end in .json", "choose a name that ends in .json"
             )
-    outputs = {"--output": table or output, "--manifest": manifest, "--picture": picture}
+    outputs = {"--output": table or output, "--manifest": manifest, "--record": record}
+    outputs["--picture"] = picture
     check_outputs(outputs, inputs, overwrite=force)
 
 

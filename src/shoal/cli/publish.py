@@ -18,7 +18,7 @@ def publish(
     anyway: o.Anyway = False,
     as_json: o.Json = False,
 ) -> None:
-    """Repeat a release with new records: table, picture, manifest.
+    """Repeat a release with new records, and write all its files.
 
     Makes a plan from the earlier request and the new counts, charges the ledger, writes all files
     into one folder, and verifies the manifest.
@@ -49,12 +49,11 @@ def publish(
             own = {"delivery": entry and delivery(entry, again=again), "files": told}
             show_json({**done.release.manifest, **own, "holds": verdict.holds})
         else:
-            planned = "the counts are the same" if done.same_counts else "the counts differ"
             show(
                 "\n".join(
                     [
                         *([recorded(done.release)] if entry else []),
-                        f"planned with the request of {like}; {planned}",
+                        f"planned with the request of {like}; {done.changes}",
                         done.release.to_text(),
                         *(f"{kind}: {place}" for kind, place in done.files.items()),
                         str(verdict).splitlines()[0],

@@ -17,6 +17,7 @@ def release(
     name: o.Name = "",
     output: o.Output = None,
     manifest: o.ManifestOutput = None,
+    record: o.RecordOutput = None,
     picture: o.Picture = None,
     confidence: o.Confidence = 0.95,
     privacy_unit: o.PrivacyUnit = "",
@@ -36,9 +37,10 @@ def release(
     from shoal.publishing import delivering, write_all
 
     read = {"DATA": data, "PLAN": plan, "--ledger": ledger}
-    check_places(read, force=force, table=output, manifest=manifest, picture=picture)
+    check_places(read, force=force, table=output, manifest=manifest, record=record, picture=picture)
     made = _load(plan)
-    check_shown(made, confidence, output, picture)
+    by_level = made.kind in BY_LEVEL or getattr(made, "interval_by", "") == "normal"
+    check_shown(made.family, confidence, output, picture, by_level=by_level)
     with working("reading values, drawing noise, recording"):
         done = _carry_out(
             made, data, anyway=anyway, ledger=ledger, name=name, privacy_unit=privacy_unit
@@ -46,6 +48,7 @@ def release(
     writers: list[Any] = [
         (partial(done.write, confidence=confidence) if output else None, output),
         (done.write_manifest, manifest),
+        (done.write_record, record),
         (partial(shoal.picture, done, confidence=confidence), picture),
     ]
     with delivering(done.entry, ledger):
@@ -57,18 +60,22 @@ def release(
             show(f"{recorded(done)}\n{_text(done, confidence)}")
 
 
-def check_shown(plan: Any, confidence: float, output: Path | None, picture: Path | None) -> None:
-    """Refuse, before any charge, what a release of a plan cannot be shown with."""
+# Kinds of plans whose intervals are of some confidences alone.
+BY_LEVEL = ("histogram", "questions")
+
+
+def check_shown(
+    family: str, confidence: float, output: Path | None, picture: Path | None, *, by_level: bool
+) -> None:
+    """Refuse, before any charge, what a release cannot be shown with."""
     from shoal.checks import check_confidence
     from shoal.intervals import check_level
 
-    if plan.family == "mean" and (output or picture):
+    if family == "mean" and (output or picture):
         raise InputError(
             "--output and --picture do not work with a mean, which is one number",
             "leave them out, and give --manifest",
         )
-    by_level = getattr(plan, "kind", "") in ("histogram", "questions")
-    by_level = by_level or getattr(plan, "interval_by", "") == "normal"
     (check_level if by_level else check_confidence)(confidence)
 
 
@@ -76,9 +83,10 @@ def in_words(done: Any, confidence: float) -> str:
     """What a release of any family says."""
     from dataclasses import replace
 
-    if done.plan.family == "mean":
+    family = done.plan_model.family
+    if family == "mean":
         return str(replace(done, confidence=confidence).sentence)
-    if done.plan.family == "trial":
+    if family == "trial":
         return str(done.estimate(confidence))
     return str(done.to_text(confidence))
 

@@ -1,11 +1,13 @@
 """`shoal show`: what a release says, again."""
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from shoal.cli import options as o
 from shoal.cli.output import check_places, recorded, show, show_json
-from shoal.cli.release import check_shown, in_words
+from shoal.cli.release import BY_LEVEL, check_shown, in_words
 from shoal.errors import InputError
 from shoal.progress import working
 
@@ -23,6 +25,7 @@ def show_release(
     confidence: o.Confidence = 0.95,
     output: o.Output = None,
     picture: o.Picture = None,
+    record: o.RecordOutput = None,
     assigned: o.Assigned = None,
     groups: o.Groups = None,
     unit: o.Unit = None,
@@ -38,13 +41,16 @@ def show_release(
     Example: shoal show trial.json --groups classes.csv --unit pupil --assigned class
     """
     import shoal
+    from shoal.publishing import write_all
 
     read = {"MANIFEST": manifest, "--ledger": ledger, "--groups": groups}
-    check_places(read, force=force, table=output, picture=picture)
+    check_places(read, force=force, table=output, record=record, picture=picture)
     with working("reading what was released"):
         done = _found(manifest, ledger, name, entry)
-    check_shown(done.plan, confidence, output, picture)
-    kind = done.plan.family
+    kind = done.plan_model.family
+    by_level = done.said.kind in BY_LEVEL
+    by_level = by_level or getattr(done.published, "interval_by", "") == "normal"
+    check_shown(kind, confidence, output, picture, by_level=by_level)
     if any([assigned, groups, unit, by_cluster, ols]) and kind != "trial":
         raise InputError(
             "these options work only with the release of a trial",
@@ -57,7 +63,7 @@ def show_release(
             raise InputError("--output does not work with --ols", "leave --output out")
         with working("estimating"):
             found = _effects(done, confidence, assigned, groups, unit, ols)
-        asked = done.plan.kind == "questions"
+        asked = done.said.kind == "questions"
         lines += map(str, found)
         if by_cluster and not asked:
             lines += [str(each.clusters) for each in found[0]]
@@ -68,14 +74,16 @@ def show_release(
     else:
         lines.append(in_words(done, confidence))
         if kind == "mean":
-            ends = done.plan.interval(done.released, confidence)
+            ends = replace(done, confidence=confidence).interval
             document = {"mean": done.value, "interval": ends}
         else:
             document = {"table": done.table(confidence).to_pylist()}
-    if output is not None:
-        done.write(output, confidence, overwrite=force)
-    if picture is not None:
-        shoal.picture(done, picture, confidence=confidence, overwrite=force)
+    writers: list[Any] = [
+        (partial(done.write, confidence=confidence) if output else None, output),
+        (done.write_record, record),
+        (partial(shoal.picture, done, confidence=confidence), picture),
+    ]
+    write_all(writers, overwrite=force)
     if as_json:
         show_json(document)
     else:

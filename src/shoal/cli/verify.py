@@ -11,20 +11,22 @@ from shoal.progress import working
 
 def verify(
     manifest: o.Manifest,
+    record: o.KnownRecord = None,
     ledger: o.KnownLedger = None,
     replan: o.Replan = False,
     as_json: o.Json = False,
 ) -> None:
-    """Check every claim of a manifest, and its entry in a ledger.
+    """Check a manifest, and with its record or ledger every claim.
 
-    Computes the privacy loss and every certificate again. Exit status: 0 if all hold, else 1.
+    Computes values and intervals again; the privacy loss of every user and every certificate need
+    the record, which the ledger keeps. Exit status: 0 if all hold, else 1.
 
     Example: shoal verify manifest.json --ledger flights.ledger
     """
     import shoal
 
     with working("computing every claim again"):
-        verdict = shoal.verify(manifest, ledger=ledger, replan=replan)
+        verdict = shoal.verify(manifest, record=record, ledger=ledger, replan=replan)
     if as_json:
         checks = [asdict(check) for check in verdict.checks]
         unverified = list(verdict.unverified)

@@ -19,6 +19,7 @@ LEDGER_ENDING = ".ledger"
 # Kinds of documents by the first part of their schema.
 KINDS = {
     "shoal.manifest": "the manifest of a release",
+    "shoal.record": "the record of a release",
     "shoal.counts": "counts",
     "shoal.plan": "a plan",
     "shoal.trial-plan": "the plan of a trial",
@@ -51,9 +52,9 @@ def expect(document: object, schema: str, what: str) -> Document:
         DocumentError: Another kind or version.
 
     Example:
-        >>> expect({"schema": "shoal.plan/6"}, "shoal.manifest/7", "manifest")
+        >>> expect({"schema": "shoal.plan/6"}, "shoal.manifest/8", "manifest")
         Traceback (most recent call last):
-        shoal.errors.DocumentError: manifest is not of the schema shoal.manifest/7: it is a plan...
+        shoal.errors.DocumentError: manifest is not of the schema shoal.manifest/8: it is a plan...
     """
     said = document.get("schema") if isinstance(document, dict) else None
     if isinstance(document, dict) and said == schema:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,12 +23,13 @@ from shoal.means.estimators import CHOICES, OUTWARD, ClippedChoice, Facts, Symme
 from shoal.means.request import INTERVALS, Interval, MeanDrawn, Request
 from shoal.means.users import UserValues, UserWeights, counts_of
 from shoal.privacy.accounting import Step
-from shoal.privacy.budget import Budget, round_up
+from shoal.privacy.budget import Budget, from_text, round_up
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Noise, Simulated
 from shoal.privacy.unit import printed_text, unit_of_values
+from shoal.release import envelope
 from shoal.release import plan as plans
-from shoal.release.envelope import CONFIDENCE, Envelope, Text
+from shoal.release.envelope import CONFIDENCE, FEWEST_ALIKE, Text
 from shoal.release.release import Release
 from shoal.theory import clipping
 
@@ -77,13 +78,47 @@ class Result(Model):
     certified_interval: Interval | None
 
 
-class Manifest(Envelope):
-    """Everything public about a release of an unbiased mean."""
+class Record(envelope.Record):
+    """All of a release of an unbiased mean."""
 
     kind: Literal["mean"]
     records: RecordsPart
     plan: PlanDocument
     results: Result
+
+
+class Published(envelope.Published):
+    """A mean, what its plan claims, and how many users there are.
+
+    `alike` has numbers of records, and how many users have each; only if these are many of each
+    does the manifest hold the plan.
+    """
+
+    method: Text
+    interval_by: Text
+    supposes: Text
+    users: int
+    records: int
+    alike: tuple[tuple[int, int], ...] | None
+    claims: Claims
+    plan: dict[str, Any] | None
+    results: dict[str, Any]
+
+    stated: ClassVar[str] = "its errors"
+
+    def plan_document(self) -> documents.Document:
+        """The plan's document, with the numbers of records of all users."""
+        document = super().plan_document()
+        count, many = np.array(self.alike, dtype=np.int64).reshape(-1, 2).T
+        return document | {"counts": documents.pack_integers(np.repeat(count, many))}
+
+
+class Manifest(envelope.Manifest):
+    """What everybody may have of a release of an unbiased mean."""
+
+    kind: Literal["mean"]
+    records: RecordsPart
+    results: Published
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +156,7 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
     kind = "mean"
     document_model = PlanDocument
     claims_model = Claims
+    record_model = Record
     manifest_model = Manifest
     neighbours = "values: all values of one user change, the counts are public"
 
@@ -327,6 +363,26 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
             certified_interval=self.interval(drawn, CONFIDENCE, certified=True),
         ).to_document()
 
+    def published(self, drawn: MeanDrawn) -> Published:
+        """The mean and the plan's claims; the plan, if many users have each number of records."""
+        count, many = np.unique(self.counts, return_counts=True)
+        alike = None
+        plan = None
+        if many.min() >= FEWEST_ALIKE:
+            alike = tuple(zip(count.tolist(), many.tolist(), strict=True))
+            plan = {name: each for name, each in self.to_document().items() if name != "counts"}
+        return Published(
+            method=self.method,
+            interval_by=self.interval_by,
+            supposes=self.choice.supposes,
+            users=self.n,
+            records=int(self.counts.sum()),
+            alike=alike,
+            claims=Claims(**dict(self.claims)),
+            plan=plan,
+            results=self.results(drawn),
+        )
+
     def drawn_of(self, results: Any) -> MeanDrawn:
         """Returns the drawn whole numbers of a manifest's results."""
         steps, squares, guess = (results[name] for name in MeanDrawn._fields)
@@ -403,12 +459,13 @@ class UnbiasedEstimate(Release[UnbiasedPlan, MeanDrawn]):
     @property
     def coarse_failed(self) -> bool:
         """Whether the coarse step of `symmetric_mean` failed, so that there is no estimate."""
-        return self.released.steps is None
+        return self.published.results["steps"] is None
 
     @property
     def value(self) -> float | None:
         """The estimate, in the value's unit; None if the coarse step failed."""
-        return None if self.coarse_failed else float(self.plan.value(self.released))
+        found: float | None = self.published.results["value"]
+        return found
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -417,17 +474,26 @@ class UnbiasedEstimate(Release[UnbiasedPlan, MeanDrawn]):
         It is a normal approximation if the plan's `interval_by` is `normal`, otherwise it follows
         from Chebyshev's inequality.
         """
-        return self.plan.interval(self.released, self.confidence)
+        return self._interval("interval")
 
     @property
     def certified_interval(self) -> tuple[float, float] | None:
-        """Interval by Chebyshev's inequality, for all distributions that keep the moments."""
-        return self.plan.interval(self.released, self.confidence, certified=True)
+        """By Chebyshev's bound, in the value's unit: of all distributions that keep the moments."""
+        return self._interval("certified_interval")
+
+    def _interval(self, name: str) -> tuple[float, float] | None:
+        """An interval: a manifest without the plan has those of one confidence."""
+        if self.confidence != CONFIDENCE:
+            certified = name == "certified_interval"
+            return self.plan.interval(self.released, self.confidence, certified=certified)
+        ends = self.published.results[name]
+        return ends and (ends[0], ends[1])
 
     @property
     def sentence(self) -> str:
-        """The estimate and its errors in one line."""
-        plan = self.plan
+        """The estimate and its errors in one line, without where it is recorded."""
+        found = self.published
+        claims = found.claims
         value = self.value
         interval = self.interval
         said = (
@@ -438,12 +504,13 @@ class UnbiasedEstimate(Release[UnbiasedPlan, MeanDrawn]):
             n = digits_of(*interval, 6)
             low, high = (f"{each:.{n}g}" for each in interval)
             said = (
-                f"{value:.{n}g} in [{low}, {high}] ({self.confidence:.0%}, {plan.interval_by}), "
-                f"standard error at most {plan.standard_error:.3g}, "
-                f"bias at most {plan.bias_bound:.3g}{plan.choice.supposes}"
+                f"{value:.{n}g} in [{low}, {high}] ({self.confidence:.0%}, {found.interval_by}), "
+                f"standard error at most {claims.standard_error:.3g}, "
+                f"bias at most {claims.bias_bound:.3g}{found.supposes}"
             )
         head = "simulated " if self.simulated else ""
-        return f"{head}{plan.method}: {said}, {plan.exact_loss.show(up=True)}"
+        loss = Budget(from_text(claims.epsilon), from_text(claims.delta)).show(up=True)
+        return f"{head}{found.method}: {said}, {loss}"
 
     def __str__(self) -> str:
         """The sentence, with where the release is recorded, and whether it was drawn just now."""

@@ -17,7 +17,7 @@ from shoal.cells.estimates.typical_error import CELLS, SD, typical_errors
 from shoal.cells.facts.facts import Facts
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR, Mean
 from shoal.cells.plan import Release
-from shoal.cells.shown.left_out import counted_out
+from shoal.data import keys
 from shoal.data.counts import Counts
 from shoal.pictures import shapes
 from shoal.pictures.shapes import DARK, GREY, MOST_NAMED, ORANGE, PALE
@@ -41,16 +41,17 @@ def draw_release(release: Release, confidence: float, label: str = "") -> Figure
     Few cells come in their own order with their names, many from the smallest value to the largest.
     """
     table = release.table(confidence)
-    labels = release.plan.shown_labels
+    found = release.published
+    labels = keys.labels(found.basis.cells)
     statistics = table["statistic"].unique().to_pylist()
     places = _hexagons(release)
     named = places is None and len(labels) <= MOST_NAMED
     many = table["status"].to_pylist()[: len(labels)].count("reliable")
     left = f" of {len(labels):,}" if many < len(labels) else ""
     kind = "simulated, not private: " if release.simulated else ""
-    of = shapes.plain_name(release.manifest["records"]["value"])
-    title = f"{kind}{of}, {many:,}{left} cells reliable, epsilon {show(release.plan.exact_epsilon)}"
-    title = "\n".join([title, *counted_out(release.plan)])
+    of = shapes.plain_name(release.said.records.value)
+    title = f"{kind}{of}, {many:,}{left} cells reliable, epsilon {show(release.epsilon)}"
+    title = "\n".join([title, *found.sentences])
     in_words = f", {shapes.plain_name(label)}," if label else ""
     height = 1.8 + 0.19 * len(labels) if named else 6.0 if places else 3.8
     figure, axes = shapes.new(title, (8.5, height * len(statistics)), (len(statistics), 1))
@@ -81,9 +82,9 @@ def draw_release(release: Release, confidence: float, label: str = "") -> Figure
 
 def _hexagons(release: Release) -> list[str] | None:
     """Returns the names of hexagons, if cells are hexagons and nothing else."""
-    rules = release.manifest["records"]["cell"]
+    rules = release.said.records.cell
     if len(rules) == 1 and rules[0].startswith("hexagon("):
-        names = release.plan.counts.cells.column(0).take(release.plan.shown)
+        names = release.published.basis.cells.column(0)
         return list(map(str, names.to_pylist()))
     return None
 

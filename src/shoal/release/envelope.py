@@ -1,21 +1,28 @@
-"""What manifests of all families have in common, as models."""
+"""What records and manifests of all families have in common, as models."""
 
 from __future__ import annotations
 
+import hashlib
 import platform
+import secrets
 from collections.abc import Mapping
 from importlib.metadata import version
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
 from shoal import documents
 from shoal.documents.model import Model
+from shoal.errors import DocumentError
 from shoal.privacy.budget import from_text
 from shoal.privacy.unit import Relation, Unit
 
-MANIFEST = "shoal.manifest/7"
+RECORD = "shoal.record/1"
+MANIFEST = "shoal.manifest/8"
 CONFIDENCE = 0.95
+# Of a kind that a manifest names: units of which fewer would be told apart.
+FEWEST_ALIKE = 10
+_SALT = 32  # bytes
 Exact = Annotated[str, BeforeValidator(lambda each: str(from_text(each)))]
 Text = Annotated[str, Field(max_length=1000)]
 
@@ -55,19 +62,78 @@ class Versions(Model):
 
 
 class Envelope(Model):
-    """Everything public about a release; a family says what its records, plan and results are."""
+    """What both documents of a release say; a family says what its records and results are."""
 
-    schema_: Literal["shoal.manifest/7"] = Field(alias="schema")
     kind: Text
     name: Text
     records: Any
-    request: Text
     simulation: bool
     guarantee: Guarantee
-    plan: Any
     results: Any
     confidence: float
     versions: Versions
+
+
+class Record(Envelope):
+    """All of a release, with rows of users but without their names: for custodian and auditors.
+
+    The random `salt` keeps its digest, which everybody may have, from telling which rows it has.
+    """
+
+    schema_: Literal["shoal.record/1"] = Field(alias="schema")
+    request: Text
+    salt: Text
+    plan: Any
+
+
+def needs_record() -> DocumentError:
+    """The error of what rests on rows of users, which a manifest does not have."""
+    return DocumentError(
+        "a manifest has no rows of users, which this needs",
+        "give the record, which the custodian has in the ledger: shoal show --ledger LEDGER "
+        "--name NAME --record FILE",
+    )
+
+
+class Published(Model):
+    """The results of a manifest; with the whole plan where every row of it is of many units."""
+
+    plan: Any = None
+    results: Any = None
+    # What of it follows from rows of users or units alone, in words.
+    stated: ClassVar[str] = "what follows from single users"
+
+    @property
+    def size(self) -> float:
+        """How large its numbers are, beside which the last places of others do not count."""
+        return 0.0
+
+    def plan_document(self) -> documents.Document:
+        """The plan's document, which this holds or tells."""
+        if self.plan is None:
+            raise needs_record()
+        return dict(self.plan)
+
+    def again(self) -> Published:
+        """The same, computed again from what was drawn, as far as it follows without the plan."""
+        return self
+
+
+class Manifest(Envelope):
+    """What everybody may have of a release: nothing about a single user or unit."""
+
+    results: Published
+    schema_: Literal["shoal.manifest/8"] = Field(alias="schema")
+    record_sha256: Text
+
+
+def manifest_of(record: bytes, said: Record, results: Published) -> documents.Document:
+    """The manifest that follows from a record's bytes and what the family publishes of it."""
+    names = Envelope.model_fields.keys()
+    common = {name: each for name, each in said.to_document().items() if name in names}
+    digest = hashlib.sha256(record).hexdigest()
+    own = {"schema": MANIFEST, "record_sha256": digest, "results": results.to_document()}
+    return common | own
 
 
 def enveloped(
@@ -80,9 +146,11 @@ def enveloped(
     *,
     simulated: bool,
 ) -> documents.Document:
-    """What was drawn, as JSON, and all that is public about it together."""
+    """The record of what was drawn, as JSON."""
     return {
-        "schema": MANIFEST,
+        "schema": RECORD,
+        # A simulation is the same each time.
+        "salt": "0" * 2 * _SALT if simulated else secrets.token_hex(_SALT),
         "kind": plan.kind,
         "name": name,
         "records": dict(records),

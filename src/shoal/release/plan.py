@@ -23,7 +23,15 @@ from shoal.privacy.budget import Budget, round_up
 from shoal.privacy.ledger import Entry, Ledger
 from shoal.privacy.noise import Noise, Simulated, source_of
 from shoal.privacy.unit import Relation, Unit, checked_name
-from shoal.release.envelope import Envelope, Exact, Protected, Text, enveloped
+from shoal.release.envelope import (
+    Exact,
+    Manifest,
+    Protected,
+    Published,
+    Record,
+    Text,
+    enveloped,
+)
 
 Private = TypeVar("Private")
 Drawn = TypeVar("Drawn")
@@ -60,9 +68,9 @@ class Claims(Model):
 
 
 class Delivered(NamedTuple):
-    """What may leave the process: the manifest's bytes, where they are recorded, what was drawn.
+    """What may leave the mechanism: the record's bytes, where they are kept, what was drawn.
 
-    There is no entry without a ledger; nothing was drawn, and no manifest read, if it had been
+    There is no entry without a ledger; nothing was drawn, and no record read, if it had been
     recorded before.
     """
 
@@ -70,7 +78,7 @@ class Delivered(NamedTuple):
     entry: Entry | None
     from_ledger: bool
     drawn: Any = None
-    manifest: Any = None
+    record: Any = None
 
 
 class Steps(ABC):
@@ -126,7 +134,8 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
     kind: ClassVar[str]
     document_model: ClassVar[type[PlanDocument]]
     claims_model: ClassVar[type[Claims]]
-    manifest_model: ClassVar[type[Envelope]]
+    record_model: ClassVar[type[Record]]
+    manifest_model: ClassVar[type[Manifest]]
     neighbours: ClassVar[str]
     relation: ClassVar[Relation] = "public"
     privacy: ClassVar[str] = "differential privacy"
@@ -176,6 +185,15 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
     @abstractmethod
     def drawn_of(self, results: Any) -> Drawn:
         """The inverse: whole numbers alone; any error means that they are not the plan's."""
+
+    @abstractmethod
+    def published(self, drawn: Drawn) -> Published:
+        """What everybody may have of a release: nothing about a single user or unit."""
+
+    @classmethod
+    def of_published(cls, results: Published) -> Self:
+        """The plan, if a manifest holds all of it."""
+        return cls.from_bytes(documents.canonical_bytes(results.plan_document()))
 
     @property
     def claims(self) -> Claims:
@@ -298,9 +316,9 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
             drawn = self.draw(private, source)
             results = self.results(drawn)
             simulated = noise is not None
-            manifest = enveloped(self, records, key, unit, name, results, simulated=simulated)
-            document, read = self._written(manifest)
-            return Delivered(document, None, from_ledger=False, drawn=drawn, manifest=read)
+            record = enveloped(self, records, key, unit, name, results, simulated=simulated)
+            document, read = self._written(record)
+            return Delivered(document, None, from_ledger=False, drawn=drawn, record=read)
 
         if ledger is None:
             return draw()
@@ -332,13 +350,13 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
         """What of a manifest's records and unit does not go with the plan."""
         yield from ()
 
-    def _written(self, manifest: documents.Document) -> tuple[bytes, Envelope]:
-        """A manifest's bytes, and what is read in them; one that nobody could read is refused."""
+    def _written(self, record: documents.Document) -> tuple[bytes, Record]:
+        """A record's bytes, and what is read in them; one that nobody could read is refused."""
         with suppress(DocumentError):
-            found = documents.canonical_bytes(manifest)
-            return found, self.manifest_model.from_bytes(found, "manifest")
+            found = documents.canonical_bytes(record)
+            return found, self.record_model.from_bytes(found, "record")
         raise InputError(
-            "a manifest cannot hold public facts as long as these; nothing was charged",
+            "a record cannot hold public facts as long as these; nothing was charged",
             "give shorter names and keys, rounded times, and amounts with fewer digits",
         )
 

@@ -1,4 +1,4 @@
-"""What a release of any family delivers: public bytes, where they are recorded, what they say."""
+"""What a release of any family delivers: its record and manifest, and what they say."""
 
 import os
 from abc import abstractmethod
@@ -16,7 +16,15 @@ from shoal.errors import DocumentError
 from shoal.files.tables import Tabular
 from shoal.privacy.budget import from_text, round_up
 from shoal.privacy.ledger import Entry, Ledger
-from shoal.release.envelope import CONFIDENCE, Envelope
+from shoal.release.envelope import (
+    CONFIDENCE,
+    RECORD,
+    Envelope,
+    Manifest,
+    Record,
+    manifest_of,
+    needs_record,
+)
 from shoal.release.plan import DAMAGED, Delivered, Plan
 
 if TYPE_CHECKING:
@@ -29,17 +37,18 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, eq=False)
 class Release(Generic[PlanT, Drawn]):
-    """A release as it was delivered; everything in it is public.
+    """A release as it was delivered; its manifest is for everybody.
 
     Attributes:
-        document: The manifest's bytes, as recorded in the ledger if there is one.
+        document: The record's bytes, as the ledger keeps them if there is one; of a loaded
+            manifest its own.
         entry: The ledger's entry; None without a ledger.
         from_ledger: Whether it had been recorded before: nothing private was used or charged.
-        inputs: The files of records, ledger and loaded manifest, which no output may replace.
-        loaded: Whether it is from a manifest's file, which knows no ledger.
-        known_plan: The plan, if it was drawn just now; else it is read from the manifest.
-        drawn: What was drawn, if that was just now; else it is read from the manifest.
-        known_manifest: What the document says, if it was drawn or read just now.
+        inputs: The files of records, ledger and loaded document, which no output may replace.
+        loaded: Whether it is from a file, which knows no ledger.
+        known_plan: The plan, if it was drawn just now; else it is read from the document.
+        drawn: What was drawn, if that was just now; else it is read from the document.
+        known: What the document says, if it was drawn or read just now.
     """
 
     document: bytes
@@ -49,24 +58,25 @@ class Release(Generic[PlanT, Drawn]):
     loaded: bool = False
     known_plan: PlanT | None = field(default=None, repr=False)
     drawn: Drawn | None = field(default=None, repr=False)
-    known_manifest: Envelope | None = field(default=None, repr=False)
+    known: Envelope | None = field(default=None, repr=False)
 
     # Whose releases these are.
     plan_model: ClassVar[type[Plan[Any, Any]]]
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a manifest written by `write_manifest`.
+        """Read what `write_manifest` or `write_record` wrote.
 
         Args:
             path: Where it is.
 
         Returns:
-            The release; without a ledger's entry, as no file knows of one.
+            The release; without a ledger's entry, as no file knows of one. From a manifest it has
+            what everybody may have: table, picture, report, but no rows of users and so no plan.
 
         Raises:
-            DocumentError: Missing, damaged, not a manifest of this kind, or one that states less
-                than what its plan loses. Whether its results follow is for `shoal.verify`.
+            DocumentError: Missing, damaged, of another kind, or a record that states less than
+                what its plan loses. Whether results follow is for `shoal.verify`.
 
         Guarantees: G-LEDGER.
         """
@@ -85,10 +95,9 @@ class Release(Generic[PlanT, Drawn]):
         # An absolute path, whatever the working folder is later.
         inputs = {"manifest": os.path.abspath(path)}
         known = cls.read(data, f"manifest {str(path)!r}", found)
-        loaded = cls(data, loaded=True, inputs=inputs, known_manifest=known)
+        loaded = cls(data, loaded=True, inputs=inputs, known=known)
         # What cannot be read is refused here, not when somebody looks at it.
-        _ = loaded.released
-        loaded._part(loaded._check_loss)
+        loaded._part(loaded._check)
         return loaded
 
     @classmethod
@@ -103,18 +112,52 @@ class Release(Generic[PlanT, Drawn]):
         more["inputs"] = more.get("inputs", {}) | {"ledger": place}
         if done.from_ledger:
             return cls(done.document, done.entry, from_ledger=True, **more)
-        more |= {"known_plan": plan, "drawn": done.drawn, "known_manifest": done.manifest}
+        more |= {"known_plan": plan, "drawn": done.drawn, "known": done.record}
         return cls(done.document, done.entry, **more)
 
     @cached_property
+    def said(self) -> Envelope:
+        """What the document says."""
+        return self.known or self.read(self.document, "record")
+
+    @property
+    def record(self) -> documents.Document:
+        """All of the release with rows of users, as a JSON object: not to be published.
+
+        Raises:
+            DocumentError: The release is from a manifest, which has no such rows.
+        """
+        return self._record.to_document()
+
+    @cached_property
     def manifest(self) -> documents.Document:
-        """Everything public about the release, as a JSON object."""
-        return (self.known_manifest or self.read(self.document, "manifest")).to_document()
+        """What everybody may have of the release, as a JSON object; it follows from the record."""
+        if isinstance(self.said, Manifest):
+            return self.said.to_document()
+        return manifest_of(self.document, self._record, self.published)
+
+    @cached_property
+    def published(self) -> Any:
+        """What everybody may have of the results."""
+        if isinstance(self.said, Manifest):
+            return self.said.results
+        return self.plan.published(self.released)
+
+    @property
+    def _record(self) -> Record:
+        """What the record says."""
+        if isinstance(self.said, Record):
+            return self.said
+        raise needs_record()
 
     @classmethod
     def read(cls, data: bytes, what: str, found: object = None) -> Envelope:
-        """A manifest of this kind, from its bytes, and what `strict` found in them if it did."""
-        return cls.plan_model.manifest_model.from_bytes(data, what, found)
+        """A record or manifest of this kind: its bytes, and what `strict` found in them if any."""
+        known = strict(data, what) if found is None else found
+        is_record = isinstance(known, dict) and known.get("schema") == RECORD
+        family = cls.plan_model
+        model = family.record_model if is_record else family.manifest_model
+        return model.from_bytes(data, what, known)
 
     @classmethod
     def kinds(cls) -> tuple[str, ...]:
@@ -126,23 +169,40 @@ class Release(Generic[PlanT, Drawn]):
         """What was carried out."""
         if self.known_plan is not None:
             return self.known_plan
-        return self._part(self._plan_of)
+        return self._part(self._plan)
 
     @cached_property
     def released(self) -> Drawn:
         """What was drawn, as numbers and not as JSON."""
         if self.drawn is not None:
             return self.drawn
-        found: Drawn = self._part(lambda found: self.plan.drawn_of(found["results"]))
+        return self._part(self._drawn)
+
+    def _plan(self) -> PlanT:
+        """The plan in a document."""
+        plan: Any
+        if isinstance(self.said, Manifest):
+            plan = self.plan_model.of_published(self.said.results)
+        else:
+            plan = self.plan_model.from_bytes(documents.canonical_bytes(self.record["plan"]))
+        found: PlanT = plan
         return found
 
-    def _plan_of(self, found: documents.Document) -> PlanT:
-        """The plan in a manifest."""
-        plan: PlanT = self.plan_model.from_bytes(documents.canonical_bytes(found["plan"]))  # type: ignore[assignment]
-        return plan
+    def _drawn(self) -> Drawn:
+        """What was drawn, in a document."""
+        plan = self.plan
+        is_manifest = isinstance(self.said, Manifest)
+        kept = self.published.results if is_manifest else self.record["results"]
+        found: Drawn = plan.drawn_of(kept)
+        return found
 
-    def _check_loss(self, found: documents.Document) -> None:
-        """Refuse a manifest that states less than what its plan loses, or two losses."""
+    def _check(self) -> None:
+        """Refuse what cannot be read, and a record that states less than what its plan loses."""
+        if isinstance(self.said, Manifest):
+            _ = self.published
+            return
+        _ = self.released
+        found = self.record
         guarantee = found["guarantee"]
         loss = self.plan.exact_loss
         for name, exact in (("epsilon", loss.epsilon), ("delta", loss.delta)):
@@ -154,17 +214,17 @@ class Release(Generic[PlanT, Drawn]):
     @property
     def simulated(self) -> bool:
         """Whether the randomness was repeatable: such a release is not private."""
-        return self._part(lambda found: bool(found["simulation"]))
+        return self.said.simulation
 
     @property
     def epsilon(self) -> float:
         """The privacy loss of every unit, rounded upwards."""
-        return self._part(lambda found: round_up(from_text(found["guarantee"]["epsilon"])))
+        return round_up(from_text(self.said.guarantee.epsilon))
 
     @property
     def delta(self) -> float:
         """The delta of (epsilon, delta)-differential privacy, rounded upwards."""
-        return self._part(lambda found: round_up(from_text(found["guarantee"]["delta"])))
+        return round_up(from_text(self.said.guarantee.delta))
 
     @property
     def origin(self) -> str:
@@ -178,7 +238,7 @@ class Release(Generic[PlanT, Drawn]):
         return f"{again}{place}" if self.from_ledger else place
 
     def write_manifest(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the manifest, byte for byte as recorded.
+        """Write the manifest, which everybody may have: nothing in it is about a single user.
 
         Args:
             path: Where to.
@@ -186,17 +246,35 @@ class Release(Generic[PlanT, Drawn]):
 
         Raises:
             DocumentError: There is a file already, the place cannot be written, or it is that of
-                records, ledger or the manifest that was loaded, which are never replaced.
+                records, ledger or the document that was loaded, which are never replaced.
 
         Guarantees: G-REFUSE.
         """
+        data = documents.canonical_bytes(self.manifest)
+        files.write_bytes(path, data, self.inputs, overwrite=overwrite)
+
+    def write_record(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the record, byte for byte as the ledger keeps it: for auditors, not for everybody.
+
+        It has rows of users, without their names, from which anybody computes the loss again.
+
+        Args:
+            path: Where to.
+            overwrite: Replace a file that is there.
+
+        Raises:
+            DocumentError: As `write_manifest`, or the release is from a manifest.
+
+        Guarantees: G-REFUSE.
+        """
+        _ = self._record
         files.write_bytes(path, self.document, self.inputs, overwrite=overwrite)
 
     @np.errstate(all="ignore")
-    def _part(self, read: Callable[[documents.Document], Found]) -> Found:
-        """Something read from the manifest; DocumentError if its parts cannot be read."""
+    def _part(self, read: Callable[[], Found]) -> Found:
+        """Something read from the document; DocumentError if its parts cannot be read."""
         try:
-            return read(self.manifest)
+            return read()
         except DocumentError:
             raise
         except DAMAGED:

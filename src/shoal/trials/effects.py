@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -218,6 +218,20 @@ class Effects(Listed[Effect]):
 
     _name = "arm"
 
+    @classmethod
+    def of_documents(cls, found: Sequence[documents.Document]) -> "Effects":
+        """Effects as documents hold them, without those of single clusters."""
+        nobody = np.zeros(0)
+        clusters = ClusterEffects((), nobody, nobody, nobody)
+        every = []
+        for each in found:
+            own: dict[str, Any] = {"clusters": clusters}
+            for name in ("finite_population", "super_population"):
+                own[name] = Inference(**_known(each[name]))
+            groups = each["groups"] and tuple(each["groups"])
+            every.append(Effect(**{**each, **own, "groups": groups}))
+        return cls(tuple(every))
+
     def _row(self, result: Effect) -> dict[str, object]:
         return {
             "arm": str(key_text(result.arm)),
@@ -281,6 +295,13 @@ class Answers(Shown, Listed[Answer]):
 
     _name = "question"
 
+    @classmethod
+    def of_documents(
+        cls, found: Sequence[documents.Document], head: str, warnings: Sequence[str]
+    ) -> "Answers":
+        """Answers as documents hold them."""
+        return cls(tuple(Answer(**_known(each)) for each in found), head, tuple(warnings))
+
     def _row(self, result: Answer) -> dict[str, object]:
         return {
             "question": result.question,
@@ -301,6 +322,17 @@ class Answers(Shown, Listed[Answer]):
         columns = "question", "value", "estimated SE", "predicted SE", f"{level} low", "high"
         notes = ["estimated SE: half of the 95% interval over 1.96"]
         return TextTable(self.head, columns, rows, notes, self.warnings)
+
+
+def _known(found: documents.Document) -> dict[str, Any]:
+    """Numbers of a document, where null is not a number, and pairs."""
+
+    def number(each: Any) -> Any:
+        if isinstance(each, list | tuple):
+            return tuple(map(number, each))
+        return math.nan if each is None else each
+
+    return {name: number(each) for name, each in found.items()}
 
 
 def _plain(value: Any) -> Any:

@@ -7,7 +7,7 @@ import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_args
@@ -27,14 +27,14 @@ from shoal.privacy.budget import Amount, Budget, check_epsilon, show
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Noise, Simulated
 from shoal.privacy.unit import printed_text, unit_of_values
+from shoal.release import envelope, release
 from shoal.release import plan as plans
-from shoal.release import release
 from shoal.release.columns import check_column, is_unit
-from shoal.release.envelope import CONFIDENCE, Envelope, Text
+from shoal.release.envelope import CONFIDENCE, FEWEST_ALIKE, Text
 from shoal.release.plan import Source
 from shoal.trials.design import AS_TEXT, CLUSTER, Design
 from shoal.trials.domain import Domain
-from shoal.trials.effects import Answers
+from shoal.trials.effects import Answers, Effects
 from shoal.trials.units import Units
 
 # Smaller deltas may be below all floating-point numbers.
@@ -92,13 +92,47 @@ class Results(Model):
     estimates: tuple[Any, ...]
 
 
-class Manifest(Envelope):
-    """Everything public about a release of a trial."""
+class Record(envelope.Record):
+    """All of a release of a trial."""
 
     kind: Kind
     records: RecordsPart
     plan: PlanDocument
     results: Results
+
+
+class Published(envelope.Published):
+    """Effects or answers of a trial, and how many units there are.
+
+    Units have no names here. If there are many units of each kind, the manifest holds the plan and
+    what was drawn; else estimates alone, and no effects of single clusters.
+    """
+
+    mechanism: Text
+    units: int
+    clusters: int
+    arms: tuple[Text, ...]
+    estimates: tuple[dict[str, Any], ...]
+    head: Text
+    warnings: tuple[Text, ...]
+    plan: dict[str, Any] | None
+    results: dict[str, Any] | None
+
+    stated: ClassVar[str] = "effects and answers with their errors"
+
+    def found(self) -> Effects | Answers:
+        """The estimates of a manifest without the plan."""
+        if self.head:
+            return Answers.of_documents(self.estimates, self.head, self.warnings)
+        return Effects.of_documents(self.estimates)
+
+
+class Manifest(envelope.Manifest):
+    """What everybody may have of a release of a trial."""
+
+    kind: Kind
+    records: RecordsPart
+    results: Published
 
 
 class Private(NamedTuple):
@@ -138,6 +172,7 @@ class Plan(plans.Plan[Private, Any]):
     kind: ClassVar[Any]
     document_model = PlanDocument
     claims_model = Claims
+    record_model = Record
     manifest_model = Manifest
     privacy = "label differential privacy"
     neighbours = "one unit's outcome changes; its cluster, treatment and covariates are public"
@@ -316,6 +351,41 @@ class Plan(plans.Plan[Private, Any]):
             )
         return self.respond(ordered, noise)
 
+    def published(self, drawn: Any) -> Published:
+        """Estimates; and of many units of each kind what they follow from, without names."""
+        design = self.design
+        estimates = self.read(drawn, CONFIDENCE)
+        listed = tuple(each.to_document() for each in estimates)
+        plan = None
+        results = None
+        many = int(design.many.min()) >= FEWEST_ALIKE
+        if many and (design.group is None or self.kind == "questions"):
+            nameless = replace(self, design=design.model_copy(update={"units": None}))
+            plan = nameless.to_document()
+            results = nameless.results(self.nameless(drawn))
+            listed = ()
+        else:
+            # Effects of clusters may be about a few units.
+            listed = tuple(
+                {name: None if name == "clusters" else own for name, own in each.items()}
+                for each in listed
+            )
+        return Published(
+            mechanism=self.mechanism,
+            units=design.n,
+            clusters=len(design.clusters),
+            arms=tuple(design.arm_names),
+            estimates=listed,
+            head=getattr(estimates, "head", ""),
+            warnings=getattr(estimates, "warnings", ()),
+            plan=plan,
+            results=results,
+        )
+
+    def nameless(self, drawn: Any) -> Any:
+        """What was drawn, without a row for each unit."""
+        return drawn
+
     def drawn_of(self, results: documents.Document) -> Any:
         """Returns the drawn numbers of a manifest's results."""
         drawn = read_model(self.drawn_model, results["drawn"])
@@ -417,6 +487,11 @@ class Release(release.TableRelease[Plan, Any]):
         Guarantees: G-COVERAGE, G-UNBIASED.
         """
         wanted = check_confidence(confidence)
+        published = self.published
+        if published.plan is None and isinstance(self.said, envelope.Manifest):
+            if wanted != CONFIDENCE or assigned is not None or unit is not None:
+                raise envelope.needs_record()
+            return published.found()
         plan = self.plan
         drawn = self.released
         if plan.kind in ("table", "cluster_prior"):
@@ -472,13 +547,13 @@ class Release(release.TableRelease[Plan, Any]):
         Returns:
             One row a unit, a level of a cell, or a question.
         """
-        return self._part(lambda _: self.plan.table(self.released, confidence))
+        return self._part(lambda: self.plan.table(self.released, confidence))
 
     def __repr__(self) -> str:
         kind = "simulated trial" if self.simulated else "trial"
         origin = f", {self.origin}" if self.origin else ""
         return (
-            f"<{kind} of {self.plan.design.n} units, {self.plan.mechanism}, "
+            f"<{kind} of {self.published.units} units, {self.published.mechanism}, "
             f"epsilon {show(self.epsilon)}{origin}>"
         )
 
@@ -491,9 +566,9 @@ class Release(release.TableRelease[Plan, Any]):
         return text
 
     def _warn_of_clusters(self) -> None:
-        """Warn if clusters that were left out look like assigned groups, by public facts alone."""
-        lost = self._part(lambda found: int(found["records"]["clusters_left_out"]))
-        kept = len(self.plan.design.clusters)
+        """Warn where clusters that were left out look like assigned groups: all public."""
+        lost = self.said.records.clusters_left_out
+        kept = self.published.clusters
         if lost > kept:
             warnings.warn(
                 f"{lost} of {lost + kept} clusters were left out because an arm had nobody in "

@@ -184,6 +184,10 @@ class TablePlan(Plan):
             if not np.array_equal(np.bincount(place, minlength=counts.size), counts.ravel()):
                 raise ValueError
 
+    def nameless(self, drawn: TableDrawn) -> TableDrawn:
+        """How many units have each response."""
+        return drawn.model_copy(update={"responses": None})
+
     def codes(self, drawn: TableDrawn) -> Ints:
         """Returns the response of each unit, rising within a cell if units have no names."""
         if drawn.responses is not None:

@@ -1,9 +1,10 @@
-"""What a ledger says of a manifest: recorded, as what, at which charge, and in whose name."""
+"""What a ledger says of a record: recorded, as what, at which charge, and in whose name."""
 
-import hashlib
 from fractions import Fraction
+from typing import Any
 
 from shoal import documents
+from shoal.documents.strict_json import strict
 from shoal.errors import LedgerError
 from shoal.files.text_table import counted
 from shoal.privacy.ledger import Entry, Ledger
@@ -13,33 +14,42 @@ from shoal.verification.verdict import Check
 RECORDED = "recorded in the ledger"
 
 
-def record_checks(manifest: documents.Document, ledger: Ledger) -> list[Check]:
-    """Whether a ledger's chain holds a manifest, for its request, kind, charge and unit."""
+def recorded(sha256: str, ledger: Ledger) -> bytes | None:
+    """The record with a digest that a ledger holds, or None."""
+    for each in ledger.entries():
+        if each.document_sha256 == sha256:
+            known = ledger.find(each.question, each.name)
+            return None if known is None else known.document
+    return None
+
+
+def record_checks(sha256: str, ledger: Ledger) -> list[Check]:
+    """Whether a ledger's chain holds a record, for its request, kind, charge and unit."""
     try:
         ledger.verify()
         entries = ledger.entries()
     except LedgerError as error:
         return [Check("chain of the ledger", holds=False, found=error.got)]
-    sha256 = hashlib.sha256(documents.canonical_bytes(manifest)).hexdigest()
     own = [each for each in entries if each.document_sha256 == sha256]
     chain = Check("chain of the ledger", holds=True, found=counted(len(entries), "release"))
     if not own:
-        return [chain, Check(RECORDED, holds=False, found="no such manifest")]
+        return [chain, Check(RECORDED, holds=False, found="no such record")]
+    record: Any = strict(recorded(sha256, ledger) or b"", "record")
     # The same bytes under several questions: one of them must fit, the best is shown.
-    found = (_of_entry(manifest, each, ledger.privacy_unit) for each in own)
+    found = (_of_entry(record, each, ledger.privacy_unit) for each in own)
     return [chain, *max(found, key=lambda checks: sum(check.holds for check in checks))]
 
 
-def _of_entry(manifest: documents.Document, entry: Entry, whose: Unit) -> list[Check]:
-    guarantee = manifest["guarantee"]
+def _of_entry(record: documents.Document, entry: Entry, whose: Unit) -> list[Check]:
+    guarantee = record["guarantee"]
     charge = entry.charge
     request = documents.digest({"question": entry.question, "name": entry.name})
     costs = Fraction(guarantee["epsilon"]), Fraction(guarantee["delta"])
     charged = charge.epsilon >= costs[0] and charge.delta >= costs[1]
     return [
         Check(RECORDED, holds=True, found=f"entry {entry.number}, {entry.recorded_at}"),
-        Check("request in the ledger", request == manifest["request"], request[:16]),
-        Check("kind in the ledger", entry.kind == manifest["kind"], entry.kind or "not said"),
+        Check("request in the ledger", request == record["request"], request[:16]),
+        Check("kind in the ledger", entry.kind == record["kind"], entry.kind or "not said"),
         Check("charge in the ledger", charged, charge.show(up=True)),
         Check("unit in the ledger", whose.to_document() == guarantee["unit"], str(whose)),
     ]

@@ -37,7 +37,7 @@ FAMILIES = {kind: home for home in HOMES for kind in home.kinds()}
 def differences(release: Release[Any, Any]) -> Iterator[str]:
     """One sentence for each part of a manifest that does not follow from plan and drawn numbers."""
     plan = release.plan
-    manifest = release.manifest
+    manifest = release.record
     records = manifest["records"]
     unit = manifest["guarantee"]["unit"]
     whose = Unit(unit["name"], unit["counts"], unit["period"])
@@ -51,25 +51,43 @@ def differences(release: Release[Any, Any]) -> Iterator[str]:
     yield from plan.mismatches(records, unit)
     claims = plan.claims.to_document()
     results = plan.results(release.released)
-    for part, own, stated in (
-        ("claim", claims, manifest["plan"]["claims"]),
-        ("result", results, manifest["results"]),
-    ):
-        known = dict(_named(stated))
-        if len(known) != len(own):
-            yield f"there are {len(known)} {part}s, not {len(own)}"
-        for name, true in _named(own):
-            given = known.get(name)
-            # What is the same to the last place is not looked at part by part.
-            if repr(true) == repr(given) or _same(true, given, plan.size):
-                continue
-            entry = f"the {part} {name}"
-            if isinstance(true, dict) and isinstance(given, dict):
-                unlike = (x for x in true if not _same(true[x], given.get(x), plan.size))
-                entry = f"{next(unlike, 'an entry')} of {entry}"
-            yield f"{entry} does not follow from the plan and what was drawn"
+    yield from _unlike("claim", claims, manifest["plan"]["claims"], plan.size)
+    yield from _unlike("result", results, manifest["results"], plan.size)
     if isinstance(plan, Facts):
         yield from _statuses(plan)
+
+
+def unlike_again(release: Release[Any, Any]) -> Iterator[str]:
+    """One sentence for each entry of a manifest that does not follow from what was drawn."""
+    stated = release.published
+    again = stated.again()
+    size = again.size
+    if stated.plan is not None:
+        plan = release.plan
+        again = plan.published(release.released)
+        size = plan.size
+        whose = release.manifest["guarantee"]["unit"]
+        unit = Unit(whose["name"], whose["counts"], whose["period"])
+        if release.manifest["guarantee"] != plan.guarantee(unit):
+            yield "the guarantee differs from the one that follows from the plan"
+    yield from _unlike("entry", again.to_document(), stated.to_document(), size)
+
+
+def _unlike(part: str, own: Any, stated: Any, size: float) -> Iterator[str]:
+    """One sentence for each entry that differs from the true one."""
+    known = dict(_named(stated))
+    if len(known) != len(own):
+        yield f"there are {len(known)} {part}s, not {len(own)}"
+    for name, true in _named(own):
+        given = known.get(name)
+        # What is the same to the last place is not looked at part by part.
+        if repr(true) == repr(given) or _same(true, given, size):
+            continue
+        entry = f"the {part} {name}"
+        if isinstance(true, dict) and isinstance(given, dict):
+            unlike = (x for x in true if not _same(true[x], given.get(x), size))
+            entry = f"{next(unlike, 'an entry')} of {entry}"
+        yield f"{entry} does not follow from the plan and what was drawn"
 
 
 def _named(part: Any) -> Iterator[tuple[str, Any]]:

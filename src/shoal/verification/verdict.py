@@ -62,6 +62,11 @@ ALWAYS = (
     "whether request, bounds and name were chosen without a look at private values",
     "which versions of shoal, OpenDP and Python were used",
 )
+# What a manifest alone shows of its loss and errors.
+ASK = (
+    "the loss, stated as epsilon {:g}, and {}: to recompute them, ask the custodian for the record "
+    "(SHA-256 {})"
+)
 # Nor one of cells without a new plan, of any mean, of a symmetric one, of one with squares.
 DECISION = "whether the decision is the best one: a bad one increases the error, not the loss"
 MEAN = (

@@ -1,5 +1,6 @@
-"""Whether a manifest tells the truth, alone or beside the ledger that is said to hold it."""
+"""Whether a manifest tells the truth, alone, with its record, or beside the ledger that has it."""
 
+import hashlib
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -9,31 +10,34 @@ import numpy as np
 from shoal import documents
 from shoal.documents.strict_json import strict
 from shoal.privacy.ledger import Ledger
-from shoal.release.envelope import MANIFEST
+from shoal.release.envelope import MANIFEST, RECORD
 from shoal.release.release import Release, damaged
 from shoal.verification import verdict
-from shoal.verification.ledger_record import record_checks
+from shoal.verification.ledger_record import record_checks, recorded
 from shoal.verification.recount import recount
-from shoal.verification.rederive import FAMILIES, differences, replanned
+from shoal.verification.rederive import FAMILIES, differences, replanned, unlike_again
 from shoal.verification.verdict import Check, Verdict
 
-# What the parts of a damaged manifest lead to.
+# What the parts of a damaged document lead to.
 _DAMAGED = LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError
 
 
 def verify(
     manifest: str | os.PathLike[str] | documents.Document,
     *,
+    record: str | os.PathLike[str] | None = None,
     ledger: str | os.PathLike[str] | Ledger | None = None,
     replan: bool = False,
 ) -> Verdict:
-    """Recompute the privacy loss and every certificate of a manifest from the manifest alone.
+    """Recompute what a manifest shows, and with its record the privacy loss and every certificate.
 
     Args:
         manifest: A path, or the document itself: of a release of cells, a trial, or an unbiased
-            mean.
-        ledger: Check, too, that this ledger, or the one at this path, holds and recorded these
-            very bytes, for this request and unit, at no less than what they cost.
+            mean. A record is checked in the same way, alone.
+        record: What `write_record` wrote: also check that the manifest follows from it, byte for
+            byte, and compute the loss of every user and all errors again.
+        ledger: This ledger, or the one at this path, holds the record: check that, too, and that it
+            was recorded for this request and unit, at no less than what it costs.
         replan: Of cells: plan again, too, and compare the decision; by the same version alone.
 
     Returns:
@@ -54,46 +58,94 @@ def verify(
         data = documents.canonical_bytes(plain)
     else:
         data = documents.read_bytes(manifest, "manifest")
-    return verdict_on(data, book, replan=replan)
+    kept = None if record is None else documents.read_bytes(record, "record")
+    return verdict_on(data, book, record=kept, replan=replan)
 
 
 def verdict_on(
     data: bytes,
     book: Ledger | None,
     *,
+    record: bytes | None = None,
     replan: bool = False,
     release: Release[Any, Any] | None = None,
 ) -> Verdict:
-    """See `verify`; of the bytes of a manifest, and of the release in it if that was read."""
-    document = documents.expect(strict(data, "manifest"), MANIFEST, "manifest")
+    """See `verify`; of the bytes of both documents, and of the release in the first if read."""
+    found: Any = strict(data, "manifest")
+    is_record = isinstance(found, dict) and found.get("schema") == RECORD
+    document = documents.expect(found, RECORD if is_record else MANIFEST, "manifest")
     try:
         # A number that overflows is no number of shoal's; one that is lost near 0 is, whatever the
         # caller has told NumPy to do with it.
         with np.errstate(all="ignore", over="raise"):
-            family = FAMILIES[document["kind"]]
-            if release is None:
-                known = family.read(data, "manifest", document)
-                release = family(data, loaded=True, known_manifest=known)
-            checks = [*_checks(release, document, replan=replan)]
+            own = release or _read(data, document)
+            if is_record:
+                return _verdict(data, own, [], book, replan=replan)
+            sha256 = document["record_sha256"]
+            kept = record
+            if kept is None and book is not None:
+                kept = recorded(sha256, book)
+            if kept is None:
+                shown = _check("what is shown follows", [*unlike_again(own)], "from what was drawn")
+                ledger = [] if book is None else record_checks(sha256, book)
+                return Verdict((shown, *_real(document), *ledger), _unproved(own, document))
+            whole = _read(kept, documents.expect(strict(kept, "record"), RECORD, "record"))
+            first = [*_follows(data, document, kept, whole)]
+            return _verdict(kept, whole, first, book, replan=replan)
     except _DAMAGED:
         raise damaged() from None
+
+
+def _read(data: bytes, document: documents.Document) -> Release[Any, Any]:
+    """The release in a document."""
+    family = FAMILIES[document["kind"]]
+    return family(data, loaded=True, known=family.read(data, "manifest", document))
+
+
+def _verdict(
+    record: bytes,
+    release: Release[Any, Any],
+    first: list[Check],
+    book: Ledger | None,
+    *,
+    replan: bool,
+) -> Verdict:
+    """All that can be said of a record."""
+    document = release.record
+    checks = [*first, *_checks(release, document, replan=replan)]
     if book is not None:
-        checks += record_checks(document, book)
+        checks += record_checks(hashlib.sha256(record).hexdigest(), book)
     return Verdict(tuple(checks), (*verdict.ALWAYS, *_unverified(document, replan=replan)))
 
 
+def _follows(
+    data: bytes, manifest: documents.Document, record: bytes, whole: Release[Any, Any]
+) -> Iterator[Check]:
+    """Whether a manifest is that of a record, byte for byte."""
+    sha256 = hashlib.sha256(record).hexdigest()
+    yield Check("digest of the record", sha256 == manifest["record_sha256"], sha256[:16])
+    same = documents.canonical_bytes(whole.manifest) == data
+    found = "byte for byte" if same else "it says something else than the record"
+    yield Check("the manifest follows from the record", same, found)
+
+
 def _checks(
-    release: Release[Any, Any], manifest: documents.Document, *, replan: bool
+    release: Release[Any, Any], record: documents.Document, *, replan: bool
 ) -> Iterator[Check]:
     plan = release.plan
     found = [*differences(release)]
     loss = f"epsilon {plan.epsilon:.6g}, delta {plan.delta:.6g}"
     yield _check("loss, claims and values follow", found, loss)
-    yield _check("recount by other code", recount(manifest), loss)
-    simulated = ["a simulation, not private"] if manifest["simulation"] else []
-    yield _check("noise of the operating system", simulated, "stated")
-    if replan and manifest["kind"] == "cells":
+    yield _check("recount by other code", recount(record), loss)
+    yield from _real(record)
+    if replan and record["kind"] == "cells":
         yield _check("the decision is that of a new plan", [*replanned(plan)], plan.method)
+
+
+def _real(document: documents.Document) -> Iterator[Check]:
+    """Whether a document says that nothing was simulated."""
+    simulated = ["a simulation, not private"] if document["simulation"] else []
+    yield _check("noise of the operating system", simulated, "stated")
 
 
 def _check(claim: str, found: list[str], right: str) -> Check:
@@ -102,8 +154,18 @@ def _check(claim: str, found: list[str], right: str) -> Check:
     return Check(claim, holds=not found, found=f"{found[0]}{more}" if found else right)
 
 
+def _unproved(release: Release[Any, Any], manifest: documents.Document) -> tuple[str, ...]:
+    """What a manifest alone cannot prove."""
+    if release.published.plan is not None:
+        return verdict.ALWAYS
+    epsilon = manifest["guarantee"]["epsilon_at_most"]
+    stated = release.published.stated
+    ask = verdict.ASK.format(epsilon, stated, manifest["record_sha256"])
+    return (ask, *verdict.ALWAYS)
+
+
 def _unverified(manifest: Any, *, replan: bool) -> Iterator[str]:
-    """What a manifest of its kind cannot prove, besides what none can."""
+    """What a record of its kind cannot prove, besides what none can."""
     if manifest["kind"] == "cells" and not replan:
         yield verdict.DECISION
     if manifest["kind"] == "mean":

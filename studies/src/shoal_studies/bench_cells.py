@@ -85,7 +85,7 @@ def releases_of(plan: Facts, data: Population | Sequence[Aggregate], releases: i
 
 def _release(plan: Facts, private: Aggregate, turn: int) -> Figures:
     """Of one release."""
-    numbers = Estimates(plan, *draw(plan, private, Simulated(turn)))
+    numbers = Estimates.of(plan, *draw(plan, private, Simulated(turn)))
     truth = private.cell_means()[plan.planned]
     value, low, high = values_of(numbers, _CONFIDENCE)
     reliable = np.array(statuses(numbers)) == "reliable"

@@ -132,7 +132,7 @@ def _rows(
     plan = make_plan(counts, request)
     found = []
     for turn in range(draws):
-        numbers = Estimates(plan, *draw(plan, aggregate, Simulated(seed * _DRAWS + turn)))
+        numbers = Estimates.of(plan, *draw(plan, aggregate, Simulated(seed * _DRAWS + turn)))
         found.append((numbers.value, *numbers.intervals(_CONFIDENCE)))
     names = [plan.counts.labels[at] for at in plan.planned.tolist()]
     true = np.array([truth[name] for name in names])

@@ -97,7 +97,7 @@ def _unclamped(setting: Setting, effort: Effort) -> list[Row]:
         noise = Simulated(effort.seed * _SEEDS + turn)
         for at, row in enumerate(plans):
             for point, plan in enumerate(row):
-                numbers = Estimates(plan, *exact_numbers(plan, private, noise))
+                numbers = Estimates.of(plan, *exact_numbers(plan, private, noise))
                 off = np.abs(numbers.unclamped - private.cell_means()[plan.planned])
                 scale = numbers.noise_scale
                 found[turn, at, point] = (off + scale * np.exp(-off / scale)).mean()

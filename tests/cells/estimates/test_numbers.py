@@ -55,7 +55,7 @@ def planned(name: str, of: shoal.Records, epsilon: float) -> shoal.Plan:
 def exactly(plan: Facts, sums: Aggregate, part: float) -> Estimates:
     """The numbers with the range at this part of the candidates, without noise."""
     drawn = draw(plan, sums, Tape(part=part, rise=0))
-    return Estimates(plan, *drawn)
+    return Estimates.of(plan, *drawn)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -83,7 +83,7 @@ def test_values_lie_in_their_typical_intervals(name: str, cells: int) -> None:
             # Also noise of many scales, which hardly ever comes up.
             for away in (-30, -5, 0, 5, 30):
                 steps = [x + (away << plan.decision.bits) for x in before.steps]
-                numbers = Estimates(plan, steps, before.chosen)
+                numbers = Estimates.of(plan, steps, before.chosen)
                 (low, high), near = numbers.intervals(0.9), numbers.typical_intervals(0.9)
                 inside = (low, near[0], numbers.value, near[1], high)
                 assert all((a <= b).all() for a, b in pairwise(inside))
@@ -94,7 +94,7 @@ def test_estimates_beyond_the_range_of_the_heaviest_user_verify() -> None:
     of = records(np.where(np.repeat(np.arange(len(RECORDS)), RECORDS) == 0, 20.0, 90.0))
     plan, beyond = planned("adaptive", of, 40), 0
     for seed in range(8):
-        manifest = plan.release(of, noise=shoal.Simulated(seed)).manifest
+        manifest = plan.release(of, noise=shoal.Simulated(seed)).record
         failed = [each.claim for each in shoal.verify(manifest).checks if not each.holds]
         assert failed == ["noise of the operating system"]
         result = manifest["results"][0]

@@ -21,7 +21,7 @@ def test_values_leave_the_release_as_it_is() -> None:
     )
     found = release.table(confidence=0.9, all=True)
     noisy = found["noisy_value"].to_pylist()
-    assert [each["value"] for each in release.manifest["results"]] == noisy
+    assert [each["value"] for each in release.record["results"]] == noisy
     assert "noisy_value" not in release.table().column_names
     middle = found["value"].to_numpy()
     assert (found["low"].to_numpy() <= middle).all()
@@ -61,13 +61,13 @@ def test_labels_tell_what_cells_have_in_common() -> None:
     truth = truth[counts.cells["cell"].to_numpy()]
     noisy = truth + rng.laplace(scale=plan.noise_scale)
     steps = noisy / (plan.statistic_range * plan.decision.scale) * 2.0**plan.decision.bits
-    numbers = Estimates(plan, [round(x) for x in steps.tolist()], None)
+    numbers = Estimates.of(plan, [round(x) for x in steps.tolist()], None)
     found = values_of(numbers, 0.95)
     flat = shoal.Counts.from_counts(
         np.arange(200 * 20), np.repeat(np.arange(200), 20), np.ones(4000, dtype=int)
     )
     other = replace(plan, counts=flat)
-    blind = values_of(Estimates(other, numbers.steps, None), 0.95)
+    blind = values_of(Estimates.of(other, numbers.steps, None), 0.95)
     own, rest = (np.abs(each.value - truth).mean() for each in (found, blind))
     assert own < 2
     assert own < 0.5 * rest

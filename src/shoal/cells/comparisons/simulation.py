@@ -229,11 +229,11 @@ def _errors(row: Row[Facts], private: Aggregate, noise: Simulated) -> Floats:
         return np.stack([np.abs(bounds.lo + guess * float(bounds.width) - truth)] * 2)
     truth = truth[plan.planned]
     exact_steps = exact_numbers(plan, private, noise)
-    numbers = Estimates(plan, *exact_steps)
+    numbers = Estimates.of(plan, *exact_steps)
     scale = numbers.noise_scale / plan.width
     exact, aim, low, high = (
         (each - bounds.lo) / plan.width for each in (numbers.unclamped, truth, *numbers.range)
     )
     expected = laplace.clamped_error(exact, scale, aim, low, high) * plan.width
-    value = values_of(Estimates(plan, *add_noise(plan, exact_steps, noise)), CONFIDENCE).value
+    value = values_of(Estimates.of(plan, *add_noise(plan, exact_steps, noise)), CONFIDENCE).value
     return np.stack([expected, np.abs(value - truth)])

@@ -133,7 +133,7 @@ def _centres(plan: Facts, aggregate: Aggregate, noise: Noise) -> Ints:
     """Releases the first round and returns its values, as whole multiples of 2^-FINE ticks."""
     exact = exact_numbers(plan, aggregate, noise)
     drawn = add_noise(plan, exact, noise, _FIRST_ROUND)
-    estimates = Estimates(plan, *drawn)
+    estimates = Estimates.of(plan, *drawn)
     try:
         value = values_of(estimates, CONFIDENCE).value
     except np.linalg.LinAlgError:

@@ -16,9 +16,10 @@ from scipy import special
 
 from shoal.arrays import Bools, Floats
 from shoal.cells.estimates.numbers import Estimates
+from shoal.cells.facts.basis import Basis
 from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.remembered import remembered
-from shoal.cells.mechanisms.user_vectors import ball_of, excess_of, largest_excess
+from shoal.cells.mechanisms.user_vectors import largest_excess
 from shoal.theory.scale_mixture import log_density, some_cells
 from shoal.theory.user_clipping import MEASURED, are_apart, hidden_radii
 
@@ -37,8 +38,6 @@ _FARTHER = 16.0
 _APART = 1.5
 _FEW_MEET = 3.0
 _MOST_MEET = 4.0
-# The largest multiple of the average bias that a cell may have because of its heaviest user.
-_LEADS = 2.0
 # Noise scales from the centre within which no cell is far.
 _NEAR = 2.0
 # The most noise scales between a number and its value, with Laplace and with Gaussian noise.
@@ -87,39 +86,25 @@ def biases(numbers: Estimates) -> tuple[float, float]:
     measured, it is taken to be as large as if every user who should be clipped hid
     `hidden_radii` radii of the ball.
     """
-    plan = numbers.plan
+    basis = numbers.basis
     chosen = numbers.chosen
-    if chosen is None or not len(plan.decision.selection_scale):
+    if chosen is None or not basis.selects:
         return 0.0, 0.0
-    parameters = plan.parameters
-    cells = len(plan.planned)
+    cells = len(basis.planned)
     radius = int(chosen.width[0])
     top = numbers.top
-    steps_a_scale = 2.0**plan.decision.bits
+    steps_a_scale = 2.0**basis.bits
     if numbers.excess is None:
-        hidden = hidden_radii(top / radius) * _clipped_users(plan) * ball_of(parameters)
+        hidden = hidden_radii(top / radius) * basis.clipped * basis.ball
         bias = hidden / steps_a_scale / cells
         return bias, bias
-    parts, bits = excess_of(parameters)
-    part = largest_excess(parameters, radius, top, cells) / parts / cells
+    parts, bits = basis.excess
+    part = largest_excess(basis.ball, radius, top, cells) / parts / cells
     noise = max(_CAREFUL, _CAREFUL_CELLS / cells) * 2.0**bits
     cut_below, cut_above = numbers.excess
     below = part * (max(cut_below, 0) + noise) / steps_a_scale
     above = part * (max(cut_above, 0) + noise) / steps_a_scale
     return below, above
-
-
-def _clipped_users(plan: Facts) -> int:
-    """Returns how many users the plan means to clip."""
-    return int(plan.parameters["clipped"][0])
-
-
-def moved(plan: Facts) -> Floats:
-    """Returns the part of each cell's weight that caps took from its heaviest users: public."""
-    weights = plan.weights
-    cell = weights.cell
-    difference = np.abs(weights.weight / weights.total[cell] - weights.share)
-    return np.bincount(cell, difference, minlength=weights.n_cells) / 2
 
 
 def intervals(numbers: Estimates, confidence: float) -> Ends:
@@ -131,35 +116,33 @@ def intervals(numbers: Estimates, confidence: float) -> Ends:
     quantile is taken at 2 (1 - confidence)/(1 + e^-t), where t is the room for bias on both sides
     in noise scales, or half its square if noise is Gaussian.
     """
-    plan = numbers.plan
+    basis = numbers.basis
     scale = numbers.noise_scale
     number = numbers.unclamped
     cells = len(scale)
     below, above = biases(numbers)
     miss = 1 - confidence
     radius = numbers.radius or 0.0
-    if not len(plan.decision.selection_scale):
-        radius = plan.width / 4
-    hides = _UNLIKE * radius * moved(plan)
+    if not basis.selects:
+        radius = basis.width / 4
+    hides = _UNLIKE * radius * basis.moved
     if cells < MEASURED:
         half = numbers.quantile(miss) * scale + hides
         scale = scale * (1 + (cells - 1) / _SEVERAL)
         low = number - half - below * scale
         high = number + half + above * scale
-        return _within(plan, low, high)
-    multiple = _HIDDEN * _crowding(plan)
+        return _within(basis, low, high)
+    multiple = _HIDDEN * _crowding(basis)
     both = multiple * (below + above)
     # The logarithm of how much less likely noise is that passes the room for bias of both sides.
     log_ratio = -both
-    if plan.gaussian:
+    if basis.gaussian:
         log_ratio = -(both**2) / 2
     outside = 2 * miss / (1 + np.exp(log_ratio))
     half = numbers.quantile(min(outside, 1.0)) * scale + hides
     distance = number - centres(numbers)
-    load = 1 / plan.decision.scale
-    heaviest_load = load * plan.weights.largest
-    lead = np.clip(heaviest_load / heaviest_load.mean(), 1.0, _LEADS)
-    share = np.maximum(load / load.mean(), lead)
+    load = 1 / basis.scale
+    share = np.maximum(load / load.mean(), basis.lead)
     # A cell is far from its centre where noise alone does not explain the distance.
     far = np.maximum(np.abs(distance) / scale - _NEAR, 0.0)
     farther = _FARTHER * far / max(float(far.mean()), 1e-9)
@@ -172,40 +155,40 @@ def intervals(numbers: Estimates, confidence: float) -> Ends:
 
     low = number - side(distance < 0, below)
     high = number + side(distance > 0, above)
-    return _within(plan, low, high)
+    return _within(basis, low, high)
 
 
-def _crowding(plan: Facts) -> float:
+def _crowding(basis: Basis) -> float:
     """Returns the factor for the bias of a cell where users are mostly in one cell each, else 1.
 
     With m clipped users in a cell on average it is 1.5 + 3/m^2, at most 4.
     """
-    clipped_a_cell = _clipped_users(plan) / len(plan.planned)
-    if not clipped_a_cell or not _are_apart(plan):
+    clipped_a_cell = basis.clipped / len(basis.planned)
+    if not clipped_a_cell or not _are_apart(basis):
         return 1.0
     return min(_APART + _FEW_MEET / clipped_a_cell**2, _MOST_MEET)
 
 
-def _are_apart(plan: Facts) -> bool:
+def _are_apart(basis: Basis) -> bool:
     """Returns whether users are mostly in one cell each."""
-    return are_apart(plan.weights.n_users, len(plan.weights.user))
+    return are_apart(basis.users, basis.members)
 
 
-def dominated(plan: Facts) -> Bools:
+def dominated(plan: Facts | Basis) -> Bools:
     """Returns in which planned cells few users dominate; counts say so before anything is drawn."""
     if _tells(plan):
-        return moved(plan) > _MOVED
+        return plan.moved > _MOVED
     return np.zeros(len(plan.planned), dtype=bool)
 
 
-def decides(plan: Facts) -> bool:
+def decides(plan: Facts | Basis) -> bool:
     """Returns whether cells are tested for noise: users are clipped, in enough cells to compare."""
     return _tells(plan) and len(plan.planned) >= MEASURED
 
 
-def _tells(plan: Facts) -> bool:
+def _tells(plan: Facts | Basis) -> bool:
     """Returns whether users are clipped and the request lets cells be called unreliable."""
-    return plan.decision.method.range.of_vectors and plan.request.uninformative != "keep"
+    return plan.of_vectors and plan.request.uninformative != "keep"
 
 
 @remembered
@@ -217,9 +200,9 @@ def statuses(numbers: Estimates) -> list[str]:
     more than 2.5 radii each. Nor is any if users are mostly in one cell each and the average bias
     of a side might be above half a noise scale, as a few cells may then have all of that bias.
     """
-    plan = numbers.plan
-    status = np.where(dominated(plan), "few users dominate", "reliable")
-    if decides(plan):
+    basis = numbers.basis
+    status = np.where(dominated(basis), "few users dominate", "reliable")
+    if decides(basis):
         status = np.where(status == "reliable", _noisy_or_far(numbers), status)
     found: list[str] = status.tolist()
     return found
@@ -227,21 +210,21 @@ def statuses(numbers: Estimates) -> list[str]:
 
 def _noisy_or_far(numbers: Estimates) -> NDArray[np.str_]:
     """Returns each cell's status, judged by its noise and by the excess of clipped users."""
-    plan = numbers.plan
+    basis = numbers.basis
     scale = numbers.noise_scale
     cells = len(scale)
     # Noise scales of bias, in all cells together, if every clipped user hides a radius.
-    one_radius = _clipped_users(plan) * ball_of(plan.parameters) / 2.0**plan.decision.bits
+    one_radius = basis.clipped * basis.ball / 2.0**basis.bits
     sides = biases(numbers)
     average = sum(sides)
-    concentrated = _are_apart(plan) and max(sides) > _LARGEST_APART
+    concentrated = _are_apart(basis) and max(sides) > _LARGEST_APART
     # A wrong number or interval is a worse fault than a wide one, so this test comes first.
     if concentrated or average * cells > _FAR_USERS * one_radius:
         return np.full(cells, "outlying users")
     clipped = min(average, one_radius / cells, _EXPECTED)
     radius = numbers.radius or 0.0
-    bias = clipped + radius * moved(plan) / (2 * scale)
-    error = _mean_error(scale, bias, gaussian=plan.gaussian)
+    bias = clipped + radius * basis.moved / (2 * scale)
+    error = _mean_error(scale, bias, gaussian=basis.gaussian)
     noisy = error > ERROR * spread(numbers)
     return np.where(noisy, "too noisy", "reliable")
 
@@ -256,13 +239,13 @@ def spread(numbers: Estimates) -> float:
     some = some_cells(len(numbers.steps))
     scale = numbers.noise_scale[some]
     number = numbers.unclamped[some]
-    normal = numbers.plan.gaussian
+    normal = numbers.basis.gaussian
     noise = scale**2
     if not normal:
         noise *= 2
     exponent = -np.arange(2, _STEPS + 1) / _STEP
     found = []
-    for deviation in numbers.plan.width * 2.0**exponent:
+    for deviation in numbers.basis.width * 2.0**exponent:
         variance = deviation**2 + noise
         weight = 1 / variance
         for _ in range(3):
@@ -277,8 +260,8 @@ def spread(numbers: Estimates) -> float:
 
 def centres(numbers: Estimates) -> Floats:
     """Returns the centre around which each cell was clipped, in the value's unit."""
-    lo = numbers.plan.bounds.lo
-    width = numbers.plan.width
+    lo = numbers.basis.bounds.lo
+    width = numbers.basis.width
     if numbers.chosen is None:
         return np.full(len(numbers.steps), lo + width / 2)
     return lo + numbers.chosen.low / numbers.top * width
@@ -293,10 +276,10 @@ def _mean_error(scale: Floats, bias: Floats, *, gaussian: bool) -> Floats:
     return scale * error
 
 
-def _within(plan: Facts, low: Floats, high: Floats) -> Ends:
+def _within(basis: Basis, low: Floats, high: Floats) -> Ends:
     """Returns the ends, cut to the bounds; an interval outside the bounds becomes all of them."""
-    lo = plan.bounds.lo
-    hi = plan.bounds.hi
+    lo = basis.bounds.lo
+    hi = basis.bounds.hi
     misses = (low > hi) | (high < lo)
     low = np.where(misses, lo, np.maximum(low, lo))
     high = np.where(misses, hi, np.minimum(high, hi))

@@ -9,12 +9,11 @@ from typing import TypeAlias
 import numpy as np
 
 from shoal.arrays import Floats, Ints
+from shoal.cells.facts.basis import Basis, basis_of, mean_rounding
 from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.remembered import Remembering
 from shoal.cells.mechanisms.cell_statistics import Mean
-from shoal.cells.mechanisms.private_sums import Interval, ends
-from shoal.cells.mechanisms.ranges import range_bias
-from shoal.cells.mechanisms.weights import FINE
+from shoal.cells.mechanisms.private_sums import Interval
 from shoal.checks import check_confidence
 from shoal.privacy.noise import Pair
 from shoal.theory import gaussian, laplace
@@ -30,25 +29,32 @@ class Estimates(Remembering):
     counts the parts that clipping cut off from all users together, below and above, with noise.
     """
 
-    plan: Facts
+    basis: Basis
     steps: list[int]
     chosen: Interval | None
     excess: Pair | None = None
 
+    @classmethod
+    def of(
+        cls, plan: Facts, steps: list[int], chosen: Interval | None, excess: Pair | None = None
+    ) -> "Estimates":
+        """The numbers that were drawn for a basis."""
+        return cls(basis_of(plan, chosen), steps, chosen, excess)
+
     @cached_property
     def _drawn(self) -> Floats:
         """The values that lattice numbers stand for; a joint variance has its second moment."""
-        plan = self.plan
-        cells = len(plan.planned)
-        scales = plan.decision.scale.tolist()
+        basis = self.basis
+        cells = len(basis.planned)
+        scales = basis.scale.tolist()
         widths = self._widths
         found = list[float]()
-        for at, (low, length) in enumerate(plan.statistic_ranges):
+        for at, (low, length) in enumerate(basis.statistic_ranges):
             rows = slice(at * cells, (at + 1) * cells)
             found += _values(
                 low,
                 length / self._whole_width,
-                plan.decision.bits,
+                basis.bits,
                 self.steps[rows],
                 scales[rows],
                 widths[rows],
@@ -59,9 +65,9 @@ class Estimates(Remembering):
     def unclamped(self) -> Floats:
         """The estimates before they are moved into ranges, shape (numbers,), in their units."""
         found = self._drawn
-        if self.plan.decision.joint:
+        if self.basis.joint:
             found = found.copy()
-            found[self._variance_rows] = joint_variances(self.plan, self._shares)
+            found[self._variance_rows] = joint_variances(self.basis, self._shares)
         return found
 
     @cached_property
@@ -76,59 +82,53 @@ class Estimates(Remembering):
         A selected range of sums, or one that is wider for lighter users, need not hold the
         estimate, so the bounds decide.
         """
-        weights = self.plan.weights
-        if weights.sums or weights.widened or self.of_vectors:
-            return self.plan.limits
+        if not self.basis.held:
+            return self.basis.limits
         return self._selected
 
     @property
     def of_vectors(self) -> bool:
         """Whether users' whole vectors were clipped to a ball."""
-        return self.plan.decision.method.range.of_vectors
+        return self.basis.of_vectors
 
     @cached_property
     def _selected(self) -> Ends:
         """The selected range of the means; the range that bounds allow if none was selected."""
         chosen = self.chosen
-        if chosen is None or self.plan.weights.sums:
-            return self.plan.limits
+        if chosen is None or self.basis.sums:
+            return self.basis.limits
         return self._places(chosen.low), self._places(chosen.high)
 
     def _places(self, ticks: Ints) -> Floats:
         """Converts whole multiples of 2^-FINE ticks to the value's unit."""
-        place = self.plan.lattice.value
+        place = self.basis.lattice.value
         return np.array([place(at, self.top) for at in ticks.tolist()])
 
     def clipped_to(self, at: int) -> tuple[float, float] | None:
         """Returns the range to which one cell's means (for akmv, sums above lo) were clipped."""
-        plan = self.plan
+        basis = self.basis
         top = self.top
         if self.chosen is None:
             return None
         low = int(self.chosen.low[at])
         high = int(self.chosen.high[at])
-        if plan.weights.sums:
-            return 0.0, high / top * plan.width
+        if basis.sums:
+            return 0.0, high / top * basis.width
         if self.of_vectors:
             # A ball reaches as far below its centre as above it.
             low, high = max(2 * low - high, 0), min(high, top)
-        place = plan.lattice.value
+        place = basis.lattice.value
         return place(low, top), place(high, top)
 
     @property
     def noise_scale(self) -> Floats:
         """Noise scale of each number with its selected range, shape (numbers,), in its unit."""
-        return self.plan.decision.scale * self._width * self.plan.statistic_range
+        return self.basis.scale * self._width * self.basis.statistic_range
 
     @property
     def bias_bound(self) -> Floats:
         """Largest bias in any data set with these ranges, shape (numbers,), in their units."""
-        plan = self.plan
-        if self.chosen is None or self.of_vectors:
-            return plan.bias_bound
-        weights = plan.weights
-        bias = weights.bias + range_bias(weights, self.chosen, self.top)
-        return np.minimum(self._rounding + bias, 1.0) * plan.width
+        return self.basis.bias_bound
 
     def half_widths(self, confidence: float) -> Floats:
         """Returns, for each number released directly, its bias bound plus a quantile of noise."""
@@ -140,15 +140,15 @@ class Estimates(Remembering):
         An interval outside that range becomes all of it.
         """
         confidence = check_confidence(confidence)
-        plan = self.plan
+        basis = self.basis
         half = self.half_widths(confidence)
         low = self.unclamped - half
         high = self.unclamped + half
-        if plan.decision.joint:
+        if basis.joint:
             rows = self._variance_rows
             noise = self.quantile((1 - confidence) / 2)
-            low[rows], high[rows] = joint_intervals(plan, self._shares, noise)
-        lowest, highest = plan.limits
+            low[rows], high[rows] = joint_intervals(basis, self._shares, noise)
+        lowest, highest = basis.limits
         outside = (low > highest) | (high < lowest)
         low = np.where(outside, lowest, np.maximum(low, lowest))
         high = np.where(outside, highest, np.minimum(high, highest))
@@ -163,30 +163,28 @@ class Estimates(Remembering):
         are assumed to lie in it (docs/theory/cells.md#adaptive-mean).
         """
         low, high = self.intervals(confidence)
-        plan = self.plan
-        weights = plan.weights
+        basis = self.basis
         miss = 1 - confidence
-        if weights.window is not None:
+        if basis.windows:
             if self.chosen is None:
                 return low, high
-            off = weights.missing * self._width / 2
-        elif plan.statistics == (Mean(),) and not weights.sums:
+            off = basis.missing * self._width / 2
+        elif basis.statistics == (Mean(),) and not basis.sums:
             miss /= 2
             level = 1 - miss / 2
             # Where rounding makes the level 1, only the certified interval is finite.
             normal = NormalDist().inv_cdf(level) if level < 1 else np.inf
-            part = weights.weight / weights.total[weights.cell]
-            off = normal * self._spread(part)
+            off = normal * basis.deviation
         else:
             return low, high
         noise = self.noise_scale * self.quantile(miss)
-        half = noise + (off + self._rounding) * plan.width
+        half = noise + (off + self._rounding) * basis.width
         lower = self.unclamped - half
         upper = self.unclamped + half
         inner_low = np.minimum(np.maximum(low, lower), self.value)
         inner_high = np.maximum(np.minimum(high, upper), self.value)
         # An estimate this far outside the bounds contradicts the assumption, or its noise is rare.
-        outside = (upper <= plan.bounds.lo) | (lower >= plan.bounds.hi)
+        outside = (upper <= basis.bounds.lo) | (lower >= basis.bounds.hi)
         return np.where(outside, low, inner_low), np.where(outside, high, inner_high)
 
     def without_missing_mass(self) -> tuple[Floats, Floats, Floats]:
@@ -196,13 +194,12 @@ class Estimates(Remembering):
         by 1 - d. Where all mass is missing, the noise scale is ten widths. Each array is in the
         value's unit and has shape (cells,).
         """
-        plan = self.plan
-        weights = plan.weights
-        missing = weights.missing
-        cells = len(plan.planned)
-        first = plan.statistics.index(Mean()) * cells
+        basis = self.basis
+        missing = basis.missing
+        cells = len(basis.planned)
+        first = basis.statistics.index(Mean()) * cells
         rows = slice(first, first + cells)
-        low, high = plan.limits
+        low, high = basis.limits
         if missing.any():
             low, high = self._selected
         middle = (low[rows] + high[rows]) / 2
@@ -210,79 +207,45 @@ class Estimates(Remembering):
         kept = np.maximum(1 - missing, 1e-9)
         estimate = (self.unclamped[rows] - missing * middle) / kept
         estimate = np.where(empty, middle, estimate)
-        scale = np.where(empty, 10 * plan.width, self.noise_scale[rows] / kept)
-        if weights.sums:
-            return estimate, scale, np.zeros(cells)
-        weight = weights.weight if weights.window is None else weights.reach
-        part = weight / (weights.total * kept)[weights.cell]
-        return estimate, scale, self._spread(part) * plan.width
+        scale = np.where(empty, 10 * basis.width, self.noise_scale[rows] / kept)
+        return estimate, scale, basis.deviation * basis.width
 
     @property
     def radius(self) -> float | None:
         """The private radius of users' vectors, in the value's unit; None without one."""
         if self.chosen is None or not self.of_vectors:
             return None
-        return float(self.chosen.width[0]) / self.top * self.plan.width
+        return float(self.chosen.width[0]) / self.top * self.basis.width
 
     def quantile(self, miss: float) -> float:
         """Returns how many noise scales noise exceeds with at most this probability."""
-        bits = self.plan.decision.bits
-        kind = gaussian if self.plan.gaussian else laplace
+        bits = self.basis.bits
+        kind = gaussian if self.basis.gaussian else laplace
         return float(kind.tail_quantile(2.0**bits, miss)) * 2.0**-bits
 
     @property
     def _shares(self) -> Floats:
         """The numbers as parts of their ranges: more precise than values far from 0."""
-        decision = self.plan.decision
-        scale = decision.scale * 2.0**-decision.bits
+        basis = self.basis
+        scale = basis.scale * 2.0**-basis.bits
         return np.array(self.steps, dtype=np.float64) * scale
 
     @property
     def _rounding(self) -> Floats:
-        """The most that rounding moves each mean, as a part of the width.
-
-        Values are rounded to ticks, means of users to parts of ticks, and numbers to lattice steps.
-        """
-        lattice = self.plan.lattice
-        decision = self.plan.decision
-        means = 2.0 ** -(lattice.bits + FINE)
-        steps = decision.scale * self._width * 2.0 ** -(decision.bits + 1)
-        return float(lattice.rounding) + means + steps
-
-    def _spread(self, part: Floats) -> Floats:
-        """Returns the standard deviation of each weighted mean around its cell's, in widths.
-
-        It is sqrt(sum (part - share)^2 half^2 L/(L-1)) for L users with ranges of twice `half`.
-        """
-        weights = self.plan.weights
-        cell = weights.cell
-        cells = weights.n_cells
-        half = np.full(len(cell), 0.5)
-        chosen = self.chosen
-        if chosen is not None:
-            both_sides = 2 * self.top
-            if weights.window is None:
-                low, high = ends(weights, chosen)
-                half = np.minimum((high - low) / both_sides, 0.5)
-            else:
-                half = (chosen.width / both_sides)[cell]
-        difference = (part - weights.share) * half
-        users = np.bincount(cell, minlength=cells)
-        variance = np.bincount(cell, difference**2, minlength=cells)
-        other_users = np.maximum(users - 1, 1)
-        spread: Floats = np.sqrt(variance * users / other_users)
-        return spread
+        """Most that ticks, means of users and lattice steps move each mean, as a part of U."""
+        basis = self.basis
+        return mean_rounding(basis.lattice, basis.scale, basis.bits, self._width)
 
     @property
     def top(self) -> int:
         """The width of the bounds, in units of 2^-FINE ticks."""
-        return 1 << (self.plan.lattice.bits + FINE)
+        return self.basis.top
 
     @property
     def _variance_rows(self) -> slice:
         """The positions of the variances among the numbers of a joint release."""
-        cells = len(self.plan.planned)
-        _, second = self.plan.numbers.pair
+        cells = len(self.basis.planned)
+        _, second = self.basis.pair
         return slice(second * cells, (second + 1) * cells)
 
     @property
@@ -324,45 +287,45 @@ def _values(
     return found
 
 
-def joint_variances(plan: Facts, shares: Floats) -> Floats:
+def joint_variances(basis: Basis, shares: Floats) -> Floats:
     """Returns variances from noisy moments (docs/theory/cells.md#two-moments)."""
-    centre, second, scale = _moments(plan, shares)
-    square = 1 if plan.gaussian else 2
-    estimate = second - 4 * centre**2 + 4 * square * scale**2 + _middle(plan)
-    return estimate * plan.width**2 / 4
+    centre, second, scale = _moments(basis, shares)
+    square = 1 if basis.gaussian else 2
+    estimate = second - 4 * centre**2 + 4 * square * scale**2 + _middle(basis)
+    return estimate * basis.width**2 / 4
 
 
-def joint_intervals(plan: Facts, shares: Floats, quantile: float) -> Ends:
+def joint_intervals(basis: Basis, shares: Floats, quantile: float) -> Ends:
     """Returns intervals that cover the variance whenever both noises stay below a quantile."""
-    centre, second, scale = _moments(plan, shares)
+    centre, second, scale = _moments(basis, shares)
     distance = np.abs(centre)
     far = np.minimum(distance + quantile * scale, 0.5)
     near = np.maximum(distance - quantile * scale, 0.0)
-    _, at = plan.numbers.pair
-    rows = plan.numbers.per_statistic
-    noise = quantile * rows(plan.decision.scale)[at]
-    bias = rows(plan.bias_bound)[at]
+    _, at = basis.pair
+    rows = basis.per_statistic
+    noise = quantile * rows(basis.scale)[at]
+    bias = rows(basis.bias_bound)[at]
     low = second - noise - 4 * far**2
     high = second + noise - 4 * near**2
-    middle = _middle(plan)
-    unit = plan.width**2 / 4
+    middle = _middle(basis)
+    unit = basis.width**2 / 4
     return (low + middle) * unit - bias, (high + middle) * unit + bias
 
 
-def _middle(plan: Facts) -> Floats:
+def _middle(basis: Basis) -> Floats:
     """Returns the middle of what missing mass may add to each variance, divided by U^2/4."""
-    missing = plan.weights.missing
+    missing = basis.missing
     added = missing * (1 - missing)
     return np.where(missing > 1 / 2, 1 / 2 - added, added)
 
 
-def _moments(plan: Facts, shares: Floats) -> tuple[Floats, Floats, Floats]:
+def _moments(basis: Basis, shares: Floats) -> tuple[Floats, Floats, Floats]:
     """Returns centred first moments, second moments, and the noise scales of first moments.
 
     The second moments are divided by a quarter of the squared width, the others by the width.
     """
-    first, second = plan.numbers.pair
-    rows = plan.numbers.per_statistic
+    first, second = basis.pair
+    rows = basis.per_statistic
     moments = rows(shares)
-    scale = rows(plan.decision.scale)[first]
+    scale = rows(basis.scale)[first]
     return moments[first] - 1 / 2, moments[second], scale

@@ -49,14 +49,14 @@ def values_of(numbers: Estimates, confidence: float, some: Ints | None = None) -
     the interval is the bounds.
     """
     confidence = check_confidence(confidence)
-    plan = numbers.plan
-    cells = len(plan.planned)
+    basis = numbers.basis
+    cells = len(basis.planned)
     rows = some
     if rows is None:
         rows = np.arange(len(numbers.steps))
     value = numbers.value[rows]
     if applies(numbers):
-        first = plan.statistics.index(Mean()) * cells
+        first = basis.statistics.index(Mean()) * cells
         means = (rows >= first) & (rows < first + cells)
         value[means] = posterior(numbers, rows[means] - first)
     find = intervals.intervals if numbers.of_vectors else Estimates.intervals
@@ -64,11 +64,11 @@ def values_of(numbers: Estimates, confidence: float, some: Ints | None = None) -
     low = low[rows]
     high = high[rows]
     if numbers.of_vectors:
-        lo = plan.bounds.lo
-        hi = plan.bounds.hi
+        lo = basis.bounds.lo
+        hi = basis.bounds.hi
         status = np.array(intervals.statuses(numbers))[rows]
         number = numbers.unclamped[rows]
-        near = intervals.VALUE[plan.gaussian] * numbers.noise_scale[rows]
+        near = intervals.VALUE[basis.gaussian] * numbers.noise_scale[rows]
         near_number = np.clip(value, number - near, number + near)
         value = np.where(status == "reliable", near_number, value)
         value = np.clip(value, lo, hi)
@@ -82,7 +82,7 @@ def values_of(numbers: Estimates, confidence: float, some: Ints | None = None) -
 
 def applies(numbers: Estimates) -> bool:
     """Returns whether means are released in enough cells for a posterior."""
-    return Mean() in numbers.plan.statistics and len(numbers.plan.planned) >= _FEWEST
+    return Mean() in numbers.basis.statistics and len(numbers.basis.planned) >= _FEWEST
 
 
 def posterior(numbers: Estimates, rows: Ints) -> Floats:
@@ -99,15 +99,15 @@ def pooled(numbers: Estimates, confidence: float) -> Values | None:
     (docs/theory/cells.md#cells-that-are-left-out).
     """
     confidence = check_confidence(confidence)
-    plan = numbers.plan
-    if not applies(numbers) or len(plan.planned) == len(plan.status):
+    basis = numbers.basis
+    if not applies(numbers) or len(basis.planned) == len(basis.status):
         return None
-    bounds = plan.bounds
+    bounds = basis.bounds
     fit = fitted(numbers)
     where = left_out(numbers)
     prediction, has_labels = _predicted(numbers, fit, where)
     value = fit.value(numbers, prediction)
-    half = _pooled_half(numbers, fit, where, confidence)
+    half = _pooled_half(numbers, fit, confidence)
     half = np.where(has_labels, half, np.nan)
     low = np.maximum(value - half, bounds.lo)
     high = np.minimum(value + half, bounds.hi)
@@ -116,7 +116,7 @@ def pooled(numbers: Estimates, confidence: float) -> Values | None:
 
 def left_out(numbers: Estimates) -> Ints:
     """Returns the positions of the cells that are left out."""
-    return np.flatnonzero(np.array(numbers.plan.status, dtype=object) != "planned")
+    return np.flatnonzero(np.array(numbers.basis.status, dtype=object) != "planned")
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +184,7 @@ class Fitted:
 
     def value(self, numbers: Estimates, place: Floats) -> Floats:
         """Converts places around the middle to the value's unit, and moves them into the bounds."""
-        bounds = numbers.plan.bounds
+        bounds = numbers.basis.bounds
         value = (place + self.middle) * self.unit
         return np.clip(value, bounds.lo, bounds.hi)
 
@@ -193,13 +193,13 @@ class Fitted:
 @one_thread
 def fitted(numbers: Estimates) -> Fitted:
     """Fits predictions of the planned cells' means from one another, and their residuals."""
-    plan = numbers.plan
+    basis = numbers.basis
     # Very large values would overflow when squared, and very small ones would vanish; so all are
     # divided by `unit`.
-    unit = 2.0 ** math.frexp(plan.bounds.width)[1]
+    unit = 2.0 ** math.frexp(basis.bounds.width)[1]
     estimate, scale, deviation = (each / unit for each in numbers.without_missing_mass())
     users = deviation**2
-    if not plan.gaussian:
+    if not basis.gaussian:
         users = users / 2
     # Noise of this scale has the variances of the noise and of weighting exchangeable users.
     total_scale = np.sqrt(scale**2 + users)
@@ -208,10 +208,10 @@ def fitted(numbers: Estimates) -> Fitted:
     if numbers.of_vectors:
         # The centre of all users' means says roughly where the means of cells are.
         middle = float(np.median(intervals.centres(numbers))) / unit
-        prior = (4 * unit / plan.width) ** 2
+        prior = (4 * unit / basis.width) ** 2
     labels = useful_columns([codes for codes, _ in _label_codes(numbers)])
-    seen = Seen(estimate - middle, total_scale, normal=plan.gaussian)
-    best = _best_fit(seen, prior, labels, plan.width / unit)
+    seen = Seen(estimate - middle, total_scale, normal=basis.gaussian)
+    best = _best_fit(seen, prior, labels, basis.width / unit)
     return Fitted(unit, middle, prior, seen, *best)
 
 
@@ -248,7 +248,7 @@ def _predicted(numbers: Estimates, fit: Fitted, where: Ints) -> tuple[Floats, Bo
         prediction = float(fit.prediction[0])
         found = np.full(len(where), prediction)
         return found, np.ones(len(where), dtype=bool)
-    cells = numbers.plan.counts.cells.take(where)
+    cells = numbers.basis.cells.take(where)
     columns = _label_codes(numbers)
     # `useful_columns` returns some of these very arrays, so identity tells which.
     useful = {id(codes) for codes in useful_columns([codes for codes, _ in columns])}
@@ -268,36 +268,31 @@ def _predicted(numbers: Estimates, fit: Fitted, where: Ints) -> tuple[Floats, Bo
 def _pooled_half(
     numbers: Estimates,
     fit: Fitted,
-    where: Ints,
     confidence: float,
 ) -> Floats:
     """Returns half widths of intervals of left-out cells, in the value's unit; NaN if unknown."""
-    plan = numbers.plan
-    counts = plan.counts
-    cell = counts.cell
+    basis = numbers.basis
     radius = numbers.radius
-    if radius is None or len(plan.planned) < _SPREAD:
-        return np.full(len(where), np.nan)
+    if radius is None or len(basis.planned) < _SPREAD:
+        return np.full(len(basis.squares), np.nan)
     residual = fit.seen.estimate - fit.prediction
     variance = fit.seen.variance
     prior = shrinkage.fit_prior(residual, variance)
     spread = shrinkage.widened(prior, variance) * fit.unit
-    share = counts.count / counts.totals[cell]
-    squares = np.bincount(cell, share**2, minlength=counts.n_cells)[where]
     level = 1 - (1 - confidence) / 2
     # Where rounding makes the level 1, no interval is finite.
     normal = NormalDist().inv_cdf(level) if level < 1 else np.inf
     noise = float(np.median(numbers.noise_scale))
     hidden = max(intervals.biases(numbers)) * noise
-    deviation = np.sqrt(spread**2 + (_OF_RADIUS * radius) ** 2 * squares)
+    deviation = np.sqrt(spread**2 + (_OF_RADIUS * radius) ** 2 * basis.squares)
     half: Floats = normal * deviation + hidden
     return half
 
 
 def _label_codes(numbers: Estimates) -> list[tuple[Ints, pa.Array[Any]]]:
     """Returns each key column of the planned cells as codes, with the label of each code."""
-    plan = numbers.plan
-    cells = plan.counts.cells.take(plan.planned)
+    basis = numbers.basis
+    cells = basis.cells.take(basis.planned)
     found = []
     for column in cells.columns:
         encoded = column.combine_chunks().dictionary_encode()

@@ -37,9 +37,8 @@ def check_counts_of(plan: Facts, counts: Counts) -> None:
         )
 
 
-def results_of(numbers: Estimates) -> list[documents.Document]:
+def results_of(plan: Facts, numbers: Estimates) -> list[documents.Document]:
     """Returns an object for each number: its lattice steps, the value they mean, its interval."""
-    plan = numbers.plan
     chosen = numbers.chosen
     low, high = numbers.intervals(CONFIDENCE)
     key = plan.counts.key_rows
@@ -80,4 +79,4 @@ def drawn_from(plan: Facts, results: list[documents.Document]) -> Estimates:
         if not ((low >= 0) & (low < high)).all():
             raise LookupError
         chosen = Interval(low, high)
-    return Estimates(plan, [each["steps"] for each in results], chosen, excess.pop())
+    return Estimates.of(plan, [each["steps"] for each in results], chosen, excess.pop())

@@ -142,7 +142,7 @@ def _expected(simulated: list[Simulation], scale: Floats, deviation: float) -> F
     """Returns errors by formula, from simulated biases and the noise scales in deviations."""
     numbers = simulated[0].numbers
     noise = scale
-    if numbers.plan.gaussian:
+    if numbers.basis.gaussian:
         noise = scale * _NORMAL
     biases = np.array([each.bias for each in simulated]) / deviation
     squares = np.mean(biases**2, axis=0)
@@ -218,7 +218,7 @@ def _simulated(plan: Facts, turn: int, sd: float, between: float) -> Simulation:
     aggregate = Aggregate(counts.memberships, lattice, centred, np.zeros_like(centred))
     noise = Simulated(turn)
     exact = exact_numbers(plan, aggregate, noise)
-    numbers = Estimates(plan, *add_noise(plan, exact, noise))
+    numbers = Estimates.of(plan, *add_noise(plan, exact, noise))
     truth = aggregate.cell_means()[plan.planned]
     added = np.subtract(numbers.steps, exact[0])
     drawn = added * 2.0**-plan.decision.bits * numbers.noise_scale

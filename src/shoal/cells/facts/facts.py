@@ -8,18 +8,19 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
+import pyarrow as pa
 
 from shoal.arrays import Floats, Ints, largest
 from shoal.cells.facts.accounting import MEAN_AND_VARIANCE, Cost, ReleasedStatistics
+from shoal.cells.facts.asked import Asked
 from shoal.cells.facts.decision import BY_RULE, STATUS, Decision, Status, check_counts, importance
-from shoal.cells.facts.remembered import Remembering
 from shoal.cells.facts.request import Request
 from shoal.cells.facts.variance_programs import gap as optimal_gap
-from shoal.cells.mechanisms.cell_statistics import Statistic, Variance
+from shoal.cells.mechanisms.cell_statistics import Variance
+from shoal.cells.mechanisms.methods import Method
 from shoal.cells.mechanisms.user_vectors import ball_of
 from shoal.cells.mechanisms.weights import FINE, Parameters, Weights
 from shoal.data.counts import Counts
-from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import InputError
 from shoal.privacy.accounting import Step
 from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS
@@ -33,10 +34,12 @@ _MOST_SCALE = 2.0**100
 _MOST_DUAL = 2.0**400
 # A factor that covers the rounding of floating-point sums of weights.
 _FULL = 1 + 2.0**-20
+# The largest multiple of the average bias that a cell with one heavy user may have.
+_MOST_LEAD = 2.0
 
 
 @dataclass(frozen=True, eq=False)
-class Facts(Steps, Remembering):
+class Facts(Steps, Asked):
     """Everything public about a release before it happens; a pure function of public facts.
 
     There is a number for each statistic of each planned cell: statistic by statistic, each in the
@@ -61,19 +64,8 @@ class Facts(Steps, Remembering):
         return found
 
     @property
-    def lattice(self) -> Lattice:
-        """Bounds and ticks of the values."""
-        return self.request.lattice
-
-    @property
-    def bounds(self) -> Bounds:
-        """The public range of the values."""
-        return self.lattice.bounds
-
-    @cached_property
-    def width(self) -> float:
-        """The width U of the bounds, in the value's unit."""
-        return float(self.bounds.width)
+    def _asked(self) -> tuple[Request, Method, tuple[Status, ...]]:
+        return self.request, self.decision.method, self.status
 
     @property
     def method(self) -> str:
@@ -95,16 +87,6 @@ class Facts(Steps, Remembering):
         """Whole numbers of the method, such as the cap of each cell."""
         return self.decision.parameters
 
-    @property
-    def statistics(self) -> tuple[Statistic, ...]:
-        """The statistics that are released of every cell."""
-        return self.request.kinds
-
-    @cached_property
-    def planned(self) -> Ints:
-        """Positions of the cells that get noise, shape (planned cells,)."""
-        return np.flatnonzero([status == "planned" for status in self.status])
-
     @cached_property
     def shown(self) -> Ints:
         """Positions of the cells that readers see: all but those that a public rule leaves out."""
@@ -114,6 +96,56 @@ class Facts(Steps, Remembering):
     def shown_labels(self) -> list[str]:
         """Labels of the cells that readers see."""
         return [self.counts.labels[at] for at in self.shown.tolist()]
+
+    @cached_property
+    def shown_status(self) -> tuple[Status, ...]:
+        """Of each cell that readers see: planned, or why it is left out."""
+        return tuple(self.status[at] for at in self.shown.tolist())
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """How many cells each public rule leaves out."""
+        return {rule: self.status.count(rule) for rule in BY_RULE if rule in self.status}
+
+    @cached_property
+    def shown_cells(self) -> pa.Table:
+        """The keys of the cells that readers see."""
+        return self.counts.cells.take(self.shown)
+
+    @cached_property
+    def shown_request(self) -> Request:
+        """The request without names of cells that readers do not see."""
+        weights = self.request.weights
+        if not weights:
+            return self.request
+        shown = {label: weights[label] for label in self.shown_labels if label in weights}
+        return self.request.model_copy(update={"weights": shown})
+
+    @cached_property
+    def moved(self) -> Floats:
+        """The part of each cell's weight that caps took from its heaviest users."""
+        weights = self.weights
+        cell = weights.cell
+        apart = np.abs(weights.weight / weights.total[cell] - weights.share)
+        return np.asarray(np.bincount(cell, apart, minlength=weights.n_cells) / 2)
+
+    @cached_property
+    def lead(self) -> Floats:
+        """How far the heaviest user of each cell widens its interval, beside the average cell."""
+        if not self.of_vectors:
+            return np.ones(len(self.planned))
+        load = 1 / self.decision.scale * self.weights.largest
+        return np.asarray(np.clip(load / load.mean(), 1.0, _MOST_LEAD))
+
+    @cached_property
+    def squares(self) -> Floats:
+        """The sum of squared parts of users, of each cell left out for its error."""
+        counts = self.counts
+        cell = counts.cell
+        share = counts.count / counts.totals[cell]
+        every = np.bincount(cell, share**2, minlength=counts.n_cells)
+        left_out = [status != "planned" for status in self.shown_status]
+        return np.asarray(every[self.shown][left_out])
 
     @cached_property
     def weights(self) -> Weights:
@@ -187,28 +219,6 @@ class Facts(Steps, Remembering):
         return largest_charge / 2 if self.gaussian else largest_charge
 
     @property
-    def certified(self) -> bool:
-        """Whether errors are bounded in every data set, since no range is selected privately."""
-        return not self.decision.method.selects
-
-    @cached_property
-    def statistic_ranges(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """Lower end and length of the range that the bounds allow for each statistic."""
-        return tuple(each.statistic_range(self.bounds) for each in self.statistics)
-
-    @cached_property
-    def limits(self) -> tuple[Floats, Floats]:
-        """Both ends of the range of each number's statistic, shape (numbers,), in its unit."""
-        ends = [(float(low), float(low + length)) for low, length in self.statistic_ranges]
-        low, high = np.repeat(ends, len(self.planned), axis=0).T
-        return low, high
-
-    @cached_property
-    def statistic_range(self) -> Floats:
-        """Range of each number's statistic, shape (numbers,), in its unit: U, U^2/4 or 1."""
-        return np.repeat([float(length) for _, length in self.statistic_ranges], len(self.planned))
-
-    @property
     def widest(self) -> Floats | float:
         """The longest range that can be selected for each cell, or for all, in widths."""
         return self.decision.method.range.widest(self.parameters)
@@ -248,8 +258,8 @@ class Facts(Steps, Remembering):
         ticks = [each.rounding(tick, means) for each in self.statistics]
         steps = decision.scale * self.widest * 2.0 ** -(decision.bits + 1)
         if decision.joint:
-            rows = self.numbers.per_statistic(steps)
-            first, second = self.numbers.pair
+            rows = self.per_statistic(steps)
+            first, second = self.pair
             # The square of the first moment moves by less than its lattice step.
             rows[second] += 4 * rows[first] * (1 + rows[first])
         return np.repeat(ticks, len(self.planned)) + steps
@@ -270,9 +280,9 @@ class Facts(Steps, Remembering):
         """Mean absolute noise, or a bound if joint; shape (numbers,), as a part of the range."""
         noise = self.decision.scale * self._mean_noise
         if self.decision.joint:
-            rows = self.numbers.per_statistic(noise)
-            first, second = self.numbers.pair
-            b1 = self.numbers.per_statistic(self.decision.scale)[first]
+            rows = self.per_statistic(noise)
+            first, second = self.pair
+            b1 = self.per_statistic(self.decision.scale)[first]
             square = gaussian.SQUARE_NOISE if self.gaussian else variance.SQUARE_NOISE
             # The first moment s1, centred, has noise z1: |2 s1 z1| <= |z1|, and then the square of
             # the noise differs from its expectation.
@@ -303,9 +313,9 @@ class Facts(Steps, Remembering):
 
         It is 0 where users' vectors are clipped to a private radius, as that radius is not known.
         """
-        if self.decision.method.range.of_vectors:
+        if self.of_vectors:
             return np.zeros(len(self.planned))
-        rows = self.numbers.per_statistic(self.relative_error)
+        rows = self.per_statistic(self.relative_error)
         error: Floats = rows.max(axis=0)
         return error
 
@@ -321,7 +331,7 @@ class Facts(Steps, Remembering):
             return np.full_like(self.statistic_range, np.nan)
         counts = self.counts
         memberships = (counts.cell, counts.count, counts.n_cells)
-        errors = self.numbers.per_statistic(self.worst_case_error / self.statistic_range)
+        errors = self.per_statistic(self.worst_case_error / self.statistic_range)
         least = []
         for each, error in zip(self.statistics, errors, strict=True):
             if isinstance(each, Variance):

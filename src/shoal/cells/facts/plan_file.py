@@ -6,12 +6,13 @@ Claims are for readers: when a plan is read back, losses and errors follow from 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer
 
 from shoal.arrays import Floats
+from shoal.cells.facts.basis import NOISE, Noise
 from shoal.cells.facts.decision import Decision, Status
 from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.request import Request
@@ -19,11 +20,9 @@ from shoal.cells.mechanisms.methods import method_of
 from shoal.data.counts import Counts
 from shoal.documents.model import Integers, Model, Numbers
 from shoal.errors import InputError
+from shoal.release import envelope
 from shoal.release import plan as plans
-from shoal.release.envelope import Envelope, Text
-
-Noise = Literal["discrete laplace", "discrete gaussian"]
-_NOISE: tuple[Noise, Noise] = get_args(Noise)
+from shoal.release.envelope import Text
 
 Floating = tuple[float, ...]
 SomeFacts = TypeVar("SomeFacts", bound=Facts)
@@ -89,7 +88,7 @@ class DecisionPart(Model):
         return Decision(
             duals=None if self.duals is None else self.duals.dense(users),
             method=method_of(self.method, self.settings),
-            gaussian=self.noise == _NOISE[1],
+            gaussian=self.noise == NOISE[1],
             **{name: getattr(self, name) for name in _DECIDED},
         )
 
@@ -135,8 +134,8 @@ class Result(Model):
     interval: tuple[float, float]
 
 
-class Manifest(Envelope):
-    """Everything public about a release of cells."""
+class Record(envelope.Record):
+    """All of a release of cells."""
 
     kind: Literal["cells"]
     records: Records
@@ -168,7 +167,7 @@ def parts_of(plan: Facts, records: Mapping[str, Any] | None) -> dict[str, Any]:
             method=chosen.method.name,
             settings=dict(chosen.method.settings),
             mechanism=chosen.method.mechanism or chosen.method.name,
-            noise=_NOISE[chosen.gaussian],
+            noise=NOISE[chosen.gaussian],
             duals=Duals.sparse(chosen.duals),
             **{name: getattr(chosen, name) for name in _DECIDED},
         ),

@@ -97,13 +97,12 @@ def excess_of(parameters: Parameters) -> tuple[int, int]:
     return int(parts), int(bits)
 
 
-def largest_excess(parameters: Parameters, radius: int, top: int, cells: int) -> int:
+def largest_excess(ball: int, radius: int, top: int, cells: int) -> int:
     """Returns the most that one user's excess counts, in lattice steps.
 
     It is 6 to 24 radii of the ball, more with more cells. In narrow bounds it is less: a 48th of
     the width for each of these radii, but at least one radius.
     """
-    ball = ball_of(parameters)
     radii = min(max(cells // _CELLS_A_RADIUS, 6), 24)
     return min(radii * ball, max(ball, radii * ball * top // (48 * radius)))
 
@@ -237,7 +236,9 @@ class UserVectors:
         kept = self._ball.project(vector, weights.user, ball_of(self.parameters))
         total = add(weights.cell, kept, weights.n_cells)
         start = np.rint((centre / radius) / self.step).astype(np.int64)
-        largest = largest_excess(self.parameters, radius, self.private.top, weights.n_cells)
+        largest = largest_excess(
+            ball_of(self.parameters), radius, self.private.top, weights.n_cells
+        )
         # These sums are in floating point, which no sum of one user's deviations overflows.
         below, above = (
             np.bincount(weights.user, np.clip(each, 0, largest))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from shoal.cells.estimates.typical_error import (
     typical_errors,
     typical_half_widths,
 )
-from shoal.cells.facts.decision import BY_RULE
+from shoal.cells.facts.decision import BY_RULE, Status
 from shoal.cells.facts.facts import Facts
 from shoal.cells.mechanisms.cell_statistics import Mean, Variance
 from shoal.cells.shown.left_out import reasons
@@ -28,8 +28,29 @@ from shoal.cells.shown.left_out import reasons
 _KNOWN = ("statistic", "status", "reason")
 
 
+class Rows(NamedTuple):
+    """Cells with their keys, totals, status, and why they are left out."""
+
+    cells: pa.Table
+    users: Ints
+    records: Ints
+    status: tuple[Status, ...]
+    reason: list[str]
+
+    @property
+    def planned(self) -> Ints:
+        """Positions of the planned cells."""
+        return np.flatnonzero([each == "planned" for each in self.status])
+
+
+def rows_of(plan: Facts) -> Rows:
+    """All cells of a plan."""
+    counts = plan.counts
+    return Rows(counts.cells, counts.users_per_cell, counts.totals, plan.status, reasons(plan))
+
+
 def make_table(
-    numbers: Estimates, confidence: float, *, all: bool = False, left_out: bool = False
+    numbers: Estimates, rows: Rows, confidence: float, *, all: bool = False, left_out: bool = False
 ) -> pa.Table:
     """Returns the table of a release, with a row for each cell and statistic.
 
@@ -38,8 +59,8 @@ def make_table(
     number has a column of its own. A variance is followed by the statistic `std`, with the roots of
     the value and of its interval.
     """
-    plan = numbers.plan
-    cells = numbers.plan.planned
+    basis = numbers.basis
+    cells = len(basis.planned)
     best = values_of(numbers, confidence)
     others = pooled(numbers, confidence)
     columns = {
@@ -49,19 +70,19 @@ def make_table(
         "noisy_value": numbers.value,
         "noise_scale": numbers.noise_scale,
         "bias_bound": numbers.bias_bound,
-        "worst_case_error": plan.worst_case_error,
+        "worst_case_error": basis.worst_case_error,
     }
     blocks = []
-    status = statuses(plan, intervals.statuses(numbers))
-    for at, statistic in enumerate(plan.statistics):
-        rows = slice(at * len(cells), (at + 1) * len(cells))
-        block = {name: values[rows] for name, values in columns.items()}
+    status = statuses(rows, intervals.statuses(numbers))
+    for at, statistic in enumerate(basis.statistics):
+        own = slice(at * cells, (at + 1) * cells)
+        block = {name: values[own] for name, values in columns.items()}
         common = others if statistic == Mean() else None
-        blocks.append(_with_source(_block(plan, statistic.name, status, block), plan, common))
+        blocks.append(_with_source(_block(rows, statistic.name, status, block), rows, common))
         if statistic == Variance():
-            rooted = _block(plan, "std", status, _roots(block))
-            blocks.append(_with_source(rooted, plan, None))
-    table = _for_readers(blocks, plan, left_out=left_out)
+            rooted = _block(rows, "std", status, _roots(block))
+            blocks.append(_with_source(rooted, rows, None))
+    table = _for_readers(blocks, rows, left_out=left_out)
     return table if all else table.drop_columns(["noisy_value"])
 
 
@@ -79,7 +100,8 @@ def plan_table(plan: Facts, *, left_out: bool = False) -> pa.Table:
             "likely too noisy" if part < 1 / 2 and each == "planned" else each
             for part, each in zip(often, planned, strict=True)
         ]
-    status = statuses(plan, planned)
+    every = rows_of(plan)
+    status = statuses(every, planned)
     unknown = np.full(cells, np.nan)
     error = unknown
     half_width = unknown
@@ -95,11 +117,11 @@ def plan_table(plan: Facts, *, left_out: bool = False) -> pa.Table:
             "certified_error": plan.worst_case_error[rows] if plan.certified else unknown,
             "lower_bound": plan.lower_bound[rows],
         }
-        blocks.append(_block(plan, statistic.name, status, block))
-    return _for_readers(blocks, plan, left_out=left_out)
+        blocks.append(_block(every, statistic.name, status, block))
+    return _for_readers(blocks, every, left_out=left_out)
 
 
-def _for_readers(blocks: list[pa.Table], plan: Facts, *, left_out: bool) -> pa.Table:
+def _for_readers(blocks: list[pa.Table], rows: Rows, *, left_out: bool) -> pa.Table:
     """Returns one table, without cells that a public rule leaves out unless `left_out`.
 
     Those cells then have their keys, their status and the reason, and nulls elsewhere.
@@ -109,44 +131,45 @@ def _for_readers(blocks: list[pa.Table], plan: Facts, *, left_out: bool) -> pa.T
     if not left_out:
         return table.filter(pc.invert(by_rule))
     for at, name in enumerate(table.column_names):
-        if name not in _KNOWN and name not in plan.counts.cells.column_names:
+        if name not in _KNOWN and name not in rows.cells.column_names:
             column = table[name]
             hidden = pc.if_else(by_rule, pa.scalar(None, column.type), column)
             table = table.set_column(at, name, hidden)
     return table
 
 
-def statuses(plan: Facts, planned: list[str]) -> dict[str, list[str | None]]:
+def statuses(rows: Rows, planned: list[str]) -> dict[str, list[str | None]]:
     """Returns the status of every cell, given those of planned cells, and the reason in words."""
-    status: list[str | None] = [*plan.status]
-    reason = [each or None for each in reasons(plan)]
-    for cell, each in zip(plan.planned.tolist(), planned, strict=True):
+    status: list[str | None] = [*rows.status]
+    reason = [each or None for each in rows.reason]
+    for cell, each in zip(rows.planned.tolist(), planned, strict=True):
         status[cell] = each
         reason[cell] = intervals.WHY.get(each)
     return {"status": status, "reason": reason}
 
 
 def _block(
-    plan: Facts,
+    rows: Rows,
     statistic: str,
     status: dict[str, list[str | None]],
     columns: dict[str, Floats],
 ) -> pa.Table:
-    table = plan.counts.cells
+    table = rows.cells
     size = table.num_rows
     table = table.append_column("statistic", pa.array([statistic] * size))
     for name, texts in status.items():
         table = table.append_column(name, pa.array(texts, pa.string()))
-    table = table.append_column("users", pa.array(plan.counts.users_per_cell))
-    table = table.append_column("records", pa.array(plan.counts.totals))
+    table = table.append_column("users", pa.array(rows.users))
+    table = table.append_column("records", pa.array(rows.records))
     for name, values in columns.items():
-        table = table.append_column(name, _spread(values, plan.planned, size))
+        table = table.append_column(name, _spread(values, rows.planned, size))
     return table
 
 
-def _with_source(table: pa.Table, plan: Facts, others: Values | None) -> pa.Table:
+def _with_source(table: pa.Table, rows: Rows, others: Values | None) -> pa.Table:
     """Adds the column `source` to a table, and the common values of left-out cells, if any."""
-    left_out = np.array(plan.status, dtype=object) != "planned"
+    status = np.array(rows.status, dtype=object)
+    left_out = status != "planned"
     sources = ["own" if each == "reliable" else "common" for each in table["status"].to_pylist()]
     absent = left_out if others is None else None
     at = table.column_names.index("reason") + 1
@@ -157,7 +180,7 @@ def _with_source(table: pa.Table, plan: Facts, others: Values | None) -> pa.Tabl
     for name, numbers in common.items():
         column = table.column_names.index(name)
         all_cells = table.column(name).to_numpy().copy()
-        all_cells[left_out] = numbers
+        all_cells[left_out & ~np.isin(status, BY_RULE)] = numbers
         filled = pa.array(all_cells, mask=np.isnan(all_cells))
         table = table.set_column(column, name, filled)
     return table

@@ -1,6 +1,6 @@
 """Says why cells are left out: counts below a public rule, or the budget that they need."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from shoal.arrays import Floats, Ints, by_cell, largest
 from shoal.cells.estimates.typical_error import errors_compared
 from shoal.cells.facts.accounting import ReleasedStatistics
 from shoal.cells.facts.facts import Facts
+from shoal.cells.facts.request import Request
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR
 from shoal.cells.mechanisms.weights import Weights, every_record
 from shoal.files.text_table import counted
@@ -35,11 +36,11 @@ def reasons(plan: Facts) -> list[str]:
     ]
 
 
-def counted_out(plan: Facts) -> Iterator[str]:
+def counted_out(request: Request, left_out: Mapping[str, int]) -> Iterator[str]:
     """Yields a sentence on how many cells each public rule leaves out; readers see no more."""
-    rules = {"users": plan.request.min_users, "records": plan.request.min_records}
+    rules = {"users": request.min_users, "records": request.min_records}
     for what, least in rules.items():
-        if many := plan.status.count(f"too few {what}"):
+        if many := left_out.get(f"too few {what}"):
             are = "is" if many == 1 else "are"
             yield f"{counted(many, 'cell')} with fewer than {least:,} {what} {are} left out"
 

@@ -12,6 +12,7 @@ from shoal.cells.facts.facts import Facts
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR, Mean
 from shoal.cells.shown.arrow_tables import plan_table
 from shoal.cells.shown.left_out import counted_out
+from shoal.data import keys
 from shoal.errors import printable
 from shoal.files.text_table import SHOWN, TextTable, counted, text_of
 from shoal.privacy.budget import show
@@ -67,9 +68,9 @@ def _rows(plan: Facts, table: pa.Table) -> tuple[list[str], list[list[str]]]:
     hidden = len(order) - SHOWN
     if hidden > 0:
         order = np.delete(order, np.s_[SHOWN // 2 : SHOWN // 2 + hidden])
-    names = labels(plan, table, order.tolist())
+    names = labels(plan.shown_cells, table, order.tolist())
     titles = [_TITLES[each] for each in errors]
-    columns = [cell_title(plan), "users", "records", *titles, "status"]
+    columns = [cell_title(plan.shown_cells), "users", "records", *titles, "status"]
     rows = []
     for name, row in zip(names, table.take(order).to_pylist(), strict=True):
         counts = [f"{row['users']:,}", f"{row['records']:,}"]
@@ -80,19 +81,19 @@ def _rows(plan: Facts, table: pa.Table) -> tuple[list[str], list[list[str]]]:
     return columns, rows
 
 
-def cell_title(plan: Facts) -> str:
+def cell_title(cells: pa.Table) -> str:
     """Returns the names of the key columns."""
-    return printable(", ".join(plan.counts.cells.column_names))
+    return printable(", ".join(cells.column_names))
 
 
-def labels(plan: Facts, table: pa.Table, rows: Iterable[int]) -> list[str]:
+def labels(cells: pa.Table, table: pa.Table, rows: Iterable[int]) -> list[str]:
     """Returns the names of the cells of some rows, with their statistics if there are several."""
     names = table["statistic"]
-    cells = plan.shown_labels
+    known = keys.labels(cells)
     found = []
     for at in rows:
-        cell = printable(cells[at % len(cells)])
-        found.append(f"{cell} {names[at]}" if len(names) > len(cells) else cell)
+        cell = printable(known[at % len(known)])
+        found.append(f"{cell} {names[at]}" if len(names) > len(known) else cell)
     return found
 
 
@@ -105,7 +106,7 @@ def _error_text(error: float | None, column: str) -> str:
 
 
 def _notes(plan: Facts, table: pa.Table) -> Iterator[str]:
-    yield from legend(plan, table)
+    yield from legend(len(plan.shown), counted_out(plan.request, plan.left_out), table)
     if plan.statistics == (Mean(),):
         yield (
             "Errors are from simulated releases with these counts, for values with a standard "
@@ -131,17 +132,17 @@ def _notes(plan: Facts, table: pa.Table) -> Iterator[str]:
     yield from _certificate(plan)
 
 
-def legend(plan: Facts, table: pa.Table) -> Iterator[str]:
+def legend(size: int, left_out: Iterable[str], table: pa.Table) -> Iterator[str]:
     """Yields how many cells are not planned or reliable and why, and how many are left out."""
     # Every statistic has the same rows: those of the first say it all.
-    cells = table.slice(0, len(plan.shown))
+    cells = table.slice(0, size)
     for status in map(str, cells["status"].unique().to_pylist()):
         found = cells.filter(pc.equal(cells["status"], pa.scalar(status)))["reason"]
         reasons = found.unique().to_pylist()
         if reasons[0]:
             one = "" if len(reasons) == 1 else "for example one "
             yield f"{status} ({counted(len(found), 'cell')}): {one}{reasons[0]}"
-    yield from counted_out(plan)
+    yield from left_out
 
 
 def _certificate(plan: Facts) -> Iterator[str]:

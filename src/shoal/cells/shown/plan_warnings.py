@@ -42,12 +42,12 @@ def plan_warnings(plan: Facts) -> list[str]:
     return found
 
 
-def release_warnings(numbers: Estimates) -> list[str]:
+def release_warnings(plan: Facts, numbers: Estimates) -> list[str]:
     """Returns the plan's warnings; those of frequent users matter only if a cell is reliable."""
-    warnings = plan_warnings(numbers.plan)
+    warnings = plan_warnings(plan)
     if "reliable" in statuses(numbers):
         return warnings
-    frequent = [*frequent_user_warnings(numbers.plan)]
+    frequent = [*frequent_user_warnings(plan)]
     return [each for each in warnings if each not in frequent]
 
 
@@ -73,7 +73,7 @@ def few_cell_warnings(plan: Facts) -> Iterator[str]:
 
 def private_range_warnings(numbers: Estimates) -> Iterator[str]:
     """Warns of what the typical interval of one cell assumes, if a range was selected for it."""
-    if numbers.chosen is not None and not numbers.plan.decision.method.range.of_vectors:
+    if numbers.chosen is not None and not numbers.of_vectors:
         yield (
             "the typical interval assumes that the private range cuts off as much below as above: "
             "with a second kind of user, outliers or long tails it may cover a third as often as "

@@ -1,0 +1,178 @@
+"""What the values and intervals of a release of cells follow from: public numbers of cells."""
+
+from typing import Annotated, Any, Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+from pydantic import BeforeValidator, PlainSerializer
+
+from shoal.arrays import Floats
+from shoal.cells.facts.asked import Asked
+from shoal.cells.facts.decision import Status
+from shoal.cells.facts.facts import Facts
+from shoal.cells.facts.request import Request
+from shoal.cells.mechanisms.methods import Method, method_of
+from shoal.cells.mechanisms.private_sums import Interval, ends
+from shoal.cells.mechanisms.ranges import range_bias
+from shoal.cells.mechanisms.user_vectors import ball_of, excess_of
+from shoal.cells.mechanisms.weights import FINE, Weights
+from shoal.data import keys
+from shoal.data.value_lattice import Lattice
+from shoal.documents.model import Model, Numbers
+from shoal.release.envelope import Text
+
+Noise = Literal["discrete laplace", "discrete gaussian"]
+NOISE: tuple[Noise, Noise] = get_args(Noise)
+Keys = Annotated[
+    pa.Table,
+    BeforeValidator(lambda each: each if isinstance(each, pa.Table) else keys.from_document(each)),
+    PlainSerializer(keys.to_document),
+]
+
+
+class Basis(Asked, Model):
+    """Public numbers of a release and of its cells, none of which is about a single user.
+
+    Arrays have an entry for each planned cell, or for each number, which is a statistic of a
+    planned cell. Parts and deviations are of the bounds' width; what is called largest or heaviest
+    in a plan is in here only as its effect on the cell's interval.
+
+    Attributes:
+        status: Of each cell that readers see.
+        cells: The keys of these cells.
+        users: How many users have records in planned cells.
+        members: How many pairs of a user and a planned cell have records.
+        selects: Whether ranges or a radius were selected privately.
+        clipped: How many users should be clipped to the radius; 0 without one.
+        ball: The radius in lattice steps.
+        excess: In how many parts the excess of clipped users is counted, and its bits.
+        scale: Of the noise of each number, as a part of its range.
+        held: Whether estimates lie in the selected ranges.
+        sums: Whether sums of users were clipped.
+        windows: Whether users' means were clipped to a window of the range.
+        missing: The mass of each cell that windows leave in the middle.
+        moved: The part of each cell's weight that caps took from its heaviest users.
+        lead: How far the heaviest user of each cell widens its interval, from 1 to 2.
+        deviation: What users would differ by in each mean, were their order exchanged.
+        bias_bound: The largest bias of each number in any data set, in its unit.
+        worst_case_error: The certified error of each number, in its unit.
+        squares: The sum of squared parts of users, of each cell left out for its error.
+    """
+
+    request: Request
+    method: Text
+    settings: dict[str, str | int | float]
+    noise: Noise
+    joint: bool
+    bits: int
+    rounds: int
+    status: tuple[Status, ...]
+    cells: Keys
+    users: int
+    members: int
+    selects: bool
+    clipped: int
+    ball: int
+    excess: tuple[int, int]
+    scale: Numbers
+    held: bool
+    sums: bool
+    windows: bool
+    missing: Numbers
+    moved: Numbers
+    lead: Numbers
+    deviation: Numbers
+    bias_bound: Numbers
+    worst_case_error: Numbers
+    squares: Numbers
+
+    @property
+    def _asked(self) -> tuple[Request, Method, tuple[Status, ...]]:
+        return self.request, method_of(self.method, self.settings), self.status
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether the noise is Gaussian."""
+        return self.noise == NOISE[1]
+
+    @property
+    def top(self) -> int:
+        """The width of the bounds in ticks over 2^FINE."""
+        return 1 << (self.lattice.bits + FINE)
+
+
+def basis_of(plan: Facts, chosen: Interval | None) -> Basis:
+    """Returns what a plan and the ranges that were selected for it let readers compute."""
+    decision = plan.decision
+    parameters = plan.parameters
+    weights = plan.weights
+    clipped = parameters.get("clipped", np.zeros(1, dtype=np.int64))
+    bias = plan.bias_bound
+    top = 1 << (plan.lattice.bits + FINE)
+    if chosen is not None and not plan.of_vectors:
+        rounding = mean_rounding(plan.lattice, decision.scale, decision.bits, chosen.width / top)
+        bias = weights.bias + range_bias(weights, chosen, top)
+        bias = np.minimum(rounding + bias, 1.0) * plan.width
+    return Basis(
+        request=plan.shown_request,
+        method=decision.method.name,
+        settings=dict(decision.method.settings),
+        noise=NOISE[plan.gaussian],
+        joint=decision.joint,
+        bits=decision.bits,
+        rounds=plan.rounds,
+        status=plan.shown_status,
+        cells=plan.shown_cells,
+        users=weights.n_users,
+        members=len(weights.user),
+        selects=len(decision.selection_scale) > 0,
+        clipped=int(clipped[0]),
+        ball=ball_of(parameters),
+        excess=excess_of(parameters),
+        scale=decision.scale,
+        held=not (weights.sums or weights.widened or plan.of_vectors),
+        sums=weights.sums,
+        windows=weights.window is not None,
+        missing=weights.missing,
+        moved=plan.moved,
+        lead=plan.lead,
+        deviation=_deviation(weights, chosen, top),
+        bias_bound=bias,
+        worst_case_error=plan.worst_case_error,
+        squares=plan.squares,
+    )
+
+
+def mean_rounding(lattice: Lattice, scale: Floats, bits: int, width: Floats | float) -> Floats:
+    """Most that ticks, means of users and lattice steps move means in ranges of a width."""
+    means = 2.0 ** -(lattice.bits + FINE)
+    steps = scale * width * 2.0 ** -(bits + 1)
+    return np.asarray(float(lattice.rounding) + means + steps)
+
+
+def _deviation(weights: Weights, chosen: Interval | None, top: int) -> Floats:
+    """sqrt(sum (w - v)^2 r^2 L/(L-1)) of each mean over the width, r half of a user's range.
+
+    Of L users with weights w and shares v of records, were their order exchanged.
+    """
+    if weights.sums:
+        return np.zeros(weights.n_cells)
+    cell = weights.cell
+    cells = weights.n_cells
+    half: Any = np.full(len(cell), 0.5)
+    weight = weights.weight
+    if weights.window is not None:
+        weight = weights.reach
+    if chosen is not None and weights.window is None:
+        low, high = ends(weights, chosen)
+        half = np.minimum((high - low) / (2 * top), 0.5)
+    elif chosen is not None:
+        half = (chosen.width / (2 * top))[cell]
+    kept = np.maximum(1 - weights.missing, 1e-9)
+    part = weight / (weights.total * kept)[cell]
+    apart = (part - weights.share) * half
+    users = np.bincount(cell, minlength=cells)
+    variance = np.bincount(cell, apart**2, minlength=cells)
+    others = np.maximum(users - 1, 1)
+    found: Floats = np.sqrt(variance * users / others)
+    return found

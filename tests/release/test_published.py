@@ -1,0 +1,141 @@
+"""G-VERIFY: what everybody may have tells nothing about a single user, in any family or method."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shoal
+from shoal import trials, unbiased
+from shoal.cells.estimates.numbers import Estimates
+from shoal.cells.mechanisms.private_sums import Interval
+from shoal.cells.mechanisms.user_vectors import excess_of
+from shoal.data.counts import Counts
+from shoal.documents import canonical_bytes
+from tests.support import methods
+
+NOISE = shoal.Simulated(1)
+
+
+def _lengths(entry: Any) -> Iterator[int]:
+    """Lengths of all lists and packed columns in a document."""
+    if isinstance(entry, dict):
+        if entry.keys() == {"type", "length", "data"}:
+            yield entry["length"]
+        for each in entry.values():
+            yield from _lengths(each)
+    elif isinstance(entry, list):
+        yield len(entry)
+        for each in entry:
+            yield from _lengths(each)
+
+
+def _counts(rows: list[tuple[int, int]]) -> Counts:
+    """Users with these numbers of records in two cells."""
+    users = [at for at in range(len(rows)) for _ in range(2)]
+    return Counts.from_counts(users, [0, 1] * len(rows), [many for row in rows for many in row])
+
+
+@pytest.mark.parametrize("name", sorted({name.split("-")[0] for name in methods.METHODS}))
+def test_a_user_of_other_rows_and_equal_totals_changes_no_byte(name: str) -> None:
+    """Two users exchange what they have in one cell: each cell has the same records as before."""
+    # Somebody else has more, and decides over the noise.
+    others = [(40, 40), *[(3, 5), (4, 4), (6, 2)] * 4]
+    before = _counts([*others, (17, 23), (23, 17)])
+    after = _counts([*others, (17, 17), (23, 23)])
+    asked = {"bounds": (0, 10), "epsilon": 8, "uninformative": "keep", "min_users": 1}
+    wishes = {key: each for key, each in methods.METHODS[name].items() if key != "statistics"}
+    first = shoal.plan(before, **asked, **wishes)
+    lengths = {len(each) for each in first.parameters.values()}
+    if lengths & {before.n_users, len(before.user)}:
+        pytest.skip("weights are a list of users, which a decision for other users does not fit")
+    second = replace(first, counts=after)
+    chosen = None
+    if first.decision.method.selects:
+        high = np.full(2, first.lattice.bits << 10)
+        chosen = Interval(high // 2, high)
+    excess = (1, 2) if excess_of(first.parameters)[0] else None
+    published = [
+        each.published(Estimates.of(each, [1000, 1001], chosen, excess)) for each in (first, second)
+    ]
+    one, other = (canonical_bytes(each.to_document()) for each in published)
+    assert first.counts.fingerprint != second.counts.fingerprint
+    assert one == other
+
+
+@pytest.mark.parametrize("name", methods.METHODS)
+def test_no_list_of_a_manifest_is_as_long_as_the_users(name: str) -> None:
+    """Sixty users in four cells: lists are as long as the numbers, or shorter."""
+    table = methods.tied()
+    plan = methods.plan(table, methods.METHODS[name])
+    release = plan.release(methods.records(table), noise=NOISE)
+    found = [*_lengths(json.loads(canonical_bytes(release.manifest)))]
+    assert max(found) == len(plan.planned) * len(plan.statistics)
+    assert max(_lengths(json.loads(release.document))) >= 60
+
+
+@pytest.mark.parametrize("units", [60, 600])
+def test_a_trial_publishes_no_unit(units: int) -> None:
+    """Neither names nor lists of units; few of a kind have no row of their own either."""
+    rng = np.random.default_rng(2)
+    arm = np.arange(units) % 2
+    age = np.arange(units) // 2 % 5
+    names = [f"somebody-{at}" for at in range(units)]
+    study = trials.Experiment(arm, None, {"age": age.astype(float)}, unit=names)
+    bought = rng.random(units) < 0.4
+    domain = trials.Domain.binary()
+    asked = study.ask().effect().plan(domain, epsilon=2)
+    for plan in (asked, study.table(domain, 2), study.histogram(domain, 2)):
+        release = plan.release(bought, study, noise=NOISE)
+        manifest = canonical_bytes(release.manifest)
+        assert b"somebody" not in manifest
+        assert max(_lengths(json.loads(manifest))) <= units // 10
+        whole = int(plan.design.many.min()) >= 10
+        assert (release.published.plan is None) != whole
+        assert whole or b'"age"' not in manifest
+
+
+def test_a_mean_publishes_no_user() -> None:
+    """Numbers of records that few users have are totals alone."""
+    moment = unbiased.Moment(2, 1)
+    known: dict[str, Any] = {
+        "method": "clipped_mean",
+        "moment": moment,
+        "epsilon": 2,
+        "bias": 0.1,
+        "interval": (0, 1),
+    }
+    for counts, whole in ((np.repeat([1, 2], 100), True), (np.arange(1, 200), False)):
+        plan = unbiased.plan(counts=counts, **known)
+        users = np.repeat(np.arange(len(counts)), counts)
+        release = plan.release(users % 7 / 7, users, noise=NOISE)
+        assert max(_lengths(json.loads(canonical_bytes(release.manifest)))) <= 4
+        assert (release.published.plan is not None) == whole
+        assert release.published.users == len(counts)
+
+
+def test_report_picture_and_table_follow_from_the_manifest(tmp_path: Path) -> None:
+    """They are the same of a manifest and of its record."""
+    counts = methods.records(methods.tied())
+    release = shoal.plan(counts, epsilon=4, min_users=3).release(counts, noise=NOISE)
+    made = []
+    for kind in ("manifest", "record"):
+        folder = tmp_path / kind
+        folder.mkdir()
+        getattr(release, f"write_{kind}")(folder / "m.json")
+        shoal.report(folder / "m.json", folder / "m.html")
+        loaded = shoal.Release.load(folder / "m.json")
+        shoal.picture(loaded, folder / "m.png")
+        loaded.write(folder / "m.csv")
+        made.append([(folder / f"m.{end}").read_bytes() for end in ("png", "csv")])
+        made[-1].append(str(loaded).encode())
+    assert made[0] == made[1]
+    page = (tmp_path / "manifest" / "m.html").read_text()
+    table = page[page.index("<h2>Results") : page.index("<h2>How to verify")]
+    assert table in (tmp_path / "record" / "m.html").read_text()
+    with pytest.raises(shoal.errors.DocumentError, match="no rows of users"):
+        _ = shoal.Release.load(tmp_path / "manifest" / "m.json").plan
