@@ -1,5 +1,6 @@
 """Values of cells that are left out: from released numbers alone, marked, and covered."""
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 import shoal
 from shoal.cells.estimates.posterior import left_out, pooled
-from shoal.cells.shown.arrow_tables import make_table
+from shoal.cells.shown.arrow_tables import make_table, rows_of
 from shoal.data.aggregate import Aggregate
 from tests.support import made_counts
 from tests.support.draws import drawn, sums_of
@@ -31,6 +32,12 @@ def uneven() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def uneven_plan(**wanted: Any) -> shoal.Plan:
     """A plan for them."""
     return shoal.plan(shoal.Counts.from_counts(*uneven()), bounds=(0, 10), **wanted)
+
+
+def for_errors(plan: shoal.Plan) -> shoal.Plan:
+    """The same plan as if it left cells out for their errors, so that readers see them."""
+    status = tuple(each if each == "planned" else "error too large" for each in plan.status)
+    return replace(plan, decision=replace(plan.decision, status=status))
 
 
 def population(
@@ -55,7 +62,7 @@ def outcome(
         numbers = drawn(plan, private, seed)
         found, where = pooled(numbers, 0.95), left_out(numbers)
         assert found is not None
-        truth, known = private.cell_means()[where], ~np.isnan(found.low)
+        truth, known = private.cell_means()[plan.shown][where], ~np.isnan(found.low)
         covered.append(((found.low <= truth) & (truth <= found.high))[known])
         errors.append(np.abs(found.value - truth))
         guesses.append(np.abs(truth - 5.0))
@@ -70,7 +77,7 @@ def outcome(
 @pytest.mark.parametrize(("between", "users"), [(0.3, 0.4), (0.05, 0.7), (0.05, 0.95), (0.8, 0.1)])
 def test_intervals_of_pooled_values_cover(epsilon: float, between: float, users: float) -> None:
     """Wherever the variance is, 95% intervals of left-out cells cover at least 95%."""
-    plan = uneven_plan(epsilon=epsilon, min_users=20)
+    plan = for_errors(uneven_plan(epsilon=epsilon, min_users=20))
     assert len(plan.planned) == 35
     found = outcome(plan.counts, plan, between, users, np.arange(60))
     assert found[0] >= 0.95
@@ -94,7 +101,7 @@ def rows(plan: shoal.Plan, seed: int = 0) -> list[dict[str, Any]]:
     """The table of a release of made-up values."""
     counts = plan.counts
     private = population(counts, plan, seed, 0.3, 0.4, np.arange(counts.n_cells))
-    return make_table(drawn(plan, private, seed), 0.95).to_pylist()
+    return make_table(drawn(plan, private, seed), rows_of(plan), 0.95).to_pylist()
 
 
 def test_pooled_values_are_marked() -> None:
@@ -116,7 +123,7 @@ def test_a_label_that_no_released_cell_has_tells_nothing() -> None:
     user, cell, count = uneven()
     cells = pa.table({"row": pa.array(cell % 8), "column": pa.array(cell // 8)})
     counts = shoal.Counts.from_counts(user, cells, count)
-    plan = shoal.plan(counts, bounds=(0, 10), epsilon=4, min_users=20)
+    plan = for_errors(shoal.plan(counts, bounds=(0, 10), epsilon=4, min_users=20))
     keys = counts.cells.column("row").to_numpy()
     numbers = drawn(plan, population(counts, plan, 1, 0.6, 0.2, keys), 1)
     found, columns = pooled(numbers, 0.95), counts.cells.column("column").to_numpy()

@@ -55,7 +55,7 @@ def test_no_average_bias_is_above_the_excess(
         size = np.bincount(weights.user, np.abs(vector))
         norm = np.sqrt(np.bincount(weights.user, vector**2)) if plan.gaussian else size
         part = np.maximum(1 - radius_in_steps / np.maximum(norm, 1), 0)
-        most = largest_excess(plan.parameters, radius, 1 << (plan.lattice.bits + FINE), 30)
+        most = largest_excess(ball_of(plan.parameters), radius, 1 << (plan.lattice.bits + FINE), 30)
         counts = parts / np.maximum(size * part, most)
         whole = np.bincount(weights.cell, vector) + chosen.low / radius / step
         for way, found in zip((-1, 1), counted, strict=True):
@@ -133,7 +133,7 @@ def test_intervals_by_hand(apart: bool) -> None:
     steps = np.rint(away * 2**plan.decision.bits).astype(int).tolist()
     parts, bits = excess_of(plan.parameters)
     numbers = replace(numbers, steps=steps, excess=(-5, 2 * parts))
-    number, most = numbers.unclamped, largest_excess(plan.parameters, half, top, 20)
+    number, most = numbers.unclamped, largest_excess(ball_of(plan.parameters), half, top, 20)
     biases = np.array([0.45 * 2**bits, 2 * parts + 0.45 * 2**bits]) * most / parts
     biases /= 20 * 2.0**plan.decision.bits
     assert intervals.biases(numbers) == pytest.approx(biases)
@@ -150,7 +150,7 @@ def test_intervals_by_hand(apart: bool) -> None:
     load = np.maximum(np.maximum(load / load.mean(), lead), 1)
     for at in range(20):
         quantile = math.log((1 + math.exp(-times * biases.sum())) / 0.1)
-        half = quantile * scale[at] + 2 * radius * intervals.moved(plan)[at]
+        half = quantile * scale[at] + 2 * radius * plan.moved[at]
         ends = half + times * biases * load[at] * scale[at]
         beyond = 16 * biases * scale[at] * far[at] / far.mean()
         above = int(number[at] > centre)
