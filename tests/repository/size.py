@@ -19,20 +19,20 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 62_641),
-    "theory": (("theory",), 13_384),
-    "trials": (("trials",), 39_447),
-    "means": (("means",), 12_745),
-    "data": (("data",), 17_595),
+    "cells": (("cells",), 64_673),
+    "theory": (("theory",), 13_387),
+    "trials": (("trials",), 40_168),
+    "means": (("means",), 13_159),
+    "data": (("data",), 17_811),
     "privacy": (("privacy",), 7_882),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),
-        10_128,
+        10_812,
     ),
-    "cli": (("cli", "publishing.py", "__main__.py"), 12_040),
-    "pictures": (("pictures",), 5_159),
-    "one call and report": (("one_call.py", "report_page.py"), 1_992),
-    "verification": (("verification",), 18_706),
+    "cli": (("cli", "publishing.py", "__main__.py"), 12_413),
+    "pictures": (("pictures",), 5_153),
+    "one call and report": (("one_call.py", "report_page.py"), 2_002),
+    "verification": (("verification",), 19_458),
     "other modules": (
         (
             "__init__.py",
@@ -49,12 +49,12 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
 }
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
-MOST_A_LINE, MOST_PACKED = 9.65, 1.3
-STUDIES = 48_460
+MOST_A_LINE, MOST_PACKED = 9.55, 0.4
+STUDIES = 48_483
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 23_654),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 2_662),
+    "tests": (("tests", "conftest.py"), ".py", 23_872),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 2_695),
 }
 
 

@@ -18,22 +18,26 @@ from tests.support.releases import releases
 
 def _cells(folder: Path) -> Any:
     plan = flights.plan(statistics=["mean", "variance"], weights={"EWR": 2.0})
-    return plan.release(flights.records(), ledger=flights.ledger(folder)).record
+    return plan.release(flights.records(), ledger=flights.ledger(folder))
 
 
-def _trial(name: str) -> Any:
+def _clipped(folder: Path) -> Any:
+    return flights.plan().release(flights.records(), ledger=flights.ledger(folder))
+
+
+def _trial(name: str, units: int = 60) -> Any:
     """A release of the operating system's noise, as a specimen is made."""
-    at, rng = np.arange(60), np.random.default_rng(6)
-    public = {"sex": at // 6 % 2 > 0, "age": rng.integers(10, 20, 60).astype(float)}
+    at, rng = np.arange(units), np.random.default_rng(6)
+    public = {"sex": at // 6 % 2 > 0, "age": rng.integers(10, 20, units).astype(float)}
     study = Experiment(at % 2, at // 2 % 3, public)
     domain = replay_trials.SPACES["bins"]
     plan = replay_trials.PLANS[name](study, domain)
-    return plan.release(rng.uniform(-3, 5, 60), study, outcome_name="score").record
+    return plan.release(rng.uniform(-3, 5, units), study, outcome_name="score")
 
 
 MADE: dict[str, Any] = {
     "cells": _cells,
-    "mean": lambda _: releases()["unbiased mean"]().record,
+    "mean": lambda _: releases()["unbiased mean"](),
     "table": lambda _: _trial("best_table of few levels"),
     "prior": lambda _: _trial("cluster_prior, pooled"),
     "histogram": lambda _: _trial("histogram"),
@@ -73,9 +77,9 @@ def changed(document: Any, path: tuple[Any, ...]) -> Any:
 
 
 @pytest.mark.parametrize("family", MADE)
-def test_no_leaf_of_a_manifest_is_changed_unnoticed(family: str, tmp_path: Path) -> None:
+def test_no_leaf_of_a_record_is_changed_unnoticed(family: str, tmp_path: Path) -> None:
     """One loop a family; versions and reasons are words, and other duals may prove the same gap."""
-    manifest = json.loads(json.dumps(MADE[family](tmp_path)))
+    manifest = json.loads(json.dumps(MADE[family](tmp_path).record))
     assert shoal.verify(manifest).holds
     passed = []
     for path in leaves({**manifest, "versions": {}}):
@@ -92,3 +96,36 @@ def test_no_leaf_of_a_manifest_is_changed_unnoticed(family: str, tmp_path: Path)
         except DocumentError:
             continue
     assert not passed
+
+
+# Entries of a manifest that are words, that follow from single users, or that matter where users
+# are clipped: the record shows whether they are right.
+STATED = {
+    *("name", "records", "record_sha256", "versions", "neighbours", "unit", "privacy"),
+    *("users", "left_out", "reason", "warnings", "worst_case_error", "squares", "rounds"),
+    *("epsilon", "request", "settings", "cells", "members", "clipped", "ball", "excess", "moved"),
+    *("lead", "selects", "held", "sums", "windows", "deviation"),
+}
+
+
+@pytest.mark.parametrize("made", [_cells, _clipped])
+def test_what_a_manifest_shows_is_not_changed_unnoticed(made: Any, tmp_path: Path) -> None:
+    """Values, intervals and statuses follow from what was drawn; with the record all does."""
+    release = made(tmp_path)
+    release.write_record(tmp_path / "record.json")
+    manifest = json.loads(json.dumps(release.manifest))
+    assert shoal.verify(manifest).holds
+    assert shoal.verify(manifest, record=tmp_path / "record.json").holds
+    passed, unseen = [], []
+    for path in leaves(manifest):
+        name = ".".join(str(step) for step in path)
+        forged = changed(manifest, path)
+        try:
+            if shoal.verify(forged).holds:
+                passed.append(name)
+            if shoal.verify(forged, record=tmp_path / "record.json").holds:
+                unseen.append(name)
+        except DocumentError:
+            continue
+    assert not unseen
+    assert not [name for name in passed if not STATED & {*name.split(".")}]

@@ -20,7 +20,9 @@ from shoal.cells.planners.planner import make_plan
 from shoal.documents.strict_json import strict
 from shoal.errors import ShoalError
 from shoal.means.plan import UnbiasedEstimate
+from shoal.privacy.budget import from_text, round_up
 from shoal.privacy.unit import Unit
+from shoal.release.envelope import CONFIDENCE
 from shoal.release.release import Release
 from shoal.trials.plan import Release as TrialsRelease
 
@@ -59,6 +61,13 @@ def differences(release: Release[Any, Any]) -> Iterator[str]:
 
 def unlike_again(release: Release[Any, Any]) -> Iterator[str]:
     """One sentence for each entry of a manifest that does not follow from what was drawn."""
+    said = release.said
+    for name in ("epsilon", "delta"):
+        exact = from_text(getattr(said.guarantee, name))
+        if getattr(said.guarantee, f"{name}_at_most") != round_up(exact):
+            yield f"{name} is shown as another number than the exact one, rounded upwards"
+    if said.confidence != CONFIDENCE:
+        yield f"intervals are said to have another confidence than {CONFIDENCE}"
     stated = release.published
     again = stated.again()
     size = again.size

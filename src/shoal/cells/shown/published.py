@@ -40,6 +40,8 @@ class Published(envelope.Published):
         high: The upper end.
     """
 
+    plan: None = None
+    results: None = None
     basis: Basis
     users: Integers
     records: Integers
