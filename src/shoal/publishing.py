@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 
 
 class Published(NamedTuple):
-    """A release, whether its manifest holds, cells unlike before, and files by kind."""
+    """A release, whether its manifest holds, cells unlike before, gaps in time, files by kind."""
 
     release: Release
     verdict: "Verdict"
     new_cells: int
     gone_cells: int
+    gaps: tuple[str, ...]
     files: dict[str, Path]
 
     @property
@@ -96,7 +97,8 @@ def publish(
         write_all([(writers[kind], place) for kind, place in places.items()], overwrite=overwrite)
         verdict = verify(places["manifest"], ledger=ledger)
     own = set(keys.labels(made.shown_cells))
-    return Published(done, verdict, len(own - cells), len(cells - own), places)
+    gone = len(cells - own)
+    return Published(done, verdict, len(own - cells), gone, made.counts.gaps, places)
 
 
 def _is_ours(manifest: Path, ledger: files.Place, name: str) -> bool:

@@ -115,6 +115,22 @@ def test_next_month_is_one_command(shell: Shell) -> None:
     assert json.loads(same)["holds"] is True
 
 
+def test_publish_names_days_without_a_record(shell: Shell) -> None:
+    """In words, and in the one line of JSON that a scheduler reads."""
+    days = np.repeat(np.array(["2026-05-01", "2026-05-02", "2026-05-04"], "M8[s]"), 300)
+    table = pa.table({"who": [*range(900)], "at": days, "v": [30.0] * 900})
+    pq.write_table(table, "may.parquet")
+    asked = ["--user", "who", "--value", "v", "--bounds", "0", "60", "--by", "date(at)"]
+    asked += ["--counts", "public", "--epsilon", "1"]
+    shell.good("plan", "may.parquet", *asked, "--output", "days.json")
+    shell.ledger("days.ledger", 2, "who")
+    publish = ["publish", "may.parquet", "--like", "days.json", "--ledger", "days.ledger"]
+    gap = "1 of 4 days in at_date has no record: 2026-05-03"
+    assert gap in shell.good(*publish, "--name", "may")
+    found = json.loads(shell.good(*publish, "--name", "may", "--json"))
+    assert (found["gaps"], found["delivery"]["charged"]) == ([gap], False)
+
+
 def test_verify_says_no(shell: Shell) -> None:
     """A changed manifest: status 1, and the check that fails."""
     shell.good(*RELEASE, "--manifest", "m.json")

@@ -84,9 +84,9 @@ def show(text: object) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def show_json(document: Mapping[str, Any]) -> None:
-    """Print sorted JSON to standard output."""
-    show(json.dumps(document, sort_keys=True, indent=1, allow_nan=False, default=str))
+def show_json(document: Mapping[str, Any], indent: int | None = 1) -> None:
+    """Print sorted JSON to standard output; without an indent it is one line."""
+    show(json.dumps(document, sort_keys=True, indent=indent, allow_nan=False, default=str))
 
 
 def recorded(done: Any) -> str:

@@ -21,7 +21,8 @@ def publish(
     """Repeat a release with new records, and write all its files.
 
     Makes a plan from the earlier request and the new counts, charges the ledger, writes all files
-    into one folder, and verifies the manifest.
+    into one folder, and verifies the manifest. Names hours and days without a record. With --json
+    it prints one line.
 
     Example: shoal publish 2025-02.csv --like 2025-01-manifest.json --ledger rides.ledger
     --name 2025-02
@@ -47,13 +48,15 @@ def publish(
         if as_json:
             told = {kind: str(place) for kind, place in done.files.items()}
             own = {"delivery": entry and delivery(entry, again=again), "files": told}
-            show_json({**done.release.manifest, **own, "holds": verdict.holds})
+            found = {"gaps": [*done.gaps], "holds": verdict.holds}
+            show_json({**done.release.manifest, **own, **found}, indent=None)
         else:
             show(
                 "\n".join(
                     [
                         *([recorded(done.release)] if entry else []),
                         f"planned with the request of {like}; {done.changes}",
+                        *done.gaps,
                         done.release.to_text(),
                         *(f"{kind}: {place}" for kind, place in done.files.items()),
                         str(verdict).splitlines()[0],

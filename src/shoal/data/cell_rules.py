@@ -65,6 +65,8 @@ class Rule:
         code: SQL of the code of a base, `{0}`.
         keys: Makes of codes the keys that people read, in their order.
         check: Refuses codes, or asks about them; they are public, in whatever order they come.
+        step: The width of slots of time that follow one another; None of other rules.
+        zone: Whose clocks tell the time of these slots; None for universal time.
     """
 
     text: str
@@ -75,6 +77,8 @@ class Rule:
     code: str = field(default="{0}", compare=False, repr=False)
     keys: Callable[[pa.Array[Any]], Any] = field(default=_same, compare=False, repr=False)
     check: Callable[[pa.Array[Any]], object] = field(default=_same, compare=False, repr=False)
+    step: np.timedelta64 | None = field(default=None, compare=False, repr=False)
+    zone: str | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         """As plans, manifests and the command line write it."""
@@ -195,7 +199,9 @@ def timeslot(column: str, width: str, tz: str | None = None) -> Rule:
     # 1970 began on a Thursday.
     late = _THURSDAY * _DAY if weeks else 0
     code = f"({floored(f'({{0}} + {late})', seconds)} - {late})"
-    return _time("timeslot", column, tz, width, code, keys, width, hours=seconds % _DAY != 0)
+    step = np.timedelta64(seconds, "s")
+    hours = seconds % _DAY != 0
+    return _time("timeslot", column, tz, width, code, keys, width, hours=hours, step=step)
 
 
 def hour_of_day(column: str, tz: str | None = None) -> Rule:
@@ -235,7 +241,10 @@ def date(column: str, tz: str | None = None) -> Rule:
         >>> date("time_hour").name
         'time_hour_date'
     """
-    return _time("date", column, tz, "date", _DAYS, lambda code: _whole(code).astype("M8[D]"))
+    step = np.timedelta64(1, "D")
+    return _time(
+        "date", column, tz, "date", _DAYS, lambda code: _whole(code).astype("M8[D]"), step=step
+    )
 
 
 def month(column: str, tz: str | None = None) -> Rule:
@@ -252,7 +261,7 @@ def month(column: str, tz: str | None = None) -> Rule:
         return np.datetime_as_string(_whole(code).astype("datetime64[M]")).astype(str).tolist()
 
     code = f"(year({_DATE}) * 12 + month({_DATE}) - {1970 * 12 + 1})"
-    return _time("month", column, tz, "month", code, keys)
+    return _time("month", column, tz, "month", code, keys, step=np.timedelta64(1, "M"))
 
 
 # What else a new rule needs: docs/architecture.md#where-new-code-goes.
@@ -306,6 +315,7 @@ def _time(
     keys: Callable[[pa.Array[Any]], Any],
     *settings: str,
     hours: bool = False,
+    step: np.timedelta64 | None = None,
 ) -> Rule:
     """Returns a rule by what the clocks of a zone show: seconds since 1970 there."""
     zone = checks.optional(tz, checks.text, "tz")
@@ -329,7 +339,8 @@ def _time(
             )
         return seconds
 
-    return Rule(text, f"{column}_{ending}", (column,), "time", base, code, keys)
+    name = f"{column}_{ending}"
+    return Rule(text, name, (column,), "time", base, code, keys, step=step, zone=zone)
 
 
 def _text(call: str, *given: str | int | None) -> str:

@@ -17,6 +17,7 @@ from shoal import checks, documents, files
 from shoal.arrays import Ints
 from shoal.data import keys
 from shoal.data.columns_in_memory import array, paired
+from shoal.data.gaps import gaps
 from shoal.data.memberships import Memberships
 from shoal.documents.strict_json import strict
 from shoal.errors import DataError, DocumentError, InputError
@@ -24,7 +25,7 @@ from shoal.files.tables import Tabular, key_name
 from shoal.files.text_table import Shown, TextTable, first_rows
 
 if TYPE_CHECKING:
-    pass
+    from shoal.data.cell_rules import Rule
 
 SCHEMA = "shoal.counts/1"
 _PARTS = ("cells_per_user", "cell", "count")
@@ -71,6 +72,7 @@ class Counts(Shown, Tabular):
         count: Records of the membership, at least 1; the same shape.
         origin: The file that was counted, or from which these counts were loaded, which no output
             may replace; None if there is none.
+        rules: The cell rules by which records were counted; none of counts from elsewhere.
 
     Raises:
         InputError: The columns are no such triples.
@@ -86,6 +88,7 @@ class Counts(Shown, Tabular):
     cell: Ints
     count: Ints
     origin: str | None = field(default=None, repr=False)
+    rules: tuple[Rule, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if not self._is_sorted():
@@ -194,6 +197,11 @@ class Counts(Shown, Tabular):
         columns = keys.to_document(self.cells)["columns"]
         return tuple(zip(*(column["values"] for column in columns), strict=True))
 
+    @cached_property
+    def gaps(self) -> tuple[str, ...]:
+        """Which hours, days or other slots between the first and the last have no record."""
+        return tuple(gaps(self.rules, self.cells))
+
     @property
     def _columns(self) -> tuple[Ints, ...]:
         """User, cell and count of each membership."""
@@ -225,7 +233,7 @@ class Counts(Shown, Tabular):
 
     def _text(self) -> TextTable:
         head = f"{self.totals.sum():,} records of {self.n_users:,} users in {self.n_cells:,} cells"
-        return first_rows(head, self.table())
+        return first_rows(head, self.table(), self.gaps)
 
     def summary(self) -> Summary:
         """Users, cells, records, the most cells of one user and quantiles of the counts."""
@@ -302,6 +310,7 @@ def build(
     *,
     finish: Callable[[pa.Table], pa.Table] = lambda cells: cells,
     origin: str | None = None,
+    rules: tuple[Rule, ...] = (),
 ) -> tuple[Counts, Ints]:
     """Returns the canonical counts of rows (user, cell, count), and its order of the rows.
 
@@ -327,7 +336,7 @@ def build(
     lengths = lengths[rank]
     move = np.repeat(starts[rank] - np.cumsum(lengths) + lengths, lengths) + np.arange(len(counts))
     user = np.repeat(np.arange(len(lengths)), lengths)
-    return Counts(finish(table), user, where[move], counts[move], origin), order[move]
+    return Counts(finish(table), user, where[move], counts[move], origin, rules), order[move]
 
 
 def _named(cells: Any) -> dict[str, Any]:

@@ -223,7 +223,9 @@ class Records(Shown):
             alike = keys.in_arrow(0 * counts)
             all_alike = pa.DictionaryArray.from_arrays(alike, pa.array(["all"], pa.string()))
             cells = pa.table([all_alike], names=["cell"])
-        public, order = counting.build(users, cells, counts, finish=self._keys, origin=self.place)
+        public, order = counting.build(
+            users, cells, counts, finish=self._keys, origin=self.place, rules=self.rules
+        )
         return public, {name: each[order].astype(np.int64) for name, each in sums.items()}
 
     def _group(self, powers: Sequence[str], measures: Sequence[Measure], *, drop: bool) -> pa.Table:
