@@ -101,7 +101,7 @@ DAMAGE: dict[str, Edit] = {
     "squares": less_noisy_squares,
     "request": lambda plan: plan["request"].update(epsilon="1/2"),
     "counts": lambda plan: plan.update(counts=3),
-    "schema": lambda plan: plan.update(schema="shoal.plan/6"),
+    "schema": lambda plan: plan.update(schema="shoal.plan/7"),
     "another part": lambda plan: plan.update(extra=1),
     "no choice": lambda plan: plan.update(choice=None),
     "half": lambda plan: plan["choice"]["last"].update(half=2**23),

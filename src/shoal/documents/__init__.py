@@ -52,7 +52,7 @@ def expect(document: object, schema: str, what: str) -> Document:
         DocumentError: Another kind or version.
 
     Example:
-        >>> expect({"schema": "shoal.plan/6"}, "shoal.manifest/8", "manifest")
+        >>> expect({"schema": "shoal.plan/7"}, "shoal.manifest/8", "manifest")
         Traceback (most recent call last):
         shoal.errors.DocumentError: manifest is not of the schema shoal.manifest/8: it is a plan...
     """

@@ -53,7 +53,7 @@ class Claims(plans.Claims):
 class PlanDocument(plans.PlanDocument):
     """A plan of an unbiased mean."""
 
-    schema_: Literal["shoal.mean-plan/3"] = Field(default="shoal.mean-plan/3", alias="schema")
+    schema_: Literal["shoal.mean-plan/4"] = Field(default="shoal.mean-plan/4", alias="schema")
     request: Request
     counts: Integers
     choice: ClippedChoice | SymmetricChoice
@@ -370,7 +370,8 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
         plan = None
         if many.min() >= FEWEST_ALIKE:
             alike = tuple(zip(count.tolist(), many.tolist(), strict=True))
-            plan = {name: each for name, each in self.to_document().items() if name != "counts"}
+            inside = "audience", "counts"
+            plan = {name: each for name, each in self.to_document().items() if name not in inside}
         return Published(
             method=self.method,
             interval_by=self.interval_by,

@@ -7,7 +7,7 @@ import platform
 import secrets
 from collections.abc import Mapping
 from importlib.metadata import version
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field
 
@@ -19,6 +19,11 @@ from shoal.privacy.unit import Relation, Unit
 
 RECORD = "shoal.record/1"
 MANIFEST = "shoal.manifest/8"
+# For whom a document is: what its first line says.
+Inside = Literal["custodian and auditors: it has rows of users or units, without names"]
+Everybody = Literal["everybody: nothing in it is about a single user or unit"]
+INSIDE: Inside = get_args(Inside)[0]
+EVERYBODY: Everybody = get_args(Everybody)[0]
 CONFIDENCE = 0.95
 # Of a kind that a manifest names: units of which fewer would be told apart.
 FEWEST_ALIKE = 10
@@ -80,6 +85,7 @@ class Record(Envelope):
     The random `salt` keeps its digest, which everybody may have, from telling which rows it has.
     """
 
+    audience: Inside
     schema_: Literal["shoal.record/1"] = Field(alias="schema")
     request: Text
     salt: Text
@@ -122,6 +128,7 @@ class Published(Model):
 class Manifest(Envelope):
     """What everybody may have of a release: nothing about a single user or unit."""
 
+    audience: Everybody
     results: Published
     schema_: Literal["shoal.manifest/8"] = Field(alias="schema")
     record_sha256: Text
@@ -132,7 +139,12 @@ def manifest_of(record: bytes, said: Record, results: Published) -> documents.Do
     names = Envelope.model_fields.keys()
     common = {name: each for name, each in said.to_document().items() if name in names}
     digest = hashlib.sha256(record).hexdigest()
-    own = {"schema": MANIFEST, "record_sha256": digest, "results": results.to_document()}
+    own = {
+        "audience": EVERYBODY,
+        "schema": MANIFEST,
+        "record_sha256": digest,
+        "results": results.to_document(),
+    }
     return common | own
 
 
@@ -148,6 +160,7 @@ def enveloped(
 ) -> documents.Document:
     """The record of what was drawn, as JSON."""
     return {
+        "audience": INSIDE,
         "schema": RECORD,
         # A simulation is the same each time.
         "salt": "0" * 2 * _SALT if simulated else secrets.token_hex(_SALT),

@@ -24,7 +24,9 @@ from shoal.privacy.ledger import Entry, Ledger
 from shoal.privacy.noise import Noise, Simulated, source_of
 from shoal.privacy.unit import Relation, Unit, checked_name
 from shoal.release.envelope import (
+    INSIDE,
     Exact,
+    Inside,
     Manifest,
     Protected,
     Published,
@@ -56,6 +58,7 @@ class Source(Model):
 class PlanDocument(Model):
     """What the documents of all plans hold, besides what was asked, chosen and claimed."""
 
+    audience: Inside = INSIDE
     version: Text
     unit: Protected
 

@@ -69,7 +69,7 @@ class Claims(plans.Claims):
 class PlanDocument(plans.PlanDocument):
     """A plan of a trial."""
 
-    schema_: Literal["shoal.trial-plan/3"] = Field(default="shoal.trial-plan/3", alias="schema")
+    schema_: Literal["shoal.trial-plan/4"] = Field(default="shoal.trial-plan/4", alias="schema")
     kind: Kind
     request: dict[str, Any]
     design: Design
@@ -362,6 +362,7 @@ class Plan(plans.Plan[Private, Any]):
         if many and (design.group is None or self.kind == "questions"):
             nameless = replace(self, design=design.model_copy(update={"units": None}))
             plan = nameless.to_document()
+            del plan["audience"]
             results = nameless.results(self.nameless(drawn))
             listed = ()
         else:

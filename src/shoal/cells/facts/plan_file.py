@@ -106,7 +106,7 @@ class Claims(plans.Claims):
 class PlanDocument(plans.PlanDocument):
     """A plan of cells."""
 
-    schema_: Literal["shoal.plan/6"] = Field(default="shoal.plan/6", alias="schema")
+    schema_: Literal["shoal.plan/7"] = Field(default="shoal.plan/7", alias="schema")
     request: Request
     records: Records | None
     counts: Annotated[
