@@ -20,7 +20,7 @@ from shoal.errors import InputError
 from shoal.privacy.budget import round_up
 from shoal.theory.gaussian import epsilon_of_lattice
 
-NoiseKind = Literal["laplace", "gaussian", "pair"]
+NoiseKind = Literal["laplace", "gaussian", "pair", "hull"]
 # Numerators of each user's loss, shape (users,) or (1,), and their denominator.
 Sums = tuple[NDArray[Any], int]
 # Sums of 64-bit whole numbers stay below, or are added as Python's; those of floating point are
@@ -38,7 +38,8 @@ class NoisyVector:
             exp(-1/2^bits) for each step of their norm.
         bits: The noise has the scale of 2^bits steps.
         moves: Most steps that each user moves the vector by, in the noise's norm: l1 for `laplace`,
-            squared l2 for `gaussian`, max(|x|, |y|, |x + y|) for a `pair`. Shape (users,), or (1,)
+            squared l2 for `gaussian`, max(|x|, |y|, |x + y|) for a `pair`, and for a `hull` the
+            largest number above 0 plus the largest below it. Shape (users,), or (1,)
             if it is the same for whoever comes; whole numbers, or floating-point numbers that were
             rounded upwards.
         touched: Most numbers that one user moves; only Gaussian noise needs it.
@@ -53,6 +54,8 @@ class NoisyVector:
 @dataclass(frozen=True, eq=False)
 class Selections:
     """Permute-and-flip selections, each of which costs 2 x sensitivity / scale.
+
+    Half of that if a user who comes lowers no score (docs/theory/private-counts.md#a-range).
 
     Attributes:
         bits: Losses are in 2^-bits.

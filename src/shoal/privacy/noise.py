@@ -17,6 +17,7 @@ from opendp.mod import Measurement, Metric
 from shoal import checks
 from shoal.arrays import Ints
 from shoal.errors import InputError
+from shoal.privacy.hull_noise import hull_noise
 
 # A number and its noise must fit 64-bit integers with room to spare.
 LARGEST_STEPS = 2**61
@@ -55,6 +56,14 @@ class Noise(Protocol):
                 return below + x, above + y
         raise RuntimeError("of 512 pairs of noise none was accepted")
 
+    def add_hull(self, steps: list[int], lattice_bits: int, draw: int) -> list[int]:
+        """Add noise as likely as exp(-(max(z, 0) + max(-z, 0)) / 2^lattice_bits), of all numbers.
+
+        See `shoal.privacy.hull_noise`.
+        """
+        noise = hull_noise(self, len(steps), lattice_bits, draw)
+        return [x + z for x, z in zip(_clamped(steps), noise, strict=True)]
+
     def select(self, scores: Ints, scale: float, draw: int) -> int:
         """Position of a high score, by permute-and-flip."""
 
@@ -70,10 +79,11 @@ class OperatingSystem(Noise):
     `add_laplace` whose probabilities differ by a factor of at most exp(d / 2^lattice_bits). If they
     differ by at most d in the l2 norm, `add_gaussian` is zero-concentrated private (zCDP) with
     rho = d^2 / (2 4^lattice_bits) and (epsilon, delta) as `shoal.theory.gaussian` says
-    (`docs/theory/privacy.md#gaussian-noise`); so for `add_pair` and its norm. Numbers are clamped
-    to -2^61..2^61 before, which brings no two further apart, and sums to 64 bits after. Scores that
-    differ by at most d each give selections whose probabilities differ by a factor of at most exp(2
-    d / scale) (McKenna and Sheldon 2020, Theorem 1). A word below w of 2^64 has the chance w/2^64.
+    (`docs/theory/privacy.md#gaussian-noise`); so for `add_pair`, `add_hull` and their norms.
+    Numbers are clamped to -2^61..2^61 before, which brings no two further apart, and sums to 64
+    bits after. Scores that differ by at most d each give selections whose probabilities differ by a
+    factor of at most exp(2 d / scale) (McKenna and Sheldon 2020, Theorem 1), or exp(d / scale) if
+    no score falls. A word below w of 2^64 has the chance w/2^64.
 
     Example:
         >>> noise = OperatingSystem()

@@ -1,0 +1,55 @@
+"""Noise for counts of users who may be in every cell: one draw for all cells together.
+
+Of `cells` numbers a user raises some by the same amount u. The norm max(z, 0) + max(-z, 0), of the
+largest number above 0 and the smallest below it, then moves by at most u, in however many cells the
+user is; noise as likely as exp(-norm/scale) has a mean size of (cells + 2)/3 scales in each cell.
+
+Source: docs/theory/private-counts.md#counts-without-a-cap.
+"""
+
+from scipy.optimize import brentq
+from scipy.special import gammaincc
+
+# Scales beyond which no quantile that is asked for lies, for each cell.
+_FAR = 40.0
+
+
+def mean_absolute(cells: int) -> float:
+    """Mean size of the noise of one cell, in scales.
+
+    Example:
+        >>> mean_absolute(1)
+        1.0
+    """
+    return (cells + 2) / 3
+
+
+def tail(size: float, cells: int) -> float:
+    """Chance that the noise of one cell is larger than `size` scales, on either side.
+
+    With the regularised gamma function Q and G cells it is Q(G+1, x) - 2x/(G+1) Q(G, x) +
+    x^2/(G(G+1)) Q(G-1, x).
+
+    Example:
+        >>> tail(0.0, 4), tail(1.0, 1) == float(gammaincc(1, 1.0))
+        (1.0, True)
+    """
+    if size <= 0:
+        return 1.0
+    inner = float(gammaincc(cells - 1, size)) if cells > 1 else 0.0
+    first = float(gammaincc(cells + 1, size))
+    second = 2 * size / (cells + 1) * float(gammaincc(cells, size))
+    third = size**2 / (cells * (cells + 1)) * inner
+    return max(first - second + third, 0.0)
+
+
+def tail_quantile(cells: int, miss: float) -> float:
+    """Size in scales that the noise of one cell exceeds with at most this chance.
+
+    Example:
+        >>> round(tail_quantile(1, 0.05), 3)
+        2.996
+    """
+    if miss >= 1:
+        return 0.0
+    return float(brentq(lambda size: tail(size, cells) - miss, 0.0, _FAR * (cells + 5)))
