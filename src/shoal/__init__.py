@@ -21,7 +21,19 @@ if TYPE_CHECKING:
     from shoal.cells.comparisons.assumptions import Normal
     from shoal.cells.comparisons.simulation import compare, simulate
     from shoal.cells.plan import Plan, Release, plan
-    from shoal.data.cell_rules import bins, date, hexagon, hour_of_day, month, timeslot, weekday
+    from shoal.data.cell_rules import (
+        bins,
+        date,
+        day,
+        hexagon,
+        hour_of_day,
+        month,
+        quarter,
+        timeslot,
+        week,
+        weekday,
+        year,
+    )
     from shoal.data.counts import Counts
     from shoal.data.records import Records
     from shoal.data.value_lattice import Bounds
@@ -47,6 +59,7 @@ _HOME = {
     "bins": "shoal.data.cell_rules",
     "compare": "shoal.cells.comparisons.simulation",
     "date": "shoal.data.cell_rules",
+    "day": "shoal.data.cell_rules",
     "hexagon": "shoal.data.cell_rules",
     "effects": "shoal.one_call",
     "hour_of_day": "shoal.data.cell_rules",
@@ -54,11 +67,14 @@ _HOME = {
     "month": "shoal.data.cell_rules",
     "picture": "shoal.pictures",
     "plan": "shoal.cells.plan",
+    "quarter": "shoal.data.cell_rules",
     "report": "shoal.report_page",
     "simulate": "shoal.cells.comparisons.simulation",
     "timeslot": "shoal.data.cell_rules",
     "verify": "shoal.verification.verify",
+    "week": "shoal.data.cell_rules",
     "weekday": "shoal.data.cell_rules",
+    "year": "shoal.data.cell_rules",
 }
 _ROOMS = ("bounds", "mean", "trials", "unbiased")
 
@@ -76,6 +92,7 @@ __all__ = [
     "bounds",
     "compare",
     "date",
+    "day",
     "effects",
     "hexagon",
     "hour_of_day",
@@ -83,6 +100,7 @@ __all__ = [
     "month",
     "picture",
     "plan",
+    "quarter",
     "report",
     "simulate",
     "summarize",
@@ -90,7 +108,9 @@ __all__ = [
     "trials",
     "unbiased",
     "verify",
+    "week",
     "weekday",
+    "year",
 ]
 
 

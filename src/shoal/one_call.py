@@ -34,6 +34,7 @@ def summarize(
     ledger: str | os.PathLike[str] | Ledger | None = None,
     name: str = "",
     missing: str = "refuse",
+    period: str | Rule | None = None,
     noise: Simulated | None = None,
     anyway: bool = False,
     **more: Any,
@@ -54,6 +55,8 @@ def summarize(
         ledger: The data set's ledger, or its path; without one only simulated noise is allowed.
         name: What the release is of, such as a period; another name draws, and costs, again.
         missing: Rows without user, cell or value: `refuse` them, or drop them as `public`.
+        period: `shoal.month("at")` and the like, or a column: what is protected is a user's values
+            in one period, by a ledger with a budget in each.
         noise: `shoal.Simulated(seed)` to try it out: marked and not private.
         anyway: Release also what likely makes no cell reliable, which else is refused.
         **more: Other arguments of `shoal.plan`, such as `objective`, `max_error` or `min_users`.
@@ -80,7 +83,14 @@ def summarize(
     known = (*signature(summarize).parameters, *signature(plan).parameters)
     checks.keywords(more, [each for each in known if each not in ("counts", "more")], "summarize")
     records = Records(
-        data, user=user, value=value, bounds=bounds, by=by, missing=missing, counts=counts
+        data,
+        user=user,
+        value=value,
+        bounds=bounds,
+        by=by,
+        missing=missing,
+        counts=counts,
+        period=period,
     )
     check_ledger(ledger, noise)
     planned = plan(records, epsilon=epsilon, **more)

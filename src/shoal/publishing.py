@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Published(NamedTuple):
-    """A release, whether its manifest holds, cells unlike before, gaps in time, files by kind."""
+    """A release, its verdict, cells unlike before, gaps in time, files, and what is left."""
 
     release: Release
     verdict: "Verdict"
@@ -34,6 +34,7 @@ class Published(NamedTuple):
     gone_cells: int
     gaps: tuple[str, ...]
     files: dict[str, Path]
+    left: str
 
     @property
     def changes(self) -> str:
@@ -98,7 +99,9 @@ def publish(
         verdict = verify(places["manifest"], ledger=ledger)
     own = set(keys.labels(made.shown_cells))
     gone = len(cells - own)
-    return Published(done, verdict, len(own - cells), gone, made.counts.gaps, places)
+    names = None if made.periods is None else made.periods.names
+    left = "\n".join(Ledger(os.fspath(ledger)).state().balance(names))
+    return Published(done, verdict, len(own - cells), gone, made.counts.gaps, places, left)
 
 
 def _is_ours(manifest: Path, ledger: files.Place, name: str) -> bool:
@@ -128,7 +131,7 @@ def _check_name(ledger: files.Place, made: Plan, described: Mapping[str, Any], n
 
 def records_of(data: files.Place, request: Request, source: Mapping[str, Any] | None) -> Records:
     """The records in a file that a plan of cells is for."""
-    if source is None or set(source) != {"user", "value", "cell", "missing"}:
+    if source is None or set(source) - {"period"} != {"user", "value", "cell", "missing"}:
         raise no_source()
     own = {name: source[name] for name in ("user", "value", "missing")}
     return Records(
@@ -137,6 +140,7 @@ def records_of(data: files.Place, request: Request, source: Mapping[str, Any] | 
         tick_bits=request.tick_bits,
         by=source["cell"],
         counts=Plan.relation,
+        period=source.get("period"),
         **own,
     )
 

@@ -18,9 +18,9 @@ from shoal.cells.shown.plan_text import legend
 from shoal.errors import DocumentError, InputError, printable
 from shoal.files.text_table import TextTable, texts_of
 from shoal.pictures import check_picture, image
-from shoal.privacy.budget import show
+from shoal.privacy.budget import Budget, from_text, show
 from shoal.privacy.ledger import Ledger
-from shoal.privacy.unit import Unit
+from shoal.privacy.unit import Unit, all_periods
 from shoal.progress import said
 from shoal.verification.rederive import load
 from shoal.verification.verify import verdict_on
@@ -167,9 +167,9 @@ def _about(release: Any, book: Ledger | None) -> str:
     if book is not None:
         sha = release.manifest["record_sha256"]
         when = [each.recorded_at for each in book.entries() if each.document_sha256 == sha]
-        left, budget = (each.show(up=False) for each in (book.state().left, book.budget))
         recorded = f"Recorded {when[0][:10]}." if when else "Not recorded in this ledger."
-        lines.append(f"{recorded} Of the data set's budget, {budget}, {left} is left.")
+        left, *lost = book.state().balance(document["guarantee"].get("periods"))
+        lines.append(f"{recorded} The data set's budget: {'; '.join([left, *lost])}.")
     return _paragraphs(lines)
 
 
@@ -228,12 +228,14 @@ def _protected(guarantee: documents.Document, family: str) -> str:
     public = _PUBLIC[family]
     whose = guarantee["unit"]
     unit = Unit(whose["name"], whose["counts"], whose["period"])
+    charge = Budget(from_text(guarantee["epsilon"]), from_text(guarantee["delta"]))
+    booked = all_periods(unit, guarantee.get("periods"), charge)
     return _paragraphs(
         [
-            f"Protected: {unit}. Epsilon {show(epsilon)}{but}. Somebody who knows all other "
-            "records and thinks two versions of these values equally likely, will guess the right "
-            f"one with a probability of at most {math.ceil(100 * right)}% after seeing everything "
-            "published here; without it the probability is 50%.",
+            f"Protected: {unit}{booked}. Epsilon {show(epsilon)}{but}. Somebody who knows all "
+            "other records and thinks two versions of these values equally likely, will guess the "
+            f"right one with a probability of at most {math.ceil(100 * right)}% after seeing "
+            "everything published here; without it the probability is 50%.",
             f"Public are the rules of the release, its bounds, and {public}.",
         ]
     )

@@ -47,6 +47,11 @@ def _local(zone: ZoneInfo) -> Callable[[dict[str, Any]], datetime]:
 RULES: dict[str, Callable[[dict[str, Any]], object]] = {
     "place": lambda row: row["place"],
     "month(at)": lambda row: f"{row['at']:%Y-%m}",
+    "week(at)": lambda row: f"{row['at']:%G-W%V}",
+    "quarter(at,Asia/Kathmandu)": lambda row: (
+        f"{_local(KATHMANDU)(row).year}-Q{(_local(KATHMANDU)(row).month + 2) // 3}"
+    ),
+    "year(at,America/St_Johns)": lambda row: _local(NEWFOUNDLAND)(row).year,
     "weekday(at)": lambda row: row["at"].isoweekday(),
     "date(at)": lambda row: row["at"].date(),
     "hour_of_day(at)": lambda row: row["at"].hour,

@@ -78,7 +78,7 @@ def test_a_charge_is_checked_before_anything_is_drawn(tmp_path: Path) -> None:
         (Unit("Person", "public"), "if each Person is one person, give privacy_unit='person'"),
         (Unit("each row", "public"), "if each row is one person, give"),
         (Unit("person", "private"), "made with counts='private'"),
-        (Unit("person", "public", "month"), "use another ledger"),
+        (Unit("person", "public", "month"), "made with period='month'"),
     ):
         for ask in (
             lambda unit=unit: book.state().check(Budget.of(0), unit),

@@ -17,9 +17,9 @@ def test_public_names_resolve_and_are_pinned() -> None:
     """The public face, literally."""
     assert shoal.__all__ == [
         "Bounds", "Counts", "Ledger", "Normal", "Plan", "Records", "Release", "ShoalError",
-        "Simulated", "bins", "bounds", "compare", "date", "effects", "hexagon", "hour_of_day",
-        "mean", "month", "picture", "plan", "report", "simulate", "summarize",
-        "timeslot", "trials", "unbiased", "verify", "weekday",
+        "Simulated", "bins", "bounds", "compare", "date", "day", "effects", "hexagon",
+        "hour_of_day", "mean", "month", "picture", "plan", "quarter", "report", "simulate",
+        "summarize", "timeslot", "trials", "unbiased", "verify", "week", "weekday", "year",
     ]  # fmt: skip
     for name in shoal.__all__:
         assert getattr(shoal, name).__doc__, name

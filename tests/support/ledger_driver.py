@@ -10,13 +10,15 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from shoal.errors import BudgetError
 from shoal.privacy.ledger import Ledger
-from shoal.privacy.unit import Unit
+from shoal.privacy.unit import Periods, Unit
 
 Facts = dict[str, Any]
 CHARGES = 40
@@ -148,9 +150,46 @@ def crowd(folder: Path, number: int, _seed: int) -> Facts:
     return {**facts, "failed": sum(map(bool, statuses)), "answers": len(answers)}
 
 
+def months(folder: Path, number: int, seed: int) -> Facts:
+    """Processes charge one to three of four months each; two are killed meanwhile."""
+    unit = Unit("person", "public", "month")
+    book = Ledger.create(
+        folder / "months.ledger", epsilon=1, privacy_unit="person", counts="public", period="month"
+    )
+
+    def work(writing: int, at: int) -> None:
+        rng = random.Random(seed + at)
+        for turn in range(10):
+            names = rng.sample("abcd", rng.randint(1, 3))
+            given = {"privacy_unit": unit, "periods": Periods.of("month(at)", names)}
+            with suppress(BudgetError):
+                entry = book.record(f"{at} {turn}", epsilon="1/7", document=b"", **given)
+                os.write(writing, json.dumps([entry.question, entry.hash]).encode() + b"\n")
+
+    children = [fork(lambda writing, at=at: work(writing, at)) for at in range(number)]
+    time.sleep(0.02)
+    for child, _ in children[:2]:
+        os.kill(child, signal.SIGKILL)
+    told = dict(each for _, reading in children for each in _drain(reading).items())
+    statuses = [os.waitpid(child, 0)[1] for child, _ in children][2:]
+    state, entries = book.verify(), book.entries()
+    sums = dict.fromkeys("abcd", Fraction(0))
+    for each in entries:
+        for name in each.periods.names:
+            sums[name] += each.charge.epsilon
+    kept = {each.question: each.hash for each in entries}
+    return {
+        "failed": sum(map(bool, statuses)),
+        "lost": sum(kept.get(question) != hashed for question, hashed in told.items()),
+        "sums_are_exact": sums == {name: each.epsilon for name, each in state.booked.items()},
+        "most": str(max(sums.values())),
+        "refused": len(entries) < 10 * (number - 2),
+    }
+
+
 if __name__ == "__main__":
     job, where, many, begin = sys.argv[1:]
     jobs: dict[str, Callable[[Path, int, int], object]] = {
-        "kills": kills, "creations": creations, "crowd": crowd
+        "kills": kills, "creations": creations, "crowd": crowd, "months": months
     }  # fmt: skip
     print(json.dumps(jobs[job](Path(where), int(many), int(begin))))

@@ -53,7 +53,7 @@ from shoal.privacy.budget import Amount, show
 from shoal.privacy.events import event_of
 from shoal.privacy.ledger import Ledger
 from shoal.privacy.noise import Noise, Simulated
-from shoal.privacy.unit import Unit, unit_of_column
+from shoal.privacy.unit import Periods, Unit, all_periods, unit_of_column
 from shoal.progress import Progress
 from shoal.release import envelope, release
 from shoal.release import plan as plans
@@ -131,8 +131,14 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
 
     @property
     def protected(self) -> str:
-        """What is protected, in one line."""
-        return str(Unit((self.source or {}).get("user", "user"), self.relation))
+        """What is protected, in one line, and the loss over all periods if there are any."""
+        unit = Unit((self.source or {}).get("user", "user"), self.relation, self.period)
+        return str(unit) + all_periods(unit, self.periods, self.loss)
+
+    @property
+    def periods(self) -> Periods | None:
+        """The periods of the records that were counted."""
+        return self.counts.periods
 
     def __repr__(self) -> str:
         """One line."""
@@ -326,7 +332,7 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
         described = records.describe()
         if self.source is not None and dict(self.source) != described:
             raise DataError(
-                "columns, cell rules or missing= of the records differ from those of the plan",
+                "columns, rules or missing= of the records differ from those of the plan",
                 "give the records that the plan was made for, or make a new plan from these",
             )
         check_unit_of_users(
@@ -337,7 +343,7 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
             privacy_unit=privacy_unit,
             ledger=ledger,
         )
-        unit = unit_of_column(privacy_unit, records.user, self.relation)
+        unit = unit_of_column(privacy_unit, records.user, self.relation, self.period)
         plan = self.with_source(described)
 
         def first() -> None:
@@ -472,6 +478,7 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
         """Returns the plan of a document; refuses one that costs or errs more than was asked."""
         decision = document.decision.decision(document.counts.n_users)
         source = None if document.records is None else document.records.to_document()
+        check_period(source, document.counts)
         return met(cls(document.counts, document.request, decision, source))
 
 
@@ -507,7 +514,9 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
     def _head(self, *, origin: bool = True) -> str:
         what = "simulated release, not private" if self.simulated else "release"
         entry = f", {self.origin}" if self.origin and origin else ""
-        return f"{what}, epsilon {show(self.epsilon)} per user{entry}"
+        period = self.said.guarantee.unit.period
+        whose = "user" if period is None else f"user-{period}"
+        return f"{what}, epsilon {show(self.epsilon)} per {whose}{entry}"
 
     def _text(self, confidence: float = CONFIDENCE, *, origin: bool = True) -> TextTable:
         """The verdict, warnings, the first rows, and why cells are not reliable."""
@@ -607,6 +616,16 @@ def check_public(records: Records) -> None:
             "the counts of these records are private, and shoal plans from public counts",
             'give counts="public" (--counts public) if everybody may know who has how many records '
             "in which cell; else OpenDP, Tumult Analytics or PipelineDP release the table",
+        )
+
+
+def check_period(source: Mapping[str, Any] | None, counts: Counts) -> None:
+    """Refuses columns that divide users into other periods than the counts do."""
+    rule = counts.periods and counts.periods.rule
+    if source is not None and source.get("period") != rule:
+        raise InputError(
+            f"the counts are of {counts.of_whom}s, and the source has another period",
+            "give the records themselves, or the counts and the description of the same records",
         )
 
 
@@ -712,6 +731,7 @@ def plan(
         )
     if source is not None:
         described(source)
+        check_period(source, counts)
     request = Request.of(
         bounds=bounds,
         tick_bits=20 if tick_bits is None else tick_bits,

@@ -12,17 +12,32 @@ def create(
     privacy_unit: o.LedgerUnit,
     counts: o.Counts = "private",
     delta: o.Delta = "0",
+    period: o.LedgerPeriod = None,
+    total: o.Total = None,
 ) -> None:
     """Create a ledger with a budget and a privacy unit that never change.
+
+    With --period the budget holds in each period of the records, and so comes back.
 
     Example: shoal ledger create flights.ledger --epsilon 2 --privacy-unit tailnum --counts public
     """
     from shoal.privacy.ledger import Ledger
 
     book = Ledger.create(
-        path, epsilon=epsilon, delta=delta, privacy_unit=privacy_unit, counts=counts
+        path,
+        epsilon=epsilon,
+        delta=delta,
+        privacy_unit=privacy_unit,
+        counts=counts,
+        period=period,
+        total=total,
     )
-    show(f"created {path} with epsilon {epsilon} and delta {delta}; protects {book.privacy_unit}")
+    each = "" if period is None else f" in each {period}"
+    ceiling = "" if total is None else f", at most epsilon {total} over all"
+    show(
+        f"created {path} with epsilon {epsilon} and delta {delta}{each}{ceiling}; protects "
+        f"{book.privacy_unit}"
+    )
 
 
 def show_ledger(path: o.LedgerFile, as_json: o.Json = False) -> None:

@@ -50,8 +50,16 @@ By = Annotated[
     Texts,
     first(
         "Column whose values are the cells, or timeslot(column,1h), hour_of_day(column), "
-        "weekday(column), date(column), month(column), each with a time zone if wanted, "
-        "bins(column,10), or hexagon(lat,lon,7). Without it all records are one cell."
+        "weekday(column), date(column), week(column), month(column), quarter(column), "
+        "year(column), each with a time zone if wanted, bins(column,10), or hexagon(lat,lon,7). "
+        "Without it all records are one cell."
+    ),
+]
+Period = Annotated[
+    OptionalText,
+    later(
+        "Protect a user's values in one period, of a ledger with a budget in each: such as "
+        "'month(at)' or 'date(at,Asia/Kolkata)', or a column with a few public values."
     ),
 ]
 Bounds = Annotated[
@@ -124,6 +132,15 @@ LedgerUnit = Annotated[
 Counts = Annotated[
     str,
     first("Who has how many records in which cell is private, or public: everybody may know it."),
+]
+LedgerPeriod = Annotated[
+    OptionalText,
+    first(
+        "The budget holds in each period: day, week, month, quarter, year, or a column.", "--period"
+    ),
+]
+Total = Annotated[
+    OptionalText, later("With --period: most epsilon that a user may lose over all periods.")
 ]
 Head = Annotated[str, first("A head of this ledger that you noted earlier, to be found again.")]
 

@@ -24,6 +24,7 @@ def plan(
     missing: o.Missing = "refuse",
     min_users: o.MinUsers = None,
     setting: o.Setting = None,
+    period: o.Period = None,
     advice: o.Advice = False,
     picture: o.Picture = None,
     force: o.Force = False,
@@ -68,6 +69,7 @@ def plan(
         by=by,
         missing=missing,
         counts=counts,
+        period=period,
         **lattice,
     )
     with working("counting records and planning"):

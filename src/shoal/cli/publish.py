@@ -57,6 +57,7 @@ def publish(
                         *([recorded(done.release)] if entry else []),
                         f"planned with the request of {like}; {done.changes}",
                         *done.gaps,
+                        done.left,
                         done.release.to_text(),
                         *(f"{kind}: {place}" for kind, place in done.files.items()),
                         str(verdict).splitlines()[0],

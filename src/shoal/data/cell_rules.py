@@ -247,6 +247,10 @@ def date(column: str, tz: str | None = None) -> Rule:
     )
 
 
+# What it is called as a period.
+day = date
+
+
 def month(column: str, tz: str | None = None) -> Rule:
     """A cell rule by calendar month; the key is a text such as 2013-05.
 
@@ -264,10 +268,66 @@ def month(column: str, tz: str | None = None) -> Rule:
     return _time("month", column, tz, "month", code, keys, step=np.timedelta64(1, "M"))
 
 
+def week(column: str, tz: str | None = None) -> Rule:
+    """A cell rule by week as ISO 8601 counts it; the key is a text such as 2013-W22.
+
+    Args, Returns, Raises: as `timeslot`, without a width.
+
+    Example:
+        >>> week("time_hour").name
+        'time_hour_week'
+    """
+
+    def keys(code: pa.Array[Any]) -> Any:
+        # A week belongs to the year of its Thursday, and 1970 began on a Thursday.
+        thursday = (_whole(code) * 7).astype("M8[D]")
+        year = thursday.astype("M8[Y]")
+        number = (thursday - year.astype("M8[D]")).astype(np.int64) // 7 + 1
+        return [f"{one}-W{week:02}" for one, week in zip(year.astype(str), number, strict=True)]
+
+    code = f"({floored(f'({_DAYS} + {_THURSDAY})', 7)} / 7)"
+    return _time("week", column, tz, "week", f"CAST({code} AS BIGINT)", keys)
+
+
+def quarter(column: str, tz: str | None = None) -> Rule:
+    """A cell rule by calendar quarter; the key is a text such as 2013-Q2.
+
+    Args, Returns, Raises: as `timeslot`, without a width.
+
+    Example:
+        >>> quarter("time_hour").name
+        'time_hour_quarter'
+    """
+
+    def keys(code: pa.Array[Any]) -> Any:
+        return [f"{each // 4:04}-Q{each % 4 + 1}" for each in _whole(code).tolist()]
+
+    code = f"(year({_DATE}) * 4 + quarter({_DATE}) - 1)"
+    return _time("quarter", column, tz, "quarter", code, keys)
+
+
+def year(column: str, tz: str | None = None) -> Rule:
+    """A cell rule by calendar year; the key is a whole number such as 2013.
+
+    Args, Returns, Raises: as `timeslot`, without a width.
+
+    Example:
+        >>> year("time_hour").name
+        'time_hour_year'
+    """
+    return _time("year", column, tz, "year", f"year({_DATE})", _whole)
+
+
 # What else a new rule needs: docs/architecture.md#where-new-code-goes.
 _MAKERS: dict[str, Callable[..., Rule]] = {
-    each.__name__: each for each in (bins, hexagon, hour_of_day, weekday, date, month, timeslot)
-}
+    each.__name__: each
+    for each in (
+        *(bins, hexagon, hour_of_day, weekday, date, week, month, quarter, year),
+        timeslot,
+    )
+} | {"day": day}
+# Rules that divide time into periods which never come again.
+_PERIODS = ("date", "week", "month", "quarter", "year")
 _CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*")
 _NUMBER = re.compile(r"-?[0-9]{1,16}")
 
@@ -304,6 +364,22 @@ def rules_of(by: object) -> tuple[Rule, ...]:
                 "rename the column: it must not look like a rule, nor have a comma in a rule",
             )
     return tuple(parse(each) if isinstance(each, str) else each for each in listed)
+
+
+def period_of(period: object) -> Rule | None:
+    """Returns the rule by which records are divided into periods: a column, or a calendar rule."""
+    found = rules_of(period)
+    if not found:
+        return None
+    call = _CALL.fullmatch(str(found[0]))
+    is_column = found[0].use == "key"
+    if len(found) > 1 or not (is_column or (call and call[1] in _PERIODS)):
+        raise InputError(
+            f"the period is {', '.join(map(str, found))}",
+            f"give one of {', '.join(_PERIODS)} of a column of times, such as month(at), or a "
+            "column with a few public values, such as the wave of a survey",
+        )
+    return found[0]
 
 
 def _time(

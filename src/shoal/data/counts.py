@@ -23,6 +23,7 @@ from shoal.documents.strict_json import strict
 from shoal.errors import DataError, DocumentError, InputError
 from shoal.files.tables import Tabular, key_name
 from shoal.files.text_table import Shown, TextTable, first_rows
+from shoal.privacy.unit import Periods
 
 if TYPE_CHECKING:
     from shoal.data.cell_rules import Rule
@@ -73,6 +74,7 @@ class Counts(Shown, Tabular):
         origin: The file that was counted, or from which these counts were loaded, which no output
             may replace; None if there is none.
         rules: The cell rules by which records were counted; none of counts from elsewhere.
+        periods: The periods of the records, if a user and period takes the place of a user.
 
     Raises:
         InputError: The columns are no such triples.
@@ -89,6 +91,7 @@ class Counts(Shown, Tabular):
     count: Ints
     origin: str | None = field(default=None, repr=False)
     rules: tuple[Rule, ...] = field(default=(), repr=False)
+    periods: Periods | None = None
 
     def __post_init__(self) -> None:
         if not self._is_sorted():
@@ -209,17 +212,25 @@ class Counts(Shown, Tabular):
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of cells and counts: equal for equal counts whoever the users are."""
+        """SHA-256 of cells, counts and periods: equal for equal counts whoever the users are."""
         state = hashlib.sha256(documents.canonical_bytes(keys.to_document(self.cells)))
         for column in self._columns:
             state.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
+        if self.periods is not None:
+            state.update(documents.canonical_bytes({"periods": self.periods.listed}))
         return state.hexdigest()
 
     def same_as(self, other: Counts) -> bool:
-        """Whether cells and counts are equal, as their fingerprints then are."""
+        """Whether cells, counts and periods are equal, as their fingerprints then are."""
         columns = zip(self._columns, other._columns, strict=True)
         equal = all(np.array_equal(one, another) for one, another in columns)
+        equal = equal and self.periods == other.periods
         return equal and keys.to_document(self.cells) == keys.to_document(other.cells)
+
+    @property
+    def of_whom(self) -> str:
+        """The word for those whose records are counted: user, or user-month and the like."""
+        return "user" if self.periods is None else f"user-{self.periods.kind}"
 
     def table(self) -> pa.Table:
         """One row a cell: its keys, users and records."""
@@ -232,7 +243,10 @@ class Counts(Shown, Tabular):
         return {"records": self.origin}
 
     def _text(self) -> TextTable:
-        head = f"{self.totals.sum():,} records of {self.n_users:,} users in {self.n_cells:,} cells"
+        head = (
+            f"{self.totals.sum():,} records of {self.n_users:,} {self.of_whom}s in "
+            f"{self.n_cells:,} cells"
+        )
         return first_rows(head, self.table(), self.gaps)
 
     def summary(self) -> Summary:
@@ -277,10 +291,12 @@ class Counts(Shown, Tabular):
 
     @cached_property
     def _document(self) -> documents.Document:
+        periods = {} if self.periods is None else {"periods": self.periods.listed}
         return {
             "schema": SCHEMA,
             "cells": keys.to_document(self.cells),
             **{name: documents.pack_integers(getattr(self, name)) for name in _PARTS},
+            **periods,
             "fingerprint": self.fingerprint,
         }
 
@@ -289,12 +305,14 @@ class Counts(Shown, Tabular):
         """Inverts `to_document`, checked against its fingerprint."""
         found = documents.expect(documents.plain(document, "counts"), SCHEMA, "counts")
         try:
-            if found.keys() != {"schema", "cells", "fingerprint", *_PARTS}:
+            if found.keys() - {"periods"} != {"schema", "cells", "fingerprint", *_PARTS}:
                 raise KeyError
+            periods = Periods.of_list(found["periods"]) if "periods" in found else None
             lengths, cell, count = (documents.unpack_integers(found[name], name) for name in _PARTS)
             sound = len(lengths) and lengths.max() <= len(cell) == lengths.sum()
             user = np.repeat(np.arange(len(lengths)), lengths if sound else 0)
-            counts = cls(keys.from_document(found["cells"]), user, cell, count)
+            cells = keys.from_document(found["cells"])
+            counts = cls(cells, user, cell, count, periods=periods)
             if counts.fingerprint != found["fingerprint"]:
                 raise KeyError
         except (KeyError, TypeError, ValueError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -15,7 +15,7 @@ from shoal.arrays import Ints
 from shoal.data import counts as counting
 from shoal.data import keys
 from shoal.data.aggregate import Aggregate
-from shoal.data.cell_rules import Rule, rules_of
+from shoal.data.cell_rules import Rule, period_of, rules_of
 from shoal.data.columns_in_memory import roles
 from shoal.data.counts import Counts
 from shoal.data.places import located
@@ -24,7 +24,7 @@ from shoal.data.types import Use
 from shoal.data.value_lattice import Bounds, Lattice
 from shoal.errors import DataError, InputError
 from shoal.files.text_table import Shown, TextTable
-from shoal.privacy.unit import RELATIONS, Relation
+from shoal.privacy.unit import RELATIONS, Periods, Relation
 
 Missing = Literal["refuse", "public"]
 
@@ -67,6 +67,9 @@ class Records(Shown):
         tick_bits: Values are rounded to the width over 2^tick_bits.
         counts: Who has how many records in which cell: `private`, or `public` if everybody may
             know it.
+        period: What is protected is a user's values in one period, which takes the place of a user
+            in all counts: `month("at")` and the like, or a column with a few public values. The
+            ledger then has a budget in each period (docs/ledger.md#a-budget-that-comes-back).
 
     Raises:
         InputError: An option is not usable.
@@ -90,6 +93,7 @@ class Records(Shown):
     rules: tuple[Rule, ...]
     missing: Missing
     relation: Relation
+    period: Rule | None
 
     def __init__(
         self,
@@ -102,10 +106,12 @@ class Records(Shown):
         missing: str = "refuse",
         tick_bits: int = 20,
         counts: str = "private",
+        period: str | Rule | None = None,
     ) -> None:
         checks.choice(missing, ("refuse", "public"), "missing")
         rules = rules_of(by)
-        _check_names(user, value, rules)
+        divided = period_of(period)
+        _check_names(user, value, rules, divided)
         for name, setting in (
             ("source", located(source)),
             ("user", user),
@@ -114,6 +120,7 @@ class Records(Shown):
             ("rules", rules),
             ("missing", missing),
             ("relation", checks.choice(counts, RELATIONS, "counts")),
+            ("period", divided),
         ):
             object.__setattr__(self, name, setting)
 
@@ -133,16 +140,25 @@ class Records(Shown):
     def _text(self) -> TextTable:
         by = ", ".join(map(str, self.rules)) or "nothing"
         bounds = f"[{self.bounds.lo:g}, {self.bounds.hi:g}]"
-        return TextTable(f"{self.value} in {bounds} of each {self.user}, by {by}", (), ())
+        whose = self.user if self.period is None else f"{self.user} and {self.period}"
+        return TextTable(f"{self.value} in {bounds} of each {whose}, by {by}", (), ())
 
     def describe(self) -> dict[str, Any]:
-        """Public facts, kept in plans and manifests: columns, cell rules, the missing rule."""
-        return {
+        """Public facts, kept in plans and manifests: columns, rules of cells and of periods."""
+        found = {
             "user": self.user,
             "value": self.value,
             "cell": [str(rule) for rule in self.rules],
             "missing": self.missing,
         }
+        if self.period is not None:
+            found["period"] = str(self.period)
+        return found
+
+    @property
+    def read_rules(self) -> tuple[Rule, ...]:
+        """The rules of cells, and that of periods after them if there is one."""
+        return self.rules if self.period is None else (*self.rules, self.period)
 
     def counts(self) -> Counts:
         """Count the records of each user in each cell.
@@ -199,9 +215,9 @@ class Records(Shown):
                 f"there are no records in {described(self.source)}",
                 "check the source, its filters and the rule for missing values",
             )
-        names = [rule.name for rule in self.rules]
-        columns = [table.column(at).combine_chunks() for at in range(len(names) + 1)]
-        read = [self.user, *(" or ".join(rule.columns) for rule in self.rules)]
+        rules = self.read_rules
+        columns = [table.column(at).combine_chunks() for at in range(len(rules) + 1)]
+        read = [self.user, *(" or ".join(rule.columns) for rule in rules)]
         for name, column in zip(read, columns, strict=True):
             if column.null_count:
                 raise _missing(name, "null")
@@ -216,9 +232,12 @@ class Records(Shown):
         users, *codes = map(_text, columns)
         for name, code in zip(read, (users, *codes), strict=True):
             keys.warn_of_words(name, code)
-        for rule, code in zip(self.rules, codes, strict=True):
+        for rule, code in zip(rules, codes, strict=True):
             rule.check(code)
-        cells = pa.table(codes, names=names)
+        periods = None
+        if self.period is not None:
+            users, periods = self._in_periods(users, codes.pop())
+        cells = pa.table(codes, names=[rule.name for rule in self.rules])
         if not self.rules:
             alike = keys.in_arrow(0 * counts)
             all_alike = pa.DictionaryArray.from_arrays(alike, pa.array(["all"], pa.string()))
@@ -226,7 +245,19 @@ class Records(Shown):
         public, order = counting.build(
             users, cells, counts, finish=self._keys, origin=self.place, rules=self.rules
         )
+        public = replace(public, periods=periods)
         return public, {name: each[order].astype(np.int64) for name, each in sums.items()}
+
+    def _in_periods(
+        self, users: pa.Array[Any], codes: pa.Array[Any]
+    ) -> tuple[pa.Array[Any], Periods]:
+        """Returns a number for each user and period, which takes the place of a user; periods."""
+        rule: Any = self.period
+        found, place = keys.ranked(codes, rule.name)
+        keys.check_spelling(found, rule.name)
+        named = pa.table({rule.name: keys.as_array(rule.keys(found), rule.name)})
+        pairs = keys.encode(users, self.user) * len(found) + place
+        return keys.in_arrow(pairs), Periods.of(str(rule), keys.labels(named))
 
     def _group(self, powers: Sequence[str], measures: Sequence[Measure], *, drop: bool) -> pa.Table:
         """Returns one row a user and cell with codes, records and sums, in the engine's order.
@@ -235,12 +266,12 @@ class Records(Shown):
         they are null or NaN here, to be refused, and no row of the source may be lacking.
         """
         uses: dict[str, Use] = {self.value: "number", self.user: "key"}
-        for rule in self.rules:
+        for rule in self.read_rules:
             for name in rule.columns:
                 # A column of dates may be a key and a time.
                 uses[name] = "key" if uses.get(name) == "key" else rule.use
         with opened(self.source, uses, [self.value]) as columns:
-            for rule in self.rules:
+            for rule in self.read_rules:
                 _check_rule(rule, columns)
             query = _queries(columns, self, drop=drop)
             sums = columns.engine.run(query("DOUBLE", powers, measures))
@@ -284,8 +315,9 @@ def _queries(
     clipped = f"greatest(least(v, {hi}), {lo})"
     tick = f"CAST(floor(({clipped} - {lo}) * {_number(lattice.factor)} + 0.5e0) AS DOUBLE)"
     tick = f"{tick} - {_number(2 ** (lattice.bits - 1))}"
-    bases = {f"base_{at}": rule.base(columns) for at, rule in enumerate(records.rules)}
-    codes = [rule.code.format(name) for rule, name in zip(records.rules, bases, strict=True)]
+    rules = records.read_rules
+    bases = {f"base_{at}": rule.base(columns) for at, rule in enumerate(rules)}
+    codes = [rule.code.format(name) for rule, name in zip(rules, bases, strict=True)]
     groups = ", ".join(["who", *(f"key_{at}" for at in range(len(codes)))])
     inner = {"who": columns.key(records.user), **bases}
     inner["v"] = f"CAST({columns.sql[records.value]} AS DOUBLE)"
@@ -338,8 +370,11 @@ def _check_rule(rule: Rule, columns: Columns) -> None:
         )
 
 
-def _check_names(user: str, value: str, rules: tuple[Rule, ...]) -> None:
-    names = [rule.name for rule in rules]
+def _check_names(
+    user: str, value: str, cells: tuple[Rule, ...], period: Rule | None = None
+) -> None:
+    names = [rule.name for rule in cells]
+    rules = cells if period is None else (*cells, period)
     sound = all(map(keys.is_name, (user, value, *names))) and len(rules) <= _MOST_RULES
     if not sound or any(len(str(rule)) > _LONGEST_RULE for rule in rules):
         raise InputError(
@@ -347,12 +382,14 @@ def _check_names(user: str, value: str, rules: tuple[Rule, ...]) -> None:
             f"give printable names of up to {keys.LONGEST_NAME} characters, and at most "
             f"{_MOST_RULES} cell rules of up to {_LONGEST_RULE} characters each",
         )
-    read = [column for rule in rules for column in rule.columns]
-    roles({"value": value}, {"user": user, "cell": read})
+    read = [column for rule in cells for column in rule.columns]
+    divided = () if period is None else period.columns
+    roles({"value": value}, {"user": user, "cell": read, "period": divided})
     if user.casefold() in {str(rule).casefold() for rule in rules}:
         raise InputError(
-            f"the user column {user!r} is also given as cell, which would publish who is who",
-            "leave it out of by: a cell holds several users",
+            f"the user column {user!r} is also given as cell or period, which would publish who is "
+            "who",
+            "leave it out of by and period: these hold several users",
         )
     if len(set(names)) != len(names):
         raise InputError(

@@ -47,8 +47,9 @@ _FORMS = {
     "AND bool_or(TRY_CAST(c AS DOUBLE) % 1 <> 0)",
 }
 CELL_RULES = (
-    "timeslot(column,1h), hour_of_day(column), weekday(column), date(column), month(column), each "
-    "with a time zone or without, bins(column,10) or hexagon(lat,lon,7)"
+    "timeslot(column,1h), hour_of_day(column), weekday(column), date(column), week(column), "
+    "month(column), quarter(column), year(column), each with a time zone or without, "
+    "bins(column,10) or hexagon(lat,lon,7)"
 )
 # One connection of the user's own is no place for two threads.
 _READING = Lock()

@@ -39,6 +39,11 @@ def _unpacked(found: Any) -> Ints:
     return documents.unpack_integers(found, "integers")
 
 
+def is_none(entry: object) -> bool:
+    """Whether an entry is left out of a document, as those that came later are if not given."""
+    return entry is None
+
+
 class Model(BaseModel):
     """Base of documents and of their parts."""
 

@@ -23,6 +23,10 @@ MOST_EPSILON = Fraction(10**6)
 MOST_TOTAL = Fraction(10**15)
 STATED_DIGITS = 12
 MOST_DENOMINATOR = 10**60
+# A larger power of e is not a float; beyond it any delta grows to 1.
+_LARGEST_EXPONENT = 700
+# More than the relative error of such a power in floating point.
+_EXP_ERROR = 2.0**-40
 
 _RANGE: dict[str, Any] = {"Emin": MIN_EMIN, "Emax": MAX_EMAX, "traps": []}
 _PLAIN = Context(2 * STATED_DIGITS, **_RANGE)
@@ -74,6 +78,19 @@ class Budget:
         """A running sum: exact, but rounded up where a denominator grows beyond 10^60."""
         total = self + charge
         return Budget(_short(total.epsilon), _short(total.delta))
+
+    def in_all(self, periods: int) -> Budget:
+        """What a user loses of whom each of several periods loses this, by group privacy.
+
+        Source: Vadhan, The Complexity of Differential Privacy (2017), Lemma 2.2. The delta grows to
+        at most `delta periods e^((periods - 1) epsilon)`, here rounded upwards.
+        """
+        epsilon = self.epsilon * periods
+        exponent = float(epsilon - self.epsilon)
+        if not self.delta or exponent > _LARGEST_EXPONENT:
+            return Budget(epsilon, Fraction(bool(self.delta)))
+        factor = Fraction(math.exp(exponent) * (1 + _EXP_ERROR)) if periods > 1 else Fraction(1)
+        return Budget(epsilon, min(self.delta * periods * factor, Fraction(1)))
 
     def within(self, other: Budget) -> bool:
         """Whether both parts are at most those of another budget."""

@@ -15,9 +15,9 @@ import os
 import sqlite3
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -30,26 +30,31 @@ from shoal.errors import BudgetError, InputError, LedgerError, ShoalError
 from shoal.files import folder_fault
 from shoal.files.text_table import Shown, TextTable, counted
 from shoal.privacy.budget import Amount, Budget, from_text
-from shoal.privacy.unit import EACH_ROW, Unit, checked_name
+from shoal.privacy.unit import EACH_ROW, Periods, Unit, checked_name, first_and_last, over_all
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 APPLICATION_ID = 0x53686F61  # "Shoa"
 _PATIENCE = 60.0  # seconds to wait for other processes
 _PAUSES = 0.005, 0.2  # seconds between two attempts, at first and at last
 _SCHEMA = """
 CREATE TABLE ledger (
     id TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL, privacy_unit TEXT NOT NULL,
-    counts TEXT NOT NULL, period TEXT, created_at TEXT NOT NULL, hash TEXT NOT NULL);
+    counts TEXT NOT NULL, period TEXT, total TEXT, created_at TEXT NOT NULL, hash TEXT NOT NULL);
 CREATE TABLE entry (
     number INTEGER PRIMARY KEY, question TEXT NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL,
     epsilon TEXT NOT NULL, delta TEXT NOT NULL, spent_epsilon TEXT NOT NULL,
-    spent_delta TEXT NOT NULL, recorded_at TEXT NOT NULL, document_sha256 TEXT NOT NULL,
+    spent_delta TEXT NOT NULL, recorded_at TEXT NOT NULL, periods TEXT,
+    withdraws INTEGER, reason TEXT, document_sha256 TEXT NOT NULL,
     hash TEXT NOT NULL, document BLOB NOT NULL, UNIQUE (question, name));
 """
 _FACTS = (
     "number, question, name, kind, epsilon, delta, spent_epsilon, spent_delta, recorded_at, "
-    "document_sha256, hash"
+    "periods, withdraws, reason, document_sha256, hash"
 )
+# The place of an entry's hash among its facts, and of the ledger's own.
+_HASH = 13
+_FIRST_HASH = 8
+_NOTHING = Budget(Fraction(0))
 _DURABLE = "PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON"  # macOS needs the second
 _WRITABLE = "a file and a folder that this user may read and write"
 _DAMAGED = (
@@ -78,7 +83,8 @@ class Entry:
 
     Numbers count from 1. `spent` is the sum of charges up to this one; `hash` covers all that
     stands before it and the entry before. `document` is the result byte for byte, and empty in a
-    list of entries.
+    list of entries. In a ledger with a period the charge is booked on each of `periods`, and
+    `spent` is the most that a user with records in all periods has lost.
     """
 
     number: int
@@ -88,27 +94,66 @@ class Entry:
     charge: Budget
     spent: Budget
     recorded_at: str
+    periods: Periods | None
+    withdraws: int | None
+    reason: str | None
     document_sha256: str
     hash: str
     document: bytes = field(default=b"", repr=False)
 
+    @property
+    def in_all(self) -> Budget:
+        """What a user with records in all its periods lost by it."""
+        return self.charge if self.periods is None else self.charge.in_all(len(self.periods.names))
+
 
 @dataclass(frozen=True)
 class State:
-    """Where a ledger stands: what was spent, exactly or rounded up, and the newest entry's hash."""
+    """Where a ledger stands: what was spent, exactly or rounded up, and the newest entry's hash.
+
+    In a ledger with a period the budget holds in each period: `booked` is what was spent in each,
+    `spent` what a user with records in all of them has lost at most, `total` the most that it may
+    lose, and `rule` how the releases so far divide records into periods.
+    """
 
     privacy_unit: Unit
     budget: Budget
     spent: Budget
     entries: int
     head: str
+    total: Budget | None = None
+    booked: Mapping[str, Budget] = field(default_factory=dict)
+    rule: str = ""
 
     @property
     def left(self) -> Budget:
-        """Budget less spent."""
-        return self.budget - self.spent
+        """Budget less spent; less what was spent in the fullest period if there are periods."""
+        if self.privacy_unit.period is None:
+            return self.budget - self.spent
+        return self.left_in(self.booked)
 
-    def check(self, charge: Budget, unit: Unit) -> Budget:
+    def left_in(self, names: Iterable[str]) -> Budget:
+        """What may still be spent in each of these periods."""
+        spent = [self.booked.get(name, _NOTHING) for name in names] or [_NOTHING]
+        most = Budget(max(each.epsilon for each in spent), max(each.delta for each in spent))
+        return self.budget - most
+
+    def balance(self, names: Iterable[str] | None = None) -> list[str]:
+        """Says what is left, in all or in these periods, and then what all periods cost a user."""
+        budget = self.budget.show(up=False)
+        if self.privacy_unit.period is None:
+            return [f"of {budget}, {self.left.show(up=False)} is left"]
+        alike: dict[str, list[str]] = {}
+        for name in sorted(self.booked if names is None else names):
+            alike.setdefault(self.left_in([name]).show(up=False), []).append(name)
+        left = [f"{amount} is left in {first_and_last(same)}" for amount, same in alike.items()]
+        if names is None:
+            left.append(f"{budget} in each {'other ' if left else ''}{self.privacy_unit.period}")
+        ceiling = "" if self.total is None else f", and may lose {self.total.show(up=False)}"
+        lost = over_all(self.privacy_unit, len(self.booked), self.spent, "has lost")
+        return ["; ".join(left), *([f"{lost}{ceiling}"] if self.booked else [])]
+
+    def check(self, charge: Budget, unit: Unit, periods: Periods | None = None) -> Budget:
         """The sum after a charge; InputError of another unit, BudgetError if it does not fit."""
         own = self.privacy_unit
         if unit != own:
@@ -118,26 +163,62 @@ class State:
                     f"use a ledger that was made with counts={unit.counts!r} (--counts "
                     f"{unit.counts}): the losses of the two are never added up"
                 )
-            elif unit.period == own.period:
+            elif unit.period != own.period:
+                step = _other_period(unit, own)
+            else:
                 same = "row" if unit.name == EACH_ROW else unit.name
                 step = (
                     f"if each {same} is one {own.name.removeprefix('each ')}, give "
                     f"privacy_unit={own.name!r} (--privacy-unit {own.name!r}); else {step}"
                 )
             raise InputError(f"the charge protects {unit}. The ledger protects {own}", step)
+        if (periods and periods.kind) != own.period:
+            raise InputError(
+                "the charge does not say which periods it is of", "give the periods of the records"
+            )
+        if periods and self.rule not in ("", periods.rule):
+            raise InputError(
+                f"the records are divided by {periods.rule}, and those of earlier releases in this "
+                f"ledger by {self.rule}: one record could lie in two periods",
+                "divide them in the same way; rename a column that has another name in this file",
+            )
         if charge.delta and not self.budget.delta:
             raise BudgetError(
                 f"the charge of {charge.show(up=True)} has a delta, but the ledger allows none",
                 "plan with delta=0, as the budget of a ledger never changes",
             )
-        spent = self.spent.plus(charge)
-        if not spent.within(self.budget):
-            raise BudgetError(
-                f"the charge of {charge.show(up=True)} exceeds what is left, "
-                f"{self.left.show(up=False)}",
-                "plan a release with a smaller loss, or repeat a recorded one, which costs nothing",
-            )
-        return spent
+        if periods is None:
+            _check_sum(self.spent, charge, self.budget, "")
+            return self.spent.plus(charge)
+        for name in periods.names:
+            _check_sum(self.booked.get(name, _NOTHING), charge, self.budget, f" in {name}")
+        in_all = charge.in_all(len(periods.names))
+        if self.total is not None:
+            _check_sum(self.spent, in_all, self.total, " over all periods")
+        return self.spent.plus(in_all)
+
+
+def _check_sum(spent: Budget, charge: Budget, limit: Budget, where: str) -> None:
+    """Refuse a charge that does not fit what is left of a limit."""
+    if not spent.plus(charge).within(limit):
+        raise BudgetError(
+            f"the charge of {charge.show(up=True)} exceeds what is left{where}, "
+            f"{(limit - spent).show(up=False)}",
+            "plan a release with a smaller loss, or repeat a recorded one, which costs nothing",
+        )
+
+
+def _other_period(unit: Unit, own: Unit) -> str:
+    """What to do with a charge of another period than the ledger's."""
+    made = "without a period"
+    if unit.period is not None:
+        made = f"with period={unit.period!r} (--period {unit.period})"
+    if own.period is None:
+        return f"use a ledger that was made {made}"
+    return (
+        f"give records that are divided by {own.period} (period=, --period), or use a ledger that "
+        f"was made {made}; trials, means and arrays have no period"
+    )
 
 
 class Ledger(Shown):
@@ -149,7 +230,8 @@ class Ledger(Shown):
         path: The file, which `create` made; its name ends in `.ledger`.
         privacy_unit: Whose losses are added up and what of it is protected, a `Unit` that was
             fixed when it was created.
-        budget: All the privacy loss that may be spent, fixed when it was created.
+        budget: All the privacy loss that may be spent, in each period if the unit has one; fixed
+            when it was created.
 
     Raises:
         LedgerError: Missing, damaged, or not a ledger of this version.
@@ -189,6 +271,8 @@ class Ledger(Shown):
         delta: Amount = 0,
         privacy_unit: str,
         counts: str = "private",
+        period: str | None = None,
+        total: Amount | None = None,
     ) -> Ledger:
         """Make a ledger with a budget and a privacy unit that never change.
 
@@ -200,17 +284,28 @@ class Ledger(Shown):
             privacy_unit: Whose losses are added up: the user column's name, or `each row`.
             counts: Whether it is `private` who has how many records in which cell, and so who is
                 in the data at all, or `public`. A ledger takes releases of one of the two.
+            period: The kind of period, `day`, `week`, `month`, `quarter`, `year`, or the name of a
+                column: the budget then holds for each user in each period, and a charge is booked
+                on the periods of the records (docs/ledger.md#a-budget-that-comes-back).
+            total: The largest epsilon that a user with records in all periods may lose; by default
+                there is no limit.
 
         Raises:
             InputError: The path, the budget or the unit is not usable.
             LedgerError: The path exists or cannot be written.
         """
         budget = Budget.total(epsilon, delta)
-        unit = Unit(privacy_unit, counts)  # type: ignore[arg-type]
+        unit = Unit(privacy_unit, counts, period)  # type: ignore[arg-type]
+        if total is not None and (period is None or budget.delta):
+            raise InputError(
+                "a total over all periods is given for a ledger without a period, or with a delta",
+                "leave total out; with a period and delta=0 it limits the sum over periods",
+            )
+        ceiling = None if total is None else str(Budget.total(total).epsilon)
         place = _path(path)
         facts = (
             *(str(uuid.uuid4()), str(budget.epsilon), str(budget.delta)),
-            *(unit.name, unit.counts, unit.period, _now()),
+            *(unit.name, unit.counts, unit.period, ceiling, _now()),
         )
         try:
             place.touch(exist_ok=False)
@@ -231,7 +326,7 @@ class Ledger(Shown):
                     f"PRAGMA user_version = {SCHEMA_VERSION}; {_SCHEMA}"
                 )
                 row = (*facts, _hash("", facts))
-                connection.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+                connection.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
                 connection.execute("COMMIT")
         except LedgerError:
             place.unlink(missing_ok=True)
@@ -271,6 +366,7 @@ class Ledger(Shown):
         question: str,
         *,
         privacy_unit: Unit,
+        periods: Periods | None = None,
         epsilon: Amount,
         delta: Amount = 0,
         document: bytes,
@@ -286,6 +382,8 @@ class Ledger(Shown):
         Args:
             question: Digest of everything public that decides the release.
             privacy_unit: Whose loss the charge is.
+            periods: The periods of the records, if the unit has a period: the charge is booked on
+                each of them.
             epsilon: The charge, as in `create`; 0 is allowed.
             delta: The same for delta.
             document: The result, kept byte for byte.
@@ -311,15 +409,8 @@ class Ledger(Shown):
             if known is not None:
                 return known
             state = self._newest(connection, creation)
-            spent = state.check(charge, unit)
-            facts = (
-                *(state.entries + 1, *asked, str(charge.epsilon), str(charge.delta)),
-                *(str(spent.epsilon), str(spent.delta), _now(), _sha256(document)),
-            )
-            row = (*facts, _hash(state.head, facts), document)
-            marks = ", ".join("?" * len(row))
-            connection.execute(f"INSERT INTO entry ({_FACTS}, document) VALUES ({marks})", row)
-        return _entry(row)
+            spent = state.check(charge, unit, periods)
+            return _add(connection, state, asked, charge, spent, document, periods)
 
     def verify(self, head: str = "") -> State:
         """Recompute every hash and every running sum: any change, also of a document, is found.
@@ -339,13 +430,15 @@ class Ledger(Shown):
             rows = connection.execute(f"SELECT {_FACTS}, document FROM entry ORDER BY number")
             for number, row in enumerate(rows, 1):
                 entry = _entry(row)
-                spent = spent.plus(entry.charge)
-                last = _hash(last, row[:10])
+                spent = spent.plus(entry.in_all)
+                last = _hash(last, row[:_HASH])
                 seen.add(last)
                 found = number, spent, last, _sha256(entry.document)
                 if found != (entry.number, entry.spent, entry.hash, entry.document_sha256):
                     raise self._damaged(f"an entry {number} that was changed or is missing")
-        if not spent.within(state.budget):
+        sums = [*state.booked.values()] if state.privacy_unit.period else [spent]
+        most = spent if state.total is None else state.total
+        if not (spent.within(most) and all(each.within(state.budget) for each in sums)):
             raise self._damaged("charges beyond its budget")
         if head and head not in seen:
             raise LedgerError(
@@ -361,17 +454,20 @@ class Ledger(Shown):
         """What is spent and left, and one row an entry."""
         state = self.state()
         entries = self.entries()
-        left = state.left.show(up=False)
-        spent = state.spent.show(up=True)
-        head = (
-            f"{counted(len(entries), 'release')}: {spent} spent of {state.budget.show(up=False)}, "
-            f"{left} left\nprotects {state.privacy_unit}"
-        )
+        budget = state.budget.show(up=False)
+        spent = [f"{state.spent.show(up=True)} spent of {budget}, {state.left.show(up=False)} left"]
+        columns = ["entry", "kind", "charge", "recorded at", "name"]
         rows = [
             [str(each.number), each.kind, each.charge.show(up=True), each.recorded_at, each.name]
             for each in entries
         ]
-        columns = ("entry", "kind", "charge", "recorded at", "name")
+        if state.privacy_unit.period is not None:
+            spent = state.balance()
+            columns.append("periods")
+            for row, each in zip(rows, entries, strict=True):
+                row.append("" if each.periods is None else str(each.periods))
+        releases = counted(len(entries), "release")
+        head = "\n".join([f"{releases}: {spent[0]}", *spent[1:], f"protects {state.privacy_unit}"])
         return TextTable(head, columns, rows, [f"head {state.head}"])
 
     def _found(self, connection: sqlite3.Connection, question: str, name: str) -> Entry | None:
@@ -418,28 +514,40 @@ class Ledger(Shown):
     def _creation(self, connection: sqlite3.Connection) -> State:
         """What never changes, as the state of a ledger without entries."""
         rows = connection.execute("SELECT * FROM ledger").fetchall()
-        if len(rows) != 1 or _hash("", rows[0][:7]) != rows[0][7]:
+        if len(rows) != 1 or _hash("", rows[0][:_FIRST_HASH]) != rows[0][_FIRST_HASH]:
             raise self._damaged("a creation record that was changed")
-        _, epsilon, delta, name, counts, period, _, first = rows[0]
+        _, epsilon, delta, name, counts, period, total, _, first = rows[0]
         if self._first not in ("", first):
             raise LedgerError(
                 f"{str(self.path)!r} was replaced by another ledger after it was opened",
                 "open it again, and find out why it was replaced",
             )
         budget = Budget(from_text(epsilon), from_text(delta))
-        return State(Unit(name, counts, period), budget, Budget(Fraction(0)), 0, first)
+        ceiling = None if total is None else Budget(from_text(total))
+        return State(Unit(name, counts, period), budget, _NOTHING, 0, first, ceiling)
 
     def _newest(self, connection: sqlite3.Connection, creation: State) -> State:
-        """The state after the newest entry; however many there are, two are read."""
+        """The state after the newest entry: two are read, or all if there are periods."""
         query = f"SELECT {_FACTS} FROM entry ORDER BY number DESC LIMIT 2"
         rows = connection.execute(query).fetchall()
         if not rows:
             return creation
         last = _entry(rows[0])
-        before = rows[1][10] if len(rows) > 1 else creation.head
-        if _hash(before, rows[0][:10]) != last.hash:
+        before = rows[1][_HASH] if len(rows) > 1 else creation.head
+        if _hash(before, rows[0][:_HASH]) != last.hash:
             raise self._damaged(f"an entry {last.number} that was changed")
-        return State(creation.privacy_unit, creation.budget, last.spent, last.number, last.hash)
+        state = replace(creation, spent=last.spent, entries=last.number, head=last.hash)
+        if state.privacy_unit.period is None:
+            return state
+        rule = ""
+        booked: dict[str, Budget] = {}
+        query = f"SELECT {_FACTS} FROM entry WHERE periods IS NOT NULL ORDER BY number"
+        for entry in map(_entry, connection.execute(query)):
+            assert entry.periods is not None
+            rule = entry.periods.rule
+            for name in entry.periods.names:
+                booked[name] = booked.get(name, _NOTHING).plus(entry.charge)
+        return replace(state, booked=booked, rule=rule)
 
     def _damaged(self, what: str) -> LedgerError:
         return LedgerError(f"the ledger {str(self.path)!r} has {what}", *_DAMAGED)
@@ -498,7 +606,31 @@ def _plain_errors(path: Path) -> Iterator[None]:
 def _entry(row: tuple[Any, ...]) -> Entry:
     number, question, name, kind, *amounts = row[:8]
     charge, spent = (Budget(*map(from_text, amounts[at : at + 2])) for at in (0, 2))
-    return Entry(number, question, name, kind, charge, spent, *row[8:])
+    recorded_at, listed, *others = row[8:]
+    periods = None if listed is None else Periods.of_list(json.loads(listed))
+    return Entry(number, question, name, kind, charge, spent, recorded_at, periods, *others)
+
+
+def _add(
+    connection: sqlite3.Connection,
+    state: State,
+    asked: tuple[str, str, str],
+    charge: Budget,
+    spent: Budget,
+    document: bytes,
+    periods: Periods | None = None,
+    withdrawal: tuple[int | None, str | None] = (None, None),
+) -> Entry:
+    """Add an entry of question, name and kind after the newest one."""
+    listed = None if periods is None else json.dumps(periods.listed)
+    facts = (
+        *(state.entries + 1, *asked, str(charge.epsilon), str(charge.delta)),
+        *(str(spent.epsilon), str(spent.delta), _now(), listed, *withdrawal, _sha256(document)),
+    )
+    row = (*facts, _hash(state.head, facts), document)
+    marks = ", ".join("?" * len(row))
+    connection.execute(f"INSERT INTO entry ({_FACTS}, document) VALUES ({marks})", row)
+    return _entry(row)
 
 
 def _hash(previous: str, facts: tuple[Any, ...]) -> str:

@@ -5,13 +5,20 @@ of its own. If counts are public, neighbouring data sets differ in the values of
 everybody may know how many records it has, and where; if they are private, the unit with all its
 records is in one of them and not in the other. A person who owns 100 rows loses up to 100 times
 what each row loses, so losses of different units are never added up.
+
+A unit may also be a user in one period, such as a month: neighbouring data sets then differ in the
+records of one user in one month. Its charges are booked on the periods of the records.
 """
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 from shoal import checks
 from shoal.errors import InputError
+from shoal.files.text_table import counted
+from shoal.privacy.budget import Budget
 
 Relation = Literal["private", "public"]
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
@@ -61,10 +68,11 @@ class Unit:
     Attributes:
         name: The column that tells users apart, a word for one of them, or `each row`.
         counts: Whether who has how many records in which cell is `public` or `private`.
-        period: Of a unit such as a person and month; None if all records of a user are protected.
+        period: The kind of period, such as `month`, if a user's records in one period are
+            protected; None if all records of a user are protected.
 
     Raises:
-        InputError: The name or the relation is not usable.
+        InputError: The name, the relation or the period is not usable.
     """
 
     name: str
@@ -74,14 +82,27 @@ class Unit:
     def __post_init__(self) -> None:
         checked_unit(self.name)
         checks.choice(self.counts, RELATIONS, "counts")
+        if self.period is None:
+            return
+        if self.name == EACH_ROW:
+            raise InputError(
+                "a single row cannot be protected in each period: it has only one",
+                "name the column of users as the privacy unit, or leave the period out",
+            )
+        if "(" in checked_name(self.period, "a period"):
+            raise InputError(
+                f"the period {self.period!r} of a unit names a column",
+                "give only the kind, such as 'month'; the records name the column",
+            )
 
     def __str__(self) -> str:
         """What a charge protects, for readers."""
+        whose = self.name if self.period is None else f"{self.name} in one {self.period}"
         if self.counts == "private":
-            return f"that one {self.name} is in the data at all, with all its records"
+            return f"that one {whose} is in the data at all, with all its records"
         if self.name == EACH_ROW:
             return "the value of one row; which rows there are is public"
-        return f"all values of one {self.name}; who has how many records in which cell is public"
+        return f"all values of one {whose}; who has how many records in which cell is public"
 
     def to_document(self) -> dict[str, Any]:
         """As plans, manifests and registers hold it."""
@@ -94,7 +115,87 @@ class Unit:
         }
 
 
-def unit_of_column(privacy_unit: str, column: str, counts: Relation = "public") -> Unit:
+# Periods that one release may read, or a ledger's entry name: ten years of days.
+MOST_PERIODS = 4000
+_RULE = re.compile(r"(\w+)\(.*\)")
+# Cell rules whose name is another word than that for a period.
+_KINDS = {"date": "day"}
+
+
+@dataclass(frozen=True)
+class Periods:
+    """The periods of the records that a release reads: its charge is booked on each of them.
+
+    Attributes:
+        rule: How the records are divided, such as `month(at,Asia/Kolkata)`, or a column's name.
+        names: The periods as texts, such as `2026-05`, sorted.
+    """
+
+    rule: str
+    names: tuple[str, ...]
+
+    @property
+    def kind(self) -> str:
+        """The word for one of them, such as month."""
+        call = _RULE.fullmatch(self.rule)
+        return _KINDS.get(call[1], call[1]) if call else self.rule
+
+    def __str__(self) -> str:
+        """The first and the last of many."""
+        return first_and_last(self.names)
+
+    @property
+    def listed(self) -> list[str]:
+        """The rule and the names, as documents and ledgers hold them."""
+        return [self.rule, *self.names]
+
+    @classmethod
+    def of_list(cls, listed: Sequence[str]) -> Self:
+        """The inverse; ValueError or TypeError for what is not such a list."""
+        rule, *names = listed
+        texts = isinstance(listed, list)
+        texts = texts and all(isinstance(each, str) and each.isprintable() for each in listed)
+        if not (texts and names == sorted(set(names)) and 0 < len(names) <= MOST_PERIODS):
+            raise ValueError
+        return cls(rule, tuple(names))
+
+    @classmethod
+    def of(cls, rule: str, names: Sequence[str]) -> Self:
+        """The periods of these names, which are sorted; InputError if there are none or many."""
+        found = cls(rule, tuple(sorted({printed_text(each, "a period") for each in names})))
+        if not 0 < len(found.names) <= MOST_PERIODS:
+            raise InputError(
+                f"the records have {len(found.names):,} different values of {rule}",
+                f"give a period of which there are 1 to {MOST_PERIODS:,}, such as month(at)",
+            )
+        return found
+
+
+def first_and_last(names: Sequence[str]) -> str:
+    """Names of periods in few words."""
+    if len(names) <= 3:
+        return ", ".join(names)
+    return f"{names[0]} to {names[-1]} ({len(names):,})"
+
+
+def over_all(unit: Unit, periods: int, loss: Budget, lost: str) -> str:
+    """Says what a user with records in all of several periods has lost, or will lose."""
+    many = counted(periods, str(unit.period))
+    return f"a {unit.name} with records in all {many} {lost} up to {loss.show(up=True)}"
+
+
+def all_periods(unit: Unit, periods: Periods | Sequence[str] | None, charge: Budget) -> str:
+    """What a release of several periods costs a user with records in all; empty if in none."""
+    if periods is None:
+        return ""
+    names = periods.names if isinstance(periods, Periods) else periods
+    found = over_all(unit, len(names), charge.in_all(len(names)), "loses")
+    return f"; charged to {first_and_last(names)}: {found}"
+
+
+def unit_of_column(
+    privacy_unit: str, column: str, counts: Relation = "public", period: str | None = None
+) -> Unit:
     """The unit that a column tells apart: its name, or another word for it; never each row."""
     unit = checked_unit(privacy_unit or column)
     if EACH_ROW in (unit, " ".join(column.split())):
@@ -102,7 +203,7 @@ def unit_of_column(privacy_unit: str, column: str, counts: Relation = "public") 
             f"the unit of a column of users cannot be named {EACH_ROW!r}",
             "name what one user is, or leave the column of users out, so that each row is a user",
         )
-    return Unit(unit, counts)
+    return Unit(unit, counts, period)
 
 
 def unit_of_values(privacy_unit: str, *, several: bool, recorded: bool, unnamed: str = "") -> Unit:

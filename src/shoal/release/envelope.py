@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 from pydantic import BeforeValidator, Field
 
 from shoal import documents
-from shoal.documents.model import Model
+from shoal.documents.model import Model, is_none
 from shoal.errors import DocumentError
 from shoal.privacy.budget import from_text
 from shoal.privacy.unit import Relation, Unit
@@ -47,11 +47,12 @@ class UnitPart(Protected):
 
 
 class Guarantee(Model):
-    """What a release guarantees."""
+    """What a release guarantees, and the periods on which its charge is booked."""
 
     privacy: Text
     unit: UnitPart
     neighbours: Text
+    periods: tuple[Text, ...] | None = Field(default=None, exclude_if=is_none)
     epsilon: Exact
     epsilon_at_most: float
     delta: Exact

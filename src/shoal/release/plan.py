@@ -22,7 +22,7 @@ from shoal.privacy.accounting import Losses, Step, account
 from shoal.privacy.budget import Budget, round_up
 from shoal.privacy.ledger import Entry, Ledger
 from shoal.privacy.noise import Noise, Simulated, source_of
-from shoal.privacy.unit import Relation, Unit, checked_name
+from shoal.privacy.unit import Periods, Relation, Unit, checked_name
 from shoal.release.envelope import (
     INSIDE,
     Exact,
@@ -159,6 +159,16 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
         return []
 
     @property
+    def periods(self) -> Periods | None:
+        """The periods on which a release is charged; None if users are protected as a whole."""
+        return None
+
+    @property
+    def period(self) -> str | None:
+        """The kind of period, such as month."""
+        return None if self.periods is None else self.periods.kind
+
+    @property
     def protected(self) -> str:
         """What is protected, in one line."""
         return str(Unit("user", self.relation))
@@ -209,7 +219,7 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
 
     def to_document(self) -> documents.Document:
         """The plan as a JSON object."""
-        unit = Protected(counts=self.relation)
+        unit = Protected(counts=self.relation, period=self.period)
         about: dict[str, Any] = {"version": version("shoal"), "claims": self.claims, "unit": unit}
         return self.document_model(**about, **self.parts).to_document()
 
@@ -259,10 +269,8 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
         document = cls.document_model.from_bytes(data, "plan")
         with suppress(ShoalError, *DAMAGED):
             found = cls.of_document(document)
-            # No plan of today has a period: one that states it was not made by shoal.
-            if document.unit == Protected(counts=cls.relation) and found.exact_loss.within(
-                found.loss
-            ):
+            unit = Protected(counts=cls.relation, period=found.period)
+            if document.unit == unit and found.exact_loss.within(found.loss):
                 return found
         raise DocumentError("the plan is damaged or was changed by hand", "make the plan again")
 
@@ -290,8 +298,13 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
     def guarantee(self, unit: Unit) -> documents.Document:
         """What a release of it guarantees, whatever is drawn."""
         kind = "approximate" if self.loss.delta else "pure"
-        words = {"privacy": f"{kind} {self.privacy}", "neighbours": self.neighbours}
-        return words | {"unit": unit.to_document()} | self.loss.to_document()
+        neighbours = self.neighbours
+        booked: documents.Document = {}
+        if self.periods is not None:
+            neighbours = neighbours.replace("one user", f"one user in one {self.period}")
+            booked = {"periods": [*self.periods.names]}
+        words = {"privacy": f"{kind} {self.privacy}", "neighbours": neighbours}
+        return words | {"unit": unit.to_document()} | booked | self.loss.to_document()
 
     def deliver(
         self,
@@ -328,13 +341,14 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
         book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         known = book.find(key, name)
         if known is None:
-            book.state().check(self.loss, unit)
+            book.state().check(self.loss, unit, self.periods)
             made = draw()
             known = book.record(
                 key,
                 name=name,
                 kind=self.kind,
                 privacy_unit=unit,
+                periods=self.periods,
                 epsilon=self.loss.epsilon,
                 delta=self.loss.delta,
                 document=made.document,

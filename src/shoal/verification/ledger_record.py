@@ -46,7 +46,13 @@ def _of_entry(record: documents.Document, entry: Entry, whose: Unit) -> list[Che
     request = documents.digest({"question": entry.question, "name": entry.name})
     costs = Fraction(guarantee["epsilon"]), Fraction(guarantee["delta"])
     charged = charge.epsilon >= costs[0] and charge.delta >= costs[1]
+    booked = None if entry.periods is None else [*entry.periods.names]
+    periods = []
+    if whose.period is not None:
+        same = booked == guarantee.get("periods")
+        periods = [Check("periods in the ledger", same, str(entry.periods))]
     return [
+        *periods,
         Check(RECORDED, holds=True, found=f"entry {entry.number}, {entry.recorded_at}"),
         Check("request in the ledger", request == record["request"], request[:16]),
         Check("kind in the ledger", entry.kind == record["kind"], entry.kind or "not said"),

@@ -18,7 +18,7 @@ from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.request import Request
 from shoal.cells.mechanisms.methods import method_of
 from shoal.data.counts import Counts
-from shoal.documents.model import Integers, Model, Numbers
+from shoal.documents.model import Integers, Model, Numbers, is_none
 from shoal.errors import InputError
 from shoal.release import envelope
 from shoal.release import plan as plans
@@ -58,12 +58,13 @@ class Duals(Model):
 
 
 class Records(Model):
-    """Which columns the records have, and what happens to missing values."""
+    """Which columns the records have, what happens to missing values, and the rule of periods."""
 
     user: Text
     value: Text
     cell: tuple[Text, ...]
     missing: Literal["refuse", "public"]
+    period: Text | None = Field(default=None, exclude_if=is_none)
 
 
 class DecisionPart(Model):

@@ -29,7 +29,7 @@ def summary(plan: Facts) -> str:
     cells = counted(len(plan.planned), "cell")
     delta = f", delta {plan.delta:g}" if plan.gaussian else ""
     spent = f"epsilon {show(plan.exact_epsilon)}{delta}"
-    return f"{cells}, {spent} per user in all, by {plan.method}"
+    return f"{cells}, {spent} per {plan.counts.of_whom} in all, by {plan.method}"
 
 
 def describe(plan: Facts, protected: str, warnings: list[str]) -> TextTable:
