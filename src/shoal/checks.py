@@ -261,7 +261,7 @@ def keywords(given: Iterable[str], known: Iterable[str], where: str, todo: str =
 
 
 def suggestions(name: str, known: Iterable[str]) -> str:
-    """Words in brackets on the known names that are nearest to another; empty if none is near.
+    """Returns ' (did you mean ...?)' with up to three known names close to this one, or nothing.
 
     Example:
         >>> suggestions("min_user", ["min_users", "delta"]), suggestions("seed", ["noise"])

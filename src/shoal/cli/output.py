@@ -1,4 +1,4 @@
-"""What verbs print and write: places checked before any work, text or JSON, and plain words."""
+"""Helps commands: checks output paths before work starts, prints text or JSON, words results."""
 
 import json
 import os

@@ -92,13 +92,10 @@ def in_words(done: Any, confidence: float) -> str:
 
 
 def _text(done: Any, confidence: float) -> str:
-    """The same, with what a trial says of every outcome, whether there are such or not."""
+    """What a release says; of a trial first what becomes of odd outcomes, and when it holds."""
     plan = done.plan
     if plan.family != "trial":
         return in_words(done, confidence)
-    moved = "outcomes outside the domain are moved to its nearest level"
-    if plan.domain.labels:
-        moved = "texts that are not a label count as the first level"
     reason = getattr(plan, "reason", "histograms of cells, with noise")
     if plan.kind == "questions":
         moved = "outcomes outside the range are moved to its ends"
@@ -108,6 +105,10 @@ def _text(done: Any, confidence: float) -> str:
                 "intervals hold for units that were assigned one by one; if whole classes or "
                 "villages were assigned, they are far too short: use --assigned"
             )
+    elif plan.domain.labels:
+        moved = "texts that are not a label count as the first level"
+    else:
+        moved = "outcomes outside the domain are moved to its nearest level"
     return "\n".join(filter(None, [moved, reason, in_words(done, confidence)]))
 
 

@@ -111,15 +111,15 @@ def _matches(path: str) -> list[str]:
     """Returns what a path or a pattern names."""
     if os.path.lexists(path):
         return [path]
-    # Names of folders that are there are no patterns.
+    # A folder that exists is taken literally, even with * or [ in its name.
     root = next(each for each in Path(path).parents if each.is_dir())
     like = os.path.relpath(path, root)
-    names_notes = any(map(_is_note, Path(like).parts))
+    asks_for_hidden = any(map(_is_hidden, Path(like).parts))
     found = glob.glob(like, root_dir=root, recursive=True)
     return [
         str(root / each)
         for each in found
-        if names_notes or not any(map(_is_note, Path(each).parts))
+        if asks_for_hidden or not any(map(_is_hidden, Path(each).parts))
     ]
 
 
@@ -138,7 +138,7 @@ def _inside(folder: str) -> Iterator[str]:
                 f"{called(place)} is a table of {_LOGS[name]}, whose log says which files count",
                 "read it with its own library and give the table",
             )
-        folders[:] = [each for each in folders if not _is_note(each)]
+        folders[:] = [each for each in folders if not _is_hidden(each)]
         for name in folders:
             if os.path.islink(os.path.join(place, name)):
                 raise DataError(
@@ -146,11 +146,11 @@ def _inside(folder: str) -> Iterator[str]:
                     "replace it by the folder itself",
                 )
         for name in files:
-            if not _is_note(name):
+            if not _is_hidden(name):
                 yield os.path.join(place, name)
 
 
-def _is_note(name: str) -> bool:
+def _is_hidden(name: str) -> bool:
     return name[0] in "_."
 
 

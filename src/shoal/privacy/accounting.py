@@ -163,7 +163,7 @@ def account(steps: Sequence[Step], delta: Fraction = Fraction(0)) -> Losses:
         raise _bad("the steps take more delta than there is")
     if wide and min(step.touched for step in wide) < 1:
         raise _bad("Gaussian noise lacks how many numbers a user moves")
-    # On the coarsest lattice of all: what whole numbers add to delta is largest there.
+    # The coarsest lattice is the worst case: rounding to whole steps adds most to delta there.
     numbers = sum(step.touched for step in wide)
     bits = min((step.bits for step in wide), default=0)
     gaussian = (left, numbers, bits) if wide else None

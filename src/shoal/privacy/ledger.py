@@ -490,7 +490,7 @@ class Ledger(Shown):
                 _patiently(connection, "PRAGMA journal_mode = DELETE")
             _patiently(connection, "BEGIN IMMEDIATE" if write else "BEGIN")
             self._check_version(connection)
-            # Nobody can set it while this process holds the lock.
+            # No other program can set a write-ahead log while this process holds the lock.
             if write and connection.execute("PRAGMA journal_mode").fetchone() != ("delete",):
                 raise LedgerError(
                     f"another program has set the ledger {str(self.path)!r} to a write-ahead log",

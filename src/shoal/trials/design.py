@@ -17,7 +17,7 @@ from shoal import checks, documents
 from shoal.arrays import Floats, Ints
 from shoal.data import keys
 from shoal.documents.model import Integers, Model, checked
-from shoal.errors import DocumentError, InputError
+from shoal.errors import DocumentError, InputError, printable
 from shoal.files.text_table import counted
 from shoal.privacy.budget import MOST_EPSILON, Amount, Budget
 
@@ -238,10 +238,11 @@ def _lacking(design: Design, arm: int, group: Covariate) -> InputError:
     count = np.bincount(place, minlength=shape[0] * shape[1] * shape[2]).reshape(shape)
     lacking = np.argwhere(count.any(axis=2) & (count[:, :, [0, arm]] == 0).any(axis=2))
     home, at = lacking[0].tolist()
+    missing = arm if count[home, at, arm] == 0 else 0
     where = f" of the cluster {design.clusters[home].as_py()}" if shape[0] > 1 else ""
     return InputError(
-        f"all units where {group.name} is {_text(group.values[at])}{where} have the same arm "
-        f"({len(lacking)} such cells)",
+        f"no unit where {group.name} is {_text(group.values[at])}{where} is in the arm "
+        f"{printable(design.arm_names[missing])!r} ({len(lacking)} such cells)",
         "merge subgroups or clusters until each has units of both arms, or ask for a regression "
         "on the covariate",
     )

@@ -188,24 +188,26 @@ def added(variances: Floats, degrees: Floats) -> tuple[float, float]:
 def between(weight: Floats, value: Floats, scale: Floats) -> Spread:
     """Returns a variance of sum weight_c value_c that is never too small on average.
 
-    It follows from the differences of the values, which must be uncorrelated; their variances are
-    taken to be equal, or as `scale`, whichever gives fewer degrees of freedom.
+    It is sum factor_c (value_c - centre)^2 around centre = sum centring_c value_c, of values that
+    must be uncorrelated. If one weight is as large as all others together, the centre is halfway
+    between its value and the mean of the others. Variances are taken to be equal, or as `scale`,
+    whichever gives fewer degrees of freedom.
     """
     heaviest = int(weight.argmax())
     top = float(weight[heaviest])
     others = float(np.delete(weight, heaviest).sum())
     if top >= others * (1 - _HALF):
-        share = weight / others / 2
-        share[heaviest] = 1 / 2
+        centring = weight / others / 2
+        centring[heaviest] = 1 / 2
         # The formula has this limit, which compares the mean of the others with the heaviest.
         factor = np.zeros_like(weight)
         factor[heaviest] = 4 * max(top, others) ** 2
     else:
-        share = weight / weight.sum()
-        capacity = 1 - 2 * share
-        factor = weight**2 / capacity / (1 + float((share**2 / capacity).sum()))
-    variance = float(factor @ (value - share @ value) ** 2)
-    sides = np.stack([share, factor], axis=1)
+        centring = weight / weight.sum()
+        capacity = 1 - 2 * centring
+        factor = weight**2 / capacity / (1 + float((centring**2 / capacity).sum()))
+    variance = float(factor @ (value - centring @ value) ** 2)
+    sides = np.stack([centring, factor], axis=1)
     core = np.array([[factor.sum(), -1.0], [-1.0, 0.0]])
     degrees = (
         degrees_of(factor * variances, sides * np.sqrt(variances)[:, None], core)

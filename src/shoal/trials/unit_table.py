@@ -359,15 +359,20 @@ class PriorPlan(TablePlan):
 def least_table(
     domain: Domain, epsilon: Fraction, levels: int | str, expected: Expected | None
 ) -> TableChoice:
-    """Returns the best table on at most 32 levels, or as many as asked for, with its proof."""
-    numbers = {"auto": min(domain.size, AUTO_LEVELS), "all": domain.size}
-    number: Any = numbers.get(str(levels), levels)
-    kept = domain.coarse(number)
+    """Returns the table of least variance on at most 32 levels, or as many as asked for.
+
+    It is the worst variance of all levels, or the mean one if outcomes are `expected`, of which a
+    fiftieth is spread over all levels. The table comes with its proof.
+    """
+    by_word = {"auto": min(domain.size, AUTO_LEVELS), "all": domain.size}
+    how_many: Any = by_word.get(str(levels), levels)
+    kept = domain.coarse(how_many)
     weights = None
     if expected is not None:
         kinds = kinds_of(expected, domain)
         share = kinds.share @ kinds.levels @ domain.moved_to(kept)
         weights = (1 - _EVEN) * share / share.sum() + _EVEN / len(kept)
+        # Floating-point parts add up to 1 only nearly.
         weights = weights / weights.sum()
     return TableChoice.with_table(kept, *best_table(domain.array[list(kept)], epsilon, weights))
 

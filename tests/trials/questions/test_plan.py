@@ -228,7 +228,7 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "an empty cell": (
         lambda: Experiment(ARM, covariates={"few": _lonely()}).ask().effect("few"),
-        "few is 1 have the same arm",
+        "no unit where few is 1 is in the arm",
     ),
     "one unit an arm": (lambda: Experiment([0, 0, 0, 1]).ask(), "has only one unit"),
     "as many columns as units": (

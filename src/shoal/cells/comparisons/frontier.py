@@ -30,14 +30,15 @@ def frontier(
     progress: Progress | None,
 ) -> Comparison[P]:
     """Returns certified errors of methods, by default of all that certify; see `Plan.frontier`."""
-    unnamed: list[Choice] = []
+    # Methods that take long on counts as large as these are left out unless somebody names them.
+    too_slow: list[Choice] = []
     if methods is None:
         of_plan: Choice = (base.method, base.decision.method.settings)
         every: list[Choice] = [(name, {}) for name in METHODS if not method_of(name).means_alone]
         choices = [*every, ("optimal", {"targets": "balanced"})]
         if len(base.counts.user) > MOST_PAIRS:
-            unnamed = [each for each in choices if method_of(*each).takes_long and each != of_plan]
-            choices = [each for each in choices if each not in unnamed]
+            too_slow = [each for each in choices if method_of(*each).takes_long and each != of_plan]
+            choices = [each for each in choices if each not in too_slow]
         if label(of_plan) not in map(label, choices):
             choices = [of_plan, *choices]
     else:
@@ -47,8 +48,8 @@ def frontier(
         losses = [loss * Fraction(2) ** step for step in range(-3, 4)]
     else:
         losses = sorted({check_epsilon(each) for each in checks.items(epsilons, "epsilons")})
-    named = {label(choice): choice for choice in choices}
-    work = [(choice, epsilon) for choice in named.values() for epsilon in losses]
+    by_label = {label(choice): choice for choice in choices}
+    work = [(choice, epsilon) for choice in by_label.values() for epsilon in losses]
     rows = []
     left_out = []
     for choice, epsilon in tracked(work, "planning", progress):
@@ -62,7 +63,7 @@ def frontier(
             f"no method has a plan ({method} at epsilon {show(epsilon)}: {reason.rstrip('.')})",
             "compare other methods or other values of epsilon",
         )
-    return Comparison(tuple(rows), tuple(left_out), unnamed=tuple(map(label, unnamed)))
+    return Comparison(tuple(rows), tuple(left_out), unnamed=tuple(map(label, too_slow)))
 
 
 def _spending_all(base: P, choice: Choice, epsilon: Fraction) -> P:

@@ -115,8 +115,10 @@ class Estimates(Remembering):
         if basis.sums:
             return 0.0, high / top * basis.width
         if self.of_vectors:
-            # A ball reaches as far below its centre as above it.
-            low, high = max(2 * low - high, 0), min(high, top)
+            # The selected ends are the centre of a ball and what it reaches above that.
+            centre = low
+            low = max(centre - (high - centre), 0)
+            high = min(high, top)
         place = basis.lattice.value
         return place(low, top), place(high, top)
 

@@ -148,7 +148,8 @@ class ReleasedStatistics:
     def _pair_rate(self, rows: Floats) -> Floats:
         """Returns the loss of a user with all records of each cell, or its root if Gaussian.
 
-        Those are `variance.joint_loss` and `gaussian.joint_rate`, made larger for rounded means.
+        It is `variance.joint_loss` or `gaussian.joint_rate`, times ROUNDED_MEANS, since rounding lets
+        means move further.
         """
         first, second = self.pair
         rate = _rate(rows[first], rows[second] / 4, gaussian_noise=self.gaussian)

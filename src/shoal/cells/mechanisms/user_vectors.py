@@ -151,9 +151,11 @@ def bin_scores(place: Ints, vote: Ints, bins: int) -> Ints:
 def rank_scores(beyond: Ints, wanted: int, everyone: int) -> Ints:
     """Returns each ball's score, in units of 1/USER, by how many users are beyond it.
 
-    With K_j users beyond ball j and k `wanted`, it is -max(K_j - k, k - min(K_i : i > j), 0).
+    With K_j users beyond ball j and k `wanted`, it is -max(K_j - k, k - min(K_i : i > j), 0), and
+    at least -MOST_USERS.
     """
     least = np.minimum.accumulate(beyond[::-1])[::-1]
+    # After the last ball there is none, so that the second term is 0 at most.
     after = np.append(least[1:], everyone + wanted)
     distance = np.clip(np.maximum(beyond - wanted, wanted - after), 0, MOST_USERS)
     return np.asarray(-USER * distance)

@@ -225,7 +225,7 @@ class QuestionsPlan(Plan):
         return {}
 
     def _spreads(self, drawn: QuestionsDrawn, block: Block) -> Iterator[Spread]:
-        """Yields the variance of each answer, with its noise and the noise of the variance."""
+        """Yields each answer's variance, its noise, and the noise in that variance."""
         width = self.domain.width
         if self.design.group is not None:
             sums = np.array(drawn.numbers, dtype=float) * self.chosen.steps / 2.0**40
@@ -508,18 +508,20 @@ class QuestionsPlan(Plan):
     def _uneven(self) -> Iterator[str]:
         """Warns of questions whose variance rests on few of the units with equal variances."""
         found = list[tuple[float, str]]()
-        many = self.design.many
         if self.design.group is not None:
             return
+        units_of_kind = self.design.many
         for block in self.blocks:
             codes = self._fit(block)[0].codes
-            units = np.bincount(codes, many)
+            units = np.bincount(codes, units_of_kind)
             limit = _UNEVEN_COLUMN if block.of_regression else _UNEVEN
             for name, row in zip(block.names, block.rows, strict=True):
-                squares, fourths = (np.bincount(codes, row**power * many) for power in (2, 4))
+                squares = np.bincount(codes, row**2 * units_of_kind)
+                fourths = np.bincount(codes, row**4 * units_of_kind)
                 carries = squares >= _CARRIES * squares.sum()
-                parts = squares[carries] ** 2 / fourths[carries] / units[carries]
-                part = float(parts.min(initial=1.0))
+                # As many units of equal weight would have this variance.
+                effective = squares[carries] ** 2 / fourths[carries]
+                part = float((effective / units[carries]).min(initial=1.0))
                 if part * limit < 1:
                     found.append((part, name))
         if found:

@@ -49,7 +49,7 @@ def _loss(trial: Release) -> Fraction:
 
 
 def _of_table(numbers: Array, delta: Fraction) -> Fraction:
-    """Returns the logarithm of the largest ratio of probabilities, less delta in the larger."""
+    """Returns the largest log((p - delta)/q) of a response that two levels give with p and q."""
     if delta:
         # Delta covers one response only that is likelier under one level than under another.
         more = numbers[:, :, None] > numbers[:, None, :]

@@ -87,7 +87,7 @@ class Newton:
     """Newton's equations at a point, factorised once for several right-hand sides."""
 
     def __init__(self, program: Program, at: Point) -> None:
-        """Factorises the dense system; every user has a membership."""
+        """Factorises the dense system, of a program in which every user has a membership."""
         self.program = program
         self.at = at
         share = program.share
