@@ -148,7 +148,7 @@ class ReleasedStatistics:
     def _pair_rate(self, rows: Floats) -> Floats:
         """Returns the loss of a user with all records of each cell, or its root if Gaussian.
 
-        It is `variance.joint_loss` or `gaussian.joint_rate`, times ROUNDED_MEANS, since rounding lets
+        It is `variance.joint_loss` or `gaussian.joint_rate`, times ROUNDED_MEANS, as rounding lets
         means move further.
         """
         first, second = self.pair
