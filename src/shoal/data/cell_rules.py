@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -67,6 +67,7 @@ class Rule:
         check: Refuses codes, or asks about them; they are public, in whatever order they come.
         step: The width of slots of time that follow one another; None of other rules.
         zone: Whose clocks tell the time of these slots; None for universal time.
+        domain: All keys that there can be, if they are few and known beforehand.
     """
 
     text: str
@@ -79,6 +80,7 @@ class Rule:
     check: Callable[[pa.Array[Any]], object] = field(default=_same, compare=False, repr=False)
     step: np.timedelta64 | None = field(default=None, compare=False, repr=False)
     zone: str | None = field(default=None, compare=False, repr=False)
+    domain: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         """As plans, manifests and the command line write it."""
@@ -214,9 +216,10 @@ def hour_of_day(column: str, tz: str | None = None) -> Rule:
         'hour_of_day(time_hour,America/New_York)'
     """
     code = floored(rest("{0}", _DAY), _HOUR)
-    return _time(
+    found = _time(
         "hour_of_day", column, tz, "hour", code, lambda code: _whole(code) // _HOUR, hours=True
     )
+    return replace(found, domain=tuple(range(24)))
 
 
 def weekday(column: str, tz: str | None = None) -> Rule:
@@ -229,7 +232,8 @@ def weekday(column: str, tz: str | None = None) -> Rule:
         'time_hour_weekday'
     """
     code = rest(f"{_DAYS} + {_THURSDAY}", 7)
-    return _time("weekday", column, tz, "weekday", code, lambda code: _whole(code) + 1)
+    found = _time("weekday", column, tz, "weekday", code, lambda code: _whole(code) + 1)
+    return replace(found, domain=tuple(range(1, 8)))
 
 
 def date(column: str, tz: str | None = None) -> Rule:

@@ -259,7 +259,14 @@ class Records(Shown):
         pairs = keys.encode(users, self.user) * len(found) + place
         return keys.in_arrow(pairs), Periods.of(str(rule), keys.labels(named))
 
-    def _group(self, powers: Sequence[str], measures: Sequence[Measure], *, drop: bool) -> pa.Table:
+    def _group(
+        self,
+        powers: Sequence[str],
+        measures: Sequence[Measure],
+        *,
+        drop: bool,
+        by_rows: bool = False,
+    ) -> pa.Table:
         """Returns one row a user and cell with codes, records and sums, in the engine's order.
 
         Rows without a user, a cell or a finite value are dropped without a word. If they are not,
@@ -270,11 +277,13 @@ class Records(Shown):
             for name in rule.columns:
                 # A column of dates may be a key and a time.
                 uses[name] = "key" if uses.get(name) == "key" else rule.use
-        with opened(self.source, uses, [self.value]) as columns:
+        with opened(self.source, uses, [self.value], by_rows=by_rows) as columns:
             for rule in self.read_rules:
                 _check_rule(rule, columns)
             query = _queries(columns, self, drop=drop)
             sums = columns.engine.run(query("DOUBLE", powers, measures))
+            if by_rows:
+                return sums.combine_chunks()
             largest = pc.max(sums.column("count")).as_py() or 0
             if powers and largest > 2 ** (53 - 2 * (self.lattice.bits - 1)):
                 check_size(largest, self.lattice)
@@ -282,6 +291,14 @@ class Records(Shown):
         if not drop:
             columns.check_rows(int(keys.numbers(sums.column("count")).sum()))
         return sums.combine_chunks()
+
+    def private_groups(self, measures: Sequence[Measure]) -> pa.Table:
+        """One row a user and code of a cell, of records whose counts are private. Private.
+
+        Rows that lack something are dropped, and every row is read by itself. Sums are of whole
+        numbers below 2^53, exact in any order.
+        """
+        return self._group(["centred"], measures, drop=True, by_rows=True)
 
     def _keys(self, cells: pa.Table) -> pa.Table:
         """Returns key columns of the cells as people read them."""

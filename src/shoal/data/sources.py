@@ -153,21 +153,31 @@ def names_of(source: object) -> list[str]:
 
 @contextmanager
 def opened(
-    source: object, uses: Mapping[str, Use], private: Collection[str] = ()
+    source: object,
+    uses: Mapping[str, Use],
+    private: Collection[str] = (),
+    *,
+    by_rows: bool = False,
 ) -> Iterator[Columns]:
-    """Yields columns of a source by the names that it has for them, in an engine."""
+    """Yields columns of a source by the names that it has for them, in an engine.
+
+    What a public column holds may be decided by all of its rows; if nothing of the rows is public,
+    each is read `by_rows`, by itself.
+    """
+    typed = _read_by_rows if by_rows else _typed
     with engine_errors(described(source)):
         if _library(source) == "pyspark":
             frame: Any = source
-            yield _typed(Spark(_spark_columns(frame, uses)), uses, _Source(frame.columns))
+            yield typed(Spark(_spark_columns(frame, uses)), uses, _Source(frame.columns))
             return
         with duckdb() as engine:
             if not isinstance(source, str):
-                yield _typed(engine, uses, _read_table(source, uses, private, engine.connection))
+                table = _read_table(source, uses, private, engine.connection, by_rows=by_rows)
+                yield typed(engine, uses, table)
                 return
             before = _states(source)
             known = _read_files(list(before), uses, private, engine.connection)
-            yield _typed(engine, uses, known)
+            yield typed(engine, uses, known)
         if _states(source) != before:
             raise DataError(
                 f"the file {called(source)} changed while it was read",
@@ -258,7 +268,12 @@ def _folders(path: str) -> list[str]:
 
 
 def _read_table(
-    source: Any, uses: Mapping[str, Use], private: Collection[str], connection: Any
+    source: Any,
+    uses: Mapping[str, Use],
+    private: Collection[str],
+    connection: Any,
+    *,
+    by_rows: bool,
 ) -> _Source:
     """Makes `records` of a frame, or of a table that its own engine reads."""
     kind = _library(source)
@@ -282,7 +297,12 @@ def _read_table(
                 source = source.select(*map(quoted, uses)).to_arrow_table()
     elif hasattr(source, "collect_schema"):
         source = source.lazy().select(*uses).collect()
-    columns = [_column(source, name, name in private) for name in uses]
+    columns = [
+        _texts_of(source[name])
+        if by_rows and use == "key" and is_object_column(source[name])
+        else _column(source, name, name in private)
+        for name, use in uses.items()
+    ]
     table = pa.Table.from_arrays(columns, names=list(uses))
     # Fields of a table of Arrow may say what its columns alone do not.
     refuse_unknown(source.schema if _library(source) == "pyarrow" else table.schema, uses)
@@ -325,6 +345,11 @@ def _column(frame: Any, name: str, private: bool) -> Any:
             f"the column {name!r} holds a type that Arrow does not know ({column.dtype})",
             "convert it to numbers, text, booleans, dates or times",
         ) from None
+
+
+def _texts_of(column: Any) -> Any:
+    """Returns the texts of a column of Python objects, each by itself, and null for nothing."""
+    return pa.array(column.astype(str).where(column.notna(), None), pa.string(), from_pandas=True)
 
 
 def _names_in(table: Any) -> Sequence[object]:
@@ -383,6 +408,35 @@ def _typed(engine: DuckDB | Spark, uses: Mapping[str, Use], known: _Source) -> C
             types[name] = "date"
         if use == "number" and kinds[name] == "truth":
             sql[name] = f"CAST({sql[name]} AS DOUBLE)"
+        found.check_use(name, use)
+    return found
+
+
+def _read_by_rows(engine: DuckDB | Spark, uses: Mapping[str, Use], known: _Source) -> Columns:
+    """Says what each column is by its type alone: keys are the texts of their cells.
+
+    Of numbers with fractions each whole one has the text of a whole number, as pandas has them
+    beside a missing one.
+    """
+    types = dict(zip(uses, engine.types, strict=True))
+    kinds = {name: kind_of(each) for name, each in types.items()}
+    sql = {name: f"c{at}" for at, name in enumerate(uses)}
+    found = Columns(engine, sql, kinds, types, tuple(map(str, known.names)), None)
+    for name, use in uses.items():
+        column = sql[name]
+        if use == "key" and (kinds[name] in MOST_WHOLE or fits(kinds[name], use)):
+            text = f"CAST({column} AS STRING)"
+            if kinds[name] in MOST_WHOLE:
+                number = f"CAST({column} AS DOUBLE)"
+                is_whole = f"floor({number}) = {number} AND abs({number}) < {2**53}"
+                whole = f"CAST(CAST({number} AS BIGINT) AS STRING)"
+                text = f"CASE WHEN {is_whole} THEN {whole} ELSE {text} END"
+            sql[name] = text
+            kinds[name] = "text"
+        elif kinds[name] in {"decimal", "truth"}:
+            sql[name] = f"CAST(CAST({column} AS STRING) AS DOUBLE)"
+            if kinds[name] == "truth":
+                sql[name] = f"CAST({column} AS DOUBLE)"
         found.check_use(name, use)
     return found
 

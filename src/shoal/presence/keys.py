@@ -1,0 +1,105 @@
+"""The cells that are answered: a public list, which the records do not change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal import checks
+from shoal.arrays import Ints
+from shoal.data import keys
+from shoal.data.cell_rules import Rule
+from shoal.data.sources import read_columns
+from shoal.errors import InputError
+
+# Cells of which each user's vector has a few numbers.
+MOST_CELLS = 1 << 16
+_EXAMPLE = 'give for example keys={"branch": ["North", "South"]}, a table, or a file'
+
+
+def cells_of(given: Any, rules: Sequence[Rule]) -> pa.Table:
+    """Returns a column of keys for each rule, from a mapping, a table, or a file of keys.
+
+    A mapping lists the keys of each rule, of which all combinations are cells; a rule of which all
+    keys are known, such as `weekday`, may be left out. A table or a file has a row for each cell.
+    No rule at all makes one cell.
+
+    Raises:
+        InputError: A rule without keys, keys of no rule, too many cells, or two with one text.
+        DataError: Keys that are no names, or a file that cannot be read.
+    """
+    if not rules:
+        if given:
+            raise InputError("keys are given, but no cell rule", "leave keys out, or give by=")
+        return pa.table({"cell": ["all"]})
+    if given is None or isinstance(given, Mapping):
+        found = _combined({} if given is None else given, rules)
+    else:
+        found = _listed(given, rules)
+    if not 0 < found.num_rows <= MOST_CELLS:
+        raise InputError(
+            f"there are {found.num_rows:,} cells", f"list between 1 and {MOST_CELLS:,} cells"
+        )
+    texts = list(zip(*map(_texts, found.columns), strict=True))
+    if len(set(texts)) < len(texts):
+        raise InputError(
+            "two listed cells have the same text, by which records are matched",
+            "list each cell once",
+        )
+    return found
+
+
+def positions(codes: Sequence[pa.Array[Any]], cells: pa.Table) -> Ints:
+    """Returns where each row's cell is in the public list, by its text; -1 if it is not there."""
+    places = {row: at for at, row in enumerate(zip(*map(_texts, cells.columns), strict=True))}
+    rows = zip(*map(_texts, codes), strict=True)
+    return np.fromiter((places.get(row, -1) for row in rows), np.int64)
+
+
+def _combined(given: Mapping[str, Any], rules: Sequence[Rule]) -> pa.Table:
+    """Returns all combinations of the keys of each rule."""
+    left = dict(given)
+    listed = []
+    for rule in rules:
+        calls = [each for each in (str(rule), rule.name) if each in left]
+        if not calls and not rule.domain:
+            raise InputError(
+                f"the keys of {str(rule)!r} are not given, and which occur is private", _EXAMPLE
+            )
+        values = left.pop(calls[0]) if calls else rule.domain
+        listed.append(keys.as_array(list(checks.items(values, f"keys of {rule}")), rule.name))
+    if left:
+        raise InputError(
+            f"keys are given for {checks.shown(next(iter(left)))}, which is no cell rule",
+            f"give keys for {', '.join(map(str, rules))}",
+        )
+    if np.prod([float(len(each)) for each in listed]) > MOST_CELLS:
+        raise InputError(
+            "the combinations of all keys are too many cells",
+            f"list fewer keys, or a table of the cells that matter: at most {MOST_CELLS:,}",
+        )
+    places = np.array(list(product(*(range(len(each)) for each in listed))), dtype=np.int64)
+    columns = [each.take(keys.in_arrow(places[:, at])) for at, each in enumerate(listed)]
+    return pa.Table.from_arrays(columns, names=[rule.name for rule in rules])
+
+
+def _listed(given: Any, rules: Sequence[Rule]) -> pa.Table:
+    """Returns the rows of a table or file with a column for each rule."""
+    if (
+        not hasattr(given, "columns")
+        and not isinstance(given, str)
+        and not hasattr(given, "__fspath__")
+    ):
+        raise InputError(f"keys have the type {type(given).__name__}", _EXAMPLE)
+    wanted = {f"key {at}": rule.name for at, rule in enumerate(rules)}
+    return keys.as_table(read_columns(given, private={}, public=wanted))
+
+
+def _texts(column: Any) -> list[str]:
+    texts: list[str] = pc.cast(column, pa.string()).to_pylist()
+    return texts

@@ -1,0 +1,82 @@
+"""What one pass over private records leaves: sums of each user in each public cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.arrays import Ints
+from shoal.data import keys
+from shoal.data.memberships import Memberships
+from shoal.data.records import Measure, Records
+from shoal.presence.keys import positions
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """Each user in each cell that is answered, sorted by user and public number of the cell.
+
+    Attributes:
+        memberships: Who has how many records in which cell. Private, also how many users there are.
+        ticks: Sum of ticks of each membership, from 0, shape (memberships,).
+        measured: Sums of each measure, shape (measures, memberships).
+    """
+
+    memberships: Memberships
+    ticks: Ints = field(repr=False)
+    measured: Ints = field(repr=False)
+
+
+def members(records: Records, cells: pa.Table, measures: Sequence[Measure] = ()) -> Members:
+    """Returns what a pass over the records leaves for the cells of a public list.
+
+    Rows without a user, a key of the list, or a finite value fall out by the user's own records:
+    nobody else's decide how a row is read, and nothing is said of them. The order of the rows is
+    that of users and cells, whatever the engine's, so that sums of floating-point numbers of one
+    user are the same whoever else is there. Codes with one text are one cell.
+    """
+    table = records.private_groups(measures)
+    size = len(records.rules)
+    codes = [
+        rule.keys(table.column(at + 1).combine_chunks()) for at, rule in enumerate(records.rules)
+    ]
+    cell = _cells(codes, table.num_rows, cells)
+    inside = np.flatnonzero(cell >= 0)
+    who = keys.numbers(table.column(0).combine_chunks().dictionary_encode().indices)[inside]
+    _, user = np.unique(who, return_inverse=True)
+    n_users = int(user.max(initial=-1)) + 1
+    place = user.astype(np.int64) * cells.num_rows + cell[inside]
+    pairs, member = np.unique(place, return_inverse=True)
+
+    def added(name: str) -> Ints:
+        # Whole numbers in floating point, which are exact in any order.
+        numbers = keys.numbers(table.column(name))[inside].astype(np.float64)
+        return np.bincount(member, numbers, len(pairs)).astype(np.int64)
+
+    count = added("count")
+    half = records.lattice.bits - 1
+    ticks = added("centred") + (count << half)
+    own = [added(name) for name in table.column_names[size + 3 :] if name.startswith("measure")]
+    measured = np.stack(own) if own else np.zeros((0, len(pairs)), dtype=np.int64)
+    many = cells.num_rows
+    found = Memberships(pairs // many, pairs % many, count, n_users, many)
+    return Members(found, ticks, measured)
+
+
+def _cells(codes: list[Any], rows: int, cells: pa.Table) -> Ints:
+    """Returns the position of each row's cell, of which each different one is looked up once."""
+    if not codes:
+        return np.zeros(rows, dtype=np.int64)
+    place = np.zeros(rows, dtype=np.int64)
+    arrays = [each if isinstance(each, pa.Array) else pa.array(each) for each in codes]
+    for each in arrays:
+        encoded = each.dictionary_encode()
+        many = max(len(encoded.dictionary), 1)
+        place = place * many + keys.numbers(encoded.indices)
+    _, first, back = np.unique(place, return_index=True, return_inverse=True)
+    distinct = [each.take(keys.in_arrow(first)) for each in arrays]
+    return positions(distinct, cells)[back]
