@@ -90,5 +90,5 @@ $(VENV)/.studies: $(VENV)/.demo studies/pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.made pyproject.toml studies/pyproject.toml
 	$(PIP) -c requirements.lock 'pip>=25.1' setuptools wheel
-	$(PIP) -c requirements.lock --no-build-isolation -e '.[accounting,geo,ibis,pandas,pictures,polars,spark]' -e './studies[trials]' --group dev
+	$(PIP) -c requirements.lock --no-build-isolation -e '.[accounting,dossier,geo,ibis,pandas,pictures,polars,spark]' -e './studies[trials]' --group dev
 	touch $@ $(VENV)/.demo $(VENV)/.studies

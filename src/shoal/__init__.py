@@ -9,6 +9,7 @@ from it and can be judged before any value is read, `Plan.release` carries it ou
 `effects`; of one cell in memory, `mean`; of experiments, `trials`; without bias, `unbiased`.
 **Its error**: `compare`, `simulate`, `Normal`; whatever one does, `bounds`. **What it costs**:
 `Ledger`. **Whether it is true**: `verify`. **What it looks like**: `picture`, `report`.
+**Its papers**: `dossier`.
 """
 
 from importlib import import_module
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from shoal.data.counts import Counts
     from shoal.data.records import Records
     from shoal.data.value_lattice import Bounds
+    from shoal.dossiers import dossier
     from shoal.errors import ShoalError
     from shoal.one_call import effects, summarize
     from shoal.pictures import picture
@@ -60,6 +62,7 @@ _HOME = {
     "compare": "shoal.cells.comparisons.simulation",
     "date": "shoal.data.cell_rules",
     "day": "shoal.data.cell_rules",
+    "dossier": "shoal.dossiers",
     "hexagon": "shoal.data.cell_rules",
     "effects": "shoal.one_call",
     "hour_of_day": "shoal.data.cell_rules",
@@ -93,6 +96,7 @@ __all__ = [
     "compare",
     "date",
     "day",
+    "dossier",
     "effects",
     "hexagon",
     "hour_of_day",

@@ -43,23 +43,27 @@ _GREY = (
     "values."
 )
 # What is public beside the rules of a release, by the family of its plan.
-_PUBLIC = {
+PUBLIC = {
     "trial": "each unit's arm, cluster, name and covariates, as far as the release uses them",
     "mean": "who has how many records",
-    "cells": "who has how many records in which cell; this page shows only their totals",
+    "cells": "who has how many records in which cell; published are only their totals",
 }
-_PAGE = Template("""<!doctype html>
+# How all pages look.
+HEAD = """<!doctype html>
 <html lang="en"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>$title</title>
 <style>
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
 body { max-width: 60rem; margin: 0 auto; padding: 1rem; overflow-wrap: anywhere }
-.wide { overflow: auto; max-height: 70vh } img { max-width: 100%; background: white }
 table { border-collapse: collapse } td, th { padding: .2rem .6rem; text-align: left }
-th { cursor: pointer; position: sticky; top: 0; background: Canvas }
 tr { border-bottom: 1px solid #8885 }
 td, th { overflow-wrap: normal }
+"""
+_PAGE = Template(
+    HEAD
+    + """.wide { overflow: auto; max-height: 70vh } img { max-width: 100%; background: white }
+th { cursor: pointer; position: sticky; top: 0; background: Canvas }
 </style>
 <h1>$title</h1>
 $about
@@ -77,7 +81,8 @@ for (const th of document.querySelectorAll(".wide th")) th.onclick = () => {
   rows.sort(by).forEach(row => th.closest("tbody").append(row));
 };
 </script></html>
-""")
+"""
+)
 
 
 def report(
@@ -139,7 +144,9 @@ def report(
             table=table,
             legend=meaning,
             picture=_picture(release, label),
-            protected=_protected(release.manifest["guarantee"], release.plan_model.family),
+            protected=paragraphs(
+                protected(release.manifest["guarantee"], release.plan_model.family)
+            ),
             verdict=f"<p>Anybody can run <code>shoal verify {escape(Path(manifest).name)}</code>, "
             f"which found:</p><div class='wide'>{verdict._repr_html_()}</div>",
         )
@@ -170,7 +177,7 @@ def _about(release: Any, book: Ledger | None) -> str:
         recorded = f"Recorded {when[0][:10]}." if when else "Not recorded in this ledger."
         left, *lost = book.state().balance(document["guarantee"].get("periods"))
         lines.append(f"{recorded} The data set's budget: {'; '.join([left, *lost])}.")
-    return _paragraphs(lines)
+    return paragraphs(lines)
 
 
 def _table(release: Any, label: str) -> tuple[str, str]:
@@ -186,7 +193,7 @@ def _table(release: Any, label: str) -> tuple[str, str]:
         rows = [*map(texts_of, shown.to_pylist())]
         meaning = [*str(found).split("\n"), _THESE]
         titles = [label or each if each == "value" else each for each in shown.column_names]
-        return TextTable("", titles, rows).to_html(), _paragraphs(meaning)
+        return TextTable("", titles, rows).to_html(), paragraphs(meaning)
     one = len(set(table["statistic"].to_pylist())) == 1
     keys = table.column_names[: table.column_names.index("statistic") + (not one)]
     names = [*keys, *_NUMBERS]
@@ -206,7 +213,7 @@ def _table(release: Any, label: str) -> tuple[str, str]:
     if common.any():
         meaning.insert(0, _GREY)
     meaning += [f"Warning: {each}" for each in release.warnings()]
-    return TextTable("", titles, rows).to_html(), _paragraphs(meaning)
+    return TextTable("", titles, rows).to_html(), paragraphs(meaning)
 
 
 def _picture(release: Any, label: str) -> str:
@@ -219,27 +226,31 @@ def _picture(release: Any, label: str) -> str:
     return f'<p><img alt="results with intervals" src="data:image/png;base64,{drawn}"></p>'
 
 
-def _protected(guarantee: documents.Document, family: str) -> str:
-    epsilon = guarantee["epsilon_at_most"]
-    delta = guarantee["delta_at_most"]
+def chance(epsilon: float, delta: float) -> str:
+    """How often a guess between two equally likely versions of a unit's values is right at most."""
     # Of two versions the likelier has at most (e^epsilon + delta)/(e^epsilon + 1).
     right = 1 - (1 - delta) / (math.exp(min(epsilon, 700)) + 1)
+    return f"{math.ceil(100 * right)}%"
+
+
+def protected(guarantee: documents.Document, family: str) -> list[str]:
+    """Who is protected, how strongly, and what is public, in sentences."""
+    epsilon = guarantee["epsilon_at_most"]
+    delta = guarantee["delta_at_most"]
     but = f", except with probability {show(delta)}" if delta else ""
-    public = _PUBLIC[family]
     whose = guarantee["unit"]
     unit = Unit(whose["name"], whose["counts"], whose["period"])
     charge = Budget(from_text(guarantee["epsilon"]), from_text(guarantee["delta"]))
     booked = all_periods(unit, guarantee.get("periods"), charge)
-    return _paragraphs(
-        [
-            f"Protected: {unit}{booked}. Epsilon {show(epsilon)}{but}. Somebody who knows all "
-            "other records and thinks two versions of these values equally likely, will guess the "
-            f"right one with a probability of at most {math.ceil(100 * right)}% after seeing "
-            "everything published here; without it the probability is 50%.",
-            f"Public are the rules of the release, its bounds, and {public}.",
-        ]
-    )
+    return [
+        f"Protected: {unit}{booked}. Epsilon {show(epsilon)}{but}. Somebody who knows all other "
+        "records and thinks two versions of these values equally likely, will guess the right one "
+        f"with a probability of at most {chance(epsilon, delta)} after seeing everything published "
+        "here; without it the probability is 50%.",
+        f"Public are the rules of the release, its bounds, and {PUBLIC[family]}.",
+    ]
 
 
-def _paragraphs(lines: list[str]) -> str:
+def paragraphs(lines: list[str]) -> str:
+    """Sentences as HTML."""
     return "".join(f"<p>{escape(each)}</p>" for each in lines)

@@ -131,6 +131,20 @@ def test_publish_names_days_without_a_record(shell: Shell) -> None:
     assert (found["gaps"], found["delivery"]["charged"]) == ([gap], False)
 
 
+def test_papers_are_one_command(shell: Shell) -> None:
+    """Facts are asked for, filled in, and refused where nobody asks for them."""
+    shell.good(*RELEASE, "--manifest", "m.json")
+    papers = ["dossier", "m.json", "--ledger", "flights.ledger", "--output", "papers"]
+    said = shell.good(*papers).splitlines()
+    assert said[:3] == [
+        f"wrote papers/{each}" for each in ("entry.yaml", "officer.html", "facts.yaml")
+    ]
+    assert "reaches none of 3 tiers; for tier 1 fill in name, curators, " in said[3]
+    assert "exists already" in shell.bad(*papers)
+    Path("papers/facts.yaml").write_text("title: Speeds")
+    assert "'papers/facts.yaml' has no option 'title'" in shell.bad(*papers, "--force")
+
+
 def test_verify_says_no(shell: Shell) -> None:
     """A changed manifest: status 1, and the check that fails."""
     shell.good(*RELEASE, "--manifest", "m.json")

@@ -17,7 +17,7 @@ def test_public_names_resolve_and_are_pinned() -> None:
     """The public face, literally."""
     assert shoal.__all__ == [
         "Bounds", "Counts", "Ledger", "Normal", "Plan", "Records", "Release", "ShoalError",
-        "Simulated", "bins", "bounds", "compare", "date", "day", "effects", "hexagon",
+        "Simulated", "bins", "bounds", "compare", "date", "day", "dossier", "effects", "hexagon",
         "hour_of_day", "mean", "month", "picture", "plan", "quarter", "report", "simulate",
         "summarize", "timeslot", "trials", "unbiased", "verify", "week", "weekday", "year",
     ]  # fmt: skip

@@ -11,7 +11,19 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
-from shoal.cli import compare, demo, ledger, mean, plan, publish, release, report, trial, verify
+from shoal.cli import (
+    compare,
+    demo,
+    dossier,
+    ledger,
+    mean,
+    plan,
+    publish,
+    release,
+    report,
+    trial,
+    verify,
+)
 from shoal.cli import show as show_verb
 from shoal.cli.options import first
 from shoal.cli.output import show
@@ -43,6 +55,7 @@ VERBS: dict[str, Any] = {
     "trial": {"plan": trial.plan, "ask": trial.ask},
     "mean": {"plan": mean.plan, "bound": mean.bound},
     "report": report.report,
+    "dossier": dossier.dossier,
     "demo": demo.demo,
 }
 

@@ -36,6 +36,7 @@ PlanFile = Annotated[Path, read("A plan, saved with --output.", "PLAN")]
 Manifest = Annotated[
     Path, read("A manifest, as `shoal release --manifest` writes it, or a record.", "MANIFEST")
 ]
+Manifests = Annotated[list[Path], read("Manifests of one ledger.", "MANIFEST...")]
 OptionalManifest = Annotated[Path | None, read("A manifest of `shoal release`.", "MANIFEST")]
 LedgerFile = Annotated[Path, read("The ledger's file; its name ends in .ledger.", "LEDGER")]
 Ledger = Annotated[Path, first("The ledger of the data set, such as flights.ledger.")]
@@ -104,6 +105,10 @@ RecordOutput = Annotated[
 ]
 KnownRecord = Annotated[Path | None, first("The record of the manifest.", "--record")]
 Report = Annotated[Path, first("Write the report here, such as report.html.", "--output")]
+Papers = Annotated[Path, first("A folder for the papers, which is made.", "--output")]
+Facts = Annotated[
+    Path | None, first("What only a person knows. [default: facts.yaml in the folder]")
+]
 Title = Annotated[str, first("Title of the page, such as 'Time in the library'.")]
 Label = Annotated[str, first("Word for the values on axes and in tables, such as minutes.")]
 Picture = Annotated[Path | None, later("File for a picture; its name ends in .png, .svg or .pdf.")]

@@ -17,7 +17,7 @@ from shoal.errors import DocumentError
 Place: TypeAlias = str | os.PathLike[str]
 Places: TypeAlias = Mapping[str, Place | None]
 
-ENDINGS = (".json", ".csv", ".parquet", ".html", ".png", ".svg", ".pdf", ".md")
+ENDINGS = (".json", ".csv", ".parquet", ".html", ".png", ".svg", ".pdf", ".yaml", ".md")
 
 
 def check_outputs(outputs: Places, inputs: Places, *, overwrite: bool) -> None:

@@ -1,0 +1,333 @@
+"""The papers: the registry's fields and no others, a page without a script, nothing of a user."""
+
+import re
+import subprocess
+from datetime import date
+from fractions import Fraction
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import yaml
+
+import shoal
+from shoal import dossiers, trials, unbiased
+from shoal.documents import canonical_bytes
+from shoal.dossiers.others import OTHERS
+from shoal.errors import DocumentError, InputError, MissingPartError, ShoalError
+
+HOSTILE = "<script>alert(1)</script>"
+# The registry's form of July 2026: fields, and the values of those that are chosen from a list.
+FORM: dict[str, Any] = {
+    "url_slug": str,
+    "status": ["Draft"],
+    "tier": [1, 2, 3, None],
+    "deployment": {
+        "basic": {
+            "name": str,
+            "data_curators": list,
+            "intended_use": str,
+            "data_product_type": ["Summary statistics", "Dataset"],
+            "data_product_region": str,
+            "description": str,
+            "publication_date": str,
+            "data_product_sector": str,
+        },
+        "dp_variant": {
+            "variant_name": ["Pure DP", "Approximate DP"],
+            "data_domain": str,
+            "unprotected_quantities": str,
+        },
+        "privacy_loss": {
+            "privacy_unit": str,
+            "privacy_unit_details": str,
+            "privacy_parameters": dict,
+            "privacy_parameters_details": str,
+        },
+        "deployment_model": {
+            "model_name": ["Central"],
+            "actors": str,
+            "release_type": ["One release", "Many releases"],
+            "release_type_details": str,
+            "data_source_type": ["Static", "Dynamic", ""],
+            "access_type": ["Non-interactive"],
+            "access_type_details": str,
+        },
+        "accounting": {"post_processing": str, "composition": str},
+        "implementation": {
+            "preprocessing_and_hyperparameter_tuning": str,
+            "mechanisms": str,
+            "justification": str,
+        },
+        "administrative": {"sources": str, "notes": str, "registry_authors": list},
+    },
+}
+FACTS: dict[str, Any] = {
+    "name": f"Speed of buses {HOSTILE}",
+    "curators": ["City of Bern"],
+    "intended_use": "Timetables.",
+    "region": "NO",
+    "sector": "Government",
+    "description": "Mean speed by line.",
+    "publication_date": "2026-06-01",
+    "data_source_type": "Dynamic",
+    "preprocessing": "Bounds are the legal limit.",
+    "justification": "Checked by the statistics office.",
+    "sources": ["https://example.org/a", "https://example.org/b"],
+    "notes": "007",
+    "registry_authors": ["A. Author"],
+    "purpose": "Statistics.",
+    "legal_basis": "Statistics act.",
+    "unit": "a bus",
+}
+
+
+def fits(entry: Any, form: Any) -> None:
+    """An entry has the fields of a form in their order, with values that it allows."""
+    if isinstance(form, dict):
+        assert [*entry] == [*form]
+        for name, each in form.items():
+            fits(entry[name], each)
+    elif isinstance(form, list):
+        assert entry in form
+    else:
+        assert type(entry) is form
+
+
+def released(folder: Path, epsilon: Any = 1, delta: Any = 0, *names: str) -> list[Path]:
+    """Manifests of releases of cells, recorded in one ledger."""
+    who = [f"somebody-{each}" for each in range(400)]
+    table = pa.table({"bus": who, "line": [HOSTILE, "b"] * 200, "speed": [30.0, 50.0] * 200})
+    known: dict[str, Any] = {"bounds": (0, 65), "by": "line", "counts": "public"}
+    records = shoal.Records(table, user="bus", value="speed", **known)
+    place = folder / "city.ledger"
+    facts: dict[str, Any] = {"privacy_unit": "bus", "counts": "public"}
+    book = shoal.Ledger.create(place, epsilon=4, delta="0.001" if delta else 0, **facts)
+    plan = shoal.plan(records, epsilon=epsilon, delta=delta)
+    found = []
+    for name in names or ("May",):
+        release = plan.release(records, ledger=book, name=name)
+        release.write_manifest(folder / f"{name}.json")
+        found.append(folder / f"{name}.json")
+    return found
+
+
+def papers(manifests: Any, folder: Path, **facts: Any) -> tuple[Any, str, dossiers.Dossier]:
+    """The entry, the page, and what is said of them."""
+    known = folder / "known.yaml"
+    known.write_text(yaml.safe_dump(facts))
+    output = folder / "papers"
+    book = folder / "city.ledger"
+    made = shoal.dossier(manifests, output, ledger=book, facts=known, overwrite=True)
+    text = (output / "entry.yaml").read_text()
+    entry = yaml.safe_load(text)
+    # The registry wants no text that is folded.
+    assert not re.search(r": [>|]", text)
+    fits(entry, FORM)
+    assert entry["tier"] == made.tier
+    return entry, (output / "officer.html").read_text(), made
+
+
+def test_an_entry_has_what_shoal_knows_and_what_a_person_says(tmp_path: Path) -> None:
+    """All facts make tier 3; a loss of two releases is the ledger's budget, with a delta."""
+    [one] = released(tmp_path, "1/3")
+    entry, page, made = papers(one, tmp_path, **FACTS)
+    assert (str(made), made.missing) == ("the entry reaches tier 3 of 3", ())
+    assert entry["url_slug"] == "speed-of-buses-script-alert-1-script"
+    deployment = entry["deployment"]
+    basic = deployment["basic"]
+    # As they were written: no country is false, no number loses its zeros, no date is another type.
+    assert (basic["data_product_region"], basic["data_curators"]) == ("NO", ["City of Bern"])
+    assert basic["publication_date"] == "2026-06-01"
+    assert deployment["administrative"]["notes"].startswith("007 SHA-256 of records: May ")
+    loss = deployment["privacy_loss"]
+    assert loss["privacy_unit"] == "bus"
+    [epsilon] = loss["privacy_parameters"].values()
+    spent = shoal.Ledger(tmp_path / "city.ledger").spent.epsilon
+    assert 0 <= Fraction(epsilon) - spent < Fraction(1, 10**15)
+    assert "at most epsilon 4, for each bus" in loss["privacy_parameters_details"]
+    model = deployment["deployment_model"]
+    assert (model["release_type"], model["data_source_type"]) == ("One release", "Dynamic")
+    assert "Spent: epsilon 0.333334. Left: epsilon 3.66666." in model["release_type_details"]
+    for said in ("speed from 0 to 65", "discrete laplace noise", "OpenDP"):
+        assert said in str(deployment)
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert "<b>0.333334</b>" in page
+    assert "at most 59%" in page
+
+
+def test_several_releases_lose_what_the_ledger_allows(tmp_path: Path) -> None:
+    """The budget is the deployment's loss, as any release may follow."""
+    both = released(tmp_path, 1, "1e-9", "May", "June")
+    entry, page, _ = papers(both, tmp_path)
+    deployment = entry["deployment"]
+    assert deployment["dp_variant"]["variant_name"] == "Approximate DP"
+    assert deployment["privacy_loss"]["privacy_parameters"] == {"epsilon": 4.0, "delta": 0.001}
+    assert deployment["deployment_model"]["release_type"] == "Many releases"
+    assert "(May to June)" in deployment["deployment_model"]["release_type_details"]
+    assert "<b>4 (0.001)</b>" in page
+    assert "(not stated: purpose in facts.yaml)" in page
+    epsilons = [float(each) for each in re.findall(r"<tr><td>(?:<b>)?([\d.]+)[ <]", page)]
+    assert epsilons[: len(OTHERS) + 1] == sorted([4.0, *(each.epsilon for each in OTHERS)])
+
+
+@pytest.mark.parametrize(
+    ("without", "tier"), [("justification", 2), ("data_source_type", 1), ("registry_authors", None)]
+)
+def test_a_tier_needs_its_fields(tmp_path: Path, without: str, tier: int | None) -> None:
+    """And those of lower tiers; what the next one needs is named."""
+    [one] = released(tmp_path)
+    entry, _, made = papers(one, tmp_path, **{**FACTS, without: ""})
+    assert (entry["tier"], made.missing) == (tier, (without,))
+    assert f"for tier {(tier or 0) + 1} fill in {without} in facts.yaml" in str(made)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nam: a", r"no option 'nam' \(did you mean 'name'\?\); allowed: name, curators"),
+        ("name: a\nname: b", "the fact 'name' is twice in "),
+        ("name: a\nname b", "is no YAML in line "),
+        ("- name", "is no list of facts"),
+        ("name: {a: b}", "the fact 'name' in .* is neither a text nor a list of texts"),
+        ("name: [a, b]", "the fact 'name' in .* is a list"),
+        ("sources: [[a]]", "the fact 'sources' in .* is neither a text nor a list"),
+        ("publication_date: 2026-13-01", "publication_date in .* is '2026-13-01'"),
+        ("data_source_type: static", "data_source_type in .* is 'static'"),
+        ("purpose: " + "a" * 401, "the fact 'purpose' in .* is longer than 400 characters"),
+    ],
+)
+def test_wrong_facts_are_refused(tmp_path: Path, text: str, said: str) -> None:
+    """File and fact are named, and nothing is written."""
+    [one] = released(tmp_path)
+    known = tmp_path / "known.yaml"
+    known.write_text(text)
+    with pytest.raises(ShoalError, match=said) as caught:
+        shoal.dossier(one, tmp_path / "papers", ledger=tmp_path / "city.ledger", facts=known)
+    assert "known.yaml" in str(caught.value)
+    assert not (tmp_path / "papers").exists()
+    assert known.read_text() == text
+
+
+def test_questions_are_asked_once(tmp_path: Path) -> None:
+    """Their file can be read as it is; nothing that is there is replaced unless forced."""
+    [one] = released(tmp_path)
+    book = tmp_path / "city.ledger"
+    output = tmp_path / "papers"
+    assert [*shoal.dossier([one], output, ledger=book).files] == ["entry", "page", "facts"]
+    asked = output / "facts.yaml"
+    assert [*yaml.safe_load(asked.read_text())] == [*FACTS]
+    asked.write_text(asked.read_text().replace("region: ''", "region: 'Bern'"))
+    before = {each: each.read_bytes() for each in output.iterdir()}
+    with pytest.raises(DocumentError, match="exists already"):
+        shoal.dossier(one, output, ledger=book)
+    assert before == {each: each.read_bytes() for each in output.iterdir()}
+    assert [*shoal.dossier(one, output, ledger=book, overwrite=True).files] == ["entry", "page"]
+    assert asked.read_bytes() == before[asked]
+    assert "data_product_region: Bern" in (output / "entry.yaml").read_text()
+
+
+def test_other_ledgers_and_false_manifests_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As is a folder without its parent, or Python without PyYAML."""
+    [one] = released(tmp_path)
+    facts: dict[str, Any] = {"epsilon": 1, "privacy_unit": "bus", "counts": "public"}
+    other = shoal.Ledger.create(tmp_path / "other.ledger", **facts)
+    with pytest.raises(InputError, match=r"other.ledger' did not record the release in .*May.json"):
+        shoal.dossier(one, tmp_path / "papers", ledger=other)
+    book = tmp_path / "city.ledger"
+    false = shoal.Release.load(one).manifest
+    false["results"]["value"][0] += 1
+    (tmp_path / "false.json").write_bytes(canonical_bytes(false))
+    with pytest.raises(DocumentError, match=r"false.json' does not hold: the entry value"):
+        shoal.dossier([one, tmp_path / "false.json"], tmp_path / "papers", ledger=book)
+    with pytest.raises(DocumentError, match="no folder"):
+        shoal.dossier(one, tmp_path / "a" / "b", ledger=book)
+    monkeypatch.setattr(dossiers, "find_spec", lambda name: None)
+    with pytest.raises(MissingPartError, match=r"shoal\[dossier\]"):
+        shoal.dossier(one, tmp_path / "papers", ledger=book)
+    assert not (tmp_path / "papers").exists()
+
+
+def test_papers_of_all_families_name_nobody(tmp_path: Path) -> None:
+    """Neither a unit nor a row, in any of the three files."""
+    rng = np.random.default_rng(1)
+    arm = np.arange(60) % 2
+    names = [f"somebody-{at}" for at in range(60)]
+    study = trials.Experiment(arm, None, {"age": np.arange(60) // 2 % 5}, unit=names)
+    bought = rng.random(60) < 0.4
+    facts: dict[str, Any] = {"epsilon": 20, "privacy_unit": "person", "counts": "public"}
+    book = shoal.Ledger.create(tmp_path / "city.ledger", **facts)
+    domain = trials.Domain.binary()
+    named = {"ledger": book, "privacy_unit": "person", "outcome_name": "bought"}
+    plans = [study.table(domain, 4), study.ask().effect().plan(domain, epsilon=4)]
+    done: list[Any] = [plan.release(bought, study, name="a", **named) for plan in plans]
+    kept = {"ledger": book, "privacy_unit": "person", "values_name": "height", "name": "a"}
+    known: dict[str, Any] = {"moment": unbiased.Moment(2, 1), "epsilon": 2, "bias": 0.1}
+    heights = rng.random(600)
+    done.append(unbiased.clipped_mean(heights, interval=(0, 1), **known, **kept))
+    manifests = []
+    for at, each in enumerate(done):
+        each.write_manifest(tmp_path / f"{at}.json")
+        manifests.append(tmp_path / f"{at}.json")
+    entry, page, _ = papers(manifests, tmp_path, **FACTS)
+    assert entry["deployment"]["basic"]["data_product_type"] == "Dataset"
+    for said in ("bought", "height", "best_table", "clipped_mean"):
+        assert said in str(entry)
+    assert "standard error at most" in page
+    assert page.count("half of them within") == 2
+    for each in (tmp_path / "papers").iterdir():
+        assert "somebody" not in each.read_text()
+
+
+@pytest.mark.skipif(which("chromium") is None, reason="Chromium prints the page")
+def test_the_page_prints_on_two(tmp_path: Path) -> None:
+    """With the longest facts and more releases than it shows. Chromium needs seconds."""
+    names = [f"{date(2026, month, 1)} and a longer name" for month in range(1, 9)]
+    manifests = released(tmp_path, "0.4", 0, *names)
+    longest = {name: "many words " * 36 for name in ("purpose", "legal_basis", "unit")}
+    longest |= {name: "many words " * 36 for name in ("intended_use", "description")}
+    papers(manifests, tmp_path, **FACTS | longest)
+    printed = tmp_path / "page.pdf"
+    page = (tmp_path / "papers" / "officer.html").as_uri()
+    quiet = ["--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"]
+    command = ["chromium", *quiet, f"--print-to-pdf={printed}", page]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    assert len(re.findall(rb"/Type\s*/Page\b", printed.read_bytes())) <= 2
+
+
+def test_the_page_on_privacy_has_the_same_table() -> None:
+    """What others published."""
+    page = (Path(__file__).parents[2] / "docs" / "privacy.md").read_text()
+    for each in OTHERS:
+        delta = f" ({each.delta})" if each.delta else ""
+        assert f"| {each.epsilon:g}{delta} | {each.unit} | {each.name} |" in page
+
+
+def test_a_budget_that_comes_back_says_when(tmp_path: Path) -> None:
+    """A month has its own, and all months together are stated beside it."""
+    at = np.repeat(np.array(["2026-04-30", "2026-05-01"], "M8[s]"), 400)
+    table = pa.table({"bus": [*range(400)] * 2, "at": at, "speed": [30.0, 50.0] * 400})
+    known: dict[str, Any] = {"bounds": (0, 65), "by": "month(at)", "counts": "public"}
+    records = shoal.Records(table, user="bus", value="speed", period="month(at)", **known)
+    facts: dict[str, Any] = {"privacy_unit": "bus", "counts": "public", "period": "month"}
+    book = shoal.Ledger.create(tmp_path / "city.ledger", epsilon=2, **facts)
+    release = shoal.plan(records, epsilon=1).release(records, ledger=book, name="spring")
+    release.write_manifest(tmp_path / "spring.json")
+    entry, page, _ = papers(tmp_path / "spring.json", tmp_path)
+    deployment = entry["deployment"]
+    assert deployment["privacy_loss"]["privacy_unit"] == "bus-month"
+    assert deployment["privacy_loss"]["privacy_parameters"] == {"epsilon": 2.0}
+    model = deployment["deployment_model"]
+    assert (model["release_type"], model["data_source_type"]) == ("Many releases", "Dynamic")
+    for said in (model["release_type_details"], page):
+        assert "epsilon 2, for each bus in each month" in said
+        assert "a bus with records in all 2 months has lost up to epsilon 2" in said
+        assert "with each month, which has epsilon 2 of its own" in said
+    assert "bus, month" in page
+    assert "2026-04, 2026-05" in page
