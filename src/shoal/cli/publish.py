@@ -22,7 +22,7 @@ def publish(
 
     Makes a plan from the earlier request and the new counts, charges the ledger, writes all files
     into one folder, and verifies the manifest. Names hours and days without a record. With --json
-    it prints one line.
+    it prints one short line for a scheduler.
 
     Example: shoal publish 2025-02.csv --like 2025-01-manifest.json --ledger rides.ledger
     --name 2025-02
@@ -46,10 +46,12 @@ def publish(
     verdict = done.verdict
     with publishing.delivering(entry, ledger):
         if as_json:
-            told = {kind: str(place) for kind, place in done.files.items()}
-            own = {"delivery": entry and delivery(entry, again=again), "files": told}
-            found = {"gaps": [*done.gaps], "holds": verdict.holds}
-            show_json({**done.release.manifest, **own, **found}, indent=None)
+            manifest = done.release.manifest
+            told = {name: manifest[name] for name in ("name", "guarantee", "record_sha256")}
+            told |= {"delivery": entry and delivery(entry, again=again), "gaps": [*done.gaps]}
+            told |= {"new_cells": done.new_cells, "gone_cells": done.gone_cells}
+            places = {kind: str(place) for kind, place in done.files.items()}
+            show_json({**told, "files": places, "holds": verdict.holds}, indent=None)
         else:
             show(
                 "\n".join(

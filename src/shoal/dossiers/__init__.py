@@ -15,12 +15,13 @@ from shoal.dossiers.entry import MOST_TIER, entry_of, missing_for, tier_of, yaml
 from shoal.dossiers.facts import questions, read_facts
 from shoal.dossiers.officer import page
 from shoal.errors import InputError, MissingPartError
+from shoal.files.text_table import Shown, TextTable
 from shoal.privacy.ledger import Ledger
 from shoal.progress import said
 
 
 @dataclass(frozen=True)
-class Dossier:
+class Dossier(Shown):
     """What was written, and how complete the entry is.
 
     Attributes:
@@ -33,15 +34,15 @@ class Dossier:
     tier: int | None
     missing: tuple[str, ...]
 
-    def __str__(self) -> str:
+    def _text(self) -> TextTable:
         """Which tier the entry reaches, and what the next one needs."""
         reached = f"the entry reaches tier {self.tier} of {MOST_TIER}"
         if self.tier is None:
             reached = f"the entry reaches none of {MOST_TIER} tiers"
-        if not self.missing:
-            return reached
-        needed = ", ".join(self.missing)
-        return f"{reached}; for tier {(self.tier or 0) + 1} fill in {needed} in facts.yaml"
+        if self.missing:
+            needed = ", ".join(self.missing)
+            reached += f"; for tier {(self.tier or 0) + 1} fill in {needed} in facts.yaml"
+        return TextTable(reached, (), ())
 
 
 def dossier(
