@@ -139,7 +139,7 @@ def test_papers_are_one_command(shell: Shell) -> None:
     assert said[:3] == [
         f"wrote papers/{each}" for each in ("entry.yaml", "officer.html", "facts.yaml")
     ]
-    assert "reaches none of 3 tiers; for tier 1 fill in name, curators, " in said[3]
+    assert "reaches none of 3 tiers; for tier 1 fill in the facts name, curators, " in said[3]
     assert "exists already" in shell.bad(*papers)
     Path("papers/facts.yaml").write_text("title: Speeds")
     assert "'papers/facts.yaml' has no option 'title'" in shell.bad(*papers, "--force")

@@ -170,7 +170,7 @@ def test_several_releases_lose_what_the_ledger_allows(tmp_path: Path) -> None:
     assert deployment["deployment_model"]["release_type"] == "Many releases"
     assert "(May to June)" in deployment["deployment_model"]["release_type_details"]
     assert "<b>4 (0.001)</b>" in page
-    assert "(not stated: purpose in facts.yaml)" in page
+    assert "(not stated: the fact purpose)" in page
     epsilons = [float(each) for each in re.findall(r"<tr><td>(?:<b>)?([\d.]+)[ <]", page)]
     assert epsilons[: len(OTHERS) + 1] == sorted([4.0, *(each.epsilon for each in OTHERS)])
 
@@ -183,7 +183,7 @@ def test_a_tier_needs_its_fields(tmp_path: Path, without: str, tier: int | None)
     [one] = released(tmp_path)
     entry, _, made = papers(one, tmp_path, **{**FACTS, without: ""})
     assert (entry["tier"], made.missing) == (tier, (without,))
-    assert f"for tier {(tier or 0) + 1} fill in {without} in facts.yaml" in str(made)
+    assert f"for tier {(tier or 0) + 1} fill in the facts {without}" in str(made)
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_papers_of_all_families_name_nobody(tmp_path: Path) -> None:
 @pytest.mark.skipif(which("chromium") is None, reason="Chromium prints the page")
 def test_the_page_prints_on_two(tmp_path: Path) -> None:
     """With the longest facts and more releases than it shows. Chromium needs seconds."""
-    names = [f"{date(2026, month, 1)} and a longer name" for month in range(1, 9)]
+    names = [f"{date(2026, month, 1)} {'and a longer name ' * 10}".strip() for month in range(1, 9)]
     manifests = released(tmp_path, "0.4", 0, *names)
     longest = {name: "many words " * 36 for name in ("purpose", "legal_basis", "unit")}
     longest |= {name: "many words " * 36 for name in ("intended_use", "description")}

@@ -41,7 +41,7 @@ class Dossier(Shown):
             reached = f"the entry reaches none of {MOST_TIER} tiers"
         if self.missing:
             needed = ", ".join(self.missing)
-            reached += f"; for tier {(self.tier or 0) + 1} fill in {needed} in facts.yaml"
+            reached += f"; for tier {(self.tier or 0) + 1} fill in the facts {needed}"
         return TextTable(reached, (), ())
 
 

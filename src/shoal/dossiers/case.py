@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from shoal import files
-from shoal.cells.shown.plan_text import legend
 from shoal.errors import DocumentError, InputError
 from shoal.files.text_table import counted, text_of
 from shoal.privacy.budget import Budget
@@ -181,7 +181,7 @@ def left_out(each: Released) -> Iterator[str]:
     if each.family != "cells":
         return
     cells = release.published.basis.cells.num_rows
-    table = release.table()
-    reliable = table["status"].to_pylist()[:cells].count("reliable")
-    yield f"{reliable:,} of {counted(cells, 'cell')} reliable"
-    yield from legend(cells, release.published.sentences, table)
+    told = Counter(release.table()["status"].to_pylist()[:cells])
+    yield f"{told.pop('reliable', 0):,} of {counted(cells, 'cell')} reliable"
+    yield from (f"{many:,} {status}" for status, many in told.items())
+    yield from release.published.sentences

@@ -9,13 +9,14 @@ from string import Template
 from shoal.dossiers.case import Case, Released, left_out, met, promised
 from shoal.dossiers.facts import ON_PAGE, QUESTIONS, Facts
 from shoal.dossiers.others import MEDIAN, OTHERS
-from shoal.errors import printable
+from shoal.errors import one_line, printable
 from shoal.files.text_table import TextTable, counted
 from shoal.privacy.budget import round_up, show
 from shoal.report_page import HEAD, chance, paragraphs, protected
 
-# Rows of a table that two pages have room for.
+# Rows of a table, and characters of a name, that two pages have room for.
 _MOST = 6
+_LONGEST = 80
 _TRUST = [
     "The custodian: for true counts, bounds that were not taken from the data, one ledger for "
     "these records, and a unit that is what it is called.",
@@ -100,7 +101,7 @@ def _about(facts: Facts) -> list[list[str]]:
     rows = []
     for title, name in ON_PAGE.items():
         said = ", ".join(facts[name]) if isinstance(facts[name], list) else facts[name]
-        rows.append([title, said or f"(not stated: {name} in facts.yaml) {QUESTIONS[name]}"])
+        rows.append([title, said or f"(not stated: the fact {name}) {QUESTIONS[name]}"])
     return rows
 
 
@@ -160,7 +161,8 @@ def _releases(case: Case) -> str:
     rows = []
     for each in case.delivered:
         when = each.recorded_at[:10]
-        facts = [f"{each.number}", each.name, each.kind, each.charge.show(up=True), when]
+        name = one_line(each.name, _LONGEST)
+        facts = [f"{each.number}", name, each.kind, each.charge.show(up=True), when]
         notes = [str(each.periods or ""), case.taken_back(each)]
         rows.append([*facts, "; ".join(filter(None, notes))])
     more = len(rows) - _MOST
@@ -173,9 +175,9 @@ def _errors(case: Case) -> str:
     """Which errors were promised and met, and which cells are left out and why."""
     rows = []
     for each in case.released[-_MOST:]:
-        name = each.entry.name or each.place
-        rows.append([name, promised(each), met(each), "; ".join(left_out(each)) or "nothing"])
+        cells = "; ".join(left_out(each)) or "none left out"
+        rows.append([f"{each.entry.number}", promised(each), met(each), cells])
     more = len(case.released) - _MOST
     before = [f"{counted(more, 'more manifest')} in this dossier."] if more > 0 else []
-    columns = ("release", "promised before", "95% intervals", "cells")
+    columns = ("entry", "promised before", "95% intervals", "cells")
     return _table(columns, rows) + paragraphs(before)
