@@ -117,8 +117,10 @@ def _check_name(ledger: files.Place, made: Plan, described: Mapping[str, Any], n
     """Refuse a name under which the same was released of other counts: two charges for one name."""
     book = Ledger(os.fspath(ledger))
     for each in book.entries():
-        known = book.find(each.question, name) if each.name == name else None
-        old = Release(known.document, known) if known and known.kind in Release.kinds() else None
+        known = None
+        if each.name == name and each.kind in Release.kinds():
+            known = book.find(each.question, name, withdrawn=True)
+        old = None if known is None else Release(known.document, known)
         if old is None or (old.plan.request, old.record["records"]) != (made.request, described):
             continue
         if not made.counts.same_as(old.plan.counts):

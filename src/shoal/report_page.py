@@ -173,8 +173,11 @@ def _about(release: Any, book: Ledger | None) -> str:
         lines.append("This is a simulation: nobody is protected. Do not publish it.")
     if book is not None:
         sha = release.manifest["record_sha256"]
-        when = [each.recorded_at for each in book.entries() if each.document_sha256 == sha]
-        recorded = f"Recorded {when[0][:10]}." if when else "Not recorded in this ledger."
+        when = [each for each in book.releases() if each.document_sha256 == sha]
+        recorded = "Not recorded in this ledger."
+        if when:
+            withdrawn = f", {when[0].withdrawn}" if when[0].withdrawn else ""
+            recorded = f"Recorded {when[0].recorded_at[:10]}{withdrawn}."
         left, *lost = book.state().balance(document["guarantee"].get("periods"))
         lines.append(f"{recorded} The data set's budget: {'; '.join([left, *lost])}.")
     return paragraphs(lines)

@@ -53,7 +53,7 @@ def test_a_release_of_two_months_is_charged_to_both(tmp_path: Path) -> None:
     assert plan.counts.n_users == 80
     text = " ".join(str(plan).split())
     assert "epsilon 1 per user-month in all" in text
-    assert "charged to 2026-05, 2026-06: a bus with records in all 2 months loses up to" in text
+    assert "charged to 2026-05, 2026-06: one bus with records in all 2 months loses up to" in text
     assert "epsilon 1 per user-month" in str(done)
     plan.save(tmp_path / "plan.json")
     assert shoal.Plan.load(tmp_path / "plan.json").to_document() == plan.to_document()

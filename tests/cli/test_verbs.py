@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import time
+from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 
@@ -143,6 +144,38 @@ def test_papers_are_one_command(shell: Shell) -> None:
     assert "exists already" in shell.bad(*papers)
     Path("papers/facts.yaml").write_text("title: Speeds")
     assert "'papers/facts.yaml' has no option 'title'" in shell.bad(*papers, "--force")
+
+
+def test_a_budget_comes_back_and_a_table_can_be_withdrawn(shell: Shell) -> None:
+    """A file a month, each with a budget of its own; the wrong one is taken back and corrected."""
+    table = flights.table()
+    for month in (1, 2):
+        at = pa.array([datetime(2026, month, 3)] * len(table))
+        pq.write_table(table.append_column("at", at), f"{month}.parquet")
+    create = ["ledger", "create", "city.ledger", "--epsilon", 2, "--privacy-unit", "aircraft"]
+    made = shell.good(*create, "--counts", "public", "--period", "month", "--total", 5)
+    assert (
+        "in each month, at most epsilon 5 over all; protects all values of one aircraft in" in made
+    )
+    plan = ["plan", "1.parquet", *PLAN[:-1], "2", "--period", "month(at,Asia/Kolkata)"]
+    planned = shell.good(*plan, "--output", "monthly.json")
+    assert "charged to 2026-01: " in " ".join(planned.split())
+    publish = ["publish", "1.parquet", "--like", "monthly.json", "--ledger", "city.ledger"]
+    said = shell.good(*publish, "--name", "one", "--anyway")
+    assert "epsilon 0 is left in 2026-01\n" in said
+    assert "one aircraft with records in one month has lost up to epsilon 2" in said
+    assert "left in 2026-01, epsilon 0" in shell.bad(*publish, "--name", "again", "--anyway")
+    withdraw = ["ledger", "withdraw", "city.ledger", "--name", "one", "--reason", "wrong file"]
+    assert "its charge stays spent" in shell.good(*withdraw)
+    assert "wrong file" in shell.bad(*publish, "--name", "one", "--anyway")
+    show = ["show", "--ledger", "city.ledger", "--name", "one"]
+    assert "wrong file; release the correction under a new name" in shell.bad(*show)
+    assert "wrong file" in shell.good(*show, "--withdrawn")
+    assert "wrong file" in shell.good("verify", "one-manifest.json", "--ledger", "city.ledger")
+    publish[1:4] = ["2.parquet", "--like", "one-manifest.json"]
+    assert "in all 2 months" in shell.good(*publish, "--name", "one-v2", "--anyway")
+    assert "yes, 2 releases as recorded" in shell.good("ledger", "verify", "city.ledger")
+    assert "2026-02" in shell.good("ledger", "show", "city.ledger", "--json")
 
 
 def test_verify_says_no(shell: Shell) -> None:

@@ -149,7 +149,7 @@ def test_a_ledger_says_what_is_left_in_which_period(tmp_path: Path) -> None:
     book.record("p", periods=months("2026-06"), epsilon="1/2", **given)  # type: ignore[arg-type]
     for line in (
         "epsilon 0 is left in 2026-01 to 2026-05 (5); epsilon 0.5 is left in 2026-06; epsilon 1 in",
-        "a bus with records in all 6 months has lost up to epsilon 5.5, and may lose epsilon 12",
+        "one bus with records in all 6 months has lost up to epsilon 5.5, and may lose epsilon 12",
         "protects all values of one bus in one month",
     ):
         assert line in " ".join(str(book).split())

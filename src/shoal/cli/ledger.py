@@ -60,6 +60,21 @@ def show_ledger(path: o.LedgerFile, as_json: o.Json = False) -> None:
     show_json(asdict(state) | {"entries": rows})
 
 
+def withdraw(
+    path: o.LedgerFile, reason: o.Reason, name: o.Name = "", entry: o.Entry = None
+) -> None:
+    """Take a release back: it is no longer delivered, and its charge stays spent.
+
+    Release the correction under a new name, which has a charge of its own.
+
+    Example: shoal ledger withdraw city.ledger --name 2026-04 --reason "wrong file"
+    """
+    from shoal.privacy.ledger import Ledger
+
+    done = Ledger(path).withdraw(reason=reason, name=name, number=entry)
+    show(f"entry {done.withdraws} of {path} is {done.withdrawal}; its charge stays spent")
+
+
 def verify(path: o.LedgerFile, head: o.Head = "") -> None:
     """Recompute the chain of hashes and the sum of charges.
 
@@ -68,5 +83,6 @@ def verify(path: o.LedgerFile, head: o.Head = "") -> None:
     from shoal.files.text_table import counted
     from shoal.privacy.ledger import Ledger
 
-    state = Ledger(path).verify(head)
-    show(f"yes, {counted(state.entries, 'release')} as recorded; head {state.head}")
+    book = Ledger(path)
+    state = book.verify(head)
+    show(f"yes, {counted(len(book.releases()), 'release')} as recorded; head {state.head}")

@@ -39,7 +39,7 @@ _ELSEWHERE = dict.fromkeys(("bench", "study"), "shoal-studies")
 _AGAIN = "repeat the command: a release that a ledger has recorded costs nothing"
 _QUOTES = "Give several files as one pattern in quotes, such as 'trips/*.csv'."
 _GROUPS = {
-    "ledger": "Create, show or verify the ledger of a data set.",
+    "ledger": "Create, show or verify a ledger, or withdraw a release.",
     "trial": "Plan releases of an experiment with private outcomes.",
     "mean": "Plan means of values that have no known bounds.",
 }
@@ -51,7 +51,12 @@ VERBS: dict[str, Any] = {
     "show": show_verb.show_release,
     "publish": publish.publish,
     "verify": verify.verify,
-    "ledger": {"create": ledger.create, "show": ledger.show_ledger, "verify": ledger.verify},
+    "ledger": {
+        "create": ledger.create,
+        "show": ledger.show_ledger,
+        "withdraw": ledger.withdraw,
+        "verify": ledger.verify,
+    },
     "trial": {"plan": trial.plan, "ask": trial.ask},
     "mean": {"plan": mean.plan, "bound": mean.bound},
     "report": report.report,

@@ -147,6 +147,10 @@ LedgerPeriod = Annotated[
 Total = Annotated[
     OptionalText, later("With --period: most epsilon that a user may lose over all periods.")
 ]
+Reason = Annotated[str, first("Why, in a few words that everybody may read, such as 'wrong file'.")]
+Withdrawn = Annotated[
+    bool, later("Show the release also if the ledger says that it was withdrawn.", "--withdrawn")
+]
 Head = Annotated[str, first("A head of this ledger that you noted earlier, to be found again.")]
 
 # Trials.

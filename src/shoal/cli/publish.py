@@ -50,6 +50,7 @@ def publish(
             told = {name: manifest[name] for name in ("name", "guarantee", "record_sha256")}
             told |= {"delivery": entry and delivery(entry, again=again), "gaps": [*done.gaps]}
             told |= {"new_cells": done.new_cells, "gone_cells": done.gone_cells}
+            told |= {"left": done.left}
             places = {kind: str(place) for kind, place in done.files.items()}
             show_json({**told, "files": places, "holds": verdict.holds}, indent=None)
         else:

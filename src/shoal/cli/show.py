@@ -26,6 +26,7 @@ def show_release(
     output: o.Output = None,
     picture: o.Picture = None,
     record: o.RecordOutput = None,
+    withdrawn: o.Withdrawn = False,
     assigned: o.Assigned = None,
     groups: o.Groups = None,
     unit: o.Unit = None,
@@ -46,7 +47,7 @@ def show_release(
     read = {"MANIFEST": manifest, "--ledger": ledger, "--groups": groups}
     check_places(read, force=force, table=output, record=record, picture=picture)
     with working("reading what was released"):
-        done = _found(manifest, ledger, name, entry)
+        done = _found(manifest, ledger, name, entry, withdrawn=withdrawn)
     kind = done.plan_model.family
     by_level = done.said.kind in BY_LEVEL
     by_level = by_level or getattr(done.published, "interval_by", "") == "normal"
@@ -90,9 +91,11 @@ def show_release(
         show("\n".join(lines))
 
 
-def _found(manifest: Path | None, ledger: Path | None, name: str, number: int | None) -> Any:
+def _found(
+    manifest: Path | None, ledger: Path | None, name: str, number: int | None, *, withdrawn: bool
+) -> Any:
     """A release of any family, from its manifest or its ledger."""
-    from shoal.privacy.ledger import Ledger
+    from shoal.privacy.ledger import Ledger, the_entry
     from shoal.verification.rederive import FAMILIES, load
 
     if (manifest is None) == (ledger is None):
@@ -103,17 +106,8 @@ def _found(manifest: Path | None, ledger: Path | None, name: str, number: int | 
     if manifest is not None:
         return load(manifest)
     book = Ledger(str(ledger))
-    every = book.entries()
-    fits = [
-        each for each in every if each.number == number or (number is None and each.name == name)
-    ]
-    if len(fits) != 1:
-        listed = ", ".join(f"{each.number} ({each.name or 'without a name'})" for each in every)
-        raise InputError(
-            f"{len(fits)} entries of {ledger} match, not one; its entries are {listed or 'none'}",
-            "choose one entry with --name, or with --entry and its number",
-        )
-    known = book.find(fits[0].question, fits[0].name)
+    fits = the_entry(book.entries(), name, number)
+    known = book.find(fits.question, fits.name, withdrawn=withdrawn)
     family = None if known is None else FAMILIES.get(known.kind)
     if known is None or family is None:
         raise InputError("the entry was not recorded by a command of shoal", "choose another entry")

@@ -55,6 +55,8 @@ _FACTS = (
 _HASH = 13
 _FIRST_HASH = 8
 _NOTHING = Budget(Fraction(0))
+# The kind of an entry that takes a release back.
+WITHDRAWAL = "withdrawal"
 _DURABLE = "PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON"  # macOS needs the second
 _WRITABLE = "a file and a folder that this user may read and write"
 _DAMAGED = (
@@ -84,7 +86,9 @@ class Entry:
     Numbers count from 1. `spent` is the sum of charges up to this one; `hash` covers all that
     stands before it and the entry before. `document` is the result byte for byte, and empty in a
     list of entries. In a ledger with a period the charge is booked on each of `periods`, and
-    `spent` is the most that a user with records in all periods has lost.
+    `spent` is the most that a user with records in all periods has lost. An entry that `withdraws`
+    another one, by its number and with a reason, has no charge and no document; `withdrawn` says
+    of the other one when and why that was, and is empty of all that are in force.
     """
 
     number: int
@@ -100,6 +104,17 @@ class Entry:
     document_sha256: str
     hash: str
     document: bytes = field(default=b"", repr=False)
+    withdrawn: str = ""
+
+    @property
+    def title(self) -> str:
+        """Its name, or what it withdraws and why."""
+        return self.name if self.withdraws is None else f"of entry {self.withdraws}: {self.reason}"
+
+    @property
+    def withdrawal(self) -> str:
+        """What a withdrawal says of the release that it withdraws."""
+        return f"withdrawn on {self.recorded_at[:10]}: {self.reason}"
 
     @property
     def in_all(self) -> Budget:
@@ -343,11 +358,15 @@ class Ledger(Shown):
         """The sum of all charges, read now."""
         return self.state().spent
 
-    def find(self, question: str, name: str = "") -> Entry | None:
-        """The release recorded for a question under a name, with its document, or None."""
+    def find(self, question: str, name: str = "", *, withdrawn: bool = False) -> Entry | None:
+        """The release recorded for a question under a name, with its document, or None.
+
+        One that was withdrawn is refused by a LedgerError, which says when and why, unless it is
+        wanted all the same.
+        """
         wanted = checked_name(question, "a question"), checked_name(name)
         with self._transaction() as (connection, _):
-            return self._found(connection, *wanted)
+            return self._found(connection, *wanted, withdrawn=withdrawn)
 
     def names(self, question: str) -> list[str]:
         """The names that a question was recorded under, in their order; empty if it never was."""
@@ -356,10 +375,56 @@ class Ledger(Shown):
             return [name for (name,) in connection.execute(query, (question,))]
 
     def entries(self) -> list[Entry]:
-        """All recorded releases in order, without their documents."""
+        """All recorded releases and withdrawals in order, without their documents."""
         with self._transaction() as (connection, _):
-            rows = connection.execute(f"SELECT {_FACTS} FROM entry ORDER BY number")
-            return [_entry(row) for row in rows]
+            return _entries(connection)
+
+    def releases(self) -> list[Entry]:
+        """All recorded releases in order, without their documents."""
+        return [each for each in self.entries() if each.withdraws is None]
+
+    def withdraw(self, *, reason: str, name: str = "", number: int | None = None) -> Entry:
+        """Take a release back: it is not delivered any more, and its charge stays spent.
+
+        The correction is another release under a new name, with a charge of its own
+        (docs/ledger.md#correct-a-release).
+
+        Args:
+            reason: Why, in a few words that everybody may read.
+            name: The name of the release.
+            number: The number of its entry instead, if the name is not unique.
+
+        Returns:
+            The entry that withdraws it.
+
+        Raises:
+            InputError: No reason, or not one entry of this name or number.
+            LedgerError: It was withdrawn before; or as `record`.
+
+        Example:
+            >>> import tempfile
+            >>> folder = tempfile.TemporaryDirectory()
+            >>> place = folder.name + "/flights.ledger"
+            >>> ledger = Ledger.create(place, epsilon=1, privacy_unit="tailnum", counts="public")
+            >>> asked = {"name": "2013-05", "privacy_unit": ledger.privacy_unit}
+            >>> entry = ledger.record("speeds", **asked, epsilon=0.1, document=b"412.7")
+            >>> ledger.withdraw(name="2013-05", reason="wrong file").withdraws
+            1
+            >>> ledger.find("speeds", "2013-05")
+            Traceback (most recent call last):
+            shoal.errors.LedgerError: the release '2013-05' (entry 1) was withdrawn on ...
+            >>> folder.cleanup()
+        """
+        why = checked_name(reason, "a reason")
+        if not why:
+            raise InputError("a release is withdrawn without a reason", 'give one: "wrong file"')
+        with self._transaction(write=True) as (connection, creation):
+            state = self._newest(connection, creation)
+            entry = the_entry(_entries(connection), name, number)
+            _check_in_force(entry)
+            asked = (_withdrawal_of(entry.number), "", WITHDRAWAL)
+            of_entry = (entry.number, why)
+            return _add(connection, state, asked, _NOTHING, state.spent, b"", None, of_entry)
 
     def record(
         self,
@@ -458,7 +523,7 @@ class Ledger(Shown):
         spent = [f"{state.spent.show(up=True)} spent of {budget}, {state.left.show(up=False)} left"]
         columns = ["entry", "kind", "charge", "recorded at", "name"]
         rows = [
-            [str(each.number), each.kind, each.charge.show(up=True), each.recorded_at, each.name]
+            [str(each.number), each.kind, each.charge.show(up=True), each.recorded_at, each.title]
             for each in entries
         ]
         if state.privacy_unit.period is not None:
@@ -466,11 +531,13 @@ class Ledger(Shown):
             columns.append("periods")
             for row, each in zip(rows, entries, strict=True):
                 row.append("" if each.periods is None else str(each.periods))
-        releases = counted(len(entries), "release")
+        releases = counted(sum(each.withdraws is None for each in entries), "release")
         head = "\n".join([f"{releases}: {spent[0]}", *spent[1:], f"protects {state.privacy_unit}"])
         return TextTable(head, columns, rows, [f"head {state.head}"])
 
-    def _found(self, connection: sqlite3.Connection, question: str, name: str) -> Entry | None:
+    def _found(
+        self, connection: sqlite3.Connection, question: str, name: str, *, withdrawn: bool = False
+    ) -> Entry | None:
         query = f"SELECT {_FACTS}, document FROM entry WHERE question = ? AND name = ?"
         row = connection.execute(query, (question, name)).fetchone()
         if row is None:
@@ -478,6 +545,12 @@ class Ledger(Shown):
         entry = _entry(row)
         if _sha256(entry.document) != entry.document_sha256:
             raise self._damaged(f"a document of entry {entry.number} that was changed")
+        query = f"SELECT {_FACTS} FROM entry WHERE question = ? AND withdraws = ?"
+        row = connection.execute(query, (_withdrawal_of(entry.number), entry.number)).fetchone()
+        if row is not None:
+            entry = replace(entry, withdrawn=_entry(row).withdrawal)
+        if not withdrawn:
+            _check_in_force(entry)
         return entry
 
     @contextmanager
@@ -609,6 +682,45 @@ def _entry(row: tuple[Any, ...]) -> Entry:
     recorded_at, listed, *others = row[8:]
     periods = None if listed is None else Periods.of_list(json.loads(listed))
     return Entry(number, question, name, kind, charge, spent, recorded_at, periods, *others)
+
+
+def _entries(connection: sqlite3.Connection) -> list[Entry]:
+    """All entries in order, without documents; those that were withdrawn say so."""
+    rows = connection.execute(f"SELECT {_FACTS} FROM entry ORDER BY number")
+    entries = [_entry(row) for row in rows]
+    said = {each.withdraws: each.withdrawal for each in entries if each.withdraws is not None}
+    return [replace(each, withdrawn=said.get(each.number, "")) for each in entries]
+
+
+def the_entry(entries: list[Entry], name: str, number: int | None) -> Entry:
+    """The one release of this number, or of this name if there is no number; InputError if none."""
+    releases = [each for each in entries if each.withdraws is None]
+    if number is None:
+        fits = [each for each in releases if each.name == name]
+    else:
+        fits = [each for each in releases if each.number == number]
+    if len(fits) != 1:
+        listed = ", ".join(f"{each.number} ({each.name or 'without a name'})" for each in releases)
+        raise InputError(
+            f"{len(fits)} entries of the ledger match, not one; its entries are {listed or 'none'}",
+            "choose one entry with --name, or with --entry and its number",
+        )
+    return fits[0]
+
+
+def _withdrawal_of(number: int) -> str:
+    """The question of a withdrawal, by which it is found."""
+    return f"{WITHDRAWAL} of entry {number}"
+
+
+def _check_in_force(entry: Entry) -> None:
+    """Refuse an entry that was withdrawn."""
+    if entry.withdrawn:
+        raise LedgerError(
+            f"the release {entry.name!r} (entry {entry.number}) was {entry.withdrawn}",
+            "release the correction under a new name, or see the old numbers with `shoal show "
+            "--withdrawn`",
+        )
 
 
 def _add(

@@ -180,8 +180,8 @@ def first_and_last(names: Sequence[str]) -> str:
 
 def over_all(unit: Unit, periods: int, loss: Budget, lost: str) -> str:
     """Says what a user with records in all of several periods has lost, or will lose."""
-    many = counted(periods, str(unit.period))
-    return f"a {unit.name} with records in all {many} {lost} up to {loss.show(up=True)}"
+    many = f"one {unit.period}" if periods == 1 else f"all {counted(periods, str(unit.period))}"
+    return f"one {unit.name} with records in {many} {lost} up to {loss.show(up=True)}"
 
 
 def all_periods(unit: Unit, periods: Periods | Sequence[str] | None, charge: Budget) -> str:

@@ -233,7 +233,8 @@ class Release(Generic[PlanT, Drawn]):
             return "" if self.loaded else "not recorded in a ledger"
         named = f", named {self.entry.name!r}" if self.entry.name else ", without a name"
         ledger = os.path.basename(self.inputs.get("ledger") or "the ledger")
-        place = f"entry {self.entry.number} of {os.fspath(ledger)}{named}"
+        withdrawn = f", {self.entry.withdrawn}" if self.entry.withdrawn else ""
+        place = f"entry {self.entry.number} of {os.fspath(ledger)}{named}{withdrawn}"
         again = f"recorded on {self.entry.recorded_at[:10]}, nothing charged: "
         return f"{again}{place}" if self.from_ledger else place
 

@@ -18,7 +18,7 @@ def recorded(sha256: str, ledger: Ledger) -> bytes | None:
     """The record with a digest that a ledger holds, or None."""
     for each in ledger.entries():
         if each.document_sha256 == sha256:
-            known = ledger.find(each.question, each.name)
+            known = ledger.find(each.question, each.name, withdrawn=True)
             return None if known is None else known.document
     return None
 
@@ -27,7 +27,7 @@ def record_checks(sha256: str, ledger: Ledger) -> list[Check]:
     """Whether a ledger's chain holds a record, for its request, kind, charge and unit."""
     try:
         ledger.verify()
-        entries = ledger.entries()
+        entries = ledger.releases()
     except LedgerError as error:
         return [Check("chain of the ledger", holds=False, found=error.got)]
     own = [each for each in entries if each.document_sha256 == sha256]
@@ -51,8 +51,10 @@ def _of_entry(record: documents.Document, entry: Entry, whose: Unit) -> list[Che
     if whose.period is not None:
         same = booked == guarantee.get("periods")
         periods = [Check("periods in the ledger", same, str(entry.periods))]
+    state = [Check("state in the ledger", holds=True, found=entry.withdrawn)]
     return [
         *periods,
+        *(state if entry.withdrawn else []),
         Check(RECORDED, holds=True, found=f"entry {entry.number}, {entry.recorded_at}"),
         Check("request in the ledger", request == record["request"], request[:16]),
         Check("kind in the ledger", entry.kind == record["kind"], entry.kind or "not said"),
