@@ -327,7 +327,7 @@ def test_a_budget_that_comes_back_says_when(tmp_path: Path) -> None:
     assert (model["release_type"], model["data_source_type"]) == ("Many releases", "Dynamic")
     for said in (model["release_type_details"], page):
         assert "epsilon 2, for each bus in each month" in said
-        assert "a bus with records in all 2 months has lost up to epsilon 2" in said
+        assert "one bus with records in all 2 months has lost up to epsilon 2" in said
         assert "with each month, which has epsilon 2 of its own" in said
     assert "bus, month" in page
     assert "2026-04, 2026-05" in page
