@@ -309,6 +309,18 @@ def test_the_page_on_privacy_has_the_same_table() -> None:
         assert f"| {each.epsilon:g}{delta} | {each.unit} | {each.name} |" in page
 
 
+def test_a_withdrawn_release_is_named(tmp_path: Path) -> None:
+    """With the day and the reason, also in the papers of another release; it counts as one."""
+    both = released(tmp_path, 1, 0, "May", "June")
+    shoal.Ledger(tmp_path / "city.ledger").withdraw(name="May", reason="wrong <file>")
+    for manifest in both:
+        entry, page, _ = papers(manifest, tmp_path)
+        said = entry["deployment"]["deployment_model"]["release_type_details"]
+        assert re.search(r"Releases so far: 2 \(May to June\)", said)
+        assert re.search(r"Spent: epsilon 2\. .* May was withdrawn on [\d-]+: wrong <file>\.", said)
+        assert re.search(r"withdrawn on [\d-]+: wrong &lt;file&gt;", page)
+
+
 def test_a_budget_that_comes_back_says_when(tmp_path: Path) -> None:
     """A month has its own, and all months together are stated beside it."""
     at = np.repeat(np.array(["2026-04-30", "2026-05-01"], "M8[s]"), 400)

@@ -57,15 +57,13 @@ class Case:
 
     @property
     def delivered(self) -> list[Entry]:
-        """The entries of releases, also of those that were taken back."""
+        """The entries of releases, also of withdrawn ones."""
         return [each for each in self.entries if each.withdraws is None]
 
-    def taken_back(self, entry: Entry) -> str:
-        """When and why a release was taken back; empty if it was not."""
-        for each in self.entries:
-            if each.withdraws == entry.number:
-                return f"taken back on {each.recorded_at[:10]}: {each.reason}"
-        return ""
+    def withdrawal(self, entry: Entry) -> str:
+        """When and why a release was withdrawn; empty if it was not."""
+        found = (each.withdrawal for each in self.entries if each.withdraws == entry.number)
+        return next(found, "")
 
     @property
     def is_many(self) -> bool:

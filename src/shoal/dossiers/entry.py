@@ -180,15 +180,15 @@ def _releases(case: Case, facts: Facts) -> str:
     names = [each.name or each.recorded_at[:10] for each in (first, last)]
     which = names[0] if len(entries) == 1 else f"{names[0]} to {names[1]}"
     spent, left = case.spent_and_left
-    taken_back = [
+    withdrawn = [
         f" {each.name or each.number} was {why}."
         for each in entries
-        if (why := case.taken_back(each))
+        if (why := case.withdrawal(each))
     ]
     return (
         f"Releases so far: {len(entries):,} ({which}), recorded {first.recorded_at[:10]} to "
         f"{last.recorded_at[:10]}. Budget: {case.budget}, for {case.whose}. Spent: {spent}. Left: "
-        f"{left}. New budget: {case.comes_back}.{''.join(taken_back)}"
+        f"{left}. New budget: {case.comes_back}.{''.join(withdrawn)}"
     )
 
 

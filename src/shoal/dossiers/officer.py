@@ -163,7 +163,7 @@ def _releases(case: Case) -> str:
         when = each.recorded_at[:10]
         name = one_line(each.name, _LONGEST)
         facts = [f"{each.number}", name, each.kind, each.charge.show(up=True), when]
-        notes = [str(each.periods or ""), case.taken_back(each)]
+        notes = [str(each.periods or ""), case.withdrawal(each)]
         rows.append([*facts, "; ".join(filter(None, notes))])
     more = len(rows) - _MOST
     before = [f"{counted(more, 'earlier release')}."] if more > 0 else []
