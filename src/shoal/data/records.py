@@ -29,7 +29,7 @@ from shoal.privacy.unit import RELATIONS, Periods, Relation
 Missing = Literal["refuse", "public"]
 
 # Columns of the sums of measures, by their place.
-_MEASURES = tuple(f"measure_{at}" for at in range(8))
+_MEASURES = tuple(f"measure_{at}" for at in range(66))
 _SUMS = {"centred": "tick", "squares": "tick * tick"}
 # Of the text of a cell rule, and how many there may be: what a manifest can hold.
 _LONGEST_RULE = 400
@@ -43,8 +43,8 @@ class Measure(Protocol):
     def name(self) -> str:
         """Unique among measures."""
 
-    def edge(self, lattice: Lattice) -> int:
-        """Each record whose centred tick is above this counts 2^bits, every other one 0."""
+    def amount(self, tick: str, lattice: Lattice) -> str:
+        """SQL of what each record adds: a whole number from 0 to 2^bits, of its centred tick."""
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -190,7 +190,7 @@ class Records(Shown):
             The public counts, and exact integer sums of each user in each cell, which are private.
 
         Raises:
-            InputError: More than eight measures, or two of one name.
+            InputError: More than 66 measures, or two of one name.
             DataError: As `counts`, or so many records of a user in one cell that sums of squares
                 could pass 64 bits.
         """
@@ -352,8 +352,7 @@ def _queries(
             value = f"{tick} + (v - v)"
         added = {name: _SUMS[name] for name in powers}
         for name, each in zip(_MEASURES, measures, strict=False):
-            above = f"CASE WHEN tick > {each.edge(lattice)} THEN {2**lattice.bits} ELSE 0 END"
-            added[name] = f"CAST({above} AS {kind})"
+            added[name] = f"CAST({each.amount('tick', lattice)} AS {kind})"
         sums = {name: f"CAST(coalesce(sum({x}), 0) AS {kind})" for name, x in added.items()}
         coded = {f"key_{at}": code for at, code in enumerate(codes)}
         inside = f"SELECT {_named({'who': 'who', **coded, 'tick': value})} FROM {rows}"

@@ -234,6 +234,10 @@ class ShareAbove(Linear):
         """Returns 0 and 1."""
         return Fraction(0), Fraction(1)
 
+    def amount(self, tick: str, lattice: Lattice) -> str:
+        """Returns SQL of 2^bits for each record above the threshold, and 0 for the others."""
+        return f"CASE WHEN {tick} > {self.edge(lattice)} THEN {2**lattice.bits} ELSE 0 END"
+
     def edge(self, lattice: Lattice) -> int:
         """Returns the threshold's tick, counted from the middle of the bounds.
 

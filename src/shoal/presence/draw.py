@@ -1,0 +1,281 @@
+"""Carries a plan of private counts out: two looks, a range, the answers; users are short vectors.
+
+Everything that a user adds to a draw follows from its own records, the request, and earlier draws.
+
+Source: docs/theory/private-counts.md#one-user-one-vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shoal.arrays import Floats, Ints
+from shoal.data.aggregate import exact_sums
+from shoal.data.records import Records
+from shoal.data.value_lattice import Lattice
+from shoal.presence.look import Look, edges_of, look_of, ranges_of
+from shoal.presence.members import Members, members
+from shoal.presence.request import Request
+from shoal.presence.rounds import Round
+from shoal.presence.vectors import cut, sizes, weights
+from shoal.privacy.noise import Noise
+
+# The draws of one release, of which no two have the same noise.
+_CELLS = 1
+_SIZES = 2
+_RANGE = 3
+_ANSWERS = 4
+_HULL = 5
+# Public prizes of short ranges, over the noise that they avoid, and the most that there is.
+_PRIZE = 16.0
+_MOST_PRIZE = 0.8
+
+
+class Drawn(NamedTuple):
+    """The whole numbers that left the mechanism, in units of their draws.
+
+    Attributes:
+        cells: The first look, a number for each cell; None without one.
+        sizes: The second look, by block and size.
+        range: The position of the selected range; None without values.
+        answers: By block: a number for each cell, of values a row for each part.
+    """
+
+    cells: list[int] | None
+    sizes: dict[str, list[int]]
+    range: int | None
+    answers: dict[str, list[int]]
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """How far each record goes up a piece of the range, in ticks: a measure of a pass."""
+
+    at: int
+    low: int
+    width: int
+
+    @property
+    def name(self) -> str:
+        """Unique among pieces."""
+        return f"ramp {self.at}"
+
+    def amount(self, tick: str, lattice: Lattice) -> str:
+        """SQL of min(max(tick - low, 0), width), of a tick counted from the middle."""
+        low = self.low - (1 << (lattice.bits - 1))
+        return f"greatest(least({tick} - {low}, {self.width}), 0)"
+
+
+def pieces_of(request: Request, chosen: tuple[int, int]) -> list[Ramp]:
+    """Returns what is below the range, its pieces, and what is above it."""
+    low, high = chosen
+    top = 1 << request.tick_bits
+    many = request.n_pieces
+    ends = [0, *(low + (high - low) * at // many for at in range(many + 1)), top]
+    return [Ramp(at, start, end - start) for at, (start, end) in enumerate(pairwise(ends))]
+
+
+def draw(request: Request, rounds: Mapping[str, Round], records: Records, noise: Noise) -> Drawn:
+    """Returns what leaves the mechanism.
+
+    Formal guarantee: for whoever comes or goes, the chance of every outcome changes by a factor of
+    at most exp(the sum of whole/2^bits over the rounds), in any data set.
+    """
+    cells = request.keys
+    found = members(records, cells)
+    heard = None
+    if "cells" in rounds:
+        of_cells = rounds["cells"]
+        spread = _weigh(found, _amounts(request, found, "records"), of_cells.whole, 0.0)
+        heard = noise.add_laplace(_by_cell(found, spread), of_cells.bits, _CELLS)
+    in_users = None if heard is None else np.array(heard) / rounds["cells"].whole
+    first = look_of(request, rounds, in_users, {})
+    seen = _sizes(request, rounds, found, first, noise)
+    look = look_of(request, rounds, in_users, _in_users(rounds, seen))
+    chosen = None
+    if "range" in rounds:
+        scores = _scores(request, rounds, found, look)
+        chosen = noise.select(scores, 2.0 ** rounds["range"].bits, _RANGE)
+    answers = _answers(request, rounds, records, found, look, chosen, noise)
+    return Drawn(heard, seen, chosen, answers)
+
+
+def _amounts(request: Request, found: Members, block: str) -> Floats:
+    """Returns what each membership adds to a block, in users, records, or upper bounds."""
+    count = found.memberships.count.astype(np.float64)
+    if block == "users":
+        return np.ones(len(count))
+    if request.records_per_user is not None:
+        user = found.memberships.user
+        whole = np.bincount(user, count, found.memberships.n_users)
+        part = np.minimum(whole, request.records_per_user) / np.maximum(whole, 1.0)
+        scaled = count * part[user]
+    else:
+        scaled = count
+    if block != "sum":
+        return scaled
+    low, high = request.bounds
+    place = found.ticks / np.maximum(count, 1.0) / 2.0**request.tick_bits
+    return scaled * (low + (high - low) * place) / max(high, 1e-300)
+
+
+def _weigh(found: Members, parts: Floats, whole: int, cap: float) -> Ints:
+    """Returns whole numbers of each membership, at most `whole` for a user."""
+    of = found.memberships
+    return weights(parts, of.user, of.n_users, whole=whole, cap=cap)
+
+
+def _by_cell(found: Members, numbers: Ints) -> list[int]:
+    """Returns exact sums of each cell."""
+    of = found.memberships
+    return exact_sums(of.cell, numbers, of.n_cells)
+
+
+def _parts(request: Request, found: Members, block: str, look: Look) -> Floats:
+    """Returns what memberships ask for in a block: of values in proportion to priorities."""
+    if block != "values":
+        return _amounts(request, found, block)
+    records = _amounts(request, found, "records")
+    return records * look.priority[found.memberships.cell]
+
+
+def _sizes(
+    request: Request,
+    rounds: Mapping[str, Round],
+    found: Members,
+    look: Look,
+    noise: Noise,
+) -> dict[str, list[int]]:
+    """Returns the second look: how many users have how much, block by block, in one draw."""
+    if "sizes" not in rounds:
+        return {}
+    drawn = rounds["sizes"]
+    of = found.memberships
+    exact = {}
+    for block, units in drawn.blocks.items():
+        parts = _parts(request, found, block, look)
+        edges = edges_of(block, of.n_cells)
+        many = sizes(parts, of.user, of.n_users, edges)
+        exact[block] = [int(each) * units for each in many]
+    return _noisy(drawn, exact, noise, _SIZES)
+
+
+def _in_users(rounds: Mapping[str, Round], seen: Mapping[str, list[int]]) -> dict[str, Floats]:
+    """Returns noisy numbers of the second look in users."""
+    return {name: np.array(each) / rounds["sizes"].blocks[name] for name, each in seen.items()}
+
+
+def _scores(request: Request, rounds: Mapping[str, Round], found: Members, look: Look) -> Ints:
+    """Returns the weight inside each range, and a public prize of short ones.
+
+    A user who comes lowers none and raises each by at most its weight.
+    """
+    drawn = rounds["range"]
+    answers = rounds["answers"]
+    of = found.memberships
+    weight = _weigh(found, _parts(request, found, "values", look), drawn.whole, 0.0)
+    mean = found.ticks / np.maximum(of.count, 1)
+    order = np.argsort(mean, kind="stable")
+    upto = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(weight[order])])
+    ordered = mean[order]
+    cap = look.caps["values"]
+    counted = max(cap.users, 1.0) if cap.known else look.users
+    noise = of.n_cells * answers.scale("values") / counted
+    top = 1 << request.tick_bits
+    low, high = ranges_of(top)
+    last = np.searchsorted(ordered, high, side="right")
+    first = np.searchsorted(ordered, low, side="left")
+    prize = np.minimum(_PRIZE * noise * (1 - (high - low) / top), _MOST_PRIZE)
+    public = np.floor(look.users * drawn.whole * prize)
+    return np.asarray(upto[last] - upto[first] + public.astype(np.int64))
+
+
+def _answers(
+    request: Request,
+    rounds: Mapping[str, Round],
+    records: Records,
+    found: Members,
+    look: Look,
+    chosen: int | None,
+    noise: Noise,
+) -> dict[str, list[int]]:
+    """Returns the answers: all blocks in one draw, but for users who are counted without a cap."""
+    drawn = rounds["answers"]
+    exact: dict[str, list[int]] = {}
+    free = {}
+    for block in request.totals:
+        units = drawn.blocks[block]
+        cap = look.caps[block]
+        if cap.hull:
+            many = np.full(len(found.memberships.cell), units, dtype=np.int64)
+            free[block] = noise.add_hull(_by_cell(found, many), drawn.bits, _HULL)
+        else:
+            parts = _amounts(request, found, block)
+            exact[block] = _by_cell(found, _weigh(found, parts, units, cap.size))
+    if chosen is not None:
+        exact |= _values(request, drawn, records, found, look, chosen)
+    return _noisy(drawn, exact, noise, _ANSWERS) | free
+
+
+def _values(
+    request: Request,
+    drawn: Round,
+    records: Records,
+    found: Members,
+    look: Look,
+    chosen: int,
+) -> dict[str, list[int]]:
+    """Returns parts of each cell's weight in the range, and of all cells' weight outside it."""
+    low, high = (int(each[chosen]) for each in ranges_of(1 << request.tick_bits))
+    have = found
+    if request.n_pieces > 1:
+        # The second pass has its own rows: every amount is taken from it anew.
+        have = members(records, request.keys, pieces_of(request, (low, high)))
+    inside, outside = _shares(request, have, (low, high))
+    parts = _parts(request, have, "values", look)
+    cap = look.caps["values"].size
+    exact = {}
+    for block, shares in (("values", inside), ("tails", outside)):
+        weight = _weigh(have, parts, drawn.blocks[block], cap)
+        by_part = [_by_cell(have, each) for each in cut(weight, shares)]
+        if block == "tails":
+            exact[block] = [sum(each) for each in by_part]
+        else:
+            exact[block] = [number for each in by_part for number in each]
+    return exact
+
+
+def _shares(request: Request, have: Members, chosen: tuple[int, int]) -> tuple[Floats, Floats]:
+    """Returns falling shares of memberships inside the range, and outside of it."""
+    low, high = chosen
+    top = 1 << request.tick_bits
+    count = np.maximum(have.memberships.count, 1)
+    if request.n_pieces == 1:
+        mean = have.ticks / count
+        below = np.minimum(mean / low, 1.0) if low else np.ones(len(mean))
+        above = np.maximum(mean - high, 0.0) / max(top - high, 1)
+        return np.clip((mean - low) / (high - low), 0.0, 1.0)[None], np.stack([below, above])
+    width = np.array([max(each.width, 1) for each in pieces_of(request, chosen)])
+    shares = have.measured / (count * width[:, None])
+    below = shares[0] if low else np.ones(len(count))
+    return shares[1:-1], np.stack([below, shares[-1]])
+
+
+def _noisy(
+    drawn: Round, exact: Mapping[str, list[int]], noise: Noise, draw_number: int
+) -> dict[str, list[int]]:
+    """Returns all blocks with the noise of one draw."""
+    flat = noise.add_laplace(
+        [each for block in exact.values() for each in block], drawn.bits, draw_number
+    )
+    found: dict[str, Any] = {}
+    at = 0
+    for name, block in exact.items():
+        found[name] = flat[at : at + len(block)]
+        at += len(block)
+    return found

@@ -1,0 +1,182 @@
+"""What two looks decide, all of it public: priorities of cells, caps of users, scores of ranges.
+
+Source: docs/theory/private-counts.md#caps-and-priorities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.arrays import Floats, Ints
+from shoal.presence.request import Request
+from shoal.presence.rounds import NO_CAP, Round
+
+# The part of what users are cut by that counts as an error, in totals and in means.
+LOST = {"users": 0.5, "records": 0.5, "sum": 0.5, "values": 0.1}
+# Sizes of users: the first and the last power of two, in half octaves between them.
+_EDGES = {"records": (0, 20), "sum": (-8, 20), "values": (-6, 20)}
+# Noise scales: of two sizes beside the most frequent one that are no noise, of a size that stands
+# out by itself, and of the least weight of a cell.
+_BESIDE = 2.0
+_STANDS_OUT = 6.0
+_LEAST = 1.5
+# How much totals are scaled up at most for what caps cut off.
+_MOST_UP = 2.0
+# The part of the weight that caps may move if a look says nothing.
+_UNKNOWN = 0.5
+# The part of its users that a look must see for a cap.
+_SEEN = 0.6
+# The size, in caps, of heavy users whom noise may hide.
+_HIDDEN = 4.0
+
+
+@dataclass(frozen=True)
+class Cap:
+    """How much of a user counts.
+
+    Attributes:
+        size: A user with amounts of this size or more has all of its units.
+        up: Totals are multiplied by it, to make up for what the cap cuts off.
+        moved: The part of the weight that the cap moves between users, or may move.
+        users: How many users of the cap's size would have all the weight.
+        known: Whether the look said something.
+        hull: Whether users are counted without a cap.
+    """
+
+    size: float
+    up: float = 1.0
+    moved: float = 0.0
+    users: float = 0.0
+    known: bool = True
+    hull: bool = False
+
+
+class Look(NamedTuple):
+    """Public facts after the looks: the priority of each cell, about how many users, the caps."""
+
+    priority: Floats
+    users: float
+    caps: dict[str, Cap]
+
+
+def edges_of(block: str, cells: int) -> Floats:
+    """Returns the upper ends of users' sizes, half an octave each: constants of the plan."""
+    first, last = _EDGES.get(block, (0, np.log2(max(cells, 2))))
+    return np.asarray(2.0 ** np.arange(first, last + 0.5, 0.5))
+
+
+def priorities(heard: Floats | None, scale: float, cells: int) -> Floats:
+    """Returns the priority of each cell: the fewer users it has, the more each of them counts.
+
+    It is one over the weight that was heard of a cell, but not below 1.5 noise scales, and 1 for
+    the average user.
+    """
+    if heard is None:
+        return np.ones(cells)
+    found = 1 / np.maximum(heard, _LEAST * scale)
+    users = np.maximum(heard, 0.0)
+    mean = float(users @ found) / max(float(users.sum()), 1e-300)
+    return found / mean if mean > 0 else np.ones(cells)
+
+
+def cap_of(seen: Floats, scale: float, edges: Floats, cells: int, noise: float, lost: float) -> Cap:
+    """Returns the size with the least noise and loss, from noisy numbers of users by size.
+
+    Args:
+        seen: Users of each size, with noise of `scale`.
+        scale: Of the noise of the look, in users.
+        edges: The upper end of each size.
+        cells: How many cells there are, each with noise in proportion to the cap.
+        noise: The scale of the noise of the answers, in users at the cap.
+        lost: The part of what is cut that counts as an error.
+    """
+    top = int(np.argmax(seen))
+    low, high = _bulk(seen, top, scale)
+    is_clear = seen[top] >= _STANDS_OUT * scale
+    if not is_clear or seen[low : high + 1].sum() < _SEEN * seen.sum():
+        return Cap(float(edges[0]), moved=_UNKNOWN, known=False)
+    place = np.arange(len(seen))
+    # The bulk of users, and whatever stands out by itself: a second kind far from the first.
+    kept = ((place >= low) & (place <= high)) | (seen > _STANDS_OUT * scale)
+    many = np.where(kept, np.maximum(seen, 0.0), 0.0)
+    sizes = np.maximum(edges / 2**0.25, edges[0])
+    whole = float(many @ sizes)
+    # Of each cap what users of all sizes have together under it.
+    capped = np.minimum(sizes, edges[:, None]) @ many
+    at = int(np.argmin(cells * edges * noise + lost * (whole - capped)))
+    size = float(edges[at])
+    own = many * sizes / whole
+    cut = many * np.minimum(sizes, size) / capped[at]
+    moved = float(np.maximum(own - cut, 0.0).sum()) + _HIDDEN * scale * size / whole
+    up = min(whole / float(capped[at]), _MOST_UP)
+    return Cap(size, up, min(moved, _UNKNOWN), float(capped[at]) / size)
+
+
+def _bulk(seen: Floats, top: int, scale: float) -> tuple[int, int]:
+    """Returns the first and the last size around the most frequent one that are no noise."""
+    low = top
+    while low > 0 and seen[max(low - 2, 0) : low].sum() > _BESIDE * scale:
+        low -= 1
+    high = top
+    while high < len(seen) - 1 and seen[high + 1 : high + 3].sum() > _BESIDE * scale:
+        high += 1
+    return low, high
+
+
+def look_of(
+    request: Request,
+    rounds: Mapping[str, Round],
+    heard: Floats | None,
+    seen: Mapping[str, Floats],
+) -> Look:
+    """Returns what follows from the noisy numbers of both looks, in users."""
+    cells = request.keys.num_rows
+    answers = rounds["answers"]
+    scale = rounds["cells"].scale("cells") if "cells" in rounds else 0.0
+    users = float(request.users)
+    if heard is not None:
+        users = max(float(heard.sum()), 1.0)
+    caps = {}
+    for block in answers.blocks:
+        if block == "tails":
+            continue
+        if block in seen:
+            noise = rounds["sizes"].scale(block)
+            edges = edges_of(block, cells)
+            found = cap_of(seen[block], noise, edges, cells, answers.scale(block), LOST[block])
+        else:
+            found = _given(request, block)
+        if block == "users" and _without_cap(found, cells):
+            found = Cap(float(cells), hull=True)
+        caps[block] = found
+    return Look(priorities(heard, scale, cells), users, caps)
+
+
+def _given(request: Request, block: str) -> Cap:
+    """Returns a cap that the request gives; of users, without one they are counted in all cells."""
+    if block == "records" and request.records_per_user is not None:
+        return Cap(float(request.records_per_user))
+    if block == "users" and request.cells_per_user is not None:
+        return Cap(float(request.cells_per_user))
+    return Cap(float(request.keys.num_rows), hull=True)
+
+
+def _without_cap(cap: Cap, cells: int) -> bool:
+    """Whether users are counted better without a cap, whose noise grows with the cells."""
+    return cells <= NO_CAP or not cap.known or cells + 2 <= 3 * max(cap.size, 2.0)
+
+
+def ranges_of(top: int) -> tuple[Ints, Ints]:
+    """Returns both ends of all ranges of widths 2^(-k/2), in steps of a quarter of each."""
+    low = []
+    high = []
+    for halvings in range(9):
+        width = 2.0 ** (-halvings / 2)
+        starts = np.append(np.arange(0.0, 1.0 - width, width / 4), 1.0 - width)
+        low.append(np.rint(starts * top))
+        high.append(np.rint((starts + width) * top))
+    return np.concatenate(low).astype(np.int64), np.concatenate(high).astype(np.int64)

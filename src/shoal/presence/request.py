@@ -1,0 +1,150 @@
+"""What is asked of private counts: cells, statistics, and about how many users there are."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from functools import cached_property
+from typing import Annotated, Any, NamedTuple, Self
+
+import pyarrow as pa
+from pydantic import BeforeValidator, PlainSerializer, model_validator
+
+from shoal import checks
+from shoal.data import keys
+from shoal.data.value_lattice import MOST_BITS, Bounds, Lattice
+from shoal.documents.model import Model, checked
+from shoal.errors import InputError
+from shoal.privacy.budget import check_epsilon
+
+TOTALS = ("users", "records", "sum")
+# Pieces of the range, unless somebody asks for others.
+PIECES = 8
+_MOST_USERS = 2**40
+_MOST_STATISTICS = 30
+_NUMBER = r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?"
+_CALL = re.compile(
+    rf"(mean|median|histogram)|quantile\(({_NUMBER})\)|share_(above|below)\(({_NUMBER})\)"
+    rf"|share_between\(({_NUMBER}), ?({_NUMBER})\)"
+)
+Keys = Annotated[
+    pa.Table,
+    BeforeValidator(lambda each: each if isinstance(each, pa.Table) else keys.from_document(each)),
+    PlainSerializer(keys.to_document),
+]
+_Exact = PlainSerializer(str)
+
+
+class Statistic(NamedTuple):
+    """One statistic of every cell: its name, what it is, and the numbers in its name."""
+
+    name: str
+    kind: str
+    numbers: tuple[float, ...] = ()
+
+
+def statistic_of(text: object) -> Statistic:
+    """Returns a statistic by its name; InputError for another."""
+    name = checks.text(text, "a statistic")
+    if name in TOTALS:
+        return Statistic(name, name)
+    call = _CALL.fullmatch(name)
+    if call is None:
+        raise InputError(
+            f"there is no statistic {checks.shown(name)} of private counts"
+            + (
+                ": what lies outside a private range is most of a standard deviation"
+                if name in ("std", "variance")
+                else ""
+            ),
+            "give users, records, sum, mean, median, quantile(0.9), share_above(60), "
+            "share_below(60), share_between(20, 60) or histogram",
+        )
+    word, level, side, limit, low, high = call.groups()
+    if level is not None:
+        if not 0 < float(level) < 1:
+            raise InputError(f"there is no {name}", "give a level between 0 and 1, such as 0.9")
+        return Statistic(name, "quantile", (float(level),))
+    if side is not None:
+        return Statistic(name, f"share_{side}", (float(limit),))
+    if low is not None:
+        if not float(low) < float(high):
+            raise InputError(f"there is nothing between the limits of {name}", "give low < high")
+        return Statistic(name, "share_between", (float(low), float(high)))
+    return Statistic(name, word)
+
+
+def _statistics(given: Any) -> tuple[str, ...]:
+    listed = checks.items(given, "statistics", least=1, most=_MOST_STATISTICS)
+    found = [statistic_of(each).name for each in listed]
+    if len(set(found)) < len(found):
+        raise InputError("a statistic is given twice", f"give each of {', '.join(found)} once")
+    return tuple(found)
+
+
+class Request(Model):
+    """Exactly what a custodian asks of private counts.
+
+    Attributes:
+        keys: The cells, a column for each cell rule.
+        users: About how many users there are: public knowledge, not from the data.
+        pieces: Of the private range, for medians and the like.
+        records_per_user: Each user counts for at most so many records; None lets a look decide.
+        cells_per_user: Each user counts in at most so many cells, in users; None likewise.
+    """
+
+    keys: Keys
+    bounds: Annotated[
+        tuple[float, float],
+        BeforeValidator(lambda each: (lambda found: (found.lo, found.hi))(Bounds.of(each))),
+    ]
+    tick_bits: Annotated[int, checked(checks.whole, "tick bits", least=1, most=MOST_BITS)] = 20
+    statistics: Annotated[tuple[str, ...], BeforeValidator(_statistics)] = ("users", "mean")
+    epsilon: Annotated[Fraction, checked(check_epsilon), _Exact]
+    delta: Annotated[Fraction, _Exact] = Fraction(0)
+    users: Annotated[int, checked(checks.whole, "users", least=1, most=_MOST_USERS)]
+    pieces: Annotated[int, checked(checks.whole, "pieces", least=2, most=64)] = PIECES
+    records_per_user: Annotated[
+        int | None, checked(checks.whole, "records_per_user", least=1, most=2**30)
+    ] = None
+    cells_per_user: Annotated[
+        int | None, checked(checks.whole, "cells_per_user", least=1, most=2**16)
+    ] = None
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        """Bounds and ticks of the values."""
+        return Lattice(Bounds(*self.bounds), self.tick_bits)
+
+    @cached_property
+    def kinds(self) -> tuple[Statistic, ...]:
+        """What is asked of each cell."""
+        return tuple(map(statistic_of, self.statistics))
+
+    @property
+    def totals(self) -> list[str]:
+        """Users, records and sums, as far as they are asked for, in this order."""
+        return [each for each in TOTALS if each in self.statistics]
+
+    @property
+    def of_values(self) -> list[Statistic]:
+        """What is asked of the values."""
+        return [each for each in self.kinds if each.kind not in TOTALS]
+
+    @property
+    def n_pieces(self) -> int:
+        """Pieces of the range: one is enough for a mean alone, none without values."""
+        kinds = {each.kind for each in self.of_values}
+        if not kinds:
+            return 0
+        return 1 if kinds == {"mean"} else self.pieces
+
+    @model_validator(mode="after")
+    def _together(self) -> Self:
+        """Refuses what does not go together."""
+        if "sum" in self.statistics and self.bounds[0] < 0:
+            raise InputError(
+                "a sum needs values from 0",
+                "ask for the mean and records, or move the values by a public constant",
+            )
+        return self
