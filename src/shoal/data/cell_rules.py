@@ -86,6 +86,10 @@ class Rule:
         """As plans, manifests and the command line write it."""
         return self.text
 
+    def __reduce__(self) -> tuple[Callable[[str], Rule], tuple[str]]:
+        """Pickled as its text, from which all of it follows."""
+        return parse, (self.text,)
+
 
 def bins(column: str, width: int, start: int = 0) -> Rule:
     """A cell rule by a public number: bins of one width, each with its lower end.
