@@ -1,0 +1,204 @@
+"""What is said of the values of cells: from noisy parts of their weight, and nothing else.
+
+A cell's parts are its weight at the knots of the selected range. The mean is the sum of knots times
+parts over the weight; with the weight above each piece every share and quantile follows as well. At
+the true theta of a statistic the parts, weighed by how far they are from theta, are noise alone: so
+intervals hold for any weight, also none.
+
+Source: docs/theory/private-counts.md#values-and-their-intervals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from shoal import intervals
+from shoal.arrays import Bools, Floats
+
+# Of what cap and range may hide, the part that intervals of means allow for, and what a range cuts.
+_HIDES = 1 / 3
+_CUT = 0.05
+# Thetas that are tried between the ends of the range.
+_GRID = 101
+# Noise scales of a tail that is taken for one, and the most that tails add, in ranges.
+_SURE = 3.0
+_MOST_TAIL = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """The noisy parts of each cell, and where they lie.
+
+    Attributes:
+        parts: Weight of each cell at each knot, in users, shape (cells, knots).
+        scale: Of the Laplace noise of each part.
+        knots: Where the parts lie, ascending, in the value's unit, shape (knots,).
+        bounds: The public range of values.
+        moved: The part of the weight that caps move between users, or may move.
+        tails: Weights of all cells below, inside and above the range; empty if not drawn.
+        tail_scale: Of the noise of tails.
+    """
+
+    parts: Floats
+    scale: float
+    knots: Floats
+    bounds: tuple[float, float]
+    moved: float
+    tails: Floats = field(default_factory=lambda: np.zeros(0))
+    tail_scale: float = 1.0
+
+    @cached_property
+    def weight(self) -> Floats:
+        """Weight of each cell, in users."""
+        return np.asarray(self.parts.sum(axis=1))
+
+    @cached_property
+    def pool(self) -> Floats:
+        """The parts of all cells together, which add up to 1."""
+        found = np.maximum(self.parts.sum(axis=0), 0.0)
+        total = float(found.sum())
+        return found / total if total > 0 else np.full(len(found), 1 / len(found))
+
+    @cached_property
+    def shift(self) -> Floats:
+        """What all values below and above the range, counted as its ends, add to each mean."""
+        if not len(self.tails):
+            return np.zeros(2)
+        sure = self.tails > _SURE * self.tail_scale
+        below, _, above = np.where(sure, self.tails, 0.0) / max(float(self.tails.sum()), 1.0)
+        most = _MOST_TAIL * (self.knots[-1] - self.knots[0])
+        low, high = self.bounds
+        found = np.array([below * (low - self.knots[0]), above * (high - self.knots[-1])])
+        return np.asarray(np.clip(found, -most, most))
+
+    @property
+    def hidden(self) -> float:
+        """The part of the range by which cap and range may move a mean."""
+        return _HIDES * (self.moved + _CUT)
+
+    def noise(self, along: Floats) -> float:
+        """Variance of the noise of a cell's parts along a direction, beside that of the pool."""
+        return 2 * self.scale**2 * float(((along - self.pool @ along) ** 2).sum())
+
+    def spread(self, along: Floats) -> float:
+        """Variance between cells of what parts say along a direction, beyond noise."""
+        away = (self.parts - self.pool * self.weight[:, None]) @ along
+        many = self.parts.shape[1]
+        heavy = np.maximum(self.weight**2 - 2 * many * self.scale**2, 0.0).sum()
+        return max(float((away**2 - self.noise(along)).sum() / max(float(heavy), 1e-9)), 0.0)
+
+    @cached_property
+    def above_noise(self) -> Bools:
+        """Cells whose mean has less noise than cells differ by."""
+        enough = self.noise(self.knots) <= self.spread(self.knots) * self.weight**2
+        return np.asarray((self.weight > 0) & enough)
+
+    def ridge(self, along: Floats) -> Floats:
+        """What each cell's parts say along a direction, drawn towards all cells together."""
+        weight = np.maximum(self.weight, 0.0)
+        spread = self.spread(along)
+        middle = float(self.pool @ along)
+        away = self.parts @ along - middle * self.weight
+        drawn = away * weight * spread
+        return np.asarray(
+            middle + drawn / np.maximum(weight**2 * spread + self.noise(along), 1e-30)
+        )
+
+    @cached_property
+    def shares(self) -> Floats:
+        """Parts over the weight: a cell's own if its mean is above noise, else a drawn one."""
+        own = self.parts / np.maximum(self.weight, self.scale / 2)[:, None]
+        many = self.parts.shape[1]
+        weight = np.maximum(self.weight, 0.0)[:, None]
+        noise = 2 * self.scale**2 * (many - 2 + many * float((self.pool**2).sum()))
+        away = self.parts - self.pool * self.weight[:, None]
+        heavy = np.maximum(self.weight**2 - 2 * many * self.scale**2, 0.0).sum()
+        spread = float(((away**2).sum(axis=1) - noise).sum() / max(float(heavy), 1e-9))
+        spread = min(max(spread, 1e-4), 1.0)
+        drawn = self.pool + away * weight * spread / (weight**2 * spread + noise)
+        return np.where(self.above_noise[:, None], own, drawn)
+
+    @cached_property
+    def mean(self) -> Floats:
+        """The mean of each cell, moved into the range, and by what lies outside of it."""
+        own = self.parts @ self.knots / np.maximum(self.weight, self.scale / 2)
+        found = np.where(self.above_noise, own, self.ridge(self.knots))
+        return np.asarray(np.clip(found, self.knots[0], self.knots[-1]) + self.shift.sum())
+
+    @cached_property
+    def survival(self) -> Floats:
+        """The weight of each cell above the beginning of each knot, shape (cells, knots)."""
+        return np.asarray(np.cumsum(self.parts[:, ::-1], axis=1)[:, ::-1])
+
+    def quantile(self, level: float) -> Floats:
+        """Where the falling curve through the middles of pieces is 1 - level; the ends outside."""
+        above = np.clip(np.cumsum(self.shares[:, ::-1], axis=1)[:, -2::-1], 0.0, 1.0)
+        above = _falling(above)
+        middles = (self.knots[1:] + self.knots[:-1]) / 2
+        places = np.concatenate([self.knots[:1], middles, self.knots[-1:]])
+        return np.array(
+            [np.interp(level - 1, -np.array([1.0, *row, 0.0]), places) for row in above.tolist()]
+        )
+
+    def mean_interval(self, confidence: float) -> tuple[Floats, Floats]:
+        """All thetas at which the parts look like noise; the bounds where there is no weight."""
+        theta = np.linspace(self.knots[0], self.knots[-1], _GRID)
+        away = self.knots - theta[:, None]
+        limit = self.scale * _laplace_sums(confidence, (away**2).sum(axis=1), (away**4).sum(axis=1))
+        width = theta[-1] - theta[0]
+        allowed = limit[:, None] + self.hidden * np.maximum(self.weight, 0.0) * width
+        inside = np.abs(away @ self.parts.T) <= allowed
+        first = inside.argmax(axis=0)
+        last = _GRID - 1 - inside[::-1].argmax(axis=0)
+        # A step of the grid, and what tails of cells may differ by.
+        off = theta[1] - theta[0] + float(np.abs(self.shift).sum())
+        low = theta[first] + self.shift.sum() - off
+        high = theta[last] + self.shift.sum() + off
+        none = ~inside.any(axis=0)
+        least, most = self.bounds
+        low = np.where(none | (first == 0), least, np.maximum(low, least))
+        high = np.where(none | (last == _GRID - 1), most, np.minimum(high, most))
+        return low, high
+
+    def quantile_interval(self, level: float, confidence: float) -> tuple[Floats, Floats]:
+        """Ends of pieces with surely more, or less, than 1 - level of the weight above."""
+        pieces = len(self.knots) - 1
+        number = np.arange(1, pieces + 1)
+        squares, fourths = (
+            number * (1 - level) ** power + (pieces + 1 - number) * level**power for power in (2, 4)
+        )
+        limit = self.scale * _laplace_sums(confidence, squares, fourths)
+        allowed = limit + self.hidden * np.maximum(self.weight, 0.0)[:, None]
+        over = self.survival[:, 1:] - (1 - level) * self.weight[:, None]
+        # Only runs from an end on count, so that one level holds for all pieces.
+        more = np.logical_and.accumulate(over > allowed, axis=1).sum(axis=1)
+        less = np.logical_and.accumulate((over < -allowed)[:, ::-1], axis=1).sum(axis=1)
+        least, most = self.bounds
+        low = np.where(more > 0, self.knots[np.maximum(more - 1, 0)], least)
+        high = np.where(less > 0, self.knots[np.minimum(pieces - less + 1, pieces)], most)
+        return low, high
+
+
+def _falling(above: Floats) -> Floats:
+    """Returns curves that fall: neighbours that rise are averaged, again and again."""
+    found = above.copy()
+    for _ in range(found.shape[1]):
+        first = found[:, :-1].copy()
+        second = found[:, 1:].copy()
+        rises = first < second
+        middle = (first + second) / 2
+        found[:, :-1] = np.where(rises, middle, found[:, :-1])
+        found[:, 1:] = np.where(rises, middle, found[:, 1:])
+    return np.asarray(np.minimum.accumulate(found, axis=1))
+
+
+def _laplace_sums(confidence: float, squares: Floats, fourths: Floats) -> Floats:
+    """Returns quantiles of |sum of a Z| of standard Laplace Z, given sums of a^2 and of a^4."""
+    found = [
+        intervals.quantile(confidence, 0.0, 2 * square, square**2 / fourth)
+        for square, fourth in zip(squares.tolist(), fourths.tolist(), strict=True)
+    ]
+    return np.array(found)

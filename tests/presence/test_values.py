@@ -1,0 +1,72 @@
+"""Values of cells from noisy parts: exact without noise, and intervals that cover with it."""
+
+import numpy as np
+import pytest
+
+from shoal.presence.values import Values
+
+KNOTS = np.linspace(10.0, 50.0, 9)
+
+
+def values(parts: np.ndarray, scale: float, moved: float = 0.0) -> Values:
+    """Parts of cells with noise of a scale, in a range of 10 to 50 of 0 to 60."""
+    return Values(parts, scale, KNOTS, (0.0, 60.0), moved)
+
+
+def ramps(numbers: np.ndarray) -> np.ndarray:
+    """Parts of a cell of users with these values, each with the weight 1, by the definition."""
+    width = KNOTS[1] - KNOTS[0]
+    shares = np.clip((numbers[:, None] - KNOTS[:-1]) / width, 0.0, 1.0)
+    above = np.concatenate(
+        [np.ones((len(numbers), 1)), shares, np.zeros((len(numbers), 1))], axis=1
+    )
+    return np.asarray(-np.diff(above, axis=1).sum(axis=0))
+
+
+def test_without_noise_a_mean_is_that_of_the_clipped_values() -> None:
+    """Knots weighed by parts give it exactly; quantiles are within a piece."""
+    rng = np.random.default_rng(0)
+    people = [rng.uniform(0, 60, 400), rng.normal(30, 3, 300), np.full(200, 24.0)]
+    found = values(np.stack([ramps(each) for each in people]), 1e-9)
+    clipped = [np.clip(each, 10, 50) for each in people]
+    assert found.weight == pytest.approx([400, 300, 200])
+    assert found.mean == pytest.approx([each.mean() for each in clipped])
+    for level in (0.1, 0.5, 0.9):
+        near = np.array([np.quantile(each, level) for each in clipped])
+        assert np.abs(found.quantile(level) - near).max() < KNOTS[1] - KNOTS[0]
+        low, high = found.quantile_interval(level, 0.95)
+        outside = (near < 10.1) | (near > 49.9)
+        assert ((low <= near) & (near <= high) | outside).all()
+
+
+@pytest.mark.parametrize("scale", [3.0, 60.0, 1000.0])
+def test_intervals_cover_with_noise_alone(scale: float) -> None:
+    """Of 4,000 cells of one kind each, also where the weight is lost in noise."""
+    rng = np.random.default_rng(1)
+    people = rng.normal(28, 6, 300)
+    exact = ramps(people)
+    many = 4000
+    noisy = exact + rng.laplace(0, scale, (many, len(exact)))
+    found = values(noisy, scale)
+    low, high = found.mean_interval(0.95)
+    truth = np.clip(people, 10, 50).mean()
+    assert ((low <= truth) & (truth <= high)).mean() >= 0.94
+    width = np.median(high - low)
+    assert width <= 60
+    low, high = found.quantile_interval(0.5, 0.95)
+    middle = np.median(people)
+    assert ((low <= middle) & (middle <= high)).mean() >= 0.94
+    # Cells that are all alike do not differ by more than noise.
+    assert found.above_noise.mean() < 0.5
+
+
+def test_tails_move_all_means_by_little() -> None:
+    """A tail that stands out of its noise does, by at most a tenth of the range."""
+    parts = np.stack([ramps(np.full(500, 30.0))] * 3)
+    tails = np.array([0.0, 1400.0, 100.0])
+    found = Values(parts, 1.0, KNOTS, (0.0, 60.0), 0.0, tails, 1.0)
+    assert found.mean == pytest.approx([30 + 10 * 100 / 1500] * 3)
+    unclear = Values(parts, 1.0, KNOTS, (0.0, 60.0), 0.0, tails, 50.0)
+    assert unclear.mean == pytest.approx([30.0] * 3)
+    far = Values(parts, 1.0, KNOTS, (0.0, 1e6), 0.0, tails, 1.0)
+    assert far.mean == pytest.approx([34.0] * 3)
