@@ -141,3 +141,38 @@ def test_report_picture_and_table_follow_from_the_manifest(tmp_path: Path) -> No
     assert table in (tmp_path / "record" / "m.html").read_text()
     with pytest.raises(shoal.errors.DocumentError, match="no rows of users"):
         _ = shoal.Release.load(tmp_path / "manifest" / "m.json").plan
+
+
+@pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
+def test_what_rests_on_few_units_is_in_no_manifest() -> None:
+    """Neither the level that one unit has nor its answer, as many others as there are stay."""
+    rng = np.random.default_rng(0)
+    town = np.array(["Ulm"] * 200 + ["Jena"] * 199 + ["Zwettl"])
+    age = rng.integers(20, 60, 400).astype(float)
+    study = trials.Experiment(np.arange(400) % 2, None, {"town": town, "age": age})
+    plan = study.ask().regression(["arm", "C(town)"]).plan(trials.Domain.binary(), epsilon=4)
+    release = plan.release(rng.random(400) < 0.3, study, noise=NOISE)
+    manifest = canonical_bytes(release.manifest)
+    assert b"Zwettl" in release.document
+    assert b"Zwettl" not in manifest
+    assert b"1 of 4 estimates rest on fewer than 10 units" in manifest
+    assert len(release.published.found().every) == 3
+
+
+@pytest.mark.parametrize("users", [3, 7])
+def test_counts_of_a_small_cell_do_not_follow(users: int) -> None:
+    """Cells of few users with the same totals and other counts say the same, in few steps."""
+    rng = np.random.default_rng(users)
+    said = set()
+    for _ in range(40):
+        # As many records in all, shared out in another way.
+        own = 1 + rng.multinomial(40, rng.dirichlet(np.ones(users)))
+        rows = [(5, int(each)) for each in own] + [(6, 0)] * 30
+        users_of = [at for at, row in enumerate(rows) for each in row if each]
+        cells = [cell for row in rows for cell, each in enumerate(row) if each]
+        many = [each for row in rows for each in row if each]
+        counts = Counts.from_counts(users_of, cells, many)
+        plan = shoal.plan(counts, bounds=(0, 10), epsilon=2, method="user_clipped", min_users=1)
+        basis = Estimates.of(plan, [0, 0], None).basis
+        said.add((basis.moved[1], basis.lead[1], basis.deviation[1]))
+    assert len(said) <= 8

@@ -355,7 +355,8 @@ class Plan(plans.Plan[Private, Any]):
         """Estimates; and of many units of each kind what they follow from, without names."""
         design = self.design
         estimates = self.read(drawn, CONFIDENCE)
-        listed = tuple(each.to_document() for each in estimates)
+        listed = [each.to_document() for each in estimates]
+        warned = [*getattr(estimates, "warnings", ())]
         plan = None
         results = None
         many = int(design.many.min()) >= FEWEST_ALIKE
@@ -364,24 +365,39 @@ class Plan(plans.Plan[Private, Any]):
             plan = nameless.to_document()
             del plan["audience"]
             results = nameless.results(self.nameless(drawn))
-            listed = ()
+            listed = []
         else:
+            every = zip(listed, self.effective_units.tolist(), strict=True)
+            shown = [each for each, units in every if units >= FEWEST_ALIKE]
+            if len(shown) < len(listed):
+                # Sentences may name what is left out.
+                warned = [
+                    f"{len(listed) - len(shown)} of {len(listed)} estimates rest on fewer than "
+                    f"{FEWEST_ALIKE} units and are left out"
+                ]
             # Effects of clusters may be about a few units.
-            listed = tuple(
+            listed = [
                 {name: None if name == "clusters" else own for name, own in each.items()}
-                for each in listed
-            )
+                for each in shown
+            ]
+        arms = zip(design.arm_names, design.sizes.sum(axis=0).tolist(), strict=True)
         return Published(
             mechanism=self.mechanism,
             units=design.n,
             clusters=len(design.clusters),
-            arms=tuple(design.arm_names),
-            estimates=listed,
+            arms=tuple(name for name, units in arms if units >= FEWEST_ALIKE),
+            estimates=tuple(listed),
             head=getattr(estimates, "head", ""),
-            warnings=getattr(estimates, "warnings", ()),
+            warnings=tuple(warned),
             plan=plan,
             results=results,
         )
+
+    @property
+    def effective_units(self) -> Floats:
+        """How many units of equal weight each estimate rests on, shape (estimates,)."""
+        units = self.design.sizes.sum(axis=0).astype(np.float64)
+        return np.asarray(np.minimum(units[1:], units[0]))
 
     def nameless(self, drawn: Any) -> Any:
         """What was drawn, without a row for each unit."""

@@ -7,6 +7,7 @@ import pyarrow as pa
 from pydantic import BeforeValidator, PlainSerializer
 
 from shoal.arrays import Floats
+from shoal.cells.facts import coarse
 from shoal.cells.facts.asked import Asked
 from shoal.cells.facts.decision import Status
 from shoal.cells.facts.facts import Facts
@@ -136,7 +137,7 @@ def basis_of(plan: Facts, chosen: Interval | None) -> Basis:
         missing=weights.missing,
         moved=plan.moved,
         lead=plan.lead,
-        deviation=_deviation(weights, chosen, top),
+        deviation=coarse.upwards(_deviation(weights, chosen, top), plan.few),
         bias_bound=bias,
         worst_case_error=plan.worst_case_error,
         squares=plan.squares,

@@ -10,7 +10,8 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from shoal.arrays import Floats, Ints, largest
+from shoal.arrays import Bools, Floats, Ints, largest
+from shoal.cells.facts import coarse
 from shoal.cells.facts.accounting import MEAN_AND_VARIANCE, Cost, ReleasedStatistics
 from shoal.cells.facts.asked import Asked
 from shoal.cells.facts.decision import BY_RULE, STATUS, Decision, Status, check_counts, importance
@@ -122,12 +123,22 @@ class Facts(Steps, Asked):
         return self.request.model_copy(update={"weights": shown})
 
     @cached_property
+    def few(self) -> Bools:
+        """Planned cells of so few users that sums of these are hardly told."""
+        return self._have_few(self.planned)
+
+    def _have_few(self, cells: Ints) -> Bools:
+        """Whether cells have few users."""
+        return np.asarray(self.counts.users_per_cell[cells] < coarse.FEW_USERS)
+
+    @cached_property
     def moved(self) -> Floats:
         """The part of each cell's weight that caps took from its heaviest users."""
         weights = self.weights
         cell = weights.cell
         apart = np.abs(weights.weight / weights.total[cell] - weights.share)
-        return np.asarray(np.bincount(cell, apart, minlength=weights.n_cells) / 2)
+        moved = np.bincount(cell, apart, minlength=weights.n_cells) / 2
+        return coarse.parts_upwards(moved, self.few)
 
     @cached_property
     def lead(self) -> Floats:
@@ -135,7 +146,7 @@ class Facts(Steps, Asked):
         if not self.of_vectors:
             return np.ones(len(self.planned))
         load = 1 / self.decision.scale * self.weights.largest
-        return np.asarray(np.clip(load / load.mean(), 1.0, _MOST_LEAD))
+        return coarse.halves_upwards(np.clip(load / load.mean(), 1.0, _MOST_LEAD))
 
     @cached_property
     def squares(self) -> Floats:
@@ -144,8 +155,9 @@ class Facts(Steps, Asked):
         cell = counts.cell
         share = counts.count / counts.totals[cell]
         every = np.bincount(cell, share**2, minlength=counts.n_cells)
-        left_out = [status != "planned" for status in self.shown_status]
-        return np.asarray(every[self.shown][left_out])
+        left_out = self.shown[[status != "planned" for status in self.shown_status]]
+        own = np.asarray(every[left_out], dtype=np.float64)
+        return coarse.upwards(own, self._have_few(left_out))
 
     @cached_property
     def weights(self) -> Weights:

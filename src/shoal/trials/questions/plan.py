@@ -153,6 +153,13 @@ class QuestionsPlan(Plan):
         """Returns the answers to all questions."""
         return self.answers(drawn, self.blocks, confidence)
 
+    @property
+    def effective_units(self) -> Floats:
+        """How many units of the largest weight would have the squares of each question."""
+        many = self.design.many
+        rows = np.concatenate([each.rows for each in self.blocks])
+        return np.asarray((rows**2) @ many / (rows**2).max(axis=1))
+
     def regression(
         self, drawn: QuestionsDrawn, columns: Sequence[str], confidence: float
     ) -> Answers:
