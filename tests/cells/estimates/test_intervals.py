@@ -141,7 +141,8 @@ def test_intervals_by_hand(apart: bool) -> None:
     far = np.maximum(np.abs(number - centre) / scale - 2, 0)
     assert far[0] > 3
     reach = np.zeros((900, 20))
-    reach[plan.weights.user, plan.weights.cell] = plan.weights.weight / plan.weights.total[0]
+    own = plan.weights
+    reach[own.user, own.cell] = own.weight / own.total[own.cell]
     lead = reach.max(axis=0)
     times = 3.5 * (1.5 + 3 / (plan.parameters["clipped"][0] / 20) ** 2) if apart else 3.5
     assert 5.25 < times < 14 or not apart
