@@ -7,6 +7,8 @@ import numpy as np
 from shoal.cells.estimates.intervals import dominated, statuses
 from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.facts.facts import Facts
+from shoal.cells.facts.request import FEWEST_USERS
+from shoal.files.text_table import counted
 from shoal.theory.user_clipping import MEASURED
 
 # The part of users who are called frequent.
@@ -29,9 +31,10 @@ _TWICE = 250.0
 
 def plan_warnings(plan: Facts) -> list[str]:
     """Returns sentences that a custodian should read before spending anything, if any."""
-    if not plan.decision.method.range.of_vectors:
-        return []
-    found = [*few_cell_warnings(plan), *frequent_user_warnings(plan)]
+    alone = [*single_user_warnings(plan)]
+    if not plan.of_vectors:
+        return alone
+    found = [*alone, *few_cell_warnings(plan), *frequent_user_warnings(plan)]
     everyone = _everyone(plan)
     if plan.rounds > 1 and everyone < _TWICE:
         found.append(
@@ -49,6 +52,17 @@ def release_warnings(plan: Facts, numbers: Estimates) -> list[str]:
         return warnings
     frequent = [*frequent_user_warnings(plan)]
     return [each for each in warnings if each not in frequent]
+
+
+def single_user_warnings(plan: Facts) -> Iterator[str]:
+    """Warns of cells whose totals are those of one or two users, if a request allows them."""
+    users = plan.counts.users_per_cell[plan.shown]
+    if many := int((users < FEWEST_USERS).sum()):
+        have = "has" if many == 1 else "have"
+        yield (
+            f"{counted(many, 'cell')} {have} fewer than {FEWEST_USERS} users, as min_users="
+            f"{plan.request.min_users} allows: what is published of them is about single users"
+        )
 
 
 def _everyone(plan: Facts) -> float:
