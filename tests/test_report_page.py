@@ -44,10 +44,38 @@ def test_a_page_says_what_was_released(tmp_path: Path, ledger: bool) -> None:
     # 1/(1 + exp(-1/3)) is 0.5826, and both figures are rounded upwards.
     assert "at most 59%" in text
     assert "epsilon 0.333334" in text
-    assert ("epsilon 2.66666 is left" in text) == ledger
+    assert ("<td>epsilon 2.66666</td>" in text) == ledger
+    # The verdict beside the ledger is the custodian's: others do not have it.
+    assert ("Anybody can run <code>shoal verify m.json</code>, which found" in text) != ledger
+    assert ("shoal verify m.json --ledger a.ledger</code>, which found" in text) == ledger
     assert ("nobody is protected" in text) == (not ledger)
     assert "all values of one who" in text
     assert not re.search(r'(src|href)="(?!data:)', text)
+
+
+def test_a_withdrawn_release_says_so_first(tmp_path: Path) -> None:
+    """Above all numbers."""
+    manifest = _release(tmp_path, ledger=True)
+    shoal.Ledger(tmp_path / "a.ledger").withdraw(number=1, reason=HOSTILE)
+    shoal.report(manifest, tmp_path / "page.html", ledger=tmp_path / "a.ledger")
+    text = (tmp_path / "page.html").read_text()
+    before, after = text.split("Their numbers must not be used.")
+    assert "WITHDRAWN: entry 1 was withdrawn on" in before
+    assert "<p>Released with" in after
+    assert HOSTILE not in text
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("month(at,Asia/Kolkata)", "by the clocks of Asia/Kolkata"),
+        ("week(at)", "by universal time"),
+        ("wave", "as the column wave says"),
+    ],
+)
+def test_periods_name_their_clocks(rule: str, said: str) -> None:
+    """A zone, none, or a column without times."""
+    assert said in report_page.clocks(rule)
 
 
 def test_numbers_show_the_width_of_their_interval(tmp_path: Path) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import base64
 import math
 import os
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
 from html import escape
 from pathlib import Path
 from string import Template
@@ -15,12 +18,13 @@ import pyarrow as pa
 
 from shoal import checks, documents, files
 from shoal.cells.shown.plan_text import legend
-from shoal.errors import DocumentError, InputError, printable
-from shoal.files.text_table import TextTable, texts_of
+from shoal.data.cell_rules import parse
+from shoal.errors import DocumentError, InputError, one_line, printable
+from shoal.files.text_table import TextTable, counted, texts_of
 from shoal.pictures import check_picture, image
-from shoal.privacy.budget import Budget, from_text, show
-from shoal.privacy.ledger import Ledger
-from shoal.privacy.unit import Unit, all_periods
+from shoal.privacy.budget import Budget, from_text, round_up, show
+from shoal.privacy.ledger import Entry, Ledger, State
+from shoal.privacy.unit import Unit, all_periods, first_and_last
 from shoal.progress import said
 from shoal.verification.rederive import load
 from shoal.verification.verify import verdict_on
@@ -46,8 +50,22 @@ _GREY = (
 PUBLIC = {
     "trial": "each unit's arm, cluster, name and covariates, as far as the release uses them",
     "mean": "who has how many records",
-    "cells": "who has how many records in which cell; published are only their totals",
+    "cells": "who has how many records in which cell: the method treats this as public, and "
+    "published files show only totals of cells",
 }
+# Rows of periods that pages have room for, and the periods of an example of what they add up to.
+_MOST_PERIODS = 4
+_MANY_PERIODS = 12
+# Withdrawn releases that are named above a page, and characters of a name or a reason there.
+_MOST_WITHDRAWN = 3
+_SHORT = 80
+# Less than this share of a budget is too little for any release.
+_NEXT_TO_NOTHING = Fraction(1, 1000)
+GUESS = (
+    "A guess is that of a person who knows all other records, and thinks two versions of these "
+    "values equally likely; without a release it is right with a probability of 50%."
+)
+LOSSES = ("about", "releases", "lost at most", "left", "a guess is right at most")
 # How all pages look.
 HEAD = """<!doctype html>
 <html lang="en"><meta charset="utf-8">
@@ -59,6 +77,7 @@ body { max-width: 60rem; margin: 0 auto; padding: 1rem; overflow-wrap: anywhere 
 table { border-collapse: collapse } td, th { padding: .2rem .6rem; text-align: left }
 tr { border-bottom: 1px solid #8885 }
 td, th { overflow-wrap: normal }
+.withdrawn { border: 3px solid #c00; padding: .3rem .6rem; font-weight: 700 }
 """
 _PAGE = Template(
     HEAD
@@ -138,17 +157,35 @@ def report(
         release = load(manifest)
         verdict = verdict_on(release.document, book, release=release)
         table, meaning = _table(release, printable(label))
+        command = f"<code>shoal verify {escape(Path(manifest).name)}</code>"
+        found = f"<div class='wide'>{verdict._repr_html_()}</div>"
+        about, lost = _about(release), ""
+        checked = f"<p>Anybody can run {command}, which found:</p>{found}"
+        if book is not None:
+            state = book.state()
+            # Another process may record meanwhile.
+            entries = [each for each in book.releases() if each.number <= state.entries]
+            sha256 = release.manifest["record_sha256"]
+            own = [each for each in entries if each.document_sha256 == sha256]
+            recorded = [f"Recorded on {each.recorded_at[:10]}." for each in own]
+            about = banner(own) + about
+            about += paragraphs(recorded or ["Not recorded in this ledger."])
+            lost = paragraphs(["What all releases in the ledger tell of one unit together:"])
+            lost += TextTable("", LOSSES, losses(state, entries)).to_html()
+            checked = (
+                f"<p>The custodian ran <code>shoal verify {escape(Path(manifest).name)} --ledger "
+                f"{escape(Path(book.path).name)}</code>, which found:</p>{found}<p>Anybody can run "
+                f"{command}, which checks what is shown, and not the loss.</p>"
+            )
         page = _PAGE.substitute(
             title=escape(printable(title) or _title(release.manifest)),
-            about=_about(release, book),
+            about=about,
             table=table,
             legend=meaning,
             picture=_picture(release, label),
-            protected=paragraphs(
-                protected(release.manifest["guarantee"], release.plan_model.family)
-            ),
-            verdict=f"<p>Anybody can run <code>shoal verify {escape(Path(manifest).name)}</code>, "
-            f"which found:</p><div class='wide'>{verdict._repr_html_()}</div>",
+            protected=paragraphs([*protected(release), *_strength(release.manifest["guarantee"])])
+            + lost,
+            verdict=checked,
         )
     inputs = {**release.inputs, "ledger": None if book is None else book.path}
     files.write_bytes(output, page.encode(), inputs, overwrite=overwrite)
@@ -156,12 +193,19 @@ def report(
 
 def _title(document: documents.Document) -> str:
     records = document["records"]
-    what = records.get("value") or records.get("outcome") or records.get("values") or "Release"
     by = f" by {', '.join(records['cell'])}" if records.get("cell") else ""
-    return f"{what}{by}{', ' if document['name'] else ''}{document['name']}"
+    name = f", {document['name']}" if document["name"] else ""
+    return f"{measured(document) or 'Release'}{by}{name}"
 
 
-def _about(release: Any, book: Ledger | None) -> str:
+def measured(document: documents.Document) -> str:
+    """What the values of a manifest are called; empty if nobody said it."""
+    records = document["records"]
+    named = (records.get(each) for each in ("value", "outcome", "values"))
+    return next(filter(None, named), "")
+
+
+def _about(release: Any) -> str:
     document = release.manifest
     confidence = document["confidence"]
     epsilon = document["guarantee"]["epsilon_at_most"]
@@ -171,16 +215,24 @@ def _about(release: Any, book: Ledger | None) -> str:
     ]
     if document["simulation"]:
         lines.append("This is a simulation: nobody is protected. Do not publish it.")
-    if book is not None:
-        sha = release.manifest["record_sha256"]
-        when = [each for each in book.releases() if each.document_sha256 == sha]
-        recorded = "Not recorded in this ledger."
-        if when:
-            withdrawn = f", {when[0].withdrawn}" if when[0].withdrawn else ""
-            recorded = f"Recorded {when[0].recorded_at[:10]}{withdrawn}."
-        left, *lost = book.state().balance(document["guarantee"].get("periods"))
-        lines.append(f"{recorded} The data set's budget: {'; '.join([left, *lost])}.")
     return paragraphs(lines)
+
+
+def banner(entries: Sequence[Entry]) -> str:
+    """What is said above all else if some of these releases were withdrawn."""
+    withdrawn = [
+        f"{one_line(each.name, _SHORT) or f'entry {each.number}'} was "
+        f"{one_line(each.withdrawn, _SHORT)}"
+        for each in entries
+        if each.withdrawn
+    ]
+    if not withdrawn:
+        return ""
+    unlisted = len(withdrawn) - _MOST_WITHDRAWN
+    if unlisted > 0:
+        withdrawn[_MOST_WITHDRAWN:] = [f"{unlisted:,} more were withdrawn"]
+    said = escape("; ".join(withdrawn))
+    return f'<p class="withdrawn">WITHDRAWN: {said}. Their numbers must not be used.</p>'
 
 
 def _table(release: Any, label: str) -> tuple[str, str]:
@@ -229,31 +281,108 @@ def _picture(release: Any, label: str) -> str:
     return f'<p><img alt="results with intervals" src="data:image/png;base64,{drawn}"></p>'
 
 
-def chance(epsilon: float, delta: float) -> str:
+def chance(loss: Budget) -> str:
     """How often a guess between two equally likely versions of a unit's values is right at most."""
     # Of two versions the likelier has at most (e^epsilon + delta)/(e^epsilon + 1).
-    right = 1 - (1 - delta) / (math.exp(min(epsilon, 700)) + 1)
+    epsilon = min(round_up(loss.epsilon), 700)
+    right = 1 - (1 - round_up(loss.delta)) / (math.exp(epsilon) + 1)
     return f"{math.ceil(100 * right)}%"
 
 
-def protected(guarantee: documents.Document, family: str) -> list[str]:
-    """Who is protected, how strongly, and what is public, in sentences."""
-    epsilon = guarantee["epsilon_at_most"]
-    delta = guarantee["delta_at_most"]
-    but = f", except with probability {show(delta)}" if delta else ""
+def clocks(rule: str) -> str:
+    """By which clocks a rule divides records into periods."""
+    found = parse(rule)
+    if found.use == "key":
+        return f"as the column {rule} says"
+    if found.zone:
+        return f"by the clocks of {found.zone}"
+    return "by universal time, or by times as they are written without a zone"
+
+
+def protected(release: Any) -> list[str]:
+    """Who is protected by a release, and what is public, in sentences."""
+    whose = release.manifest["guarantee"]["unit"]
+    unit = Unit(whose["name"], whose["counts"], whose["period"])
+    family = release.plan_model.family
+    values = f"The values are those of {measured(release.manifest) or 'the records'}"
+    if family == "cells":
+        low, high = release.published.basis.request.bounds
+        values += f", from {low:g} to {high:g}; values beyond count as the nearer end"
+    public = f"the rules of the release, its bounds, and {PUBLIC[family]}"
+    rule = release.manifest["records"].get("period")
+    if rule:
+        values += f". A {unit.period} is counted {clocks(rule)}"
+        public = f"in which {unit.period} each {unit.name} has records, {public}"
+    return [f"Protected: {unit}. {values}.", f"Not protected: {public}."]
+
+
+def _strength(guarantee: documents.Document) -> list[str]:
+    """How strongly a release protects, in sentences."""
     whose = guarantee["unit"]
     unit = Unit(whose["name"], whose["counts"], whose["period"])
     charge = Budget(from_text(guarantee["epsilon"]), from_text(guarantee["delta"]))
+    but = f", except with probability {show(charge.delta)}" if charge.delta else ""
     booked = all_periods(unit, guarantee.get("periods"), charge)
     return [
-        f"Protected: {unit}{booked}. Epsilon {show(epsilon)}{but}. Somebody who knows all other "
-        "records and thinks two versions of these values equally likely, will guess the right one "
-        f"with a probability of at most {chance(epsilon, delta)} after seeing everything published "
-        "here; without it the probability is 50%.",
-        f"Public are the rules of the release, its bounds, and {PUBLIC[family]}.",
+        f"Epsilon {show(charge.epsilon)}{but}{booked}. After seeing this release alone, a guess is "
+        f"right with a probability of at most {chance(charge)}; other releases of these "
+        f"records add to this. {GUESS}",
     ]
 
 
-def paragraphs(lines: list[str]) -> str:
+def losses(state: State, releases: Sequence[Entry]) -> list[list[str]]:
+    """What a unit has lost by the releases of a ledger, withdrawn or not, and may ever lose.
+
+    The columns are `LOSSES`. Periods that lost alike share a row, those that lost most first.
+    """
+    unit = state.privacy_unit
+    published: Counter[str] = Counter()
+    withdrawn: Counter[str] = Counter()
+    for each in releases:
+        names = each.periods.names if each.periods else ()
+        published.update(names)
+        if each.withdrawn:
+            withdrawn.update(names)
+
+    def counts(many: int, gone: int) -> str:
+        return counted(many, "release") + (f", {gone:,} withdrawn" if gone else "")
+
+    def row(about: str, many: str, lost: Budget, left: str = "") -> list[str]:
+        return [about, many, lost.show(up=True), left, chance(lost)]
+
+    alike: dict[tuple[Budget, str], list[str]] = {}
+    for name in sorted(state.booked):
+        many = counts(published[name], withdrawn[name])
+        alike.setdefault((state.booked[name], many), []).append(name)
+    ranked = sorted(alike, key=lambda each: each[0].epsilon, reverse=True)
+    rows = [
+        row(first_and_last(alike[each]), each[1], each[0], _left(state, state.budget - each[0]))
+        for each in ranked[:_MOST_PERIODS]
+    ]
+    if others := ranked[_MOST_PERIODS:]:
+        unlisted = counted(sum(len(alike[each]) for each in others), f"other {unit.period}")
+        rows.append(row(unlisted, "", others[0][0]))
+    so_far = counts(len(releases), sum(bool(each.withdrawn) for each in releases))
+    if unit.period is None:
+        left = _left(state, state.left)
+        rows.append(row("all releases so far", so_far, state.spent, left))
+        return [*rows, row("all that the ledger will ever allow", "", state.budget)]
+    if len(state.booked) > 1:
+        rows.append(row(f"all {len(state.booked):,} {unit.period}s", so_far, state.spent))
+    rows.append(row(f"one {unit.period}, whatever the ledger will allow", "", state.budget))
+    if state.total is not None:
+        return [*rows, row(f"all {unit.period}s, whatever the ledger will allow", "", state.total)]
+    limitless = f"{_MANY_PERIODS} {unit.period}s (the ledger has no limit over all)"
+    return [*rows, row(limitless, "", state.budget.in_all(_MANY_PERIODS))]
+
+
+def _left(state: State, left: Budget) -> str:
+    """What may still be spent, in words."""
+    if 0 < left.epsilon < state.budget.epsilon * _NEXT_TO_NOTHING:
+        return "next to nothing"
+    return left.show(up=False)
+
+
+def paragraphs(lines: Sequence[str]) -> str:
     """Sentences as HTML."""
     return "".join(f"<p>{escape(each)}</p>" for each in lines)

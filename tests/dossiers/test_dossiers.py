@@ -81,7 +81,8 @@ FACTS: dict[str, Any] = {
     "registry_authors": ["A. Author"],
     "purpose": "Statistics.",
     "legal_basis": "Statistics act.",
-    "unit": "a bus",
+    "unit": "One bus.",
+    "custody": "In the safe.",
 }
 
 
@@ -142,22 +143,27 @@ def test_an_entry_has_what_shoal_knows_and_what_a_person_says(tmp_path: Path) ->
     # As they were written: no country is false, no number loses its zeros, no date is another type.
     assert (basic["data_product_region"], basic["data_curators"]) == ("NO", ["City of Bern"])
     assert basic["publication_date"] == "2026-06-01"
-    assert deployment["administrative"]["notes"].startswith("007 SHA-256 of records: May ")
+    assert deployment["administrative"]["notes"].startswith("007. SHA-256 of records: May ")
     loss = deployment["privacy_loss"]
     assert loss["privacy_unit"] == "bus"
     [epsilon] = loss["privacy_parameters"].values()
     spent = shoal.Ledger(tmp_path / "city.ledger").spent.epsilon
     assert 0 <= Fraction(epsilon) - spent < Fraction(1, 10**15)
+    assert "What one bus is: One bus. In neighbouring" in loss["privacy_unit_details"]
     assert "at most epsilon 4, for each bus" in loss["privacy_parameters_details"]
     model = deployment["deployment_model"]
     assert (model["release_type"], model["data_source_type"]) == ("One release", "Dynamic")
-    assert "Spent: epsilon 0.333334. Left: epsilon 3.66666." in model["release_type_details"]
-    for said in ("speed from 0 to 65", "discrete laplace noise", "OpenDP"):
+    said = "all releases so far: epsilon 0.333334, epsilon 3.66666 is left;"
+    assert said in model["release_type_details"]
+    for said in ("values of speed from 0 to 65", "discrete laplace noise", "OpenDP"):
         assert said in str(deployment)
     assert "<script" not in page
     assert "&lt;script&gt;" in page
     assert "<b>0.333334</b>" in page
-    assert "at most 59%" in page
+    assert "<td>59%</td>" in page
+    assert "2026-06-01 (before these releases" in page or date.today() < date(2026, 6, 2)
+    for fact in ("In the safe.", "Bounds are the legal limit.", "Checked by the statistics"):
+        assert fact in page
 
 
 def test_several_releases_lose_what_the_ledger_allows(tmp_path: Path) -> None:
@@ -170,7 +176,7 @@ def test_several_releases_lose_what_the_ledger_allows(tmp_path: Path) -> None:
     assert deployment["deployment_model"]["release_type"] == "Many releases"
     assert "(May to June)" in deployment["deployment_model"]["release_type_details"]
     assert "<b>4 (0.001)</b>" in page
-    assert "(not stated: the fact purpose)" in page
+    assert "(not stated yet: the fact purpose)" in page
     epsilons = [float(each) for each in re.findall(r"<tr><td>(?:<b>)?([\d.]+)[ <]", page)]
     assert epsilons[: len(OTHERS) + 1] == sorted([4.0, *(each.epsilon for each in OTHERS)])
 
@@ -198,7 +204,7 @@ def test_a_tier_needs_its_fields(tmp_path: Path, without: str, tier: int | None)
         ("sources: [[a]]", "the fact 'sources' in .* is neither a text nor a list"),
         ("publication_date: 2026-13-01", "publication_date in .* is '2026-13-01'"),
         ("data_source_type: static", "data_source_type in .* is 'static'"),
-        ("purpose: " + "a" * 401, "the fact 'purpose' in .* is longer than 400 characters"),
+        ("custody: " + "a" * 301, "the fact 'custody' in .* is longer than 300 characters"),
     ],
 )
 def test_wrong_facts_are_refused(tmp_path: Path, text: str, said: str) -> None:
@@ -277,10 +283,10 @@ def test_papers_of_all_families_name_nobody(tmp_path: Path) -> None:
         manifests.append(tmp_path / f"{at}.json")
     entry, page, _ = papers(manifests, tmp_path, **FACTS)
     assert entry["deployment"]["basic"]["data_product_type"] == "Dataset"
-    for said in ("bought", "height", "best_table", "clipped_mean"):
+    for said in ("bought", "values of height", "best_table", "clipped_mean"):
         assert said in str(entry)
-    assert "standard error at most" in page
-    assert page.count("half of them within") == 2
+    assert "standard error of height at most" in page
+    assert page.count(" of bought ±") == 2
     for each in (tmp_path / "papers").iterdir():
         assert "somebody" not in each.read_text()
 
@@ -290,8 +296,12 @@ def test_the_page_prints_on_two(tmp_path: Path) -> None:
     """With the longest facts and more releases than it shows. Chromium needs seconds."""
     names = [f"{date(2026, month, 1)} {'and a longer name ' * 10}".strip() for month in range(1, 9)]
     manifests = released(tmp_path, "0.4", 0, *names)
-    longest = {name: "many words " * 36 for name in ("purpose", "legal_basis", "unit")}
-    longest |= {name: "many words " * 36 for name in ("intended_use", "description")}
+    ours = ("purpose", "legal_basis", "unit", "custody")
+    theirs = ("intended_use", "description", "preprocessing", "justification")
+    longest = dict.fromkeys([*ours, *theirs], "many words " * 27)
+    for number in range(1, 9):
+        reason = ("for a reason " * 15).strip()
+        shoal.Ledger(tmp_path / "city.ledger").withdraw(number=number, reason=reason)
     papers(manifests, tmp_path, **FACTS | longest)
     printed = tmp_path / "page.pdf"
     page = (tmp_path / "papers" / "officer.html").as_uri()
@@ -317,20 +327,46 @@ def test_a_withdrawn_release_is_named(tmp_path: Path) -> None:
         entry, page, _ = papers(manifest, tmp_path)
         said = entry["deployment"]["deployment_model"]["release_type_details"]
         assert re.search(r"Releases so far: 2 \(May to June\)", said)
-        assert re.search(r"Spent: epsilon 2\. .* May was withdrawn on [\d-]+: wrong <file>\.", said)
-        assert re.search(r"withdrawn on [\d-]+: wrong &lt;file&gt;", page)
+        assert re.search(r"so far: epsilon 2, .* May was withdrawn on [\d-]+: wrong <file>\.", said)
+        assert "<td>2 releases, 1 withdrawn</td><td>epsilon 2</td>" in page
+        assert re.search(r"withdrawn on [\d-]+: wrong &lt;file&gt;</td>", page)
+        warned = re.findall(r"WITHDRAWN: (\w+) was withdrawn on [\d-]+: wrong &lt;file&gt;\.", page)
+        assert warned == (["May"] if manifest.stem == "May" else [])
+    _, page, _ = papers(both, tmp_path)
+    assert "shoal verify June.json" in page
+    assert "shoal verify May.json" not in page
+    assert "<td>1 (withdrawn)</td>" in page
+    head = shoal.Ledger(tmp_path / "city.ledger").state().head
+    assert f"shoal ledger verify city.ledger --head {head}" in page
 
 
-def test_a_budget_that_comes_back_says_when(tmp_path: Path) -> None:
-    """A month has its own, and all months together are stated beside it."""
-    at = np.repeat(np.array(["2026-04-30", "2026-05-01"], "M8[s]"), 400)
-    table = pa.table({"bus": [*range(400)] * 2, "at": at, "speed": [30.0, 50.0] * 400})
-    known: dict[str, Any] = {"bounds": (0, 65), "by": "month(at)", "counts": "public"}
-    records = shoal.Records(table, user="bus", value="speed", period="month(at)", **known)
+def test_rows_of_the_dossier_and_withdrawn_ones_are_kept(tmp_path: Path) -> None:
+    """However many releases are newer; of the others the newest."""
+    names = [f"day {at}" for at in range(9)]
+    manifests = released(tmp_path, "0.3", 0, *names)
+    shoal.Ledger(tmp_path / "city.ledger").withdraw(name="day 2", reason="wrong")
+    _, page, _ = papers(manifests[0], tmp_path)
+    assert re.findall(r"<td>day (\d)</td>", page) == ["0", "2", "5", "6", "7", "8"]
+    assert "3 more releases, 0 of them withdrawn." in page
+
+
+@pytest.mark.parametrize("total", [None, 5])
+def test_a_budget_that_comes_back_says_when(tmp_path: Path, total: int | None) -> None:
+    """Each month says what it lost, beside all of them and what may come; and whose clocks."""
+    at = np.repeat(np.array(["2026-04-30", "2026-05-01"], "M8[s]"), 402)
+    line = ["a", "b"] * 402
+    line[0] = "c"
+    table = pa.table({"bus": [*range(402)] * 2, "at": at, "line": line, "speed": [3.0, 5.0] * 402})
+    known: dict[str, Any] = {"bounds": (0, 65), "by": "line", "counts": "public"}
+    how = {**known, "period": "month(at,Asia/Kolkata)"}
+    both = shoal.Records(table, user="bus", value="speed", **how)
+    may = shoal.Records(table.slice(402), user="bus", value="speed", **how)
     facts: dict[str, Any] = {"privacy_unit": "bus", "counts": "public", "period": "month"}
-    book = shoal.Ledger.create(tmp_path / "city.ledger", epsilon=2, **facts)
-    release = shoal.plan(records, epsilon=1).release(records, ledger=book, name="spring")
+    book = shoal.Ledger.create(tmp_path / "city.ledger", epsilon=2, total=total, **facts)
+    release = shoal.plan(both, epsilon=1, min_users=1).release(both, ledger=book, name="spring")
     release.write_manifest(tmp_path / "spring.json")
+    shoal.plan(may, epsilon="0.9999").release(may, ledger=book, name="May")
+    book.withdraw(name="May", reason="wrong")
     entry, page, _ = papers(tmp_path / "spring.json", tmp_path)
     deployment = entry["deployment"]
     assert deployment["privacy_loss"]["privacy_unit"] == "bus-month"
@@ -338,8 +374,26 @@ def test_a_budget_that_comes_back_says_when(tmp_path: Path) -> None:
     model = deployment["deployment_model"]
     assert (model["release_type"], model["data_source_type"]) == ("Many releases", "Dynamic")
     for said in (model["release_type_details"], page):
-        assert "epsilon 2, for each bus in each month" in said
-        assert "one bus with records in all 2 months has lost up to epsilon 2" in said
-        assert "with each month, which has epsilon 2 of its own" in said
+        assert "psilon 2, for each bus in each month" in said
+        assert "spent of a month never comes back" in said
+    for said in (deployment["privacy_loss"]["privacy_unit_details"], page):
+        assert "A month is counted by the clocks of Asia/Kolkata" in said
+    ever = "12 months (the ledger has no limit over all)</td><td></td><td>epsilon 24"
+    if total:
+        ever = "all months, whatever the ledger will allow</td><td></td><td>epsilon 5"
+    shoal.report(tmp_path / "spring.json", tmp_path / "spring.html", ledger=book)
+    # 1/(1 + exp(-epsilon)) of 1, 1.9999, 2.9999 and 2 is 0.7311, 0.88079, 0.9526 and 0.8808.
+    for rows in (page, (tmp_path / "spring.html").read_text()):
+        for said in (
+            "2026-05</td><td>2 releases, 1 withdrawn</td><td>epsilon 1.9999</td>"
+            "<td>next to nothing</td><td>89%",
+            "2026-04</td><td>1 release</td><td>epsilon 1</td><td>epsilon 1</td><td>74%",
+            "all 2 months</td><td>2 releases, 1 withdrawn</td><td>epsilon 2.9999</td><td></td>"
+            "<td>96%",
+            ever,
+        ):
+            assert said in rows
     assert "bus, month" in page
     assert "2026-04, 2026-05" in page
+    for said in ("804 records", "at least 1 user in", "1 cell shown with fewer"):
+        assert said in page

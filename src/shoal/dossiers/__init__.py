@@ -11,8 +11,8 @@ from pathlib import Path
 
 from shoal import checks, files
 from shoal.dossiers.case import case_of
-from shoal.dossiers.entry import MOST_TIER, entry_of, missing_for, tier_of, yaml_of
-from shoal.dossiers.facts import questions, read_facts
+from shoal.dossiers.entry import entry_of
+from shoal.dossiers.facts import MOST_TIER, TIERS, questions, read_facts, tier_of
 from shoal.dossiers.officer import page
 from shoal.errors import InputError, MissingPartError
 from shoal.files.text_table import Shown, TextTable
@@ -113,8 +113,9 @@ def dossier(
     with said("verifying, writing"):
         told = read_facts(known if known.exists() else None)
         case = case_of(listed, book)
-        entry = entry_of(case, told)
-        texts = {"entry": yaml_of(entry), "page": page(case, told)}
+        if case.unit.period is not None and not told["data_source_type"]:
+            told["data_source_type"] = "Dynamic"
+        texts = {"entry": entry_of(case, told), "page": page(case, told)}
         # What is no folder is refused with all else that cannot be written.
         with suppress(OSError):
             folder.mkdir(exist_ok=True)
@@ -126,6 +127,6 @@ def dossier(
         files.check_outputs(written, read, overwrite=overwrite)
         for kind, place in written.items():
             files.write_bytes(place, texts[kind].encode(), read, overwrite=overwrite)
-    tier = tier_of(entry)
-    missing = missing_for(entry, (tier or 0) + 1) if tier != MOST_TIER else ()
-    return Dossier(written, tier, tuple(missing))
+    tier = tier_of(told)
+    needed = [name for name, own in TIERS.items() if own <= (tier or 0) + 1]
+    return Dossier(written, tier, tuple(name for name in needed if not told[name]))

@@ -26,15 +26,30 @@ QUESTIONS = {
     "sources": "Where can one read more? A list of addresses.",
     "notes": "Anything else for the registry.",
     "registry_authors": "Who fills in the entry of the registry? A list of people.",
-    "purpose": "For the officer: for which purpose are these data processed?",
-    "legal_basis": "For the officer: on which legal basis?",
-    "unit": "For the officer: who or what is one unit of the ledger, in words?",
+    "purpose": "For which purpose are these data processed?",
+    "legal_basis": "On which legal basis?",
+    "unit": "Who or what is one unit of the ledger, in words?",
+    "custody": "Where is the ledger kept, and who has access to it?",
 }
+# The facts that only a person knows and a tier of the registry needs; shoal knows the others.
+TIERS = {
+    "name": 1,
+    "curators": 1,
+    "intended_use": 1,
+    "region": 1,
+    "description": 1,
+    "publication_date": 1,
+    "sector": 1,
+    "registry_authors": 1,
+    "data_source_type": 2,
+    "justification": 3,
+}
+MOST_TIER = 3
 _LISTS = ("curators", "sources", "registry_authors")
 _SOURCE_TYPES = ("Static", "Dynamic")
 # Characters of a fact, and of one that has a place on the page for the officer.
 _LONGEST = 5000
-_LONGEST_ON_PAGE = 400
+_LONGEST_ON_PAGE = 300
 ON_PAGE = {
     "Purpose": "purpose",
     "Published by": "curators",
@@ -43,6 +58,9 @@ ON_PAGE = {
     "Intended use": "intended_use",
     "What it says": "description",
     "First published": "publication_date",
+    "Records, bounds": "preprocessing",
+    "Why so": "justification",
+    "The ledger": "custody",
 }
 # What YAML writes for nothing.
 _NOTHING = ("", "~", "null")
@@ -60,7 +78,13 @@ def questions() -> str:
     return "\n".join(entries)
 
 
-def read_facts(path: Path | None) -> Facts:
+def tier_of(facts: Facts) -> int | None:
+    """The highest tier whose facts, and those of lower tiers, are stated; None if none is."""
+    unstated = [tier for name, tier in TIERS.items() if not facts[name]]
+    return min(unstated, default=MOST_TIER + 1) - 1 or None
+
+
+def read_facts(path: Path | None) -> dict[str, Any]:
     """All facts, texts or lists of texts; what is not answered, or has no file, is empty."""
     given = {} if path is None else _read(path)
     found: dict[str, Any] = {}

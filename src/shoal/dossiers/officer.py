@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from html import escape
 from string import Template
 
-from shoal.dossiers.case import Case, Released, left_out, met, promised
-from shoal.dossiers.facts import ON_PAGE, QUESTIONS, Facts
+from shoal.dossiers.case import Case, left_out, met, promised
+from shoal.dossiers.facts import ON_PAGE, Facts
 from shoal.dossiers.others import MEDIAN, OTHERS
 from shoal.errors import one_line, printable
 from shoal.files.text_table import TextTable, counted
 from shoal.privacy.budget import round_up, show
-from shoal.report_page import HEAD, chance, paragraphs, protected
+from shoal.report_page import GUESS, HEAD, LOSSES, banner, losses, paragraphs, protected
 
 # Rows of a table, and characters of a name, that two pages have room for.
 _MOST = 6
-_LONGEST = 80
+_LONGEST = 50
 _TRUST = [
     "The custodian: for true counts, bounds that were not taken from the data, one ledger for "
-    "these records, and a unit that is what it is called.",
+    "these records, and a unit that is what it is called. The ledger keeps facts of every unit, "
+    "such as how many records it has in which cell: personal data, also without names.",
     "The machine: who can read its disk or memory can read the records. Timing, memory and swap "
     "are side channels that shoal does not close.",
     "The software: shoal {shoal}, the samplers of OpenDP {opendp}, and the randomness of the "
@@ -29,7 +31,17 @@ _VERIFY = (
     "Anybody can run <code>shoal verify {manifest}</code>, which computes again what is shown. An "
     "auditor runs <code>shoal verify {manifest} --ledger {ledger}</code>, which computes the loss "
     "of every unit again, by separate code, from the record that the ledger keeps. <code>shoal "
-    "ledger verify {ledger}</code> finds any changed or missing entry; the head today is {head}."
+    "ledger verify {ledger} --head {head}</code>, with the head of {today}, finds any changed or "
+    "missing entry, also in an older copy of the ledger."
+)
+_AGAINST = (
+    "Against anybody who reads what is published: with any knowledge of all other records, any "
+    "computer, now or later, and together with others."
+)
+_WEAK = (
+    "The promise is weaker where values are tied together: of a person who stands behind several "
+    "units, and of a fact that stays the same, or a running total, over several periods, the "
+    "losses add up."
 )
 _WRONG = (
     "What is published cannot be unread, and its loss stays spent. The custodian takes the table "
@@ -39,13 +51,14 @@ _WRONG = (
 )
 _PAGE = Template(
     HEAD
-    + """@page { size: A4; margin: 12mm }
+    + """@page { size: A4; margin: 10mm }
 h1 { font-size: 1.5rem; margin: 0 } h2 { font-size: 1.1rem; margin: .8rem 0 .2rem }
-p { margin: .2rem 0 } td, th { vertical-align: top }
-.lines td { height: 2.2rem; min-width: 11rem } b { font-weight: 700 }
+p { margin: .2rem 0 } p:empty { display: none } td, th { vertical-align: top }
+.lines td { height: 2rem; min-width: 11rem } b { font-weight: 700 }
 @media print {
-  :root { color-scheme: light; font: 8.5pt/1.3 system-ui, sans-serif }
-  body { max-width: none; padding: 0 } td, th { padding: .05rem .5rem }
+  :root { color-scheme: light; font: 8pt/1.2 system-ui, sans-serif }
+  body { max-width: none; padding: 0 } td, th { padding: 0 .4rem }
+  .withdrawn { padding: 0 .4rem }
   h2 { break-after: avoid } tr, .lines { break-inside: avoid }
 }
 </style>
@@ -66,19 +79,24 @@ $about
 
 def page(case: Case, facts: Facts) -> str:
     """The page, as HTML."""
-    first = case.released[0]
+    valid = [each for each in case.released if not each.entry.withdrawn] or case.released
     known = {
         "ledger": escape(printable(case.ledger)),
-        "manifest": escape(printable(first.place)),
-        "head": f"<code>{case.state.head}</code>",
+        "manifest": escape(printable(valid[0].place)),
+        "head": case.state.head,
+        "today": datetime.now(UTC).date().isoformat(),
     }
-    versions = first.manifest["versions"]
+    what = dict.fromkeys(
+        line for each in case.released[-_MOST:] for line in protected(each.release)
+    )
+    versions = valid[0].manifest["versions"]
     return _PAGE.substitute(
         title=escape(printable(facts["name"] or "A release with differential privacy")),
-        about=_table(("", ""), _about(facts)),
-        protected=paragraphs([*_protected(case)]),
+        about=banner([each.entry for each in case.released]) + _table((), _about(case, facts)),
+        protected=paragraphs([*what, _AGAINST, _WEAK, GUESS])
+        + _table(LOSSES, losses(case.state, case.entries)),
         others=_others(case),
-        budget=_table(("", ""), _budget(case)) + _releases(case),
+        budget=paragraphs([f"{case.budget[0].upper()}{case.budget[1:]}."]) + _releases(case),
         errors=_errors(case),
         trust=paragraphs([each.format(**versions) for each in _TRUST]),
         verify=f"<p>{_VERIFY.format(**known)}</p>",
@@ -92,92 +110,76 @@ def page(case: Case, facts: Facts) -> str:
 
 def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table of texts."""
-    columns = titles if any(titles) else ()
-    return TextTable("", columns, [[*map(printable, row)] for row in rows]).to_html()
+    return TextTable("", titles, [[*map(printable, row)] for row in rows]).to_html()
 
 
-def _about(facts: Facts) -> list[list[str]]:
-    """Purpose, curator and the like; what is not stated yet is asked for."""
+def _about(case: Case, facts: Facts) -> list[list[str]]:
+    """Purpose, curator and the like, and which of them are not stated yet."""
     rows = []
     for title, name in ON_PAGE.items():
         said = ", ".join(facts[name]) if isinstance(facts[name], list) else facts[name]
-        rows.append([title, said or f"(not stated: the fact {name}) {QUESTIONS[name]}"])
+        rows.append([title, said or f"(not stated yet: the fact {name})"])
+        recorded = min(each.entry.recorded_at for each in case.released)[:10]
+        if name == "publication_date" and said and said < recorded:
+            rows[-1][1] += f" (before these releases, the first of which is of {recorded})"
     return rows
-
-
-def _protected(case: Case) -> Iterator[str]:
-    """Whom, how strongly, against whom; and what all releases together may tell."""
-    strongest: dict[str, Released] = {}
-    for each in case.released:
-        known = strongest.setdefault(each.family, each)
-        if each.entry.charge.epsilon > known.entry.charge.epsilon:
-            strongest[each.family] = each
-    for each in strongest.values():
-        yield from protected(each.manifest["guarantee"], each.family)
-    yield (
-        "Against anybody who reads what is published: with any knowledge of all other records, any "
-        "computer, now or later, and together with others."
-    )
-    budget = case.state.budget
-    right = chance(round_up(budget.epsilon), round_up(budget.delta))
-    over = f" of one {case.unit.period}" if case.unit.period else ""
-    yield (
-        f"After all releases{over} that the ledger will ever allow, {case.budget}, the same guess "
-        f"is right with a probability of at most {right}."
-    )
 
 
 def _others(case: Case) -> str:
     """What others published, with this deployment among them."""
     unit = case.unit.name if case.unit.period is None else f"{case.unit.name}, {case.unit.period}"
-    loss = case.loss
-    delta = show(loss.delta) if loss.delta else ""
+    delta = show(case.loss.delta) if case.loss.delta else ""
     what = "this deployment: all releases" if case.is_many else "this release"
     rows = [(each.epsilon, each.delta, each.unit, each.name) for each in OTHERS]
-    rows.append((round_up(loss.epsilon), delta, unit, what))
+    rows.append((round_up(case.loss.epsilon), delta, unit, what))
     cells = []
     for epsilon, less, whose, name in sorted(rows, key=lambda row: row[0]):
-        own = name == what
         texts = [show(epsilon) + (f" ({less})" if less else ""), whose, name]
-        shown = [f"<b>{escape(printable(each))}</b>" if own else escape(each) for each in texts]
+        shown = [escape(printable(each)) for each in texts]
+        if name == what:
+            shown = [f"<b>{each}</b>" for each in shown]
         cells.append(f"<tr>{''.join(f'<td>{each}</td>' for each in shown)}</tr>")
     titles = "<tr><th>ε (δ)</th><th>unit</th><th>deployment</th></tr>"
     return f"<table>{titles}{''.join(cells)}</table><p>{escape(MEDIAN)}</p>"
 
 
-def _budget(case: Case) -> list[list[str]]:
-    """What may be spent, is spent, is left, and when it comes back."""
-    spent, left = case.spent_and_left
-    return [
-        ["Budget of the ledger", f"{case.budget}, for {case.whose}"],
-        ["Spent", spent],
-        ["Left", left],
-        ["New budget", case.comes_back],
-    ]
-
-
 def _releases(case: Case) -> str:
-    """The newest releases, as the ledger has them."""
-    rows = []
-    for each in case.delivered:
-        when = each.recorded_at[:10]
-        name = one_line(each.name, _LONGEST)
-        facts = [f"{each.number}", name, each.kind, each.charge.show(up=True), when]
-        notes = [str(each.periods or ""), case.withdrawal(each)]
-        rows.append([*facts, "; ".join(filter(None, notes))])
-    more = len(rows) - _MOST
-    before = [f"{counted(more, 'earlier release')}."] if more > 0 else []
-    columns = ("entry", "name", "kind", "charge", "recorded", "")
-    return _table(columns, rows[-_MOST:]) + paragraphs(before)
+    """The releases of this dossier and those that were withdrawn, then the newest."""
+    own = {each.entry.number for each in case.released}
+    ranked = sorted(
+        case.entries,
+        key=lambda each: (each.number in own or bool(each.withdrawn), each.number),
+        reverse=True,
+    )
+    rows = [
+        [
+            f"{each.number}",
+            one_line(each.name, _LONGEST),
+            each.kind,
+            each.charge.show(up=True),
+            each.recorded_at[:10],
+            "; ".join(
+                filter(None, [str(each.periods or ""), one_line(each.withdrawn, 2 * _LONGEST)])
+            ),
+        ]
+        for each in sorted(ranked[:_MOST], key=lambda each: each.number)
+    ]
+    columns = ("entry", "name", "kind", "charge", "recorded", "periods; withdrawal")
+    more = ranked[_MOST:]
+    if not more:
+        return _table(columns, rows)
+    withdrawn = sum(bool(each.withdrawn) for each in more)
+    unseen = f"{counted(len(more), 'more release')}, {withdrawn:,} of them withdrawn."
+    return _table(columns, rows) + paragraphs([unseen])
 
 
 def _errors(case: Case) -> str:
     """Which errors were promised and met, and which cells are left out and why."""
     rows = []
     for each in case.released[-_MOST:]:
-        cells = "; ".join(left_out(each)) or "none left out"
-        rows.append([f"{each.entry.number}", promised(each), met(each), cells])
+        number = f"{each.entry.number}{' (withdrawn)' if each.entry.withdrawn else ''}"
+        rows.append([number, promised(each), met(each), "; ".join(left_out(each))])
     more = len(case.released) - _MOST
     before = [f"{counted(more, 'more manifest')} in this dossier."] if more > 0 else []
-    columns = ("entry", "promised before", "95% intervals", "cells")
+    columns = ("entry", "promised before", "95% intervals", "what it is of")
     return _table(columns, rows) + paragraphs(before)
