@@ -108,6 +108,9 @@ def test_a_repeated_request_is_refused_and_a_verdict_says_why(tmp_path: Path) ->
     verdict = shoal.verify(tmp_path / "may.json", ledger=book)
     assert verdict
     assert "wrong file" in str(verdict)
+    unproved = "whether it was withdrawn since: the ledger knows"
+    assert unproved in shoal.verify(tmp_path / "may.json").unverified
+    assert unproved not in verdict.unverified
     assert plan.release(VALUES, book, "May-v2").from_ledger is False
     with pytest.raises(BudgetError):
         plan.release(VALUES, book, "May-v3")

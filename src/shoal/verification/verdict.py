@@ -62,6 +62,8 @@ ALWAYS = (
     "whether request, bounds and name were chosen without a look at private values",
     "which versions of shoal, OpenDP and Python were used",
 )
+# Nor one that is looked at without the ledger.
+WITHDRAWN = "whether it was withdrawn since: the ledger knows"
 # What a manifest alone shows of its loss and errors.
 ASK = (
     "the loss, stated as epsilon {:g}, and {}: to recompute them, ask the custodian for the record "

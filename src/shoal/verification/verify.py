@@ -88,7 +88,8 @@ def verdict_on(
             if kept is None:
                 shown = _check("what is shown follows", [*unlike_again(own)], "from what was drawn")
                 ledger = [] if book is None else record_checks(sha256, book)
-                return Verdict((shown, *_real(document), *ledger), _unproved(own, document))
+                unproved = (*_unproved(own, document), *_always(book))
+                return Verdict((shown, *_real(document), *ledger), unproved)
             whole = _read(kept, documents.expect(strict(kept, "record"), RECORD, "record"))
             first = [*_follows(data, document, kept, whole)]
             return _verdict(kept, whole, first, book, replan=replan)
@@ -115,7 +116,7 @@ def _verdict(
     checks = [*first, *_checks(release, document, replan=replan)]
     if book is not None:
         checks += record_checks(hashlib.sha256(record).hexdigest(), book)
-    return Verdict(tuple(checks), (*verdict.ALWAYS, *_unverified(document, replan=replan)))
+    return Verdict(tuple(checks), (*_always(book), *_unverified(document, replan=replan)))
 
 
 def _follows(
@@ -154,14 +155,17 @@ def _check(claim: str, found: list[str], right: str) -> Check:
     return Check(claim, holds=not found, found=f"{found[0]}{more}" if found else right)
 
 
-def _unproved(release: Release[Any, Any], manifest: documents.Document) -> tuple[str, ...]:
-    """What a manifest alone cannot prove."""
-    if release.published.plan is not None:
-        return verdict.ALWAYS
-    epsilon = manifest["guarantee"]["epsilon_at_most"]
-    stated = release.published.stated
-    ask = verdict.ASK.format(epsilon, stated, manifest["record_sha256"])
-    return (ask, *verdict.ALWAYS)
+def _always(book: Ledger | None) -> tuple[str, ...]:
+    """What no manifest can prove, with or without the ledger."""
+    return verdict.ALWAYS if book is not None else (verdict.WITHDRAWN, *verdict.ALWAYS)
+
+
+def _unproved(release: Release[Any, Any], manifest: documents.Document) -> Iterator[str]:
+    """What a manifest alone cannot prove, besides what none can."""
+    if release.published.plan is None:
+        epsilon = manifest["guarantee"]["epsilon_at_most"]
+        stated = release.published.stated
+        yield verdict.ASK.format(epsilon, stated, manifest["record_sha256"])
 
 
 def _unverified(manifest: Any, *, replan: bool) -> Iterator[str]:
