@@ -18,7 +18,7 @@ from shoal.data.records import Records
 from shoal.documents.strict_json import strict
 from shoal.errors import DocumentError, InputError, ShoalError
 from shoal.files.text_table import counted
-from shoal.privacy.ledger import Entry, Ledger
+from shoal.privacy.ledger import Entry, Ledger, check_in_force
 from shoal.progress import Progress
 
 if TYPE_CHECKING:
@@ -117,13 +117,16 @@ def _check_name(ledger: files.Place, made: Plan, described: Mapping[str, Any], n
     """Refuse a name under which the same was released of other counts: two charges for one name."""
     book = Ledger(os.fspath(ledger))
     for each in book.entries():
-        known = None
-        if each.name == name and each.kind in Release.kinds():
-            known = book.find(each.question, name, withdrawn=True)
-        old = None if known is None else Release(known.document, known)
-        if old is None or (old.plan.request, old.record["records"]) != (made.request, described):
+        if each.name != name or each.kind not in Release.kinds():
+            continue
+        known = book.find(each.question, name, withdrawn=True)
+        if known is None:
+            continue
+        old = Release(known.document, known)
+        if (old.plan.request, old.record["records"]) != (made.request, described):
             continue
         if not made.counts.same_as(old.plan.counts):
+            check_in_force(known)
             raise InputError(
                 f"the ledger holds a release named {name!r} of records with other counts",
                 f"get it with `shoal show --ledger {ledger} --name {name}`, or give a correction a "

@@ -76,6 +76,31 @@ def test_a_release_of_two_months_is_charged_to_both(tmp_path: Path) -> None:
         plan.release(records, ledger=book, name="again")
 
 
+def test_the_same_moments_lie_in_the_same_months(tmp_path: Path) -> None:
+    """Whatever their zone; without one they are other times, and a plan says how they are read."""
+    zoned = {**KNOWN, "period": "month(at,Asia/Kolkata)"}
+    book = book_of(tmp_path, epsilon=1)
+    moments = pa.array([datetime(2026, 5, 31, 20, 30)] * 40, pa.timestamp("us", "UTC"))
+    given = {"bus": range(40), "speed": [30.0] * 40, "line": ["a", "b"] * 20}
+    for zone in ("UTC", "America/New_York"):
+        at = moments.cast(pa.timestamp("us", zone))
+        records = shoal.Records(pa.table({**given, "at": at}), **zoned)
+        plan = shoal.plan(records, epsilon=1)
+        if zone == "UTC":
+            plan.release(records, ledger=book, name=zone)
+    assert "charged to 2026-06: one bus" in " ".join(str(plan).split())
+    with pytest.raises(BudgetError, match="what is left in 2026-06, epsilon 0"):
+        plan.release(records, ledger=book, name="again")
+    local = pa.array([datetime(2026, 6, 1, 2)] * 40)
+    records = shoal.Records(pa.table({**given, "at": local}), **zoned)
+    plan = shoal.plan(records, epsilon=1)
+    said = "months by the clocks of Asia/Kolkata; times without a zone are taken for universal time"
+    assert said in " ".join(str(plan).split())
+    with pytest.raises(InputError, match="times without a zone here, and times with a zone in"):
+        plan.release(records, ledger=book, name="local")
+    assert book.verify().entries == 1
+
+
 def test_a_month_has_its_own_budget(tmp_path: Path) -> None:
     """In one call, until the ceiling over all months is reached; the unit's word may differ."""
     book = book_of(tmp_path, epsilon=1, total=2)
@@ -132,4 +157,8 @@ def test_a_record_of_other_periods_does_not_verify(tmp_path: Path) -> None:
     with pytest.raises(DocumentError):
         forged(lambda record: record["plan"]["records"].pop("period"))
     with pytest.raises(DocumentError):
-        forged(lambda record: record["plan"]["counts"].update(periods=["month(at)", "2026-04"]))
+        forged(
+            lambda record: record["plan"]["counts"].update(
+                periods=["month(at)", "dates", "2026-04"]
+            )
+        )

@@ -112,6 +112,10 @@ def test_next_month_is_one_command(shell: Shell) -> None:
     late = shell.bad(*publish, "--like", "last.json", "--force")
     assert "named '2025-06' of records with other counts; get it with `shoal show" in late
     assert len(json.loads(shell.good("ledger", "show", "year.ledger", "--json"))["entries"]) == 2
+    reason = ("--name", "2025-06", "--reason", "a row too many")
+    shell.good("ledger", "withdraw", "year.ledger", *reason)
+    late = shell.bad(*publish, "--like", "last.json", "--force")
+    assert ": a row too many; release the correction under a new name" in late
     same = shell.good(*PUBLISH[:2], *publish[2:4], "--name", "x", "--like", "last.json", "--json")
     assert json.loads(same)["holds"] is True
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,11 @@ from shoal.data.counts import Counts
 from shoal.errors import DataError, DocumentError, InputError
 from tests.data import kinds
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAMES = "text or whole numbers"
+ZONED = "times with a zone"
 KNOWN: dict[str, Any] = {"user": "who", "value": "value", "bounds": (-5, 5), "counts": "public"}
 
 
@@ -49,7 +55,8 @@ def test_they_are_those_of_users_in_periods(rule: str, by: str | None) -> None:
     members = [np.stack([each.centred, each.squares, own.cell]).T for each in (sums, expected)]
     assert sorted(map(tuple, members[0].tolist())) == sorted(map(tuple, members[1].tolist()))
     found = {str(kinds.RULES[rule](row)) for row in table.to_pylist()}
-    assert counts.periods.listed == [rule, *sorted(found)]
+    holds = NAMES if rule == "place" else ZONED
+    assert counts.periods.listed == [rule, holds, *sorted(found)]
     shuffled = table.take(pa.array(np.random.default_rng(2).permutation(len(table))))
     again = shoal.Records(shuffled, by=by, period=rule, **KNOWN).counts()
     assert again.same_as(counts)
@@ -70,9 +77,49 @@ def test_other_periods_are_other_counts() -> None:
     document = first.to_document()
     assert Counts.from_document(document).periods == first.periods == other.periods
     assert "periods" not in whole.to_document()
-    for forged in (["wave", "a"], ["wave", "b", "a"], ["wave"], "ab", ["wave", 1], None):
+    for forged in (
+        ["wave", "a"],
+        ["wave", NAMES, "b", "a"],
+        ["wave", NAMES],
+        "ab",
+        [NAMES, 1],
+        None,
+    ):
         with pytest.raises(DocumentError, match="counts is damaged"):
             Counts.from_document({**document, "periods": forged})
+
+
+LATE = datetime(2026, 5, 31, 20, 30)
+
+
+@pytest.mark.parametrize(
+    ("column", "rule", "holds", "name"),
+    [
+        (pa.array([LATE]), "month(at)", "times without a zone", "2026-05"),
+        (["2026-05-31 20:30"], "month(at,Asia/Kolkata)", "times without a zone", "2026-06"),
+        (pa.array([LATE], pa.timestamp("ms", "Asia/Kolkata")), "month(at)", ZONED, "2026-05"),
+        (["2026-06-01T02:00+05:30"], "month(at)", ZONED, "2026-05"),
+        (["2026-06-01T00:00Z"], "month(at)", ZONED, "2026-06"),
+        (["2026-06-01 00:00"], "month(at,America/New_York)", "dates", "2026-06"),
+        (pa.array([datetime(2026, 6, 1)]), "month(at,America/New_York)", "dates", "2026-06"),
+        (["2026-06-01"], "at", "dates", "2026-06-01"),
+        (["true"], "at", "true or false", "True"),
+        (["1"], "at", NAMES, "1"),
+        (pa.array(["01"]), "at", NAMES, "01"),
+    ],
+)
+def test_periods_say_what_their_column_holds(
+    column: Any, rule: str, holds: str, name: str, tmp_path: Path
+) -> None:
+    """A table in memory, or a file of texts: what is alike is held alike."""
+    source: Any = tmp_path / "a.csv"
+    if isinstance(column, list):
+        source.write_text(f"who,value,at\nann,1,{column[0]}\n")
+    else:
+        source = pa.table({"who": ["ann"], "value": [1.0], "at": column})
+    counts = shoal.Records(source, period=rule, **KNOWN).counts()
+    assert counts.periods is not None
+    assert counts.periods.listed == [rule, holds, name]
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def book_of(folder: Path, unit: Unit = MONTHLY, **more: object) -> Ledger:
 
 def months(*names: str, rule: str = "month(at)") -> Periods:
     """Periods of records."""
-    return Periods.of(rule, names)
+    return Periods.of(rule, "times without a zone", names)
 
 
 def test_a_budget_holds_in_each_period_of_the_records(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_booking_by_the_day_of_the_release_would_break_the_promise(tmp_path: Pat
     book = book_of(tmp_path, DAILY)
 
     def ask(at: int, day: int) -> None:
-        periods = Periods.of("date(at)", [f"2026-05-0{day + 1}"])
+        periods = Periods.of("date(at)", "dates", [f"2026-05-0{day + 1}"])
         book.record(f"{at}", privacy_unit=DAILY, periods=periods, epsilon=1, document=b"")
 
     for day in range(4):
@@ -105,7 +105,7 @@ def test_records_have_one_period(tmp_path: Path) -> None:
     book.record("q", periods=months("2026-05"), **given)  # type: ignore[arg-type]
     for periods, match in (
         (None, "does not say which periods"),
-        (Periods.of("week(at)", ["2026-W20"]), "does not say which periods"),
+        (Periods.of("week(at)", "dates", ["2026-W20"]), "does not say which periods"),
         (months("2026-06", rule="month(at,Asia/Kolkata)"), "one record could lie in two periods"),
         (months("2026-06", rule="month(paid)"), "one record could lie in two periods"),
     ):
@@ -118,6 +118,70 @@ def test_records_have_one_period(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=step):
             book.state().check(Budget.of(0), unit, None)
     assert book.state().entries == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "step"),
+    [
+        ("times without a zone", "times with a zone", "give the times without a zone, by the same"),
+        ("times with a zone", "dates", "give the times with their zone"),
+        ("dates", "times without a zone", "give the days alone"),
+        ("text or whole numbers", "true or false", "give the column as text"),
+    ],
+)
+def test_a_column_that_holds_something_else_is_refused(
+    before: str, now: str, step: str, tmp_path: Path
+) -> None:
+    """The same instants would lie in other months; it is decided under the lock of the ledger."""
+    book = book_of(tmp_path)
+    given = {"privacy_unit": MONTHLY, "epsilon": "1/4", "document": b""}
+    rule = "month(at,Asia/Kolkata)"
+    book.record("q", periods=Periods.of(rule, before, ["2026-05"]), **given)  # type: ignore[arg-type]
+    said = f"whose column holds {now} here, and {before} in earlier .* in two periods; {step}"
+    with pytest.raises(InputError, match=said):
+        book.record("p", periods=Periods.of(rule, now, ["2026-06"]), **given)  # type: ignore[arg-type]
+    assert book.verify().entries == 1
+
+
+@pytest.mark.parametrize("other", ["01", "1.0", " 1"])
+def test_a_period_has_one_spelling(other: str, tmp_path: Path) -> None:
+    """In one release, and over releases; another name is another period."""
+    unit = Unit("bus", "public", "wave")
+    book = book_of(tmp_path, unit)
+
+    def ask(question: str, *names: str) -> None:
+        periods = Periods.of("wave", "text or whole numbers", names)
+        book.record(question, privacy_unit=unit, periods=periods, epsilon=1, document=b"")
+
+    with pytest.raises(InputError, match=r"is equal to .* but for blanks .*; spell it"):
+        ask("both", "1", other)
+    ask("first", "1", "10", "w1")
+    with pytest.raises(InputError, match=f"the period '{other}' is equal to '1'.*; spell it '1'"):
+        ask("again", "2", other)
+    with pytest.raises(BudgetError, match="what is left in 1, epsilon 0"):
+        ask("same", "1")
+    ask("next", "2", "-1", "1.5")
+    assert set(book.verify().booked) == {"1", "10", "w1", "2", "-1", "1.5"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "holds", "said"),
+    [
+        ("month(at)", "times with a zone", "months by universal time"),
+        ("month(at)", "times without a zone", "months by times without a zone, as written"),
+        ("date(at,Asia/Kolkata)", "times with a zone", "days by the clocks of Asia/Kolkata"),
+        (
+            "week(at,Asia/Kolkata)", "times without a zone",
+            "weeks by the clocks of Asia/Kolkata; "
+            "times without a zone are taken for universal time",
+        ),
+        ("month(at,Asia/Kolkata)", "dates", "months by dates, which no zone moves"),
+        ("wave", "text or whole numbers", ""),
+    ],
+)  # fmt: skip
+def test_periods_say_by_which_clocks(rule: str, holds: str, said: str) -> None:
+    """Local times without a zone beside a zone are moved, which a reader must know."""
+    assert Periods.of(rule, holds, ["1"]).clocks == said
 
 
 @pytest.mark.parametrize(
@@ -154,6 +218,24 @@ def test_a_ledger_says_what_is_left_in_which_period(tmp_path: Path) -> None:
     ):
         assert line in " ".join(str(book).split())
     assert book.state().balance(["2026-06"])[0] == "epsilon 0.5 is left in 2026-06"
+
+
+def test_a_rest_below_a_thousandth_is_next_to_nothing(tmp_path: Path) -> None:
+    """No small number that somebody would plan with; what is exactly spent is 0."""
+    book = book_of(tmp_path)
+    given = {"privacy_unit": MONTHLY, "document": b""}
+    for at, epsilon in enumerate(("2097151/2097152", "999/1000", "1"), 1):
+        name = months(f"2026-0{at}")
+        book.record(f"{at}", periods=name, epsilon=epsilon, **given)  # type: ignore[arg-type]
+    said = " ".join(str(book).split())
+    assert (
+        "next to nothing is left in 2026-01; epsilon 0.001 is left in 2026-02; epsilon 0 is" in said
+    )
+    whole = Ledger.create(tmp_path / "b.ledger", epsilon=1, privacy_unit="bus", counts="public")
+    unit = whole.privacy_unit
+    whole.record("q", privacy_unit=unit, epsilon="2097151/2097152", document=b"")
+    assert "spent of epsilon 1, next to nothing left" in str(whole)
+    assert whole.state().balance() == ["of epsilon 1, next to nothing is left"]
 
 
 def test_a_changed_list_of_periods_is_found(tmp_path: Path) -> None:

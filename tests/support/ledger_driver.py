@@ -161,7 +161,7 @@ def months(folder: Path, number: int, seed: int) -> Facts:
         rng = random.Random(seed + at)
         for turn in range(10):
             names = rng.sample("abcd", rng.randint(1, 3))
-            given = {"privacy_unit": unit, "periods": Periods.of("month(at)", names)}
+            given = {"privacy_unit": unit, "periods": Periods.of("month(at)", "dates", names)}
             with suppress(BudgetError):
                 entry = book.record(f"{at} {turn}", epsilon="1/7", document=b"", **given)
                 os.write(writing, json.dumps([entry.question, entry.hash]).encode() + b"\n")

@@ -120,7 +120,7 @@ def read_texts(
         raise _cause(connection, files, names) from None
     asked = ", ".join(
         f"bool_or(bad{at}), min(day{at}), bool_or(day{at} = {_DATE_LENGTH}), "
-        f"count(DISTINCT zone{at}) FILTER (c{at} IS NOT NULL)"
+        f"count(DISTINCT zone{at}) FILTER (c{at} IS NOT NULL), bool_or(zone{at})"
         for at in range(len(uses))
     )
     rows, *found = connection.execute(f"SELECT count(*), {asked} FROM texts").fetchone()
@@ -128,7 +128,7 @@ def read_texts(
         raise _cause(connection, files, names)
     kept = []
     for at, (name, use) in enumerate(uses.items()):
-        is_bad, shortest, has_dates, zones = found[4 * at : 4 * at + 4]
+        is_bad, shortest, has_dates, zones, has_zone = found[5 * at : 5 * at + 5]
         if is_bad:
             raise DataError(f"the column {name!r} holds text", f"give {_ALLOWED[use]}")
         if has_dates and not shortest:
@@ -142,7 +142,12 @@ def read_texts(
                 "others",
                 "write all of them in the same way",
             )
-        kept.append(f"CAST(c{at} AS DATE) AS c{at}" if shortest else f"c{at}")
+        column = f"c{at}"
+        if shortest:
+            column = f"CAST(c{at} AS DATE) AS c{at}"
+        elif use == "time" and not has_zone:
+            column = f"CAST(c{at} AS TIMESTAMP) AS c{at}"
+        kept.append(column)
     connection.execute(f"CREATE TEMP VIEW records AS SELECT {', '.join(kept)} FROM texts")
     return int(rows)
 

@@ -16,6 +16,7 @@ from shoal.arrays import Ints
 from shoal.data.types import MOST_WHOLE, in_words, kind_in_arrow
 from shoal.documents.strict_json import Document, canonical_bytes
 from shoal.errors import DataError, DocumentError, ShoalWarning
+from shoal.privacy.unit import plain_spelling
 
 Whole = Ints
 
@@ -138,9 +139,7 @@ def check_spelling(distinct: Any, name: str) -> None:
     """
     if not pa.types.is_string(distinct.type):
         return
-    plain: Any = pc.utf8_trim_whitespace(distinct)
-    plain = pc.replace_substring_regex(plain, r"^(-?)0*([0-9]+)([.]0+)?$", r"\1\2")
-    twice = len(distinct) - len(plain.unique())
+    twice = len(distinct) - len(plain_spelling(distinct).unique())
     if twice:
         raise DataError(
             f"{twice} names of the {name} column are equal to others but for blanks around them, "

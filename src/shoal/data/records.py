@@ -208,7 +208,7 @@ class Records(Shown):
         self, powers: Sequence[str], measures: Sequence[Measure]
     ) -> tuple[Counts, dict[str, Ints]]:
         """Returns public counts, and sums of powers of the ticks and of measures in their order."""
-        table = self._group(powers, measures, drop=self.missing == "public")
+        table, holds = self._group(powers, measures, drop=self.missing == "public")
         counts = keys.numbers(table.column("count"))
         if len(counts) == 0:
             raise DataError(
@@ -236,7 +236,7 @@ class Records(Shown):
             rule.check(code)
         periods = None
         if self.period is not None:
-            users, periods = self._in_periods(users, codes.pop())
+            users, periods = self._in_periods(users, codes.pop(), holds)
         cells = pa.table(codes, names=[rule.name for rule in self.rules])
         if not self.rules:
             alike = keys.in_arrow(0 * counts)
@@ -249,7 +249,7 @@ class Records(Shown):
         return public, {name: each[order].astype(np.int64) for name, each in sums.items()}
 
     def _in_periods(
-        self, users: pa.Array[Any], codes: pa.Array[Any]
+        self, users: pa.Array[Any], codes: pa.Array[Any], holds: str
     ) -> tuple[pa.Array[Any], Periods]:
         """Returns a number for each user and period, which takes the place of a user; periods."""
         rule: Any = self.period
@@ -257,7 +257,7 @@ class Records(Shown):
         keys.check_spelling(found, rule.name)
         named = pa.table({rule.name: keys.as_array(rule.keys(found), rule.name)})
         pairs = keys.encode(users, self.user) * len(found) + place
-        return keys.in_arrow(pairs), Periods.of(str(rule), keys.labels(named))
+        return keys.in_arrow(pairs), Periods.of(str(rule), holds, keys.labels(named))
 
     def _group(
         self,
@@ -266,8 +266,10 @@ class Records(Shown):
         *,
         drop: bool,
         by_rows: bool = False,
-    ) -> pa.Table:
+    ) -> tuple[pa.Table, str]:
         """Returns one row a user and cell with codes, records and sums, in the engine's order.
+
+        And what the column of periods holds, or nothing without one.
 
         Rows without a user, a cell or a finite value are dropped without a word. If they are not,
         they are null or NaN here, to be refused, and no row of the source may be lacking.
@@ -280,17 +282,18 @@ class Records(Shown):
         with opened(self.source, uses, [self.value], by_rows=by_rows) as columns:
             for rule in self.read_rules:
                 _check_rule(rule, columns)
+            holds = columns.holds(self.period.columns[0]) if self.period else ""
             query = _queries(columns, self, drop=drop)
             sums = columns.engine.run(query("DOUBLE", powers, measures))
             if by_rows:
-                return sums.combine_chunks()
+                return sums.combine_chunks(), holds
             largest = pc.max(sums.column("count")).as_py() or 0
             if powers and largest > 2 ** (53 - 2 * (self.lattice.bits - 1)):
                 check_size(largest, self.lattice)
                 sums = columns.engine.run(query("BIGINT", powers, measures))
         if not drop:
             columns.check_rows(int(keys.numbers(sums.column("count")).sum()))
-        return sums.combine_chunks()
+        return sums.combine_chunks(), holds
 
     def private_groups(self, measures: Sequence[Measure]) -> pa.Table:
         """One row a user and code of a cell, of records whose counts are private. Private.
@@ -298,7 +301,7 @@ class Records(Shown):
         Rows that lack something are dropped, and every row is read by itself. Sums are of whole
         numbers below 2^53, exact in any order.
         """
-        return self._group(["centred"], measures, drop=True, by_rows=True)
+        return self._group(["centred"], measures, drop=True, by_rows=True)[0]
 
     def _keys(self, cells: pa.Table) -> pa.Table:
         """Returns key columns of the cells as people read them."""

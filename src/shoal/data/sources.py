@@ -32,6 +32,7 @@ from shoal.data.places import (
 )
 from shoal.data.types import MOST_WHOLE, Kind, Use, fits, kind_of, misfit, refuse_unknown
 from shoal.errors import DataError, InputError
+from shoal.privacy.unit import DATES, NAMES, TRUTHS, UNZONED, ZONED
 
 _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 # What all texts of a public column are, if they are no texts. R writes 100000 as 1e+05, and pandas
@@ -83,6 +84,15 @@ class Columns:
         """Refuses a column that does not hold what it is used for."""
         if not fits(self.kinds[name], use):
             raise misfit(name, self.types[name].lower(), use)
+
+    def holds(self, name: str) -> str:
+        """Returns what a column holds, as far as it decides how records are divided by it."""
+        kind = self.kinds[name]
+        if kind == "time":
+            return ZONED if _has_zone(self.engine, self.types[name]) else UNZONED
+        if kind == "date":
+            return DATES
+        return TRUTHS if kind == "truth" else NAMES
 
     def check_rows(self, found: int) -> None:
         """Refuses a result that lacks rows of the source."""
@@ -460,11 +470,16 @@ def _all_whole(engine: DuckDB | Spark, column: str, kind: Kind | None) -> bool:
 
 def _all_days(engine: DuckDB | Spark, column: str, engine_type: str) -> bool:
     """Whether all times of a column are midnights without a zone."""
-    name = engine_type.lower()
-    has_zone = name == "timestamp" and isinstance(engine, Spark)
-    if has_zone or "zone" in name or "tz_" in name:
+    if _has_zone(engine, engine_type):
         return False
     return _every(engine, column, f"CAST(CAST(c AS DATE) AS {engine_type}) = c")
+
+
+def _has_zone(engine: DuckDB | Spark, engine_type: str) -> bool:
+    """Whether a type of times is one of moments, and not of what some clocks show."""
+    name = engine_type.lower()
+    of_spark = name == "timestamp" and isinstance(engine, Spark)
+    return of_spark or "zone" in name or "tz_" in name
 
 
 def _every(engine: DuckDB | Spark, column: str, holds: str) -> bool:

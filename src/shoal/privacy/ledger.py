@@ -30,9 +30,22 @@ from shoal.errors import BudgetError, InputError, LedgerError, ShoalError
 from shoal.files import folder_fault
 from shoal.files.text_table import Shown, TextTable, counted
 from shoal.privacy.budget import Amount, Budget, from_text
-from shoal.privacy.unit import EACH_ROW, Periods, Unit, checked_name, first_and_last, over_all
+from shoal.privacy.unit import (
+    DATES,
+    EACH_ROW,
+    NAMES,
+    TRUTHS,
+    UNZONED,
+    ZONED,
+    Periods,
+    Unit,
+    checked_name,
+    first_and_last,
+    over_all,
+    plain_spelling,
+)
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 APPLICATION_ID = 0x53686F61  # "Shoa"
 _PATIENCE = 60.0  # seconds to wait for other processes
 _PAUSES = 0.005, 0.2  # seconds between two attempts, at first and at last
@@ -55,6 +68,17 @@ _FACTS = (
 _HASH = 13
 _FIRST_HASH = 8
 _NOTHING = Budget(Fraction(0))
+# What to do with records whose column holds something else than those of earlier releases.
+_AS_BEFORE = {
+    ZONED: "give the times with their zone, such as 2026-06-01T02:00+05:30",
+    UNZONED: "give the times without a zone, by the same clocks as in the earlier releases, and "
+    "with hours: midnights alone are dates",
+    DATES: "give the days alone, by the same clocks as in the earlier releases",
+    TRUTHS: "give the column as booleans",
+    NAMES: "give the column as text, with the names of the earlier releases",
+}
+# What is left is next to nothing if it is less than this part of the budget.
+_NEXT_TO_NOTHING = Fraction(1, 1000)
 # The kind of an entry that takes a release back.
 WITHDRAWAL = "withdrawal"
 _DURABLE = "PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON"  # macOS needs the second
@@ -128,7 +152,8 @@ class State:
 
     In a ledger with a period the budget holds in each period: `booked` is what was spent in each,
     `spent` what a user with records in all of them has lost at most, `total` the most that it may
-    lose, and `rule` how the releases so far divide records into periods.
+    lose, `rule` how the releases so far divide records into periods, and `holds` what the column of
+    that rule holds.
     """
 
     privacy_unit: Unit
@@ -139,6 +164,7 @@ class State:
     total: Budget | None = None
     booked: Mapping[str, Budget] = field(default_factory=dict)
     rule: str = ""
+    holds: str = ""
 
     @property
     def left(self) -> Budget:
@@ -153,14 +179,21 @@ class State:
         most = Budget(max(each.epsilon for each in spent), max(each.delta for each in spent))
         return self.budget - most
 
+    def left_in_words(self, names: Iterable[str] | None = None) -> str:
+        """What may still be spent, in all or in these periods, rounded down."""
+        left = self.left if names is None else self.left_in(names)
+        if 0 < left.epsilon < self.budget.epsilon * _NEXT_TO_NOTHING:
+            return "next to nothing"
+        return left.show(up=False)
+
     def balance(self, names: Iterable[str] | None = None) -> list[str]:
         """Says what is left, in all or in these periods, and then what all periods cost a user."""
         budget = self.budget.show(up=False)
         if self.privacy_unit.period is None:
-            return [f"of {budget}, {self.left.show(up=False)} is left"]
+            return [f"of {budget}, {self.left_in_words()} is left"]
         alike: dict[str, list[str]] = {}
         for name in sorted(self.booked if names is None else names):
-            alike.setdefault(self.left_in([name]).show(up=False), []).append(name)
+            alike.setdefault(self.left_in_words([name]), []).append(name)
         left = [f"{amount} is left in {first_and_last(same)}" for amount, same in alike.items()]
         if names is None:
             left.append(f"{budget} in each {'other ' if left else ''}{self.privacy_unit.period}")
@@ -191,12 +224,8 @@ class State:
             raise InputError(
                 "the charge does not say which periods it is of", "give the periods of the records"
             )
-        if periods and self.rule not in ("", periods.rule):
-            raise InputError(
-                f"the records are divided by {periods.rule}, and those of earlier releases in this "
-                f"ledger by {self.rule}: one record could lie in two periods",
-                "divide them in the same way; rename a column that has another name in this file",
-            )
+        if periods is not None:
+            self._check_division(periods)
         if charge.delta and not self.budget.delta:
             raise BudgetError(
                 f"the charge of {charge.show(up=True)} has a delta, but the ledger allows none",
@@ -211,6 +240,40 @@ class State:
         if self.total is not None:
             _check_sum(self.spent, in_all, self.total, " over all periods")
         return self.spent.plus(in_all)
+
+    def _check_division(self, periods: Periods) -> None:
+        """Refuse periods in which a record could lie that earlier releases booked on others."""
+        if self.rule not in ("", periods.rule):
+            raise InputError(
+                f"the records are divided by {periods.rule}, and those of earlier releases in this "
+                f"ledger by {self.rule}: one record could lie in two periods",
+                "divide them in the same way; rename a column that has another name in this file",
+            )
+        if self.holds not in ("", periods.holds):
+            raise InputError(
+                f"the records are divided by {periods.rule}, whose column holds {periods.holds} "
+                f"here, and {self.holds} in earlier releases of this ledger: one record could lie "
+                "in two periods",
+                _AS_BEFORE[self.holds],
+            )
+        names = [*self.booked, *(each for each in periods.names if each not in self.booked)]
+        first: dict[str, str] = {}
+        for name, plain in zip(names, _plain(names), strict=True):
+            known = first.setdefault(plain, name)
+            if known != name:
+                raise InputError(
+                    f"the period {name!r} is equal to {known!r} but for blanks around it, or as a "
+                    "number: they would be two periods",
+                    f"spell it {known!r}, or put a letter before it if it is another period",
+                )
+
+
+def _plain(names: list[str]) -> list[str]:
+    """The names as they are compared: see `plain_spelling`."""
+    import pyarrow as pa
+
+    found: list[str] = plain_spelling(pa.array(names, pa.string())).to_pylist()
+    return found
 
 
 def _check_sum(spent: Budget, charge: Budget, limit: Budget, where: str) -> None:
@@ -421,7 +484,7 @@ class Ledger(Shown):
         with self._transaction(write=True) as (connection, creation):
             state = self._newest(connection, creation)
             entry = the_entry(_entries(connection), name, number)
-            _check_in_force(entry)
+            check_in_force(entry)
             asked = (_withdrawal_of(entry.number), "", WITHDRAWAL)
             of_entry = (entry.number, why)
             return _add(connection, state, asked, _NOTHING, state.spent, b"", None, of_entry)
@@ -520,7 +583,7 @@ class Ledger(Shown):
         state = self.state()
         entries = self.entries()
         budget = state.budget.show(up=False)
-        spent = [f"{state.spent.show(up=True)} spent of {budget}, {state.left.show(up=False)} left"]
+        spent = [f"{state.spent.show(up=True)} spent of {budget}, {state.left_in_words()} left"]
         columns = ["entry", "kind", "charge", "recorded at", "name"]
         rows = [
             [str(each.number), each.kind, each.charge.show(up=True), each.recorded_at, each.title]
@@ -550,7 +613,7 @@ class Ledger(Shown):
         if row is not None:
             entry = replace(entry, withdrawn=_entry(row).withdrawal)
         if not withdrawn:
-            _check_in_force(entry)
+            check_in_force(entry)
         return entry
 
     @contextmanager
@@ -612,15 +675,15 @@ class Ledger(Shown):
         state = replace(creation, spent=last.spent, entries=last.number, head=last.hash)
         if state.privacy_unit.period is None:
             return state
-        rule = ""
+        rule, holds = "", ""
         booked: dict[str, Budget] = {}
         query = f"SELECT {_FACTS} FROM entry WHERE periods IS NOT NULL ORDER BY number"
         for entry in map(_entry, connection.execute(query)):
             assert entry.periods is not None
-            rule = entry.periods.rule
+            rule, holds = entry.periods.rule, entry.periods.holds
             for name in entry.periods.names:
                 booked[name] = booked.get(name, _NOTHING).plus(entry.charge)
-        return replace(state, booked=booked, rule=rule)
+        return replace(state, booked=booked, rule=rule, holds=holds)
 
     def _damaged(self, what: str) -> LedgerError:
         return LedgerError(f"the ledger {str(self.path)!r} has {what}", *_DAMAGED)
@@ -713,7 +776,7 @@ def _withdrawal_of(number: int) -> str:
     return f"{WITHDRAWAL} of entry {number}"
 
 
-def _check_in_force(entry: Entry) -> None:
+def check_in_force(entry: Entry) -> None:
     """Refuse an entry that was withdrawn."""
     if entry.withdrawn:
         raise LedgerError(

@@ -50,6 +50,14 @@ def checked_name(value: object, what: str = "a release name") -> str:
     return name
 
 
+def plain_spelling(names: Any) -> Any:
+    """Texts of Arrow without blanks around them or zeros of numbers: 007 and 7.0 are both 7."""
+    import pyarrow.compute as pc
+
+    trimmed: Any = pc.utf8_trim_whitespace(names)
+    return pc.replace_substring_regex(trimmed, r"^(-?)0*([0-9]+)([.]0+)?$", r"\1\2")
+
+
 def checked_unit(value: object) -> str:
     """A privacy unit as a ledger keeps it: a name, and not an empty one; InputError if not."""
     unit = checked_name(value, "a privacy unit")
@@ -120,6 +128,14 @@ MOST_PERIODS = 4000
 _RULE = re.compile(r"(\w+)\(.*\)")
 # Cell rules whose name is another word than that for a period.
 _KINDS = {"date": "day"}
+# What the column that divides records may hold. The same record may lie in another period if a
+# column of another kind is divided by the same rule.
+ZONED = "times with a zone"
+UNZONED = "times without a zone"
+DATES = "dates"
+TRUTHS = "true or false"
+NAMES = "text or whole numbers"
+_HELD = (ZONED, UNZONED, DATES, TRUTHS, NAMES)
 
 
 @dataclass(frozen=True)
@@ -128,10 +144,12 @@ class Periods:
 
     Attributes:
         rule: How the records are divided, such as `month(at,Asia/Kolkata)`, or a column's name.
+        holds: What the column of the rule holds, such as `times with a zone`.
         names: The periods as texts, such as `2026-05`, sorted.
     """
 
     rule: str
+    holds: str
     names: tuple[str, ...]
 
     @property
@@ -145,24 +163,40 @@ class Periods:
         return first_and_last(self.names)
 
     @property
+    def clocks(self) -> str:
+        """Says by which clocks records are divided; empty for a column that is the period."""
+        call = _RULE.fullmatch(self.rule)
+        if call is None:
+            return ""
+        _, _, zone = self.rule.removesuffix(")").partition(",")
+        if self.holds == DATES:
+            return f"{self.kind}s by dates, which no zone moves"
+        if self.holds == UNZONED and not zone:
+            return f"{self.kind}s by {UNZONED}, as written"
+        clocks = f"the clocks of {zone}" if zone else "universal time"
+        taken = f"; {UNZONED} are taken for universal time" if self.holds == UNZONED else ""
+        return f"{self.kind}s by {clocks}{taken}"
+
+    @property
     def listed(self) -> list[str]:
-        """The rule and the names, as documents and ledgers hold them."""
-        return [self.rule, *self.names]
+        """The rule, what its column holds, and the names, as documents and ledgers have them."""
+        return [self.rule, self.holds, *self.names]
 
     @classmethod
     def of_list(cls, listed: Sequence[str]) -> Self:
         """The inverse; ValueError or TypeError for what is not such a list."""
-        rule, *names = listed
-        texts = isinstance(listed, list)
+        rule, holds, *names = listed
+        texts = isinstance(listed, list) and holds in _HELD
         texts = texts and all(isinstance(each, str) and each.isprintable() for each in listed)
         if not (texts and names == sorted(set(names)) and 0 < len(names) <= MOST_PERIODS):
             raise ValueError
-        return cls(rule, tuple(names))
+        return cls(rule, holds, tuple(names))
 
     @classmethod
-    def of(cls, rule: str, names: Sequence[str]) -> Self:
+    def of(cls, rule: str, holds: str, names: Sequence[str]) -> Self:
         """The periods of these names, which are sorted; InputError if there are none or many."""
-        found = cls(rule, tuple(sorted({printed_text(each, "a period") for each in names})))
+        texts = {printed_text(each, "a period") for each in names}
+        found = cls(rule, checks.choice(holds, _HELD, "what a column holds"), tuple(sorted(texts)))
         if not 0 < len(found.names) <= MOST_PERIODS:
             raise InputError(
                 f"the records have {len(found.names):,} different values of {rule}",
@@ -190,7 +224,8 @@ def all_periods(unit: Unit, periods: Periods | Sequence[str] | None, charge: Bud
         return ""
     names = periods.names if isinstance(periods, Periods) else periods
     found = over_all(unit, len(names), charge.in_all(len(names)), "loses")
-    return f"; charged to {first_and_last(names)}: {found}"
+    clocks = periods.clocks if isinstance(periods, Periods) else ""
+    return f"; charged to {first_and_last(names)}: {found}" + (clocks and f"; {clocks}")
 
 
 def unit_of_column(
