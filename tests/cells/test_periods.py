@@ -101,6 +101,22 @@ def test_the_same_moments_lie_in_the_same_months(tmp_path: Path) -> None:
     assert book.verify().entries == 1
 
 
+def test_a_row_that_is_dropped_moves_no_other(tmp_path: Path) -> None:
+    """Midnights are dates only if all are: an hour in a row without a value would move them."""
+    book = book_of(tmp_path)
+    given = {**KNOWN, "missing": "public", "period": "month(at,America/New_York)"}
+    days = trips(6)
+    late = {"bus": [0], "at": [datetime(2026, 6, 1, 2)], "line": ["a"], "speed": [None]}
+    more = pa.concat_tables([days, pa.table(late, schema=days.schema)])
+    for table in (days, more):
+        records = shoal.Records(table, **given)
+        plan = shoal.plan(records, epsilon=1)
+        if table is days:
+            plan.release(records, ledger=book, name="days")
+    with pytest.raises(InputError, match="times without a zone here, and dates in earlier"):
+        plan.release(records, ledger=book, name="hours")
+
+
 def test_a_month_has_its_own_budget(tmp_path: Path) -> None:
     """In one call, until the ceiling over all months is reached; the unit's word may differ."""
     book = book_of(tmp_path, epsilon=1, total=2)
