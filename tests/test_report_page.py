@@ -59,7 +59,7 @@ def test_a_withdrawn_release_says_so_first(tmp_path: Path) -> None:
     shoal.Ledger(tmp_path / "a.ledger").withdraw(number=1, reason=HOSTILE)
     shoal.report(manifest, tmp_path / "page.html", ledger=tmp_path / "a.ledger")
     text = (tmp_path / "page.html").read_text()
-    before, after = text.split("Their numbers must not be used.")
+    before, after = text.split("Withdrawn numbers must not be used.")
     assert "WITHDRAWN: entry 1 was withdrawn on" in before
     assert "<p>Released with" in after
     assert HOSTILE not in text

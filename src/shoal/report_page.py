@@ -232,7 +232,7 @@ def banner(entries: Sequence[Entry]) -> str:
     if unlisted > 0:
         withdrawn[_MOST_WITHDRAWN:] = [f"{unlisted:,} more were withdrawn"]
     said = escape("; ".join(withdrawn))
-    return f'<p class="withdrawn">WITHDRAWN: {said}. Their numbers must not be used.</p>'
+    return f'<p class="withdrawn">WITHDRAWN: {said}. Withdrawn numbers must not be used.</p>'
 
 
 def _table(release: Any, label: str) -> tuple[str, str]:

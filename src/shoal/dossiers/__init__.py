@@ -12,7 +12,7 @@ from pathlib import Path
 from shoal import checks, files
 from shoal.dossiers.case import case_of
 from shoal.dossiers.entry import entry_of
-from shoal.dossiers.facts import MOST_TIER, TIERS, questions, read_facts, tier_of
+from shoal.dossiers.facts import MOST_TIER, missing_for, questions, read_facts, tier_of
 from shoal.dossiers.officer import page
 from shoal.errors import InputError, MissingPartError
 from shoal.files.text_table import Shown, TextTable
@@ -107,9 +107,9 @@ def dossier(
         raise InputError("there is no manifest", "give one or several")
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     known = Path(checks.path(facts, "the facts")) if facts is not None else folder / "facts.yaml"
-    places = {"entry": folder / "entry.yaml", "page": folder / "officer.html"}
+    written = {"entry": folder / "entry.yaml", "page": folder / "officer.html"}
     read: dict[str, files.Place | None] = {f"manifest {at}": each for at, each in enumerate(listed)}
-    read |= {"ledger": book.path, "facts": known}
+    read["ledger"] = book.path
     with said("verifying, writing"):
         told = read_facts(known if known.exists() else None)
         case = case_of(listed, book)
@@ -119,14 +119,13 @@ def dossier(
         # What is no folder is refused with all else that cannot be written.
         with suppress(OSError):
             folder.mkdir(exist_ok=True)
-        written = dict(places)
-        if not known.exists():
-            del read["facts"]
+        if known.exists():
+            read["facts"] = known
+        else:
             written["facts"] = known
             texts["facts"] = questions()
         files.check_outputs(written, read, overwrite=overwrite)
         for kind, place in written.items():
             files.write_bytes(place, texts[kind].encode(), read, overwrite=overwrite)
     tier = tier_of(told)
-    needed = [name for name, own in TIERS.items() if own <= (tier or 0) + 1]
-    return Dossier(written, tier, tuple(name for name in needed if not told[name]))
+    return Dossier(written, tier, tuple(missing_for((tier or 0) + 1, told)))

@@ -76,12 +76,11 @@ class Case:
     def budget(self) -> str:
         """The budget, for whom it is, and when there is a new one, in words."""
         budget = self.state.budget.show(up=False)
-        if self.unit.name == EACH_ROW:
-            return f"{budget}, for {EACH_ROW}, once for all time"
+        whose = self.unit.name if self.unit.name == EACH_ROW else f"each {self.unit.name}"
         if self.unit.period is None:
-            return f"{budget}, for each {self.unit.name}, once for all time"
+            return f"{budget}, for {whose}, once for all time"
         return (
-            f"{budget}, for each {self.unit.name} in each {self.unit.period}. What is spent of a "
+            f"{budget}, for {whose} in each {self.unit.period}. What is spent of a "
             f"{self.unit.period} never comes back; records of a new one have {budget} of their own"
         )
 

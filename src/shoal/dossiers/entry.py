@@ -25,13 +25,12 @@ _NOISE = (
 _AFTERWARDS = {
     "cells": "Values are posterior medians given the noisy numbers of all cells; cells whose own "
     "number is not reliable show the number that all cells have in common, moved towards their "
-    "own. Intervals follow from the noise and from the noisy numbers. No private value is read "
-    "for it.",
+    "own. Intervals follow from the noise and from the noisy numbers",
     "trial": "Effects, standard errors and intervals are computed from what was drawn and from the "
-    "public design. No private value is read for it.",
-    "mean": "The mean and its intervals are computed from the noisy whole numbers. No private "
-    "value is read for it.",
+    "public design",
+    "mean": "The mean and its intervals are computed from the noisy whole numbers",
 }
+_NOTHING_READ = "No private value is read for it"
 _ACTORS = (
     "The custodian holds the records and the ledger, and is trusted. Auditors, whom the custodian "
     "chooses, may be given the record of a release: facts of every unit, such as how many records "
@@ -101,7 +100,9 @@ def entry_of(case: Case, facts: Facts) -> str:
             "access_type_details": _ACCESS,
         },
         "accounting": {
-            "post_processing": _each(case, lambda each: _AFTERWARDS[each.family]),
+            "post_processing": _sentences(
+                *(_AFTERWARDS[each.family] for each in case.released), _NOTHING_READ
+            ),
             "composition": _COMPOSITION.format(gaussian=_GAUSSIAN if has_delta else ""),
         },
         "implementation": {

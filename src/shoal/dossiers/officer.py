@@ -8,8 +8,8 @@ from html import escape
 from string import Template
 
 from shoal.dossiers.case import Case, left_out, met, promised
-from shoal.dossiers.facts import ON_PAGE, Facts
-from shoal.dossiers.others import MEDIAN, OTHERS
+from shoal.dossiers.facts import FACTS, Facts
+from shoal.dossiers.others import MEDIAN, OTHERS, Deployment
 from shoal.errors import one_line, printable
 from shoal.files.text_table import TextTable, counted
 from shoal.privacy.budget import round_up, show
@@ -116,31 +116,33 @@ def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _about(case: Case, facts: Facts) -> list[list[str]]:
     """Purpose, curator and the like, and which of them are not stated yet."""
     rows = []
-    for title, name in ON_PAGE.items():
-        said = ", ".join(facts[name]) if isinstance(facts[name], list) else facts[name]
-        rows.append([title, said or f"(not stated yet: the fact {name})"])
-        recorded = min(each.entry.recorded_at for each in case.released)[:10]
-        if name == "publication_date" and said and said < recorded:
-            rows[-1][1] += f" (before these releases, the first of which is of {recorded})"
+    recorded = min(each.entry.recorded_at for each in case.released)[:10]
+    for name, fact in FACTS.items():
+        if fact.title:
+            said = ", ".join(facts[name]) if fact.is_list else facts[name]
+            rows.append([fact.title, said or f"(not stated yet: the fact {name})"])
+            if name == "publication_date" and said and said < recorded:
+                rows[-1][1] += f" (before these releases, the first of which is of {recorded})"
     return rows
 
 
 def _others(case: Case) -> str:
     """What others published, with this deployment among them."""
-    unit = case.unit.name if case.unit.period is None else f"{case.unit.name}, {case.unit.period}"
-    delta = show(case.loss.delta) if case.loss.delta else ""
-    what = "this deployment: all releases" if case.is_many else "this release"
-    rows = [(each.epsilon, each.delta, each.unit, each.name) for each in OTHERS]
-    rows.append((round_up(case.loss.epsilon), delta, unit, what))
-    cells = []
-    for epsilon, less, whose, name in sorted(rows, key=lambda row: row[0]):
-        texts = [show(epsilon) + (f" ({less})" if less else ""), whose, name]
-        shown = [escape(printable(each)) for each in texts]
-        if name == what:
-            shown = [f"<b>{each}</b>" for each in shown]
-        cells.append(f"<tr>{''.join(f'<td>{each}</td>' for each in shown)}</tr>")
+    own = Deployment(
+        round_up(case.loss.epsilon),
+        show(case.loss.delta) if case.loss.delta else "",
+        ", ".join(filter(None, [case.unit.name, case.unit.period])),
+        "this deployment: all releases" if case.is_many else "this release",
+    )
+    rows = []
+    for each in sorted([*OTHERS, own]):
+        delta = f" ({each.delta})" if each.delta else ""
+        shown = [escape(printable(text)) for text in (show(each.epsilon) + delta, *each[2:])]
+        if each is own:
+            shown = [f"<b>{text}</b>" for text in shown]
+        rows.append(f"<tr>{''.join(f'<td>{text}</td>' for text in shown)}</tr>")
     titles = "<tr><th>ε (δ)</th><th>unit</th><th>deployment</th></tr>"
-    return f"<table>{titles}{''.join(cells)}</table><p>{escape(MEDIAN)}</p>"
+    return f"<table>{titles}{''.join(rows)}</table><p>{escape(MEDIAN)}</p>"
 
 
 def _releases(case: Case) -> str:
@@ -166,11 +168,9 @@ def _releases(case: Case) -> str:
     ]
     columns = ("entry", "name", "kind", "charge", "recorded", "periods; withdrawal")
     more = ranked[_MOST:]
-    if not more:
-        return _table(columns, rows)
     withdrawn = sum(bool(each.withdrawn) for each in more)
     unseen = f"{counted(len(more), 'more release')}, {withdrawn:,} of them withdrawn."
-    return _table(columns, rows) + paragraphs([unseen])
+    return _table(columns, rows) + paragraphs([unseen] if more else [])
 
 
 def _errors(case: Case) -> str:
