@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,9 @@ import pytest
 import shoal
 from shoal import report_page
 from shoal.errors import DocumentError, InputError
+from shoal.privacy.budget import Budget
+from shoal.privacy.ledger import State
+from shoal.privacy.unit import Unit
 
 HOSTILE = "<script>alert(1)</script>"
 PLACE = "at_which_of_the_many_crossings_in_town"
@@ -63,19 +67,6 @@ def test_a_withdrawn_release_says_so_first(tmp_path: Path) -> None:
     assert "WITHDRAWN: entry 1 was withdrawn on" in before
     assert "<p>Released with" in after
     assert HOSTILE not in text
-
-
-@pytest.mark.parametrize(
-    ("rule", "said"),
-    [
-        ("month(at,Asia/Kolkata)", "by the clocks of Asia/Kolkata"),
-        ("week(at)", "by universal time"),
-        ("wave", "as the column wave says"),
-    ],
-)
-def test_periods_name_their_clocks(rule: str, said: str) -> None:
-    """A zone, none, or a column without times."""
-    assert said in report_page.clocks(rule)
 
 
 def test_numbers_show_the_width_of_their_interval(tmp_path: Path) -> None:
@@ -172,3 +163,14 @@ def test_a_table_of_many_rows_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(own) == 20
     assert re.findall(r"<tr><td>(\d+)</td>", text) == [str(each) for each in own[:15]]
     assert "The table has 15 of 40 rows, first those without brackets" in text
+
+
+def test_periods_that_share_a_row_are_never_understated() -> None:
+    """Their row has the largest epsilon and the largest delta of any of them."""
+    unit = Unit("bus", "public", "day")
+    losses = [Budget(Fraction(20 - at), Fraction(at, 1000)) for at in range(8)]
+    booked = {f"2026-05-0{at}": each for at, each in enumerate(losses, 1)}
+    total = Budget(Fraction(100), Fraction(1, 10))
+    state = State(unit, total, total, 0, "", booked=booked, rule="date(at)")
+    [row] = [each for each in report_page.losses(state, []) if each[0] == "4 other days"]
+    assert row[2] == "epsilon 16, delta 0.007"

@@ -7,7 +7,6 @@ import math
 import os
 from collections import Counter
 from collections.abc import Sequence
-from fractions import Fraction
 from html import escape
 from pathlib import Path
 from string import Template
@@ -18,7 +17,6 @@ import pyarrow as pa
 
 from shoal import checks, documents, files
 from shoal.cells.shown.plan_text import legend
-from shoal.data.cell_rules import parse
 from shoal.errors import DocumentError, InputError, one_line, printable
 from shoal.files.text_table import TextTable, counted, texts_of
 from shoal.pictures import check_picture, image
@@ -59,8 +57,6 @@ _MANY_PERIODS = 12
 # Withdrawn releases that are named above a page, and characters of a name or a reason there.
 _MOST_WITHDRAWN = 3
 _SHORT = 80
-# Less than this share of a budget is too little for any release.
-_NEXT_TO_NOTHING = Fraction(1, 1000)
 GUESS = (
     "A guess is that of a person who knows all other records, and thinks two versions of these "
     "values equally likely; without a release it is right with a probability of 50%."
@@ -159,7 +155,9 @@ def report(
         table, meaning = _table(release, printable(label))
         command = f"<code>shoal verify {escape(Path(manifest).name)}</code>"
         found = f"<div class='wide'>{verdict._repr_html_()}</div>"
-        about, lost = _about(release), ""
+        about = _about(release)
+        own: list[Entry] = []
+        lost = ""
         checked = f"<p>Anybody can run {command}, which found:</p>{found}"
         if book is not None:
             state = book.state()
@@ -183,7 +181,12 @@ def report(
             table=table,
             legend=meaning,
             picture=_picture(release, label),
-            protected=paragraphs([*protected(release), *_strength(release.manifest["guarantee"])])
+            protected=paragraphs(
+                [
+                    *protected(release, own[0] if own else None),
+                    *_strength(release.manifest["guarantee"]),
+                ]
+            )
             + lost,
             verdict=checked,
         )
@@ -289,18 +292,8 @@ def chance(loss: Budget) -> str:
     return f"{math.ceil(100 * right)}%"
 
 
-def clocks(rule: str) -> str:
-    """By which clocks a rule divides records into periods."""
-    found = parse(rule)
-    if found.use == "key":
-        return f"as the column {rule} says"
-    if found.zone:
-        return f"by the clocks of {found.zone}"
-    return "by universal time, or by times as they are written without a zone"
-
-
-def protected(release: Any) -> list[str]:
-    """Who is protected by a release, and what is public, in sentences."""
+def protected(release: Any, entry: Entry | None) -> list[str]:
+    """Who is protected by a release, and what is public, in sentences; its entry knows clocks."""
     whose = release.manifest["guarantee"]["unit"]
     unit = Unit(whose["name"], whose["counts"], whose["period"])
     family = release.plan_model.family
@@ -311,7 +304,8 @@ def protected(release: Any) -> list[str]:
     public = f"the rules of the release, its bounds, and {PUBLIC[family]}"
     rule = release.manifest["records"].get("period")
     if rule:
-        values += f". A {unit.period} is counted {clocks(rule)}"
+        clocks = entry.periods.clocks if entry and entry.periods else ""
+        values += f". Periods are {clocks or rule}"
         public = f"in which {unit.period} each {unit.name} has records, {public}"
     return [f"Protected: {unit}. {values}.", f"Not protected: {public}."]
 
@@ -356,16 +350,16 @@ def losses(state: State, releases: Sequence[Entry]) -> list[list[str]]:
         alike.setdefault((state.booked[name], many), []).append(name)
     ranked = sorted(alike, key=lambda each: each[0].epsilon, reverse=True)
     rows = [
-        row(first_and_last(alike[each]), each[1], each[0], _left(state, state.budget - each[0]))
+        row(first_and_last(alike[each]), each[1], each[0], state.left_in_words(alike[each]))
         for each in ranked[:_MOST_PERIODS]
     ]
     if others := ranked[_MOST_PERIODS:]:
         unlisted = counted(sum(len(alike[each]) for each in others), f"other {unit.period}")
-        rows.append(row(unlisted, "", others[0][0]))
+        most = Budget(others[0][0].epsilon, max(lost.delta for lost, _ in others))
+        rows.append(row(unlisted, "", most))
     so_far = counts(len(releases), sum(bool(each.withdrawn) for each in releases))
     if unit.period is None:
-        left = _left(state, state.left)
-        rows.append(row("all releases so far", so_far, state.spent, left))
+        rows.append(row("all releases so far", so_far, state.spent, state.left_in_words()))
         return [*rows, row("all that the ledger will ever allow", "", state.budget)]
     if len(state.booked) > 1:
         rows.append(row(f"all {len(state.booked):,} {unit.period}s", so_far, state.spent))
@@ -374,13 +368,6 @@ def losses(state: State, releases: Sequence[Entry]) -> list[list[str]]:
         return [*rows, row(f"all {unit.period}s, whatever the ledger will allow", "", state.total)]
     limitless = f"{_MANY_PERIODS} {unit.period}s (the ledger has no limit over all)"
     return [*rows, row(limitless, "", state.budget.in_all(_MANY_PERIODS))]
-
-
-def _left(state: State, left: Budget) -> str:
-    """What may still be spent, in words."""
-    if 0 < left.epsilon < state.budget.epsilon * _NEXT_TO_NOTHING:
-        return "next to nothing"
-    return left.show(up=False)
 
 
 def paragraphs(lines: Sequence[str]) -> str:

@@ -353,7 +353,7 @@ def test_rows_of_the_dossier_and_withdrawn_ones_are_kept(tmp_path: Path) -> None
 @pytest.mark.parametrize("total", [None, 5])
 def test_a_budget_that_comes_back_says_when(tmp_path: Path, total: int | None) -> None:
     """Each month says what it lost, beside all of them and what may come; and whose clocks."""
-    at = np.repeat(np.array(["2026-04-30", "2026-05-01"], "M8[s]"), 402)
+    at = np.repeat(np.array(["2026-04-30T09", "2026-05-01T09"], "M8[s]"), 402)
     line = ["a", "b"] * 402
     line[0] = "c"
     table = pa.table({"bus": [*range(402)] * 2, "at": at, "line": line, "speed": [3.0, 5.0] * 402})
@@ -377,11 +377,13 @@ def test_a_budget_that_comes_back_says_when(tmp_path: Path, total: int | None) -
         assert "psilon 2, for each bus in each month" in said
         assert "spent of a month never comes back" in said
     for said in (deployment["privacy_loss"]["privacy_unit_details"], page):
-        assert "A month is counted by the clocks of Asia/Kolkata" in said
+        assert "Periods are months by the clocks of Asia/Kolkata; times without a zone" in said
     ever = "12 months (the ledger has no limit over all)</td><td></td><td>epsilon 24"
     if total:
         ever = "all months, whatever the ledger will allow</td><td></td><td>epsilon 5"
     shoal.report(tmp_path / "spring.json", tmp_path / "spring.html", ledger=book)
+    shoal.report(tmp_path / "spring.json", tmp_path / "alone.html")
+    assert "Periods are month(at,Asia/Kolkata)." in (tmp_path / "alone.html").read_text()
     # 1/(1 + exp(-epsilon)) of 1, 1.9999, 2.9999 and 2 is 0.7311, 0.88079, 0.9526 and 0.8808.
     for rows in (page, (tmp_path / "spring.html").read_text()):
         for said in (

@@ -14,7 +14,7 @@ from shoal.dossiers.case import Case, Released
 from shoal.dossiers.facts import Facts, tier_of
 from shoal.privacy.budget import round_up
 from shoal.privacy.unit import EACH_ROW
-from shoal.report_page import PUBLIC, clocks, losses
+from shoal.report_page import PUBLIC, losses
 
 _SLUG = re.compile(r"[^a-z0-9]+")
 _NOISE = (
@@ -183,11 +183,11 @@ def _unit_details(case: Case, facts: Facts) -> str:
     """What is protected, and which data sets are neighbours."""
     said = (each.manifest["guarantee"]["neighbours"] for each in case.released)
     neighbours = dict.fromkeys(each.removeprefix("values: ") for each in said)
-    periods = case.unit.period and f"A {case.unit.period} is counted {clocks(case.state.rule)}"
+    periods = case.released[0].entry.periods
     return _sentences(
         f"Protected: {case.unit}",
         facts["unit"] and f"What one {case.unit.name} is: {facts['unit']}",
-        periods or "",
+        f"Periods are {periods.clocks or periods.rule}" if periods else "",
         f"In neighbouring data {'; '.join(neighbours)}",
     )
 

@@ -87,7 +87,7 @@ def page(case: Case, facts: Facts) -> str:
         "today": datetime.now(UTC).date().isoformat(),
     }
     what = dict.fromkeys(
-        line for each in case.released[-_MOST:] for line in protected(each.release)
+        line for each in case.released[-_MOST:] for line in protected(each.release, each.entry)
     )
     versions = valid[0].manifest["versions"]
     return _PAGE.substitute(
