@@ -19,20 +19,22 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 64_673),
-    "theory": (("theory",), 13_387),
-    "trials": (("trials",), 40_168),
-    "means": (("means",), 13_159),
-    "data": (("data",), 17_811),
-    "privacy": (("privacy",), 7_882),
+    "cells": (("cells",), 64_840),
+    "theory": (("theory",), 13_571),
+    "trials": (("trials",), 40_195),
+    "means": (("means",), 13_165),
+    "presence": (("presence",), 1_738),
+    "dossiers": (("dossiers",), 5_176),
+    "data": (("data",), 19_822),
+    "privacy": (("privacy",), 10_642),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),
-        10_812,
+        11_034,
     ),
-    "cli": (("cli", "publishing.py", "__main__.py"), 12_413),
+    "cli": (("cli", "publishing.py", "__main__.py"), 12_912),
     "pictures": (("pictures",), 5_153),
-    "one call and report": (("one_call.py", "report_page.py"), 2_002),
-    "verification": (("verification",), 19_458),
+    "one call and report": (("one_call.py", "report_page.py"), 2_081),
+    "verification": (("verification",), 19_623),
     "other modules": (
         (
             "__init__.py",
@@ -44,17 +46,17 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
             "threads.py",
             "arrays.py",
         ),
-        3_388,
+        3_435,
     ),
 }
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
-MOST_A_LINE, MOST_PACKED = 9.55, 0.4
+MOST_A_LINE, MOST_PACKED = 9.52, 0.3
 STUDIES = 48_483
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 23_872),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 2_695),
+    "tests": (("tests", "conftest.py"), ".py", 25_402),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 2_991),
 }
 
 
