@@ -19,22 +19,22 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 64_840),
+    "cells": (("cells",), 65_250),
     "theory": (("theory",), 13_571),
-    "trials": (("trials",), 40_195),
+    "trials": (("trials",), 40_403),
     "means": (("means",), 13_165),
-    "presence": (("presence",), 1_738),
-    "dossiers": (("dossiers",), 5_176),
-    "data": (("data",), 19_822),
-    "privacy": (("privacy",), 10_642),
+    "presence": (("presence",), 8_618),
+    "dossiers": (("dossiers",), 4_738),
+    "data": (("data",), 20_002),
+    "privacy": (("privacy",), 11_149),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),
         11_034,
     ),
-    "cli": (("cli", "publishing.py", "__main__.py"), 12_912),
+    "cli": (("cli", "publishing.py", "__main__.py"), 12_913),
     "pictures": (("pictures",), 5_153),
-    "one call and report": (("one_call.py", "report_page.py"), 2_081),
-    "verification": (("verification",), 19_623),
+    "one call and report": (("one_call.py", "report_page.py"), 2_983),
+    "verification": (("verification",), 19_659),
     "other modules": (
         (
             "__init__.py",
@@ -51,12 +51,12 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
 }
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
-MOST_A_LINE, MOST_PACKED = 9.52, 0.3
+MOST_A_LINE, MOST_PACKED = 9.49, 0.4
 STUDIES = 48_483
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 25_402),
-    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 2_991),
+    "tests": (("tests", "conftest.py"), ".py", 25_910),
+    "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_040),
 }
 
 
