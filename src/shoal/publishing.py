@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shoal.verification.verdict import Verdict
 
 
-class Published(NamedTuple):
+class Publication(NamedTuple):
     """A release, its verdict, cells unlike before, gaps in time, files, and what is left."""
 
     release: Release
@@ -55,7 +55,7 @@ def publish(
     overwrite: bool = False,
     anyway: bool = False,
     progress: Progress | None = None,
-) -> Published:
+) -> Publication:
     """Asks new records what an earlier release or plan of cells asked, releases, writes, verifies.
 
     `like` is its manifest, or a plan that was made of a file; the plan is made anew from the counts
@@ -101,7 +101,7 @@ def publish(
     gone = len(cells - own)
     names = None if made.periods is None else made.periods.names
     left = "\n".join(Ledger(os.fspath(ledger)).state().balance(names))
-    return Published(done, verdict, len(own - cells), gone, made.counts.gaps, places, left)
+    return Publication(done, verdict, len(own - cells), gone, made.counts.gaps, places, left)
 
 
 def _is_ours(manifest: Path, ledger: files.Place, name: str) -> bool:

@@ -19,17 +19,17 @@ COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Of each part its folders and files below src/shoal, and its ceiling in tokens.
 PARTS: dict[str, tuple[tuple[str, ...], int]] = {
-    "cells": (("cells",), 65_250),
+    "cells": (("cells",), 65_358),
     "theory": (("theory",), 13_571),
     "trials": (("trials",), 40_403),
     "means": (("means",), 13_165),
-    "presence": (("presence",), 8_618),
+    "presence": (("presence",), 8_576),
     "dossiers": (("dossiers",), 4_781),
     "data": (("data",), 20_002),
     "privacy": (("privacy",), 11_149),
     "release, documents, files, checks, errors": (
         ("release", "documents", "files", "checks.py", "errors.py"),
-        11_034,
+        11_086,
     ),
     "cli": (("cli", "publishing.py", "__main__.py"), 12_913),
     "pictures": (("pictures",), 5_153),
@@ -51,11 +51,11 @@ PARTS: dict[str, tuple[tuple[str, ...], int]] = {
 }
 # Ceilings of the package: tokens a line of code, and statements in 1,000 lines that assign several
 # names from several values.
-MOST_A_LINE, MOST_PACKED = 9.49, 0.4
+MOST_A_LINE, MOST_PACKED = 9.5, 0.4
 STUDIES = 48_483
 # Ceilings in lines.
 LINES: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "tests": (("tests", "conftest.py"), ".py", 25_914),
+    "tests": (("tests", "conftest.py"), ".py", 25_916),
     "pages": (("docs", "README.md", "SECURITY.md", "CONTRIBUTING.md"), ".md", 3_040),
 }
 

@@ -7,15 +7,14 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Annotated, Any, NamedTuple, Self
 
-import pyarrow as pa
 from pydantic import BeforeValidator, PlainSerializer, model_validator
 
 from shoal import checks
-from shoal.data import keys
 from shoal.data.value_lattice import MOST_BITS, Bounds, Lattice
 from shoal.documents.model import Model, checked
 from shoal.errors import InputError
 from shoal.privacy.budget import check_epsilon
+from shoal.release.envelope import Keys
 
 TOTALS = ("users", "records", "sum")
 # Pieces of the range, unless somebody asks for others.
@@ -27,11 +26,6 @@ _CALL = re.compile(
     rf"(mean|median|histogram)|quantile\(({_NUMBER})\)|share_(above|below)\(({_NUMBER})\)"
     rf"|share_between\(({_NUMBER}), ?({_NUMBER})\)"
 )
-Keys = Annotated[
-    pa.Table,
-    BeforeValidator(lambda each: each if isinstance(each, pa.Table) else keys.from_document(each)),
-    PlainSerializer(keys.to_document),
-]
 _Exact = PlainSerializer(str)
 
 

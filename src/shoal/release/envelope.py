@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import BeforeValidator, Field
+import pyarrow as pa
+from pydantic import BeforeValidator, Field, PlainSerializer
 
 from shoal import documents
+from shoal.data import keys
 from shoal.documents.model import Model, is_none
 from shoal.errors import DocumentError
 from shoal.privacy.budget import from_text
@@ -30,6 +32,12 @@ FEWEST_ALIKE = 10
 _SALT = 32  # bytes
 Exact = Annotated[str, BeforeValidator(lambda each: str(from_text(each)))]
 Text = Annotated[str, Field(max_length=1000)]
+# Columns that make cells, as documents hold them.
+Keys = Annotated[
+    pa.Table,
+    BeforeValidator(lambda each: each if isinstance(each, pa.Table) else keys.from_document(each)),
+    PlainSerializer(keys.to_document),
+]
 
 
 class Protected(Model):

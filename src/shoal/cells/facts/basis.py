@@ -1,10 +1,8 @@
 """What the values and intervals of a release of cells follow from: public numbers of cells."""
 
-from typing import Annotated, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
-import pyarrow as pa
-from pydantic import BeforeValidator, PlainSerializer
 
 from shoal.arrays import Floats
 from shoal.cells.facts import coarse
@@ -17,18 +15,12 @@ from shoal.cells.mechanisms.private_sums import Interval, ends
 from shoal.cells.mechanisms.ranges import range_bias
 from shoal.cells.mechanisms.user_vectors import ball_of, excess_of
 from shoal.cells.mechanisms.weights import FINE, Weights
-from shoal.data import keys
 from shoal.data.value_lattice import Lattice
 from shoal.documents.model import Model, Numbers
-from shoal.release.envelope import Text
+from shoal.release.envelope import FEWEST_ALIKE, Keys, Text
 
 Noise = Literal["discrete laplace", "discrete gaussian"]
 NOISE: tuple[Noise, Noise] = get_args(Noise)
-Keys = Annotated[
-    pa.Table,
-    BeforeValidator(lambda each: each if isinstance(each, pa.Table) else keys.from_document(each)),
-    PlainSerializer(keys.to_document),
-]
 
 
 class Basis(Asked, Model):
@@ -137,11 +129,30 @@ def basis_of(plan: Facts, chosen: Interval | None) -> Basis:
         missing=weights.missing,
         moved=plan.moved,
         lead=plan.lead,
-        deviation=coarse.upwards(_deviation(weights, chosen, top), plan.few),
+        deviation=_deviation(weights, chosen, top),
         bias_bound=bias,
         worst_case_error=plan.worst_case_error,
         squares=plan.squares,
     )
+
+
+def for_readers(plan: Facts, basis: Basis) -> Basis:
+    """Returns what readers get: what cells tell of their users is rounded, and widens intervals."""
+    few = plan.counts.users_per_cell < FEWEST_ALIKE
+    planned = few[plan.planned]
+    bias = basis.bias_bound
+    bound = coarse.bounds_upwards(bias, np.tile(planned, len(plan.statistics)))
+    # No bound is larger than the whole range.
+    bound = np.minimum(bound, np.maximum(bias, basis.statistic_range))
+    rounded = {
+        "moved": coarse.parts_upwards(basis.moved, planned),
+        "lead": coarse.halves_upwards(basis.lead),
+        "deviation": coarse.upwards(basis.deviation, planned),
+        "squares": coarse.upwards(basis.squares, few[plan.shown_left_out]),
+        "bias_bound": bound,
+        "worst_case_error": basis.worst_case_error - bias + bound,
+    }
+    return basis.model_copy(update=rounded)
 
 
 def mean_rounding(lattice: Lattice, scale: Floats, bits: int, width: Floats | float) -> Floats:

@@ -8,22 +8,32 @@ import numpy as np
 
 from shoal.arrays import Bools, Floats
 
-# Of cells with fewer users than this, sums of users are hardly told.
-FEW_USERS = 10
 # What another machine may compute otherwise decides no rounding.
 _SLACK = 1 - 1e-9
 _NOTHING = 1e-12
 # Cells that are alike differ by less.
 _HARDLY = 0.05
-_BITS = 5  # of the numbers of cells with many users
+# Bits of numbers of cells with many users, and of bounds on their errors.
+_BITS = 5
+_BITS_OF_BOUNDS = 8
 
 
 def upwards(numbers: Floats, few: Bools) -> Floats:
     """Rounds up to five bits, and in cells of few users to a power of four."""
+    return _rounded(numbers, few, _BITS, 2)
+
+
+def bounds_upwards(bounds: Floats, few: Bools) -> Floats:
+    """Rounds certified bounds up to eight bits, and in cells of few users to a power of two."""
+    return _rounded(bounds, few, _BITS_OF_BOUNDS, 1)
+
+
+def _rounded(numbers: Floats, few: Bools, bits: int, powers: int) -> Floats:
+    """Rounds up to so many bits, or to a power of two whose exponent is a multiple of `powers`."""
     mantissa, exponent = np.frexp(np.where(numbers > _NOTHING, numbers, 1.0) * _SLACK)
-    steps = 2.0**_BITS
+    steps = 2.0**bits
     many = np.ldexp(np.ceil(mantissa * steps) / steps, exponent)
-    power = np.ldexp(1.0, exponent + exponent % 2)
+    power = np.ldexp(1.0, exponent + exponent % powers)
     return np.where(numbers > _NOTHING, np.where(few, power, many), 0.0)
 
 

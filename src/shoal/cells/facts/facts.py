@@ -10,8 +10,7 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from shoal.arrays import Bools, Floats, Ints, largest
-from shoal.cells.facts import coarse
+from shoal.arrays import Floats, Ints, largest
 from shoal.cells.facts.accounting import MEAN_AND_VARIANCE, Cost, ReleasedStatistics
 from shoal.cells.facts.asked import Asked
 from shoal.cells.facts.decision import BY_RULE, STATUS, Decision, Status, check_counts, importance
@@ -123,13 +122,9 @@ class Facts(Steps, Asked):
         return self.request.model_copy(update={"weights": shown})
 
     @cached_property
-    def few(self) -> Bools:
-        """Planned cells of so few users that sums of these are hardly told."""
-        return self._have_few(self.planned)
-
-    def _have_few(self, cells: Ints) -> Bools:
-        """Whether cells have few users."""
-        return np.asarray(self.counts.users_per_cell[cells] < coarse.FEW_USERS)
+    def shown_left_out(self) -> Ints:
+        """Positions of the cells that readers see and that are left out for their errors."""
+        return self.shown[[status != "planned" for status in self.shown_status]]
 
     @cached_property
     def moved(self) -> Floats:
@@ -137,8 +132,7 @@ class Facts(Steps, Asked):
         weights = self.weights
         cell = weights.cell
         apart = np.abs(weights.weight / weights.total[cell] - weights.share)
-        moved = np.bincount(cell, apart, minlength=weights.n_cells) / 2
-        return coarse.parts_upwards(moved, self.few)
+        return np.asarray(np.bincount(cell, apart, minlength=weights.n_cells) / 2)
 
     @cached_property
     def lead(self) -> Floats:
@@ -146,7 +140,7 @@ class Facts(Steps, Asked):
         if not self.of_vectors:
             return np.ones(len(self.planned))
         load = 1 / self.decision.scale * self.weights.largest
-        return coarse.halves_upwards(np.clip(load / load.mean(), 1.0, _MOST_LEAD))
+        return np.asarray(np.clip(load / load.mean(), 1.0, _MOST_LEAD))
 
     @cached_property
     def squares(self) -> Floats:
@@ -155,9 +149,7 @@ class Facts(Steps, Asked):
         cell = counts.cell
         share = counts.count / counts.totals[cell]
         every = np.bincount(cell, share**2, minlength=counts.n_cells)
-        left_out = self.shown[[status != "planned" for status in self.shown_status]]
-        own = np.asarray(every[left_out], dtype=np.float64)
-        return coarse.upwards(own, self._have_few(left_out))
+        return np.asarray(every[self.shown_left_out])
 
     @cached_property
     def weights(self) -> Weights:

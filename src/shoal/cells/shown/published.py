@@ -1,5 +1,6 @@
 """What everybody may have of a release of cells: its numbers, and nothing about a single user."""
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
@@ -8,7 +9,7 @@ import numpy as np
 from shoal.cells.estimates import intervals
 from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.estimates.posterior import values_of
-from shoal.cells.facts.basis import Basis
+from shoal.cells.facts.basis import Basis, for_readers
 from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.plan_file import Records
 from shoal.cells.mechanisms.private_sums import Interval
@@ -65,18 +66,19 @@ class Published(envelope.Published):
         shown = plan.shown
         why = reasons(plan)
         chosen = numbers.chosen
+        own = replace(numbers, basis=for_readers(plan, numbers.basis))
         return cls(
-            basis=numbers.basis,
+            basis=own.basis,
             users=plan.counts.users_per_cell[shown],
             records=plan.counts.totals[shown],
             reason=tuple(why[at] for at in shown.tolist()),
             left_out=plan.left_out,
-            warnings=tuple(release_warnings(plan, numbers)),
+            warnings=tuple(release_warnings(plan, own)),
             steps=tuple(numbers.steps),
             low_ticks=None if chosen is None else chosen.low,
             high_ticks=None if chosen is None else chosen.high,
             excess=numbers.excess,
-            **_follows(numbers),
+            **_follows(own),
         )
 
     @cached_property
