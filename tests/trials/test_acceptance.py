@@ -14,7 +14,7 @@ from scipy import stats
 
 from shoal.privacy.noise import Simulated
 from shoal.trials import ClusterPrior, Domain, Expected, Experiment
-from shoal.trials.inference import FEWEST, kurtosis, units_that_count
+from shoal.trials.effect_estimation import FEWEST, kurtosis, units_that_count
 from shoal.trials.plan import Plan
 
 pytestmark = pytest.mark.statistics

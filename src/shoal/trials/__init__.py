@@ -9,12 +9,12 @@ counts, and `ask` answers to questions that are known beforehand, whose noise is
 from shoal.intervals import detectable, power
 from shoal.trials.cluster_prior import ClusterPrior
 from shoal.trials.domain import Domain
-from shoal.trials.effects import Answer, Answers, Effect, Effects, Inference
 from shoal.trials.expected import Expected
 from shoal.trials.experiment import Experiment
 from shoal.trials.forecasting import Forecast, forecast
 from shoal.trials.plan import Plan, Release
 from shoal.trials.questions.ask import Questions
+from shoal.trials.results import Answer, Answers, Effect, Effects, Inference
 
 __all__ = [
     "Answer",

@@ -18,8 +18,7 @@ from shoal.data import keys
 from shoal.data.columns_in_memory import paired
 from shoal.errors import DataError, InputError, printable
 from shoal.trials.design import Covariate, Design, effect_weights
-from shoal.trials.effects import Effect
-from shoal.trials.inference import (
+from shoal.trials.effect_estimation import (
     ROUNDING,
     UNKNOWN,
     Cells,
@@ -28,6 +27,7 @@ from shoal.trials.inference import (
     effects_of,
     inferred,
 )
+from shoal.trials.results import Effect
 
 # The value of `assigned` that says that units were assigned one by one.
 UNITS = "units"

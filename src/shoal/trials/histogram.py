@@ -19,9 +19,9 @@ from shoal.privacy.noise_lattice import lattice_bits
 from shoal.privacy.noisy import CAPACITY, MOST_BITS, NoisySum
 from shoal.trials.cluster_prior import SIDES
 from shoal.trials.domain import Domain
-from shoal.trials.effects import Effects
-from shoal.trials.inference import Cells, effects_of, warned
+from shoal.trials.effect_estimation import Cells, effects_of, warned
 from shoal.trials.plan import Plan
+from shoal.trials.results import Effects
 
 _ROUNDING = 1
 

@@ -34,7 +34,7 @@ from shoal.release.envelope import CONFIDENCE, FEWEST_ALIKE, Text
 from shoal.release.plan import Source
 from shoal.trials.design import AS_TEXT, CLUSTER, Design
 from shoal.trials.domain import Domain
-from shoal.trials.effects import Answers, Effects
+from shoal.trials.results import Answers, Effects
 from shoal.trials.units import Units
 
 # Smaller deltas may be below all floating-point numbers.

@@ -25,11 +25,11 @@ from shoal.trials.assigned_groups import (
 from shoal.trials.best_table import AUTO_LEVELS, Proof, best_table
 from shoal.trials.cluster_prior import SIDES, ClusterPrior, PriorChoice, prior_of
 from shoal.trials.domain import Domain
-from shoal.trials.effects import Effects
+from shoal.trials.effect_estimation import Cells, effects_of, warned
 from shoal.trials.expected import Expected, effect_weights, kinds_of
-from shoal.trials.inference import Cells, effects_of, warned
 from shoal.trials.plan import Plan, Request
 from shoal.trials.randomiser import PART, ResponseTable, even, with_prior
+from shoal.trials.results import Effects
 
 # The draws of one release.
 _ROUNDING = 0

@@ -20,8 +20,7 @@ from shoal.privacy.budget import show
 from shoal.privacy.noise import Noise
 from shoal.trials.assigned_groups import CORRELATION, assigned_by, cr2, few_groups
 from shoal.trials.design import ARM
-from shoal.trials.effects import Answer, Answers
-from shoal.trials.inference import FEWEST, Spread
+from shoal.trials.effect_estimation import FEWEST, Spread
 from shoal.trials.plan import Plan, Request
 from shoal.trials.questions import noise as noises
 from shoal.trials.questions.numbers import BITS, TICKS, Choice, Numbers, QuestionsDrawn, ticks_of
@@ -38,6 +37,7 @@ from shoal.trials.questions.weights import (
     regressor_names,
     regressors_of,
 )
+from shoal.trials.results import Answer, Answers
 
 # The confidence of intervals in plans.
 _USUAL = 0.95

@@ -1,4 +1,4 @@
-"""Shows effects and answers with their intervals, as text, tables and documents."""
+"""Holds effects and answers with their intervals, and shows them as text, tables and documents."""
 
 import math
 from abc import abstractmethod

@@ -14,7 +14,7 @@ from shoal.arrays import Bools, Floats, Ints
 from shoal.errors import printable
 from shoal.intervals import half_width, student
 from shoal.trials.design import Design
-from shoal.trials.effects import ClusterEffects, Effect, Inference
+from shoal.trials.results import ClusterEffects, Effect, Inference
 
 # Because their mean is rounded, equal outcomes have a variance of this part of their square.
 ROUNDING = 1e-26

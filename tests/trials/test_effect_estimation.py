@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from shoal.trials.design import Design
-from shoal.trials.effects import Effect
-from shoal.trials.inference import Cells, Spread, added, between, effects_of, inferred
+from shoal.trials.effect_estimation import Cells, Spread, added, between, effects_of, inferred
+from shoal.trials.results import Effect
 
 Floats = NDArray[np.float64]
 
