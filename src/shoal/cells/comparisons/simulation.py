@@ -138,11 +138,12 @@ def compare(
         for at, row in enumerate(rows):
             errors = _errors(row, private, Simulated(start * _STRIDE + turn))
             totals[at] = totals[at] + errors
-            means[at, turn] = errors[1].mean()
-    measured = (
-        Row(row.method, row.epsilon, row.plan, total[0] / turns, total[1] / turns, each)
-        for row, total, each in zip(rows, totals, means, strict=True)
-    )
+            _, of_values = errors
+            means[at, turn] = of_values.mean()
+    measured = []
+    for row, total, turn_means in zip(rows, totals, means, strict=True):
+        noisy, typical = total / turns
+        measured.append(Row(row.method, row.epsilon, row.plan, noisy, typical, turn_means))
     return Comparison(tuple(measured), assumed=distribution)
 
 
@@ -199,7 +200,7 @@ def compare_methods(
 
 
 def made_up(counts: Counts, lattice: Lattice, values: Floats) -> Aggregate:
-    """Returns the sums of made-up values, of which each record has one, in the counts' order."""
+    """Returns the sums of made-up values, one for each record in the order of the counts."""
     records = int(counts.count.sum())
     drawn = private_numbers(values)
     if drawn is None or drawn.shape != (records,) or not np.isfinite(drawn).all():

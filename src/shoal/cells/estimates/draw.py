@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,11 +18,18 @@ from shoal.data.aggregate import Aggregate
 from shoal.privacy.noise import Noise, Pair
 from shoal.release.envelope import CONFIDENCE
 
-Exact: TypeAlias = tuple[list[int], Interval | None, Pair]
 # The number of the draw that hides the centres in a first round.
 _FIRST_ROUND = 1
 # The number of the draw that hides the excesses.
 _EXCESS = 2
+
+
+class Exact(NamedTuple):
+    """Private lattice numbers, selected ranges, and private excesses, before any noise is added."""
+
+    steps: list[int]
+    chosen: Interval | None
+    excess: Pair
 
 
 class Drawn(NamedTuple):
@@ -44,24 +51,22 @@ def draw(plan: Facts, aggregate: Aggregate, noise: Noise) -> Drawn:
 
 def add_noise(plan: Facts, numbers: Exact, noise: Noise, turn: int = 0) -> Drawn:
     """Adds noise to each exact number, and to the excesses if the plan measures them."""
-    exact, chosen, excess = numbers
     add = noise.add_gaussian if plan.gaussian else noise.add_laplace
     parts, bits = excess_of(plan.parameters)
     noisy_excess = None
     if parts:
-        noisy_excess = noise.add_pair(excess, bits, _EXCESS)
-    steps = add(exact, plan.decision.bits, turn)
-    return Drawn(steps, chosen, noisy_excess)
+        noisy_excess = noise.add_pair(numbers.excess, bits, _EXCESS)
+    steps = add(numbers.steps, plan.decision.bits, turn)
+    return Drawn(steps, numbers.chosen, noisy_excess)
 
 
 def exact_numbers(plan: Facts, aggregate: Aggregate, noise: Noise) -> Exact:
     """Returns private lattice numbers, selected ranges and private excesses, all before noise."""
     decision = plan.decision
     bits = decision.bits
-    where = decision.method.range
     selection_scale = decision.selection_scale
     means = PrivateMeans(plan.weights, aggregate)
-    if where.of_vectors:
+    if plan.of_vectors:
         step = decision.scale * 2.0**-bits
         vectors = UserVectors(means, plan.parameters, step, gaussian=plan.gaussian)
         if plan.rounds > 1:
@@ -69,9 +74,9 @@ def exact_numbers(plan: Facts, aggregate: Aggregate, noise: Noise) -> Exact:
             ball = vectors.select_around(centres, float(selection_scale[-1]), noise)
         else:
             ball = vectors.select(selection_scale, noise)
-        exact, excess = vectors.steps(ball)
-        return exact, ball, excess
-    selected = where.select(means, plan.parameters, selection_scale, noise)
+        steps, excess = vectors.steps(ball)
+        return Exact(steps, ball, excess)
+    selected = decision.method.range.select(means, plan.parameters, selection_scale, noise)
     if selected is None:
         private = fractions(plan.numbers, aggregate)
     else:
@@ -79,11 +84,11 @@ def exact_numbers(plan: Facts, aggregate: Aggregate, noise: Noise) -> Exact:
         # These products are whole numbers of Python: they do not overflow.
         largest_sums = plan.weights.total.astype(object) * selected.width
         private = [*zip(sums, largest_sums.tolist(), strict=True)]
-    exact = []
+    steps = []
     scales = decision.scale.tolist()
     for (total, largest_total), scale in zip(private, scales, strict=True):
-        exact.append(to_steps(total, largest_total, scale, bits))
-    return exact, selected, (0, 0)
+        steps.append(to_steps(total, largest_total, scale, bits))
+    return Exact(steps, selected, (0, 0))
 
 
 def fractions(numbers: ReleasedStatistics, aggregate: Aggregate) -> Fractions:
@@ -116,13 +121,13 @@ def first_round(plan: Facts) -> Facts:
     parameters = dict(plan.parameters)
     clipped = parameters.pop("first_clipped")
     ball = parameters.pop("first_ball")
-    larger = float(Fraction(ball_of(parameters), int(ball[0])))
+    times_larger = float(Fraction(ball_of(parameters), int(ball[0])))
     no_excess = np.zeros(2, dtype=np.int64)
     parameters |= {"clipped": clipped, "ball": ball, "excess": no_excess}
     first = replace(
         decision,
         method=replace(decision.method, range=CentreAndRadius()),
-        scale=decision.scale * larger,
+        scale=decision.scale * times_larger,
         parameters=parameters,
         selection_scale=decision.selection_scale[:2],
     )

@@ -34,9 +34,11 @@ WHY = {
 _HIDDEN = 3.5
 # The bias that a cell far from its centre may have beyond that, as a multiple of the average bias.
 _FARTHER = 16.0
-# The factor of `_crowding` is the first plus the second divided by m^2, and at most the third.
+# The factor of `_crowding` with many clipped users in each cell.
 _APART = 1.5
+# What `_crowding` adds to it for one clipped user a cell; it is divided by their squared number.
 _FEW_MEET = 3.0
+# The largest factor of `_crowding`.
 _MOST_MEET = 4.0
 # Noise scales from the centre within which no cell is far.
 _NEAR = 2.0
@@ -44,23 +46,24 @@ _NEAR = 2.0
 VALUE = (2.0, 1.6)
 # Where cells are few, the room for the bias of a cell doubles with this many other cells.
 _SEVERAL = 8
-# The part of its distance from its centre that a far cell hides at most.
+# The most bias that a far cell may hide, as a multiple of its distance from its centre.
 _FAR = 1.5
 # The radii by which the mean of heavy users may differ from the mean of the others.
 _UNLIKE = 2.0
 # The part of a cell's weight that may be taken from its heaviest users.
 _MOVED = 0.25
-# The part of the spread between cells that a reliable cell may err.
+# The largest error of a reliable cell, as a part of the spread between cells.
 ERROR = 0.8
-# Noise scales: the largest bias expected of a cell.
+# The largest bias expected of a cell, in noise scales.
 _EXPECTED = 1.5
-# Radii that each clipped user may hide at most while cells are reliable.
+# The most radii that each clipped user may hide while cells are reliable.
 _FAR_USERS = 2.5
-# Noise scales of average bias on a side at most, where users are mostly in one cell each.
+# The largest average bias on a side, in noise scales, with which cells are reliable where users are
+# mostly in one cell each.
 _LARGEST_APART = 0.5
-# The part of the noise scale of an excess that is added against a low draw.
+# The part of its noise scale that is added to an excess, as the draw may have been low.
 _CAREFUL = 0.4
-# Divided by the number of cells, this is the same part where there are few cells.
+# Divided by the number of cells, this is that part where cells are so few that it is larger.
 _CAREFUL_CELLS = 9
 # The deviations of the grid of `spread` are the width times 2^(-k/1.5), with k from 2 to 24.
 _STEPS = 24
@@ -81,10 +84,10 @@ class Ends(NamedTuple):
 def biases(numbers: Estimates) -> tuple[float, float]:
     """Returns how many noise scales the average cell's truth may lie below and above its number.
 
-    Each is (max(excess, 0) + a noise)/(2^bits cells), with a noisy excess and the scale of its
-    noise in lattice steps, and a = max(0.4, 9/cells) against a low draw. Where the excess is not
-    measured, it is taken to be as large as if every user who should be clipped hid
-    `hidden_radii` radii of the ball.
+    Each is a noisy excess, or 0 if it is negative, plus a margin against a low draw, in noise
+    scales and divided by the number of cells. The margin is the noise scale of the excess times 0.4
+    or, with few cells, 9 divided by their number. Where the excess is not measured, it is taken to
+    be as large as if every user who should be clipped hid `hidden_radii` radii of the ball.
     """
     basis = numbers.basis
     chosen = numbers.chosen
@@ -100,10 +103,10 @@ def biases(numbers: Estimates) -> tuple[float, float]:
         return bias, bias
     parts, bits = basis.excess
     part = largest_excess(basis.ball, radius, top, cells) / parts / cells
-    noise = max(_CAREFUL, _CAREFUL_CELLS / cells) * 2.0**bits
+    margin = max(_CAREFUL, _CAREFUL_CELLS / cells) * 2.0**bits
     cut_below, cut_above = numbers.excess
-    below = part * (max(cut_below, 0) + noise) / steps_a_scale
-    above = part * (max(cut_above, 0) + noise) / steps_a_scale
+    below = part * (max(cut_below, 0) + margin) / steps_a_scale
+    above = part * (max(cut_above, 0) + margin) / steps_a_scale
     return below, above
 
 
@@ -175,18 +178,21 @@ def _are_apart(basis: Basis) -> bool:
 
 
 def dominated(plan: Facts | Basis) -> Bools:
-    """Returns in which planned cells few users dominate; counts say so before anything is drawn."""
-    if _tells(plan):
+    """Returns whether few users dominate each planned cell; counts say so before any draw."""
+    if _may_be_unreliable(plan):
         return plan.moved > _MOVED
     return np.zeros(len(plan.planned), dtype=bool)
 
 
-def decides(plan: Facts | Basis) -> bool:
-    """Returns whether cells are tested for noise: users are clipped, in enough cells to compare."""
-    return _tells(plan) and len(plan.planned) >= MEASURED
+def judges_reliability(plan: Facts | Basis) -> bool:
+    """Returns whether cells may be found too noisy: if users are clipped in ten cells or more.
+
+    With fewer cells there are too few numbers to compare them.
+    """
+    return _may_be_unreliable(plan) and len(plan.planned) >= MEASURED
 
 
-def _tells(plan: Facts | Basis) -> bool:
+def _may_be_unreliable(plan: Facts | Basis) -> bool:
     """Returns whether users are clipped and the request lets cells be called unreliable."""
     return plan.of_vectors and plan.request.uninformative != "keep"
 
@@ -202,7 +208,7 @@ def statuses(numbers: Estimates) -> list[str]:
     """
     basis = numbers.basis
     status = np.where(dominated(basis), "few users dominate", "reliable")
-    if decides(basis):
+    if judges_reliability(basis):
         status = np.where(status == "reliable", _noisy_or_far(numbers), status)
     found: list[str] = status.tolist()
     return found
@@ -218,12 +224,12 @@ def _noisy_or_far(numbers: Estimates) -> NDArray[np.str_]:
     sides = biases(numbers)
     average = sum(sides)
     concentrated = _are_apart(basis) and max(sides) > _LARGEST_APART
-    # A wrong number or interval is a worse fault than a wide one, so this test comes first.
+    # This test comes first: a wrong number or interval is a worse fault than a wide interval.
     if concentrated or average * cells > _FAR_USERS * one_radius:
         return np.full(cells, "outlying users")
-    clipped = min(average, one_radius / cells, _EXPECTED)
+    bias_of_clipping = min(average, one_radius / cells, _EXPECTED)
     radius = numbers.radius or 0.0
-    bias = clipped + radius * basis.moved / (2 * scale)
+    bias = bias_of_clipping + radius * basis.moved / (2 * scale)
     error = _mean_error(scale, bias, gaussian=basis.gaussian)
     noisy = error > ERROR * spread(numbers)
     return np.where(noisy, "too noisy", "reliable")

@@ -43,7 +43,7 @@ class Estimates(Remembering):
 
     @cached_property
     def _drawn(self) -> Floats:
-        """The values that lattice numbers stand for; a joint variance has its second moment."""
+        """The values that lattice numbers stand for; of a joint variance, the second moment."""
         basis = self.basis
         cells = len(basis.planned)
         scales = basis.scale.tolist()
@@ -80,7 +80,7 @@ class Estimates(Remembering):
         """The range that holds each estimate: the one that bounds allow, or a selected one.
 
         A selected range of sums, or one that is wider for lighter users, need not hold the
-        estimate, so the bounds decide.
+        estimate: then the bounds are the range.
         """
         if not self.basis.held:
             return self.basis.limits
@@ -115,7 +115,7 @@ class Estimates(Remembering):
         if basis.sums:
             return 0.0, high / top * basis.width
         if self.of_vectors:
-            # The selected ends are the centre of a ball and what it reaches above that.
+            # The selected ends are the centre of a ball and its upper edge.
             centre = low
             low = max(centre - (high - centre), 0)
             high = min(high, top)
@@ -160,9 +160,9 @@ class Estimates(Remembering):
     def typical_intervals(self, confidence: float) -> Ends:
         """Returns intervals of means for exchangeable users, never wider than `intervals`.
 
-        The quantile of a normal variable with deviation `_spread` and the quantile of the noise
-        share the probability of a miss. Where users count in parts of a selected range, their means
-        are assumed to lie in it (docs/theory/cells.md#adaptive-mean).
+        The probability of a miss is shared by the noise and by a normal variable with the
+        basis's `deviation`. Where users count in parts of a selected range, their means are assumed
+        to lie in it (docs/theory/cells.md#adaptive-mean).
         """
         low, high = self.intervals(confidence)
         basis = self.basis
@@ -170,17 +170,17 @@ class Estimates(Remembering):
         if basis.windows:
             if self.chosen is None:
                 return low, high
-            off = basis.missing * self._width / 2
+            bias = basis.missing * self._width / 2
         elif basis.statistics == (Mean(),) and not basis.sums:
             miss /= 2
             level = 1 - miss / 2
             # Where rounding makes the level 1, only the certified interval is finite.
             normal = NormalDist().inv_cdf(level) if level < 1 else np.inf
-            off = normal * basis.deviation
+            bias = normal * basis.deviation
         else:
             return low, high
         noise = self.noise_scale * self.quantile(miss)
-        half = noise + (off + self._rounding) * basis.width
+        half = noise + (bias + self._rounding) * basis.width
         lower = self.unclamped - half
         upper = self.unclamped + half
         inner_low = np.minimum(np.maximum(low, lower), self.value)
@@ -234,7 +234,7 @@ class Estimates(Remembering):
 
     @property
     def _rounding(self) -> Floats:
-        """Most that ticks, means of users and lattice steps move each mean, as a part of U."""
+        """The most that rounding moves each mean, as a part of the bounds' width."""
         basis = self.basis
         return mean_rounding(basis.lattice, basis.scale, basis.bits, self._width)
 
@@ -265,6 +265,7 @@ class Estimates(Remembering):
 
     @cached_property
     def _width(self) -> Floats:
+        """The width of each number's selected range, as a part of the bounds' width."""
         return np.array(self._widths, dtype=np.float64) / self._whole_width
 
 
@@ -292,8 +293,9 @@ def _values(
 def joint_variances(basis: Basis, shares: Floats) -> Floats:
     """Returns variances from noisy moments (docs/theory/cells.md#two-moments)."""
     centre, second, scale = _moments(basis, shares)
-    square = 1 if basis.gaussian else 2
-    estimate = second - 4 * centre**2 + 4 * square * scale**2 + _middle(basis)
+    # The square of a noisy moment is too large by the variance of its noise.
+    variance_of_one = 1 if basis.gaussian else 2
+    estimate = second - 4 * centre**2 + 4 * variance_of_one * scale**2 + _middle(basis)
     return estimate * basis.width**2 / 4
 
 

@@ -68,8 +68,8 @@ def values_of(numbers: Estimates, confidence: float, some: Ints | None = None) -
         hi = basis.bounds.hi
         status = np.array(intervals.statuses(numbers))[rows]
         number = numbers.unclamped[rows]
-        near = intervals.VALUE[basis.gaussian] * numbers.noise_scale[rows]
-        near_number = np.clip(value, number - near, number + near)
+        farthest = intervals.VALUE[basis.gaussian] * numbers.noise_scale[rows]
+        near_number = np.clip(value, number - farthest, number + farthest)
         value = np.where(status == "reliable", near_number, value)
         value = np.clip(value, lo, hi)
         # Nothing limits the bias from these users: the interval is all that is possible.
@@ -93,7 +93,7 @@ def posterior(numbers: Estimates, rows: Ints) -> Floats:
 
 
 def pooled(numbers: Estimates, confidence: float) -> Values | None:
-    """Returns values for the cells that are left out; None if there are none or no posterior.
+    """Returns values for the left-out cells; None without such cells or without a posterior.
 
     A cell has an interval if users were clipped to a radius and planned cells have its labels
     (docs/theory/cells.md#cells-that-are-left-out).
@@ -107,8 +107,7 @@ def pooled(numbers: Estimates, confidence: float) -> Values | None:
     where = left_out(numbers)
     prediction, has_labels = _predicted(numbers, fit, where)
     value = fit.value(numbers, prediction)
-    half = _pooled_half(numbers, fit, confidence)
-    half = np.where(has_labels, half, np.nan)
+    half = np.where(has_labels, _pooled_half(numbers, fit, confidence), np.nan)
     low = np.maximum(value - half, bounds.lo)
     high = np.minimum(value + half, bounds.hi)
     return Values(value, low, high)
@@ -170,8 +169,8 @@ class Fitted:
     """A model of all cells, fitted to the released numbers; lengths are in `unit`, a power of two.
 
     Places are measured from `middle`. `prior` is the precision with which the common mean is known
-    to be there. `prediction` has each cell's prediction from the other cells (by their labels if
-    `labelled`), and `mixture` is the distribution of the residuals.
+    to be at the middle. `prediction` has each cell's prediction from the other cells (by their
+    labels if `labelled`), and `mixture` is the distribution of the residuals.
     """
 
     unit: float
@@ -198,11 +197,12 @@ def fitted(numbers: Estimates) -> Fitted:
     # divided by `unit`.
     unit = 2.0 ** math.frexp(basis.bounds.width)[1]
     estimate, scale, deviation = (each / unit for each in numbers.without_missing_mass())
-    users = deviation**2
+    # Noise of `total_scale` has the variance of the noise plus that of weighting exchangeable
+    # users. The variance of Laplace noise is twice its squared scale.
+    square_of_users = deviation**2
     if not basis.gaussian:
-        users = users / 2
-    # Noise of this scale has the variances of the noise and of weighting exchangeable users.
-    total_scale = np.sqrt(scale**2 + users)
+        square_of_users = square_of_users / 2
+    total_scale = np.sqrt(scale**2 + square_of_users)
     middle = float(np.median(estimate))
     prior = 0.0
     if numbers.of_vectors:
@@ -227,8 +227,9 @@ def _best_fit(
     spread = max(float(np.var(estimate) - variance.mean()), 0.0)
     weight = 1 / (variance + spread)
     common = (weight * estimate).sum() / (weight.sum() + prior)
-    first = seen.fit(np.full(len(estimate), float(common)), width)
-    precision = first.share / (first.deviation**2 + variance[:, None])
+    # The common mean is computed again with weights from a first mixture of the residuals.
+    provisional = seen.fit(np.full(len(estimate), float(common)), width)
+    precision = provisional.share / (provisional.deviation**2 + variance[:, None])
     weight = precision.sum(axis=1)
     common = (weight * estimate).sum() / (precision.sum() + prior)
     flat = np.full(len(estimate), float(common))
@@ -242,7 +243,7 @@ def _best_fit(
 
 
 def _predicted(numbers: Estimates, fit: Fitted, where: Ints) -> tuple[Floats, Bools]:
-    """Returns predictions of left-out cells, and whether planned cells have all of their labels."""
+    """Returns a prediction of each left-out cell, and whether planned cells have all its labels."""
     if not fit.labelled:
         # Without labels every prediction is the same.
         prediction = float(fit.prediction[0])
@@ -250,7 +251,7 @@ def _predicted(numbers: Estimates, fit: Fitted, where: Ints) -> tuple[Floats, Bo
         return found, np.ones(len(where), dtype=bool)
     cells = numbers.basis.cells.take(where)
     columns = _label_codes(numbers)
-    # `useful_columns` returns some of these very arrays, so identity tells which.
+    # `useful_columns` returns some of the arrays it is given: their identity tells which.
     useful = {id(codes) for codes in useful_columns([codes for codes, _ in columns])}
     planned_codes = []
     left_out_codes = []

@@ -38,7 +38,7 @@ def check_counts_of(plan: Facts, counts: Counts) -> None:
 
 
 def results_of(plan: Facts, numbers: Estimates) -> list[documents.Document]:
-    """Returns an object for each number: its lattice steps, the value they mean, its interval."""
+    """Returns an object for each number: its lattice steps, its value, its interval."""
     chosen = numbers.chosen
     low, high = numbers.intervals(CONFIDENCE)
     key = plan.counts.key_rows
@@ -60,17 +60,21 @@ def results_of(plan: Facts, numbers: Estimates) -> list[documents.Document]:
 
 
 def drawn_from(plan: Facts, results: list[documents.Document]) -> Estimates:
-    """Reads the drawn numbers from a manifest's results, of which only whole numbers count."""
+    """Reads the drawn numbers from the whole numbers of a manifest's results, and nothing else."""
     names = plan.request.statistics
     cells = plan.planned.tolist()
     stated = [(each["statistic"], each["cell"]) for each in results]
     ends = [each["range"] for each in results if each["range"] is not None]
+    # Every result states the same excess of all users.
     excess = {each["excess"] and tuple(each["excess"]) for each in results}
+    parts, _ = excess_of(plan.parameters)
+    has_excess = parts > 0
+    states_excess = None not in excess
     if (
         stated != [*product(names, cells)]
         or len(ends) != plan.decision.method.selects * len(results)
         or len(excess) != 1
-        or (None in excess) == (excess_of(plan.parameters)[0] > 0)
+        or states_excess != has_excess
     ):
         raise LookupError
     chosen = None

@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal.arrays import Floats, Ints
 from shoal.cells.estimates.draw import add_noise, exact_numbers
-from shoal.cells.estimates.intervals import decides, dominated, statuses
+from shoal.cells.estimates.intervals import dominated, judges_reliability, statuses
 from shoal.cells.estimates.numbers import Estimates
 from shoal.cells.estimates.posterior import applies, values_of
 from shoal.cells.facts.facts import Facts
@@ -24,7 +24,7 @@ from shoal.theory.scale_mixture import some_cells
 
 # The part of the variance that is between cells.
 CELLS = 0.3
-# The parts that forecasts try beside it, for cells that are more alike.
+# The other parts between cells that forecasts try, for cells that are more alike.
 ALIKE = (0.1, 0.03)
 # The part of the variance that is between users.
 USERS = 0.4
@@ -92,22 +92,23 @@ def often_reliable(plan: Facts, between: float) -> Floats:
 
 def some_reliable(plan: Facts) -> bool:
     """Returns whether any cell is likely to be reliable; one simulated release often suffices."""
-    if decides(plan):
+    if judges_reliability(plan):
         first = next(_simulations(plan, SD, CELLS))
+        # Then the mean number of reliable cells over at most _MOST releases is at least 1.
         if statuses(first.numbers).count("reliable") >= _MOST:
             return True
     return expected_reliable(plan) > 0
 
 
 def expected_reliable(plan: Facts, between: float = CELLS) -> int:
-    """Returns how many cells are likely to be reliable if this part of the variance is between."""
-    if decides(plan):
+    """Returns how many cells are likely to be reliable; see `often_reliable` for `between`."""
+    if judges_reliability(plan):
         return round(float(often_reliable(plan, between).sum()))
     return int((~dominated(plan)).sum())
 
 
 def forecast(plan: Facts) -> dict[float, int]:
-    """Returns how many cells are likely to be reliable, by the part of the variance between."""
+    """Returns how many cells are likely to be reliable for each part of the variance between."""
     return {between: expected_reliable(plan, between) for between in (CELLS, *ALIKE)}
 
 
@@ -128,7 +129,7 @@ def _typical(plan: Facts, sd: float) -> tuple[Floats, Floats]:
         halves.append((found.high - found.low) / 2 / deviation)
         scales.append(each.numbers.noise_scale / deviation)
     scale = np.median(scales, axis=0)
-    # A mean would be ruled by the private radius, one in fifty, that is far too large.
+    # One private radius in fifty is far too large: it would rule a mean, but not a median.
     half_width = _steady(np.median(halves, axis=0), scale, some)
     error = _expected(simulated, scale, deviation)
     # The formula is scaled to the mean error of the simulated releases.
@@ -151,12 +152,13 @@ def _expected(simulated: list[Simulation], scale: Floats, deviation: float) -> F
     releases = len(simulated)
     square = (releases * squares + _COMMON * common) / (releases + _COMMON)
     bias = np.sqrt(square)
-    # Fewer than three cells are not drawn towards each other. Bias is never reduced that way.
+    # The values of three cells or more are drawn towards each other, which makes the error from
+    # noise smaller, but never that from bias.
     between = np.inf
     if applies(numbers):
         between = CELLS**0.5
-    drawn = 1 / np.hypot(1 / noise, 1 / (_NORMAL * between))
-    error: Floats = np.hypot(drawn, _NORMAL * bias)
+    noise_error = 1 / np.hypot(1 / noise, 1 / (_NORMAL * between))
+    error: Floats = np.hypot(noise_error, _NORMAL * bias)
     return error
 
 
@@ -186,7 +188,7 @@ def _simulations(plan: Facts, sd: float, between: float) -> Iterator[Simulation]
             "typical errors are known only for plans of the mean",
             'make a plan with statistics=["mean"]',
         )
-    # Another part between cells only serves to count reliable cells: one large release suffices.
+    # Other parts than CELLS serve only to count reliable cells: one large release suffices.
     fewest = _FEWEST if between == CELLS else 1
     counts = plan.counts
     by_counts = max(_MEMBERS // len(counts.user), fewest)
@@ -220,9 +222,9 @@ def _simulated(plan: Facts, turn: int, sd: float, between: float) -> Simulation:
     exact = exact_numbers(plan, aggregate, noise)
     numbers = Estimates.of(plan, *add_noise(plan, exact, noise))
     truth = aggregate.cell_means()[plan.planned]
-    added = np.subtract(numbers.steps, exact[0])
-    drawn = added * 2.0**-plan.decision.bits * numbers.noise_scale
-    bias = numbers.unclamped - drawn - truth
+    added_steps = np.subtract(numbers.steps, exact.steps)
+    added_noise = added_steps * 2.0**-plan.decision.bits * numbers.noise_scale
+    bias = numbers.unclamped - added_noise - truth
     return Simulation(numbers, truth, bias)
 
 

@@ -61,7 +61,7 @@ class ReleasedStatistics:
 
     @cached_property
     def sensitivity(self) -> Floats:
-        """Most that each member moves each statistic, in parts of its range; a row a statistic."""
+        """The most that each member moves a statistic, as a part of its range; a row for each."""
         return np.stack([each.sensitivity(self.weights) for each in self.statistics])
 
     @cached_property
@@ -73,7 +73,7 @@ class ReleasedStatistics:
 
     @cached_property
     def bias(self) -> Floats:
-        """Most that bounding users moves each number in any data set, as a part of its range."""
+        """The largest bias of each number from bounding users, as a part of its range."""
         return np.concatenate([each.bias(self.weights) for each in self.statistics])
 
     def member_losses(self, scale: Floats) -> Floats:
@@ -88,7 +88,7 @@ class ReleasedStatistics:
         return lost
 
     def member_steps(self, scale: Floats, bits: int) -> list[Ints]:
-        """Returns the most lattice steps by which each member moves numbers, in one array a term.
+        """Returns the most lattice steps by which each member moves terms, in an array for each.
 
         A term is a statistic that is released alone, or mean and variance together.
         """
@@ -129,27 +129,27 @@ class ReleasedStatistics:
         cost = np.maximum(self.largest, 1e-300)
         errors = np.ones((len(cost), 1))
         logarithms = np.ones((len(cost), 1))
-        between = 0.0
+        second_to_first = 0.0
         if self.joint:
-            between, rate = _ratio(gaussian_noise=self.gaussian, least_sum=least_sum)
+            second_to_first, rate = _ratio(gaussian_noise=self.gaussian, least_sum=least_sum)
             first, second = self.pair
             cost[first] *= rate
-            errors[first] = 5 + 4 * between
+            # The noise of both moments enters the variance's error, that of the first the mean's.
+            errors[first] = 5 + 4 * second_to_first
             logarithms[first] = 2
         if least_sum:
             ratio = (cost**self.power / errors) ** (1 / (self.power + 1))
         else:
             ratio = cost / logarithms ** (1 / self.power)
         if self.joint:
-            ratio[second] = 4 * between * ratio[first]
+            ratio[second] = 4 * second_to_first * ratio[first]
         ratio /= ratio.sum(axis=0)
         return ratio.ravel()
 
     def _pair_rate(self, rows: Floats) -> Floats:
         """Returns the loss of a user with all records of each cell, or its root if Gaussian.
 
-        It is `variance.joint_loss` or `gaussian.joint_rate`, times ROUNDED_MEANS, as rounding lets
-        means move further.
+        It is `_rate` times ROUNDED_MEANS, as rounding lets means move further.
         """
         first, second = self.pair
         rate = _rate(rows[first], rows[second] / 4, gaussian_noise=self.gaussian)
@@ -200,24 +200,24 @@ class Cost:
         user = weights.user
         users = weights.counts.n_users
         bits = self.bits
-        each = self.selection_steps
+        of_selection = self.selection_steps
         present = np.bincount(user, minlength=users) > 0
-        if float(each.sum(dtype=np.float64)) >= LARGEST_STEPS:
+        if float(of_selection.sum(dtype=np.float64)) >= LARGEST_STEPS:
             raise _too_large()
         if self.range.selects == "per cell":
-            selecting = add(user, each[weights.cell], users)
+            selecting = add(user, of_selection[weights.cell], users)
         else:
-            selecting = present * int(each.sum())
+            selecting = present * int(of_selection.sum())
         found: list[Step] = [Selections(bits, selecting)]
-        parts, fine = excess_of(self.parameters)
+        parts, excess_bits = excess_of(self.parameters)
         if parts:
-            found.append(NoisyVector("pair", fine, present * parts))
+            found.append(NoisyVector("pair", excess_bits, present * parts))
         balls = [ball_of(self.parameters, name) for name in ("first_ball", "ball")]
+        # A user moves a vector in a ball by its diameter at most; without balls, by these terms.
         terms = []
         if not any(balls):
             terms = released.member_steps(scale, bits)
         if released.gaussian:
-            # A user moves a vector in a ball by its diameter at most.
             moves = present.astype(object) * sum((2 * ball) ** 2 for ball in balls)
             if terms:
                 squares = np.sum([term.astype(np.float64) ** 2 for term in terms], axis=0)
@@ -236,7 +236,7 @@ class Cost:
         return account(self.steps(scale), self.delta)
 
     def fitted(self, scale: Floats, epsilon: Fraction) -> Floats:
-        """Returns the scales, rounded, and widened by the least that keeps the loss to epsilon."""
+        """Returns the scales, rounded, and widened only as far as the loss has to for epsilon."""
         if not self.released.gaussian:
             return fit(scale, self.bits, epsilon, lambda tried: self.losses(tried).epsilon)
         user = self.released.weights.user
@@ -246,7 +246,7 @@ class Cost:
         return fit(scale, self.bits, allowed, lambda tried: self.losses(tried).noise_rho, power=2)
 
     def allowed_rho(self, epsilon: Fraction) -> Fraction:
-        """Returns the largest rho of Gaussian noise for epsilon less the loss of selections."""
+        """Returns the largest rho of Gaussian noise that epsilon allows beside the selections."""
         left = epsilon - self.selecting
         nearest = float(left)
         below = nearest if nearest <= left else math.nextafter(nearest, 0.0)
@@ -258,15 +258,15 @@ class Cost:
         """Everybody's loss by selections for all cells together and by the excess, or 0."""
         if self.range.selects != "for all":
             return Fraction(0)
-        parts, fine = excess_of(self.parameters)
-        return Fraction(int(self.selection_steps.sum()), 2**self.bits) + Fraction(parts, 2**fine)
+        parts, bits = excess_of(self.parameters)
+        return Fraction(int(self.selection_steps.sum()), 2**self.bits) + Fraction(parts, 2**bits)
 
     @property
     def most_numbers(self) -> int:
         """The most numbers that one user is in, counting both rounds if there are two."""
         cells = int(np.bincount(self.released.weights.user).max())
-        parts = len(self.released.statistics)
-        return cells * parts * (2 if ball_of(self.parameters, "first_ball") else 1)
+        rounds = 2 if ball_of(self.parameters, "first_ball") else 1
+        return cells * len(self.released.statistics) * rounds
 
     @cached_property
     def selection_steps(self) -> Ints:
@@ -274,14 +274,15 @@ class Cost:
         if len(self.selection_scale) == 0:
             return np.zeros(0, dtype=np.int64)
         moved = self.range.score_sensitivity(self.released.weights)
-        kinds, kind = np.unique(self.selection_scale, return_inverse=True)
+        # Many selections have the same scale, and so the same loss.
+        distinct, place = np.unique(self.selection_scale, return_inverse=True)
         steps = [
             math.ceil(self.range.rounds * permute_and_flip.loss(moved, scale) * 2**self.bits)
-            for scale in kinds.tolist()
+            for scale in distinct.tolist()
         ]
         if max(steps) >= LARGEST_STEPS:
             raise _too_large()
-        return np.array(steps, dtype=np.int64)[kind]
+        return np.array(steps, dtype=np.int64)[place]
 
 
 def _too_large() -> InputError:

@@ -1,7 +1,8 @@
-"""What follows from a request, a method and the statuses of cells alone."""
+"""Derives what follows from a request, a method and the statuses of cells alone."""
 
 from fractions import Fraction
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,14 @@ from shoal.cells.mechanisms.methods import Method
 from shoal.data.value_lattice import Bounds, Lattice
 
 
+class Chosen(NamedTuple):
+    """The request, the method that serves it, and the status of each cell."""
+
+    request: Request
+    method: Method
+    status: tuple[Status, ...]
+
+
 class Asked(Remembering):
     """The numbers that a request asks for.
 
@@ -23,24 +32,24 @@ class Asked(Remembering):
     """
 
     @property
-    def _asked(self) -> tuple[Request, Method, tuple[Status, ...]]:
-        """The request, how it is carried out, and the status of each cell."""
+    def _chosen(self) -> Chosen:
+        """The request, the method that serves it, and the status of each cell."""
         raise NotImplementedError
 
     @property
     def of_vectors(self) -> bool:
         """Whether users' whole vectors are clipped to a ball."""
-        return self._asked[1].range.of_vectors
+        return self._chosen.method.range.of_vectors
 
     @property
     def certified(self) -> bool:
         """Whether errors are bounded in every data set: nothing is clipped to a selected range."""
-        return not self._asked[1].selects
+        return not self._chosen.method.selects
 
     @property
     def lattice(self) -> Lattice:
         """Bounds and ticks of the values."""
-        return self._asked[0].lattice
+        return self._chosen.request.lattice
 
     @property
     def bounds(self) -> Bounds:
@@ -55,12 +64,12 @@ class Asked(Remembering):
     @property
     def statistics(self) -> tuple[Statistic, ...]:
         """What is released of every cell."""
-        return self._asked[0].kinds
+        return self._chosen.request.kinds
 
     @cached_property
     def planned(self) -> Ints:
         """Positions of the cells that get noise, shape (planned cells,)."""
-        return np.flatnonzero([status == "planned" for status in self._asked[2]])
+        return np.flatnonzero([status == "planned" for status in self._chosen.status])
 
     @cached_property
     def statistic_ranges(self) -> tuple[tuple[Fraction, Fraction], ...]:
@@ -80,7 +89,7 @@ class Asked(Remembering):
         return np.repeat([float(length) for _, length in self.statistic_ranges], len(self.planned))
 
     def per_statistic(self, numbers: Floats) -> Floats:
-        """The same numbers, one row a statistic."""
+        """Returns the same numbers, with one row for each statistic."""
         return numbers.reshape(-1, len(self.planned))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What the values and intervals of a release of cells follow from: public numbers of cells."""
+"""Holds the public numbers from which readers compute the values and intervals of a release."""
 
 from typing import Any, Literal, get_args
 
@@ -6,11 +6,11 @@ import numpy as np
 
 from shoal.arrays import Floats
 from shoal.cells.facts import coarse
-from shoal.cells.facts.asked import Asked
+from shoal.cells.facts.asked import Asked, Chosen
 from shoal.cells.facts.decision import Status
 from shoal.cells.facts.facts import Facts
 from shoal.cells.facts.request import Request
-from shoal.cells.mechanisms.methods import Method, method_of
+from shoal.cells.mechanisms.methods import method_of
 from shoal.cells.mechanisms.private_sums import Interval, ends
 from shoal.cells.mechanisms.ranges import range_bias
 from shoal.cells.mechanisms.user_vectors import ball_of, excess_of
@@ -27,29 +27,30 @@ class Basis(Asked, Model):
     """Public numbers of a release and of its cells, none of which is about a single user.
 
     Arrays have an entry for each planned cell, or for each number, which is a statistic of a
-    planned cell. Parts and deviations are of the bounds' width; what is called largest or heaviest
-    in a plan is in here only as its effect on the cell's interval.
+    planned cell. Parts and deviations are divided by the bounds' width. Of a cell's heaviest user
+    readers learn only the effect on the cell's interval.
 
     Attributes:
-        status: Of each cell that readers see.
+        status: The status of each cell that readers see.
         cells: The keys of these cells.
         users: How many users have records in planned cells.
         members: How many pairs of a user and a planned cell have records.
         selects: Whether ranges or a radius were selected privately.
         clipped: How many users should be clipped to the radius; 0 without one.
         ball: The radius in lattice steps.
-        excess: In how many parts the excess of clipped users is counted, and its bits.
-        scale: Of the noise of each number, as a part of its range.
+        excess: The number of parts in which clipped users' excess is counted, and its lattice bits.
+        scale: The noise scale of each number, as a part of its range.
         held: Whether estimates lie in the selected ranges.
         sums: Whether sums of users were clipped.
         windows: Whether users' means were clipped to a window of the range.
         missing: The mass of each cell that windows leave in the middle.
         moved: The part of each cell's weight that caps took from its heaviest users.
         lead: How far the heaviest user of each cell widens its interval, from 1 to 2.
-        deviation: What users would differ by in each mean, were their order exchanged.
+        deviation: The standard deviation of each mean's error from weighting users, if they are
+            exchangeable.
         bias_bound: The largest bias of each number in any data set, in its unit.
         worst_case_error: The certified error of each number, in its unit.
-        squares: The sum of squared parts of users, of each cell left out for its error.
+        squares: For each cell left out for its error, the sum of its users' squared shares.
     """
 
     request: Request
@@ -80,8 +81,8 @@ class Basis(Asked, Model):
     squares: Numbers
 
     @property
-    def _asked(self) -> tuple[Request, Method, tuple[Status, ...]]:
-        return self.request, method_of(self.method, self.settings), self.status
+    def _chosen(self) -> Chosen:
+        return Chosen(self.request, method_of(self.method, self.settings), self.status)
 
     @property
     def gaussian(self) -> bool:
@@ -90,12 +91,12 @@ class Basis(Asked, Model):
 
     @property
     def top(self) -> int:
-        """The width of the bounds in ticks over 2^FINE."""
+        """The width of the bounds in units of 2^-FINE ticks."""
         return 1 << (self.lattice.bits + FINE)
 
 
 def basis_of(plan: Facts, chosen: Interval | None) -> Basis:
-    """Returns what a plan and the ranges that were selected for it let readers compute."""
+    """Returns the public numbers of a plan and of the ranges that were selected for it, in full."""
     decision = plan.decision
     parameters = plan.parameters
     weights = plan.weights
@@ -137,17 +138,17 @@ def basis_of(plan: Facts, chosen: Interval | None) -> Basis:
 
 
 def for_readers(plan: Facts, basis: Basis) -> Basis:
-    """Returns what readers get: what cells tell of their users is rounded, and widens intervals."""
+    """Returns the basis for readers: numbers that tell of a cell's users are rounded upwards."""
     few = plan.counts.users_per_cell < FEWEST_ALIKE
-    planned = few[plan.planned]
+    few_planned = few[plan.planned]
     bias = basis.bias_bound
-    bound = coarse.bounds_upwards(bias, np.tile(planned, len(plan.statistics)))
+    bound = coarse.bounds_upwards(bias, np.tile(few_planned, len(plan.statistics)))
     # No bound is larger than the whole range.
     bound = np.minimum(bound, np.maximum(bias, basis.statistic_range))
     rounded = {
-        "moved": coarse.parts_upwards(basis.moved, planned),
+        "moved": coarse.parts_upwards(basis.moved, few_planned),
         "lead": coarse.halves_upwards(basis.lead),
-        "deviation": coarse.upwards(basis.deviation, planned),
+        "deviation": coarse.upwards(basis.deviation, few_planned),
         "squares": coarse.upwards(basis.squares, few[plan.shown_left_out]),
         "bias_bound": bound,
         "worst_case_error": basis.worst_case_error - bias + bound,
@@ -156,16 +157,20 @@ def for_readers(plan: Facts, basis: Basis) -> Basis:
 
 
 def mean_rounding(lattice: Lattice, scale: Floats, bits: int, width: Floats | float) -> Floats:
-    """Most that ticks, means of users and lattice steps move means in ranges of a width."""
+    """Returns the most that rounding to ticks, parts of ticks and lattice steps moves means.
+
+    `width` is the width of each mean's range, and the result a part of the bounds' width.
+    """
     means = 2.0 ** -(lattice.bits + FINE)
     steps = scale * width * 2.0 ** -(bits + 1)
     return np.asarray(float(lattice.rounding) + means + steps)
 
 
 def _deviation(weights: Weights, chosen: Interval | None, top: int) -> Floats:
-    """sqrt(sum (w - v)^2 r^2 L/(L-1)) of each mean over the width, r half of a user's range.
+    """Returns each mean's standard deviation from weighting exchangeable users, in widths.
 
-    Of L users with weights w and shares v of records, were their order exchanged.
+    In a cell of L users it is the root of L/(L - 1) times the sum of (w - v)^2 r^2, where a user
+    has the weight w, the share v of the records, and r as half the width of its range.
     """
     if weights.sums:
         return np.zeros(weights.n_cells)
@@ -182,9 +187,9 @@ def _deviation(weights: Weights, chosen: Interval | None, top: int) -> Floats:
         half = (chosen.width / (2 * top))[cell]
     kept = np.maximum(1 - weights.missing, 1e-9)
     part = weight / (weights.total * kept)[cell]
-    apart = (part - weights.share) * half
+    difference = (part - weights.share) * half
     users = np.bincount(cell, minlength=cells)
-    variance = np.bincount(cell, apart**2, minlength=cells)
+    variance = np.bincount(cell, difference**2, minlength=cells)
     others = np.maximum(users - 1, 1)
     found: Floats = np.sqrt(variance * users / others)
     return found

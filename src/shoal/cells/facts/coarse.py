@@ -1,4 +1,4 @@
-"""Rounds what a cell tells of its users, upwards: intervals widen, and no user's count follows.
+"""Rounds numbers that tell of a cell's users upwards: intervals widen, no user's count follows.
 
 In full, sums over the users of a small cell would have one solution. They are rounded by the bits
 of floating-point numbers, in the same way on every machine.
@@ -8,13 +8,17 @@ import numpy as np
 
 from shoal.arrays import Bools, Floats
 
-# What another machine may compute otherwise decides no rounding.
+# Numbers are multiplied by this before they are rounded up: so their last places, which differ
+# between machines, decide no rounding.
 _SLACK = 1 - 1e-9
+# Numbers up to this, which other machines may compute as 0, count as 0.
 _NOTHING = 1e-12
-# Cells that are alike differ by less.
+# What a number may exceed a multiple of one half by, and be rounded to it: cells that are alike
+# differ by less.
 _HARDLY = 0.05
-# Bits of numbers of cells with many users, and of bounds on their errors.
+# Bits to which numbers of cells with many users are rounded.
 _BITS = 5
+# Bits to which the bounds on errors of such cells are rounded.
 _BITS_OF_BOUNDS = 8
 
 
@@ -32,9 +36,10 @@ def _rounded(numbers: Floats, few: Bools, bits: int, powers: int) -> Floats:
     """Rounds up to so many bits, or to a power of two whose exponent is a multiple of `powers`."""
     mantissa, exponent = np.frexp(np.where(numbers > _NOTHING, numbers, 1.0) * _SLACK)
     steps = 2.0**bits
-    many = np.ldexp(np.ceil(mantissa * steps) / steps, exponent)
-    power = np.ldexp(1.0, exponent + exponent % powers)
-    return np.where(numbers > _NOTHING, np.where(few, power, many), 0.0)
+    to_bits = np.ldexp(np.ceil(mantissa * steps) / steps, exponent)
+    to_power = np.ldexp(1.0, exponent + exponent % powers)
+    rounded = np.where(few, to_power, to_bits)
+    return np.where(numbers > _NOTHING, rounded, 0.0)
 
 
 def parts_upwards(parts: Floats, few: Bools) -> Floats:
@@ -44,5 +49,5 @@ def parts_upwards(parts: Floats, few: Bools) -> Floats:
 
 
 def halves_upwards(numbers: Floats) -> Floats:
-    """Rounds up to multiples of one half, but for what is at most a twentieth above one."""
+    """Rounds up to multiples of one half, but down where a number exceeds one by 0.05 at most."""
     return np.asarray(np.ceil(2 * (numbers - _HARDLY)) / 2)

@@ -1,4 +1,4 @@
-"""Derives the facts of a plan: its numbers, their noise, what it costs and what it promises."""
+"""Derives all public facts of a plan: its cells, its loss and how far it is from the best plan."""
 
 from __future__ import annotations
 
@@ -11,21 +11,19 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.arrays import Floats, Ints, largest
-from shoal.cells.facts.accounting import MEAN_AND_VARIANCE, Cost, ReleasedStatistics
-from shoal.cells.facts.asked import Asked
-from shoal.cells.facts.decision import BY_RULE, STATUS, Decision, Status, check_counts, importance
+from shoal.cells.facts.accounting import MEAN_AND_VARIANCE, Cost
+from shoal.cells.facts.decision import BY_RULE, STATUS, Status, check_counts, importance
+from shoal.cells.facts.error_bounds import ErrorBounds
 from shoal.cells.facts.request import Request
 from shoal.cells.facts.variance_programs import gap as optimal_gap
 from shoal.cells.mechanisms.cell_statistics import Variance
-from shoal.cells.mechanisms.methods import Method
 from shoal.cells.mechanisms.user_vectors import ball_of
-from shoal.cells.mechanisms.weights import FINE, Parameters, Weights
-from shoal.data.counts import Counts
+from shoal.cells.mechanisms.weights import FINE
 from shoal.errors import InputError
 from shoal.privacy.accounting import Step
 from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS
 from shoal.release.plan import Steps
-from shoal.theory import allocation, gaussian, laplace, limits, variance
+from shoal.theory import allocation, limits
 
 # The largest noise scale, as a part of the range: 2^63 steps of it stay finite, as do their squares
 # for means, on a range of 1e100.
@@ -39,7 +37,7 @@ _MOST_LEAD = 2.0
 
 
 @dataclass(frozen=True, eq=False)
-class Facts(Steps, Asked):
+class Facts(Steps, ErrorBounds):
     """Everything public about a release before it happens; a pure function of public facts.
 
     There is a number for each statistic of each planned cell: statistic by statistic, each in the
@@ -49,43 +47,20 @@ class Facts(Steps, Asked):
     of guessing its middle.
     """
 
-    counts: Counts
-    request: Request
-    decision: Decision
-
     def __post_init__(self) -> None:
         check_counts(self.counts, self.request, self.decision.method)
         _check_decision(self)
 
     def like(self, facts: Facts) -> Self:
-        """Returns other facts as a plan of this kind, with everything computed about them."""
+        """Returns these facts as a plan of this class, with all that was computed about them."""
         found = replace(self, counts=facts.counts, request=facts.request, decision=facts.decision)
         vars(found).update(vars(facts))
         return found
 
     @property
-    def _asked(self) -> tuple[Request, Method, tuple[Status, ...]]:
-        return self.request, self.decision.method, self.status
-
-    @property
     def method(self) -> str:
         """Name of the method."""
         return self.decision.method.name
-
-    @property
-    def status(self) -> tuple[Status, ...]:
-        """The status of each cell: planned, or why it is left out."""
-        return self.decision.status
-
-    @property
-    def gaussian(self) -> bool:
-        """Whether the noise is Gaussian."""
-        return self.decision.gaussian
-
-    @property
-    def parameters(self) -> Parameters:
-        """Whole numbers of the method, such as the cap of each cell."""
-        return self.decision.parameters
 
     @cached_property
     def shown(self) -> Ints:
@@ -99,7 +74,7 @@ class Facts(Steps, Asked):
 
     @cached_property
     def shown_status(self) -> tuple[Status, ...]:
-        """Of each cell that readers see: planned, or why it is left out."""
+        """The status of each cell that readers see: planned, or why it is left out."""
         return tuple(self.status[at] for at in self.shown.tolist())
 
     @property
@@ -131,12 +106,15 @@ class Facts(Steps, Asked):
         """The part of each cell's weight that caps took from its heaviest users."""
         weights = self.weights
         cell = weights.cell
-        apart = np.abs(weights.weight / weights.total[cell] - weights.share)
-        return np.asarray(np.bincount(cell, apart, minlength=weights.n_cells) / 2)
+        difference = np.abs(weights.weight / weights.total[cell] - weights.share)
+        return np.asarray(np.bincount(cell, difference, minlength=weights.n_cells) / 2)
 
     @cached_property
     def lead(self) -> Floats:
-        """How far the heaviest user of each cell widens its interval, beside the average cell."""
+        """How many noise scales each cell's heaviest user moves it, divided by the mean of cells.
+
+        It is at least 1 and at most 2, and widens the cell's interval.
+        """
         if not self.of_vectors:
             return np.ones(len(self.planned))
         load = 1 / self.decision.scale * self.weights.largest
@@ -144,25 +122,12 @@ class Facts(Steps, Asked):
 
     @cached_property
     def squares(self) -> Floats:
-        """The sum of squared parts of users, of each cell left out for its error."""
+        """For each cell left out for its error, the sum of its users' squared shares of records."""
         counts = self.counts
         cell = counts.cell
         share = counts.count / counts.totals[cell]
-        every = np.bincount(cell, share**2, minlength=counts.n_cells)
-        return np.asarray(every[self.shown_left_out])
-
-    @cached_property
-    def weights(self) -> Weights:
-        """The weights of users in the planned cells."""
-        return self.decision.method.weigh(self.counts, self.planned, self.parameters)
-
-    @cached_property
-    def numbers(self) -> ReleasedStatistics:
-        """The numbers to release: every statistic of every planned cell."""
-        chosen = self.decision
-        return ReleasedStatistics(
-            self.weights, self.statistics, joint=chosen.joint, gaussian=chosen.gaussian
-        )
+        of_cell = np.bincount(cell, share**2, minlength=counts.n_cells)
+        return np.asarray(of_cell[self.shown_left_out])
 
     @property
     def rounds(self) -> int:
@@ -221,107 +186,6 @@ class Facts(Steps, Asked):
         charged = np.where(weights.weight > 0, of_heaviest[weights.cell], 0.0)
         largest_charge = float(np.bincount(weights.user, charged).max())
         return largest_charge / 2 if self.gaussian else largest_charge
-
-    @property
-    def widest(self) -> Floats | float:
-        """The longest range that can be selected for each cell, or for all, in widths."""
-        return self.decision.method.range.widest(self.parameters)
-
-    @property
-    def noise_scale(self) -> Floats:
-        """Scale of the noise of each number, shape (numbers,), in the statistic's unit.
-
-        Where a range is selected it is an upper bound: noise is proportional to the selected range.
-        For a variance that is released jointly it is the scale of the second moment's noise.
-        """
-        return self.decision.scale * self.widest * self.statistic_range
-
-    @cached_property
-    def bias_bound(self) -> Floats:
-        """Most that an estimate without noise is off; shape (numbers,), in the statistic's unit.
-
-        It adds up rounding and the bias from bounding users. Where a range is selected it is the
-        whole width, as some data set may have every value outside of that range.
-        """
-        if not self.certified:
-            return np.full(len(self.planned), self.width)
-        return (self.rounding + self.numbers.bias) * self.statistic_range
-
-    @property
-    def rounding(self) -> Floats:
-        """Most that rounding moves an estimate, shape (numbers,), as a part of its range.
-
-        Values are rounded to ticks, means of users to parts of ticks, and numbers to lattice steps.
-        """
-        decision = self.decision
-        lattice = self.lattice
-        means = 0.0
-        if decision.method.planner != "shared":
-            means = 2.0 ** -(lattice.bits + FINE)
-        tick = float(lattice.rounding)
-        ticks = [each.rounding(tick, means) for each in self.statistics]
-        steps = decision.scale * self.widest * 2.0 ** -(decision.bits + 1)
-        if decision.joint:
-            rows = self.per_statistic(steps)
-            first, second = self.pair
-            # The square of the first moment moves by less than its lattice step.
-            rows[second] += 4 * rows[first] * (1 + rows[first])
-        return np.repeat(ticks, len(self.planned)) + steps
-
-    @cached_property
-    def worst_case_error(self) -> Floats:
-        """Bias bound plus mean absolute noise; shape (numbers,), in the statistic's unit.
-
-        It holds for every data set. Where a range is selected it is the width, since estimates and
-        means lie within the bounds.
-        """
-        if not self.certified:
-            return self.bias_bound
-        return self.bias_bound + self.mean_noise * self.statistic_range
-
-    @cached_property
-    def mean_noise(self) -> Floats:
-        """Mean absolute noise, or a bound if joint; shape (numbers,), as a part of the range."""
-        noise = self.decision.scale * self._mean_noise
-        if self.decision.joint:
-            rows = self.per_statistic(noise)
-            first, second = self.pair
-            b1 = self.per_statistic(self.decision.scale)[first]
-            square = gaussian.SQUARE_NOISE if self.gaussian else variance.SQUARE_NOISE
-            # The first moment s1, centred, has noise z1: |2 s1 z1| <= |z1|, and then the square of
-            # the noise differs from its expectation.
-            rows[second] += 4 * rows[first] + 4 * square * b1**2
-        return noise
-
-    @property
-    def _mean_noise(self) -> float:
-        """Mean absolute noise of a number, in noise scales."""
-        kind = gaussian if self.gaussian else laplace
-        steps = 2.0**self.decision.bits
-        return float(kind.mean_absolute(steps)) / steps
-
-    @property
-    def relative_error(self) -> Floats:
-        """Worst-case error, shape (numbers,), as a part of the range; guessing has 1/2.
-
-        Where a range is selected it has only the mean absolute noise and the mass that windows
-        leave out, as a part of the selected range.
-        """
-        if not self.certified:
-            return self.decision.scale * self.widest * self._mean_noise + self.weights.missing / 2
-        return self.worst_case_error / self.statistic_range
-
-    @property
-    def cell_error(self) -> Floats:
-        """The largest relative error of each cell's statistics, shape (planned cells,).
-
-        It is 0 where users' vectors are clipped to a private radius, as that radius is not known.
-        """
-        if self.of_vectors:
-            return np.zeros(len(self.planned))
-        rows = self.per_statistic(self.relative_error)
-        error: Floats = rows.max(axis=0)
-        return error
 
     @cached_property
     def lower_bound(self) -> Floats:
@@ -412,7 +276,7 @@ def _check_decision(plan: Facts) -> None:
 
 
 def _positive(values: Floats, size: int) -> bool:
-    """Returns whether there are so many values, all above 0 and none too large."""
+    """Returns whether there are `size` values, all above 0 and none too large."""
     return values.shape == (size,) and bool(((values > 0) & (values <= _MOST_SCALE)).all())
 
 

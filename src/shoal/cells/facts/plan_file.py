@@ -136,7 +136,7 @@ class Result(Model):
 
 
 class Record(envelope.Record):
-    """All of a release of cells."""
+    """The record of a release of cells."""
 
     kind: Literal["cells"]
     records: Records

@@ -27,10 +27,10 @@ _ULP = 2.0**-52
 _CELLS = 2_000
 # A program of more pairs of cells that share a user takes more than minutes.
 _PAIRS = 100_000_000
-# The least price of a user, as a part of the largest: where users without a price make up 1 - 2E of
-# a cell, rounding would decide whether they suffice.
+# The least price of a user, as a part of the largest. With a price of 0, rounding would decide
+# whether the users without a price have enough shares for the error of their cell.
 _PRICE = 2.0**-36
-# A sum of shares that exceeds what is needed by less than this is not divided by the difference.
+# Nothing is divided by a smaller difference between a sum of shares and the sum that is needed.
 _ROOM = 2.0**-40
 
 
@@ -122,9 +122,9 @@ def certify(program: Program, weight: Floats, duals: Floats) -> Solution:
 
 
 def feasible(program: Program, weight: Floats) -> tuple[Floats, Floats]:
-    """Returns weights from 0 to the shares, and the most noise that their targets allow.
+    """Returns weights from 0 to the shares, and the most noise that the cells' targets allow.
 
-    In a cell where the weights leave no room for noise, they become the whole shares.
+    In a cell where the weights leave no room for noise, the shares become the weights.
     """
     free = program.target >= MIDPOINT_ERROR
     kept = np.fmin(np.fmax(weight, 0.0), program.share)
@@ -182,7 +182,8 @@ def dual_bound(program: Program, duals: Floats) -> float:
         before: Floats = np.repeat(total[start] - ordered[start], size)
         return total - before
 
-    # Sums of k terms v (tau - p) with sum v = 1 are off by at most k + 6 roundings of tau.
+    # `excess` below adds `size` terms share * (tau - price), whose shares sum to 1: it is off by at
+    # most size + 6 roundings of tau. Two more are for the comparison with tau * need.
     slack = (size + 8) * _ULP
     needed = need - 2 * slack
     room = running(share) - np.repeat(needed, size)

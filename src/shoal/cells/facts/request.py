@@ -30,6 +30,11 @@ _PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,12})?) ?%")
 _NUMBER = re.compile(r"[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][-+]?[0-9]{1,3})?")
 
 
+def _bounds(given: Any) -> tuple[float, float]:
+    bounds = Bounds.of(given)
+    return bounds.lo, bounds.hi
+
+
 def _delta(delta: Any) -> Fraction:
     exact = Budget.of(0, delta).delta
     if exact and not Fraction(1, 10**100) <= exact <= _MOST_DELTA:
@@ -69,10 +74,7 @@ _Text = PlainSerializer(lambda each: None if each is None else str(each))
 class Request(Model):
     """Exactly the arguments of `shoal.plan`; see there for each."""
 
-    bounds: Annotated[
-        tuple[float, float],
-        BeforeValidator(lambda each: (lambda found: (found.lo, found.hi))(Bounds.of(each))),
-    ]
+    bounds: Annotated[tuple[float, float], BeforeValidator(_bounds)]
     tick_bits: Annotated[int, checked(checks.whole, "tick bits", least=1, most=MOST_BITS)] = 20
     statistics: Annotated[
         tuple[str, ...],
@@ -152,33 +154,33 @@ class Request(Model):
         self._check_largest_error()
         return self
 
-    def _check_method(self, way: Method) -> None:
-        many = ", ".join(self.statistics)
-        if self.weights and not way.takes_weights:
+    def _check_method(self, method: Method) -> None:
+        names = ", ".join(self.statistics)
+        if self.weights and not method.takes_weights:
             raise InputError(
-                f"the method {way.name} takes no weights",
+                f"the method {method.name} takes no weights",
                 "leave weights out, or choose the method balanced",
             )
-        if many != "mean" and way.planner == "by cell":
+        if names != "mean" and method.planner == "by cell":
             raise InputError(
-                f"the method {way.name} cannot release the statistics {many}",
+                f"the method {method.name} cannot release the statistics {names}",
                 f"choose {_those(lambda each: each.planner != 'by cell')}, or plan only the mean",
             )
-        if many != "mean" and way.means_alone:
+        if names != "mean" and method.means_alone:
             raise InputError(
-                f"private ranges work only for plans of the mean, not of {many}",
+                f"private ranges work only for plans of the mean, not of {names}",
                 "leave the setting range out, or choose another method",
             )
         several = len(self.statistics) > 1
-        if self.error is not None and (not way.takes_error or several or self.delta):
+        if self.error is not None and (not method.takes_error or several or self.delta):
             raise InputError(
                 "error= needs one statistic, no delta, and a method that can plan for an error",
                 "give epsilon instead, or leave out what does not fit; the methods that can are "
                 f"{_those(lambda each: each.takes_error)}",
             )
-        if self.delta and not way.takes_delta:
+        if self.delta and not method.takes_delta:
             raise InputError(
-                f"the method {way.name} takes no delta",
+                f"the method {method.name} takes no delta",
                 f"leave delta out, or choose one of {_those(lambda each: each.takes_delta)}, "
                 "which have Gaussian noise",
             )

@@ -92,7 +92,7 @@ class StatisticPrograms:
         return self._normal(error, slope, cost[self.program.cell])
 
     def least_factor(self, duals: Floats, epsilon: float, most: float) -> float:
-        """Returns a factor up to `most`: these duals prove that no plan of the loss is below it."""
+        """Returns a factor, at most `most`, below which these duals prove no plan of this loss."""
         low = 0.0
         for _ in range(_BISECTIONS):
             middle = (low + most) / 2
@@ -160,7 +160,10 @@ def gap(
     scale: Floats,
     loss: float,
 ) -> float:
-    """Returns by what part a plan's factor can be above the best one at the loss of its noise."""
+    """Returns the most by which a plan's factor exceeds the best one, as a part of the best one.
+
+    `loss` is the loss of the plan's noise, which the best plan has too.
+    """
     weights = numbers.weights
     factor = largest_factor(WeightedPlan(numbers, targets), scale)
     program = Program(

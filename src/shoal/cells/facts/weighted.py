@@ -60,6 +60,7 @@ class WeightedPlan:
         capacity = room
         if self.numbers.joint:
             first = self.shape[self.numbers.pair[0]]
+            # The sum s of the scales solves slope s + square s^2 = room.
             slope = 1 + 4 * first
             square = 4 * variance.SQUARE_NOISE * first**2
             root = np.sqrt(slope**2 + 4 * square * np.maximum(room, 0))

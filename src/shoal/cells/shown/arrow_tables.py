@@ -94,7 +94,7 @@ def plan_table(plan: Facts, *, left_out: bool = False) -> pa.Table:
     cells = len(plan.planned)
     blocks = []
     planned = np.where(intervals.dominated(plan), "few users dominate", "planned").tolist()
-    if intervals.decides(plan):
+    if intervals.judges_reliability(plan):
         often = often_reliable(plan, CELLS).tolist()
         planned = [
             "likely too noisy" if part < 1 / 2 and each == "planned" else each

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.cells.estimates.intervals import decides
+from shoal.cells.estimates.intervals import judges_reliability
 from shoal.cells.estimates.typical_error import SD, forecast
 from shoal.cells.facts.facts import Facts
 from shoal.cells.mechanisms.cell_statistics import MIDPOINT_ERROR, Mean
@@ -45,7 +45,7 @@ def describe(plan: Facts, protected: str, warnings: list[str]) -> TextTable:
 
 def verdict(plan: Facts) -> str:
     """Returns a sentence on how many cells will be reliable; empty if counts alone decide it."""
-    if not decides(plan):
+    if not judges_reliability(plan):
         return ""
     cells = len(plan.shown)
     fewest, *_, most = sorted(forecast(plan).values())
