@@ -195,6 +195,7 @@ def report(
 
 
 def _title(document: documents.Document) -> str:
+    """The title of a page that was given none: values, columns of cells and name."""
     records = document["records"]
     by = f" by {', '.join(records['cell'])}" if records.get("cell") else ""
     name = f", {document['name']}" if document["name"] else ""
@@ -209,6 +210,7 @@ def measured(document: documents.Document) -> str:
 
 
 def _about(release: Any) -> str:
+    """What was released, as paragraphs of HTML."""
     document = release.manifest
     confidence = document["confidence"]
     epsilon = document["guarantee"]["epsilon_at_most"]
@@ -275,6 +277,7 @@ def _table(release: Any, label: str) -> tuple[str, str]:
 
 
 def _picture(release: Any, label: str) -> str:
+    """The picture of a release as HTML; empty where nothing can be drawn."""
     check_picture("report.png")
     try:
         drawn = base64.b64encode(image(release, "png", label=label)).decode()

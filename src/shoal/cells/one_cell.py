@@ -49,8 +49,8 @@ class Estimate:
             values), and what a private range cuts off balances or is small. It may miss where
             values have long tails or outliers, are yes or no, or are amounts that are mostly 0.
         noise_scale: Scale b of the Laplace noise: its mean absolute value, in the value's unit.
-        bias_bound: Most that the estimate without noise is off in any data set with this range, in
-            the value's unit.
+        bias_bound: The most that the estimate without noise is off in any data set with this range,
+            in the value's unit.
         epsilon: Privacy loss of every user, rounded upwards.
         confidence: Probability with which the interval covers.
         range: The range to which means of users (sums, for akmv) were clipped, in the value's unit;
@@ -126,10 +126,10 @@ def one_estimate(
         request = request.model_copy(update={"method": name, "objective": None, "range": None})
     plan = make_plan(counts, request)
     found = Estimates.of(plan, *draw(plan, private, source))
-    likely = intervals.intervals if found.of_vectors else Estimates.typical_intervals
+    typical_of = intervals.intervals if found.of_vectors else Estimates.typical_intervals
     interval, typical = (
         (float(low[0]), float(high[0]))
-        for low, high in (found.intervals(confidence), likely(found, confidence))
+        for low, high in (found.intervals(confidence), typical_of(found, confidence))
     )
     return Estimate(
         value=float(found.value[0]),

@@ -379,7 +379,7 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
         return Published.of_plan(self, drawn)
 
     def drawn_of(self, results: list[documents.Document]) -> Estimates:
-        """Reads the drawn numbers from a manifest's results, of which only whole numbers count."""
+        """Reads the drawn numbers from the whole numbers of a manifest's results."""
         return drawn_from(self, results)
 
     def frontier(
@@ -452,7 +452,7 @@ class Plan(Facts, plans.Plan[Records, Estimates], Tabular):
         return float(np.max(np.abs(self.limits))) + self.width
 
     def mismatches(self, records: Mapping[str, Any], unit: Mapping[str, Any]) -> Iterator[str]:
-        """Says so if a release has other columns than the plan."""
+        """Yields a sentence if a release has other columns than the plan."""
         if self.source != records:
             yield "the plan has other columns than the release"
 
@@ -512,6 +512,7 @@ class Release(Shown, release.TableRelease[Plan, Estimates]):
         return str(self._text(confidence, origin=False))
 
     def _head(self, *, origin: bool = True) -> str:
+        """What was released, its epsilon, and where it is recorded, in one line."""
         what = "simulated release, not private" if self.simulated else "release"
         entry = f", {self.origin}" if self.origin and origin else ""
         period = self.said.guarantee.unit.period

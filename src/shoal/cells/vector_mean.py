@@ -46,8 +46,8 @@ class VectorEstimate:
         high: Upper ends, in the value's unit.
         noise_scale: Scale b of the Laplace noise on every number (the largest, in a box), in the
             value's unit.
-        bias_bound: Most that the estimate without noise is off, in l1 and the value's unit, in any
-            data set.
+        bias_bound: The most that the estimate without noise is off in any data set, in the l1 norm
+            and the value's unit.
         worst_case_error: Bias bound plus mean l1 norm of the noise, in the value's unit.
         epsilon: Privacy loss of the heaviest user, rounded upwards.
         confidence: Probability that all intervals cover together.
@@ -202,10 +202,11 @@ def _box(points: Floats, users: Any, options: _Options) -> VectorEstimate:
         for at in range(size)
     ]
     bias = sum(one.bias_bound for one in found)
+    low, high = zip(*(one.interval for one in found), strict=True)
     return VectorEstimate(
         value=tuple(one.value for one in found),
-        low=tuple(one.interval[0] for one in found),
-        high=tuple(one.interval[1] for one in found),
+        low=low,
+        high=high,
         noise_scale=max(one.noise_scale for one in found),
         bias_bound=bias,
         worst_case_error=bias + sum(one.noise_scale for one in found),
@@ -274,7 +275,7 @@ class BallMean:
 
     @property
     def bias_bound(self) -> float:
-        """Most that cut norms and rounding move the estimate, in the l1 norm divided by U."""
+        """The most that cut norms and rounding move the estimate, in the l1 norm divided by U."""
         cut = float(np.maximum(self.counts - self.threshold, 0).sum()) / self.records
         # A number loses up to a tick in each record, another when norms are cut, and half a step.
         ticks = 2 * self.dimension * 2.0**-self.tick_bits

@@ -92,6 +92,7 @@ def _counts(
     missing: str,
     counts: str,
 ) -> Any:
+    """The public counts, saved in a file or of its records."""
     import shoal
 
     if data.suffix == ".json":

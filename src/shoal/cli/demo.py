@@ -127,6 +127,7 @@ def jobs_of(data: Path) -> dict[str, tuple[str, "Records", dict[str, Any]]]:
 
 
 def _compare(title: str, records: "Records", rules: dict[str, Any]) -> "Plan":
+    """Show the errors of three plans of the records, and return the default one."""
     import shoal
 
     with working(f"planning {title}"):
@@ -144,10 +145,12 @@ def _compare(title: str, records: "Records", rules: dict[str, Any]) -> "Plan":
 
 
 def _middle(numbers: Any) -> float:
+    """The median, the upper one of two."""
     return float(sorted(numbers.tolist())[len(numbers) // 2])
 
 
 def _about(plan: "Plan", title: str) -> None:
+    """Show how many cells will be reliable, and the plan's warnings."""
     from shoal.cells.shown.plan_text import verdict
 
     for sentence in (verdict(plan), *plan.warnings()):
@@ -156,6 +159,7 @@ def _about(plan: "Plan", title: str) -> None:
 
 
 def _report(release: "Release", title: str, *, holds: bool) -> None:
+    """Show how many released cells are reliable, and the three with the least noise."""
     from shoal.data import keys
 
     how = "from the ledger, at no cost" if release.from_ledger else "drawn now and recorded"
@@ -176,5 +180,6 @@ def _report(release: "Release", title: str, *, holds: bool) -> None:
 
 
 def _line(*parts: str) -> str:
+    """One line of the table of plans."""
     first, second, *rest = parts
     return f"{first:<29}{second:<10}" + "".join(f"{part:>14}" for part in rest)

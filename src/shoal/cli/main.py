@@ -91,6 +91,7 @@ class Group(TyperGroup):
 
 
 def _built(verbs: dict[str, Any], **about: Any) -> typer.Typer:
+    """Returns the commands of a group of verbs, and of the groups inside it."""
     built = typer.Typer(
         cls=Group,
         no_args_is_help=True,
@@ -112,6 +113,7 @@ app = _built(VERBS, name="shoal")
 
 
 def _show_version(value: bool) -> None:
+    """Show the version and leave."""
     if value:
         show(f"shoal {version('shoal')}")
         raise typer.Exit

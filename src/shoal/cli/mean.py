@@ -146,6 +146,7 @@ def _finite(number: float) -> float | None:
 
 
 def _moments(orders: list[float] | None, sizes: list[float]) -> "Moments":
+    """The known moments, from orders (2 by default) and sizes that are given in pairs."""
     from shoal.theory.clipping import Moment, moments_of
 
     given = orders or [2.0]

@@ -129,6 +129,7 @@ def nothing_left(settings: Mapping[str, Any], *names: str) -> None:
 
 
 def _number(text: str) -> str | int | float:
+    """A setting's value as a whole number, a number, or else a text."""
     for kind in (int, float):
         try:
             return kind(text)

@@ -118,6 +118,7 @@ def _found(
 def _check_groups(
     assigned: str | None, groups: Path | None, unit: str | None, picture: Path | None
 ) -> None:
+    """Refuse options on assigned groups that do not go together."""
     if (groups is None) != (assigned in (None, "units")) or (groups is None and unit is not None):
         raise InputError(
             "--groups, --unit and --assigned are not given together",

@@ -219,6 +219,7 @@ def _finish(made: "Plan", source: "Source", **places: Any) -> None:
 
 
 def _source(outcome: str, **columns: str | None) -> "Source":
+    """The columns of a trial and what becomes of missing values."""
     from shoal.release.plan import Source
 
     if columns.get("missing") == "public" and not outcome:

@@ -95,6 +95,7 @@ def case_of(manifests: Sequence[files.Place], book: Ledger) -> Case:
 
 
 def _released(place: files.Place, entries: Sequence[Entry], book: Ledger) -> Released:
+    """The release in a manifest with its entry; refuses a manifest that does not hold."""
     wrong = [check for check in verify(place).checks if not check.holds]
     if wrong:
         raise DocumentError(

@@ -151,6 +151,7 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 
 def _check_date(text: str, where: str) -> None:
+    """Refuse a date of publication that is not written as year, month and day."""
     try:
         sound = not text or date.fromisoformat(text).isoformat() == text
     except ValueError:

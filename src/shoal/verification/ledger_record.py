@@ -41,6 +41,7 @@ def record_checks(sha256: str, ledger: Ledger) -> list[Check]:
 
 
 def _of_entry(record: documents.Document, entry: Entry, whose: Unit) -> list[Check]:
+    """Returns whether an entry of a ledger fits the record that it holds, in every respect."""
     guarantee = record["guarantee"]
     charge = entry.charge
     request = documents.digest({"question": entry.question, "name": entry.name})

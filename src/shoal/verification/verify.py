@@ -133,6 +133,7 @@ def _follows(
 def _checks(
     release: Release[Any, Any], record: documents.Document, *, replan: bool
 ) -> Iterator[Check]:
+    """Whether everything in a record follows from its plan and what was drawn."""
     plan = release.plan
     found = [*differences(release)]
     loss = f"epsilon {plan.epsilon:.6g}, delta {plan.delta:.6g}"

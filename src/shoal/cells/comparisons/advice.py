@@ -139,10 +139,12 @@ def warn_of_worth(plan: Facts) -> None:
 
 
 def _none_reliable(plan: Facts) -> str:
+    """Returns in words that likely no cell will be reliable."""
     return f"likely none of {counted(len(plan.shown), 'cell')} will be reliable"
 
 
 def _alternative(change: str, plan: Facts) -> Alternative:
+    """Returns the numbers of cells of a changed plan."""
     loss = show(plan.request.epsilon or plan.exact_epsilon)
     return Alternative(change, loss, len(plan.planned), _reliable(plan))
 
@@ -160,17 +162,19 @@ def _choices(plan: Facts) -> Iterator[tuple[str, Counts, dict[str, Any]]]:
     loss = plan.request.epsilon or plan.exact_epsilon
     for times in _TIMES:
         yield f"epsilon={show(loss * times)}", counts, {"epsilon": loss * times}
-    free: dict[str, Any] = {"objective": None, "range": None, "method": None, "settings": {}}
+    nothing: dict[str, Any] = {"objective": None, "range": None, "method": None, "settings": {}}
     if not plan.certified and len(counts.user) <= MOST_PAIRS:
-        yield 'objective="worst_case"', counts, free | {"objective": "worst_case"}
+        yield 'objective="worst_case"', counts, nothing | {"objective": "worst_case"}
     if plan.decision.method.range.of_vectors and plan.rounds == 1:
-        twice = {"method": "user_clipped", "settings": {"rounds": 2}}
-        yield 'method="user_clipped", settings={"rounds": 2}', counts, free | twice
+        two_rounds = {"method": "user_clipped", "settings": {"rounds": 2}}
+        yield 'method="user_clipped", settings={"rounds": 2}', counts, nothing | two_rounds
     yield from ((change, coarse, {}) for change, coarse in _coarser(counts))
 
 
 def _coarser(counts: Counts) -> Iterator[tuple[str, Counts]]:
     """Yields counts by coarser labels: without columns, by parent hexagons, by days."""
+    # The choices for each key column: it stays, is left out, or is replaced by a coarser one. Each
+    # is a change in words and the columns that it leads to.
     columns: list[list[tuple[str, dict[str, Any]]]] = [
         [("", dict[str, Any]({name: column})), (f"without {name}", {}), *_replaced(name, column)]
         for name, column in zip(counts.cells.column_names, counts.cells.columns, strict=True)

@@ -62,8 +62,10 @@ class Normal:
     def __str__(self) -> str:
         """The distribution in words, with six significant digits."""
         parts = [f"standard deviation {self.deviation:g}"]
-        parts += [f"{self.between:.3g} of the variance between users"] if self.between else []
-        parts += [f"means of cells with {self.cells:g}"] if self.cells else []
+        if self.between:
+            parts.append(f"{self.between:.3g} of the variance between users")
+        if self.cells:
+            parts.append(f"means of cells with {self.cells:g}")
         return f"normal values of mean {self.mean:g}, {', '.join(parts)}"
 
     def __call__(self, rng: Rng, user: Ints, cell: Ints) -> Floats:
@@ -137,6 +139,7 @@ NAIVE: dict[str, Estimator] = {
 
 
 def _laplace(counts: Memberships, mean: Floats, weight: Floats, epsilon: float, rng: Rng) -> Floats:
+    """Returns weighted means with Laplace noise; a user's cells share epsilon equally."""
     total = np.bincount(counts.cell, weight)
     exact = np.bincount(counts.cell, weight * mean) / total
     split = epsilon / int(counts.cells_per_user.max())

@@ -164,7 +164,7 @@ class Comparison(Shown, Generic[P]):
 
     @cached_property
     def bounds(self) -> tuple[Bound, ...]:
-        """Lower bounds at the losses where one is known: at none where some noise is Gaussian.
+        """Lower bounds at each loss, except where the noise of a plan is Gaussian.
 
         One bounds each cell as if it were the only one. The other bounds the worst of all cells,
         where an optimal plan proves it
@@ -175,10 +175,10 @@ class Comparison(Shown, Generic[P]):
         for epsilon in self.epsilons:
             plans = [each.plan for each in self.rows if each.epsilon == epsilon and each.plan]
             plans = [each for each in plans if each.exact_epsilon > 0]
-            # A plan without a bound, with Gaussian noise, may do better than another plan's bound.
+            # A plan with Gaussian noise has no bound, and may do better than another plan's bound.
             if not plans or any(np.isnan(each.lower_bound).any() for each in plans):
                 continue
-            # The bound falls with the loss: that of the plan with the largest loss holds for all.
+            # A bound is lower at a larger loss: so that of the costliest plan holds for all plans.
             costliest = max(plans, key=lambda each: each.exact_epsilon)
             error = _of_cells(costliest, costliest.lower_bound)
             alone.append(Bound(LOWER_BOUND, epsilon, costliest.exact_epsilon, error))
@@ -282,7 +282,7 @@ def _proved(plan: Facts, epsilon: Fraction) -> float:
 
 
 def _figures(error: Floats) -> dict[str, Any]:
-    """Returns the errors of all cells, as parts of the range, in a few numbers."""
+    """Returns numbers that summarise the errors of all cells, which are parts of the range."""
     return {
         "worst": float(error.max()),
         "median": float(np.median(error)),
@@ -293,35 +293,39 @@ def _figures(error: Floats) -> dict[str, Any]:
 
 
 def _row(row: Row[P]) -> dict[str, Any]:
+    """Returns the entries of the table for one method at one loss."""
     plan = row.plan
-    known = {"method": row.method, "epsilon": round_up(row.epsilon)}
-    known["certified"] = row.certified
+    entries = {"method": row.method, "epsilon": round_up(row.epsilon)}
+    entries["certified"] = row.certified
     if plan is not None and row.error is not None:
         asked = round_up(plan.request.epsilon or row.epsilon)
-        known |= {"asked": asked, "spent": plan.epsilon, "cells": len(plan.planned)}
-        known |= {"gap": plan.gap} | _figures(row.error)
+        entries |= {"asked": asked, "spent": plan.epsilon, "cells": len(plan.planned)}
+        entries |= {"gap": plan.gap} | _figures(row.error)
     if plan is not None and not plan.certified:
         noise = plan.relative_error
-        known |= {"noise_worst": float(noise.max()), "noise_median": float(np.median(noise))}
+        entries |= {"noise_worst": float(noise.max()), "noise_median": float(np.median(noise))}
     if row.noisy is not None and row.typical is not None:
-        known |= {"typical_error": float(row.typical.mean()), "standard_error": row.standard_error}
-        known["noisy_error"] = float(row.noisy.mean())
+        entries["typical_error"] = float(row.typical.mean())
+        entries["standard_error"] = row.standard_error
+        entries["noisy_error"] = float(row.noisy.mean())
         if plan is not None:
-            known["worst_case_error"] = float(np.median(plan.worst_case_error))
-    return known
+            entries["worst_case_error"] = float(np.median(plan.worst_case_error))
+    return entries
 
 
 def _bound_row(bound: Bound) -> dict[str, Any]:
-    known: dict[str, Any] = {"method": bound.method, "epsilon": round_up(bound.epsilon)}
-    known |= {"certified": True, "spent": float(bound.spent)}
+    """Returns the entries of the table for a lower bound."""
+    entries: dict[str, Any] = {"method": bound.method, "epsilon": round_up(bound.epsilon)}
+    entries |= {"certified": True, "spent": float(bound.spent)}
     if bound.method == JOINT_BOUND:
-        return known | {"worst": float(bound.error[0])}
-    return known | {"cells": len(bound.error)} | _figures(bound.error)
+        return entries | {"worst": float(bound.error[0])}
+    return entries | {"cells": len(bound.error)} | _figures(bound.error)
 
 
 def _describe(found: Comparison[P]) -> TextTable:
-    """Returns the table as text: a column for each loss, or at a single loss for each quantity."""
+    """Returns the table as text: a column for each loss, or for each quantity at a single loss."""
     table = found.table().to_pylist()
+    # For each title the texts of its numbers, by method and loss.
     blocks = {}
     for title, column in (_CERTIFIED if found.assumed is None else _DRAWN).items():
         numbers = {
@@ -349,6 +353,7 @@ def _describe(found: Comparison[P]) -> TextTable:
 
 
 def _head(found: Comparison[P]) -> str:
+    """Returns the line above the table: loss, cells, statistics, bounds, and the errors' unit."""
     head = f"epsilon {show(found.epsilons[0], _DIGITS)}: " if len(found.epsilons) == 1 else ""
     plan = next((each.plan for each in found.rows if each.plan is not None), None)
     if plan is not None:
@@ -404,19 +409,21 @@ def _notes(found: Comparison[P]) -> list[str]:
 
 
 def _notes_on(method: str, rows: list[Row[P]]) -> Iterator[str]:
+    """Yields the sentences that a reader needs on one method; `rows` are its rows."""
     plans = [(each.plan, each.epsilon) for each in rows if each.plan is not None]
     if not rows[0].certified:
         yield (
             f"{method}: selects a range privately and certifies no error; its noise is divided by "
             "that range, which is narrower than the bounds; see shoal compare"
         )
-    more = max((plan.request.epsilon or epsilon) / epsilon for plan, epsilon in plans)
-    if more > 1:
+    times = max((plan.request.epsilon or epsilon) / epsilon for plan, epsilon in plans)
+    if times > 1:
         yield (
             f"{method}: its own accounting overstates losses, so it plans with up to "
-            f"{float(more):.3g} times the epsilon shown, and loses at most the epsilon shown"
+            f"{float(times):.3g} times the epsilon shown, and loses at most the epsilon shown"
         )
-    plan, epsilon = min(plans, key=lambda each: each[0].exact_epsilon / each[1])
+    parts = [plan.exact_epsilon / epsilon for plan, epsilon in plans]
+    plan, epsilon = plans[parts.index(min(parts))]
     if plan.exact_epsilon < epsilon * LEAST_SPENT:
         spent = show(plan.exact_epsilon, 3)
         yield f"{method}: spends only {spent} of epsilon {show(epsilon, _DIGITS)}"

@@ -286,6 +286,7 @@ class Cost:
 
 
 def _too_large() -> InputError:
+    """Returns the error of a loss that 64-bit integers cannot add up."""
     return InputError(
         "the privacy loss is too large for exact accounting",
         "ask for a smaller epsilon: sums have to stay below 2^61 lattice steps",

@@ -31,11 +31,13 @@ _NUMBER = re.compile(r"[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][-+]?[0-9]{1,3})?")
 
 
 def _bounds(given: Any) -> tuple[float, float]:
+    """Returns both ends of the bounds that were given, checked."""
     bounds = Bounds.of(given)
     return bounds.lo, bounds.hi
 
 
 def _delta(delta: Any) -> Fraction:
+    """Returns a delta as an exact fraction, 0 or within its limits."""
     exact = Budget.of(0, delta).delta
     if exact and not Fraction(1, 10**100) <= exact <= _MOST_DELTA:
         raise InputError(
@@ -47,6 +49,7 @@ def _delta(delta: Any) -> Fraction:
 
 
 def _weights(given: Any) -> dict[str, float]:
+    """Returns the importance of each label, sorted by label and within its limits."""
     ends: dict[str, Any] = {"least": 1 / _MOST_WEIGHT, "most": _MOST_WEIGHT}
     weights = checks.mapping(given, "weights")
     return {
@@ -155,6 +158,7 @@ class Request(Model):
         return self
 
     def _check_method(self, method: Method) -> None:
+        """Refuses arguments that the method cannot carry out."""
         names = ", ".join(self.statistics)
         if self.weights and not method.takes_weights:
             raise InputError(
@@ -186,6 +190,7 @@ class Request(Model):
             )
 
     def _check_largest_error(self) -> None:
+        """Refuses a `max_error` that is no error below guessing, or does not go with the rest."""
         if self.max_error is None:
             return
         if self.error is not None or self.uninformative != "drop":

@@ -51,7 +51,7 @@ def kept(counts: Ints, cap: Ints | int) -> Ints:
 
 
 def median(counts: Ints) -> int:
-    """Returns the ceil(L/2)-th largest count of L: it gains at least half of what any cap can."""
+    """Returns the ceil(L/2)-th largest of L counts: it gains at least half of what any cap does."""
     place = len(counts) // 2
     return int(np.partition(counts, place)[place])
 
@@ -153,7 +153,8 @@ def exchangeable(cell: Ints, counts: Ints, n_cells: int, epsilon: Floats) -> Int
     weight = below + m * users_above
     records = below + above
     for between in _BETWEEN:
-        # Sums of m^k s over users up to the cap and above it.
+        # Sums of s, m s and m^2 s over users up to the cap and above it; with the cap's weights w
+        # and the shares v, `ww`, `wv` and `vv` are the sums of w^2 s, w v s and v^2 s.
         s = between + (1 - between) / m
         _, s_above = sums(s)
         ms_below, ms_above = sums(m * s)
@@ -237,6 +238,7 @@ def after_suppression(
     second = np.where(last > starts, value[np.maximum(last - 1, 0)], largest)
     tried = np.stack([second + 1, rest - 1, rest, rest + 1, largest - 1])
     between = np.clip(tried, second, largest)
+    # All caps that are tried, with the cell of each and the records that it leaves there.
     at = np.concatenate((where, np.tile(np.arange(n_cells), len(between))))
     cap = np.concatenate((value, between.ravel()))
     kept_at_counts = below + value * (ends[where] - np.arange(len(value)))

@@ -58,7 +58,7 @@ class InCounts:
     """Sensitivity and bias of a statistic, as parts of its range, when records are left out.
 
     Clip-User leaves records out. `sensitivity` takes the heaviest kept count and the number of kept
-    records; `bias` takes the number of records that are left out and that of all.
+    records; `bias` takes the number of records that are left out and the number of all records.
     """
 
     sensitivity: Callable[[Ints, Ints], Floats]
@@ -66,7 +66,7 @@ class InCounts:
 
 
 MEAN = InCounts(sensitivity.mean, lambda dropped, totals: np.asarray(dropped / totals))
-# Theorem IV.2 of paper 000 with its two cases exchanged (erratum 1), in parts of U^2/4.
+# Theorem IV.2 of paper 000 with its two cases exchanged (erratum 1), divided by U^2/4.
 VARIANCE = InCounts(
     lambda heaviest, kept: 4 * variance.sensitivity(heaviest, kept),
     lambda dropped, totals: 4 * variance.bias(dropped, totals),

@@ -122,8 +122,8 @@ class Method:
         of_rule = self.bound(counts, cells, epsilon)
         if not self.range.names:
             return of_rule
-        found = self.weigh(counts, cells, of_rule)
-        return of_rule | self.range.parameters(found, of_rule, epsilon, 1 << (bits + FINE))
+        weighed = self.weigh(counts, cells, of_rule)
+        return of_rule | self.range.parameters(weighed, of_rule, epsilon, 1 << (bits + FINE))
 
     def check(self, parameters: Parameters, counts: Counts, cells: Ints, bits: int) -> bool:
         """Returns whether parameters have the names, shapes and limits of exact accounting."""
@@ -212,21 +212,25 @@ def _each_cell(counts: Counts, cells: Ints) -> Iterator[tuple[int, Ints]]:
 
 
 def _everybody_kept(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
+    """Returns caps that cut nothing, and that every membership is kept."""
     kept = np.ones(len(members(counts, cells)[0]), dtype=np.int64)
     return {"cap": largest_counts(counts, cells), "kept": kept}
 
 
 def _whole_parts(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
+    """Returns the whole share of each member as its part."""
     return {"part": np.full(len(members(counts, cells)[0]), 1 << PART, dtype=np.int64)}
 
 
 def _thresholds(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
+    """Returns the threshold of each cell with the least worst-case error."""
     of_cell = _each_cell(counts, cells)
-    found = [limits.threshold(own, float(epsilon[at])) for at, own in of_cell]
+    found = [limits.threshold(users, float(epsilon[at])) for at, users in of_cell]
     return {"threshold": np.array(found, dtype=np.int64)}
 
 
 def _widened(counts: Counts, cells: Ints, cap: Ints, widened: Ints) -> Weights:
+    """Returns capped weights, with wider ranges for lighter users if `widened` holds 1."""
     return weights.capped(counts, cells, cap, widened=bool(widened[0]))
 
 
@@ -239,6 +243,7 @@ def _exchangeable(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
 
 
 def _largest_caps(counts: Counts, cells: Ints, epsilon: Floats) -> Parameters:
+    """Returns caps that cut nothing."""
     return {"cap": largest_counts(counts, cells)}
 
 

@@ -93,9 +93,9 @@ class PrivateMeans:
             # If a mean weighs as much as it has records, the sum is used, which is not rounded.
             exact = weights.weight == weights.count
             sums = self.aggregate.sums_of(self.measure)[weights.member]
-            high = np.where(exact, sums, weights.weight * (self.means >> FINE))
-            low = np.where(exact, 0, weights.weight * (self.means & ((1 << FINE) - 1)))
-            return self._sums(weights.cell, high, low)
+            ticks = np.where(exact, sums, weights.weight * (self.means >> FINE))
+            rest = np.where(exact, 0, weights.weight * (self.means & ((1 << FINE) - 1)))
+            return self._sums(weights.cell, ticks, rest)
         if weights.sums:
             clipped = np.minimum(self.sums, chosen.high[weights.cell])
             return self._weighted(weights.cell, weights.weight, clipped)
@@ -107,11 +107,13 @@ class PrivateMeans:
         return self._weighted(cell, np.full(len(cell), 1 << SHARE), clipped)
 
     def _weighted(self, cell: Ints, weight: Ints, means: Ints) -> list[int]:
+        """Returns each cell's exact sum of weight times mean."""
         return self._sums(cell, weight * (means >> FINE), weight * (means & ((1 << FINE) - 1)))
 
-    def _sums(self, cell: Ints, high: Ints, low: Ints) -> list[int]:
-        ups, downs = (exact_sums(cell, each, self.weights.n_cells) for each in (high, low))
-        return [(up << FINE) + down for up, down in zip(ups, downs, strict=True)]
+    def _sums(self, cell: Ints, ticks: Ints, rest: Ints) -> list[int]:
+        """Returns each cell's exact sum of whole ticks and of a rest in units of 2^-FINE ticks."""
+        of_ticks, of_rest = (exact_sums(cell, each, self.weights.n_cells) for each in (ticks, rest))
+        return [(whole << FINE) + part for whole, part in zip(of_ticks, of_rest, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,10 +129,12 @@ class WeightedMoments:
 
     @property
     def _top(self) -> int:
+        """The width of the bounds in units of 2^-FINE ticks."""
         return 1 << (self.aggregate.lattice.bits + FINE)
 
     @cached_property
     def _total(self) -> list[int]:
+        """The total of each cell's weights, as a whole number of Python."""
         total: list[int] = self.weights.total.tolist()
         return total
 
@@ -138,18 +142,18 @@ class WeightedMoments:
         """Returns each cell's mean as a part of the width, or of a measure's range."""
         if measure or not self.linear:
             sums = PrivateMeans(self.weights, self.aggregate, measure).add_up(None)
-            return [(x, whole * self._top) for x, whole in zip(sums, self._total, strict=True)]
+            return [(x, total * self._top) for x, total in zip(sums, self._total, strict=True)]
         return [
-            (2 * first + whole * self._top, 2 * whole * self._top)
-            for first, whole in zip(self._first, self._total, strict=True)
+            (2 * first + total * self._top, 2 * total * self._top)
+            for first, total in zip(self._first, self._total, strict=True)
         ]
 
     def second_moment(self) -> Fractions:
         """Returns four times each cell's weighted mean of squared centred values."""
         ticks = 1 << (2 * self.aggregate.lattice.bits)
         return [
-            (4 * second, whole * ticks)
-            for second, whole in zip(self._second, self._total, strict=True)
+            (4 * second, total * ticks)
+            for second, total in zip(self._second, self._total, strict=True)
         ]
 
     def variance(self) -> Fractions:
@@ -161,16 +165,17 @@ class WeightedMoments:
             lost = weights.total - add(weights.cell, weights.reach, weights.n_cells)
         fine = 1 << (2 * FINE)
         square = self._top**2
-        for first, second, whole, missing in zip(
+        for first, second, total, missing in zip(
             self._first, self._second, self._total, lost.tolist(), strict=True
         ):
-            moments = 4 * (second * whole * fine - first**2)
-            added = missing * (whole - missing)
-            if 2 * missing > whole:
-                added = whole**2 // 2 - added
-            # Means of users are rounded, by less than the margin of the sensitivity.
+            moments = 4 * (second * total * fine - first**2)
+            added = missing * (total - missing)
+            if 2 * missing > total:
+                added = total**2 // 2 - added
             number = moments + added * square
-            largest = whole**2 * square
+            largest = total**2 * square
+            # The number may be outside of its range by the rounding of users' means, which is less
+            # than the margin of the sensitivity.
             found.append((min(max(number, 0), largest), largest))
         return found
 
@@ -196,18 +201,19 @@ class WeightedMoments:
         count = weights.count
         times, rest = np.divmod(weights.reach, count)
         exact = rest == 0
-        high = self._product(np.where(exact, times, 0), member_sums)
+        of_exact = self._product(np.where(exact, times, 0), member_sums)
         mean = rounded_means(member_sums, count, fine)
-        low = self._product(np.where(exact, 0, weights.reach), mean)
-        return [(up << fine) + down for up, down in zip(high, low, strict=True)]
+        of_rounded = self._product(np.where(exact, 0, weights.reach), mean)
+        pairs = zip(of_exact, of_rounded, strict=True)
+        return [(whole << fine) + rounded for whole, rounded in pairs]
 
     def _product(self, weight: Ints, amount: Ints) -> list[int]:
-        """Returns sums by cell of a product that may not fit 64 bits."""
+        """Returns each cell's sum of products that may not fit 64 bits."""
         cell = self.weights.cell
         size = self.weights.n_cells
-        high = exact_sums(cell, weight * (amount >> _HALF_OF_PRODUCT), size)
-        low = exact_sums(cell, weight * (amount & ((1 << _HALF_OF_PRODUCT) - 1)), size)
-        return [(up << _HALF_OF_PRODUCT) + down for up, down in zip(high, low, strict=True)]
+        upper = exact_sums(cell, weight * (amount >> _HALF_OF_PRODUCT), size)
+        lower = exact_sums(cell, weight * (amount & ((1 << _HALF_OF_PRODUCT) - 1)), size)
+        return [(up << _HALF_OF_PRODUCT) + down for up, down in zip(upper, lower, strict=True)]
 
 
 def rounded_means(sums: Ints, count: Ints, fine: int) -> Ints:

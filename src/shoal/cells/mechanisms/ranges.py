@@ -24,9 +24,9 @@ USER = 1 << 16
 MOST_BINS = 1 << 21
 # The narrowest candidates of one interval are the width divided by 2^10.
 MOST_HALVINGS = 10
-# The reward of the narrowest candidate, as a part of all users' weight, if selection noise is large
+# The reward of the narrowest candidate with large selection noise, as a part of all users' weight.
 _REWARD = 0.35
-# and if it is small.
+# The same reward with small selection noise.
 _MOST_REWARD = 0.8
 # A halving earns this many noise scales at most (docs/theory/cells.md#adaptive-mean).
 _PATIENCE = 8.0
@@ -322,6 +322,7 @@ class OneInterval(Range):
         hidden = _needed(weight, halvings) * (1 - _REWARD) / part
         largest_reward = min(_MOST_REWARD, max(_REWARD, 1 - hidden))
         # The less selection noise hides, the more the first halvings earn than the later ones.
+        # `sure` is 0 with large selection noise, and 1 with small noise.
         sure = (largest_reward - _REWARD) / (_MOST_REWARD - _REWARD)
         falling = (1 - sure * (1 - 2**-0.5)) ** (np.arange(2 * halvings) / 2)
         allowed = largest_reward * falling / max(falling.sum(), 1.0)

@@ -120,7 +120,7 @@ def moved(centre: int, radius: int, top: int) -> tuple[int, int]:
 
 
 def balls(centre: int, first: int, end: int, top: int) -> list[tuple[int, int]]:
-    """Returns centre and radius of every candidate, all different, the largest radius first.
+    """Returns centre and radius of every candidate ball, each once, the largest radius first.
 
     Source: docs/theory/cells.md#centre-radius-and-noise.
     """
@@ -129,9 +129,9 @@ def balls(centre: int, first: int, end: int, top: int) -> list[tuple[int, int]]:
     half_width = (top + 1) // 2
     found = {*around, *(moved(*each, top) for each in around)}
     # A radius of half the width or more holds every vector: one such ball is enough.
-    kept = {each for each in found if shortest <= each[1] < half_width}
-    kept |= {(top // 2, half_width)}
-    return sorted(kept, key=lambda each: (-each[1], -each[0]))
+    kept = {(radius, place) for place, radius in found if shortest <= radius < half_width}
+    kept |= {(half_width, top // 2)}
+    return [(place, radius) for radius, place in sorted(kept, reverse=True)]
 
 
 def bin_scores(place: Ints, vote: Ints, bins: int) -> Ints:
@@ -154,9 +154,10 @@ def rank_scores(beyond: Ints, wanted: int, everyone: int) -> Ints:
     With K_j users beyond ball j and k `wanted`, it is -max(K_j - k, k - min(K_i : i > j), 0), and
     at least -MOST_USERS.
     """
-    least = np.minimum.accumulate(beyond[::-1])[::-1]
+    # The fewest users beyond a ball or any later one.
+    fewest = np.minimum.accumulate(beyond[::-1])[::-1]
     # After the last ball there is none, so that the second term is 0 at most.
-    after = np.append(least[1:], everyone + wanted)
+    after = np.append(fewest[1:], everyone + wanted)
     distance = np.clip(np.maximum(beyond - wanted, wanted - after), 0, MOST_USERS)
     return np.asarray(-USER * distance)
 
@@ -227,9 +228,10 @@ class UserVectors:
         return Interval(centres, centres + found[noise.select(scores, scale, 2)])
 
     def steps(self, chosen: Interval) -> tuple[list[int], Pair]:
-        """Returns each cell's exact lattice number, and the parts that the ball cuts off from all.
+        """Returns each cell's exact lattice number, and the excess of all users below and above.
 
-        The parts are below and above; one user counts for all parts at most, in both together.
+        The excess is what the ball cuts off, counted in parts. One user counts for at most all
+        parts, below and above together.
         """
         centre = chosen.low
         radius = int(chosen.width[0])
@@ -247,10 +249,11 @@ class UserVectors:
             for each in (kept - vector, vector - kept)
         )
         parts = excess_of(self.parameters)[0]
-        part = parts / np.maximum(below + above, largest)
-        first = np.minimum(np.ceil(below * part), parts)
-        second = np.minimum(np.ceil(above * part), parts - first)
-        return [int(x) for x in start + total], (int(first.sum()), int(second.sum()))
+        parts_a_step = parts / np.maximum(below + above, largest)
+        parts_below = np.minimum(np.ceil(below * parts_a_step), parts)
+        parts_above = np.minimum(np.ceil(above * parts_a_step), parts - parts_below)
+        excess = int(parts_below.sum()), int(parts_above.sum())
+        return [int(x) for x in start + total], excess
 
     def _all(self, centre: int) -> Ints:
         """Returns the same centre for every cell."""
@@ -274,7 +277,7 @@ class UserVectors:
 
     @cached_property
     def _slack(self) -> Ints:
-        """Most that rounding adds to each user's norm, so that users at a bound stay in a ball."""
+        """The most that rounding adds to a user's norm: users at a bound are not beyond a ball."""
         return np.bincount(self.weights.user) // 2 + 1
 
     @property

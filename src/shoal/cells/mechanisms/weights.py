@@ -11,7 +11,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -33,9 +33,10 @@ PART = 16
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """How many `records` of which `member` are averaged in which `group`.
+    """Records of members that are averaged in groups.
 
-    `cell` and `filled` have the cell and the number of records of each group.
+    Each entry says how many `records` of a `member` are in a `group`. `cell` and `filled` have the
+    cell and the number of records of each group.
     """
 
     member: Ints
@@ -54,8 +55,8 @@ class Weights:
         member: The positions of the members among the counts.
         cell: The cell of each member, as a position in `cells`.
         total: The number by which weights and reaches of each cell are divided.
-        reach: Most that a member moves its cell, as a part of the range times `total`.
-        groups: Groups of records that are clipped as one; None if each user's mean is.
+        reach: The most that a member moves its cell, as a part of the range times `total`.
+        groups: Groups of records whose means are clipped; None if users' means are clipped.
         window: (near, whole): each mean is clipped to the range's middle -+ near/(2 whole) of the
             range; None if it is clipped to the range (docs/theory/cells.md#limits-of-means).
         widened: Whether lighter users have wider ranges, so that all reach equally far.
@@ -112,7 +113,7 @@ class Weights:
 
     @cached_property
     def part(self) -> Floats:
-        """Most that each member moves its cell, as a part of the range, rounded upwards."""
+        """The most that each member moves its cell, as a part of the range, rounded upwards."""
         return np.minimum(1.0, self.reach / self.total[self.cell] * OUTWARD)
 
     @cached_property
@@ -139,7 +140,7 @@ class Weights:
 
     @cached_property
     def distance(self) -> Floats:
-        """The mass by which weights and shares of each cell differ; missing mass counts as such."""
+        """The mass by which weights and shares of a cell differ, or that windows leave out."""
         if self.window is not None:
             return self.missing
         difference = self.share - self.weight / self.total[self.cell]
@@ -157,6 +158,15 @@ class Weights:
         if self.sums:
             return np.zeros(self.n_cells)
         return self.missing / 2 if self.window is not None else self.distance
+
+
+class Arrays(NamedTuple):
+    """User, array and number of records of each piece, and the number of arrays that count."""
+
+    user: Ints
+    array: Ints
+    records: Ints
+    number: int
 
 
 def members(counts: Counts, cells: Ints) -> tuple[Ints, Ints]:
@@ -233,28 +243,30 @@ def arrays(counts: Counts, cells: Ints, cap: Ints, grouping: Grouping, *, clippe
     """
     member, cell = members(counts, cells)
     count = counts.count[member]
-    first = 0
+    # The number of arrays of all cells so far.
+    total = 0
     pieces: list[tuple[Ints, ...]] = []
     number = np.zeros(len(cells), dtype=np.int64)
     for at, inside in enumerate(by_cell(cell, len(cells))):
-        who, array, records, number[at] = GROUPINGS[grouping](count[inside], int(cap[at]))
-        pieces.append((inside[who], array + first, records))
-        first += int(number[at])
+        found = GROUPINGS[grouping](count[inside], int(cap[at]))
+        pieces.append((inside[found.user], found.array + total, found.records))
+        number[at] = found.number
+        total += found.number
     who, group, records = (np.concatenate(column) for column in zip(*pieces, strict=True))
-    filled = add(group, records, first)
+    filled = add(group, records, total)
     weight = add(who, (records << SHARE) // filled[group], len(member))
-    found = linear(counts, cells, weight, number << SHARE)
+    averaged = linear(counts, cells, weight, number << SHARE)
     if not clipped:
-        return found
+        return averaged
     groups = Groups(who, group, records, np.repeat(np.arange(len(cells)), number), filled)
     touched = np.bincount(who, minlength=len(member)).astype(np.int64)
-    return replace(found, reach=touched << SHARE, groups=groups)
+    return replace(averaged, reach=touched << SHARE, groups=groups)
 
 
-def wrap_around(count: Ints, cap: int) -> tuple[Ints, Ints, Ints, int]:
-    """Fills arrays one after another by falling count (docs/theory/cells.md#arrays-and-caps).
+def wrap_around(count: Ints, cap: int) -> Arrays:
+    """Fills arrays one after another by falling count, and returns those that are full.
 
-    Returns user, array and records of each piece, and the number of full arrays, which are kept.
+    Source: docs/theory/cells.md#arrays-and-caps.
     """
     order, size = _by_falling_size(count, cap)
     stop = np.cumsum(size)
@@ -270,20 +282,21 @@ def wrap_around(count: Ints, cap: int) -> tuple[Ints, Ints, Ints, int]:
     array = np.concatenate([start // cap, start // cap + 1])
     records = np.concatenate([first, size - first])
     full = (records > 0) & (array < number)
-    return user[full], array[full], records[full], number
+    return Arrays(user[full], array[full], records[full], number)
 
 
-def best_fit(count: Ints, cap: int) -> tuple[Ints, Ints, Ints, int]:
-    """Puts users into the fullest array that holds them (docs/theory/cells.md#arrays-and-caps).
+def best_fit(count: Ints, cap: int) -> Arrays:
+    """Puts users into the fullest array that holds them, and returns all arrays.
 
-    Returns user, array and records of each piece, and the number of arrays, all of which count.
+    Source: docs/theory/cells.md#arrays-and-caps.
     """
     order, size = _by_falling_size(count, cap)
     array = []
     number = 0
+    # The free space and the number of each array that is not full, by rising space.
     free = list[tuple[int, int]]()
-    for each in size.tolist():
-        at = bisect_left(free, (each, -1))
+    for records in size.tolist():
+        at = bisect_left(free, (records, -1))
         if at < len(free):
             space, where = free.pop(at)
         else:
@@ -291,9 +304,9 @@ def best_fit(count: Ints, cap: int) -> tuple[Ints, Ints, Ints, int]:
             where = number
             number += 1
         array.append(where)
-        if space > each:
-            insort(free, (space - each, where))
-    return order, np.array(array, dtype=np.int64), size, number
+        if space > records:
+            insort(free, (space - records, where))
+    return Arrays(order, np.array(array, dtype=np.int64), size, number)
 
 
 def _by_falling_size(count: Ints, cap: int) -> tuple[Ints, Ints]:
@@ -304,7 +317,7 @@ def _by_falling_size(count: Ints, cap: int) -> tuple[Ints, Ints]:
     return order, np.minimum(count[order], cap)
 
 
-GROUPINGS: dict[str, Callable[[Ints, int], tuple[Ints, Ints, Ints, int]]] = {
+GROUPINGS: dict[str, Callable[[Ints, int], Arrays]] = {
     "best_fit": best_fit,
     "wrap_around": wrap_around,
 }

@@ -68,7 +68,7 @@ def by_cell(task: Task) -> Facts:
 def _balanced(
     task: Task, weights: Weights, costly: Bools, selecting: float, epsilon: float
 ) -> Floats:
-    """Returns the loss of each costly cell, where users pay for selections and for their noise."""
+    """Returns the loss of each costly cell; users pay for its selections and for its noise."""
     if not costly.any():
         return np.zeros(0)
     inside = costly[weights.cell]

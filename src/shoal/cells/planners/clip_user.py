@@ -4,6 +4,7 @@ Source: docs/theory/cells.md#clip-user.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,19 +21,27 @@ from shoal.theory.allocation import balanced
 Cost = Callable[[Ints, Ints, Ints], Floats]
 
 
+class Clipped(NamedTuple):
+    """Caps of cells, which memberships are kept, and the most cells in which a user is left."""
+
+    cap: Ints
+    kept: Bools
+    cells_of_user: int
+
+
 def clip_user_plan(task: Task) -> Facts:
     """Returns the plan of Clip-User, with the fewest cells of a user that the search finds."""
     limit = task.request.epsilon
     settings = task.method.settings
     assert limit is not None
     epsilon = float(limit)
-    cap, kept, cells_of_user = _fewest_cells(task, epsilon)
-    parameters = {"cap": cap, "kept": kept.astype(np.int64)}
+    clipped = _fewest_cells(task, epsilon)
+    parameters = {"cap": clipped.cap, "kept": clipped.kept.astype(np.int64)}
     weights = task.method.weigh(task.counts, task.cells, parameters)
     numbers = ReleasedStatistics(weights, task.request.kinds)
     duals = None
     # Each cell has the loss epsilon divided by the most cells in which a user is left.
-    scale = numbers.largest * len(task.request.kinds) * cells_of_user / epsilon
+    scale = numbers.largest * len(task.request.kinds) * clipped.cells_of_user / epsilon
     if settings.get("noise") == "balanced":
         shape = numbers.shape(least_sum=False)
         found = balanced(numbers.problem(task.importance, shape))
@@ -41,8 +50,8 @@ def clip_user_plan(task: Task) -> Facts:
     return finish(task, numbers, limit, scale.ravel(), parameters=parameters, duals=duals)
 
 
-def _fewest_cells(task: Task, epsilon: float) -> tuple[Ints, Bools, int]:
-    """Returns caps, which memberships are kept, and the most cells in which a user is left.
+def _fewest_cells(task: Task, epsilon: float) -> Clipped:
+    """Returns the result of Clip-User with the fewest cells of a user that the search finds.
 
     Cells may first cost epsilon divided by the most cells of any user. The divisor then falls as
     long as users are left in no more cells than it says.
@@ -55,16 +64,16 @@ def _fewest_cells(task: Task, epsilon: float) -> tuple[Ints, Bools, int]:
 
     def clip(cells_of_user: int) -> tuple[Bools, int]:
         cost = cell_errors(forms, epsilon / cells_of_user)
-        one = mean_error(epsilon / cells_of_user) if forms == [MEAN] else None
-        kept = clip_user(user, cell, count, cost, one=one, spare_best=spare_best)
+        cost_of_one = mean_error(epsilon / cells_of_user) if forms == [MEAN] else None
+        kept = clip_user(user, cell, count, cost, cost_of_one=cost_of_one, spare_best=spare_best)
         return kept, int(np.bincount(user[kept]).max())
 
     enough = int(np.bincount(user).max())
     fewest = 1
     kept, left = clip(enough)
     while fewest < enough:
-        # With fewer cells a user, a cell may cost more loss and fewer users may leave it. Then a
-        # number between is tried.
+        # With fewer cells for each user, a cell may cost more loss, and then fewer users may leave
+        # it than the number of cells demands: then a number between is tried.
         tried = max(fewest, min(left, enough - 1))
         kept_now, left_now = clip(tried)
         if left_now <= tried:
@@ -75,7 +84,8 @@ def _fewest_cells(task: Task, epsilon: float) -> tuple[Ints, Bools, int]:
             fewest = tried + 1
     # If users are left in fewer cells than were allowed, each cell may cost more.
     error = cell_errors(forms, epsilon / left)
-    return caps.after_suppression(cell, count, kept, len(task.cells), error), kept, left
+    cap = caps.after_suppression(cell, count, kept, len(task.cells), error)
+    return Clipped(cap, kept, left)
 
 
 def clip_user(
@@ -84,7 +94,7 @@ def clip_user(
     count: Ints,
     cost: Cost,
     *,
-    one: Callable[[int, int, int], float] | None = None,
+    cost_of_one: Callable[[int, int, int], float] | None = None,
     error: float | None = None,
     spare_best: bool = False,
 ) -> Bools:
@@ -92,27 +102,28 @@ def clip_user(
 
     Users in the most cells, by index, leave the cell whose error `cost(heaviest, kept, all)` is
     then smallest. The limit is `error`, by default the largest error at the start (paper 000,
-    Algorithm 1). `one` is the cost of a single cell in plain numbers, which is faster than arrays
-    for a user's few cells.
+    Algorithm 1). `cost_of_one` is the cost of a single cell in plain numbers, which is faster than
+    arrays for a user's few cells. With `spare_best` nobody leaves the cell of least error.
     """
     n_users = int(user.max()) + 1
     n_cells = int(cell.max()) + 1
     totals = add(cell, count, n_cells)
     start = cost(largest(cell, count, n_cells), totals, totals)
     limit = float(start.max()) if error is None else error
-    barred = int(start.argmin()) if spare_best else -1
+    spared = int(start.argmin()) if spare_best else -1
     kept = totals.tolist()
     amount = count.tolist()
     of_cell = cell.tolist()
     alive = [True] * len(amount)
     # Memberships of each cell by rising counts; of equal counts the first comes last.
     rising = np.lexsort((-np.arange(len(cell)), count, cell))
-    line = [each.tolist() for each in np.split(rising, _starts(cell[rising], n_cells))]
-
-    heaviest = [_two_last(row, alive) for row in line]
-
+    of_cell_rising = [each.tolist() for each in np.split(rising, _starts(cell[rising], n_cells))]
+    # The two heaviest kept memberships of each cell, the heaviest first.
+    heaviest = [_two_last(row, alive) for row in of_cell_rising]
     size = totals.tolist()
-    cost_of = one or (lambda *cell: float(cost(*(np.array([each]) for each in cell))[0]))
+    cost_of = cost_of_one or (
+        lambda *numbers: float(cost(*(np.array([each]) for each in numbers))[0])
+    )
 
     def least_without(memberships: list[int]) -> tuple[float, int]:
         """Returns the least error of a user's cells without its records, and that cell's place."""
@@ -121,7 +132,7 @@ def clip_user(
         for number, place in enumerate(memberships):
             g = of_cell[place]
             left = kept[g] - amount[place]
-            if left <= 0 or g == barred:
+            if left <= 0 or g == spared:
                 continue
             first, second = heaviest[g]
             found = cost_of(amount[second if first == place else first], left, size[g])
@@ -142,12 +153,12 @@ def clip_user(
             alive[gone] = False
             kept[g] -= amount[gone]
             if gone in heaviest[g]:
-                heaviest[g] = _two_last(line[g], alive)
+                heaviest[g] = _two_last(of_cell_rising[g], alive)
     return np.array(alive)
 
 
 def _two_last(row: list[int], alive: list[bool]) -> tuple[int, int]:
-    """Returns the last two memberships that are kept, and drops those that left on the way."""
+    """Returns the last two kept memberships of a row, or -1, and drops lost ones from its end."""
     while row and not alive[row[-1]]:
         row.pop()
     while len(row) > 1 and not alive[row[-2]]:

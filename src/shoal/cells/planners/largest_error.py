@@ -65,11 +65,11 @@ def most_cells(task: Task, make: Callable[[Task], Facts]) -> Facts:
 
 
 def keeping_order(task: Task) -> Ints:
-    """Returns all cells, the last to be given up first; counts and importance alone decide.
+    """Returns all cells in the order in which to keep them; counts and importance alone decide.
 
-    Noise is balanced among the remaining cells, and the eighth of them with the most noise is
-    given up; then again. Cells that public rules leave out take part, so that a larger budget
-    releases the same cells and more.
+    Noise is balanced among the remaining cells, and the eighth of them with the most noise is given
+    up; this is repeated, and the cells that are given up first come last. Cells that public rules
+    leave out take part, so that a larger budget releases the same cells and more.
     """
     left = np.arange(task.counts.n_cells)
     given_up = []
@@ -84,14 +84,19 @@ def keeping_order(task: Task) -> Ints:
 def _noise(task: Task, cells: Ints) -> Floats:
     """Returns the logarithms of the cells' noise scales, balanced as for means."""
     count = task.counts.count[members(task.counts, cells)[0]]
-    weights = linear(task.counts, cells, np.ones_like(count) if task.method.selects else count)
-    weight = importance(task.counts, cells, task.request.weights)
-    problem = ReleasedStatistics(weights, (Mean(),)).problem(weight, np.ones(len(cells)))
+    weight = count
+    if task.method.selects:
+        # With a private range users are taken to count alike.
+        weight = np.ones_like(count)
+    numbers = ReleasedStatistics(linear(task.counts, cells, weight), (Mean(),))
+    important = importance(task.counts, cells, task.request.weights)
+    problem = numbers.problem(important, np.ones(len(cells)))
     # The last places of logarithms differ between machines, and must not decide the order.
     return np.asarray(np.round(np.log2(balanced(problem).noise_scale), 6))
 
 
 def _none_keeps(tried: Facts) -> InputError:
+    """Returns the error of a request whose largest error no cell can keep."""
     error = errors_compared(tried)
     allowed = tried.request.largest_error or 0.0
     best = int(error.argmin())

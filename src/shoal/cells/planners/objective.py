@@ -14,13 +14,13 @@ from shoal.data.counts import Counts
 from shoal.theory.gaussian import cells_at_least, rho_of
 from shoal.theory.user_clipping import rounds, split
 
-# In a single cell, one interval is found more surely than two ranks from this number of users
-# times epsilon on,
+# In a single cell, `adaptive` finds a range more surely than `user_clipped` does if the number of
+# users times epsilon is at least this
 _FEW = 60
-# and below this one.
+# and below this number.
 _ENOUGH = 150
-# With at most so many cells and users who count about alike, errors are hardly larger with the
-# whole bounds than with a private radius (docs/theory/cells.md#few-cells).
+# If a plan has at most this many cells, and their users count about alike, a private radius makes
+# errors hardly smaller than they are with the whole bounds (docs/theory/cells.md#few-cells).
 _FEW_CELLS = 12
 # Users count about alike if `_count_alike` finds at least this part of the memberships.
 _ALIKE = 0.75
@@ -105,15 +105,16 @@ def gaussian_is_smaller(counts: Counts, epsilon: Fraction, delta: Fraction, numb
     if int(counts.cells_per_user.max()) * numbers <= cells_at_least(loss, chance):
         return False
     share = counts.count / counts.totals[counts.cell]
+    # Noise is in proportion to each cell's largest share, or to the share of its average user.
     units = largest(counts.cell, share, counts.n_cells), 1 / counts.users_per_cell
-    normal = math.sqrt(numbers / (math.pi * rho_of(loss, chance)))
+    mean_noise = math.sqrt(numbers / (math.pi * rho_of(loss, chance)))
 
     def longest(unit: Floats) -> float:
         """Returns the largest l2 norm of a user's shares, each divided by the unit of its cell."""
         squares = np.bincount(counts.user, (share / unit[counts.cell]) ** 2)
         return math.sqrt(float(squares.max()))
 
-    by_noise = min(_log(unit * normal * longest(unit)) for unit in units)
+    by_noise = min(_log(unit * mean_noise * longest(unit)) for unit in units)
     by_weights = min(_weighted(counts, share, unit, loss / numbers) for unit in units)
     return by_noise < by_weights + math.log(_CLEARLY)
 

@@ -73,6 +73,7 @@ def plan_means(
 
 
 def _plan(task: Task) -> Facts:
+    """Returns the plan by the planner of the method; refuses a task without cells."""
     if len(task.cells) == 0:
         raise _nothing_left(task)
     return _PLANNERS[task.method.planner](task)
@@ -113,6 +114,7 @@ def _fewest_left_out(task: Task) -> Facts:
 
 
 def _problem(plan: Facts) -> Problem:
+    """Returns the problem of sharing the plan's noise among its cells."""
     return plan.numbers.problem(plan.importance, plan.decision.scale)
 
 
@@ -120,9 +122,10 @@ def _to_leave_out(plan: Facts) -> Ints:
     """Returns the places of the planned cells to give up next."""
     error = plan.cell_error
     if plan.method == "equalised":
+        # The loss with noise so small that the largest error would be that of guessing.
         problem = _problem(plan)
-        total = float(problem.loss(np.ones(problem.n_cells)).max())
-        allowed = total * (MIDPOINT_ERROR / float(error.max())) ** plan.numbers.power
+        loss = float(problem.loss(np.ones(problem.n_cells)).max())
+        allowed = loss * (MIDPOINT_ERROR / float(error.max())) ** plan.numbers.power
         return given_up(problem, allowed)
     # Only the worse half is given up at a time: the loss that it frees may save the other half.
     uninformative = int((error >= MIDPOINT_ERROR).sum())
@@ -130,6 +133,7 @@ def _to_leave_out(plan: Facts) -> Ints:
 
 
 def _nothing_left(task: Task) -> InputError:
+    """Returns the error that says why a plan would have no cell."""
     request = task.request
     rules = {"users": request.min_users, "records": request.min_records}
     lower = [f"lower min_{what}={least}" for what, least in rules.items() if least > 1]
@@ -148,6 +152,7 @@ def _nothing_left(task: Task) -> InputError:
 
 
 def _uninformative(plan: Facts, useless: np.ndarray) -> InputError:
+    """Returns the error that names one of the planned cells that are `useless`."""
     first = plan.counts.labels[plan.planned[np.flatnonzero(useless)[0]]]
     return InputError(
         f"{int(useless.sum())} cells are uninformative, such as {first!r}",

@@ -57,6 +57,7 @@ def judge(plan: Facts) -> float:
 
 
 def _plan(task: Task, numbers: ReleasedStatistics) -> Facts:
+    """Returns the plan that releases these numbers, with one kind of noise."""
     shape = numbers.shape(least_sum=task.method.levels)
     problem = numbers.problem(task.importance, shape)
     found = _ALLOCATIONS[task.method.name](problem)
@@ -80,7 +81,7 @@ def finish(
     selection_scale: Floats | None = None,
     **others: Any,
 ) -> Facts:
-    """Returns the plan with noise scales in parts of the range, fitted to the lattice and loss."""
+    """Returns the plan; its noise scales, parts of the range, are fitted to lattice and loss."""
     if parameters is None:
         parameters = {}
     if selection_scale is None:

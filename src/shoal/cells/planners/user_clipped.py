@@ -97,21 +97,22 @@ def _fits(task: Task) -> bool:
 
 
 def _balls(cost: Cost, limit: Fraction, *, two_rounds: bool) -> tuple[int, int]:
-    """Returns the radii of the largest balls that noise hides, in steps; the first round's or 0.
+    """Returns the radii, in lattice steps, of the largest balls that noise hides.
 
-    The ball of the only or second round comes first.
+    The ball of the only or second round comes first, then that of a first round, 0 without one.
     """
     left = limit - cost.selecting
     gaussian = cost.released.gaussian
-    part = _FIRST_ROUND[gaussian] if two_rounds else Fraction(0)
+    part_of_first = _FIRST_ROUND[gaussian] if two_rounds else Fraction(0)
     if left > 0 and gaussian:
-        # rho = (2 T)^2 / (2 4^j).
+        # A ball of radius T has rho = (2 T)^2/(2 4^bits): the squares of both radii are shared.
         squares = math.floor(cost.allowed_rho(limit) * 4**cost.bits / 2)
-        first = math.isqrt(math.floor(squares * part))
+        first = math.isqrt(math.floor(squares * part_of_first))
         ball = math.isqrt(squares - first**2)
     else:
+        # A ball of radius T has the loss 2 T/2^bits: both radii are shared.
         radius = max(math.floor(left * 2**cost.bits / 2), 0)
-        first = math.floor(radius * part)
+        first = math.floor(radius * part_of_first)
         ball = radius - first
     if ball < 1 or (two_rounds and first < 1):
         raise InputError("finding a private range uses up epsilon", "ask for a larger epsilon")
@@ -138,7 +139,7 @@ def _planned_rate(epsilon: float, delta: Fraction) -> float:
 def _weighted(
     task: Task, rate: float, budget: Split | None, *, gaussian: bool
 ) -> tuple[Weights, Ints, Floats]:
-    """Returns weights, caps and the shape of the noise, of which the last two suit each other."""
+    """Returns weights, caps and the shape of the noise; caps and shape are fitted to each other."""
     cap = largest_counts(task.counts, task.cells)
     penalty = user_clipping.ALONE if len(task.cells) == 1 else user_clipping.TOGETHER
     width = user_clipping.WHOLE_WIDTH if budget is None else user_clipping.PRIVATE_RADIUS

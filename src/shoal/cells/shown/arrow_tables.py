@@ -62,7 +62,7 @@ def make_table(
     basis = numbers.basis
     cells = len(basis.planned)
     best = values_of(numbers, confidence)
-    others = pooled(numbers, confidence)
+    pooled_values = pooled(numbers, confidence)
     columns = {
         "value": best.value,
         "low": best.low,
@@ -75,9 +75,9 @@ def make_table(
     blocks = []
     status = statuses(rows, intervals.statuses(numbers))
     for at, statistic in enumerate(basis.statistics):
-        own = slice(at * cells, (at + 1) * cells)
-        block = {name: values[own] for name, values in columns.items()}
-        common = others if statistic == Mean() else None
+        of_statistic = slice(at * cells, (at + 1) * cells)
+        block = {name: values[of_statistic] for name, values in columns.items()}
+        common = pooled_values if statistic == Mean() else None
         blocks.append(_with_source(_block(rows, statistic.name, status, block), rows, common))
         if statistic == Variance():
             rooted = _block(rows, "std", status, _roots(block))
@@ -154,6 +154,7 @@ def _block(
     status: dict[str, list[str | None]],
     columns: dict[str, Floats],
 ) -> pa.Table:
+    """Returns the rows of all cells for one statistic; `columns` have numbers of planned cells."""
     table = rows.cells
     size = table.num_rows
     table = table.append_column("statistic", pa.array([statistic] * size))
@@ -166,18 +167,18 @@ def _block(
     return table
 
 
-def _with_source(table: pa.Table, rows: Rows, others: Values | None) -> pa.Table:
+def _with_source(table: pa.Table, rows: Rows, common: Values | None) -> pa.Table:
     """Adds the column `source` to a table, and the common values of left-out cells, if any."""
     status = np.array(rows.status, dtype=object)
     left_out = status != "planned"
     sources = ["own" if each == "reliable" else "common" for each in table["status"].to_pylist()]
-    absent = left_out if others is None else None
+    # Left-out cells without common values have no source.
+    absent = left_out if common is None else None
     at = table.column_names.index("reason") + 1
     table = table.add_column(at, "source", pa.array(sources, pa.string(), mask=absent))
-    if others is None:
+    if common is None:
         return table
-    common = {"value": others.value, "low": others.low, "high": others.high}
-    for name, numbers in common.items():
+    for name, numbers in common._asdict().items():
         column = table.column_names.index(name)
         all_cells = table.column(name).to_numpy().copy()
         all_cells[left_out & ~np.isin(status, BY_RULE)] = numbers

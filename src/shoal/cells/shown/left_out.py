@@ -69,14 +69,14 @@ def budgets_needed(plan: Facts, cells: Ints) -> Floats:
         added = cost / (2 * noise[weights.cell] ** 2)
     else:
         # A user's vector in a ball is charged for the diameter.
-        ends = 2 if plan.decision.method.range.of_vectors else 1
-        added = cost / noise[weights.cell] * ends
+        radii = 2 if plan.of_vectors else 1
+        added = cost / noise[weights.cell] * radii
     found = _largest_with(plan.user_losses, weights, added) / float(plan.user_losses.max())
     return np.sqrt(found) if plan.gaussian else found
 
 
 def _largest_with(loss: Floats, weights: Weights, added: Floats) -> Floats:
-    """Returns the largest loss of a user with each cell and all that need less by themselves."""
+    """Returns the largest loss of a user if each cell and all that need less are planned too."""
     alone = largest(weights.cell, loss[weights.user] + added, weights.n_cells)
     total = loss.copy()
     largest_loss = 0.0
@@ -92,7 +92,7 @@ def _largest_with(loss: Floats, weights: Weights, added: Floats) -> Floats:
 
 
 def _allowed(plan: Facts, largest: Floats) -> Floats:
-    """Returns the factors by which the noise scales of cells, with these largest ones, may grow."""
+    """Returns the factors by which noise scales may grow; `largest` has each cell's largest one."""
     largest_error = plan.request.largest_error or MIDPOINT_ERROR
     if plan.certified:
         unit = float(plan.mean_noise.max() / plan.decision.scale.max())

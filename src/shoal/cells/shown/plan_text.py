@@ -106,6 +106,7 @@ def _error_text(error: float | None, column: str) -> str:
 
 
 def _notes(plan: Facts, table: pa.Table) -> Iterator[str]:
+    """Yields the sentences below a plan's table."""
     yield from legend(len(plan.shown), counted_out(plan.request, plan.left_out), table)
     if plan.statistics == (Mean(),):
         yield (

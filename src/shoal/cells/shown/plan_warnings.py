@@ -18,14 +18,14 @@ _FREQUENT = 1 / 20
 _MUCH = 3 / 10
 # The fewest users of whom a twentieth is somebody.
 _ENOUGH_USERS = 20
-# With this epsilon times users or more, intervals also cover if a few users are far from the others
-# (measured by `shoal bench warned`): in one cell,
+# The numbers below are of epsilon times users, as `shoal bench warned` measures them.
+# From here on, the interval of a single cell also covers if a few users are far from the others.
 _ONE = 2_500.0
-# in several cells,
+# From here on, those of several cells do.
 _SEVERAL = 1_000.0
-# and if these users are the most frequent ones.
+# From here on, intervals also cover if the users far from the others are the most frequent ones.
 _OFTEN = 5_000.0
-# With less epsilon times users, the second of two radii is often far too small.
+# Below this, the second of two radii is often far too small.
 _TWICE = 250.0
 
 
@@ -73,9 +73,13 @@ def _everyone(plan: Facts) -> float:
 def few_cell_warnings(plan: Facts) -> Iterator[str]:
     """Warns of what a private radius in few cells may miss, before anything is spent."""
     selects = plan.decision.method.range.of_vectors and len(plan.decision.selection_scale) > 0
-    one = len(plan.planned) == 1
-    if selects and len(plan.planned) < MEASURED and _everyone(plan) < (_ONE if one else _SEVERAL):
-        often = "72%" if one else "85%"
+    cells = len(plan.planned)
+    enough = _SEVERAL
+    often = "85%"
+    if cells == 1:
+        enough = _ONE
+        often = "72%"
+    if selects and cells < MEASURED and _everyone(plan) < enough:
         yield (
             f"with fewer than {MEASURED} cells a private radius clips more users than is best, "
             f"here {int(plan.parameters['clipped'][0])} of {plan.weights.n_users}: if "

@@ -1,4 +1,4 @@
-"""What everybody may have of a release of cells: its numbers, and nothing about a single user."""
+"""Holds what everybody may have of a release of cells: no number in it is about a single user."""
 
 from dataclasses import replace
 from functools import cached_property
@@ -25,20 +25,20 @@ class Published(envelope.Published):
     """Cells that readers see with their totals, the numbers that were drawn, and what follows.
 
     Attributes:
-        basis: What values and intervals follow from.
-        users: Of each cell that readers see.
-        records: Of the same cells.
-        reason: Why such a cell is left out; empty for planned ones.
+        basis: The public numbers from which values and intervals follow.
+        users: The number of users of each cell that readers see.
+        records: The number of records of each cell that readers see.
+        reason: Why each of these cells is left out; empty for planned ones.
         left_out: How many cells each public rule leaves out.
         warnings: Where intervals may not cover.
         steps: The lattice steps that were drawn, a number for each statistic of a planned cell.
-        low_ticks: The lower ends of selected ranges, in ticks over 2^FINE; None without any.
-        high_ticks: Their upper ends.
+        low_ticks: The lower ends of selected ranges, in units of 2^-FINE ticks; None without any.
+        high_ticks: The upper ends of selected ranges, in the same unit.
         excess: The noisy excess of clipped users, below and above.
         status: Whether each planned cell is reliable, or why not.
         value: The best estimate of each number.
-        low: The lower end of its interval.
-        high: The upper end.
+        low: The lower end of each number's interval.
+        high: The upper end of each number's interval.
     """
 
     plan: None = None
@@ -66,19 +66,19 @@ class Published(envelope.Published):
         shown = plan.shown
         why = reasons(plan)
         chosen = numbers.chosen
-        own = replace(numbers, basis=for_readers(plan, numbers.basis))
+        for_everybody = replace(numbers, basis=for_readers(plan, numbers.basis))
         return cls(
-            basis=own.basis,
+            basis=for_everybody.basis,
             users=plan.counts.users_per_cell[shown],
             records=plan.counts.totals[shown],
             reason=tuple(why[at] for at in shown.tolist()),
             left_out=plan.left_out,
-            warnings=tuple(release_warnings(plan, own)),
+            warnings=tuple(release_warnings(plan, for_everybody)),
             steps=tuple(numbers.steps),
             low_ticks=None if chosen is None else chosen.low,
             high_ticks=None if chosen is None else chosen.high,
             excess=numbers.excess,
-            **_follows(own),
+            **_follows(for_everybody),
         )
 
     @cached_property
@@ -106,7 +106,7 @@ class Published(envelope.Published):
         return float(np.max(np.abs(self.basis.limits))) + self.basis.width
 
     def again(self) -> Self:
-        """The same, with statuses, values and intervals computed again from what was drawn."""
+        """Returns the same, with statuses, values and intervals computed from what was drawn."""
         return self.model_copy(update=_follows(self.numbers))
 
 
@@ -119,6 +119,6 @@ class Manifest(envelope.Manifest):
 
 
 def _follows(numbers: Estimates) -> dict[str, Any]:
-    """What follows from drawn numbers."""
+    """Returns the values, intervals and statuses that follow from drawn numbers."""
     found = values_of(numbers, CONFIDENCE)
     return {**found._asdict(), "status": tuple(intervals.statuses(numbers))}

@@ -64,6 +64,7 @@ class Losses:
 
     @classmethod
     def _in_arrays(cls, cells: Release, *, clipped: bool) -> Losses:
+        """Returns the losses of methods that average records in arrays."""
         weight = np.zeros_like(cells.count)
         touched = np.zeros_like(cells.count)
         total = []
@@ -100,6 +101,7 @@ class Losses:
 
     @property
     def _most_numbers(self) -> int:
+        """The most numbers that one user is in, counting both rounds if there are two."""
         rounds = 1 + int(np.any(self.cells.parameters.get("first_ball", 0)))
         return int(np.bincount(self.cells.user).max()) * len(self.cells.statistics) * rounds
 
@@ -186,6 +188,7 @@ class Losses:
         return max(usual, 1 + 8 * (mean + square + mean**2))
 
     def _ceil(self, scales: Fraction) -> int:
+        """Returns noise scales in lattice steps, rounded upwards."""
         return math.ceil(scales * Fraction(1 << self.cells.lattice_bits))
 
     @cached_property

@@ -49,6 +49,7 @@ def log_up(ratio: Fraction) -> Fraction:
 
 
 def _up(number: Any) -> Fraction:
+    """Returns a number of mpmath as a fraction, rounded upwards."""
     return Fraction(str(number * (1 + mp.mpf(10) ** -40)))
 
 

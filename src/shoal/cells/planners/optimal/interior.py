@@ -101,24 +101,25 @@ class Newton:
         self.pull_y = at.sigma / at.y
         self.stiff = self.pull_z + self.pull_y
         self.root = 1 / np.sqrt(program.by_user(cost * cost / self.stiff) + at.r / at.lam)
-        each = cost / self.stiff * self.root[user]
-        data = np.concatenate([each * self.pull_z * share, each / 2, -self.root])
+        entry = cost / self.stiff * self.root[user]
+        data = np.concatenate([entry * self.pull_z * share, entry / 2, -self.root])
         row = np.concatenate([user, user, np.arange(n_users)])
         column = np.concatenate([cell, cell + n_cells, np.full(n_users, 2 * n_cells)])
         self.rows = sp.csr_array((data, (row, column)), (n_users, 2 * n_cells + 1))
         dense = -_squared(self.rows)
         x = np.arange(n_cells)
         alpha = np.arange(n_cells, 2 * n_cells)
-        both = program.by_cell(share * self.pull_z / self.stiff) / 2 - self.short
+        mixed = program.by_cell(share * self.pull_z / self.stiff) / 2 - self.short
         pulls = self.pull_z * self.pull_y / self.stiff
         dense[x, x] -= program.by_cell(share * share * pulls)
         dense[alpha, alpha] += program.by_cell(1 / self.stiff) / 4
-        dense[x, alpha] += both
-        dense[alpha, x] += both
+        dense[x, alpha] += mixed
+        dense[alpha, x] += mixed
         # The matrix is symmetric: half the work, with room for blocks of columns.
         self.factors, self.pivots, self.singular = lapack.dsytrf(
             dense.T, lwork=_BLOCK * len(dense), overwrite_a=True
         )
+        # By how much the point misses each equation.
         self.miss_y = at.sigma - at.mu - cost * at.lam[user] + at.alpha[cell] / 2
         self.miss_x = program.by_cell(share * at.mu) - self.short * at.alpha
         self.miss_e = 1 - program.by_cell(at.y) / 2 + self.short * at.x
@@ -217,15 +218,17 @@ def _step(newton: Newton) -> tuple[Point, tuple[float, float]]:
     now = newton.at.products()
     count = sum(map(len, now))
     mean = sum(float(each.sum()) for each in now) / count
-    ahead = newton.step(*(-each for each in now))
-    after = at.moved(ahead, *at.lengths(ahead)).products()
-    left = sum(float(each.sum()) for each in after) / count / mean
+    # The predictor aims at products of 0. What it would leave of them sets the aim of the step.
+    predictor = newton.step(*(-each for each in now))
+    predicted = at.moved(predictor, *at.lengths(predictor)).products()
+    left = sum(float(each.sum()) for each in predicted) / count / mean
     aim = mean * min(0.5, left**3)
     limit = _BALANCE * mean
-    second = (np.clip(each, -limit, limit) for each in ahead.products())
-    change = [aim - one - two for one, two in zip(now, second, strict=True)]
+    second_order = (np.clip(each, -limit, limit) for each in predictor.products())
+    change = [aim - one - two for one, two in zip(now, second_order, strict=True)]
     step = newton.step(*change)
     lengths = at.lengths(step)
+    # Corrections bring products that are out of balance nearer to the aim, if the step gets longer.
     for _ in range(_CORRECTIONS):
         further = (min(1.0, (1 + _BEYOND) * each + _BEYOND) for each in lengths)
         beyond = at.moved(step, *further).products()

@@ -30,17 +30,17 @@ from shoal.privacy.noise_lattice import round_scale
 
 # The relative gap at which a linear program is solved.
 _TOLERANCE = 0.004
-# A variance's bias and sensitivity depend on the weights they are planned with. So programs are
-# solved again: this often with chords of the bias,
+# How often programs are solved with chords of a variance's bias: as bias and sensitivity depend on
+# the weights they are planned with, one solution is not enough.
 _CHORDS = 2
-# then at most this often with tangents,
+# How often, at most, programs are solved with tangents of the bias after that.
 _TANGENTS = 5
-# as long as errors fall by this part.
+# The part by which errors have to fall for another program with tangents.
 _WORTH = 1e-3
-# A variance's error may have several local minima, of which slopes find one. In a single cell, this
-# many thresholds of shares are tried as well,
+# How many thresholds of shares are tried as well in a single cell: a variance's error may have
+# several local minima, of which slopes find only one.
 _GRID = 64
-# from the lightest share divided by this one on.
+# The lowest threshold is the lightest share divided by this.
 _BELOW = 8
 # A factor that makes room for lattice steps and for scales rounded upwards.
 _CAPACITY = 1 + 2.0**-18
@@ -94,8 +94,8 @@ class _Search:
     def plan(self) -> Facts:
         """Returns the best plan, its noise on the lattice, and its selection."""
         task = self.task
-        request = self.task.request
-        where = self.task.method.range
+        request = task.request
+        where = task.method.range
         best, duals = self._chords()
         if self.programs.varies:
             best = self._thresholds(self._tangents(best))
@@ -128,28 +128,29 @@ class _Search:
         return replace(plan, decision=replace(plan.decision, parameters=parameters))
 
     def _chords(self) -> tuple[WeightedPlan, Floats]:
-        """Returns the best plan and the best proof, of programs exact at the last missing mass."""
+        """Returns the best plan and the best proof, by programs exact at the last missing mass."""
         missing = np.zeros(len(self.task.cells))
-        plans: list[tuple[float, WeightedPlan, Floats]] = []
+        plans: list[tuple[WeightedPlan, Floats]] = []
         for _ in range(_CHORDS if self.programs.varies else 1):
             program = self.programs.at(missing)
             if self.epsilon:
                 solution = least_factor(program, self.epsilon, _TOLERANCE).solution
             else:
                 solution = solve(program, _TOLERANCE)
-            factor, plan = self._best(self._weigh(solution.weight))
-            plans.append((factor, plan, solution.duals))
+            _, plan = self._best(self._weigh(solution.weight))
+            plans.append((plan, solution.duals))
             missing = plan.numbers.weights.missing
-        judged, best, _ = min(plans, key=lambda each: each[0])
+        judged, best = self._best([plan for plan, _ in plans])
+        loss = judged
+        factor = 1.0
         if self.epsilon:
-            loss, factor = self.epsilon, judged
-        else:
-            loss, factor = judged, 1.0
-        proofs = (duals for _, _, duals in plans)
+            loss = self.epsilon
+            factor = judged
+        proofs = (duals for _, duals in plans)
         return best, max(proofs, key=lambda duals: self.programs.least_factor(duals, loss, factor))
 
     def _tangents(self, best: WeightedPlan) -> WeightedPlan:
-        """Returns the best plan of programs that touch the true errors, from above, at the last."""
+        """Returns the best plan by programs whose errors touch the true ones at the last plan."""
         judged = self._judge(best)
         for _ in range(_TANGENTS):
             missing = best.numbers.weights.missing

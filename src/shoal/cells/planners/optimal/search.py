@@ -21,19 +21,20 @@ from shoal.cells.planners.optimal.interior import solve, steps_of
 
 # The most programs that are solved.
 _ROUNDS = 30
-# The search starts at this part of a factor that suffices,
+# The search starts at this part of a factor that suffices.
 _START = 0.8
-# or by this part below it where nothing better than guessing is known.
+# Where nothing better than guessing is known, the search starts by this part below its factor.
 _EDGE = 1e-4
-# The slope of the line through a single point, in logarithms,
+# The slope of the line through a single point, in logarithms.
 _SLOPE = -2.0
-# and the slope nearest to 0 of a line through two points on one side of epsilon.
+# The slope nearest to 0 of a line through two points on one side of epsilon, in logarithms.
 _FLATTEST = -0.5
 # A crossing is not looked for below this part of the upper end.
 _LEAST = 1e-9
-# The next factor stays at least this part of the interval away from its ends, in logarithms,
+# The least distance of the next factor from the ends of the interval, as a part of the interval in
+# logarithms.
 _INSIDE = 0.1
-# and the next point of a crossing this part.
+# The same distance for the next point of a crossing.
 _WITHIN = 0.02
 
 
@@ -122,27 +123,28 @@ def _crossing(
     loss: Callable[[float], float], epsilon: float, low: float, high: float, fine: float
 ) -> tuple[float, float]:
     """Returns neighbours in [low, high] between which a falling loss passes epsilon."""
-    of_high = loss(high)
-    if of_high > epsilon:
+    loss_at_high = loss(high)
+    if loss_at_high > epsilon:
         return high, high
     below = low or high / 2
-    of_low = 0.0
-    while not (of_low := loss(below)) > epsilon:
+    loss_at_low = 0.0
+    while not (loss_at_low := loss(below)) > epsilon:
         if low or below < high * _LEAST:
             return low, high
         below /= 2
     low = below
     turn = 0
     while high > low * (1 + fine):
+        # Every other turn follows the line through both ends in logarithms; the rest halve.
         part = 0.5
         turn = turn + 1
-        if turn % 2 and 0 < of_high < of_low < math.inf:
-            part = math.log(of_low / epsilon) / math.log(of_low / of_high)
+        if turn % 2 and 0 < loss_at_high < loss_at_low < math.inf:
+            part = math.log(loss_at_low / epsilon) / math.log(loss_at_low / loss_at_high)
         middle = low * (high / low) ** min(max(part, _WITHIN), 1 - _WITHIN)
-        if (of_middle := loss(middle)) > epsilon:
+        if (loss_at_middle := loss(middle)) > epsilon:
             low = middle
-            of_low = of_middle
+            loss_at_low = loss_at_middle
         else:
             high = middle
-            of_high = of_middle
+            loss_at_high = loss_at_middle
     return low, high
