@@ -1,8 +1,8 @@
-"""What no private mean can beat.
+"""Lower bounds on the error, which no private mean can beat.
 
-`trilemma` is a lower bound on the error given users, budget, bias and a moment; which estimator
-comes closest says `shoal.unbiased.recommend`. `shuffled` is privacy amplification by shuffling,
-`shuffled_trilemma` the bound it proves. See `docs/theory/means.md#the-trilemma`.
+`trilemma` is a lower bound on the error given users, budget, bias and a moment;
+`shoal.unbiased.recommend` says which estimator comes closest. `shuffled` is privacy amplification
+by shuffling, `shuffled_trilemma` the bound it proves. See `docs/theory/means.md#the-trilemma`.
 """
 
 from shoal.theory.problem import Setting

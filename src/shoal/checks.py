@@ -1,4 +1,4 @@
-"""Arguments that many packages take, refused in one way.
+"""Checks arguments that many packages take, and refuses them in one way.
 
 Each function returns the argument in the one form that the library works with, or raises an error
 of one short line. Arrays and tables, which may hold private values, are shown by their type alone.
@@ -24,11 +24,12 @@ Name = TypeVar("Name", bound=str)
 
 _CLIP = 40
 _MOST_ITEMS = 100_000
-# Nearer to 1, a quantile of noise is beyond floating-point numbers.
+# Nearer to 0 or 1, a quantile of noise is beyond floating-point numbers.
 _LEAST_CONFIDENCE = 1e-12
 _MOST_CONFIDENCE = 1 - 1e-12
 _SHOWN = (str, bytes, bool, int, float, complex, Fraction, Decimal, type(None))
-# Of an amount; as many as manifests allow. "1e999999999" is short to write and has many more.
+# The most digits of an amount, as many as manifests allow: "1e999999999", which is short to write,
+# has many more.
 MOST_DIGITS = 400
 _LONG_EXPONENT = re.compile(r"[eE][+-]?[\d_]{4,}")
 
@@ -293,6 +294,7 @@ def amount(value: object, name: str) -> Fraction:
 
 
 def _fraction(value: object) -> Fraction:
+    """Returns an amount exactly; ValueError or TypeError if it is none."""
     if isinstance(value, bool | np.bool_):
         raise TypeError
     if isinstance(value, Integral):

@@ -1,12 +1,12 @@
-"""Every error shoal raises on purpose.
+"""Defines every error that shoal raises on purpose.
 
-A message says what is wrong and what to do, some between them what is allowed. It never
+A message says what is wrong and what to do; some say between these what is allowed. It never
 contains a private value: only names, options, counts and other public facts.
 """
 
 from __future__ import annotations
 
-# Of each part of a message.
+# The most characters of each part of a message.
 _LONGEST = 700
 
 

@@ -21,13 +21,13 @@ _STEP = 0.1
 _LAST = 300.0
 _FREQUENCIES = np.arange(_STEP / 2, _LAST, _STEP)
 _SQUARES = _FREQUENCIES**2
-# If the logarithm of a weight is below this, the weight is nothing beside a probability.
+# A weight whose logarithm is below this is negligible beside a probability.
 _LEAST = -45.0
 # The largest quantile, in standard deviations.
 _FURTHEST = 40.0
-# Beyond so many standard deviations, a normal variable has 1e-18 of its mass.
+# Beyond this many standard deviations, a normal variable has 1e-18 of its mass.
 _REACH = 9.0
-# An effect of so many standard errors has power 1.
+# An effect of this many standard errors has power 1.
 _FAR = 1e9
 # With fewer degrees of freedom, quantiles are beyond floating-point numbers.
 _LEAST_DEGREES = 0.1
@@ -200,12 +200,12 @@ def detectable(
     error = _error(standard_error)
     wanted = check_power(power)
     degrees = _degrees(degrees_of_freedom)
-    alone = 1 - checks.check_confidence(confidence)
+    without_effect = 1 - checks.check_confidence(confidence)
     limit = student(degrees, confidence)
-    if wanted <= alone:
+    if wanted <= without_effect:
         raise InputError(
             f"a power of {wanted:.6g} is reached even if the effect is 0",
-            f"give more than {alone:.6g}, for example 0.8",
+            f"give more than {without_effect:.6g}, for example 0.8",
         )
     high = limit
     while _power(high, limit, degrees) < wanted:
@@ -223,8 +223,8 @@ def check_power(power: object) -> float:
 def _power(centre: float, limit: float, degrees: float) -> float:
     """Returns P(|T| > limit) of a noncentral t with this centre, or of a normal variable.
 
-    It is the mean over normal Z of P[S < |Z + centre|/limit], where S is the standard deviation
-    that is estimated for 1; SciPy's noncentral t is NaN for some arguments.
+    It is the mean over normal Z of P[S < |Z + centre|/limit], where S is the estimate of a standard
+    deviation that is 1. SciPy's noncentral t is NaN for some arguments.
     """
     from scipy.integrate import quad
     from scipy.special import gammainc, ndtr
@@ -234,7 +234,7 @@ def _power(centre: float, limit: float, degrees: float) -> float:
     if math.isinf(degrees):
         return float(ndtr(centre - limit) + ndtr(-centre - limit))
 
-    def below(z: float) -> float:
+    def integrand(z: float) -> float:
         chance = gammainc(degrees / 2, degrees / 2 * ((z + centre) / limit) ** 2)
         return math.exp(-z * z / 2) / math.sqrt(2 * math.pi) * float(chance)
 
@@ -244,10 +244,11 @@ def _power(centre: float, limit: float, degrees: float) -> float:
     inside = sorted({round(each, 6) for each in turns if -_REACH < each < _REACH})
     ends = [-_REACH, *inside, _REACH]
     pieces = itertools.pairwise(ends)
-    return float(sum(quad(below, *each, epsabs=1e-13, epsrel=1e-11)[0] for each in pieces))
+    return float(sum(quad(integrand, *each, epsabs=1e-13, epsrel=1e-11)[0] for each in pieces))
 
 
 def _degrees(degrees: object) -> float:
+    """Returns checked degrees of freedom; so many that quantiles are normal become infinite."""
     found = checks.number(
         degrees, "degrees_of_freedom", least=_LEAST_DEGREES, infinite=True, example=10
     )
@@ -255,4 +256,5 @@ def _degrees(degrees: object) -> float:
 
 
 def _error(standard_error: object) -> float:
+    """Returns a checked standard error."""
     return checks.number(standard_error, "standard_error", least=1e-100, most=1e100, example=0.1)

@@ -1,4 +1,4 @@
-"""What long work is going on: a moving line on a terminal, one plain line elsewhere."""
+"""Shows which long work is going on: a moving line on a terminal, one plain line elsewhere."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 T = TypeVar("T")
 # Seconds after which work is long.
 _LONG = 2.0
-# What ends the lines of work that is going on: a bar takes their place.
+# Functions that end the lines of work that is going on, as a bar takes their place.
 _ends: list[Callable[[], None]] = []
 
 
@@ -17,7 +17,7 @@ class Progress(Protocol):
     """Wraps work, to show how far it is."""
 
     def __call__(self, items: Iterable[T], total: int) -> Iterable[T]:
-        """The items again, one after the other, of so many."""
+        """Returns the items one by one; `total` is their number."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Threads of linear algebra: matrices here are small."""
+"""Limits linear algebra to one thread, because matrices here are small."""
 
 from collections.abc import Callable
 from functools import cache, wraps
@@ -13,13 +13,13 @@ T = TypeVar("T")
 
 @cache
 def _libraries() -> ThreadpoolController:
-    """The libraries of NumPy and of SciPy, which has its own."""
+    """Returns the libraries of linear algebra of NumPy and of SciPy, which has its own."""
     import_module("scipy.linalg")
     return ThreadpoolController()  # type: ignore[no-untyped-call]
 
 
 def one_thread(work: Callable[P, T]) -> Callable[P, T]:
-    """Work whose linear algebra takes one thread: several would wait for one another."""
+    """Returns work whose linear algebra takes one thread, as several would wait for each other."""
 
     @wraps(work)
     def alone(*args: P.args, **kwargs: P.kwargs) -> T:

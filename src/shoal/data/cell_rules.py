@@ -25,24 +25,29 @@ from shoal.data.types import Use
 from shoal.errors import DataError, InputError, MissingPartError, ShoalWarning
 from shoal.files.tables import key_name
 
-_HOUR = 3600  # days from Monday to 1970-01-01
-_DAY = 86400
+_HOUR = 3600  # seconds
+_DAY = 86400  # seconds
+# The days from a Monday to 1970-01-01, which was a Thursday.
 _THURSDAY = 3
 _WEEK = 7 * _DAY
 _UNITS = {"s": 1, "min": 60, "h": _HOUR, "d": _DAY, "w": _WEEK}
 _WIDTH = re.compile(r"([1-9][0-9]{0,8})(s|min|h|d|w)")
-# Numbers, widths and starts of bins are below it, so that floating point tells whole numbers apart.
+# Numbers, widths and starts of bins are below this: floating point then tells whole numbers apart.
 _MOST = 2**52
-# In place of a place that is none: no index of H3.
+# The finest resolution of hexagons.
 _FINEST = 15
+# The largest latitude and longitude, in degrees.
 _POLE = 90
 _DATE_LINE = 180
-# Nowhere, but somewhere if columns are exchanged, or if 360 is subtracted from longitudes.
+# Codes for coordinates of no place, which are no indexes of H3: in general,
 _NOWHERE = 0
+# if they are a place once latitude and longitude are exchanged,
 _EXCHANGED = 1
+# and if they are one once 360 is subtracted from the longitude.
 _AROUND = 2
+# The latitude of the polar circles, in degrees.
 _CIRCLE = 66.6
-# What names another zone on another machine, or none.
+# Names of the time zone database that stand for another zone on another machine, or for none.
 _OF_MACHINES = {"localtime", "posixrules", "Factory"}
 _DAYS = f"CAST({floored('{0}', _DAY)} / {_DAY} AS INT)"
 _DATE = f"(DATE '1970-01-01' + {_DAYS})"
@@ -255,7 +260,7 @@ def date(column: str, tz: str | None = None) -> Rule:
     )
 
 
-# What it is called as a period.
+# The same rule by its name as a period.
 day = date
 
 
@@ -428,20 +433,23 @@ def _time(
 
 
 def _text(call: str, *given: str | int | None) -> str:
+    """Returns the text of a rule, without what was not given."""
     return f"{call}({','.join(str(each) for each in given if each is not None)})"
 
 
 def _finite(column: str) -> str:
-    """Returns SQL of finite numbers. Arithmetic says it: statistics of files leave NaN out."""
+    """Returns SQL of a finite number, else null: by arithmetic, as statistics of files omit NaN."""
     return f"CASE WHEN {column} - {column} = 0 THEN CAST({column} AS DOUBLE) END"
 
 
 def _whole(code: pa.Array[Any]) -> Any:
+    """Returns codes as whole numbers of NumPy."""
     return code.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 @cache
 def _zones() -> frozenset[str]:
+    """Returns the names of time zones that mean the same on every machine."""
     return frozenset(available_timezones()) - _OF_MACHINES
 
 

@@ -1,4 +1,4 @@
-"""Columns in memory: numbers and users by what they may be, and pairs of columns that fit."""
+"""Reads columns in memory as numbers or users, and refuses columns that cannot be paired."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -20,7 +20,7 @@ _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, type(None))
 
 
 def finite_numbers(values: ArrayLike) -> Floats:
-    """Private values as finite floating-point numbers; DataError for all others."""
+    """Returns private values as finite floating-point numbers; DataError for all others."""
     masked = np.ma.is_masked(values)
     # NumPy would read what is behind a mask.
     numbers = None if masked else private_numbers(values)
@@ -39,7 +39,7 @@ def finite_numbers(values: ArrayLike) -> Floats:
 
 
 def column_of_numbers(values: ArrayLike) -> Floats:
-    """One finite number a record; DataError for all others."""
+    """Returns one finite number for each record; DataError for anything else."""
     numbers = finite_numbers(values)
     if numbers.ndim != 1:
         raise DataError(
@@ -50,7 +50,7 @@ def column_of_numbers(values: ArrayLike) -> Floats:
 
 
 def user_codes(users: Users, records: int) -> Ints:
-    """A whole number for each user from 0, one of each record, in the order of keys."""
+    """Returns the user of each record as a number from 0, in the order of the users' keys."""
     codes = keys.encode(keys.as_array(users, "user"), "user")
     if len(codes) != records:
         raise DataError(
@@ -61,7 +61,7 @@ def user_codes(users: Users, records: int) -> Ints:
 
 
 def array(value: object) -> NDArray[Any] | None:
-    """A plain array of numbers, texts or objects, or None for a mask, ragged lists and the like."""
+    """Returns an array of numbers, texts or objects; None for a mask, ragged lists and the like."""
     if np.ma.is_masked(value):
         return None
     with suppress(Exception):
@@ -71,10 +71,10 @@ def array(value: object) -> NDArray[Any] | None:
 
 
 def private_numbers(values: Any) -> Floats | None:
-    """Private numbers in floating point, NaN where one is missing; None for anything else.
+    """Returns private numbers in floating point, NaN where one is missing; None for anything else.
 
-    A list is read number by number, its rows may be lists; a column has a numeric type of its
-    library. What is refused is refused by its type: nothing is said of a value.
+    A list is read number by number, and its rows may be lists; a column must have a numeric type of
+    its library. Anything else is refused by its type, which tells nothing of a value.
 
     Example:
         >>> private_numbers([1, True]).tolist(), private_numbers(["1"]) is None
@@ -99,7 +99,7 @@ def private_numbers(values: Any) -> Floats | None:
 
 
 def floats(column: Any) -> Floats:
-    """The nearest float of each number of an Arrow column, NaN where there is none.
+    """Returns the nearest float of each number of an Arrow column, NaN where there is none.
 
     Decimals are read from their texts: Arrow's cast is wrong in the last bit at some numbers of
     digits, and a column has as many digits as its longest cell.
@@ -161,7 +161,7 @@ def paired(private: Mapping[str, object], public: Mapping[str, object]) -> None:
 
 
 def _check_indexes(columns: Mapping[str, object]) -> None:
-    """Refuse two indexes; columns without one are read by position, as are those of all others."""
+    """Refuse columns of pandas with unlike indexes; columns without one are read by position."""
     known = {name: _index(column) for name, column in columns.items()}
     known = {name: index for name, index in known.items() if index is not None}
     if not known:
@@ -191,7 +191,7 @@ def _index(column: object) -> Any:
 
 
 def _shared(one: Any, other: Any) -> bool:
-    """Whether two columns are one, as are a column of a frame that is named twice, and a view."""
+    """Whether two columns are one object, or share memory as an array and its view do."""
     if one is other:
         return True
     with suppress(TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""The counts: how many records each user has in each cell. Public, sparse, anonymous."""
+"""Holds the public counts of records of each user in each cell, without names of users."""
 
 from __future__ import annotations
 
@@ -101,6 +101,7 @@ class Counts(Shown, Tabular):
             )
 
     def _is_sorted(self) -> bool:
+        """Whether users and cells are sorted whole numbers from 0, each with a record."""
         user = self.user
         cell = self.cell
         count = self.count
@@ -345,6 +346,7 @@ def build(
     counts = counts[order]
     if not np.diff(place[order]).all():
         raise DataError("a user occurs twice in one cell", "add the counts up")
+    # The sum of the marks of a user is the same for users with equal counts, and hardly for others.
     mark = _mix(where.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
     mark = _mix(mark ^ counts.astype(np.uint64))
     starts = np.flatnonzero(np.diff(who, prepend=-1))
@@ -352,24 +354,26 @@ def build(
     # Ties, by equal counts or by chance, stay in the order of `who`: that of the public keys.
     rank = np.lexsort((np.add.reduceat(mark, starts), -np.add.reduceat(counts, starts), -lengths))
     lengths = lengths[rank]
+    # The rows of each user, which are neighbours, move to the user's new place.
     move = np.repeat(starts[rank] - np.cumsum(lengths) + lengths, lengths) + np.arange(len(counts))
     user = np.repeat(np.arange(len(lengths)), lengths)
     return Counts(finish(table), user, where[move], counts[move], origin, rules), order[move]
 
 
 def _named(cells: Any) -> dict[str, Any]:
-    """Columns of cells by what messages call them."""
+    """Returns columns of cells by the names that messages use."""
     columns = cells if isinstance(cells, Mapping) else {"": cells}
     return {f"cell {name}".strip(): each for name, each in columns.items()}
 
 
 def _mix(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    # A fixed 64-bit scrambler (splitmix64): it only has to order rows the same way everywhere.
+    """Returns scrambled numbers (splitmix64), which only have to be the same on every machine."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return value ^ (value >> np.uint64(31))
 
 
 def _quartiles(values: Ints) -> tuple[int, ...]:
+    """Returns minimum, quartiles and maximum."""
     found = np.quantile(values, [0, 0.25, 0.5, 0.75, 1], method="inverted_cdf")
     return tuple(int(each) for each in found)

@@ -1,4 +1,4 @@
-"""CSV files: each cell is a text, and becomes a number or a time by itself.
+"""Reads CSV files, in which each cell is a text that becomes a number or a time by itself.
 
 An engine that guesses types from some of the rows lets one user's value decide how others' are
 read, and one that looks for the ends of records in parallel loses some: so types are not guessed,
@@ -83,7 +83,8 @@ def header(path: str) -> list[str]:
     whole = len(start) < _MOST_HEADER - len(_MARK) or lines.tell() < len(lines.getvalue())
     if not names or not whole or "\ufffd" in "".join(names):
         raise DataError(
-            f"the first line of {called(path)} names no columns" + ", as it is empty" * (not start),
+            f"the first line of {called(path)} names no columns"
+            f"{'' if start else ', as it is empty'}",
             "give a CSV file in UTF-8 whose first line names the columns, with commas between; or "
             f"{_LATIN}",
         )
@@ -105,7 +106,7 @@ def read_texts(
         text = f"t{names.index(name)}"
         value = _value(text, use)
         odd = f"{value} IS NULL AND trim({text}, E' \\t\\r\\n') <> ''"
-        # How long a time without a zone is that is a midnight; 0 of all others.
+        # The length of this is that of a midnight without a zone, and 0 for all other times.
         day = f"regexp_extract(nullif({text}, ''), '{_MIDNIGHT}')" if use == "time" else "''"
         zone = f"regexp_matches(substr({text}, 12), '{_ZONE}')" if use == "time" else "false"
         chosen.append(
@@ -128,6 +129,7 @@ def read_texts(
         raise _cause(connection, files, names)
     kept = []
     for at, (name, use) in enumerate(uses.items()):
+        # These are the five numbers of a column, in the order in which they were asked for.
         is_bad, shortest, has_dates, zones, has_zone = found[5 * at : 5 * at + 5]
         if is_bad:
             raise DataError(f"the column {name!r} holds text", f"give {_ALLOWED[use]}")
@@ -144,6 +146,7 @@ def read_texts(
             )
         column = f"c{at}"
         if shortest:
+            # All times are midnights without a zone, and so they are days.
             column = f"CAST(c{at} AS DATE) AS c{at}"
         elif use == "time" and not has_zone:
             column = f"CAST(c{at} AS TIMESTAMP) AS c{at}"
@@ -164,9 +167,9 @@ def _lines_of(files: Sequence[str], names: Sequence[str]) -> str:
 
 
 def _cause(connection: Any, files: Sequence[str], names: Sequence[str]) -> DataError:
-    """Returns what is wrong with files that were not read as they are, and with which one.
+    """Returns the error that says why files cannot be read, and which one.
 
-    Neither a line nor its number is told.
+    It tells neither a line nor its number.
     """
     from duckdb import Error
 
@@ -222,7 +225,7 @@ def count_records(path: str, *, columns: int) -> int:
     """Counts records of a CSV file behind its line of names, in one pass of constant memory.
 
     A quote opens a cell at its start; a line end outside of quotes ends a record. An empty line is
-    none, but where there is one column alone.
+    no record unless there is only one column.
     """
     lines = 0
     inside = 0
@@ -232,9 +235,11 @@ def count_records(path: str, *, columns: int) -> int:
         while block:
             text = np.frombuffer(last + block.replace(b"\r", b""), np.uint8)
             quotes, ends = (np.flatnonzero(text[1:] == each) + 1 for each in (_QUOTE, _LINE))
+            # Every second quote opens a cell: the first one may close a cell that is still open.
             if not np.isin(text[quotes[inside::2] - 1], list(b',\n"')).all():
                 raise _malformed([path])
             if inside or len(quotes):
+                # Line ends behind an odd number of quotes are inside of a cell.
                 ends = ends[(inside + np.searchsorted(quotes, ends)) % 2 == 0]
             lines += len(ends) if columns == 1 else int((text[ends - 1] != _LINE).sum())
             inside = (inside + len(quotes)) % 2
@@ -246,7 +251,7 @@ def count_records(path: str, *, columns: int) -> int:
 
 
 def _value(text: str, use: str) -> str:
-    """Returns SQL of what a cell is by itself: null if it is not of its column's use."""
+    """Returns SQL of the value of a cell: null if the cell does not fit its column's use."""
     if use in {"key", "public", "label"}:
         return text
     if use == "time":
@@ -264,7 +269,7 @@ def _value(text: str, use: str) -> str:
 
 @contextmanager
 def _stream(path: str) -> Iterator[Any]:
-    """Opens a file as the text that its name promises."""
+    """Opens a CSV file, which is unpacked as its name says."""
     stream: Any = pa.input_stream  # without compression: None
     codec = codec_of(path)
     packed = None if codec == "none" else codec

@@ -14,8 +14,9 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from shoal.data.cell_rules import Rule
 
-# Slots that a sentence names, and slots that are looked at.
+# The slots that a sentence names.
 _NAMED = 3
+# The most slots without a record that are counted.
 _MOST = 10_000
 # The words for slots, by their width as NumPy writes it; others are slots.
 _WORDS = {
@@ -43,7 +44,7 @@ def gaps(rules: Sequence[Rule], cells: pa.Table) -> Iterator[str]:
         shown = [each for each in empty if _on_clocks(each, rule)]
         if not shown:
             continue
-        # An hour or a day that clocks leave out is none that could have a record.
+        # Slots that the clocks leave out could have no record, and are not counted.
         all_slots = f"{between - len(empty) + len(shown):,} {_WORDS.get(str(rule.step), 'slots')}"
         many = f"{len(shown):,}" if len(empty) <= _MOST else f"more than {_MOST:,}"
         have = "has" if len(shown) == 1 else "have"
@@ -69,7 +70,7 @@ def _on_clocks(slot: np.datetime64, rule: Rule) -> bool:
     first = slot.astype("M8[s]")
     for each in (first, first + rule.step - _SECOND):
         local = each.item()
-        # Years beyond 9999 are no times of any zone.
+        # Times of Python end with the year 9999: a later slot cannot be checked, and counts.
         if not isinstance(local, datetime):
             return True
         there = local.replace(tzinfo=zone).astimezone(UTC).astimezone(zone)

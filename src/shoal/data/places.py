@@ -1,4 +1,4 @@
-"""Where files of records are, and which ones a path stands for: all of them, or a refusal."""
+"""Finds all files of records that a path stands for, and refuses it if one cannot be read."""
 
 import filecmp
 import glob
@@ -21,7 +21,7 @@ CODECS = {".csv": "none", ".csv.gz": "gzip", ".csv.zst": "zstd"}
 ENDINGS = (*PARQUET, *CODECS)
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _WRITTEN = f"write it as Parquet, or as CSV in UTF-8 with commas; names end in {', '.join(ENDINGS)}"
-# What makes a file of another kind readable, by its ending.
+# The step that makes a file of another kind readable, by its ending.
 _INSTEAD = {
     **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".ods"), "save it as CSV UTF-8"),
     **dict.fromkeys((".zip", ".bz2", ".xz", ".7z", ".tar", ".tgz"), "unpack it"),
@@ -64,7 +64,7 @@ def file_literal(path: str) -> str:
 def files_of(path: str) -> list[str]:
     """Returns all files of a path, a pattern or a folder, in the order of their names.
 
-    A file that a person may expect among them, and that is not read, is named by an error.
+    An error names any file that a person may expect among them and that cannot be read.
     """
     found: dict[str, str] = {}
     for match in _matches(path):
@@ -124,7 +124,7 @@ def _matches(path: str) -> list[str]:
 
 
 def _inside(folder: str) -> Iterator[str]:
-    """Yields files of a folder and its folders, but for notes of Spark and others."""
+    """Yields files of a folder and its folders, without hidden ones such as notes of Spark."""
 
     def failed(error: OSError) -> None:
         raise DataError(
@@ -155,7 +155,7 @@ def _is_hidden(name: str) -> bool:
 
 
 def _check_file(path: str) -> None:
-    """Refuses what is no file that shoal reads."""
+    """Refuses anything but a file that shoal reads."""
     if not os.path.exists(path):
         raise DataError(f"{called(path)} is a link to a file that is not there", "mend the link")
     mode = os.stat(path).st_mode
@@ -171,7 +171,7 @@ def _check_file(path: str) -> None:
 
 @contextmanager
 def readable(path: str, kind: str) -> Iterator[None]:
-    """Raises errors of reading one file as one that names it."""
+    """Turns errors of reading a file into one that names the file."""
     try:
         yield
     except PermissionError:

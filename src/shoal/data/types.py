@@ -1,7 +1,7 @@
-"""What columns hold: one table of types for every source, every engine and every use.
+"""Tells what columns hold, by one table of types for every source, every engine and every use.
 
-A type that is not in the table is refused by column and type. It is never read as what stores it:
-months of pandas are stored as whole numbers, and durations of Arrow are, too.
+A type that is not in the table is refused by column and type. It is never read as the type that it
+is stored in: months of pandas are stored as whole numbers, and durations of Arrow are, too.
 """
 
 import re
@@ -14,7 +14,7 @@ import pyarrow as pa
 from shoal.errors import DataError
 
 Kind = Literal["whole", "float", "decimal", "truth", "text", "uuid", "date", "time"]
-# What a column is for: a user or cell; any public column; numbers; texts or numbers; times.
+# The use of a column: as users or cells, public in any way, as numbers, as labels, or as times.
 Use = Literal["key", "public", "number", "label", "time"]
 
 # Whole numbers below these keep their last digit.
@@ -38,7 +38,7 @@ _TYPES = (
     _Type(
         "decimal",
         r"decimal\([0-9, ]+\)|u?hugeint",
-        # DuckDB reads longer ones as floats, whose last digits follow those of the longest cell.
+        # DuckDB reads longer decimals as floats, whose last digits depend on the longest cell.
         lambda kind: pa.types.is_decimal(kind) and kind.precision <= _MOST_DIGITS,
     ),
     _Type("truth", "boolean", pa.types.is_boolean),
@@ -51,8 +51,8 @@ _TYPES = (
     _Type("date", "date", pa.types.is_date),
     _Type("time", "timestamp(tz)?(_s|_ms|_ns|_ntz)?( with time zone)?", pa.types.is_timestamp),
 )
-# What a column may hold by its use, and what else to convert it to. Numbers that are keys, or that
-# are compared with labels, are whole in every row.
+# The kinds that a column may hold by its use, and what to convert other kinds to. Numbers that are
+# keys, or that are compared with labels, are whole in every row.
 _FITS: dict[Use, tuple[set[Kind], str]] = {
     "key": (
         {"whole", "truth", "text", "uuid", "date"},
@@ -75,14 +75,14 @@ def kind_of(engine_type: str) -> Kind | None:
 
 
 def kind_in_arrow(kind: Any) -> Kind | None:
-    """Returns what a type of Arrow means; that of its values, if each is written once."""
+    """Returns what a type of Arrow means: that of the values, if each is written once."""
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         kind = kind.value_type
     return next((each.kind for each in _TYPES if each.arrow(kind)), None)
 
 
 def refuse_unknown(schema: pa.Schema, uses: Mapping[str, Use]) -> None:
-    """Refuses columns whose types are not in the table, before an engine reads what stores them."""
+    """Refuses columns of other types, which an engine would read as what they are stored in."""
     for name, use in uses.items():
         field: Any = schema.field(name)
         stands_for = (field.metadata or {}).get(_EXTENSION)
@@ -93,12 +93,12 @@ def refuse_unknown(schema: pa.Schema, uses: Mapping[str, Use]) -> None:
 
 
 def misfit(name: str, held: str, use: Use) -> DataError:
-    """Returns the error of a column that holds something of no use."""
+    """Returns the error of a column that holds something that does not fit its use."""
     return DataError(f"the column {name!r} holds {held}", f"convert it to {_FITS[use][1]}")
 
 
 def fits(kind: Kind | None, use: Use) -> bool:
-    """Whether a column of a kind can be used so."""
+    """Whether a column of a kind fits a use."""
     return kind in _FITS[use][0]
 
 

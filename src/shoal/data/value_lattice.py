@@ -1,4 +1,4 @@
-"""The lattice of values: real numbers in public bounds become integers before they are added."""
+"""Turns real numbers in public bounds into whole numbers, the ticks of a lattice, to be added."""
 
 import math
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from shoal.arrays import Floats, Ints
 from shoal.errors import InputError
 
 MOST_BITS = 24
-# Floating-point numbers within a tick, at least: `Lattice.rounding` counts on it.
+# A tick has at least this many floating-point numbers: `Lattice.rounding` counts on it.
 _SPACINGS = 2**10
 # Fourth powers of values, and noise on them, must be numbers: what cannot be written down after a
 # draw would not be charged, and whether it can would depend on the values.

@@ -94,6 +94,7 @@ def read_bytes(path: str | os.PathLike[str], what: str) -> bytes:
 
 
 def _contents(path: str) -> bytes:
+    """Returns the bytes of a regular file; an OSError says why it is not read."""
     # Opening a pipe for reading waits for a writer unless it is told not to.
     with open(path, "rb", opener=_at_once) as stream:
         found = os.fstat(stream.fileno())
@@ -107,4 +108,5 @@ def _contents(path: str) -> bytes:
 
 
 def _at_once(path: str, flags: int) -> int:
+    """Opens a file without waiting."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

@@ -34,13 +34,14 @@ def checked(check: Callable[..., Any], *args: Any, **named: Any) -> BeforeValida
 
 
 def _unpacked(found: Any) -> Ints:
+    """Returns whole numbers from an array, or from their packed form in a document."""
     if isinstance(found, np.ndarray):
         return np.asarray(found, dtype=np.int64)
     return documents.unpack_integers(found, "integers")
 
 
 def is_none(entry: object) -> bool:
-    """Whether an entry is left out of a document, as those that came later are if not given."""
+    """Whether an entry is left out of a document, as are entries of newer versions if not given."""
     return entry is None
 
 
@@ -92,6 +93,7 @@ class Model(BaseModel):
 
 
 def _input_error(error: ValidationError) -> InputError:
+    """Returns the error for a caller: that of one of our checks, or of the first bad argument."""
     first = error.errors(include_url=False)[0]
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, InputError):

@@ -16,8 +16,8 @@ _TYPES = ("<u1", "<u2", "<u4", "<u8")
 _PARTS = {"type", "length", "data"}
 # A column may always unpack to this many bytes.
 _FREE = 2**16
-# Beyond, it is at most this many times as long as its packed bytes, so that a small file takes
-# little time and memory. Columns that repeat more are packed byte by byte, each in a bit or more.
+# A longer column has at most this many times its packed bytes, so that a small file takes little
+# time and memory. Columns that repeat more are packed byte by byte, each in a bit or more.
 _RATIO = 8
 
 
@@ -89,5 +89,5 @@ def _smallest(values: NDArray[np.integer[Any]]) -> str:
 
 
 def _fits(size: int, packed: int) -> bool:
-    """Whether so many bytes may be packed in so many bytes."""
+    """Whether a column of `size` bytes may be packed in `packed` bytes."""
     return size <= max(_FREE, _RATIO * packed)

@@ -21,8 +21,8 @@ _DEPTH = 32
 _DIGITS = 40
 # The most bytes of a document.
 MOST_BYTES = 2**30
-# A text that is never closed goes on to the end: to try again at every quote in it would take
-# hours.
+# Matches a text. One that is never closed goes on to the end, as a search from every quote in it
+# would take hours.
 _TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)
 _MINUS_ZERO = re.compile(rb"-0\.0(?![0-9])")
 _LONG = re.compile(rb"[0-9]{%d}" % (_DIGITS + 1))
@@ -96,6 +96,7 @@ def plain(document: object, what: str) -> object:
 
 
 def _written(document: object) -> bytes:
+    """Returns canonical bytes; the errors of json for what it cannot hold."""
     text = _dumped(document)
     return _dumped(_one_zero(document)) if _MINUS_ZERO.search(text) else text
 

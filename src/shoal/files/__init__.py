@@ -23,8 +23,9 @@ ENDINGS = (".json", ".csv", ".parquet", ".html", ".png", ".svg", ".pdf", ".yaml"
 def check_outputs(outputs: Places, inputs: Places, *, overwrite: bool) -> None:
     """Refuse outputs, by what they are called, before anything is counted, drawn or charged.
 
-    Another ending, an input or a part of it, one file twice, a file that is there unless it may be
-    overwritten, or a place that cannot be written. Links are followed. Guarantees: G-REFUSE.
+    It refuses another ending, an input or a part of it, one file twice, a file that is there unless
+    it may be overwritten, and a place that cannot be written. Links are followed. Guarantees:
+    G-REFUSE.
     """
     written: dict[str, str] = {}
     targets = []
@@ -49,8 +50,9 @@ def check_outputs(outputs: Places, inputs: Places, *, overwrite: bool) -> None:
 def write_bytes(
     path: Place, data: bytes, inputs: Places | None = None, *, overwrite: bool = False
 ) -> None:
-    """Make a file in one step: readers see nothing or all of it; what `check_outputs` refuses is.
+    """Make a file in one step, so that readers see nothing or all of it.
 
+    It refuses what `check_outputs` refuses.
     `inputs` are what the contents were made from, which are never replaced. Guarantees: G-REFUSE.
     """
     target = _target("an output", path, inputs or {})
@@ -99,7 +101,7 @@ def _target(name: str, path: Place, inputs: Places) -> Path:
 
 
 def _touches(target: Path, read: Path) -> bool:
-    """Whether a file is one that is read, lies in a folder of such, or has the name of one."""
+    """Whether an output is a file that is read, lies in a folder that is, or fits a pattern."""
     try:
         real = target.resolve()
         place = str(read.absolute())
@@ -111,9 +113,9 @@ def _touches(target: Path, read: Path) -> bool:
             within = False
         else:
             # `**/` stands for any folders, and for none.
-            likes = {place.casefold(), place.casefold().replace("**/", "")}
+            patterns = {place.casefold(), place.casefold().replace("**/", "")}
             names = {str(each).casefold() for each in (real, target.absolute())}
-            within = any(fnmatchcase(name, like) for name in names for like in likes)
+            within = any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
             members = list(map(Path, glob.glob(place, recursive=True)))
         there = target.exists()
         return within or (
@@ -136,6 +138,7 @@ def _check_free(target: Path, *, overwrite: bool) -> None:
 
 
 def _draft(target: Path) -> Path:
+    """Returns a new hidden name in the folder of the target, under which it is written first."""
     return target.parent / f".shoal-{secrets.token_hex(8)}"
 
 

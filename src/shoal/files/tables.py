@@ -1,4 +1,4 @@
-"""Tables on their way out: files by their ending, frames of other libraries."""
+"""Writes tables to files, by their ending, and hands them to other libraries as frames."""
 
 from __future__ import annotations
 

@@ -15,8 +15,9 @@ from shoal.errors import printable
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Rows of a table that is looked at, and characters of a line of text.
+# The rows of a table that are shown.
 SHOWN = 12
+# The characters of a line of text.
 _LINE = 96
 _NUMBER = re.compile(r"[±+-]*[\d.,]*(e[+-]?\d+)?[%*]?|nan|inf")
 
@@ -59,10 +60,10 @@ class TextTable:
 
 
 class Shown:
-    """What prints as a `TextTable`, on terminals and in notebooks."""
+    """An object that prints as a `TextTable`, on terminals and in notebooks."""
 
     def _text(self) -> TextTable:
-        """What is shown."""
+        """Returns the table that is shown."""
         raise NotImplementedError
 
     def __str__(self) -> str:
@@ -75,6 +76,7 @@ class Shown:
 
 
 def _lines(paragraphs: Sequence[str]) -> list[str]:
+    """Returns paragraphs as lines that are not too long."""
     return [line for each in paragraphs for line in wrap(each, _LINE, subsequent_indent="  ")]
 
 
@@ -84,14 +86,16 @@ def counted(number: int, word: str) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of columns, below their titles: numbers to the right; a row of one text is a heading.
+    """Returns rows as lines with aligned columns, the first of which are the titles.
+
+    Numbers are aligned to the right. A row of one text is a heading.
 
     Example:
         >>> aligned([["name", "users"], ["ccc", "1,200"], ["d", "7"]])
         ['name  users', 'ccc   1,200', 'd         7']
     """
-    whole = [row for row in rows if len(row) > 1]
-    columns = [*zip(*whole, strict=True)]
+    without_headings = [row for row in rows if len(row) > 1]
+    columns = [*zip(*without_headings, strict=True)]
     widths = [max(map(len, column)) for column in columns]
     numeric = [all(map(_NUMBER.fullmatch, column[1:])) for column in columns]
     return [

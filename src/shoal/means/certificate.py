@@ -85,8 +85,8 @@ def failure_bounds(coarse: Coarse, moments: Moments) -> FailureBounds:
     many = binomial_tail(n - 1, far, chance)
     # With threshold h and N near users of weight m, Z < h - m N is as likely as Z >= m N - h + 1.
     fails = coarse.at_least(coarse.per_user * (n - far) - coarse.threshold + 1) + many
-    beaten = n * (2 * coarse.overtakes(n - 2 * far) + many)
-    return FailureBounds(min(float(n), float(beaten.min())), min(1.0, float(fails.min())))
+    bad_guesses = n * (2 * coarse.overtakes(n - 2 * far) + many)
+    return FailureBounds(min(float(n), float(bad_guesses.min())), min(1.0, float(fails.min())))
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class GuessError:
     scale: float = 0.0
 
     def rare(self, c: float) -> float:
-        """Bounds E[(error of the last step)^2; a rare case], which is off by start + |Z| + c."""
+        """Bounds E[(error of the last step)^2; a rare case]: it errs by at most start + |Z| + c."""
         if self.chance == 0:
             return 0.0
         reach = self.start + c
@@ -238,7 +238,7 @@ def _most_far(n: int, chance: float, rare: Floats) -> Floats:
 def best_steps(request: Request, weights: UserWeights) -> tuple[Certificate, float]:
     """Returns the first steps and the half-width with the smallest certified error.
 
-    First steps are those of a grid, and half-widths any.
+    First steps are chosen from a grid; a half-width may be any number.
     """
     size = clipping.deviation(request.moments)
     found = None
@@ -264,29 +264,31 @@ def _first_steps(request: Request, weights: UserWeights) -> Iterator[Certificate
     moments = request.moments
     epsilon = request.epsilon
     delta = request.delta
-    size = math.frexp(clipping.deviation(moments))[1]
-    for share, part in itertools.product(_SHARES, _MIDDLES):
+    exponent = math.frexp(clipping.deviation(moments))[1]
+    for share, middle_part in itertools.product(_SHARES, _MIDDLES):
         users = len(weights.number) * share // 2**16
         with suppress(InputError):
-            one = Coarse.fit(users, 0, epsilon * (1 - part), delta)
+            at_exponent_0 = Coarse.fit(users, 0, epsilon * (1 - middle_part), delta)
             last = UserWeights(weights.number[users:])
             unit = 2 * float(last.share / epsilon)
             for scale in _SCALES:
-                coarse = one.model_copy(update={"exponent": size + scale})
+                coarse = at_exponent_0.model_copy(update={"exponent": exponent + scale})
                 if failure_bounds(coarse, moments).fail <= MOST_FAILURE:
-                    middle = _middle(coarse, moments, epsilon - coarse.loss) if part else None
+                    middle = (
+                        _middle(coarse, moments, epsilon - coarse.loss) if middle_part else None
+                    )
                     yield Certificate(coarse, middle, moments, float(last.squares), unit)
 
 
 def _middle(coarse: Coarse, moments: Moments, epsilon: Fraction) -> SumAboutGuess:
-    """Returns a middle step whose guess is roughly least off, by noise and by far users."""
+    """Returns the middle step whose guess is roughly the least off, by noise and far users."""
     n = coarse.users
     off = coarse.off
     sd = clipping.deviation(moments)
     unit = 2 * _USUAL / (n * float(epsilon))
 
-    def far(t: float) -> float:
+    def roughly_off(t: float) -> float:
         return unit * (off + t) + 2 * off * clipping.tail(moments, t) + _USUAL * t / n
 
-    t = min((sd * beyond for beyond in _BEYOND), key=far)
+    t = min((sd * beyond for beyond in _BEYOND), key=roughly_off)
     return SumAboutGuess.fit(coarse.exponent, off + t, epsilon, n)

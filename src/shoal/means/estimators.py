@@ -76,7 +76,7 @@ class ClippedChoice(Model):
         return min(low - edges[0], edges[1] - high)
 
     def facts(self, request: Request, weights: UserWeights) -> Facts:
-        """Returns steps and errors; squares are of half ticks, as the middle may be between two."""
+        """Returns steps and errors; squares count half ticks, as the middle may lie between two."""
         grid = self.grid
         noise = self.noise
         margin = self.margin(request)
@@ -85,10 +85,10 @@ class ClippedChoice(Model):
         noise.check(weights.total * grid.most)
         tick = 2.0**grid.exponent
         moments = request.moments
-        one = clipping.deviation(moments) ** 2 + tick**2 / 4
+        value_variance = clipping.deviation(moments) ** 2 + tick**2 / 4
         off = Fraction(grid.low + grid.high - 2 * grid.middle, 2) * grid.tick
         last_sum = SumAboutCentre(noise, weights, grid.ticks, 2, grid.tick, off)
-        variance = float(weights.squares) * one + last_sum.variance
+        variance = float(weights.squares) * value_variance + last_sum.variance
         bias = clipping.one_sided(moments, margin) * OUTWARD
         return Facts((last_sum.step,), bias, variance * OUTWARD, last_sum)
 
@@ -121,8 +121,9 @@ class SymmetricChoice(Model):
         found, width = best_steps(request, weights)
         coarse = found.coarse
         others = UserWeights(weights.number[found.coarse.users :])
-        users = others.total, others.largest
-        last = SumAboutGuess.fit(coarse.exponent, width, request.epsilon, *users)
+        last = SumAboutGuess.fit(
+            coarse.exponent, width, request.epsilon, others.total, others.largest
+        )
         return cls(coarse=coarse, middle=found.middle, last=last)
 
     def facts(self, request: Request, weights: UserWeights) -> Facts:

@@ -23,9 +23,9 @@ from shoal.privacy.noisy import CAPACITY, MOST_BITS, Bits, NoisySum, Positive, u
 
 # Values are kept as multiples of 2^-60 bins; offsets are odd multiples of 2^-61 bins.
 FINE = 60
-# Values farther from 0 are clipped to so many bins.
+# Values farther from 0 than this many bins are clipped.
 _FARTHEST = 2.0**61
-# Within so many bins of 0, numbers may be finer than 2^-60 bins and are rounded.
+# Within this many bins of 0, numbers may be finer than 2^-60 bins and are rounded.
 _NEAR = 2.0
 # The draws of one release.
 _OFFSET = 4
@@ -36,7 +36,7 @@ _MIDDLE = 8
 _OUT = 1e-12
 # The smallest probability that is stated.
 _LEAST = 2.0**-1000
-# The scale of noise has at most so many bits more than epsilon needs.
+# The scale of noise has at most this many bits more than epsilon needs.
 _FINEST = 20
 # The score of a place where no window begins.
 _NEVER = np.iinfo(np.int64).min
@@ -71,7 +71,7 @@ class Places:
 
 
 class Guess(NamedTuple):
-    """One guess a run, of (bin + T) bins, with T = (2 offset + 1)/2^61 - 1/2.
+    """The guess of each run, which lies at bin + T in bins, with T = (2 offset + 1)/2^61 - 1/2.
 
     An offset is from 0 to below 2^60.
     """
@@ -104,6 +104,7 @@ class Coarse(Model):
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
+        """Refuses numbers that do not fit, or for which the loss is not proved."""
         fits = self.users * self.per_user <= 2**CAPACITY and self.per_user < self.threshold
         least = _exponential(-Fraction(self.per_user, 2**self.bits)) * (1 + _SURE)
         if not fits or self.delta > 1 - least:
@@ -113,7 +114,7 @@ class Coarse(Model):
     @classmethod
     def fit(cls, users: int, exponent: int, epsilon: Fraction, delta: Fraction) -> Self:
         """Returns the step of the lowest threshold for a loss, up to a few parts in 10^12."""
-        # Two windows also take 2p <= delta from epsilon.
+        # The threshold of a user's two windows also takes 2p <= delta from epsilon.
         left = epsilon - delta
         if users < 1 or min(left, delta) <= 0:
             raise unfit()
@@ -179,7 +180,10 @@ class Coarse(Model):
         return np.where(users > 0, tail, 1.0)
 
     def guess(self, places: Places, source: Noise) -> Guess:
-        """Returns the best window of each data set by the same work; a fair coin decides ties."""
+        """Returns the best window of each data set; a fair coin decides ties.
+
+        All data sets take the same work.
+        """
         runs = len(places.whole)
         offset = (source.bits(runs, _OFFSET) >> np.uint64(64 - FINE)).astype(np.int64)
         # This is x/s - T in units of 2^-61 bins, without its whole part: it is odd, so that no
@@ -234,9 +238,9 @@ class SumAboutGuess(Model):
 
     def better(self, places: Places, guess: Guess, source: Noise) -> Guess:
         """Returns the next guess, which is the mean of private values to the nearest tick."""
-        sums: list[int] = ticks(places, guess, self.shift, self.half).sum(axis=1).tolist()
+        totals: list[int] = ticks(places, guess, self.shift, self.half).sum(axis=1).tolist()
         unit = self.noise.per_unit * places.whole.shape[1]
-        moves = [round(Fraction(x, unit)) for x in self.noise.add(sums, source, _MIDDLE)]
+        moves = [round(Fraction(x, unit)) for x in self.noise.add(totals, source, _MIDDLE)]
         # Steps are clipped to whole numbers of 64 bits, so that no draw fails.
         steps = np.array([max(-(2**61), min(x, 2**61)) for x in moves], dtype=np.int64)
         return moved(guess, steps, self.shift)
@@ -271,7 +275,10 @@ def _exponential(power: Fraction) -> Fraction:
 
 
 def _counts(bins: Ints) -> tuple[Bools, Ints]:
-    """Returns where each window begins in sorted rows, and there the number of values in it."""
+    """Returns which places of sorted rows are the first of a window, and its number of values.
+
+    The number is 0 at all other places.
+    """
     users = bins.shape[1]
     first = np.ones(bins.shape, dtype=np.bool_)
     first[:, 1:] = bins[:, 1:] != bins[:, :-1]

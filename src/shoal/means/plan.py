@@ -68,7 +68,7 @@ class RecordsPart(Model):
 
 
 class Result(Model):
-    """The drawn whole numbers and what follows; all are None if there is no estimate."""
+    """The drawn whole numbers and the estimates from them; all None if there is no estimate."""
 
     steps: int | None
     squares: int | None
@@ -79,7 +79,7 @@ class Result(Model):
 
 
 class Record(envelope.Record):
-    """All of a release of an unbiased mean."""
+    """The record of a release of an unbiased mean: all that is known of it."""
 
     kind: Literal["mean"]
     records: RecordsPart
@@ -90,8 +90,8 @@ class Record(envelope.Record):
 class Published(envelope.Published):
     """A mean, what its plan claims, and how many users there are.
 
-    `alike` has numbers of records, and how many users have each; only if these are many of each
-    does the manifest hold the plan.
+    `alike` has numbers of records, and how many users have each number. The manifest holds the plan
+    only if these are many users in each case.
     """
 
     method: Text
@@ -114,7 +114,7 @@ class Published(envelope.Published):
 
 
 class Manifest(envelope.Manifest):
-    """What everybody may have of a release of an unbiased mean."""
+    """The manifest of a release of an unbiased mean: the part that everybody may have."""
 
     kind: Literal["mean"]
     records: RecordsPart
@@ -355,7 +355,7 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
             yield "the guarantee protects one record, but users have several"
 
     def results(self, drawn: MeanDrawn) -> documents.Document:
-        """Returns drawn numbers and what follows from them; only None without an estimate."""
+        """Returns drawn numbers and the estimates from them; all None if there is no estimate."""
         return Result(
             **drawn._asdict(),
             value=None if drawn.steps is None else float(self.value(drawn)),
@@ -364,14 +364,14 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
         ).to_document()
 
     def published(self, drawn: MeanDrawn) -> Published:
-        """The mean and the plan's claims; the plan, if many users have each number of records."""
+        """Returns the mean and the claims; the plan, if many users have each number of records."""
         count, many = np.unique(self.counts, return_counts=True)
         alike = None
         plan = None
         if many.min() >= FEWEST_ALIKE:
             alike = tuple(zip(count.tolist(), many.tolist(), strict=True))
-            inside = "audience", "counts"
-            plan = {name: each for name, each in self.to_document().items() if name not in inside}
+            plan = self.to_document()
+            del plan["audience"], plan["counts"]
         return Published(
             method=self.method,
             interval_by=self.interval_by,
@@ -417,6 +417,7 @@ class UnbiasedPlan(plans.Plan[UserValues, MeanDrawn]):
         return cls(document.request, document.counts, document.choice, document.source)
 
     def _text(self) -> TextTable:
+        """Returns the plan as text: its loss and errors, and what is protected."""
         weights = self.weights
         choice = self.choice
         losses = self.exact_loss.show(up=True)
@@ -479,11 +480,11 @@ class UnbiasedEstimate(Release[UnbiasedPlan, MeanDrawn]):
 
     @property
     def certified_interval(self) -> tuple[float, float] | None:
-        """By Chebyshev's bound, in the value's unit: of all distributions that keep the moments."""
+        """Interval by Chebyshev's inequality, for all distributions that keep the moments."""
         return self._interval("certified_interval")
 
     def _interval(self, name: str) -> tuple[float, float] | None:
-        """An interval: a manifest without the plan has those of one confidence."""
+        """Returns an interval; without the plan only those of one confidence are there."""
         if self.confidence != CONFIDENCE:
             certified = name == "certified_interval"
             return self.plan.interval(self.released, self.confidence, certified=certified)

@@ -193,6 +193,7 @@ def _one(
     request: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> UnbiasedEstimate:
+    """Plans a mean of these values by a method, and releases it."""
     keywords(options, (*_PLANNED, *_RELEASED), f"unbiased.{method}")
     planned = {name: each for name, each in options.items() if name in _PLANNED}
     made = plan(method, UserValues.of(values, users).count, **request, **planned)

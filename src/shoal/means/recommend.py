@@ -247,6 +247,7 @@ def worst_moment(moments: Moments) -> tuple[float, float]:
 def _candidate(
     method: str, releases: int, counts: NDArray[Any], asked: dict[str, Any]
 ) -> Candidate:
+    """Returns an estimator's plan with the error of the average, or why it cannot be planned."""
     try:
         made = plan(method, counts, **asked)
     except InputError as error:
@@ -263,6 +264,6 @@ def _lower(made: UnbiasedPlan, releases: int) -> float | None:
         return None
     facts = loss.epsilon, loss.delta, made.bias_bound, worst_moment(made.request.moments)
     width = ends[1] - ends[0]
-    one = trilemma(made.n, *facts, width=width).rmse / math.sqrt(releases)
-    bound = max(one, trilemma(made.n * releases, *facts, width=width).rmse)
+    of_each_release = trilemma(made.n, *facts, width=width).rmse / math.sqrt(releases)
+    bound = max(of_each_release, trilemma(made.n * releases, *facts, width=width).rmse)
     return bound if math.isfinite(bound) else None

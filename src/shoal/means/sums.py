@@ -29,9 +29,9 @@ TICK_BITS = 22
 _MOST_EDGE = 2**52
 # The draw of noise for squares.
 _SQUARES = 10
-# The noise scale of squares has at most so many bits less than that of the sum.
+# The noise scale of squares has at most this many bits fewer than that of the sum.
 _FINEST = 10
-# It has fewer bits by half of those of the steps of a tick, after so many are taken off.
+# They are half of the bits of the number of steps that a tick is worth, less this many bits.
 _KEPT = 4
 
 Exponent = Annotated[int, Field(ge=-MOST_EXPONENT, le=MOST_EXPONENT)]
@@ -47,6 +47,7 @@ class Grid(Model):
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
+        """Refuses a grid without ticks, or with too many."""
         if not 0 < self.ticks <= 2**TICK_BITS + 2:
             raise _bad_interval()
         return self
@@ -148,12 +149,12 @@ class SumAboutCentre:
 
     def fit(self) -> NoisySquares:
         """Returns squares with the least noise that costs nothing, to about a part in 500."""
-        coarser = min(_FINEST, (self.noise.per_unit.bit_length() - _KEPT) // 2)
-        bits = max(0, self.noise.bits - coarser)
+        fewer_bits = min(_FINEST, (self.noise.per_unit.bit_length() - _KEPT) // 2)
+        bits = max(0, self.noise.bits - fewer_bits)
         # c (2R - 1) w 2^i <= s (u 2^j - c 2^i), with both sides divided by the smaller power.
-        least = min(bits, self.noise.bits)
-        price = self.parts * 2 ** (self.noise.bits - least)
-        left = self.noise.per_unit * 2 ** (bits - least) - price
+        smaller_bits = min(bits, self.noise.bits)
+        price = self.parts * 2 ** (self.noise.bits - smaller_bits)
+        left = self.noise.per_unit * 2 ** (bits - smaller_bits) - price
         if left <= 0 or bits > MOST_BITS:
             raise unfit()
         moved = (2 * self.reach - 1) * self.weights.largest
@@ -213,8 +214,18 @@ class SumAboutCentre:
         part = float(share / (1 - share))
         degrees = float(1 / share - 1)
         of_squares = float((squares.step << squares.bits) * self._unit**2 / (1 - share))
-        spread = math.hypot(of_squares, 2 * part * mean, math.sqrt(10) * part)
-        return half_width(confidence, variance, 2.0, 1.0, spread, degrees) * float(self.scale)
+        # The noise of the squared mean (m + Z)^2 is 2 m Z + Z^2. For Z of scale 1, Z^2 has a
+        # standard deviation of sqrt(20); a scale is a standard deviation divided by sqrt(2).
+        variance_noise = math.hypot(of_squares, 2 * part * mean, math.sqrt(10) * part)
+        half = half_width(
+            confidence,
+            variance,
+            noise=2.0,
+            terms=1.0,
+            variance_noise=variance_noise,
+            degrees=degrees,
+        )
+        return half * float(self.scale)
 
     @property
     def _unit(self) -> Fraction:

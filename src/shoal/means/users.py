@@ -99,7 +99,7 @@ class UserWeights:
 
 
 def counts_of(counts: object) -> Ints:
-    """Returns public counts, ascending, from a number of users with one record each or counts."""
+    """Returns public counts, ascending, from counts or a number of users with one record each."""
     if isinstance(counts, Integral) and not isinstance(counts, bool):
         users = checks.whole(counts, "users", least=1, most=MOST_WEIGHT, example=1000)
         return np.ones(users, dtype=np.int64)

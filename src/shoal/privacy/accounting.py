@@ -1,8 +1,8 @@
-"""The cost of any plan, from its steps: noisy vectors, selections, and losses proved elsewhere.
+"""Adds up what any plan costs: its noisy vectors, selections, and losses proved elsewhere.
 
-Pure losses are added up user by user in whole numbers, exactly; rho of Gaussian noise as well, and
-turned into (epsilon, delta) with every rounding against us (`docs/theory/privacy.md#accounting`,
-`docs/theory/privacy.md#gaussian-noise`).
+Pure losses are added up user by user in whole numbers, exactly. So are the rho of Gaussian noise,
+which are then turned into (epsilon, delta) with every rounding against us
+(`docs/theory/privacy.md#accounting`, `docs/theory/privacy.md#gaussian-noise`).
 """
 
 import math
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,17 @@ from shoal.privacy.budget import round_up
 from shoal.theory.gaussian import epsilon_of_lattice
 
 NoiseKind = Literal["laplace", "gaussian", "pair", "hull"]
-# Numerators of each user's loss, shape (users,) or (1,), and their denominator.
-Sums = tuple[NDArray[Any], int]
-# Sums of 64-bit whole numbers stay below, or are added as Python's; those of floating point are
-# rounded upwards.
+# Sums that are not below this are added as whole numbers of Python, not of 64 bits.
 _MOST_WHOLE = 2**62
+# A factor that covers the rounding of sums in floating point.
 _OUTWARD = 1 + 2.0**-40
+
+
+class Sums(NamedTuple):
+    """The numerators of users' losses, shape (users,) or (1,), and their common denominator."""
+
+    numerators: NDArray[Any]
+    denominator: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +60,8 @@ class NoisyVector:
 class Selections:
     """Permute-and-flip selections, each of which costs 2 x sensitivity / scale.
 
-    Half of that if a user who comes lowers no score (docs/theory/private-counts.md#a-range).
+    A selection costs half of that if a user who comes lowers no score
+    (docs/theory/private-counts.md#a-range).
 
     Attributes:
         bits: Losses are in 2^-bits.
@@ -68,7 +74,7 @@ class Selections:
 
 @dataclass(frozen=True)
 class Stated:
-    """A step of a loss that was proved elsewhere: a randomised response, say.
+    """A step whose loss was proved elsewhere, such as a randomised response.
 
     Attributes:
         epsilon: What it costs.
@@ -84,18 +90,26 @@ class Stated:
 Step = NoisyVector | Selections | Stated
 
 
+class GaussianPart(NamedTuple):
+    """The delta that Gaussian noise may take, the numbers that one user moves, the fewest bits."""
+
+    delta: Fraction
+    touched: int
+    bits: int
+
+
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """What steps cost together, as `account` adds it up: of each user the pure loss, and rho.
+    """The losses of all steps together, as `account` adds them up.
 
-    `delta` is all that is allowed if some noise is Gaussian, otherwise what steps state; `gaussian`
-    is its part of delta, the most numbers that one user moves, and the fewest bits.
+    `pure` holds the pure loss of each user and `squares` its rho by Gaussian noise. `delta` is all
+    that is allowed if some noise is Gaussian, otherwise what steps state.
     """
 
     delta: Fraction
     pure: Sums
     squares: Sums
-    gaussian: tuple[Fraction, int, int] | None
+    gaussian: GaussianPart | None
 
     @cached_property
     def epsilon(self) -> Fraction:
@@ -117,20 +131,20 @@ class Losses:
 
         A pure loss of epsilon is one of epsilon^2/2 (Bun and Steinke 2016, Proposition 1.4).
         """
-        if self.gaussian is None or self.gaussian[0] != self.delta:
+        if self.gaussian is None or self.gaussian.delta != self.delta:
             return None
         return round_up(self.noise_rho + _largest(self.pure) ** 2 / 2)
 
     @cached_property
     def of_users(self) -> Floats:
         """Each user's pure loss, or rho if some noise is Gaussian, rounded upwards."""
-        lost, whole = self.pure
-        kinds, kind = np.unique(lost, return_inverse=True)
-        pure = np.array([round_up(_exact(each, whole)) for each in kinds])[kind]
+        distinct, which = np.unique(self.pure.numerators, return_inverse=True)
+        whole = self.pure.denominator
+        pure = np.array([round_up(_exact(each, whole)) for each in distinct])[which]
         if self.gaussian is None:
             return pure
-        squares, parts = self.squares
-        return np.asarray((squares.astype(np.float64) / parts + pure**2 / 2) * _OUTWARD)
+        rho = self.squares.numerators.astype(np.float64) / self.squares.denominator
+        return np.asarray((rho + pure**2 / 2) * _OUTWARD)
 
 
 def account(steps: Sequence[Step], delta: Fraction = Fraction(0)) -> Losses:
@@ -140,38 +154,40 @@ def account(steps: Sequence[Step], delta: Fraction = Fraction(0)) -> Losses:
         InputError: An unknown step or noise, a loss below 0, arrays of different users, Gaussian
             noise without the numbers that a user moves, or no delta left for it.
     """
-    nothing: Sums = (np.zeros(1, dtype=object), 1)
+    nothing = Sums(np.zeros(1, dtype=object), 1)
     pure = [nothing]
     squares = [nothing]
-    wide = list[NoisyVector]()
-    left = Fraction(delta)
+    gaussian_steps = list[NoisyVector]()
+    delta_left = Fraction(delta)
     for step in steps:
         if isinstance(step, NoisyVector) and step.noise == "gaussian":
-            squares.append((_moves(step.moves, floats=True), 2 * 4**step.bits))
-            wide.append(step)
+            squares.append(Sums(_moves(step.moves, floats=True), 2 * 4**step.bits))
+            gaussian_steps.append(step)
         elif isinstance(step, Selections) or (
             isinstance(step, NoisyVector) and step.noise in get_args(NoiseKind)
         ):
-            pure.append((_moves(step.moves), 2**step.bits))
+            pure.append(Sums(_moves(step.moves), 2**step.bits))
         elif isinstance(step, Stated):
             often = np.array(step.often, dtype=object)
-            pure.append((often * step.epsilon.numerator, step.epsilon.denominator))
-            left -= step.delta
+            pure.append(Sums(often * step.epsilon.numerator, step.epsilon.denominator))
+            delta_left -= step.delta
         else:
             raise _bad("no privacy loss is proved for a step or its noise")
-    if left < 0 or (wide and left == 0):
+    if delta_left < 0 or (gaussian_steps and delta_left == 0):
         raise _bad("the steps take more delta than there is")
-    if wide and min(step.touched for step in wide) < 1:
+    if not gaussian_steps:
+        return Losses(delta - delta_left, _sum(pure), _sum(squares), None)
+    if min(step.touched for step in gaussian_steps) < 1:
         raise _bad("Gaussian noise lacks how many numbers a user moves")
     # The coarsest lattice is the worst case: rounding to whole steps adds most to delta there.
-    numbers = sum(step.touched for step in wide)
-    bits = min((step.bits for step in wide), default=0)
-    gaussian = (left, numbers, bits) if wide else None
-    return Losses(delta if wide else delta - left, _sum(pure), _sum(squares), gaussian)
+    bits = min(step.bits for step in gaussian_steps)
+    touched = sum(step.touched for step in gaussian_steps)
+    gaussian = GaussianPart(delta_left, touched, bits)
+    return Losses(delta, _sum(pure), _sum(squares), gaussian)
 
 
 def _moves(values: NDArray[Any], *, floats: bool = False) -> NDArray[Any]:
-    """Whole numbers, or floating-point numbers that stand for them, shape (users,)."""
+    """Returns moves as whole numbers, or as floating-point numbers if these are allowed."""
     found = np.asarray(values)
     kind = found.dtype.kind
     whole = kind in "bi" or (kind == "O" and set(map(type, found.tolist())) <= {int})
@@ -183,27 +199,31 @@ def _moves(values: NDArray[Any], *, floats: bool = False) -> NDArray[Any]:
 
 
 def _sum(parts: list[Sums]) -> Sums:
+    """Returns the sum of losses, user by user; the first of the parts is nothing."""
     if len({len(each) for each, _ in parts} - {1}) > 1:
         raise _bad("the steps have different users")
     if min(each.min() for each, _ in parts) < 0:
         raise _bad("a step has a negative privacy loss")
-    whole = math.lcm(*(each for _, each in parts))
-    largest = sum(_exact(each.max(), 1) * (whole // denominator) for each, denominator in parts)
-    small = max(largest, whole) < _MOST_WHOLE
+    common = math.lcm(*(denominator for _, denominator in parts))
+    largest = sum(_exact(each.max(), 1) * (common // denominator) for each, denominator in parts)
+    small = max(largest, common) < _MOST_WHOLE
     total: NDArray[Any] = np.zeros(1, dtype=np.int64 if small else object)
     for each, denominator in parts:
-        total = total + each.astype(total.dtype if each.dtype.kind != "f" else float) * (
-            whole // denominator
-        )
-    # One array of floating-point numbers is as exact as it was given.
-    return (total * _OUTWARD if total.dtype.kind == "f" and len(parts) > 2 else total), whole
+        kind = float if each.dtype.kind == "f" else total.dtype
+        total = total + each.astype(kind) * (common // denominator)
+    # A single array of floating-point numbers is as exact as it was given.
+    if total.dtype.kind == "f" and len(parts) > 2:
+        total = total * _OUTWARD
+    return Sums(total, common)
 
 
 def _largest(sums: Sums) -> Fraction:
-    return _exact(sums[0].max(), sums[1])
+    """Returns the largest loss of a user."""
+    return _exact(sums.numerators.max(), sums.denominator)
 
 
 def _exact(number: Any, whole: int) -> Fraction:
+    """Returns a whole or floating-point number, divided by `whole`, exactly."""
     return Fraction(float(number) if isinstance(number, float) else int(number)) / whole
 
 

@@ -1,4 +1,4 @@
-"""A pair (epsilon, delta) in exact rationals: budgets, charges, their sums, and how they are shown.
+"""Computes with pairs (epsilon, delta) in exact rationals: budgets, charges and sums, as text too.
 
 A plan's exact loss has thousands of digits; what it states, and a ledger charges, is short.
 """
@@ -19,11 +19,13 @@ from shoal.errors import InputError
 Amount = Fraction | float | int | str
 LEAST_EPSILON = Fraction(1, 10**9)
 MOST_EPSILON = Fraction(10**6)
-# Of all releases of a data set together; more is a slip of the keyboard.
+# The largest epsilon of all releases of a data set together; more is a slip of the keyboard.
 MOST_TOTAL = Fraction(10**15)
+# The digits of a stated loss.
 STATED_DIGITS = 12
+# The largest denominator of a running sum.
 MOST_DENOMINATOR = 10**60
-# A larger power of e is not a float; beyond it any delta grows to 1.
+# e to the power of more than this is no float, and any delta times it counts as 1.
 _LARGEST_EXPONENT = 700
 # More than the relative error of such a power in floating point.
 _EXP_ERROR = 2.0**-40
@@ -61,7 +63,7 @@ class Budget:
     def stated(
         cls, exact: Budget, epsilon: Fraction | None = None, delta: Fraction | None = None
     ) -> Budget:
-        """What a plan states of its exact loss: at least that, and short.
+        """Returns the loss that a plan states: at least the exact one, in few digits.
 
         Each part is the exact one rounded up to twelve significant digits, or what was asked for
         where that is between the two.
@@ -80,7 +82,7 @@ class Budget:
         return Budget(_short(total.epsilon), _short(total.delta))
 
     def in_all(self, periods: int) -> Budget:
-        """What a user loses of whom each of several periods loses this, by group privacy.
+        """Returns the loss of a user who loses this in each of several periods, by group privacy.
 
         Source: Vadhan, The Complexity of Differential Privacy (2017), Lemma 2.2. The delta grows to
         at most `delta periods e^((periods - 1) epsilon)`, here rounded upwards.
@@ -162,17 +164,20 @@ def _bad(name: str, value: str, allowed: str, example: str) -> InputError:
 
 
 def _stated(exact: Fraction, asked: Fraction | None) -> Fraction:
+    """Returns one part of `Budget.stated`."""
     short = Fraction(_rounded(exact, STATED_DIGITS, up=True))
     return asked if asked is not None and exact <= asked <= short else short
 
 
 def _short(value: Fraction) -> Fraction:
+    """Returns an amount, rounded up if its denominator is too large."""
     if value.denominator <= MOST_DENOMINATOR:
         return value
     return Fraction(math.ceil(value * MOST_DENOMINATOR), MOST_DENOMINATOR)
 
 
 def _rounded(value: Fraction, digits: int, *, up: bool) -> Decimal:
-    # Not the caller's context, which may trap what is rounded.
+    """Returns an amount with so many significant digits, rounded up or down."""
+    # The caller's own decimal context may raise an error where a number is rounded.
     context = Context(digits, ROUND_CEILING if up else ROUND_FLOOR, **_RANGE)
     return context.divide(Decimal(value.numerator), Decimal(value.denominator))

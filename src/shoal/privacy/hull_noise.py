@@ -1,9 +1,10 @@
-"""Exact noise on counts of users who may be in every cell: uniform in a ball of random size.
+"""Draws exact noise on counts of users who may be in every cell: uniform in a ball of random size.
 
 The norm of whole numbers z is max(z, 0) + max(-z, 0), of the largest above 0 and the smallest below
-it. Of G numbers (k + 1)^(G + 1) - k^(G + 1) have a norm of at most k. Noise as likely as q^norm is
-uniform in a ball whose size k is as likely as that number times q^k: a sum of G + 1 geometric
-numbers is as likely as C(k + G, G) q^k, and is kept with a chance that makes up for the rest.
+it. The ball of size k holds (k + 1)^(G + 1) - k^(G + 1) vectors of G whole numbers, those of norm k
+or less. Noise as likely as q^norm is uniform in a ball whose size k is as likely as this number
+times q^k. Such a size is drawn by rejection, as the sum of G + 1 geometric numbers, which is as
+likely as C(k + G, G) q^k.
 
 Source: docs/theory/private-counts.md#counts-without-a-cap.
 """
@@ -11,10 +12,12 @@ Source: docs/theory/private-counts.md#counts-without-a-cap.
 from collections.abc import Callable, Iterator
 from typing import Any
 
-# Numbers of draws within one draw of a release, of which no two are alike.
+# Draws within one draw of a release have numbers from 0 to below this, so that no two are alike.
 _INNER = 1 << 20
+# Words of fair bits are drawn in sets of this many.
 _WORDS = 256
-# Laplace noise that is not negative is geometric: of a few more than twice as many, enough are.
+# Laplace numbers that are not negative are geometric. Three for each cell, and this many more, hold
+# enough of them nearly always.
 _SPARE = 30
 
 
@@ -22,6 +25,8 @@ def hull_noise(source: Any, cells: int, bits: int, draw: int) -> list[int]:
     """Returns the noise of all cells, of scale 2^bits steps, from Laplace noise and fair bits."""
     below = _uniform(source, draw)
     size = _size(source, cells, bits, draw, below)
+    # In vectors without a number above 0, each is from -size to 0. If the largest number is `top`,
+    # from 1 to size, each is from top - size to top, and at least one of them touches `top`.
     not_above = (size + 1) ** cells
     touching = not_above - size**cells
     place = below(not_above + size * touching)
@@ -31,6 +36,7 @@ def hull_noise(source: Any, cells: int, bits: int, draw: int) -> list[int]:
     top = 1 + (place - not_above) // touching
     rest = below(touching)
     first = 0
+    # In so many vectors, the number `first` touches `top` and none before it does.
     ways = (size + 1) ** (cells - 1)
     while rest >= ways:
         rest -= ways
@@ -42,13 +48,14 @@ def hull_noise(source: Any, cells: int, bits: int, draw: int) -> list[int]:
 
 
 def _size(source: Any, cells: int, bits: int, draw: int, below: Callable[[int], int]) -> int:
-    """Returns the size of a ball, as likely as how many numbers it holds times q^size."""
+    """Returns the size of a ball, as likely as the number of vectors in it times q^size."""
     for turn in range(_INNER):
         drawn = source.add_laplace([0] * (3 * cells + _SPARE), bits, draw * _INNER + turn)
         geometric = [each for each in drawn if each >= 0]
         if len(geometric) <= cells:
             continue
         size = int(sum(geometric[: cells + 1]))
+        # This is C(size + cells, cells) times a constant, and at least the number of vectors.
         ways = cells + 1
         for each in range(1, cells + 1):
             ways *= size + each

@@ -64,8 +64,9 @@ _FACTS = (
     "number, question, name, kind, epsilon, delta, spent_epsilon, spent_delta, recorded_at, "
     "periods, withdraws, reason, document_sha256, hash"
 )
-# The place of an entry's hash among its facts, and of the ledger's own.
+# The place of an entry's hash among its facts.
 _HASH = 13
+# The place of the hash in the row of the ledger itself.
 _FIRST_HASH = 8
 _NOTHING = Budget(Fraction(0))
 # What to do with records whose column holds something else than those of earlier releases.
@@ -203,24 +204,24 @@ class State:
 
     def check(self, charge: Budget, unit: Unit, periods: Periods | None = None) -> Budget:
         """The sum after a charge; InputError of another unit, BudgetError if it does not fit."""
-        own = self.privacy_unit
-        if unit != own:
+        ours = self.privacy_unit
+        if unit != ours:
             step = "use another ledger"
-            if unit.counts != own.counts:
+            if unit.counts != ours.counts:
                 step = (
                     f"use a ledger that was made with counts={unit.counts!r} (--counts "
                     f"{unit.counts}): the losses of the two are never added up"
                 )
-            elif unit.period != own.period:
-                step = _other_period(unit, own)
+            elif unit.period != ours.period:
+                step = _other_period(unit, ours)
             else:
                 same = "row" if unit.name == EACH_ROW else unit.name
                 step = (
-                    f"if each {same} is one {own.name.removeprefix('each ')}, give "
-                    f"privacy_unit={own.name!r} (--privacy-unit {own.name!r}); else {step}"
+                    f"if each {same} is one {ours.name.removeprefix('each ')}, give "
+                    f"privacy_unit={ours.name!r} (--privacy-unit {ours.name!r}); else {step}"
                 )
-            raise InputError(f"the charge protects {unit}. The ledger protects {own}", step)
-        if (periods and periods.kind) != own.period:
+            raise InputError(f"the charge protects {unit}. The ledger protects {ours}", step)
+        if (periods and periods.kind) != ours.period:
             raise InputError(
                 "the charge does not say which periods it is of", "give the periods of the records"
             )
@@ -257,9 +258,9 @@ class State:
                 _AS_BEFORE[self.holds],
             )
         names = [*self.booked, *(each for each in periods.names if each not in self.booked)]
-        first: dict[str, str] = {}
+        known_by: dict[str, str] = {}
         for name, plain in zip(names, _plain(names), strict=True):
-            known = first.setdefault(plain, name)
+            known = known_by.setdefault(plain, name)
             if known != name:
                 raise InputError(
                     f"the period {name!r} is equal to {known!r} but for blanks around it, or as a "
@@ -286,15 +287,15 @@ def _check_sum(spent: Budget, charge: Budget, limit: Budget, where: str) -> None
         )
 
 
-def _other_period(unit: Unit, own: Unit) -> str:
+def _other_period(unit: Unit, ours: Unit) -> str:
     """What to do with a charge of another period than the ledger's."""
     made = "without a period"
     if unit.period is not None:
         made = f"with period={unit.period!r} (--period {unit.period})"
-    if own.period is None:
+    if ours.period is None:
         return f"use a ledger that was made {made}"
     return (
-        f"give records that are divided by {own.period} (period=, --period), or use a ledger that "
+        f"give records that are divided by {ours.period} (period=, --period), or use a ledger that "
         f"was made {made}; trials, means and arrays have no period"
     )
 
@@ -601,6 +602,7 @@ class Ledger(Shown):
     def _found(
         self, connection: sqlite3.Connection, question: str, name: str, *, withdrawn: bool = False
     ) -> Entry | None:
+        """Returns the entry of a question and name, and refuses a withdrawn one unless wanted."""
         query = f"SELECT {_FACTS}, document FROM entry WHERE question = ? AND name = ?"
         row = connection.execute(query, (question, name)).fetchone()
         if row is None:
@@ -636,6 +638,7 @@ class Ledger(Shown):
             _patiently(connection, "COMMIT")
 
     def _check_version(self, connection: sqlite3.Connection) -> None:
+        """Refuse a file that is no ledger of this version."""
         names = ("application_id", "user_version", "page_count")
         kind, version, pages = (
             connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names
@@ -690,6 +693,7 @@ class Ledger(Shown):
 
 
 def _path(path: str | os.PathLike[str]) -> Path:
+    """Returns the absolute path of a ledger, whose name must have the ending of ledgers."""
     place = Path(checks.path(path, "the ledger path")).absolute()
     if place.suffix != ENDING:
         raise InputError(
@@ -740,6 +744,7 @@ def _plain_errors(path: Path) -> Iterator[None]:
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:
+    """Returns the entry of a row, with its document if the row has it."""
     number, question, name, kind, *amounts = row[:8]
     charge, spent = (Budget(*map(from_text, amounts[at : at + 2])) for at in (0, 2))
     recorded_at, listed, *others = row[8:]
@@ -809,6 +814,7 @@ def _add(
 
 
 def _hash(previous: str, facts: tuple[Any, ...]) -> str:
+    """Returns the hash of an entry, which covers the hash of the one before it."""
     return _sha256(json.dumps([previous, *facts]).encode())
 
 

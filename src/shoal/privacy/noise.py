@@ -1,4 +1,4 @@
-"""Where randomness comes from: exact lattice noise, or a marked simulation.
+"""Draws all randomness: exact noise on a lattice, or a marked simulation of it.
 
 One release draws ONE vector of discrete Laplace or discrete Gaussian noise with the common scale of
 2^j steps; every number has its own step, so every number has its own scale.
@@ -22,13 +22,15 @@ from shoal.privacy.hull_noise import hull_noise
 # A number and its noise must fit 64-bit integers with room to spare.
 LARGEST_STEPS = 2**61
 MOST_BITS = 61
+# Large vectors are drawn in chunks of this many numbers, side by side.
 _CHUNK = 20_000
 _MOST_SEED = 2**128
+# The words that are read from the operating system at a time.
 _WORDS = 1 << 20
-# Of each about one in five is accepted.
+# The tries for a pair of noise, of which about one in five is accepted.
 _TRIES = 512
 Pair: TypeAlias = tuple[int, int]
-# What a simulation draws, so that no two vectors of one seed are alike.
+# The kinds of what a simulation draws, so that no two vectors of one seed are alike.
 _NUMBERS = 1
 _BITS = 2
 _SELECTIONS = 3
@@ -46,8 +48,9 @@ class Noise(Protocol):
     def add_pair(self, pair: Pair, lattice_bits: int, draw: int) -> Pair:
         """Add noise (x, y) that is as likely as exp(-max(|x|, |y|, |x + y|) / 2^lattice_bits).
 
-        Laplace noise (x, y) of twice the scale, with a chance q^(|x| + |y|), of which a third is at
-        least |x + y|, with a chance q^|x + y|: the sum of exponents is twice the largest of them.
+        Laplace noise (x, y) of twice the scale is as likely as q^(|x| + |y|). It is accepted if a
+        third Laplace number is at least |x + y|, which is as likely as q^|x + y|. The sum of these
+        three sizes is twice the largest of them.
         """
         drawn = iter(self.add_laplace([0] * 3 * _TRIES, lattice_bits + 1, draw))
         for x, y, third in zip(drawn, drawn, drawn, strict=True):
@@ -200,12 +203,13 @@ def _exact(
 
 
 def _laplace(rng: np.random.Generator, scale: float, size: int) -> Ints:
+    """Returns discrete Laplace noise, as the difference of two geometric variables."""
     first, second = rng.geometric(-np.expm1(-1 / scale), size=(2, size))
     return np.asarray(first - second)
 
 
 def _gaussian(rng: np.random.Generator, scale: float, size: int) -> Ints:
-    """Canonne, Kamath and Steinke 2020, Algorithm 3, for all numbers at once.
+    """Returns discrete Gaussian noise (Canonne, Kamath and Steinke 2020, Algorithm 3).
 
     A discrete Laplace y of scale t is kept with probability exp(-(|y| - s^2/t)^2 / (2 s^2)), which
     leaves P[y] proportional to exp(-y^2 / (2 s^2)). At t = s about three of four are kept.
@@ -223,5 +227,6 @@ def _added(steps: list[int], noise: Ints) -> list[int]:
 
 
 def _clamped(steps: list[int]) -> list[int]:
+    """Returns numbers within the limits of the lattice."""
     # A sound plan never comes near; refusing here would tell something about a private number.
     return [min(max(number, -LARGEST_STEPS), LARGEST_STEPS) for number in steps]

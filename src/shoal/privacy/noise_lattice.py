@@ -1,4 +1,4 @@
-"""From a method's answer to noise that can be drawn: the lattice, and the exact loss on it."""
+"""Turns the noise scales of a method into noise on a lattice, whose exact loss is allowed."""
 
 import math
 from collections.abc import Callable
@@ -10,13 +10,17 @@ from shoal.arrays import Floats
 from shoal.errors import InputError
 from shoal.privacy.noise import LARGEST_STEPS, MOST_BITS
 
-# One step of rounding costs each number 2^-j; together at most this share of the whole loss.
+# Rounding to steps costs at most 2^-20 of the whole loss, for all numbers together.
 _OVERHEAD_BITS = 20
+# The significant bits of noise scales.
 _SCALE_BITS = 24
 
 
 def lattice_bits(most_numbers: int, epsilon: float, delta: float = 0.0) -> int:
-    """j: at a scale of 2^j steps rounding costs a millionth of epsilon, and of delta."""
+    """Returns the j at which noise of 2^j steps makes rounding cost a millionth of the loss.
+
+    That is a millionth of epsilon, and of delta if there is one.
+    """
     bits = max(_OVERHEAD_BITS, _OVERHEAD_BITS + math.ceil(math.log2(most_numbers / epsilon)))
     if not delta:
         return bits
@@ -26,7 +30,7 @@ def lattice_bits(most_numbers: int, epsilon: float, delta: float = 0.0) -> int:
 
 
 def round_scale(noise_scale: Floats) -> Floats:
-    """Noise scales with 24 significant bits, rounded upwards: the same on every machine."""
+    """Returns noise scales with 24 significant bits, rounded upwards: equal on every machine."""
     mantissa, exponent = np.frexp(noise_scale)
     return np.ldexp(np.ceil(mantissa * 2.0**_SCALE_BITS) / 2.0**_SCALE_BITS, exponent)
 
@@ -39,10 +43,10 @@ def fit(
     *,
     power: int = 1,
 ) -> Floats:
-    """The method's scales, widened by the least that brings the exact loss under what is allowed.
+    """Returns the method's scales, widened just so much that the exact loss is allowed.
 
-    Scales are b over the range of each number; the loss falls with their `power`. InputError if the
-    noise would not fit the lattice.
+    Scales are divided by the range of each number, and the loss is proportional to 1 divided by
+    their `power`. InputError if the noise would not fit the lattice.
     """
     if bits >= MOST_BITS:
         raise _unfit(bits)

@@ -1,4 +1,4 @@
-"""Noisy whole numbers: what a unit is worth in steps of discrete Laplace noise."""
+"""Adds discrete Laplace noise to sums of whole numbers, each unit of which is worth some steps."""
 
 import math
 from fractions import Fraction
@@ -23,14 +23,14 @@ Bits = Annotated[int, Field(ge=0, le=MOST_BITS)]
 
 
 class NoisySum(Model):
-    """How sums of whole numbers are released: steps that a unit is worth, and 2^bits, the scale."""
+    """The noise of sums of whole numbers: its scale is 2^bits steps, and a unit is `per_unit`."""
 
     per_unit: Positive
     bits: Bits
 
     @classmethod
     def fit(cls, sensitivity: int, most: int, epsilon: Fraction) -> "NoisySum":
-        """The least noise of a loss of at most epsilon, for sums that are no larger than `most`."""
+        """Returns the least noise that costs at most epsilon, for sums no larger than `most`."""
         fine = min(_FINE, CAPACITY - 1 - most.bit_length())
         ratio = Fraction(sensitivity) / epsilon
         bits = max(0, fine + math.ceil(math.log2(ratio)))
@@ -44,25 +44,28 @@ class NoisySum(Model):
             raise unfit()
 
     def step(self, *moves: int) -> NoisyVector:
-        """For the accountant, of users who move the sums by at most so many units each."""
+        """Returns the accountant's step; each user moves the sums by at most so many units."""
         return NoisyVector("laplace", self.bits, np.array(moves, dtype=object) * self.per_unit)
 
     def loss(self, moves: int) -> Fraction:
-        """The exact privacy loss of a user who moves the sums by at most so many units."""
+        """Returns the exact privacy loss of a user who moves the sums by at most so many units."""
         return account([self.step(moves)]).epsilon
 
     @property
     def scale(self) -> float:
-        """Of the noise, in units."""
+        """The scale of the noise, in units."""
         return 2.0**self.bits / self.per_unit
 
     @property
     def variance(self) -> float:
-        """Of the noise, in units^2: 1/(2 sinh^2(1/(2t))) steps^2 at a scale of t steps."""
+        """The variance of the noise, in squared units.
+
+        At a scale of t steps it is 1/(2 sinh^2(1/(2t))) squared steps.
+        """
         return 1 / (2 * math.sinh(2.0 ** -(self.bits + 1)) ** 2) / float(self.per_unit) ** 2
 
     def add(self, sums: list[int], source: Noise, draw: int = 0) -> list[int]:
-        """Sums with noise, in steps; `draw` tells the vectors of one release apart."""
+        """Returns sums with noise, in steps; `draw` tells the vectors of one release apart."""
         return source.add_laplace([x * self.per_unit for x in sums], self.bits, draw)
 
 

@@ -1,8 +1,8 @@
-"""Private selections: permute-and-flip over a public list of candidates.
+"""Scores the candidates of private selections by permute-and-flip from a public list.
 
-If no user changes any score by more than d, the selected position costs each user whose values the
-scores depend on 2 d / scale, and nobody else anything (McKenna and Sheldon, "Permute-and-Flip",
-NeurIPS 2020, Theorem 1). It is never worse than the exponential mechanism.
+If no user changes any score by more than d, the selected position costs 2 d / scale to each user
+on whose values the scores depend, and nothing to anybody else (McKenna and Sheldon,
+"Permute-and-Flip", NeurIPS 2020, Theorem 1). It is never worse than the exponential mechanism.
 """
 
 import math
@@ -14,20 +14,21 @@ from shoal.arrays import Ints
 
 # Scores are whole numbers: one user counts for this much.
 UNIT = 1 << 10
-# Candidates of a quantile: the width over this.
+# The candidates of a quantile divide the width into this many steps.
 CELLS = 1 << 12
 
 
 def loss(sensitivity: int, scale: float) -> Fraction:
-    """Exact loss 2 d / scale of one selection."""
+    """Returns the exact loss 2 d / scale of one selection."""
     return Fraction(2 * sensitivity) / Fraction(scale)
 
 
 def middle_scores(values: Ints, bins: int, top: int) -> Ints:
-    """- max(#below, #above) of each of `bins` equal bins, each value in its nearest midpoint's bin.
+    """Returns -max(values below, values above) for each of `bins` equal bins.
 
-    One value that changes moves a score by at most 1 (paper 002, Algorithm 3;
-    docs/theory/privacy.md#selections). Values are whole numbers in 0..top.
+    Each value is in the bin of its nearest midpoint. One value that changes moves a score by at
+    most 1 (paper 002, Algorithm 3; docs/theory/privacy.md#selections). Values are whole numbers in
+    0..top.
 
     Example:
         >>> middle_scores(np.array([1, 1, 9]), bins=5, top=10).tolist()
@@ -40,11 +41,11 @@ def middle_scores(values: Ints, bins: int, top: int) -> Ints:
 
 
 def quantile_scores(values: Ints, rank: int, candidates: Ints) -> Ints:
-    """- distance of the wanted rank from the ranks at each candidate, in 1/UNIT of a value.
+    """Returns minus the distance of the wanted rank from a candidate's ranks, times UNIT.
 
-    A candidate t has the ranks #{y < t} to #{y <= t}; one value that changes moves a score by at
-    most UNIT (Smith, STOC 2011, on a grid of candidates instead of the whole interval). Candidates
-    ascend; the wanted rank is given times UNIT.
+    A candidate t has the ranks from #{y < t} to #{y <= t}; one value that changes moves a score by
+    at most UNIT (Smith, STOC 2011, on a grid of candidates instead of the whole interval).
+    Candidates ascend; the wanted rank is given times UNIT.
 
     Example:
         >>> quantile_scores(np.array([2, 4, 6]), 2 * UNIT, np.array([1, 4, 7])).tolist()
@@ -57,7 +58,7 @@ def quantile_scores(values: Ints, rank: int, candidates: Ints) -> Ints:
 
 
 def grid(top: int) -> Ints:
-    """Equally spaced candidates from 0 to top: `CELLS` steps, or every whole number if fewer."""
+    """Returns candidates from 0 to top: `CELLS` equal steps, or all whole numbers if fewer."""
     steps = min(CELLS, top)
     return np.arange(steps + 1, dtype=np.int64) * top // steps
 

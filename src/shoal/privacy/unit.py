@@ -206,7 +206,7 @@ class Periods:
 
 
 def first_and_last(names: Sequence[str]) -> str:
-    """Names of periods in few words."""
+    """Returns names of periods in few words: the first and the last of more than three."""
     if len(names) <= 3:
         return ", ".join(names)
     return f"{names[0]} to {names[-1]} ({len(names):,})"

@@ -1,4 +1,4 @@
-"""Columns of a file by their roles, a privacy unit among them: a charge says what it protects."""
+"""Reads columns of a file by their roles, and checks the column that a privacy unit names."""
 
 import os
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ ONE_ROW = (
 
 
 def is_unit(name: str, privacy_unit: str) -> bool:
-    """Whether a column is what a privacy unit names, by hand: in other letters or blanks, too."""
+    """Whether a privacy unit, which people type, names a column; case and blanks do not count."""
     return _plain(name) == _plain(privacy_unit) != ""
 
 
@@ -32,7 +32,10 @@ def unit_column(
     privacy_unit: str,
     ledger: str | os.PathLike[str] | Ledger | None,
 ) -> str | None:
-    """The column besides that of users that the privacy unit names; the ledger's if not said."""
+    """Returns the column, besides that of users, that the privacy unit names; None if none does.
+
+    Without a privacy unit it is that of the ledger.
+    """
     if not privacy_unit and ledger is not None:
         privacy_unit = (ledger if isinstance(ledger, Ledger) else Ledger(ledger)).privacy_unit.name
     if privacy_unit in ("", EACH_ROW) or is_unit(users or "", privacy_unit):
@@ -50,23 +53,20 @@ def read_by_roles(
     texts: bool = False,
     ledger: Any = None,
 ) -> dict[str, Any]:
-    """Columns by their roles, the private one if it is looked at.
+    """Returns columns by their roles, and the private one if `look` says so.
 
-    Where it is public which rows lack something, these are left out, and it is looked at for that.
-    A privacy unit that is a column (the ledger's, where the source names none) is read as well, and
-    refused where one of its values has several units.
+    If it is public which rows lack something, these rows are left out; to find them, the private
+    column is read too. A column that the privacy unit names (that of the ledger, if the source
+    names none) is read as well, and refused if one of its values belongs to several units.
     """
-    from shoal.data.sources import read_columns
-    from shoal.release.columns import check_column, unit_column
-
     private = {role: source.value or None}
     users = source.user or source.unit
     unit = unit_column(data, users, source.privacy_unit or "", ledger)
-    every = {**public, "privacy unit": unit}
-    roles(private, every)
+    given = {**public, "privacy unit": unit}
+    roles(private, given)
     private = private if look or source.missing == "public" else {}
-    table = read_columns(data, private=private, public=every, texts=texts, missing=source.missing)
-    named = {**every, **private}.items()
+    table = read_columns(data, private=private, public=given, texts=texts, missing=source.missing)
+    named = {**given, **private}.items()
     found = {each: None if name is None else table.column(name) for each, name in named}
     if unit is not None:
         check_column(unit, found["privacy unit"], found.get("user"))
@@ -89,14 +89,14 @@ def check_unit_of_users(
     private = {"value": value}
     public = {"user": user, "privacy unit": unit}
     roles(private, public)
-    # Only where it is public which values are missing, the value is looked at for that.
+    # The values are read only if it is public which of them are missing: to leave these rows out.
     private = private if missing == "public" else {}
     table = read_columns(source, private=private, public=public, missing=missing)
     check_column(unit, table.column(unit), table.column(user))
 
 
 def check_column(name: str, column: Any, users: Any) -> None:
-    """Refuse a privacy unit one of whose values has several users; without `users` rows are users.
+    """Refuse a privacy unit one of whose values has several users, or rows without `users`.
 
     The charge would say that it protects all values of one of them, but it protects one user.
     """

@@ -1,4 +1,4 @@
-"""What records and manifests of all families have in common, as models."""
+"""Defines the parts that records and manifests of all families have in common."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from shoal.privacy.unit import Relation, Unit
 
 RECORD = "shoal.record/1"
 MANIFEST = "shoal.manifest/8"
-# For whom a document is: what its first line says.
+# The first line of a document says for whom it is.
 Inside = Literal["custodian and auditors: it has rows of users or units, without names"]
 Everybody = Literal["everybody: nothing in it is about a single user or unit"]
 INSIDE: Inside = get_args(Inside)[0]
 EVERYBODY: Everybody = get_args(Everybody)[0]
 CONFIDENCE = 0.95
-# Of a kind that a manifest names: units of which fewer would be told apart.
+# The fewest units of a kind that a manifest names: fewer could be told apart.
 FEWEST_ALIKE = 10
 _SALT = 32  # bytes
 Exact = Annotated[str, BeforeValidator(lambda each: str(from_text(each)))]
@@ -41,14 +41,14 @@ Keys = Annotated[
 
 
 class Protected(Model):
-    """What of a unit is protected: see `shoal.privacy.unit.Unit`."""
+    """The part of a unit that is protected: see `shoal.privacy.unit.Unit`."""
 
     counts: Relation
     period: Text | None = None
 
 
 class UnitPart(Protected):
-    """Whose loss it is."""
+    """The unit whose loss a release states."""
 
     name: Text
     records: Literal["all", "one"]
@@ -68,7 +68,7 @@ class Guarantee(Model):
 
 
 class Versions(Model):
-    """What made the release."""
+    """The versions of the programs that made the release."""
 
     shoal: Text
     opendp: Text
@@ -89,7 +89,7 @@ class Envelope(Model):
 
 
 class Record(Envelope):
-    """All of a release, with rows of users but without their names: for custodian and auditors.
+    """The whole of a release, with rows of users but not their names: for custodian and auditors.
 
     The random `salt` keeps its digest, which everybody may have, from telling which rows it has.
     """
@@ -102,7 +102,7 @@ class Record(Envelope):
 
 
 def needs_record() -> DocumentError:
-    """The error of what rests on rows of users, which a manifest does not have."""
+    """Returns the error for a manifest where rows of users are needed."""
     return DocumentError(
         "a manifest has no rows of users, which this needs",
         "give the record, which the custodian has in the ledger: shoal show --ledger LEDGER "
@@ -111,31 +111,31 @@ def needs_record() -> DocumentError:
 
 
 class Published(Model):
-    """The results of a manifest; with the whole plan where every row of it is of many units."""
+    """The results of a manifest, with the whole plan if every row of that stands for many units."""
 
     plan: Any = None
     results: Any = None
-    # What of it follows from rows of users or units alone, in words.
+    # The words for those results that only rows of users or units can prove.
     stated: ClassVar[str] = "what follows from single users"
 
     @property
     def size(self) -> float:
-        """How large its numbers are, beside which the last places of others do not count."""
+        """The size of its numbers; differences far below it are rounding."""
         return 0.0
 
     def plan_document(self) -> documents.Document:
-        """The plan's document, which this holds or tells."""
+        """Returns the plan's document, which this holds or which follows from it."""
         if self.plan is None:
             raise needs_record()
         return dict(self.plan)
 
     def again(self) -> Published:
-        """The same, computed again from what was drawn, as far as it follows without the plan."""
+        """Returns these results, computed again from drawn numbers as far as no plan is needed."""
         return self
 
 
 class Manifest(Envelope):
-    """What everybody may have of a release: nothing about a single user or unit."""
+    """The part of a release that everybody may have: nothing about a single user or unit."""
 
     audience: Everybody
     results: Published
@@ -148,13 +148,13 @@ def manifest_of(record: bytes, said: Record, results: Published) -> documents.Do
     names = Envelope.model_fields.keys()
     common = {name: each for name, each in said.to_document().items() if name in names}
     digest = hashlib.sha256(record).hexdigest()
-    own = {
+    changed = {
         "audience": EVERYBODY,
         "schema": MANIFEST,
         "record_sha256": digest,
         "results": results.to_document(),
     }
-    return common | own
+    return common | changed
 
 
 def enveloped(

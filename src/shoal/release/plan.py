@@ -1,4 +1,4 @@
-"""Plans of all families: what they ask, how they are saved, and their one way to a release."""
+"""Defines plans of all families: how they are saved, and their one way to a release."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from shoal.release.envelope import (
 
 Private = TypeVar("Private")
 Drawn = TypeVar("Drawn")
-# What the parts of a damaged document lead to.
+# The errors that parts of a damaged document lead to.
 DAMAGED = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 class Source(Model):
-    """Columns of the file that a plan of a mean or a trial is for: their names, all public."""
+    """The public names of columns of the file that a plan of a mean or a trial is for."""
 
     value: Text
     missing: Literal["refuse", "public"] = "refuse"
@@ -56,7 +56,7 @@ class Source(Model):
 
 
 class PlanDocument(Model):
-    """What the documents of all plans hold, besides what was asked, chosen and claimed."""
+    """The entries of documents of all plans; families add what was asked, chosen and claimed."""
 
     audience: Inside = INSIDE
     version: Text
@@ -64,17 +64,17 @@ class PlanDocument(Model):
 
 
 class Claims(Model):
-    """What a plan costs and promises, for readers."""
+    """The loss of a plan for readers; families add its errors."""
 
     epsilon: Exact
     delta: Exact
 
 
 class Delivered(NamedTuple):
-    """What may leave the mechanism: the record's bytes, where they are kept, what was drawn.
+    """The bytes of a record, its entry in the ledger, and what was drawn.
 
-    There is no entry without a ledger; nothing was drawn, and no record read, if it had been
-    recorded before.
+    Without a ledger, `entry` is None. If the release had been recorded before, `from_ledger` is
+    true, and `drawn` and `record` are None.
     """
 
     document: bytes
@@ -85,14 +85,14 @@ class Delivered(NamedTuple):
 
 
 class Steps(ABC):
-    """What is done with private data, step by step, and what that costs."""
+    """The steps that read private data, and what they cost."""
 
     request: Any
 
     @property
     @abstractmethod
     def steps(self) -> Sequence[Step]:
-        """Of the release, for the accountant."""
+        """The steps of the release, for the accountant."""
 
     @property
     def step_delta(self) -> Fraction:
@@ -107,12 +107,12 @@ class Steps(ABC):
 
     @property
     def exact_loss(self) -> Budget:
-        """What is lost: exactly, or at most with Gaussian noise."""
+        """The privacy loss: exact, or an upper bound with Gaussian noise."""
         return Budget(self.losses.epsilon, self.losses.delta)
 
     @cached_property
     def loss(self) -> Budget:
-        """What is stated and charged: what was asked for, or the exact loss, rounded upwards."""
+        """The stated loss, which is charged: that asked for, or the exact one rounded upwards."""
         return Budget.stated(self.exact_loss, self.request.epsilon, self.request.delta)
 
     @property
@@ -147,12 +147,12 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
     @property
     @abstractmethod
     def parts(self) -> Mapping[str, Any]:
-        """The entries of its document besides version and claims."""
+        """The entries of the plan's document besides version, unit and claims."""
 
     @property
     @abstractmethod
     def asked(self) -> documents.Document:
-        """What was asked for: other versions may choose or claim otherwise."""
+        """The request, without what another version of shoal may choose or claim otherwise."""
 
     def warnings(self) -> list[str]:
         """What a custodian should read before spending anything, in sentences."""
@@ -175,7 +175,7 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
 
     @classmethod
     def kinds_of(cls) -> tuple[str, ...]:
-        """Its kind, or those of the plans that are of this class."""
+        """Returns the kinds of plans of this class."""
         return (cls.kind,)
 
     @classmethod
@@ -193,15 +193,15 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
 
     @abstractmethod
     def results(self, drawn: Drawn) -> Any:
-        """What was drawn and what follows from it, as JSON."""
+        """Returns drawn numbers, and the results that follow from them, as JSON."""
 
     @abstractmethod
     def drawn_of(self, results: Any) -> Drawn:
-        """The inverse: whole numbers alone; any error means that they are not the plan's."""
+        """Returns what was drawn, from results as JSON; any error means that they do not fit."""
 
     @abstractmethod
     def published(self, drawn: Drawn) -> Published:
-        """What everybody may have of a release: nothing about a single user or unit."""
+        """Returns what everybody may have of a release: nothing about a single user or unit."""
 
     @classmethod
     def of_published(cls, results: Published) -> Self:
@@ -210,7 +210,7 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
 
     @property
     def claims(self) -> Claims:
-        """What the plan costs and promises, for readers."""
+        """The loss and the errors of the plan, for readers."""
         found: dict[str, Any] = {
             name: getattr(self, name, None) for name in self.claims_model.model_fields
         }
@@ -281,19 +281,19 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
         return found
 
     def called(self, name: str) -> str:
-        """The private column's name: that of the file, or what the caller says without one."""
-        own = self.source.value if self.source else ""
-        if not own or name in ("", own):
-            return name or own
+        """Returns the private column's name: that of the plan's file, or else the given one."""
+        planned = self.source.value if self.source else ""
+        if not planned or name in ("", planned):
+            return name or planned
         raise InputError(
-            f"the values are called {name!r}, and the plan is for {own!r}",
+            f"the values are called {name!r}, and the plan is for {planned!r}",
             "give the column that the plan is for, or plan again",
         )
 
     def key(self, records: Mapping[str, Any], unit: Unit) -> str:
-        """SHA-256 of what is asked of which data: what a ledger knows a release by."""
-        own = {"plan": self.asked, "records": dict(records), "unit": unit.to_document()}
-        return documents.digest(own)
+        """Returns the SHA-256 of what is asked of which data, by which a ledger knows a release."""
+        question = {"plan": self.asked, "records": dict(records), "unit": unit.to_document()}
+        return documents.digest(question)
 
     def guarantee(self, unit: Unit) -> documents.Document:
         """What a release of it guarantees, whatever is drawn."""
@@ -360,15 +360,15 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
 
     @property
     def size(self) -> float:
-        """How large numbers of it are, beside which the last places of others do not count."""
+        """The size of its numbers; differences far below it are rounding."""
         return 0.0
 
     def mismatches(self, records: Mapping[str, Any], unit: Mapping[str, Any]) -> Iterator[str]:
-        """What of a manifest's records and unit does not go with the plan."""
+        """Yields sentences that say which records or unit of a manifest do not fit the plan."""
         yield from ()
 
     def _written(self, record: documents.Document) -> tuple[bytes, Record]:
-        """A record's bytes, and what is read in them; one that nobody could read is refused."""
+        """Returns a record's bytes and model, and refuses a record that nobody could read."""
         with suppress(DocumentError):
             found = documents.canonical_bytes(record)
             return found, self.record_model.from_bytes(found, "record")

@@ -1,11 +1,11 @@
-"""What a release of any family delivers: its record and manifest, and what they say."""
+"""Defines releases of all families: their record and manifest, and what is read from them."""
 
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -26,9 +26,6 @@ from shoal.release.envelope import (
     needs_record,
 )
 from shoal.release.plan import DAMAGED, Delivered, Plan
-
-if TYPE_CHECKING:
-    pass
 
 PlanT = TypeVar("PlanT", bound=Plan[Any, Any])
 Drawn = TypeVar("Drawn")
@@ -60,7 +57,7 @@ class Release(Generic[PlanT, Drawn]):
     drawn: Drawn | None = field(default=None, repr=False)
     known: Envelope | None = field(default=None, repr=False)
 
-    # Whose releases these are.
+    # The class of plans whose releases these are.
     plan_model: ClassVar[type[Plan[Any, Any]]]
 
     @classmethod
@@ -85,7 +82,7 @@ class Release(Generic[PlanT, Drawn]):
 
     @classmethod
     def of_file(cls, path: str | os.PathLike[str], data: bytes, found: object) -> Self:
-        """The release in a file, of which its bytes and what they say are read."""
+        """Returns the release in a file, given its bytes and what `strict` found in them."""
         kind = found.get("kind") if isinstance(found, dict) else None
         if isinstance(kind, str) and kind not in cls.kinds():
             raise DocumentError(
@@ -102,10 +99,10 @@ class Release(Generic[PlanT, Drawn]):
 
     @classmethod
     def delivered(cls, done: Delivered, plan: PlanT, ledger: Any, **more: Any) -> Self:
-        """What was delivered for a plan by a ledger, if there is one; `more` are attributes.
+        """Returns the release of what was delivered for a plan; `more` are further attributes.
 
-        What had been recorded before is read from its own manifest: another version of shoal, which
-        chose other parameters, may have recorded it.
+        A release that had been recorded before is read from its own record: another version of
+        shoal, which chose other parameters, may have recorded it.
         """
         book = ledger.path if isinstance(ledger, Ledger) else ledger
         place = None if book is None else os.path.abspath(book)
@@ -152,7 +149,10 @@ class Release(Generic[PlanT, Drawn]):
 
     @classmethod
     def read(cls, data: bytes, what: str, found: object = None) -> Envelope:
-        """A record or manifest of this kind: its bytes, and what `strict` found in them if any."""
+        """Returns a record or manifest of this kind, given its bytes.
+
+        `found` is what `strict` found in them, if they were read before.
+        """
         known = strict(data, what) if found is None else found
         is_record = isinstance(known, dict) and known.get("schema") == RECORD
         family = cls.plan_model
@@ -273,7 +273,7 @@ class Release(Generic[PlanT, Drawn]):
 
     @np.errstate(all="ignore")
     def _part(self, read: Callable[[], Found]) -> Found:
-        """Something read from the document; DocumentError if its parts cannot be read."""
+        """Returns what `read` reads in the document; DocumentError if it cannot be read."""
         try:
             return read()
         except DocumentError:

@@ -18,8 +18,8 @@ _GAP = 1e-3
 PUBLISHED_GAP = 1e-4
 # The most steps of an allocation.
 _STEPS = 50_000
-# In so many first steps each dual variable has a pace of its own. Measured: that takes 80 to 400
-# steps where equal paces take 400 to 3,000.
+# In this many first steps each dual variable has its own pace. By measurement an allocation then
+# takes 80 to 400 steps, where equal paces take 400 to 3,000.
 _FAST_STEPS = 3_000
 # A pace grows by this factor where the loss stays on one side of 1,
 _FASTER = 1.2
@@ -31,7 +31,7 @@ _FASTEST = 50.0
 _LEAST = 1e-100
 # With more members than this, only users with nearly the largest losses get dual variables above 0.
 _MANY = 100_000
-# At most so many times as many users as cells join them at a time,
+# At a time, at most this many users for each cell join them,
 _JOIN = 4
 # and start at this part of the average dual variable.
 _START = 1e-3
@@ -76,9 +76,9 @@ class Problem:
     @property
     def heaviest(self) -> Ints:
         """For each cell a user with its largest sensitivity."""
-        most = np.flatnonzero(self.sensitivity == self.largest[self.cell])
-        first = np.unique(self.cell[most], return_index=True)[1]
-        return self.user[most[first]]
+        is_largest = np.flatnonzero(self.sensitivity == self.largest[self.cell])
+        first = np.unique(self.cell[is_largest], return_index=True)[1]
+        return self.user[is_largest[first]]
 
     @cached_property
     def most_cells(self) -> int:
@@ -99,14 +99,14 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Allocation:
-    """Noise scale of each cell in its unit, at a loss of 1; `duals`, one a user, prove it good."""
+    """Noise scales of cells, each in its unit, at a loss of 1; `duals` of users bound the gap."""
 
     noise_scale: Floats
     duals: Floats | None = None
 
 
 def uniform(problem: Problem) -> Allocation:
-    """Returns noise with the same loss in every cell, one divided by the most cells of a user.
+    """Returns noise with the same loss in every cell: 1, divided by the most cells of a user.
 
     Source: paper 000, Corollary II.1, where it is b_g = G_1 max_l Delta_gl.
     """
@@ -159,23 +159,23 @@ def balanced(problem: Problem, gap: float = _GAP) -> Allocation:
         users = np.union1d(problem.heaviest, _most_loss(problem, equal))
     while True:
         dual[users] = _dual_variables(problem.of_users(users), gap, dual[users])
-        inverse = problem.weight / (problem.by_cell @ dual)
+        inverse_scale = problem.weight / (problem.by_cell @ dual)
         # The users who have the largest losses with these dual variables join.
-        joined = np.union1d(users, _most_loss(problem, inverse))
-        largest_loss = float((problem.by_user @ inverse).max())
+        joined = np.union1d(users, _most_loss(problem, inverse_scale))
+        largest_loss = float((problem.by_user @ inverse_scale).max())
         if len(joined) == len(users) or math.log(largest_loss) <= gap:
             break
         users = joined
     kept = np.where(dual > _NEGLIGIBLE * dual.sum(), dual, 0.0).astype(np.float32)
-    return Allocation(largest_loss / inverse, _cover(problem, kept.astype(np.float64), dual))
+    return Allocation(largest_loss / inverse_scale, _cover(problem, kept.astype(np.float64), dual))
 
 
-def _most_loss(problem: Problem, inverse: Floats) -> Ints:
+def _most_loss(problem: Problem, inverse_scale: Floats) -> Ints:
     """Returns the users with the largest losses at these inverse noise scales.
 
     They are four times as many as cells, or all users if these are fewer.
     """
-    loss = problem.by_user @ inverse
+    loss = problem.by_user @ inverse_scale
     few = min(_JOIN * problem.n_cells, problem.n_users)
     return np.argpartition(-loss, few - 1)[:few]
 

@@ -1,8 +1,9 @@
-"""Noise for counts of users who may be in every cell: one draw for all cells together.
+"""Computes with noise on counts of users who may be in every cell, drawn for all cells together.
 
-Of `cells` numbers a user raises some by the same amount u. The norm max(z, 0) + max(-z, 0), of the
-largest number above 0 and the smallest below it, then moves by at most u, in however many cells the
-user is; noise as likely as exp(-norm/scale) has a mean size of (cells + 2)/3 scales in each cell.
+There are `cells` numbers, and a user raises some of them by the same amount u. The norm is
+max(z, 0) + max(-z, 0), of the largest number above 0 and the smallest below it. It then moves by at
+most u, in however many cells the user is; noise as likely as exp(-norm/scale) has a mean size of
+(cells + 2)/3 scales in each cell.
 
 Source: docs/theory/private-counts.md#counts-without-a-cap.
 """
@@ -10,12 +11,12 @@ Source: docs/theory/private-counts.md#counts-without-a-cap.
 from scipy.optimize import brentq
 from scipy.special import gammaincc
 
-# Scales beyond which no quantile that is asked for lies, for each cell.
+# No quantile that is asked for is beyond this many scales for each cell.
 _FAR = 40.0
 
 
 def mean_absolute(cells: int) -> float:
-    """Mean size of the noise of one cell, in scales.
+    """Returns the mean size of the noise of one cell, in scales.
 
     Example:
         >>> mean_absolute(1)
@@ -25,7 +26,7 @@ def mean_absolute(cells: int) -> float:
 
 
 def tail(size: float, cells: int) -> float:
-    """Chance that the noise of one cell is larger than `size` scales, on either side.
+    """Returns the chance that the noise of one cell is larger than `size` scales, on either side.
 
     With the regularised gamma function Q and G cells it is Q(G+1, x) - 2x/(G+1) Q(G, x) +
     x^2/(G(G+1)) Q(G-1, x).
@@ -44,7 +45,7 @@ def tail(size: float, cells: int) -> float:
 
 
 def tail_quantile(cells: int, miss: float) -> float:
-    """Size in scales that the noise of one cell exceeds with at most this chance.
+    """Returns the size, in scales, that the noise of one cell exceeds with this chance at most.
 
     Example:
         >>> round(tail_quantile(1, 0.05), 3)

@@ -74,17 +74,21 @@ def predicted(
     The code -1 stands for a label that no cell with an estimate has: its effect is 0.
     """
     found = _fitted(estimate, variance, labels, prior)
-    result = np.full(len(others[0]), float(found.effect[0]))
-    for start, each in zip(found.ends.tolist(), others, strict=False):
-        result += np.where(each < 0, 0.0, found.effect[start + np.maximum(each, 0)])
+    common_mean = float(found.effect[0])
+    result = np.full(len(others[0]), common_mean)
+    for start, label in zip(found.starts.tolist(), others, strict=True):
+        result += np.where(label < 0, 0.0, found.effect[start + np.maximum(label, 0)])
     return result
 
 
 class _Fitted(NamedTuple):
-    """The common mean and all effects, where each column's begin, and fits without own cells."""
+    """The common mean and then all effects, and the predictions of cells without their estimates.
+
+    `starts` says where the effects of each column of labels begin.
+    """
 
     effect: Floats
-    ends: Ints
+    starts: Ints
     without: Floats
 
 
@@ -92,30 +96,30 @@ class _Design(NamedTuple):
     """The positions of the ones of each cell: of the common mean, and of its label in each column.
 
     `place` has them by column and cell; `pair` has the entries of the Gram matrix that they add to.
+    `borders` says where the effects of each column of labels begin, and last where all of them end.
     """
 
     place: Ints
     pair: Ints
-    ends: Ints
+    borders: Ints
 
     @property
     def size(self) -> int:
         """The number of effects, with the common mean."""
-        return int(self.ends[-1])
+        return int(self.borders[-1])
 
 
 def _design(labels: Sequence[Ints]) -> _Design:
     """Returns the design of columns of labels, with a common mean as the first column."""
-    ends = np.cumsum([1, *(int(each.max()) + 1 for each in labels)])
+    borders = np.cumsum([1, *(int(each.max()) + 1 for each in labels)])
     common = np.zeros(len(labels[0]), dtype=np.int64)
-    place = np.stack([common, *map(np.add, ends, labels)])
-    return _Design(place, place[:, None] * int(ends[-1]) + place, ends)
+    place = np.stack([common, *map(np.add, borders, labels)])
+    return _Design(place, place[:, None] * int(borders[-1]) + place, borders)
 
 
 def _fitted(estimate: Floats, variance: Floats, labels: Sequence[Ints], prior: float) -> _Fitted:
     """Fits variances and effects by expectation-maximisation."""
     design = _design(labels)
-    ends = design.ends
     least = _LEAST * max(float(np.var(estimate)), float(variance.min()))
     spread = max(float(np.var(estimate) - variance.mean()), float(variance.min()) * 1e-3, least)
     residual = spread / 2
@@ -124,33 +128,41 @@ def _fitted(estimate: Floats, variance: Floats, labels: Sequence[Ints], prior: f
         fit, leverage, uncertain, effect = _fit(
             design, estimate, 1 / (residual + variance), effects, prior
         )
-        for at, (start, stop) in enumerate(pairwise(ends.tolist())):
+        for at, (start, stop) in enumerate(pairwise(design.borders.tolist())):
             squares = effect[start:stop] ** 2 + uncertain[start:stop]
             effects[at] = max(float(squares.mean()), least)
-        kept = residual / (residual + variance)
+        share = residual / (residual + variance)
         around = (estimate - fit) ** 2 + leverage * (residual + variance)
-        residual = max(float((kept**2 * around + kept * variance).mean()), least)
+        residual = max(float((share**2 * around + share * variance).mean()), least)
     fit, leverage, _, effect = _fit(design, estimate, 1 / (residual + variance), effects, prior)
     leverage = np.minimum(leverage, _MOST_LEVERAGE)
-    return _Fitted(effect, ends, (fit - leverage * estimate) / (1 - leverage))
+    without = (fit - leverage * estimate) / (1 - leverage)
+    return _Fitted(effect, design.borders[:-1], without)
 
 
-def _fit(
-    design: _Design, estimate: Floats, weight: Floats, effects: Floats, prior: float
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Returns fitted values, leverages, posterior variances of the effects, and the effects."""
+class _Fit(NamedTuple):
+    """Fitted values and leverages of cells, and posterior variances and means of the effects."""
+
+    value: Floats
+    leverage: Floats
+    uncertain: Floats
+    effect: Floats
+
+
+def _fit(design: _Design, estimate: Floats, weight: Floats, effects: Floats, prior: float) -> _Fit:
+    """Returns the fit for given weights of cells; `effects` are the variances of the effects."""
     place = design.place
     pair = design.pair
     size = design.size
-    each = np.broadcast_to(weight, pair.shape)
-    entries = np.bincount(pair.ravel(), each.ravel(), minlength=size**2)
+    weights = np.broadcast_to(weight, pair.shape)
+    entries = np.bincount(pair.ravel(), weights.ravel(), minlength=size**2)
     gram = entries.reshape(size, size).astype(np.float64)
-    gram[np.diag_indices(size)] += np.repeat([prior, *1 / effects], np.diff([0, *design.ends]))
+    gram[np.diag_indices(size)] += np.repeat([prior, *1 / effects], np.diff([0, *design.borders]))
     inverse = _inverse(gram)
-    each = np.broadcast_to(weight * estimate, place.shape)
-    effect = inverse @ np.bincount(place.ravel(), each.ravel(), minlength=size)
+    weighed = np.broadcast_to(weight * estimate, place.shape)
+    effect = inverse @ np.bincount(place.ravel(), weighed.ravel(), minlength=size)
     leverage = inverse.ravel()[pair].sum(axis=(0, 1)) * weight
-    return effect[place].sum(axis=0), leverage, np.diag(inverse), effect
+    return _Fit(effect[place].sum(axis=0), leverage, np.diag(inverse), effect)
 
 
 def _inverse(gram: Floats) -> Floats:

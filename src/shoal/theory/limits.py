@@ -11,7 +11,7 @@ from shoal.theory import variance
 
 
 def threshold(counts: Ints, epsilon: float, dimension: int = 1) -> int:
-    """Returns the best threshold in records: no user moves a cell's sum by more records' worth.
+    """Returns the best threshold: no user moves a cell's sum by more than this many records would.
 
     With dimension d and L users it is the ceil(2d/epsilon)-th largest count, or 0 if there are
     fewer users. So it is the largest count for epsilon >= 2d, and 0 for epsilon < 2d/L
@@ -37,7 +37,7 @@ def least_mean_error(cell: Ints, counts: Ints, n_cells: int, epsilon: float | Fl
     """
     # Cell and falling count in one integer: a plain sort is far faster than one by two keys.
     base = int(counts.max()) + 1
-    where, falling = np.divmod(np.sort(cell * base + (base - counts)), base)
+    sorted_cell, falling = np.divmod(np.sort(cell * base + (base - counts)), base)
     sorted_counts = (base - falling).astype(np.float64)
     size = np.bincount(cell, minlength=n_cells)
     start = np.cumsum(size) - size
@@ -50,7 +50,9 @@ def least_mean_error(cell: Ints, counts: Ints, n_cells: int, epsilon: float | Fl
     enough = size >= rank
     threshold[enough] = sorted_counts[start[enough] + rank[enough].astype(np.int64) - 1]
     cut = np.bincount(
-        where, np.maximum(0.0, (sorted_counts - threshold[where]) / 2), minlength=n_cells
+        sorted_cell,
+        np.maximum(0.0, (sorted_counts - threshold[sorted_cell]) / 2),
+        minlength=n_cells,
     )
     total = np.bincount(cell, counts.astype(np.float64), minlength=n_cells)
     return (cut + threshold / loss) / total

@@ -30,10 +30,10 @@ def project_l1(vector: Ints, owner: Ints, radius: int) -> Ints:
     """
     size = np.abs(vector)
     beyond = norms_l1(size, owner) > radius
-    # The same statements run if no vector is beyond the ball, since whether one is is private.
-    inside = np.flatnonzero(beyond[owner])
+    # The same statements run if no vector is beyond the ball, since it is private whether one is.
+    to_move = np.flatnonzero(beyond[owner])
     found = vector.copy()
-    order = inside[np.lexsort((-size[inside], owner[inside]))]
+    order = to_move[np.lexsort((-size[to_move], owner[to_move]))]
     whose = owner[order]
     falling = size[order]
     first = np.flatnonzero(np.diff(whose, prepend=-1))
@@ -68,7 +68,7 @@ def project_l2(vector: Ints, owner: Ints, radius: int) -> Ints:
     size = np.abs(vector)
     norm = norms_l2(size, owner)[owner]
     beyond = norm > radius
-    # The same statements run for every vector, since whether one is beyond the ball is private.
+    # The same statements run for every vector, since it is private whether one is beyond the ball.
     divisor = np.maximum(norm, 1)
     guess = np.floor(size.astype(np.float64) * (radius / divisor)).astype(np.int64)
     # The guess is off by one at most: so the remainder is exact even if its products wrap around.

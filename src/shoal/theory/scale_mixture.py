@@ -36,7 +36,7 @@ _ROOT = float(np.log(2 * np.pi) / 2)
 _PEAK = (2 / np.pi) ** 0.5
 # The most cells to which a mixture is fitted.
 _SOME = 5_000
-# z of `fit_mixture`, in root mean squares of the residuals.
+# The z of `fit_mixture` is this many root mean squares of the residuals.
 _WIDEST = 8.0
 
 
@@ -56,7 +56,7 @@ class Mixture:
 
 
 def some_cells(many: int) -> Ints:
-    """Returns at most 5,000 of so many cells, always the same, to which models are fitted."""
+    """Returns at most 5,000 of `many` cells, always the same ones, to which models are fitted."""
     if many <= _SOME:
         return np.arange(many)
     return np.sort(np.random.default_rng(0).permutation(many)[:_SOME])

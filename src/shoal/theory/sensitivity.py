@@ -10,7 +10,8 @@ from shoal.errors import InputError
 
 # A factor above two roundings of a double.
 OUTWARD = 1 + 2.0**-51
-# The largest number of steps: doubles have smaller ones exactly, and many fit a 64-bit sum.
+# The largest number of steps: doubles hold whole numbers up to it exactly, and sums of many of them
+# fit 64 bits.
 MOST_STEPS = 2**53
 # Means and mean squares of users are rounded to 30 bits or more. This factor covers what that adds
 # to the loss of both together (docs/theory/cells.md#variance).

@@ -133,8 +133,8 @@ def shuffled_trilemma(
     RMSE^2/m + (1 - 1/m) bias^2, and is (epsilon_1, delta')-private after shuffling, which changes
     no distribution. Let L(N, epsilon, delta) be a bound that holds whatever the bias. Then
         RMSE^2 >= m L(m n, epsilon_1, delta')^2 - (m - 1) bias^2,
-    of which the best is taken over m and delta_1 on a grid (paper 004, Theorem 2.2.3, which leaves
-    constants open).
+    and the best m and delta_1 of a grid are taken (paper 004, Theorem 2.2.3, which leaves constants
+    open).
 
     Args: as of `trilemma`; at an epsilon of 0 nothing is shuffled.
 

@@ -15,8 +15,8 @@ MEASURED = 10
 _APART = 1.5
 # The number of radii that are tried: the width divided by 2^(j/2), with j from 0.
 RADII = 25
-# At a loss of 1, the noise of a ball with a private radius is about this many standard deviations
-# of a user.
+# At a loss of 1, a ball with a private radius has noise of about this many standard deviations of a
+# user.
 PRIVATE_RADIUS = 3.5
 # The same for a ball that holds the whole width.
 WHOLE_WIDTH = 10.0
@@ -69,22 +69,23 @@ def split(epsilon: float, users: int, members: int, cells: int) -> Split | None:
         raise InputError(
             f"epsilon is {epsilon:g}, for {users} users and {cells} cells", "give numbers above 0"
         )
-    everyone = epsilon * users
-    if everyone < (60 if cells == 1 else 75):
+    total_epsilon = epsilon * users
+    if total_epsilon < (60 if cells == 1 else 75):
         return None
     rate = math.sqrt(0.3 / cells)
-    centre = min(0.2, 40 / everyone)
-    radius = min(0.25, max(rate / (1 + rate), 25 / everyone))
+    centre = min(0.2, 40 / total_epsilon)
+    radius = min(0.25, max(rate / (1 + rate), 25 / total_epsilon))
     excess = min(0.06, max(0.03, 2 / cells)) if cells >= MEASURED else 0.0
-    # If users are in one cell each, a few cells may have all the bias: it must be known better.
-    excess *= 1 + are_apart(users, members)
+    if are_apart(users, members):
+        # A few cells may have all the bias, so that it must be known better.
+        excess *= 2
     noise = (1 - centre - radius - excess) * epsilon
-    bins = 2 ** math.floor(math.log2(max(everyone / 2, 1)))
+    bins = 2 ** math.floor(math.log2(max(total_epsilon / 2, 1)))
     return Split(
         centre=centre,
         radius=radius,
         excess=excess,
-        clipped=clipped_users(3 * cells / noise, users, radius * epsilon, everyone),
+        clipped=clipped_users(3 * cells / noise, users, radius * epsilon, total_epsilon),
         bins=min(_MOST_BINS, max(_FEWEST_BINS, bins)),
     )
 
@@ -105,18 +106,21 @@ def rounds(epsilon: float, delta: float, users: int, members: int, cells: int) -
     return 2 if normal >= _SMALLER * _OF_NOISE * epsilon else 1
 
 
-def clipped_users(wanted: float, users: int, selecting: float, everyone: float) -> int:
-    """Returns how many users should be beyond the radius, a rank that the selection can find."""
-    part = 0.35 if everyone >= _ENOUGH else 0.2
+def clipped_users(wanted: float, users: int, selecting: float, total_epsilon: float) -> int:
+    """Returns how many users should be beyond the radius, a rank that the selection can find.
+
+    `selecting` is the epsilon of the selection, and `total_epsilon` epsilon times all users.
+    """
+    part = 0.35 if total_epsilon >= _ENOUGH else 0.2
     return max(1, math.floor(min(part * users, max(wanted, 10 / selecting))))
 
 
-def balancing_users(distance: float, cells: int, each: float) -> float:
+def balancing_users(distance: float, cells: int, mean_cells: float) -> float:
     """Returns how many users' clipping weighs as much as Gaussian noise.
 
-    `distance` is the diameter of the ball in noise scales, and `each` the mean cells of a user.
+    `distance` is the diameter of the ball in noise scales, `mean_cells` those of a user.
     """
-    return 3 * cells / (distance * math.sqrt(math.pi / 2 * each))
+    return 3 * cells / (distance * math.sqrt(math.pi / 2 * mean_cells))
 
 
 def hidden_radii(ratio: float) -> float:

@@ -33,9 +33,9 @@ from shoal.trials.results import Effect
 UNITS = "units"
 # The fewest groups of an arm.
 FEWEST_GROUPS = 2
-# With fewer groups in an arm than this, no standard error is reliable ...
+# Standard errors are unreliable if an arm has fewer groups than this.
 _FEW_GROUPS = 10
-# ... nor with fewer degrees of freedom.
+# They are also unreliable with fewer degrees of freedom than this.
 _FEW_DEGREES = 8.5
 # The correlation within groups that predictions and degrees of freedom assume.
 CORRELATION = 0.3
@@ -64,15 +64,17 @@ def cr2(regressors: Floats, sizes: Floats, weights: Floats, sums: Floats) -> Spr
     root = np.sqrt(sizes)
     basis, length, _ = np.linalg.svd(regressors * root[:, None], full_matrices=False)
     basis = basis[:, length > _FITTED * length[0]]
-    rest = 1 - (basis**2).sum(axis=1)
-    scale = np.where(rest > _FITTED, weights * np.sqrt(sizes / np.maximum(rest, _FITTED)), 0.0)
+    not_fitted = 1 - (basis**2).sum(axis=1)
+    scale = np.where(
+        not_fitted > _FITTED, weights * np.sqrt(sizes / np.maximum(not_fitted, _FITTED)), 0.0
+    )
     mean = sums / root
-    left = mean - basis @ (basis.T @ mean)
+    residual = mean - basis @ (basis.T @ mean)
     correlated = 1 - CORRELATION + CORRELATION * sizes
     degrees = min(_degrees(scale, basis, phi) for phi in (np.ones(len(sizes)), correlated))
-    if ((rest <= _FITTED) & (weights != 0)).any() or not degrees > 0:
+    if ((not_fitted <= _FITTED) & (weights != 0)).any() or not degrees > 0:
         return UNKNOWN
-    return Spread(float(((scale * left) ** 2).sum()), degrees)
+    return Spread(float(((scale * residual) ** 2).sum()), degrees)
 
 
 def _degrees(scale: Floats, basis: Floats, variances: Floats) -> float:
@@ -99,7 +101,7 @@ def effects_of_groups(
     regressors = np.hstack([in_cluster, in_arm]).astype(np.float64)
     sizes = groups.many.astype(np.float64)
     variances = _within_clusters(groups, sums)
-    many = np.bincount(groups.arm).tolist()
+    groups_of_arm = np.bincount(groups.arm).tolist()
     found = []
     for arm, effect in enumerate(effects_of(groups, cells, confidence), 1):
         spread = cr2(regressors, sizes, effect_weights(groups, arm)[0], sums)
@@ -108,8 +110,8 @@ def effects_of_groups(
         there = effect.super_population
         if clusters == 1:
             there = inferred(effect.value, spread, tiny, confidence, _ONE_CLUSTER)
-        pair = many[arm], many[0]
-        few = few_groups(pair, (effect.arm, effect.control), here.degrees_of_freedom)
+        pair = groups_of_arm[arm], groups_of_arm[0]
+        warning = few_groups(pair, (effect.arm, effect.control), here.degrees_of_freedom)
         by_cluster = np.sqrt(variances[:, arm] + variances[:, 0])
         grouped = replace(
             effect,
@@ -118,7 +120,7 @@ def effects_of_groups(
             clusters=replace(effect.clusters, standard_error=by_cluster),
             groups=pair,
         )
-        found.append(grouped.warned(few))
+        found.append(grouped.warned(warning))
     return found
 
 
@@ -130,12 +132,12 @@ def _within_clusters(groups: Design, sums: Floats) -> Floats:
     cell = groups.cell
     units = groups.sizes.ravel().astype(np.float64)
     mean = np.bincount(cell, sums) / units
-    left = sums - groups.many * mean[cell]
-    rest = 1 - groups.many / units[cell]
-    part = np.zeros(len(cell))
-    np.divide(left**2, rest, out=part, where=rest > 0)
-    found = np.bincount(cell, part) / units**2
-    return np.where(np.bincount(cell) > 1, found, np.nan).reshape(groups.sizes.shape)
+    residual = sums - groups.many * mean[cell]
+    not_fitted = 1 - groups.many / units[cell]
+    variance_part = np.zeros(len(cell))
+    np.divide(residual**2, not_fitted, out=variance_part, where=not_fitted > 0)
+    variance = np.bincount(cell, variance_part) / units**2
+    return np.where(np.bincount(cell) > 1, variance, np.nan).reshape(groups.sizes.shape)
 
 
 def few_groups(many: Sequence[int], arms: Sequence[object], degrees: float, of: str = "") -> str:
@@ -153,7 +155,7 @@ def few_groups(many: Sequence[int], arms: Sequence[object], degrees: float, of: 
 
 
 def grouped(design: Design, assigned: Any, unit: Any = None) -> Ints:
-    """Returns the group of each unit; `assigned` has the order of the design, or of `unit`."""
+    """Returns the group of each unit; `assigned` is in the order of `unit`, or of all units."""
     paired({}, {"assigned": assigned, "unit": unit})
     column = keys.as_array(assigned, "assigned")
     if unit is not None:
@@ -166,6 +168,7 @@ def grouped(design: Design, assigned: Any, unit: Any = None) -> Ints:
         )
     code = keys.ranked(column, "assigned")[1]
     pairs = np.unique(np.stack([design.cell_of_unit, code]), axis=1)
+    # With more pairs of cell and group than cells, some cell has units of several groups.
     if design.units is None and pairs.shape[1] > design.sizes.size:
         raise DataError(
             "units of one cluster and arm are in several assigned groups and have no names",
@@ -239,11 +242,15 @@ def refuse_texts_but_units(assigned: Any, unit: Any) -> None:
 
 
 def assigned_by(design: Design) -> list[str]:
-    """Returns covariates within whose values the arm never varies, which is hardly by chance."""
+    """Returns names of covariates whose every value is in one arm only, and hardly by chance."""
     return [each.name for each in design.covariates if _never_varies(design, each)]
 
 
 def _never_varies(design: Design, column: Covariate) -> bool:
+    """Whether each value of a covariate is in one arm only, and chance would hardly do that.
+
+    If groups were assigned whole, a group counts as one unit.
+    """
     arms = len(design.arms)
     if design.group is None:
         codes = column.codes
@@ -268,6 +275,6 @@ def _never_varies(design: Design, column: Covariate) -> bool:
         return False
     # A value of m units has one arm with the probability sum_a p_a^m.
     shares = sizes / sizes.sum()
-    held, times = np.unique(count.sum(axis=1), return_counts=True)
-    alike = np.array([math.log(float((shares**each).sum()) or 5e-324) for each in held.tolist()])
-    return bool(float(alike @ times) < _CHANCE)
+    units, values = np.unique(count.sum(axis=1), return_counts=True)
+    log_chance = np.array([math.log(float((shares**m).sum()) or 5e-324) for m in units.tolist()])
+    return bool(float(log_chance @ values) < _CHANCE)

@@ -78,24 +78,24 @@ class Proof(Model):
 
     def pieces(self, ratio: float) -> tuple[Floats, Floats, Bools]:
         """Returns the least R between any two breaks, the output where it is, and where h < 0."""
-        under = self.slope**2 + 4 * self.weight * self.total
-        root = np.sqrt(np.maximum(under, 0))
+        discriminant = self.slope**2 + 4 * self.weight * self.total
+        root = np.sqrt(np.maximum(discriminant, 0))
         # The larger of two terms of one sign loses no digits; the other root follows from it.
         larger = (self.slope + np.where(self.slope >= 0, root, -root)) / 2
         one = larger / self.weight
         other = np.divide(-self.total, larger, out=one.copy(), where=larger != 0)
-        low = np.where(under > 0, np.minimum(one, other), np.inf)
-        high = np.where(under > 0, np.maximum(one, other), np.inf)
+        low = np.where(discriminant > 0, np.minimum(one, other), np.inf)
+        high = np.where(discriminant > 0, np.maximum(one, other), np.inf)
         breaks = np.unique(np.concatenate([low, high]))
         breaks = breaks[np.isfinite(breaks)]
         breaks = breaks if breaks.size else np.zeros(1)
         ends = np.concatenate([breaks[:1] - 2, breaks, breaks[-1:] + 2])
         middle = ends[:-1] + np.diff(ends) / 2
         inside = (middle[:, None] > low) & (middle[:, None] < high)
-        times = np.where(inside, ratio, 1.0)
-        a = times @ self.weight
-        b = times @ self.slope
-        c = times @ self.total
+        factor = np.where(inside, ratio, 1.0)
+        a = factor @ self.weight
+        b = factor @ self.slope
+        c = factor @ self.total
         ends[0] = -np.inf
         ends[-1] = np.inf
         output = np.clip(b / (2 * a), ends[:-1], ends[1:])
@@ -149,42 +149,44 @@ class _Program:
     def __init__(self, levels: Floats, weights: Floats | None, ratio: float) -> None:
         self.levels = levels
         self.ratio = ratio
-        one = np.eye(len(levels))
-        given = None if weights is None else weights[None]
-        even = float(np.abs(levels + levels[::-1]).max()) < _SAME
-        # If levels and weights are their own mirror images, half of the rows suffice.
-        self.mirrored = even and (
-            given is None or float(np.abs(given - given[:, ::-1]).max()) < _SAME
-        )
-        half = len(levels) // 2
-        self.sums = (one + one[::-1])[: len(levels) - half] / 2 if self.mirrored else one
-        self.differences = (one - one[::-1])[:half] / 2 if self.mirrored else one
-        self.weights = self.sums if given is None else given
-        self.each = given is None
+        self.mirrored = float(np.abs(levels + levels[::-1]).max()) < _SAME
+        if weights is not None:
+            self.mirrored &= float(np.abs(weights - weights[::-1]).max()) < _SAME
+        self.sums = self.differences = np.eye(len(levels))
+        if self.mirrored:
+            # Levels and weights are their own mirror images, so that half of the rows suffice.
+            half = len(levels) // 2
+            mirror = self.sums[::-1]
+            self.differences = (self.sums - mirror)[:half] / 2
+            self.sums = (self.sums + mirror)[: len(levels) - half] / 2
+        self.worst_case = weights is None
+        # The largest of some mean variances is made least, and this has the weights of each of
+        # them: of the one mean that was asked for, else of the single levels, or of mirrored pairs.
+        self.weights = self.sums if weights is None else weights[None]
 
     def solve(self) -> tuple[TableColumns, Proof]:
         """Returns columns whose value is within `GAP` of the bound, or as near as it comes."""
         pool = self._start()
         last = None
         best = None
-        near = np.inf
-        gained = 0
+        smallest_distance = np.inf
+        last_gain = 0
         for turn in range(_ROUNDS):
             found = self._restricted(pool)
             if found is None:
                 break
             last, value, dual = found
             # Dual variables of each round oscillate; those half-way to the best are steadier.
-            asked = [dual] if best is None else [dual, dual.half_way(best)]
-            tried = [each.repaired(self.ratio) for each in asked] + ([best] if best else [])
-            best = max(tried, key=lambda each: each.least(self.levels))
+            duals = [dual] if best is None else [dual, dual.half_way(best)]
+            proofs = [each.repaired(self.ratio) for each in duals] + ([best] if best else [])
+            best = max(proofs, key=lambda each: each.least(self.levels))
             distance = value - best.least(self.levels)
-            if distance < near:
-                near = distance
-                gained = turn
-            if near <= GAP * value or turn - gained > _PATIENCE:
+            if distance < smallest_distance:
+                smallest_distance = distance
+                last_gain = turn
+            if smallest_distance <= GAP * value or turn - last_gain > _PATIENCE:
                 break
-            pool = self._with(self._kept(last, dual), asked)
+            pool = self._with(self._kept(last, dual), duals)
         if last is None or best is None:
             raise InputError(
                 f"the linear program was not solved for a ratio of {self.ratio:.3g} on "
@@ -239,7 +241,7 @@ class _Program:
             return None
         part = np.maximum(-found.ineqlin.marginals, 0)
         weight = part / part.sum() @ weights
-        if self.each:
+        if self.worst_case:
             weight = (1 - _EVEN) * weight + _EVEN / len(weight)
         marginals = found.eqlin.marginals
         slope = marginals[len(sums) :] @ self.differences
@@ -248,7 +250,7 @@ class _Program:
         return pool._replace(mass=found.x[:many] / self.ratio), float(found.fun), dual
 
     def _kept(self, pool: TableColumns, dual: Proof) -> TableColumns:
-        """Returns the columns in use, and of all others those that cost least."""
+        """Returns the columns in use, and those of the others that cost least."""
         o = pool.output[:, None]
         values = dual.weight * o**2 - dual.slope * o - dual.total
         cost = (np.where(pool.likely, 1.0, 1 / self.ratio) * values).sum(axis=1)
@@ -268,7 +270,10 @@ class _Program:
         return kept
 
     def _joined(self, pool: TableColumns) -> TableColumns:
-        """Joins the columns of each set at their mean, which keeps all means; squares fall."""
+        """Joins columns that are likelier under the same levels into one at their mean output.
+
+        Means stay the same, and mean squares do not grow.
+        """
         output, likely, mass = pool
         if self.mirrored:
             output = np.concatenate([output, -output])
@@ -300,6 +305,7 @@ def whole(levels: Floats, columns: TableColumns, epsilon: Fraction) -> ResponseT
     width = levels[-1] - levels[0]
     y = (levels - levels[0]) / width - 1 / 2
     chance = numbers.T / ONE
+    # Rounded probabilities have other means: two least squares steps make them the levels again.
     for _ in range(2):
         value = value + np.linalg.pinv(chance) @ (y - chance @ value)
     order = np.argsort(value, kind="stable")

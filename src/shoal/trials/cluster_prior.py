@@ -21,7 +21,7 @@ from shoal.trials.randomiser import ONE, PART, PART_BITS, replaced_for
 _LATTICE_BITS = 20
 # One label moves one count down and one up.
 SIDES = 2
-# The least noise of a count is 1 divided by this: nobody needs less.
+# The smallest noise of a count that is allowed is 1 divided by this: nobody needs less.
 _STEEPEST = 64
 
 
@@ -130,12 +130,13 @@ def _whole(share: Floats, floor: int) -> Ints:
     """Rounds shares to whole numbers that sum to 2^31, none of them below the floor."""
     found = np.maximum(np.floor(share), floor).astype(np.int64)
     rows = np.arange(len(found))
-    # A row needs at most K turns; rows and noise are public here, so their number may be seen.
+    # The shares follow from released counts: so the number of turns reveals nothing private.
     for _ in range(found.shape[1]):
         missing = PART - found.sum(axis=1)
         if not missing.any():
             break
-        # The largest share of a row is at least 1/K, so that it can always take what is missing.
+        # The largest share takes what is missing, but never falls below the floor: where that stops
+        # it, the next turn lowers the next largest share. So a row needs at most K turns.
         largest = found.argmax(axis=1)
         found[rows, largest] = np.maximum(found[rows, largest] + missing, floor)
     return found

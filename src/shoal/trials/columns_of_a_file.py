@@ -82,10 +82,9 @@ def formula(source: Source | None, text: str) -> list[str]:
 
 
 def _like(control: Any, arms: Any) -> Any:
-    """Returns the control arm in the type of the arms' column."""
+    """Returns the value of the arms' column that the text `control` stands for."""
     if not isinstance(control, str):
         return control
-
     values = as_array(arms, "arm").unique().to_pylist()
     # Booleans may be written as in JSON and SQL, too.
     booleans = {str(each).lower(): each for each in values if isinstance(each, bool)}

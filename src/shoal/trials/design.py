@@ -45,6 +45,7 @@ def _keys(name: str) -> tuple[BeforeValidator, PlainSerializer]:
 
 
 def _clustering(epsilon: Amount) -> Fraction:
+    """Returns the exact loss of making the clusters, and refuses one that is too large."""
     found = Budget.of(epsilon).epsilon
     if found > MOST_EPSILON:
         raise InputError("clustering_epsilon is above 1e6", "give the privacy loss of the clusters")
@@ -65,7 +66,7 @@ class Covariate(Model):
 
 
 class Design(Model):
-    """Kinds of units by cluster and arm, then assigned group, then covariates.
+    """All kinds of units, sorted by cluster, arm, assigned group and covariates.
 
     Attributes:
         clusters: The clusters' keys, sorted.
@@ -217,15 +218,18 @@ def effect_weights(
     many = design.many
     codes = np.zeros_like(design.cell) if group is None else group.codes
     part = np.unique(codes * len(design.clusters) + design.cluster, return_inverse=True)[1]
-    pair = np.where(design.arm == arm, 1, np.where(design.arm == 0, 0, 2))
-    sizes = np.bincount(part * 3 + pair, many, 3 * (int(part.max()) + 1)).reshape(-1, 3)
+    # A kind is in control (0), in the arm (1) or in another arm (2).
+    role = np.full_like(design.arm, 2)
+    role[design.arm == 0] = 0
+    role[design.arm == arm] = 1
+    sizes = np.bincount(part * 3 + role, many, 3 * (int(part.max()) + 1)).reshape(-1, 3)
     if group is not None and not sizes[:, :2].all():
         raise _lacking(design, arm, group)
     share = np.bincount(part, many)[part] / np.bincount(codes, many)[codes]
     if shares is not None:
         share = shares[design.cluster]
-    signed = np.where(pair == 1, share, -share)
-    weight = np.where(pair < 2, signed / sizes[part, pair], 0.0)
+    signed = np.where(role == 1, share, -share)
+    weight = np.where(role < 2, signed / sizes[part, role], 0.0)
     found = np.zeros((int(codes.max()) + 1, len(codes)))
     found[codes, np.arange(len(codes))] = weight
     return found
@@ -236,13 +240,13 @@ def _lacking(design: Design, arm: int, group: Covariate) -> InputError:
     shape = len(design.clusters), len(group.values), len(design.arms)
     place = (design.cluster * shape[1] + group.codes) * shape[2] + design.arm
     count = np.bincount(place, minlength=shape[0] * shape[1] * shape[2]).reshape(shape)
-    lacking = np.argwhere(count.any(axis=2) & (count[:, :, [0, arm]] == 0).any(axis=2))
-    home, at = lacking[0].tolist()
+    lacking_cells = np.argwhere(count.any(axis=2) & (count[:, :, [0, arm]] == 0).any(axis=2))
+    home, at = lacking_cells[0].tolist()
     missing = arm if count[home, at, arm] == 0 else 0
     where = f" of the cluster {design.clusters[home].as_py()}" if shape[0] > 1 else ""
     return InputError(
         f"no unit where {group.name} is {_text(group.values[at])}{where} is in the arm "
-        f"{printable(design.arm_names[missing])!r} ({len(lacking)} such cells)",
+        f"{printable(design.arm_names[missing])!r} ({len(lacking_cells)} such cells)",
         "merge subgroups or clusters until each has units of both arms, or ask for a regression "
         "on the covariate",
     )

@@ -21,12 +21,13 @@ Positions: TypeAlias = "Sequence[int] | Ints"
 
 FEWEST_LEVELS = 2
 MOST_LEVELS = 256
-# Estimates from a draw must not fail, or a draw would be lost that nobody was charged for. So
-# fourth powers of outcomes must be numbers, and their differences must keep seven digits.
+# Estimates must never fail after a draw, before it is charged. So the limits of levels below keep
+# fourth powers of outcomes finite, and seven digits of their differences.
 # The largest level.
 _LARGEST = 1e50
-# The smallest width of all levels, and the smallest as a part of the largest level.
+# The smallest distance from the lowest level to the highest.
 _SMALLEST = 1e-50
+# The same as a part of the largest level.
 _NARROWEST = 1e-9
 # The smallest distance of two levels, as a part of the largest level.
 _CLOSEST = 1e-12
@@ -196,7 +197,7 @@ class Domain:
         return tuple(np.linspace(0, self.size - 1, many).round().astype(int).tolist())
 
     def moved_to(self, kept: Positions) -> Floats:
-        """Returns probabilities that random rounding moves a level to one in use.
+        """Returns the probabilities with which random rounding moves a level to those in use.
 
         The shape is (K, levels in use).
         """
@@ -250,9 +251,10 @@ class Domain:
         return below, (value - used[below]) / np.diff(used)[below]
 
     def _labelled(self, array: Any) -> Floats:
-        """Returns scores of labels, NaN where an outcome is missing, by the types of both.
+        """Returns the level of each outcome's label, NaN where an outcome is missing.
 
-        An outcome that is no label counts as the first one: an error would tell of one outcome.
+        If all labels are numbers, outcomes are compared with them as numbers, and else as texts. An
+        outcome that is no label counts as the first one: an error would tell of one outcome.
         """
         texts = array.cast(pa.string()) if array.type in _TEXTS else None
         if self._label_numbers is None:
@@ -327,6 +329,7 @@ def domain_of(domain: object, rounding: str = "random") -> Domain:
 
 
 def _check_width(levels: tuple[float, ...]) -> None:
+    """Refuse levels that are too large, or too close to each other."""
     largest = max(map(abs, levels))
     width = levels[-1] - levels[0]
     if largest > _LARGEST:

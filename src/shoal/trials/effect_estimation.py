@@ -21,9 +21,11 @@ ROUNDING = 1e-26
 # If an arm counts as fewer units, its mean may be far from normal, and its variance is often
 # estimated as next to nothing (docs/theory/experiments.md#few-units).
 FEWEST = 20.0
-# Noisy counts below 0 are raised to 0; a cluster without any count has this many units.
+# Noisy counts below 0 are raised to 0. Where all counts are 0, this is the number of units, since
+# it is a divisor.
 _NOBODY = 1e-90
-# A share that is short of 1/2 by less counts as 1/2, so that rounding decides nothing.
+# A weight that misses the sum of all others by less than this part counts as equal to it, so that
+# rounding decides nothing.
 _HALF = 1e-9
 THESE_UNITS = (
     "The effect on these units, over the assignment and the mechanism; also the effect in the "
@@ -43,22 +45,22 @@ _CONSTANT = (
 
 
 class Spread(NamedTuple):
-    """An estimated variance, its degrees of freedom, and privacy noise beside and in it.
+    """The estimated variance of an estimate, its degrees of freedom, and privacy noise.
 
-    `noise` is the variance of the noise of the estimate, in squared units of the outcome; it is
-    like that of `terms` Laplace variables of one scale. `loose` is the scale of the noise of
-    `variance`.
+    `noise` is the known variance of the noise of the estimate, which `variance` does not contain,
+    in squared units of the outcome; this noise is like the sum of `terms` Laplace variables of one
+    scale. `variance_noise` is the scale of the noise of `variance` itself.
     """
 
     variance: float
     degrees: float
     noise: float = 0.0
     terms: float = 1.0
-    loose: float = 0.0
+    variance_noise: float = 0.0
 
     def half_width(self, confidence: float) -> float:
         """Returns half of an interval."""
-        noise = self.noise, self.terms, self.loose
+        noise = self.noise, self.terms, self.variance_noise
         return half_width(confidence, self.variance, *noise, self.degrees)
 
 
@@ -71,7 +73,7 @@ class Cells(NamedTuple):
     `sizes` are units, all above 0. `mean` and `s2` are mean and variance of debiased outcomes; s2
     has the divisor n - 1 and is NaN for one unit. `noise` is the known variance of the mean that s2
     does not contain, and `squares` the sum of the squared variances of its Laplace variables.
-    `loose` is the variance of the noise of s2/n.
+    `s2_noise` is the variance of the noise of s2/n.
     """
 
     sizes: Ints
@@ -79,7 +81,7 @@ class Cells(NamedTuple):
     s2: Floats
     noise: Floats
     squares: Floats
-    loose: Floats
+    s2_noise: Floats
 
     @classmethod
     def of(cls, sizes: Ints, mean: Floats, s2: Floats) -> "Cells":
@@ -94,17 +96,17 @@ class Cells(NamedTuple):
 
     @property
     def estimated(self) -> Floats:
-        """The variances of means that follow from the outcomes."""
+        """The variances of means, estimated from the outcomes."""
         return self.s2 / self.sizes
 
 
 def effects_of(design: Design, cells: Cells, confidence: float) -> list[Effect]:
     """Returns the effect of every arm, for these units and for the population they came from."""
     arms = design.arms.to_pylist()
-    homes = tuple(design.clusters.to_pylist())
+    cluster_names = tuple(design.clusters.to_pylist())
     found = []
-    one = len(homes) == 1
-    every = np.ones(len(homes), dtype=np.bool_)
+    single_cluster = len(cluster_names) == 1
+    all_clusters = np.ones(len(cluster_names), dtype=np.bool_)
     weight = cells.sizes.sum(axis=1) / cells.sizes.sum()
     for arm in range(1, len(arms)):
         pair = Cells._make(each[:, [arm, 0]] for each in cells)
@@ -113,13 +115,14 @@ def effects_of(design: Design, cells: Cells, confidence: float) -> list[Effect]:
         scale = pair.mean**2 + np.nan_to_num(np.abs(pair.s2))
         tiny = ROUNDING * float(weight**2 @ scale.sum(axis=1))
         here = _finite(weight, pair)
-        there = here if one else _pooled(weight, pair, every)
-        finite, wider = (
-            inferred(value, spread, tiny, confidence, about)
-            for spread, about in ((here, THESE_UNITS), (there, _ONE_CLUSTER if one else _CLUSTERS))
-        )
+        finite = inferred(value, here, tiny, confidence, THESE_UNITS)
+        if single_cluster:
+            wider = inferred(value, here, tiny, confidence, _ONE_CLUSTER)
+        else:
+            there = _pooled(weight, pair, all_clusters)
+            wider = inferred(value, there, tiny, confidence, _CLUSTERS)
         error = np.sqrt(np.maximum(pair.estimated, 0).sum(axis=1) + pair.noise.sum(axis=1))
-        clusters = ClusterEffects(homes, pair.value, error, weight)
+        clusters = ClusterEffects(cluster_names, pair.value, error, weight)
         found.append(Effect(arms[arm], arms[0], value, finite, wider, clusters))
     return found
 
@@ -147,32 +150,35 @@ def inferred(value: float, spread: Spread, tiny: float, confidence: float, about
 
 
 def _finite(weight: Floats, pair: Cells) -> Spread:
-    """Returns Neyman's variance; clusters without one get the variance between their effects."""
+    """Returns Neyman's variance of the effect.
+
+    Clusters in which it is not known get the variance between their effects instead.
+    """
     lacking: Bools = np.asarray(np.isnan(pair.estimated).any(axis=1))
     if lacking.sum() == 1:
         if len(lacking) == 1:
             return UNKNOWN
         # The cluster is joined by the one whose number of units is nearest, which is public.
-        gap = np.abs(weight - weight[lacking])
-        lacking[int(np.where(lacking, math.inf, gap).argmin())] = True
-    alone = ~lacking
-    square = weight[alone] ** 2
-    parts = (square[:, None] * pair.estimated[alone]).ravel()
-    degrees = (pair.sizes[alone] - 1).ravel().astype(np.float64)
+        distance = np.abs(weight - weight[lacking])
+        lacking[int(np.where(lacking, math.inf, distance).argmin())] = True
+    sufficient = ~lacking
+    squared_weight = weight[sufficient] ** 2
+    parts = (squared_weight[:, None] * pair.estimated[sufficient]).ravel()
+    degrees = (pair.sizes[sufficient] - 1).ravel().astype(np.float64)
     if lacking.any():
         pooled = _pooled(weight, pair, lacking)
         parts = np.append(parts, pooled.variance)
         degrees = np.append(degrees, pooled.degrees)
-    noise = float(square @ pair.noise[alone].sum(axis=1))
-    squares, loose = (
-        float(square**2 @ each[alone].sum(axis=1)) for each in (pair.squares, pair.loose)
-    )
+    noise = float(squared_weight @ pair.noise[sufficient].sum(axis=1))
+    squares = float(squared_weight**2 @ pair.squares[sufficient].sum(axis=1))
+    s2_noise = float(squared_weight**2 @ pair.s2_noise[sufficient].sum(axis=1))
     variance, total_degrees = added(parts, degrees)
     terms = noise**2 / squares if squares > 0 else 1.0
-    return Spread(variance, total_degrees, noise, terms, math.sqrt(loose / 2))
+    return Spread(variance, total_degrees, noise, terms, math.sqrt(s2_noise / 2))
 
 
 def _pooled(weight: Floats, pair: Cells, chosen: Bools) -> Spread:
+    """Returns the variance between the effects of the chosen clusters."""
     return between(weight[chosen], pair.value[chosen], (1 / pair.sizes[chosen]).sum(axis=1))
 
 
@@ -188,10 +194,10 @@ def added(variances: Floats, degrees: Floats) -> tuple[float, float]:
 def between(weight: Floats, value: Floats, scale: Floats) -> Spread:
     """Returns a variance of sum weight_c value_c that is never too small on average.
 
-    It is sum factor_c (value_c - centre)^2 around centre = sum centring_c value_c, of values that
-    must be uncorrelated. If one weight is as large as all others together, the centre is halfway
-    between its value and the mean of the others. Variances are taken to be equal, or as `scale`,
-    whichever gives fewer degrees of freedom.
+    The values must be uncorrelated. The variance is sum factor_c (value_c - centre)^2 with the
+    centre sum centring_c value_c. If one weight is as large as all others together, the centre is
+    halfway between its value and the mean of the others. Degrees of freedom are the fewer of those
+    for equal variances of the values and for variances proportional to `scale`.
     """
     heaviest = int(weight.argmax())
     top = float(weight[heaviest])
@@ -221,28 +227,30 @@ def degrees_of(diagonal: Floats, sides: Floats, core: Floats) -> float:
 
     It is 0 if M is 0.
     """
-    moved = sides @ core
-    part = (moved * sides).sum(axis=1)
-    inner = sides.T @ moved
-    trace = float((diagonal + part).sum())
-    square = float(diagonal @ (diagonal + 2 * part)) + float((inner * inner.T).sum())
+    product = sides @ core
+    added_diagonal = (product * sides).sum(axis=1)
+    inner = sides.T @ product
+    trace = float((diagonal + added_diagonal).sum())
+    square = float(diagonal @ (diagonal + 2 * added_diagonal)) + float((inner * inner.T).sum())
     return trace**2 / square if trace > 0 and square > 0 else 0.0
 
 
 def units_that_count(sizes: Ints) -> Floats:
-    """Returns as how many units each arm counts: (sum_c v_c)^2/sum_c (v_c^2/n_{c,a}).
+    """Returns how many units each arm counts as: (sum_c v_c)^2/sum_c (v_c^2/n_{c,a}).
 
-    Here v_c is the squared share of a cluster, divided by its units n_{c,a} in the arm.
+    Here v_c is the squared share that the cluster has of all units, divided by its units n_{c,a} in
+    the arm.
     """
-    weight = sizes.sum(axis=1) / sizes.sum()
-    part = weight[:, None] ** 2 / sizes
-    return np.asarray(part.sum(axis=0) ** 2 / (part**2 / sizes).sum(axis=0))
+    share = sizes.sum(axis=1) / sizes.sum()
+    variance_part = share[:, None] ** 2 / sizes
+    return np.asarray(variance_part.sum(axis=0) ** 2 / (variance_part**2 / sizes).sum(axis=0))
 
 
 def kurtosis(counts: Floats, values: Floats, arm: int) -> float:
-    """Returns the largest kurtosis of an arm, the control, or both, which is at least 1.
+    """Returns the largest of the kurtoses of an arm, of control and of both; it is at least 1.
 
-    Counts and values have the shape (clusters, arms, responses).
+    Responses deviate from the mean of their cluster, or from the mean of all clusters. Counts and
+    values have the shape (clusters, arms, responses).
     """
     return max(
         _kurtosis(counts[:, group], values[:, group], together)

@@ -144,15 +144,14 @@ def _normal(levels: Floats, mean: Floats, sd: Floats, between: Floats) -> Kinds:
         places, weight = np.polynomial.hermite_e.hermegauss(points)
         rules[points] = places, weight / weight.sum()
     number = np.where(between > 0, _KINDS, 1)
-    member = np.repeat(np.arange(len(mean)), number)
+    expectation = np.repeat(np.arange(len(mean)), number)
     place, share = np.hstack([rules[points] for points in number.tolist()])
-    middle = mean[member] + np.sqrt(between[member]) * sd[member] * place
+    middle = mean[expectation] + np.sqrt(between[expectation]) * sd[expectation] * place
     # Clusters in which all outcomes are equal are treated as very narrow ones.
-    within = np.maximum(np.sqrt(1 - between) * sd, (levels[-1] - levels[0]) * 1e-9)[member]
+    within = np.maximum(np.sqrt(1 - between) * sd, (levels[-1] - levels[0]) * 1e-9)[expectation]
     edges = levels[:-1] + np.diff(levels) / 2
     below = ndtr((edges - middle[:, None]) / within[:, None])
-    ends = np.ones((len(middle), 1))
-    shares = np.diff(np.hstack([0 * ends, below, ends]), axis=1)
+    shares = np.diff(below, axis=1, prepend=0.0, append=1.0)
     return Kinds(share, shares / shares.sum(axis=1, keepdims=True), np.cumsum(number) - number)
 
 
@@ -168,7 +167,7 @@ def _binary(rate: Floats, between: Floats) -> Kinds:
 
 
 def effect_weights(sizes: Ints) -> Floats:
-    """Returns the weights of a unit's variance in that of the mean effect, and of one by cluster.
+    """Returns the weights of units' variances in those of the mean effect and of one by cluster.
 
     The first is (n_c/n)^2/n_{c,a}, the second 1/n_{c,a} divided by the number of clusters. Weights
     of arms other than the control are divided by the number of these arms, as the control is part

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -54,7 +54,7 @@ _LARGEST = 1e50
 _MOST_ARMS = 64
 _MOST_UNITS = 2**48
 _MOST_CLUSTERS = 10**6
-_FOR = {
+_PURPOSES = {
     EFFECT: "if only effects of arms are wanted",
     CLUSTERS: "if effects by cluster are wanted (root mean square over clusters)",
     TABLE: "if later analyses are not known yet (of the effect)",
@@ -90,6 +90,20 @@ class ForecastRow:
     def errors(self, purpose: str) -> tuple[float, float]:
         """Returns the errors of effects by cluster for that purpose, else of the mean effect."""
         return self.cluster_error if purpose == CLUSTERS else self.standard_error
+
+
+class _Noise(NamedTuple):
+    """What a kind of release adds to the variances of a trial without privacy.
+
+    `added` is added to the variance of each unit, one number or one for each expectation, and
+    `effects` to the variance of the mean effect and to the mean one of effects by cluster.
+    """
+
+    mechanism: str
+    releases: str
+    reason: str
+    added: Floats | float = 0.0
+    effects: Sequence[float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,39 +144,43 @@ class Forecast(Shown, Tabular):
         plain = kinds_of(self.expected, self.domain).outcome_variance(self.domain)
         weights = effect_weights(self.sizes).sum(axis=(1, 2))
         found = []
-        for name, releases, reason, added, noises in self._releases():
-            errors = [
-                _ends(weight * (plain + added) + noise)
-                for weight, noise in zip(weights, noises, strict=True)
-            ]
-            largest = errors[0][1]
+        for each in self._releases():
+            of_effect, of_clusters = (
+                _extreme_errors(weight * (plain + each.added) + noise)
+                for weight, noise in zip(weights, each.effects, strict=True)
+            )
+            largest = of_effect[1]
             power = None
             if self.effect is not None:
                 power = intervals.power(self.effect, largest, self.confidence)
             detectable = intervals.detectable(largest, self.power, self.confidence)
-            row = ForecastRow(name, releases, errors[0], errors[1], detectable, power, reason)
+            row = ForecastRow(
+                each.mechanism,
+                each.releases,
+                of_effect,
+                of_clusters,
+                detectable,
+                power,
+                each.reason,
+            )
             found.append(row)
         return tuple(found)
 
-    def _releases(self) -> Iterator[tuple[str, str, str, Any, Sequence[float]]]:
-        """Yields each release's name, kind and reason, then the variance that it adds to a unit.
-
-        Last come the variances that it adds to the mean effect and to effects by cluster.
-        """
+    def _releases(self) -> Iterator[_Noise]:
+        """Yields all kinds of releases that can be made; the first is without privacy."""
         domain = self.domain
         sizes = self.sizes
         epsilon = self.exact_epsilon
-        none = (0.0, 0.0)
         kinds = kinds_of(self.expected, domain)
 
         def added(chosen: TableChoice) -> Floats:
             variances = chosen.table(domain).variances
             return kinds.added_variance(domain, tuple(chosen.kept.tolist()), variances)
 
-        yield PLAIN, EVERYTHING, "no privacy", 0.0, none
+        yield _Noise(PLAIN, EVERYTHING, "no privacy")
         uniform = uniform_table(domain, epsilon, self.exact_delta, "auto", self.expected)
         reason = f"a uniform prior on {len(uniform.kept)} of {domain.size} levels"
-        yield UNIFORM, UNITS, reason, added(uniform), none
+        yield _Noise(UNIFORM, UNITS, reason, added(uniform))
         with suppress(InputError):
             # Tables and counts are not made for every epsilon and domain.
             best = least_table(domain, epsilon, "auto", self.expected)
@@ -170,16 +188,18 @@ class Forecast(Shown, Tabular):
                 f"a table of {len(best.above)} responses on {len(best.kept)} of {domain.size} "
                 f"levels: no unbiased one has a variance below {best.bound(domain):.4g}"
             )
-            yield BEST, UNITS, reason, added(best), none
+            yield _Noise(BEST, UNITS, reason, added(best))
             noise = mean_noise(fitted(self.n, epsilon), domain, sizes)
             both = [float((weight * sizes * noise).sum()) for weight in effect_weights(sizes)]
             reason = f"noise of {math.sqrt(both[0]):.3g} in the effect, whatever the outcomes are"
-            yield HISTOGRAM, AGGREGATES, reason, 0.0, both
+            yield _Noise(HISTOGRAM, AGGREGATES, reason, effects=both)
         asked, by_hand = noise_of_effects(sizes, domain.width, float(epsilon))
-        by_name = (QUESTIONS, ANSWERS, asked), (BY_HAND, "one number", (by_hand, math.nan))
-        for name, releases, noises in by_name:
-            squares = [each**2 for each in noises]
-            yield name, releases, f"noise of {noises[0]:.3g} in the effect", 0.0, squares
+        for name, releases, deviations in (
+            (QUESTIONS, ANSWERS, asked),
+            (BY_HAND, "one number", (by_hand, math.nan)),
+        ):
+            reason = f"noise of {deviations[0]:.3g} in the effect"
+            yield _Noise(name, releases, reason, effects=[each**2 for each in deviations])
 
     @property
     def n(self) -> int:
@@ -341,6 +361,7 @@ class Forecast(Shown, Tabular):
         return TextTable(head, columns, rows, self._notes())
 
     def _notes(self) -> list[str]:
+        """Returns the sentences below the table: what it assumes, and what is recommended."""
         basis = "the given expectation" if self.expected else "a range of possible outcomes"
         moved = "outcomes outside the domain are moved to its nearest level"
         notes = [
@@ -361,7 +382,7 @@ class Forecast(Shown, Tabular):
             ratio = best.errors(purpose)[1] / plain
             error = _range(best.errors(purpose))
             notes.append(
-                f"recommended {_FOR[purpose]}: {best.mechanism}, standard error {error} "
+                f"recommended {_PURPOSES[purpose]}: {best.mechanism}, standard error {error} "
                 f"({ratio:.2f} times non-private)"
             )
         if self.recommend(EFFECT).releases == ANSWERS:
@@ -441,17 +462,20 @@ def forecast(
 def noise_of_effects(
     sizes: Ints, width: float, epsilon: float
 ) -> tuple[tuple[float, float], float]:
-    """Returns standard deviations of noise: of both effects as questions, and by hand.
+    """Returns the standard deviations of the noise of effects as questions, and of one by hand.
 
-    The two effects are the mean effect and, as a root mean square, the effects by cluster.
+    As questions they are those of the mean effect and, as a root mean square, of effects by
+    cluster. By hand, noise is added to the mean effect alone.
     """
     effects = sizes.shape[1] - 1
-    # Effects share epsilon if they are asked for; means of arms need not, as no unit is in two.
+    # Released effects share epsilon, since control is in all of them. Released means of arms need
+    # not share it, since no unit is in two arms.
     weight = sizes.sum(axis=1, keepdims=True) / sizes.sum() / sizes
     largest = np.maximum(weight[:, 1:], weight[:, :1]).max(axis=0)
     by_effects = effects**2 * float((largest**2).mean())
     by_means = float((weight[:, 1:].max(axis=0) ** 2 + weight[:, 0].max() ** 2).mean())
-    # Effects leave a part of epsilon to means of groups, from which variances follow.
+    # If effects are released, a part of epsilon is spent on means of groups, by which variances are
+    # estimated: only the rest is left for effects.
     rest = (1 - MEANS_SHARE) ** 2
     # In a cluster, an effect needs the larger of two weights, and the two means need both.
     pairs = 1 / np.minimum(sizes[:, 1:], sizes[:, :1]) ** 2
@@ -462,11 +486,13 @@ def noise_of_effects(
     return (noise[0], noise[1]), math.sqrt(2 * min(by_effects, by_means)) * width / epsilon
 
 
-def _ends(variance: Floats) -> tuple[float, float]:
+def _extreme_errors(variance: Floats) -> tuple[float, float]:
+    """Returns the smallest and the largest standard error."""
     return float(np.sqrt(variance.min())), float(np.sqrt(variance.max()))
 
 
 def _range(errors: tuple[float, float]) -> str:
+    """Returns the smallest and the largest error as text, or one number if they look equal."""
     low, high = (f"{each:.3g}" for each in errors)
     return low if low == high else f"{low} to {high}"
 

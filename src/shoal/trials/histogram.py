@@ -50,7 +50,7 @@ class HistogramPlan(Plan):
 
     @property
     def own_steps(self) -> list[Step]:
-        """The step of counts, of which an outcome moves two by one each."""
+        """The step of the counts: one outcome moves two of them by one each."""
         return [self.chosen.counts.step(SIDES)]
 
     def respond(self, outcomes: Floats, noise: Noise) -> HistogramDrawn:
@@ -93,16 +93,20 @@ class HistogramPlan(Plan):
         noise = self.mean_variance
         square = levels**2
         mean = share @ levels
-        # True shares sum to 1, so that a constant is taken off the squares and added without noise.
+        # True shares sum to 1: so the mean of the squares can be taken off and added without noise.
         second = square.mean() + share @ (square - square.mean())
-        bias = sizes / np.maximum(sizes - 1, 1)
-        s2 = np.where(sizes > 1, bias * (second - mean**2 + noise), math.nan)
-        shape = float((square**2).sum()) / float(square.sum()) ** 2
+        correction = sizes / np.maximum(sizes - 1, 1)
+        s2 = np.where(sizes > 1, correction * (second - mean**2 + noise), math.nan)
+        # The noise of a mean is a sum of Laplace variables with variances proportional to `square`:
+        # their squared variances sum to this part of the squared variance of the mean.
+        concentration = float((square**2).sum()) / float(square.sum()) ** 2
         deviation = (levels - mean[:, :, None]) ** 2
         deviation -= deviation.mean(axis=2, keepdims=True)
         scale = self.chosen.counts.variance / sizes.astype(np.float64) ** 2
-        loose = scale * (deviation**2).sum(axis=2) + (2 + 3 * shape) * noise**2
-        cells = Cells(sizes, mean, s2, noise, shape * noise**2, (bias / sizes) ** 2 * loose)
+        linear = scale * (deviation**2).sum(axis=2)
+        quadratic = (2 + 3 * concentration) * noise**2
+        s2_noise = (correction / sizes) ** 2 * (linear + quadratic)
+        cells = Cells(sizes, mean, s2, noise, concentration * noise**2, s2_noise)
         found = effects_of(self.design, cells, confidence)
         counts = np.maximum(share, 0.0) * sizes[:, :, None]
         return Effects(tuple(warned(found, counts, np.broadcast_to(levels, counts.shape))))
@@ -132,7 +136,7 @@ class HistogramPlan(Plan):
         error = math.sqrt(self.chosen.counts.variance)
         fewest = self.design.sizes.min(axis=0)
         pairs = zip(self.design.arm_names, fewest.tolist(), strict=True)
-        rows = [[name, str(least), f"{error / least:.3g}"] for name, least in pairs]
+        rows = [[name, str(units), f"{error / units:.3g}"] for name, units in pairs]
         notes = ["an outcome between two levels counts at either, at random; shares may be below 0"]
         columns = "arm", "fewest units", "largest noise of a share"
         return TextTable(self._head("histograms"), columns, rows, notes)

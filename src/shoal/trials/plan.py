@@ -93,7 +93,7 @@ class Results(Model):
 
 
 class Record(envelope.Record):
-    """All of a release of a trial."""
+    """The record of a release of a trial: all that is known of it."""
 
     kind: Kind
     records: RecordsPart
@@ -128,7 +128,7 @@ class Published(envelope.Published):
 
 
 class Manifest(envelope.Manifest):
-    """What everybody may have of a release of a trial."""
+    """The manifest of a release of a trial: the part of it that everybody may have."""
 
     kind: Kind
     records: RecordsPart
@@ -136,7 +136,7 @@ class Manifest(envelope.Manifest):
 
 
 class Private(NamedTuple):
-    """Outcomes, and the experiment whose rows they have."""
+    """Private outcomes, and the experiment whose rows they belong to."""
 
     study: Units
     outcomes: Any
@@ -352,7 +352,11 @@ class Plan(plans.Plan[Private, Any]):
         return self.respond(ordered, noise)
 
     def published(self, drawn: Any) -> Published:
-        """Estimates; and of many units of each kind what they follow from, without names."""
+        """Returns what is published of drawn numbers, without names of units.
+
+        If there are many units of each kind, this is the plan and the drawn numbers, from which
+        estimates follow; else it is the estimates that rest on enough units.
+        """
         design = self.design
         estimates = self.read(drawn, CONFIDENCE)
         listed = [each.to_document() for each in estimates]
@@ -367,8 +371,8 @@ class Plan(plans.Plan[Private, Any]):
             results = nameless.results(self.nameless(drawn))
             listed = []
         else:
-            every = zip(listed, self.effective_units.tolist(), strict=True)
-            shown = [each for each, units in every if units >= FEWEST_ALIKE]
+            rest_on = zip(listed, self.effective_units.tolist(), strict=True)
+            shown = [each for each, units in rest_on if units >= FEWEST_ALIKE]
             if len(shown) < len(listed):
                 # Sentences may name what is left out.
                 warned = [
@@ -377,7 +381,7 @@ class Plan(plans.Plan[Private, Any]):
                 ]
             # Effects of clusters may be about a few units.
             listed = [
-                {name: None if name == "clusters" else own for name, own in each.items()}
+                {name: None if name == "clusters" else value for name, value in each.items()}
                 for each in shown
             ]
         arms = zip(design.arm_names, design.sizes.sum(axis=0).tolist(), strict=True)
@@ -400,7 +404,7 @@ class Plan(plans.Plan[Private, Any]):
         return np.asarray(np.minimum(units[1:], units[0]))
 
     def nameless(self, drawn: Any) -> Any:
-        """What was drawn, without a row for each unit."""
+        """Returns drawn numbers without those of single units."""
         return drawn
 
     def drawn_of(self, results: documents.Document) -> Any:
@@ -427,7 +431,7 @@ class Plan(plans.Plan[Private, Any]):
 
     @property
     def size(self) -> float:
-        """The width of the outcome's range, or its square."""
+        """The width of the outcome's range or its square, whichever is larger."""
         return max(self.domain.width, self.domain.width**2)
 
     @classmethod

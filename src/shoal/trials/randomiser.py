@@ -62,16 +62,21 @@ class ResponseTable:
         return with_prior(levels, replaced_for(epsilon, delta, int(prior.min())), prior)
 
     def epsilon(self, delta: Fraction) -> Fraction:
-        """Returns the loss of one outcome, rounded upwards, by the largest ratio less delta."""
+        """Returns the loss of one outcome, rounded upwards.
+
+        It is the logarithm of the largest ratio of two probabilities of a response. A delta is
+        first taken off the larger one, which is done only if there is one such response at most for
+        each pair of levels.
+        """
         if not delta:
             rows = self.numbers.tolist()
             return ratio_epsilon(max(Fraction(max(row), min(row)) for row in rows))
         found = Fraction(0)
         for k, of_level in enumerate(self.numbers.T):
-            more = of_level[:, None] > self.numbers
-            if int(more.sum(axis=0).max()) > 1:
+            likelier = of_level[:, None] > self.numbers
+            if int(likelier.sum(axis=0).max()) > 1:
                 raise InputError("this table of responses takes no delta", "leave delta out")
-            for row, other in np.argwhere(more).tolist():
+            for row, other in np.argwhere(likelier).tolist():
                 least = Fraction(int(self.numbers[row, other]), ONE)
                 kept = Fraction(int(self.numbers[row, k]), ONE) - least
                 found = max(found, response_epsilon(kept, least, delta))
@@ -92,7 +97,10 @@ class ResponseTable:
         return found
 
     def respond(self, codes: Ints, words: NDArray[np.uint64]) -> Ints:
-        """Draws responses to private positions of levels by fair words: the same steps for all."""
+        """Draws a response for each unit, by the private position of its level and a fair word.
+
+        All units take the same steps, so that how long it takes reveals nothing.
+        """
         value = (words >> _SHIFT).astype(np.int64)
         found = np.zeros(len(codes), dtype=np.int64)
         step = self.ends.shape[1] // 2

@@ -28,7 +28,7 @@ class Documented:
         Returns:
             Names and numbers.
         """
-        found: documents.Document = _plain(self)
+        found: documents.Document = _to_json(self)
         return found
 
 
@@ -187,7 +187,7 @@ class Listed(Tabular, Generic[Result]):
         return len(self.every)
 
     def __getitem__(self, name: object) -> Result:
-        """The result of this name; by its place, if none has that name."""
+        """The result with this name or, if none has it, at this place."""
         names = [getattr(each, self._name) for each in self.every]
         for result_name, result in zip(names, self.every, strict=True):
             if result_name == name and type(result_name) is type(name):
@@ -220,17 +220,17 @@ class Effects(Listed[Effect]):
 
     @classmethod
     def of_documents(cls, found: Sequence[documents.Document]) -> "Effects":
-        """Effects as documents hold them, without those of single clusters."""
+        """Returns effects from their JSON objects, without effects in single clusters."""
         nobody = np.zeros(0)
         clusters = ClusterEffects((), nobody, nobody, nobody)
-        every = []
+        effects = []
         for each in found:
-            own: dict[str, Any] = {"clusters": clusters}
+            changed: dict[str, Any] = {"clusters": clusters}
             for name in ("finite_population", "super_population"):
-                own[name] = Inference(**_known(each[name]))
+                changed[name] = Inference(**_from_json(each[name]))
             groups = each["groups"] and tuple(each["groups"])
-            every.append(Effect(**{**each, **own, "groups": groups}))
-        return cls(tuple(every))
+            effects.append(Effect(**{**each, **changed, "groups": groups}))
+        return cls(tuple(effects))
 
     def _row(self, result: Effect) -> dict[str, object]:
         return {
@@ -259,7 +259,7 @@ class Effects(Listed[Effect]):
 
 @dataclass(frozen=True, kw_only=True)
 class Answer(Estimated):
-    """The answer to one question, in the outcome's unit, divided by that of any regressor.
+    """The answer to one question, in the outcome's unit; of a regressor, for each unit of it.
 
     Attributes:
         question: The question's name.
@@ -299,8 +299,8 @@ class Answers(Shown, Listed[Answer]):
     def of_documents(
         cls, found: Sequence[documents.Document], head: str, warnings: Sequence[str]
     ) -> "Answers":
-        """Answers as documents hold them."""
-        return cls(tuple(Answer(**_known(each)) for each in found), head, tuple(warnings))
+        """Returns answers from their JSON objects."""
+        return cls(tuple(Answer(**_from_json(each)) for each in found), head, tuple(warnings))
 
     def _row(self, result: Answer) -> dict[str, object]:
         return {
@@ -324,8 +324,8 @@ class Answers(Shown, Listed[Answer]):
         return TextTable(self.head, columns, rows, notes, self.warnings)
 
 
-def _known(found: documents.Document) -> dict[str, Any]:
-    """Numbers of a document, where null is not a number, and pairs."""
+def _from_json(found: documents.Document) -> dict[str, Any]:
+    """Returns values of a JSON object for a result: null becomes NaN, and a list a tuple."""
 
     def number(each: Any) -> Any:
         if isinstance(each, list | tuple):
@@ -335,12 +335,12 @@ def _known(found: documents.Document) -> dict[str, Any]:
     return {name: number(each) for name, each in found.items()}
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     """Returns results as JSON can hold them, with null for unknown and infinite numbers."""
     if is_dataclass(value):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+        return {each.name: _to_json(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, np.ndarray | tuple):
-        return [_plain(each) for each in value]
+        return [_to_json(each) for each in value]
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     return key_text(value)

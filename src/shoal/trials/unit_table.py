@@ -84,7 +84,7 @@ class TableChoice(Model):
 
 
 class TableDrawn(Model):
-    """Noisy histograms in steps, units with each response by cell, and responses if named."""
+    """Noisy histograms in steps, units of each cell by response, and responses of named units."""
 
     histogram: tuple[int, ...] = ()
     counts: Integers
@@ -120,7 +120,7 @@ class TablePlan(Plan):
 
     @property
     def own_steps(self) -> list[Step]:
-        """The step of one response."""
+        """The step of one response, whose loss is that of its table."""
         delta = self.request.delta
         return [Stated(self.response_table.epsilon(delta), delta)]
 
@@ -163,21 +163,24 @@ class TablePlan(Plan):
         return TableDrawn(histogram=histogram, counts=counts, responses=named)
 
     def _tables(self, codes: Ints, noise: Noise) -> tuple[tuple[int, ...], Any]:
-        """Returns numbers released on the way, and the table of each group, from private codes."""
+        """Returns the noisy histogram that is released, if any, and the table of each set of units.
+
+        `codes` are the private positions of levels.
+        """
         return (), [(slice(None), self.response_table)]
 
     def values(self, drawn: TableDrawn) -> Floats:
-        """Returns responses above the lowest level, shape (cells, responses) or (1, responses)."""
+        """Returns responses less the lowest level, shape (cells, responses) or (1, responses)."""
         return self.response_table.above[None]
 
     def check_drawn(self, drawn: TableDrawn) -> None:
-        """Refuse histograms and responses that are not those of the units."""
+        """Refuse drawn numbers that do not fit the units of the plan."""
         self.values(drawn)
         sizes = self.design.sizes
         named = drawn.responses
         counts = drawn.counts.reshape(sizes.size, self.responses)
-        held = bool((counts.sum(axis=1) == sizes.ravel()).all())
-        if (named is None) != (self.design.units is None) or not held:
+        complete = bool((counts.sum(axis=1) == sizes.ravel()).all())
+        if (named is None) != (self.design.units is None) or not complete:
             raise ValueError
         if named is not None:
             place = self.design.cell_of_unit * self.responses + named
@@ -185,7 +188,7 @@ class TablePlan(Plan):
                 raise ValueError
 
     def nameless(self, drawn: TableDrawn) -> TableDrawn:
-        """How many units have each response."""
+        """Returns how many units have each response, without the response of each unit."""
         return drawn.model_copy(update={"responses": None})
 
     def codes(self, drawn: TableDrawn) -> Ints:
@@ -196,7 +199,7 @@ class TablePlan(Plan):
         return np.repeat(np.tile(np.arange(self.responses), cells), drawn.counts)
 
     def debiased(self, drawn: TableDrawn) -> Floats:
-        """Returns the debiased outcome of each unit above the lowest level."""
+        """Returns the debiased outcome of each unit less the lowest level."""
         above = self.values(drawn)
         cell = self.design.cell_of_unit if len(above) > 1 else 0
         return np.asarray(above[cell, self.codes(drawn)])
@@ -318,6 +321,7 @@ class PriorPlan(TablePlan):
         return cell % arms if self.request.prior.pooled else cell
 
     def _tables(self, codes: Ints, noise: Noise) -> tuple[tuple[int, ...], Any]:
+        """Returns the noisy histograms of all groups, and each group's units with its table."""
         group = self._group
         levels = self.responses
         sizes = np.bincount(group)
@@ -327,8 +331,8 @@ class PriorPlan(TablePlan):
         priors = self.priors(noisy)
         ends = np.cumsum(sizes)
         units = np.split(np.argsort(group, kind="stable"), ends[:-1])
-        each = (with_prior(self.levels, self.chosen.replaced, prior) for prior in priors)
-        return noisy, zip(units, each, strict=True)
+        tables = (with_prior(self.levels, self.chosen.replaced, prior) for prior in priors)
+        return noisy, zip(units, tables, strict=True)
 
     def priors(self, noisy: tuple[int, ...]) -> Ints:
         """Returns the prior of each group in parts of 2^-31, from drawn numbers."""
@@ -336,11 +340,11 @@ class PriorPlan(TablePlan):
         return prior_of(np.array(noisy).reshape(len(sizes), -1), sizes, self.chosen)
 
     def values(self, drawn: TableDrawn) -> Floats:
-        """Returns responses above the lowest level, shape (cells, responses)."""
-        away = self.levels - self.levels[0]
-        share = self.chosen.replaced / PART
-        mean = self.priors(drawn.histogram) / PART @ away
-        found = (away - share * mean[:, None]) / (1 - share)
+        """Returns responses less the lowest level, shape (cells, responses)."""
+        outcomes = self.levels - self.levels[0]
+        replaced = self.chosen.replaced / PART
+        mean = self.priors(drawn.histogram) / PART @ outcomes
+        found = (outcomes - replaced * mean[:, None]) / (1 - replaced)
         return np.tile(found, (self.design.sizes.size // len(found), 1))
 
     @property
@@ -359,10 +363,11 @@ class PriorPlan(TablePlan):
 def least_table(
     domain: Domain, epsilon: Fraction, levels: int | str, expected: Expected | None
 ) -> TableChoice:
-    """Returns the table of least variance on at most 32 levels, or as many as asked for.
+    """Returns the table of least variance, with its proof, on the number of levels asked for.
 
-    It is the worst variance of all levels, or the mean one if outcomes are `expected`, of which a
-    fiftieth is spread over all levels. The table comes with its proof.
+    `auto` asks for 32 levels at most. The largest variance of all levels is made least or, if
+    outcomes are `expected`, the mean variance. Its weights are the expected shares of the levels; a
+    fiftieth of all weight is spread evenly.
     """
     by_word = {"auto": min(domain.size, AUTO_LEVELS), "all": domain.size}
     how_many: Any = by_word.get(str(levels), levels)
@@ -384,16 +389,18 @@ def uniform_table(
     levels: int | str,
     expected: Expected | None,
 ) -> TableChoice:
-    """Returns a uniform prior on those levels whose variances come nearest to the smallest.
+    """Returns a uniform prior on the number of levels whose variances are nearest to the smallest.
 
-    Variances are predicted for each expectation; the largest ratio to the smallest one counts.
+    For each expectation, the predicted variance is divided by the smallest of all numbers of
+    levels; the number of levels is taken whose largest ratio is smallest.
     """
     numbers = [domain.size if levels == "all" else levels]
     if levels == "auto":
         numbers = sorted({*(each for each in _LEVELS if each < domain.size), domain.size})
     kinds = kinds_of(expected, domain)
-    tried = []
     plain = kinds.outcome_variance(domain)
+    tried = []
+    predicted = []
     for number in numbers:
         kept = domain.coarse(int(number))
         try:
@@ -401,18 +408,17 @@ def uniform_table(
         except InputError:
             # With so many levels no outcome would be kept.
             continue
-        tried.append((kept, table, plain + kinds.added_variance(domain, kept, table.variances)))
+        tried.append(TableChoice.with_table(kept, table))
+        predicted.append(plain + kinds.added_variance(domain, kept, table.variances))
     if not tried:
         raise InputError(
             f"epsilon {float(epsilon):.3g} would replace every outcome by a random level",
             "raise epsilon, or use fewer levels",
         )
-    variances = np.array([each[2] for each in tried])
-    limit = np.full(variances.shape[1], np.inf)
-    if len(tried[-1][0]) == domain.size:
-        limit = variances[-1] * (1 + _TOLERANCE)
-    allowed = (variances <= limit).all(axis=1)
-    allowed |= ~allowed.any()
+    variances = np.array(predicted)
     worst = (variances / variances.min(axis=0)).max(axis=1)
-    best = int(np.where(allowed, worst, np.inf).argmin())
-    return TableChoice.with_table(*tried[best][:2])
+    if len(tried[-1].kept) == domain.size:
+        # All levels are always within the tolerance of themselves.
+        allowed = (variances <= variances[-1] * (1 + _TOLERANCE)).all(axis=1)
+        worst[~allowed] = np.inf
+    return tried[int(worst.argmin())]

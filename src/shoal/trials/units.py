@@ -85,26 +85,29 @@ class Units:
         paired({}, self.given)
         rows = np.arange(self.all_rows) if keep is None else _kept(keep, self.all_rows)
         arms, arm_code = _control_first(*_ranked(arm, "arm", rows), control)
-        home = np.zeros(len(rows), dtype=np.int64)
-        homes: pa.Array[Any] = pa.array(["all"])
+        cluster_code = np.zeros(len(rows), dtype=np.int64)
+        cluster_names: pa.Array[Any] = pa.array(["all"])
         if cluster is not None:
-            homes, home = _ranked(cluster, "cluster", rows)
-        whole, self.left_out = _whole(home, arm_code, (len(homes), len(arms)), single_arm)
-        inside = whole[home]
+            cluster_names, cluster_code = _ranked(cluster, "cluster", rows)
+        whole, self.left_out = _whole(
+            cluster_code, arm_code, (len(cluster_names), len(arms)), single_arm
+        )
+        inside = whole[cluster_code]
         rows = rows[inside]
-        home = (np.cumsum(whole) - 1)[home[inside]]
-        cell = home * len(arms) + arm_code[inside]
+        cluster_code = (np.cumsum(whole) - 1)[cluster_code[inside]]
+        cell = cluster_code * len(arms) + arm_code[inside]
         columns = [_covariate(name, each, rows) for name, each in named.items()]
         names = None if unit is None else _names(unit, rows)
         group = None if groups is None else _ranked(groups, "assigned", rows)[1]
         codes = [each.codes for each in columns]
-        levels = [cell, *([] if group is None else [group]), *codes]
-        order = np.lexsort([*([] if names is None else [names[1]]), *reversed(levels)])
-        table = np.stack(levels)[:, order]
+        public = [cell, *([] if group is None else [group]), *codes]
+        order = np.lexsort([*([] if names is None else [names[1]]), *reversed(public)])
+        table = np.stack(public)[:, order]
+        # Units that are equal in all public columns are neighbours now: `first` of each kind.
         first = np.flatnonzero(np.r_[True, (np.diff(table, axis=1) != 0).any(axis=0)])
         self.rows = rows[order]
         self.design = Design.of(
-            clusters=homes.take(np.flatnonzero(whole)),
+            clusters=cluster_names.take(np.flatnonzero(whole)),
             arms=arms,
             cell=cell[order][first],
             many=np.diff(np.r_[first, len(order)]),
@@ -124,16 +127,17 @@ class Units:
 
 
 def _ranked(values: Any, name: str, rows: Ints) -> "tuple[pa.Array[Any], Ints]":
+    """Returns the distinct values of these rows of a column, sorted, and which one each row has."""
     return keys.ranked(keys.as_array(values, name).take(rows), name)
 
 
 def _rows(given: Mapping[str, Any]) -> int:
     """Returns the number of rows that all columns have."""
-    lengths = {}
+    lengths = set()
     for name, column in given.items():
         if column is not None:
             try:
-                lengths[len(column)] = name
+                lengths.add(len(column))
             except TypeError:
                 raise DataError(f"{name} is not a column", "give a column of the units") from None
     if len(lengths) != 1 or 0 in lengths:
@@ -145,6 +149,7 @@ def _rows(given: Mapping[str, Any]) -> int:
 
 
 def _kept(keep: Any, rows: int) -> Ints:
+    """Returns the rows that count, in their order."""
     found = np.asarray(keep)
     if found.dtype != np.bool_ or found.shape != (rows,):
         raise DataError("the rows to keep are not booleans", "give one true or false for each row")
@@ -165,22 +170,23 @@ def _names(unit: Any, rows: Ints) -> "tuple[pa.Array[Any], Ints]":
     return names, place
 
 
-def _control_first(found: "pa.Array[Any]", arm: Ints, control: Any) -> "tuple[pa.Array[Any], Ints]":
-    if not FEWEST <= len(found) <= _MOST_ARMS:
+def _control_first(arms: "pa.Array[Any]", arm: Ints, control: Any) -> "tuple[pa.Array[Any], Ints]":
+    """Returns the arms with the control first, and the arm of each row among them."""
+    if not FEWEST <= len(arms) <= _MOST_ARMS:
         raise DataError(
-            f"there are {len(found)} arms",
+            f"there are {len(arms)} arms",
             f"name the column of the treatment, which has {FEWEST} to {_MOST_ARMS} arms",
         )
-    values = found.to_pylist()
+    values = arms.to_pylist()
     if control is None:
-        if len(found) > FEWEST:
+        if len(arms) > FEWEST:
             shown = ", ".join(checks.shown(each) for each in values[:10])
             raise InputError(
-                f"it is not clear which of {len(found)} arms is the control: {shown}",
+                f"it is not clear which of {len(arms)} arms is the control: {shown}",
                 f"name it, for example control={checks.shown(values[0])} or on the command line "
                 f"--control {checks.shown(str(values[0]))}",
             )
-        return found, arm
+        return arms, arm
     if isinstance(control, list | dict | set) or control not in values:
         raise InputError(
             f"there is no arm {checks.shown(control)} to be the control",
@@ -188,12 +194,12 @@ def _control_first(found: "pa.Array[Any]", arm: Ints, control: Any) -> "tuple[pa
         )
     at = values.index(control)
     order = np.r_[at, np.delete(np.arange(len(values)), at)]
-    return found.take(order), np.argsort(order)[arm]
+    return arms.take(order), np.argsort(order)[arm]
 
 
-def _whole(home: Ints, arm: Ints, shape: tuple[int, int], single_arm: str) -> tuple[Bools, int]:
+def _whole(cluster: Ints, arm: Ints, shape: tuple[int, int], single_arm: str) -> tuple[Bools, int]:
     """Returns which clusters have units of every arm, and how many do not."""
-    sizes = np.bincount(home * shape[1] + arm, minlength=shape[0] * shape[1]).reshape(shape)
+    sizes = np.bincount(cluster * shape[1] + arm, minlength=shape[0] * shape[1]).reshape(shape)
     whole = np.asarray((sizes > 0).all(axis=1))
     lacking = int((~whole).sum())
     if len(sizes) > 1 and ((sizes > 0).sum(axis=1) == 1).all():
@@ -212,6 +218,7 @@ def _whole(home: Ints, arm: Ints, shape: tuple[int, int], single_arm: str) -> tu
 
 
 def _name(name: Any) -> str:
+    """Returns the name of a covariate, and refuses one that questions would misread."""
     usable = keys.is_name(name) and len(name) <= _LONGEST and name not in RESERVED
     if usable and not any(each in name for each in _BETWEEN) and name == column_of(name):
         return str(name)

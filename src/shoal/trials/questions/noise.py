@@ -108,24 +108,27 @@ def choices(
 def _best(
     design: Design, blocks: Sequence[Block], needed: Floats | None
 ) -> tuple[Floats, bool] | None:
-    """Returns the sums of least total variance, and whether needed means follow from them alone."""
+    """Returns the sums of least total variance, and whether needed means follow from them.
+
+    It returns None if the questions follow from none of the sums that are tried.
+    """
     rows = np.concatenate([each.rows for each in blocks])
     names = [name for each in blocks for name in each.names]
     root = np.sqrt(design.many)
     best = None
-    least = np.inf
-    size = lengths(rows, design.many)
-    weighed = rows / size[:, None] * root
-    for main in _candidates(rows, rows / size[:, None], names, blocks):
+    smallest_total = np.inf
+    length = lengths(rows, design.many)
+    scaled_rows = rows / length[:, None] * root
+    for main in _candidates(rows, rows / length[:, None], names, blocks):
         inverse = np.asarray(np.linalg.pinv(main * root, rcond=1e-12), dtype=np.float64)
         if not _follow(rows, main, inverse, root):
             continue
         alone = needed is None or _follow(needed, main, inverse, root)
         share = 0.0 if alone else MEANS_SHARE
-        recovered = weighed @ inverse
+        recovered = scaled_rows @ inverse
         total = float((recovered**2).sum()) / (1 - share) ** 2
-        if total < least:
-            least = total
+        if total < smallest_total:
+            smallest_total = total
             best = (main, alone)
     return best
 
@@ -133,7 +136,7 @@ def _best(
 def _candidates(
     rows: Floats, even: Floats, names: Sequence[str], blocks: Sequence[Block]
 ) -> Iterator[Floats]:
-    """Yields sums with which no unit of range 1 loses more than 1; disjoint ones need no search."""
+    """Yields sums by which no unit of range 1 loses more than 1, with a search if rows overlap."""
     disjoint = _disjoint(rows)
     if disjoint is not None:
         yield disjoint
@@ -158,13 +161,14 @@ def _disjoint(rows: Floats) -> Floats | None:
 
 
 def _follow(rows: Floats, main: Floats, inverse: Floats, root: Floats) -> bool:
-    """Whether rows are sums of multiples of released ones."""
+    """Whether rows are sums of multiples of the released rows `main`."""
     wanted = rows * root
     miss = np.linalg.norm(wanted @ inverse @ (main * root) - wanted, axis=1)
     return bool((miss <= _FOLLOWS * np.linalg.norm(wanted, axis=1)).all())
 
 
 def _few(sums: Ints) -> Ints:
+    """Returns sums, and refuses more of them than can be released."""
     if int(sums.max()) >= _MOST_SUMS:
         raise InputError(
             f"{int(sums.max()) + 1} sums of disjoint cells are too many",
@@ -194,7 +198,10 @@ def released_sums(vectors: Floats, names: Sequence[str]) -> Floats:
 
 
 def extremes(vectors: Floats) -> Ints:
-    """Returns kinds with different vectors: the largest ones in all, and in each question."""
+    """Returns kinds of units, few if there are very many, that have the largest vectors.
+
+    All of them differ; they are the largest in all questions together and in each question.
+    """
     if vectors.shape[1] <= _MOST_KINDS:
         return np.arange(vectors.shape[1])
     first = _first_of_each(vectors)
@@ -203,11 +210,11 @@ def extremes(vectors: Floats) -> Ints:
     distinct = vectors[:, first]
     values, basis = np.linalg.eigh(distinct @ distinct.T / distinct.shape[1])
     root = basis / np.sqrt(np.maximum(values, values[-1] * 1e-12))
-    size = ((root.T @ distinct) ** 2).sum(axis=0)
+    length = ((root.T @ distinct) ** 2).sum(axis=0)
     half = _MOST_KINDS // 2
-    chosen = [np.argsort(-size, kind="stable")[:half]]
-    of_question = -(-half // len(distinct))
-    chosen += [np.argsort(-np.abs(row), kind="stable")[:of_question] for row in distinct]
+    chosen = [np.argsort(-length, kind="stable")[:half]]
+    for_each_question = -(-half // len(distinct))
+    chosen += [np.argsort(-np.abs(row), kind="stable")[:for_each_question] for row in distinct]
     return first[np.unique(np.concatenate(chosen))]
 
 
@@ -220,7 +227,10 @@ def _first_of_each(vectors: Floats) -> Ints:
 
 
 def disjoint_parts(rows: Floats) -> Floats | None:
-    """Returns positive and negative parts of questions, each once; None if a unit is in two."""
+    """Returns the positive and the negative part of each question, of equal parts only one.
+
+    It returns None if a unit is in two parts.
+    """
     found = list[Floats]()
     used = np.zeros(rows.shape[1], dtype=bool)
     for signed in (sign * row for row in rows for sign in (1, -1)):

@@ -40,7 +40,8 @@ _ANSWERED = 1e-9
 # The draws of noise of a release.
 _NUMBERS = 0
 _MOMENTS = 1
-# Bits of a part of a weight: sums of 2^24 units times 2^20 ticks leave room for 19.
+# Weights are multiplied in parts of this many bits. The products fit 64 bits: sums of 2^24 units
+# times 2^20 ticks leave room for 19.
 _PART = 14
 
 # The standard deviation of the noise of a number, in steps.
@@ -158,7 +159,7 @@ class Numbers:
         )
 
     def recover(self, rows: Floats) -> Floats:
-        """Returns coefficients that make rows of released ones, shape (questions, numbers)."""
+        """Returns by which coefficients released rows add up to `rows`, by question and number."""
         if self.rows is None:
             # All units of a sum have one weight, the mean of their weights in a row.
             units = np.bincount(self.sums, self.many)
@@ -173,7 +174,7 @@ class Numbers:
 
     @cached_property
     def _weights(self) -> Floats:
-        """The released rows of weights, in steps a tick, shape (numbers, kinds)."""
+        """The released rows of weights, in steps for each tick, shape (numbers, kinds)."""
         rows: Any = self.rows
         return np.asarray(rows / self.steps[:, None])
 
@@ -217,7 +218,7 @@ def noise(recovered: Floats, width: float) -> Floats:
 
 
 def fitted_rows(rows: Floats, many: Ints, epsilon: Fraction, by: tuple[str, ...]) -> Choice:
-    """Returns whole numbers for rows with noise of one scale; their loss is at most epsilon."""
+    """Returns the choice that releases these rows with noise of one scale for at most epsilon."""
     rounding = Fraction(len(rows), 2**BITS)
     if epsilon < _ROUNDING * rounding:
         raise InputError(
@@ -234,7 +235,10 @@ def fitted_rows(rows: Floats, many: Ints, epsilon: Fraction, by: tuple[str, ...]
 
 
 def fitted_sums(sums: Ints, many: Ints, epsilon: Fraction, by: tuple[str, ...] | None) -> Choice:
-    """Returns sums of disjoint sets of kinds, and second moments of groups unless `by` is None."""
+    """Returns the choice that releases sums of disjoint sets of kinds for at most epsilon.
+
+    Second moments of groups are released too, unless `by` is None.
+    """
     wanted = np.full(int(sums.max()) + 1, 2.0 ** (40 - BITS) * TICKS / float(epsilon))
     parts: dict[str, Any] = {"rows": None, "sums": sums, "by": by or ()}
     return _fitted(parts, many, wanted, epsilon, moments=by is not None)
@@ -250,6 +254,7 @@ def _fitted(
         steps = np.maximum(np.ceil(wanted), 1).astype(np.int64)
         numbers = Numbers(many, Choice(**parts, steps=steps, moment_step=0))
         if moments:
+            # This is the smallest step that costs no more, rounded upwards.
             numbers.moment_step = -(-(TICKS**2) // numbers.most_steps)
         loss = account([numbers.step]).epsilon
         if loss <= epsilon:

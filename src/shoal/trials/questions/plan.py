@@ -94,6 +94,36 @@ class Predicted(NamedTuple):
         return self.half_width / self.plain_half_width
 
 
+class _Widths(NamedTuple):
+    """The variance of an answer without noise, and half of three intervals, as in `Predicted`."""
+
+    plain_variance: float
+    half_width: float
+    alone: float
+    plain_half_width: float
+
+
+class _Prediction(NamedTuple):
+    """A fit of residuals, the coefficients of its prediction, and the covariance of their noise.
+
+    `recovered` says of which sums of released numbers the coefficients consist. `noise` is in the
+    outcome's squared unit.
+    """
+
+    fit: Fit
+    recovered: Floats
+    noise: Floats
+
+
+class _GroupDesign(NamedTuple):
+    """Regressors, units, weights and sums of the assigned groups that a question is about."""
+
+    regressors: Floats
+    sizes: Floats
+    weights: Floats
+    sums: Floats
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class QuestionsPlan(Plan):
     """A plan of questions: see `trials.Questions.plan`."""
@@ -155,7 +185,10 @@ class QuestionsPlan(Plan):
 
     @property
     def effective_units(self) -> Floats:
-        """How many units of the largest weight would have the squares of each question."""
+        """How many units of equal weight each question rests on.
+
+        It is the sum of squared weights, divided by the largest one.
+        """
         many = self.design.many
         rows = np.concatenate([each.rows for each in self.blocks])
         return np.asarray((rows**2) @ many / (rows**2).max(axis=1))
@@ -189,12 +222,12 @@ class QuestionsPlan(Plan):
             every = zip(
                 self._predicted(block), values.tolist(), self._spreads(drawn, block), strict=True
             )
-            for expected, value, parts in every:
-                half = parts.half_width(wanted)
+            for expected, value, spread in every:
+                half = spread.half_width(wanted)
                 answer = Answer(
                     question=expected.question,
                     value=value,
-                    standard_error=parts.half_width(_USUAL) / student(math.inf, _USUAL),
+                    standard_error=spread.half_width(_USUAL) / student(math.inf, _USUAL),
                     predicted=expected.standard_error,
                     interval=(value - half, value + half),
                     confidence=wanted,
@@ -210,36 +243,32 @@ class QuestionsPlan(Plan):
         return Answers(tuple(found), head, tuple(notes))
 
     def _values(self, drawn: QuestionsDrawn, recovered: Floats) -> Floats:
-        """Returns sums of released numbers, of outcomes from the middle of the range on."""
+        """Returns sums of released numbers; outcomes count from the middle of the range."""
         ticks = recovered @ np.array(drawn.numbers, dtype=float)
         return np.asarray(ticks * self.domain.width / TICKS)
 
-    def _fit(self, block: Block) -> tuple[Fit, Floats, Floats]:
-        """Returns the fit of residuals, the coefficients of its prediction, and their noise.
-
-        The coefficients are sums of released numbers; the noise is a covariance, in the outcome's
-        squared unit.
-        """
+    def _fit(self, block: Block) -> _Prediction:
+        """Returns the prediction of outcomes about which the questions of a block vary."""
         if block.entry not in self._fits:
             fit, weights = fit_of(self.design, block, self.chosen.by)
-            prediction = self.numbers.recover(weights)
-            noise = noise_of(prediction, self.domain.width)
-            self._fits[block.entry] = fit, prediction, noise
+            recovered = self.numbers.recover(weights)
+            noise = noise_of(recovered, self.domain.width)
+            self._fits[block.entry] = _Prediction(fit, recovered, noise)
         return self._fits[block.entry]
 
     @cached_property
-    def _fits(self) -> dict[QuestionEntry, tuple[Fit, Floats, Floats]]:
+    def _fits(self) -> dict[QuestionEntry, _Prediction]:
         return {}
 
     def _spreads(self, drawn: QuestionsDrawn, block: Block) -> Iterator[Spread]:
-        """Yields each answer's variance, its noise, and the noise in that variance."""
+        """Yields each answer's variance, the noise of the answer, and the noise of the variance."""
         width = self.domain.width
         if self.design.group is not None:
             sums = np.array(drawn.numbers, dtype=float) * self.chosen.steps / 2.0**40
             yield from self._group_spreads(block, sums * width / TICKS)
             return
-        fit, prediction, noise = self._fit(block)
-        coefficients = self._values(drawn, prediction)
+        fit, recovered, noise = self._fit(block)
+        coefficients = self._values(drawn, recovered)
         squares = np.array(drawn.moments, dtype=float) * self.numbers.moment_value(width)
         variance = fit.variances(self._coarser(fit.codes, squares), coefficients, noise)
         variance_noise = self._variance_noise(fit, coefficients, noise)
@@ -255,14 +284,14 @@ class QuestionsPlan(Plan):
 
     def _coarser(self, codes: Ints, moments: Floats) -> Floats:
         """Adds up values of the groups of second moments within the coarser groups `codes`."""
-        home = np.zeros(len(moments), dtype=np.int64)
-        home[self.groups] = codes
-        return np.asarray(np.bincount(home, moments), dtype=np.float64)
+        coarse_group = np.zeros(len(moments), dtype=np.int64)
+        coarse_group[self.groups] = codes
+        return np.asarray(np.bincount(coarse_group, moments), dtype=np.float64)
 
     def _variance_noise(self, fit: Fit, coefficients: Floats, noise: Floats) -> Floats:
         """The scale of the noise of each variance, in the answer's squared unit."""
-        moved = self.numbers.moment_value(self.domain.width) * 2.0**BITS
-        scales = np.sqrt(self._coarser(fit.codes, np.full(int(self.groups.max()) + 1, moved**2)))
+        scale = self.numbers.moment_value(self.domain.width) * 2.0**BITS
+        scales = np.sqrt(self._coarser(fit.codes, np.full(int(self.groups.max()) + 1, scale**2)))
         return fit.noise_scale(scales, coefficients, noise)
 
     def _group_spreads(self, block: Block, sums: Floats | float = 0.0) -> Iterator[Spread]:
@@ -278,10 +307,8 @@ class QuestionsPlan(Plan):
                 )
             yield found
 
-    def _group_design(
-        self, block: Block, at: int, sums: Floats | float = 0.0
-    ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Returns regressors, units, weights and sums of the groups that a question is about."""
+    def _group_design(self, block: Block, at: int, sums: Floats | float = 0.0) -> _GroupDesign:
+        """Returns the assigned groups that a question of a block is about."""
         design = self.design
         entry = block.entry
         inside = np.ones(len(design.many), dtype=bool)
@@ -290,25 +317,29 @@ class QuestionsPlan(Plan):
             inside = values == at % (int(values.max()) + 1)
         groups = np.asarray(design.group)[inside]
         first, group = np.unique(groups, return_index=True, return_inverse=True)[1:]
-        many = design.many[inside]
-        sizes = np.bincount(group, many).astype(np.float64)
+        units = design.many[inside]
+        sizes = np.bincount(group, units).astype(np.float64)
         # Sums are released by group and subgroup: those of this question are added up by group.
-        home = np.full(len(self.chosen.steps), -1)
+        group_of_sum = np.full(len(self.chosen.steps), -1)
         group_sums = np.zeros(len(sizes))
-        home[self.numbers.sums[inside]] = group
-        np.add.at(group_sums, home[home >= 0], np.broadcast_to(sums, home.shape)[home >= 0])
-        row = np.bincount(group, block.rows[at][inside] * many) / sizes
+        group_of_sum[self.numbers.sums[inside]] = group
+        np.add.at(
+            group_sums,
+            group_of_sum[group_of_sum >= 0],
+            np.broadcast_to(sums, group_of_sum.shape)[group_of_sum >= 0],
+        )
+        weights = np.bincount(group, block.rows[at][inside] * units) / sizes
         if entry.kind == REGRESSION:
             columns = regressors_of(design, entry.columns)[1]
             summed = np.zeros((len(sizes), columns.shape[1]))
-            np.add.at(summed, group, columns * many[:, None])
-            return summed / sizes[:, None], sizes, row, group_sums
+            np.add.at(summed, group, columns * units[:, None])
+            return _GroupDesign(summed / sizes[:, None], sizes, weights, group_sums)
         arm = design.arm[inside][first]
         cluster = design.cluster[inside][first]
         dummies = [arm[:, None] == np.arange(len(design.arms))]
         if entry.kind != MEANS:
             dummies.append(cluster[:, None] == np.arange(len(design.clusters)))
-        return np.hstack(dummies).astype(float), sizes, row, group_sums
+        return _GroupDesign(np.hstack(dummies).astype(float), sizes, weights, group_sums)
 
     @cached_property
     def predicted(self) -> tuple[Predicted, ...]:
@@ -316,6 +347,7 @@ class QuestionsPlan(Plan):
         return tuple(one for each in self.blocks for one in self._predicted(each))
 
     def _predicted(self, block: Block) -> Iterator[Predicted]:
+        """Yields the predicted errors of the questions of a block."""
         design = self.design
         rows = block.rows
         noise, _ = self.numbers.noise_parts(rows, self.domain.width)
@@ -323,15 +355,20 @@ class QuestionsPlan(Plan):
         heaviest = np.abs(rows).max(axis=1) / size * math.sqrt(design.n)
         widths = self._widths(block, size) if design.group is None else self._group_widths(block)
         every = zip(block.names, noise.tolist(), heaviest.tolist(), widths, strict=True)
-        for name, added, ratio, (plain, *halves) in every:
-            errors = math.sqrt(plain + added), math.sqrt(plain)
-            yield Predicted(name, math.sqrt(added), ratio, *errors, *halves)
+        for name, noise_variance, ratio, half in every:
+            yield Predicted(
+                question=name,
+                noise=math.sqrt(noise_variance),
+                max_weight_ratio=ratio,
+                standard_error=math.sqrt(half.plain_variance + noise_variance),
+                plain_error=math.sqrt(half.plain_variance),
+                half_width=half.half_width,
+                alone=half.alone,
+                plain_half_width=half.plain_half_width,
+            )
 
-    def _widths(self, block: Block, size: Floats) -> Iterator[tuple[float, float, float, float]]:
-        """Yields each question's variance without noise, and half of three intervals.
-
-        These are with all questions, if it were asked alone, and without noise.
-        """
+    def _widths(self, block: Block, size: Floats) -> Iterator[_Widths]:
+        """Yields the widths of each question, whose length is `size`."""
         fit, _, noise = self._fit(block)
         sd = self.request.sd
         rows = block.rows
@@ -339,24 +376,24 @@ class QuestionsPlan(Plan):
         # With this standard deviation, a mean is no further from the middle of the range.
         furthest = fit.flat * math.sqrt(max(width**2 / 4 - sd**2, 0.0))
         variance_noise = self._variance_noise(fit, furthest, noise)
-        share = 0.0 if block.of_regression else MEANS_SHARE
-        scales = np.abs(rows).max(axis=1) * width / float(self.exact_epsilon) / (1 - share)
+        # A plan of one effect or mean would spend this share of epsilon on means of groups.
+        means_share = 0.0 if block.of_regression else MEANS_SHARE
+        scales = np.abs(rows).max(axis=1) * width / float(self.exact_epsilon) / (1 - means_share)
         spreads = self._with_noise(rows, (sd * size) ** 2, variance_noise, fit.fewest)
-        for parts, squares, scale in zip(spreads, fit.squares.T, scales.tolist(), strict=True):
+        for spread, squares, scale in zip(spreads, fit.squares.T, scales.tolist(), strict=True):
             # These are Satterthwaite's degrees of freedom, for groups with equal variances.
             degrees = float(squares.sum() ** 2 / (squares**2 / fit.degrees).sum())
-            alone = parts._replace(noise=2 * scale**2, terms=1.0)
-            half = parts.half_width(_USUAL)
-            plain = parts.variance
-            bare = student(degrees, _USUAL) * math.sqrt(plain)
-            yield plain, half, min(half, alone.half_width(_USUAL)), bare
+            half = spread.half_width(_USUAL)
+            alone = spread._replace(noise=2 * scale**2, terms=1.0).half_width(_USUAL)
+            plain = student(degrees, _USUAL) * math.sqrt(spread.variance)
+            yield _Widths(spread.variance, half, min(half, alone), plain)
 
-    def _group_widths(self, block: Block) -> Iterator[tuple[float, float, float, float]]:
+    def _group_widths(self, block: Block) -> Iterator[_Widths]:
         """Yields what `_widths` does, where groups were assigned whole."""
         noise, _ = self.numbers.noise_parts(block.rows, self.domain.width)
-        parts = self.numbers.sums
+        sum_of_kind = self.numbers.sums
         many = self.design.many
-        for at, added in enumerate(noise.tolist()):
+        for at, noise_variance in enumerate(noise.tolist()):
             regressors, sizes, row, _ = self._group_design(block, at)
             degrees = cr2(regressors, sizes, row, sizes).degrees
             of_units = float(sizes @ row**2)
@@ -364,13 +401,14 @@ class QuestionsPlan(Plan):
             plain = self.request.sd**2 * ((1 - CORRELATION) * of_units + CORRELATION * of_groups)
             quantile = student(degrees, _USUAL) if degrees > 0 else math.nan
             # Asked alone, a question needs one sum for all units of a group with equal weights.
-            weights = np.bincount(parts, block.rows[at] * many) / np.bincount(parts, many)
-            size = np.abs(weights).max()
-            pairs = np.unique([self.design.group, np.round(block.rows[at] / size, 9)], axis=1)
-            part = min(float((pairs[1] ** 2).sum() / ((weights / size) ** 2).sum()), 1.0)
-            half = quantile * math.sqrt(plain + added)
-            alone = quantile * math.sqrt(plain + added * part)
-            yield plain, half, alone, quantile * math.sqrt(plain)
+            units = np.bincount(sum_of_kind, many)
+            weights = np.bincount(sum_of_kind, block.rows[at] * many) / units
+            largest = np.abs(weights).max()
+            pairs = np.unique([self.design.group, np.round(block.rows[at] / largest, 9)], axis=1)
+            part = min(float((pairs[1] ** 2).sum() / ((weights / largest) ** 2).sum()), 1.0)
+            half = quantile * math.sqrt(plain + noise_variance)
+            alone = quantile * math.sqrt(plain + noise_variance * part)
+            yield _Widths(plain, half, alone, quantile * math.sqrt(plain))
 
     @cached_property
     def lower_bound_ratio(self) -> float:
@@ -424,6 +462,7 @@ class QuestionsPlan(Plan):
         return TextTable(head, columns, rows, self._meanings())
 
     def _meanings(self) -> list[str]:
+        """Returns the sentences below the table: what was assumed, and what columns mean."""
         regression = any(each.of_regression for each in self.blocks)
         if self.design.group is None:
             groups = printable(" x ".join([ARM, *self.chosen.by]))
@@ -475,8 +514,8 @@ class QuestionsPlan(Plan):
         """Warns of a binary outcome with a rare level: its kurtosis is near 1/(p (1 - p))."""
         if self.design.group is not None or block.of_regression or self.domain.size != _LEVELS:
             return
-        fit, prediction, _ = self._fit(block)
-        means = self._values(drawn, prediction) / self.domain.width
+        fit, recovered, _ = self._fit(block)
+        means = self._values(drawn, recovered) / self.domain.width
         units = np.bincount(fit.codes, self.design.many) * np.maximum(1 / 4 - means**2, 0)
         sampled = any(each.variance > each.noise for each in self._spreads(drawn, block))
         if units.min() < FEWEST and sampled:
@@ -519,7 +558,7 @@ class QuestionsPlan(Plan):
             return
         units_of_kind = self.design.many
         for block in self.blocks:
-            codes = self._fit(block)[0].codes
+            codes = self._fit(block).fit.codes
             units = np.bincount(codes, units_of_kind)
             limit = _UNEVEN_COLUMN if block.of_regression else _UNEVEN
             for name, row in zip(block.names, block.rows, strict=True):

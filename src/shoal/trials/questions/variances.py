@@ -33,7 +33,7 @@ _LEFT_BY_ROUNDING = 1e-12
 
 
 def grouped_by(design: Design, entries: Sequence[QuestionEntry]) -> tuple[str, ...]:
-    """Returns the columns of subgroups that make groups besides arms, while groups are large."""
+    """Returns the columns of subgroups that make groups together with arms, if these are large."""
     found: tuple[str, ...] = ()
     for name in dict.fromkeys(each.by for each in entries if each.by):
         codes = design.codes([ARM, *found, name])
@@ -53,7 +53,10 @@ def adjusted_for(entry: QuestionEntry, by: Sequence[str]) -> list[str]:
 def means_needed(
     design: Design, entries: Sequence[QuestionEntry], by: Sequence[str]
 ) -> Ints | None:
-    """Returns the groups about whose means outcomes vary; None if there are only regressions."""
+    """Returns the group of each kind whose means must be known; None if there are only regressions.
+
+    Variances of effects and means are about the means of these groups.
+    """
     compared = [each for each in entries if each.kind != REGRESSION]
     names = {name for each in compared for name in adjusted_for(each, by)}
     return design.codes([name for name in (ARM, *by) if name in names]) if compared else None
@@ -86,9 +89,9 @@ class Fit(NamedTuple):
             predicted = predicted - np.einsum("kij,ji->k", self.forms, noise)
         return moments @ self.parts - predicted
 
-    def noise_scale(self, moved: Floats, coefficients: Floats, noise: Floats) -> Floats:
-        """Returns scales of the noise of V, if that of second moments has the scales `moved`."""
-        of_moments = ((self.parts * moved[:, None]) ** 2).sum(axis=0)
+    def noise_scale(self, moment_scales: Floats, coefficients: Floats, noise: Floats) -> Floats:
+        """Returns the scale of the noise of each V; second moments have noise of these scales."""
+        of_moments = ((self.parts * moment_scales[:, None]) ** 2).sum(axis=0)
         if self.forms.ndim == 2:
             pull = self.forms * coefficients
             square = ((self.forms @ noise**2) * self.forms).sum(axis=1)
@@ -97,6 +100,8 @@ class Fit(NamedTuple):
             both = self.forms @ noise
             square = np.einsum("kij,kji->k", both, both)
         linear = ((pull @ noise) * pull).sum(axis=1)
+        # A scale is the root of half a variance. The variance of a quadratic form of Laplace noise
+        # is at most 5 times `square`.
         return np.asarray(np.sqrt(of_moments + 2 * linear + 2.5 * np.maximum(square, 0)))
 
     @property

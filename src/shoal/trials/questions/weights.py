@@ -38,7 +38,7 @@ class QuestionEntry(Model):
 
 
 class Block(NamedTuple):
-    """The questions of one entry: their names and weights, shape (questions, kinds)."""
+    """The questions of one entry: their names, and rows of weights, shape (questions, kinds)."""
 
     entry: QuestionEntry
     names: tuple[str, ...]
@@ -75,6 +75,7 @@ def blocks_of(
 
 
 def _effect(design: Design, entry: QuestionEntry, ratio: float) -> tuple[list[str], Floats]:
+    """Returns names and weights of the effect of each arm, in all units or in each subgroup."""
     found = []
     names = []
     group = design.covariate(entry.by) if entry.by else None
@@ -132,12 +133,16 @@ def _regression(design: Design, entry: QuestionEntry, _: float) -> tuple[list[st
 
 
 def regressors_of(design: Design, names: Sequence[str]) -> tuple[list[str], Floats]:
-    """Returns a constant, a column for each number, and one a value but the first of a text."""
+    """Returns labels and values of regressors, the first of which is a constant.
+
+    A column of numbers is one regressor. A column of texts makes one for each value but the first.
+    """
     labels = [CONSTANT]
     found = [np.ones(len(design.many))]
     for name in names:
         product, *factors = (_one_column(design, each) for each in name.split(":"))
         for factor in factors:
+            # Every regressor of the one column is multiplied by every one of the other.
             product = [(f"{a}:{b}", x * y) for a, x in product for b, y in factor]
         labels += [label for label, _ in product]
         found += [column for _, column in product]
@@ -203,14 +208,14 @@ _ROWS = {EFFECT: _effect, MEANS: _means, REGRESSION: _regression}
 
 
 def lengths(rows: Floats, many: Ints) -> Floats:
-    """Returns the length of each question: the root of its squared weights' sum over all units."""
+    """Returns the length of each question: the root of the sum of squared weights of all units."""
     # Weights are scaled first, because squares of small ones would underflow.
     largest = np.abs(rows).max(axis=1, keepdims=True)
     return np.asarray(largest[:, 0] * np.sqrt(((rows / largest) ** 2 * many).sum(axis=1)))
 
 
 def precision_shares(sizes: Ints, ratio: float) -> Floats:
-    """Returns the shares of clusters for which sampling and noise vary least together.
+    """Returns the shares of clusters that make the sum of sampling and noise variance smallest.
 
     `sizes` are the units of control and an arm in each cluster.
     """
@@ -218,8 +223,9 @@ def precision_shares(sizes: Ints, ratio: float) -> Floats:
     smaller = sizes.min(axis=1).astype(np.float64)
     limit = harmonic / smaller
     falling = np.argsort(-limit, kind="stable")
-    # Caps are tried for which the k clusters of the largest limits are held at cap times smaller,
-    # k = 1, 2, ...
+    # Without noise, shares are proportional to `harmonic`. Noise grows with the largest ratio of a
+    # share to `smaller`, which a cap limits in the clusters of the largest limits. Caps are tried
+    # for one such cluster, two, and so on.
     held = np.cumsum(smaller[falling])
     curved = np.cumsum(smaller[falling] ** 2 / harmonic[falling])
     tried = held / (2 * ratio**2 + curved)
