@@ -149,8 +149,9 @@ class Records(Shown):
             "user": self.user,
             "value": self.value,
             "cell": [str(rule) for rule in self.rules],
-            "missing": self.missing,
         }
+        if self.relation == "public":
+            found["missing"] = self.missing
         if self.period is not None:
             found["period"] = str(self.period)
         return found

@@ -24,6 +24,7 @@ KINDS = {
     "shoal.plan": "a plan",
     "shoal.trial-plan": "the plan of a trial",
     "shoal.mean-plan": "the plan of an unbiased mean",
+    "shoal.presence-plan": "a plan of private counts",
 }
 # The longest part of a path in a message.
 _LONGEST = 300

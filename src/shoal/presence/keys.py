@@ -19,7 +19,10 @@ from shoal.errors import InputError
 
 # Cells of which each user's vector has a few numbers.
 MOST_CELLS = 1 << 16
-_EXAMPLE = 'give for example keys={"branch": ["North", "South"]}, a table, or a file'
+_EXAMPLE = (
+    'give for example keys={"branch": ["North", "South"]}, a table, or a file; or counts="public" '
+    "if everybody may know who has how many records in which cell"
+)
 
 
 def cells_of(given: Any, rules: Sequence[Rule]) -> pa.Table:

@@ -158,7 +158,7 @@ def look_of(
 
 def _given(request: Request, block: str) -> Cap:
     """Returns a cap that the request gives; of users, without one they are counted in all cells."""
-    if block == "records" and request.records_per_user is not None:
+    if block in ("records", "sum") and request.records_per_user is not None:
         return Cap(float(request.records_per_user))
     if block == "users" and request.cells_per_user is not None:
         return Cap(float(request.cells_per_user))

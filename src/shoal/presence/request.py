@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from fractions import Fraction
 from functools import cached_property
@@ -35,6 +36,16 @@ class Statistic(NamedTuple):
     name: str
     kind: str
     numbers: tuple[float, ...] = ()
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Of a share: the limits between which values count."""
+        if self.kind == "share_above":
+            return self.numbers[0], math.inf
+        if self.kind == "share_below":
+            return -math.inf, self.numbers[0]
+        low, high = self.numbers
+        return low, high
 
 
 def statistic_of(text: object) -> Statistic:
@@ -136,6 +147,14 @@ class Request(Model):
     @model_validator(mode="after")
     def _together(self) -> Self:
         """Refuses what does not go together."""
+        low, high = self.bounds
+        limits = [each for kind in self.of_values if "share" in kind.kind for each in kind.numbers]
+        for limit in limits:
+            if not low < limit < high:
+                raise InputError(
+                    f"the limit {limit:g} of a share is not inside the bounds",
+                    f"give a limit between {low:g} and {high:g}",
+                )
         if "sum" in self.statistics and self.bounds[0] < 0:
             raise InputError(
                 "a sum needs values from 0",

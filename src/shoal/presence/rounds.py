@@ -56,6 +56,12 @@ class Round(NamedTuple):
         """The scale of the noise of a block, in users."""
         return 2.0**self.bits / self.blocks[block]
 
+    def check(self) -> None:
+        """Refuse, with a ValueError, blocks or bits that no plan has."""
+        positive = all(each > 0 for each in self.blocks.values())
+        if not (positive and self.blocks and 0 <= self.bits <= _MOST_BITS):
+            raise ValueError
+
     def step(self, name: str) -> Step:
         """What it costs, for the accountant."""
         moves = np.array([self.whole])
@@ -113,7 +119,7 @@ def _looks(request: Request, cells: int) -> tuple[dict[str, int], dict[str, int]
 
 def _cap_of(request: Request, name: str) -> int | None:
     """Returns a cap that the request gives for a total, in place of one that a look finds."""
-    if name == "records":
+    if name in ("records", "sum"):
         return request.records_per_user
     return request.cells_per_user if name == "users" else None
 

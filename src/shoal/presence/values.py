@@ -12,20 +12,34 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
 from shoal import intervals
 from shoal.arrays import Bools, Floats
+from shoal.release.envelope import CONFIDENCE
 
 # Of what cap and range may hide, the part that intervals of means allow for, and what a range cuts.
 _HIDES = 1 / 3
 _CUT = 0.05
+# Of fewer cells nobody can tell by how much they differ.
+FEWEST_CELLS = 3
 # Thetas that are tried between the ends of the range.
 _GRID = 101
 # Noise scales of a tail that is taken for one, and the most that tails add, in ranges.
 _SURE = 3.0
 _MOST_TAIL = 0.1
+
+
+class _Thetas(NamedTuple):
+    """Intervals of cells, and where they reach the lowest and the highest theta."""
+
+    low: Floats
+    high: Floats
+    at_low: Bools
+    at_high: Bools
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +98,12 @@ class Values:
         return 2 * self.scale**2 * float(((along - self.pool @ along) ** 2).sum())
 
     def spread(self, along: Floats) -> float:
-        """Variance between cells of what parts say along a direction, beyond noise."""
+        """Variance between cells of what parts say along a direction, beyond noise.
+
+        Too few cells say nothing of it: they may differ by the whole range.
+        """
+        if len(self.parts) < FEWEST_CELLS:
+            return float(np.ptp(along)) ** 2 / 12
         away = (self.parts - self.pool * self.weight[:, None]) @ along
         many = self.parts.shape[1]
         heavy = np.maximum(self.weight**2 - 2 * many * self.scale**2, 0.0).sum()
@@ -133,35 +152,100 @@ class Values:
         """The weight of each cell above the beginning of each knot, shape (cells, knots)."""
         return np.asarray(np.cumsum(self.parts[:, ::-1], axis=1)[:, ::-1])
 
-    def quantile(self, level: float) -> Floats:
-        """Where the falling curve through the middles of pieces is 1 - level; the ends outside."""
+    @cached_property
+    def _curve(self) -> tuple[Floats, Floats]:
+        """Places, and the part of each cell's weight above each of them, which falls from 1 to 0.
+
+        It goes through the middles of pieces, and is 1 and 0 at the ends of the range.
+        """
         above = np.clip(np.cumsum(self.shares[:, ::-1], axis=1)[:, -2::-1], 0.0, 1.0)
-        above = _falling(above)
+        ends = np.ones((len(above), 1))
         middles = (self.knots[1:] + self.knots[:-1]) / 2
         places = np.concatenate([self.knots[:1], middles, self.knots[-1:]])
+        return places, np.concatenate([ends, _falling(above), 0 * ends], axis=1)
+
+    def quantile(self, level: float) -> Floats:
+        """Where the falling curve is 1 - level."""
+        places, above = self._curve
+        return np.array([np.interp(level - 1, -row, places) for row in above])
+
+    def share(self, low: float, high: float) -> Floats:
+        """The part of each cell's weight above `low` and up to `high`, by the falling curve."""
+        places, above = self._curve
         return np.array(
-            [np.interp(level - 1, -np.array([1.0, *row, 0.0]), places) for row in above.tolist()]
+            [np.interp(low, places, row) - np.interp(high, places, row) for row in above]
         )
 
-    def mean_interval(self, confidence: float) -> tuple[Floats, Floats]:
-        """All thetas at which the parts look like noise; the bounds where there is no weight."""
-        theta = np.linspace(self.knots[0], self.knots[-1], _GRID)
-        away = self.knots - theta[:, None]
+    def share_interval(self, low: float, high: float, confidence: float) -> tuple[Floats, Floats]:
+        """An interval of the part of each cell's values above `low` and up to `high`.
+
+        Pieces that lie between both limits are surely in it, and the others but for those that lie
+        outside surely are not; values at a limit may count or not.
+        """
+        least = self._inside(self._after(low), self._before(high), confidence)[0]
+        most = self._inside(self._before(low), self._after(high), confidence)[1]
+        return least, most
+
+    def is_beyond(self, limit: float) -> bool:
+        """Whether a limit is outside the range, where nothing was measured."""
+        return bool(np.isfinite(limit) and not self.knots[0] < limit < self.knots[-1])
+
+    def _before(self, limit: float) -> int:
+        """The last piece that ends at a limit or below it; 0 if none does."""
+        if limit == np.inf:
+            return len(self.knots)
+        return max(int(np.searchsorted(self.knots, limit, side="right")) - 1, 0)
+
+    def _after(self, limit: float) -> int:
+        """The first piece that begins at a limit or above it; one after the last if none does."""
+        if limit == -np.inf:
+            return 0
+        return min(int(np.searchsorted(self.knots, limit, side="left")) + 1, len(self.knots))
+
+    def _inside(self, first: int, last: int, confidence: float) -> tuple[Floats, Floats]:
+        """An interval of the part of the weight at the knots from `first` to before `last`."""
+        along = np.zeros(len(self.knots))
+        along[first:last] = 1.0
+        if not 0 < along.sum() < len(along):
+            return np.full(len(self.parts), along[0]), np.full(len(self.parts), along[0])
+        found = self._like_noise(along, confidence)
+        return found.low, found.high
+
+    def _like_noise(self, along: Floats, confidence: float) -> _Thetas:
+        """The first and the last theta at which the parts, weighed by along - theta, are noise."""
+        theta = np.linspace(along.min(), along.max(), _GRID)
+        away = along - theta[:, None]
         limit = self.scale * _laplace_sums(confidence, (away**2).sum(axis=1), (away**4).sum(axis=1))
-        width = theta[-1] - theta[0]
-        allowed = limit[:, None] + self.hidden * np.maximum(self.weight, 0.0) * width
+        allowed = limit[:, None] + self.hidden * np.maximum(self.weight, 0.0) * np.ptp(theta)
         inside = np.abs(away @ self.parts.T) <= allowed
         first = inside.argmax(axis=0)
         last = _GRID - 1 - inside[::-1].argmax(axis=0)
-        # A step of the grid, and what tails of cells may differ by.
-        off = theta[1] - theta[0] + float(np.abs(self.shift).sum())
-        low = theta[first] + self.shift.sum() - off
-        high = theta[last] + self.shift.sum() + off
+        step = theta[1] - theta[0]
         none = ~inside.any(axis=0)
+        at_low = none | (first == 0)
+        at_high = none | (last == _GRID - 1)
+        low = np.where(at_low, theta[0], theta[first] - step)
+        high = np.where(at_high, theta[-1], theta[last] + step)
+        return _Thetas(low, high, at_low, at_high)
+
+    def mean_interval(self, confidence: float) -> tuple[Floats, Floats]:
+        """All thetas at which the parts look like noise; the bounds where there is no weight."""
+        found = self._like_noise(self.knots, confidence)
+        # Tails of one cell may differ from those of all by what they are.
+        off = float(np.abs(self.shift).sum())
+        moved = float(self.shift.sum())
         least, most = self.bounds
-        low = np.where(none | (first == 0), least, np.maximum(low, least))
-        high = np.where(none | (last == _GRID - 1), most, np.minimum(high, most))
+        low = np.where(found.at_low, least, np.maximum(found.low + moved - off, least))
+        high = np.where(found.at_high, most, np.minimum(found.high + moved + off, most))
         return low, high
+
+    @cached_property
+    def outlying(self) -> Bools:
+        """Cells whose mean may lie at an end of the range, so that its values lie beyond it."""
+        found = self._like_noise(self.knots, CONFIDENCE)
+        below = found.at_low & (self.knots[0] > self.bounds[0])
+        above = found.at_high & (self.knots[-1] < self.bounds[1])
+        return np.asarray(below | above)
 
     def quantile_interval(self, level: float, confidence: float) -> tuple[Floats, Floats]:
         """Ends of pieces with surely more, or less, than 1 - level of the weight above."""
@@ -183,16 +267,9 @@ class Values:
 
 
 def _falling(above: Floats) -> Floats:
-    """Returns curves that fall: neighbours that rise are averaged, again and again."""
-    found = above.copy()
-    for _ in range(found.shape[1]):
-        first = found[:, :-1].copy()
-        second = found[:, 1:].copy()
-        rises = first < second
-        middle = (first + second) / 2
-        found[:, :-1] = np.where(rises, middle, found[:, :-1])
-        found[:, 1:] = np.where(rises, middle, found[:, 1:])
-    return np.asarray(np.minimum.accumulate(found, axis=1))
+    """Returns the nearest curves that fall, a row for each cell."""
+    fitted = [isotonic_regression(row, increasing=False).x for row in above]
+    return np.array(fitted).reshape(above.shape)
 
 
 def _laplace_sums(confidence: float, squares: Floats, fourths: Floats) -> Floats:

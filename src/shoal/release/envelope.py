@@ -94,7 +94,7 @@ class Record(Envelope):
     The random `salt` keeps its digest, which everybody may have, from telling which rows it has.
     """
 
-    audience: Inside
+    audience: Inside | Everybody
     schema_: Literal["shoal.record/1"] = Field(alias="schema")
     request: Text
     salt: Text
@@ -169,7 +169,7 @@ def enveloped(
 ) -> documents.Document:
     """The record of what was drawn, as JSON."""
     return {
-        "audience": INSIDE,
+        "audience": plan.audience,
         "schema": RECORD,
         # A simulation is the same each time.
         "salt": "0" * 2 * _SALT if simulated else secrets.token_hex(_SALT),

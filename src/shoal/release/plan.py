@@ -25,6 +25,7 @@ from shoal.privacy.noise import Noise, Simulated, source_of
 from shoal.privacy.unit import Periods, Relation, Unit, checked_name
 from shoal.release.envelope import (
     INSIDE,
+    Everybody,
     Exact,
     Inside,
     Manifest,
@@ -58,7 +59,7 @@ class Source(Model):
 class PlanDocument(Model):
     """The entries of documents of all plans; families add what was asked, chosen and claimed."""
 
-    audience: Inside = INSIDE
+    audience: Inside | Everybody = INSIDE
     version: Text
     unit: Protected
 
@@ -140,6 +141,8 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
     record_model: ClassVar[type[Record]]
     manifest_model: ClassVar[type[Manifest]]
     neighbours: ClassVar[str]
+    # For whom plan and record are: most have rows of users or units.
+    audience: ClassVar[Inside | Everybody] = INSIDE
     relation: ClassVar[Relation] = "public"
     privacy: ClassVar[str] = "differential privacy"
     source: Any = None
@@ -221,6 +224,7 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
         """The plan as a JSON object."""
         unit = Protected(counts=self.relation, period=self.period)
         about: dict[str, Any] = {"version": version("shoal"), "claims": self.claims, "unit": unit}
+        about["audience"] = self.audience
         return self.document_model(**about, **self.parts).to_document()
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -270,7 +274,8 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
         with suppress(ShoalError, *DAMAGED):
             found = cls.of_document(document)
             unit = Protected(counts=cls.relation, period=found.period)
-            if document.unit == unit and found.exact_loss.within(found.loss):
+            fits = document.unit == unit and document.audience == cls.audience
+            if fits and found.exact_loss.within(found.loss):
                 return found
         raise DocumentError("the plan is damaged or was changed by hand", "make the plan again")
 

@@ -25,6 +25,16 @@ def mean_absolute(cells: int) -> float:
     return (cells + 2) / 3
 
 
+def variance(cells: int) -> float:
+    """Variance of the noise of one cell, in squared scales.
+
+    Example:
+        >>> variance(1)
+        2.0
+    """
+    return (cells + 2) * (cells + 3) / 6
+
+
 def tail(size: float, cells: int) -> float:
     """Returns the chance that the noise of one cell is larger than `size` scales, on either side.
 

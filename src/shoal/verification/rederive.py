@@ -20,6 +20,7 @@ from shoal.cells.planners.planner import make_plan
 from shoal.documents.strict_json import strict
 from shoal.errors import ShoalError
 from shoal.means.plan import UnbiasedEstimate
+from shoal.presence.plan import Release as PresenceRelease
 from shoal.privacy.budget import from_text, round_up
 from shoal.privacy.unit import Unit
 from shoal.release.envelope import CONFIDENCE
@@ -32,7 +33,12 @@ _CLOSE = 1e-9
 _REPLANNED = 1e-6
 
 
-HOMES: tuple[type[Release[Any, Any]], ...] = (CellsRelease, UnbiasedEstimate, TrialsRelease)
+HOMES: tuple[type[Release[Any, Any]], ...] = (
+    CellsRelease,
+    PresenceRelease,
+    UnbiasedEstimate,
+    TrialsRelease,
+)
 FAMILIES = {kind: home for home in HOMES for kind in home.kinds()}
 
 
@@ -45,6 +51,8 @@ def differences(release: Release[Any, Any]) -> Iterator[str]:
     whose = Unit(unit["name"], unit["counts"], unit["period"])
     if manifest["guarantee"] != plan.guarantee(whose):
         yield "the guarantee differs from the one that follows from the plan"
+    if manifest["audience"] != plan.audience:
+        yield "the record is for others than it says"
     asked = {"question": plan.key(records, whose), "name": manifest["name"]}
     if manifest["request"] != documents.digest(asked):
         yield "the digest of the request does not match plan, columns, unit and name"

@@ -18,6 +18,8 @@ from shoal.verification.recount import recount
 from shoal.verification.rederive import FAMILIES, differences, replanned, unlike_again
 from shoal.verification.verdict import Check, Verdict
 
+# Of a manifest that holds all of the plan: what a record has, too.
+_ALL = ("plan", "results")
 # What the parts of a damaged document lead to.
 _DAMAGED = LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError
 
@@ -86,10 +88,16 @@ def verdict_on(
             if kept is None and book is not None:
                 kept = recorded(sha256, book)
             if kept is None:
-                shown = _check("what is shown follows", [*unlike_again(own)], "from what was drawn")
+                shown = [
+                    _check("what is shown follows", [*unlike_again(own)], "from what was drawn")
+                ]
+                if own.published.plan is not None:
+                    loss = f"epsilon {own.plan.epsilon:.6g}, delta {own.plan.delta:.6g}"
+                    again = recount(document | {name: document["results"][name] for name in _ALL})
+                    shown.append(_check("recount by other code", again, loss))
                 ledger = [] if book is None else record_checks(sha256, book)
                 unproved = (*_unproved(own, document), *_always(book))
-                return Verdict((shown, *_real(document), *ledger), unproved)
+                return Verdict((*shown, *_real(document), *ledger), unproved)
             whole = _read(kept, documents.expect(strict(kept, "record"), RECORD, "record"))
             first = [*_follows(data, document, kept, whole)]
             return _verdict(kept, whole, first, book, replan=replan)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import DocumentError
-from shoal.verification.recount import means, questions, reading, trials
+from shoal.verification.recount import means, presence, questions, reading, trials
 from shoal.verification.recount.cells_loss import Losses
 from shoal.verification.recount.cells_values import CellValues
 from shoal.verification.recount.reading import Document, Release
@@ -46,6 +46,7 @@ def _guarantee(release: Release) -> Iterator[str]:
 KINDS: dict[str, tuple[Callable[[Any, Any], Document], Callable[[Any], Iterator[str]]]] = {
     "cells": (reading.of_cells, lambda cells: CellValues(cells, Losses.of(cells)).differences()),
     "questions": (reading.of_questions, questions.differences),
+    "presence": (reading.of_presence, presence.differences),
     "mean": (reading.of_mean, means.differences),
     **dict.fromkeys(
         ("table", "cluster_prior", "histogram"), (reading.of_trial, trials.differences)

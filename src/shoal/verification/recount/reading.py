@@ -174,6 +174,19 @@ def of_trial(plan: Document, results: Document) -> Document:
     }
 
 
+def of_presence(plan: Document, results: Document) -> Document:
+    """The entries of a release of private counts."""
+    request = plan["request"]
+    named = {name: request[name] for name in ("bounds", "tick_bits", "statistics", "pieces")}
+    given = {name: request[name] for name in ("records_per_user", "cells_per_user")}
+    return {**results, **named, **given} | {
+        "size": len(request["keys"]["columns"][0]["values"]),
+        "asked": request["epsilon"],
+        "guess": request["users"],
+        "rounds": plan["rounds"],
+    }
+
+
 def of_questions(plan: Document, results: Document) -> Document:
     """The entries of answers to questions."""
     found = _design(plan)

@@ -1,0 +1,198 @@
+"""Documents of private counts: plan, record and manifest, of which all is for everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from shoal.arrays import Floats
+from shoal.documents.model import Model
+from shoal.presence.draw import Drawn
+from shoal.presence.estimates import Estimates, Row
+from shoal.presence.look import edges_of, ranges_of
+from shoal.presence.request import Request
+from shoal.presence.rounds import Round
+from shoal.release import envelope
+from shoal.release import plan as plans
+from shoal.release.envelope import CONFIDENCE, Text
+
+Whole = tuple[int, ...]
+Floating = tuple[float | None, ...]
+
+
+class Columns(Model):
+    """Which columns the records have."""
+
+    user: Text
+    value: Text | None
+    cell: tuple[Text, ...]
+
+    @classmethod
+    def described(cls, columns: Mapping[str, Any] | None) -> Columns | None:
+        """The columns as `shoal.Records.describe` gives them."""
+        if columns is None:
+            return None
+        return cls(**{**columns, "cell": tuple(columns["cell"])})
+
+
+class RoundPart(Model):
+    """One draw: units of a user in each block, and the bits of the noise."""
+
+    blocks: dict[str, int]
+    bits: int
+
+
+class PlanDocument(plans.PlanDocument):
+    """A plan of private counts."""
+
+    schema_: Literal["shoal.presence-plan/1"] = Field(
+        default="shoal.presence-plan/1", alias="schema"
+    )
+    request: Request
+    records: Columns | None
+    rounds: dict[str, RoundPart]
+    claims: plans.Claims
+
+
+class CapPart(Model):
+    """How much of a user counts: see `shoal.presence.look.Cap`."""
+
+    size: float
+    up: float
+    moved: float
+    users: float
+    known: bool
+    hull: bool
+
+
+class RowPart(Model):
+    """One statistic of all cells; null where nothing is known."""
+
+    statistic: Text
+    value: Floating
+    low: Floating
+    high: Floating
+    noisy: Floating
+    noise: Floating
+    status: tuple[Text, ...]
+    common: tuple[bool, ...]
+
+
+class Results(Model):
+    """The whole numbers that were drawn, and what follows from them.
+
+    Attributes:
+        cells: The first look, a number for each cell; null without one.
+        sizes: The second look, by block and size.
+        range: The position of the selected range; null without statistics of values.
+        answers: By block; of values all cells of the first part, then of the next.
+        users: About how many users there are.
+        caps: By block.
+        knots: Where the parts of values lie, in the value's unit; empty without them.
+        rows: A row for each statistic.
+    """
+
+    cells: Whole | None
+    sizes: dict[str, Whole]
+    range: int | None
+    answers: dict[str, Whole]
+    users: float
+    caps: dict[str, CapPart]
+    knots: tuple[float, ...]
+    rows: tuple[RowPart, ...]
+
+    @classmethod
+    def of_numbers(cls, numbers: Estimates) -> Results:
+        """All of a release."""
+        drawn = numbers.drawn
+        look = numbers.look
+        knots: list[float] = []
+        if drawn.range is not None:
+            knots = numbers.values.knots.tolist()
+        return cls(
+            cells=None if drawn.cells is None else tuple(drawn.cells),
+            sizes=_tuples(drawn.sizes),
+            range=drawn.range,
+            answers=_tuples(drawn.answers),
+            users=look.users,
+            caps={name: CapPart(**vars(cap)) for name, cap in look.caps.items()},
+            knots=tuple(knots),
+            rows=tuple(map(_row, numbers.rows(CONFIDENCE))),
+        )
+
+
+class Record(envelope.Record):
+    """All of a release of private counts: it has no row of a user."""
+
+    kind: Literal["presence"]
+    records: Columns
+    plan: PlanDocument
+    results: Results
+
+
+class Published(envelope.Published):
+    """All of the record, too."""
+
+    plan: dict[str, Any]
+    results: Results
+
+
+class Manifest(envelope.Manifest):
+    """What everybody may have: all of it, so that anybody computes the loss and the values."""
+
+    kind: Literal["presence"]
+    records: Columns
+    results: Published
+
+
+def drawn_of(results: Mapping[str, Any], request: Request, rounds: Mapping[str, Round]) -> Drawn:
+    """Returns what was drawn; a LookupError if there are not as many numbers as were planned."""
+    cells = request.keys.num_rows
+    heard = results["cells"]
+    position = results["range"]
+    sizes = {name: [*each] for name, each in results["sizes"].items()}
+    answers = {name: [*each] for name, each in results["answers"].items()}
+    blocks = rounds["answers"].blocks
+    looked = rounds["sizes"].blocks if "sizes" in rounds else {}
+    many = dict.fromkeys(blocks, cells)
+    if "values" in blocks:
+        many |= {"values": cells * (request.n_pieces + 1), "tails": 3}
+    ranges = len(ranges_of(1 << request.tick_bits)[0])
+    fits = (
+        {name: len(each) for name, each in answers.items()} == many
+        and {name: len(each) for name, each in sizes.items()}
+        == {name: len(edges_of(name, cells)) for name in looked}
+        and (heard is not None) == ("cells" in rounds)
+        and (heard is None or len(heard) == cells)
+        and (position is not None) == ("range" in rounds)
+        and (position is None or 0 <= position < ranges)
+    )
+    if not fits:
+        raise LookupError
+    return Drawn(None if heard is None else [*heard], sizes, position, answers)
+
+
+def _tuples(lists: Mapping[str, list[int]]) -> dict[str, Whole]:
+    return {name: tuple(each) for name, each in lists.items()}
+
+
+def _row(row: Row) -> RowPart:
+    """A row as JSON has it."""
+    return RowPart(
+        statistic=row.name,
+        value=_floating(row.value),
+        low=_floating(row.low),
+        high=_floating(row.high),
+        noisy=_floating(row.noisy),
+        noise=_floating(row.noise),
+        status=tuple(row.status),
+        common=tuple(row.common.tolist()),
+    )
+
+
+def _floating(numbers: Floats) -> Floating:
+    """Numbers, and null for what is not known."""
+    return tuple(None if np.isnan(each) else each for each in numbers.tolist())

@@ -1,0 +1,212 @@
+"""What is said of every cell: all statistics of a release, from the whole numbers that were drawn.
+
+Nothing else is used, so everybody who has the manifest computes the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.arrays import Bools, Floats
+from shoal.presence.draw import Drawn, pieces_of
+from shoal.presence.look import Look, look_of, ranges_of
+from shoal.presence.request import Request, Statistic
+from shoal.presence.rounds import Round
+from shoal.presence.totals import Total
+from shoal.presence.values import FEWEST_CELLS, Values
+
+# The reasons why a cell is not reliable, each with a remedy.
+WHY = {
+    "too noisy": "one number for all cells should be more accurate: merge cells or raise epsilon",
+    "few users": "too few for private caps and ranges: give records_per_user, or raise epsilon",
+    "few users dominate": "few users have a large part of all: give records_per_user",
+    "outlying users": "its values may lie beyond the private range: merge cells or raise epsilon",
+}
+# Epsilon times users below which looks are mostly noise.
+FEW_USERS = 200
+
+
+class Row(NamedTuple):
+    """One statistic of all cells, of which each entry is an array with one number a cell.
+
+    Attributes:
+        name: The statistic.
+        asked: As it was asked for: `histogram` of one of its bins.
+        value: The best estimate; NaN if nothing is known.
+        low: The lower end of its interval.
+        high: The upper end; NaN if there is none.
+        noisy: The number with its noise alone.
+        noise: Mean size of the noise; NaN of what is a ratio of noisy numbers.
+        status: Whether each cell is reliable, or why not.
+        common: Whether the value of a cell is drawn towards that of all cells.
+    """
+
+    name: str
+    asked: str
+    value: Floats
+    low: Floats
+    high: Floats
+    noisy: Floats
+    noise: Floats
+    status: list[str]
+    common: Bools
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """The statistics of all cells.
+
+    Attributes:
+        request: What was asked.
+        rounds: The draws, and what they cost.
+        drawn: What was drawn.
+    """
+
+    request: Request
+    rounds: Mapping[str, Round]
+    drawn: Drawn
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are."""
+        return self.request.keys.num_rows
+
+    @cached_property
+    def look(self) -> Look:
+        """Caps and priorities, which follow from the looks."""
+        drawn = self.drawn
+        heard = None
+        if drawn.cells is not None:
+            heard = np.array(drawn.cells) / self.rounds["cells"].whole
+        seen = {
+            name: np.array(each) / self.rounds["sizes"].blocks[name]
+            for name, each in drawn.sizes.items()
+        }
+        return look_of(self.request, self.rounds, heard, seen)
+
+    def _in_users(self, block: str) -> Floats:
+        """Answers of a block in users."""
+        units = self.rounds["answers"].blocks[block]
+        return np.array(self.drawn.answers[block], dtype=np.float64) / units
+
+    @cached_property
+    def totals(self) -> dict[str, Total]:
+        """Users, records and sums, as far as they are asked for."""
+        answers = self.rounds["answers"]
+        return {
+            name: Total(
+                self._in_users(name),
+                answers.scale(name),
+                self.look.caps[name],
+                self.request.bounds[1] if name == "sum" else 1.0,
+            )
+            for name in self.request.totals
+        }
+
+    @cached_property
+    def values(self) -> Values:
+        """The parts of all cells, from which statistics of values follow."""
+        answers = self.rounds["answers"]
+        lattice = self.request.lattice
+        top = 1 << lattice.bits
+        position = self.drawn.range
+        assert position is not None, "no statistic of values was asked for"
+        low, high = (int(each[position]) for each in ranges_of(top))
+        pieces = pieces_of(self.request, (low, high))[1:-1]
+        ends = np.array([pieces[0].low, *(each.low + each.width for each in pieces)])
+        bounds = lattice.bounds
+        return Values(
+            self._in_users("values").reshape(len(ends), self.cells).T,
+            answers.scale("values"),
+            bounds.lo + ends / top * (bounds.hi - bounds.lo),
+            (bounds.lo, bounds.hi),
+            self.look.caps["values"].moved,
+            self._in_users("tails"),
+            answers.scale("tails"),
+        )
+
+    @property
+    def few_users(self) -> bool:
+        """Whether there are so few users that looks are mostly noise."""
+        return float(self.request.epsilon) * self.look.users < FEW_USERS
+
+    def rows(self, confidence: float) -> Iterator[Row]:
+        """Yields every statistic that was asked for, in its order."""
+        for kind in self.request.kinds:
+            if kind.name in self.totals:
+                yield self._total(kind.name, confidence)
+            elif kind.kind == "histogram":
+                for bin_of_values in self.bins:
+                    yield self.of_values(bin_of_values, confidence)
+            else:
+                yield self.of_values(kind, confidence)
+
+    @property
+    def bins(self) -> list[Statistic]:
+        """The shares of a histogram: of pieces of the range, the outer ones up to the bounds."""
+        ends = self.values.knots.copy()
+        ends[0], ends[-1] = self.request.bounds
+        return [
+            Statistic(f"share_between({low:g}, {high:g})", "bin", (low, high))
+            for low, high in pairwise(ends.tolist())
+        ]
+
+    def _total(self, name: str, confidence: float) -> Row:
+        """A total of all cells."""
+        total = self.totals[name]
+        status = total.status
+        if self.few_users and name in self.drawn.sizes and not total.cap.hull:
+            status = "few users"
+        low, high = total.interval(confidence)
+        common = status == "too noisy" and self.cells >= FEWEST_CELLS
+        return Row(
+            name,
+            name,
+            total.value,
+            low,
+            high,
+            total.number,
+            np.full(self.cells, total.noise_scale),
+            [status] * self.cells,
+            np.full(self.cells, common),
+        )
+
+    def of_values(self, kind: Statistic, confidence: float) -> Row:
+        """A statistic of the values of all cells."""
+        found = self.values
+        clear = found.above_noise
+        status = np.where(clear, "reliable", "too noisy").astype(object)
+        status[clear & found.outlying] = "outlying users"
+        if kind.kind == "mean":
+            value = found.mean
+            low, high = found.mean_interval(confidence)
+        elif kind.kind in ("median", "quantile"):
+            level = kind.numbers[0] if kind.numbers else 0.5
+            value = found.quantile(level)
+            low, high = found.quantile_interval(level, confidence)
+        else:
+            limits = kind.limits
+            value = found.share(*limits)
+            low, high = found.share_interval(*limits, confidence)
+            if kind.kind != "bin" and any(map(found.is_beyond, limits)):
+                status[clear] = "outlying users"
+        if self.few_users:
+            status[:] = "few users"
+        unknown = np.full(self.cells, np.nan)
+        return Row(
+            kind.name,
+            "histogram" if kind.kind == "bin" else kind.name,
+            value,
+            np.minimum(low, value),
+            np.maximum(high, value),
+            value,
+            unknown,
+            status.tolist(),
+            ~clear,
+        )

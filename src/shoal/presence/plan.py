@@ -1,0 +1,412 @@
+"""Plans of private counts, which open no file, and their releases."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from shoal import checks, documents
+from shoal.checks import check_confidence
+from shoal.data.records import Records
+from shoal.data.value_lattice import Bounds
+from shoal.errors import DataError, InputError
+from shoal.files.tables import Tabular
+from shoal.files.text_table import Shown, TextTable
+from shoal.presence import shown
+from shoal.presence.documents import (
+    Columns,
+    Manifest,
+    PlanDocument,
+    Published,
+    Record,
+    Results,
+    RoundPart,
+    drawn_of,
+)
+from shoal.presence.draw import Drawn, draw
+from shoal.presence.estimates import Estimates, Row
+from shoal.presence.keys import cells_of
+from shoal.presence.request import Request, Statistic
+from shoal.presence.rounds import Round, rounds_of
+from shoal.privacy.accounting import Step
+from shoal.privacy.budget import Amount
+from shoal.privacy.ledger import Ledger
+from shoal.privacy.noise import Noise, Simulated
+from shoal.privacy.unit import Unit, unit_of_column
+from shoal.release import plan as plans
+from shoal.release import release
+from shoal.release.envelope import CONFIDENCE, EVERYBODY
+from shoal.release.plan import check_ledger
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan(plans.Plan[Records, Drawn], Tabular):
+    """A plan of private counts: cells, statistics and noise, which no record changes.
+
+    Source: docs/theory/private-counts.md#one-user-one-vector.
+
+    Attributes:
+        request: What was asked.
+        rounds: The draws in their order, and what each costs.
+        source: Public description of the records: their columns.
+
+    Guarantees: G-LOSS, G-PURE.
+    """
+
+    request: Request
+    rounds: Mapping[str, Round]
+    source: Mapping[str, Any] | None = None
+
+    family = "presence"
+    kind = "presence"
+    document_model = PlanDocument
+    claims_model = plans.Claims
+    record_model = Record
+    manifest_model = Manifest
+    neighbours = "presence: one user comes or goes, with all records"
+    audience = EVERYBODY
+    relation = "private"
+
+    @property
+    def steps(self) -> Sequence[Step]:
+        """Two looks, a range and the answers, as far as they are needed."""
+        return [each.step(name) for name, each in self.rounds.items()]
+
+    @property
+    def parts(self) -> Mapping[str, Any]:
+        """Request, columns and rounds."""
+        rounds = {name: RoundPart(**each._asdict()) for name, each in self.rounds.items()}
+        columns = Columns.described(self.source)
+        return {"request": self.request, "records": columns, "rounds": rounds}
+
+    @property
+    def asked(self) -> documents.Document:
+        """The request: nothing of the records."""
+        return self.request.to_document()
+
+    @property
+    def protected(self) -> str:
+        """What is protected, in one line."""
+        return str(Unit((self.source or {}).get("user", "user"), self.relation))
+
+    @property
+    def size(self) -> float:
+        """The largest number that the bounds allow."""
+        return float(np.max(np.abs(self.request.bounds)))
+
+    def warnings(self) -> list[str]:
+        """Sentences that say what a custodian should know before spending."""
+        return [*shown.plan_warnings(self.request)]
+
+    @classmethod
+    def of_document(cls, document: Any) -> Self:
+        """The plan of a document, whose rounds must be those that the request needs."""
+        request = document.request
+        rounds = {name: Round(**vars(each)) for name, each in document.rounds.items()}
+        wanted = rounds_of(request)
+        for name, each in wanted.items():
+            # Other versions may share epsilon in another way, among the same blocks.
+            if rounds[name].blocks.keys() != each.blocks.keys():
+                raise LookupError
+            rounds[name].check()
+        if rounds.keys() != wanted.keys():
+            raise LookupError
+        source = None if document.records is None else document.records.to_document()
+        ordered = {name: rounds[name] for name in wanted}
+        return cls(request, ordered, source)
+
+    def _text(self) -> TextTable:
+        return shown.plan_text(self.request, self.rounds, self.protected, self.warnings())
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<Plan, {shown.summary(self.request)}>"
+
+    def table(self) -> pa.Table:
+        """One row for each statistic: its noise in each cell, and the error to be expected.
+
+        Returns:
+            `typical_error` is about what each cell will err by if users are spread evenly over the
+            cells and there are as many as was said; null where it depends on what users have.
+            Nothing is read for it.
+        """
+        return shown.plan_table(self.request, self.rounds)
+
+    def release(
+        self,
+        records: Records,
+        *,
+        ledger: str | os.PathLike[str] | Ledger | None = None,
+        name: str = "",
+        noise: Simulated | None = None,
+        privacy_unit: str = "",
+        before: Callable[[Any], None] | None = None,
+    ) -> Release:
+        """Reads the records, adds exact noise, records result and charge, and delivers.
+
+        The same plan and name again deliver what the ledger holds, without a look at the records.
+
+        Args:
+            records: The records that the plan is for: the same columns and bounds.
+            ledger: The data set's ledger, which `shoal.Ledger.create` makes; needed unless `noise`
+                is a simulation.
+            name: What the release is about, such as a period; a release by another name draws new
+                noise and is charged again.
+            noise: `shoal.Simulated(seed)` for studies; the release is marked and not private.
+            privacy_unit: What a user is, in a word; by default the user column's name.
+            before: Called with the plan before anything is read, unless the release is recorded
+                already or noise is simulated. It may raise.
+
+        Returns:
+            The noisy numbers with their errors, and the manifest.
+
+        Raises:
+            InputError: No ledger, or one with simulated noise or of another privacy unit.
+            DataError: The records have other columns or bounds than the plan, or cannot be read.
+            BudgetError: The charge does not fit the ledger's budget.
+            LedgerError: The ledger is missing, damaged or cannot be written.
+
+        Guarantees: G-LOSS, G-LEDGER, G-AGAIN, G-REPLAY, G-REFUSE.
+        """
+        check_ledger(ledger, noise)
+        checks.instance(records, Records, "records", "give the shoal.Records of the plan")
+        self.check(records)
+        described = records.describe()
+        unit = unit_of_column(privacy_unit, records.user, self.relation)
+        plan = self.with_source(described)
+
+        def first() -> None:
+            if noise is None and before is not None:
+                before(self)
+
+        with np.errstate(all="ignore"):
+            done = plan.deliver(
+                records, described, unit, name=name, ledger=ledger, noise=noise, first=first
+            )
+        return Release.delivered(done, plan, ledger, inputs={"records": records.place})
+
+    def check(self, private: Records) -> None:
+        """Refuses records of other columns, bounds or ticks than the plan's; reads nothing."""
+        if private.relation != self.relation:
+            raise InputError(
+                "the plan is for private counts, and those of the records are declared public",
+                'give records with counts="private", or plan from the public counts',
+            )
+        if self.source is not None and dict(self.source) != private.describe():
+            raise DataError(
+                "columns or rules of the records differ from those of the plan",
+                "give the records that the plan was made for, or make a new plan from these",
+            )
+        if private.lattice != self.request.lattice:
+            raise DataError(
+                "the records have other bounds or tick bits than the plan",
+                "give the records that the plan was made for, or make a new plan from these",
+            )
+
+    def draw(self, private: Records, noise: Noise) -> Drawn:
+        """Reads the records, and draws all numbers."""
+        self.check(private)
+        return draw(self.request, self.rounds, private, noise)
+
+    def results(self, drawn: Drawn) -> documents.Document:
+        """What was drawn, and what follows from it."""
+        return Results.of_numbers(self.estimates(drawn)).to_document()
+
+    def published(self, drawn: Drawn) -> Published:
+        """All of it: there is no row of a user."""
+        return Published(
+            plan=self.to_document(),
+            results=Results.of_numbers(self.estimates(drawn)),
+        )
+
+    def drawn_of(self, results: Any) -> Drawn:
+        """Reads the whole numbers that were drawn."""
+        return drawn_of(results, self.request, self.rounds)
+
+    def estimates(self, drawn: Drawn) -> Estimates:
+        """What is said of every cell."""
+        return Estimates(self.request, self.rounds, drawn)
+
+
+@dataclass(frozen=True, eq=False)
+class Release(Shown, release.TableRelease[Plan, Drawn]):
+    """A release of private counts: noisy numbers with their errors, and the manifest.
+
+    Guarantees: G-LOSS, G-COVERAGE.
+    """
+
+    plan_model = Plan
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<{self._head()}>"
+
+    @cached_property
+    def numbers(self) -> Estimates:
+        """What is said of every cell."""
+        return self.plan.estimates(self.released)
+
+    def _drawn(self) -> Drawn:
+        """What was drawn, in the record or in the manifest."""
+        results = self.said.results
+        kept = results.results if isinstance(self.said, Manifest) else results
+        return self.plan.drawn_of(kept.to_document())
+
+    def to_text(self, confidence: float = CONFIDENCE) -> str:
+        """The text that `print` shows, with intervals of any confidence and without the ledger."""
+        return str(self._text(confidence, origin=False))
+
+    def _head(self, *, origin: bool = True) -> str:
+        what = "simulated release, not private" if self.simulated else "release"
+        return shown.release_head(what, self.epsilon, self.origin if origin else "")
+
+    def _text(self, confidence: float = CONFIDENCE, *, origin: bool = True) -> TextTable:
+        rows = [*self.numbers.rows(check_confidence(confidence))]
+        return shown.release_text(self.numbers, rows, self._head(origin=origin), self._user)
+
+    @property
+    def _user(self) -> str:
+        """What one user is called."""
+        return str(self.said.guarantee.unit.name)
+
+    def warnings(self) -> list[str]:
+        """Sentences that a reader should know before relying on the numbers."""
+        return [*shown.release_warnings(self.numbers)]
+
+    def table(self, confidence: float = CONFIDENCE, *, all: bool = False) -> pa.Table:
+        """One row for each cell and statistic: keys, status, noisy users and records, value, ends.
+
+        Args:
+            confidence: Probability that an interval covers; changing it costs nothing.
+            all: Whether the number with its noise alone has a column too, `noisy_value`.
+
+        Returns:
+            Users and records are null unless they were asked for. The `source` of a value is `own`,
+            or `common` where it is drawn towards that of all cells.
+
+        Raises:
+            InputError: confidence is not strictly between 0 and 1.
+        """
+        rows = [*self.numbers.rows(check_confidence(confidence))]
+        return shown.release_table(self.numbers, rows, all=all)
+
+    def quantiles(
+        self, levels: float | Sequence[float], confidence: float = CONFIDENCE
+    ) -> pa.Table:
+        """Quantiles of the values of every cell: free, from what was released.
+
+        Args:
+            levels: One or more numbers between 0 and 1, such as 0.9.
+            confidence: Probability that an interval covers.
+
+        Returns:
+            A row for each cell and level, as `table`.
+
+        Raises:
+            InputError: No quantile was asked for, so that pieces of the range were not drawn, or a
+                level is not usable.
+        """
+        listed = [levels] if isinstance(levels, float) else checks.items(levels, "levels", least=1)
+        numbers = [checks.number(each, "a level", above=0, below=1) for each in listed]
+        rows = self._of_values(
+            [Statistic(f"quantile({p:g})", "quantile", (p,)) for p in numbers], confidence
+        )
+        return shown.release_table(self.numbers, rows)
+
+    def histogram(self, confidence: float = CONFIDENCE) -> pa.Table:
+        """Shares of the values of every cell in the pieces of the private range: free.
+
+        Args:
+            confidence: Probability that an interval covers.
+
+        Returns:
+            A row for each cell and bin: keys, `bin_low`, `bin_high`, `share`, `low`, `high`,
+            `status`.
+
+        Raises:
+            InputError: No quantile or histogram was asked for, so that no pieces were drawn.
+        """
+        return shown.histogram_table(self.numbers, self._of_values(self.bins(), confidence))
+
+    def bins(self) -> list[Statistic]:
+        """The bins of the histogram, as shares between two limits."""
+        return self.numbers.bins
+
+    def _of_values(self, kinds: Sequence[Statistic], confidence: float) -> list[Row]:
+        """Statistics that follow from the pieces of the range."""
+        if self.plan.request.n_pieces < 2:
+            raise InputError(
+                "pieces of the range were not drawn",
+                "ask for median, a quantile or histogram in the plan; then all of them are free",
+            )
+        check_confidence(confidence)
+        return [self.numbers.of_values(each, confidence) for each in kinds]
+
+
+def plan(
+    records: Records,
+    *,
+    keys: Any = None,
+    users: int | None = None,
+    statistics: Sequence[str] = ("users", "mean"),
+    epsilon: Amount,
+    delta: Amount = 0,
+    pieces: int | None = None,
+    records_per_user: int | None = None,
+    cells_per_user: int | None = None,
+) -> Plan:
+    """Plans statistics of records whose counts are private, without opening their file.
+
+    Source: docs/theory/private-counts.md#one-user-one-vector.
+
+    Args:
+        records: The records, of which only the names of columns, bounds and rules are used.
+        keys: The cells, which are public: a mapping with the keys of each cell rule, of which all
+            combinations are cells, a table or file with a row for each cell.
+        users: About how many users there are: public knowledge, not from these records. A wrong
+            number costs accuracy and never privacy.
+        statistics: Of every cell: `users`, `records`, `sum`, `mean`, `median`, `quantile(0.9)`,
+            `share_above(60)`, `share_below(60)`, `share_between(20, 60)`, `histogram`.
+        epsilon: Largest privacy loss of any user, in all cells and statistics together.
+        delta: Must be 0: noise here needs none.
+        pieces: Of the private range, for medians and the like; by default 8.
+        records_per_user: Each user counts for at most so many of its records.
+        cells_per_user: Each user counts in at most so many cells, in `users`.
+
+    Returns:
+        A plan, whose loss is the same for all records.
+
+    Raises:
+        InputError: An argument is not usable, or there are too few users for what is asked.
+
+    Guarantees: G-LOSS, G-PURE.
+    """
+    checks.instance(records, Records, "records", "give shoal.Records")
+    if users is None:
+        raise InputError(
+            "the number of users is unknown",
+            "give about how many there are, such as users=5000 (--users 5000): from an earlier "
+            "release or common knowledge, not from these records",
+        )
+    if checks.amount(delta, "delta") != 0:
+        raise InputError("private counts take no delta", "leave delta out: noise here needs none")
+    more = {} if pieces is None else {"pieces": pieces}
+    request = Request.of(
+        keys=cells_of(keys, records.rules),
+        bounds=Bounds.of(records.bounds),
+        tick_bits=records.lattice.bits,
+        statistics=statistics,
+        epsilon=epsilon,
+        users=users,
+        records_per_user=records_per_user,
+        cells_per_user=cells_per_user,
+        **more,
+    )
+    shown.check_worth(request)
+    return Plan(request, rounds_of(request), records.describe())

@@ -1,0 +1,290 @@
+"""Plans and releases of private counts in words and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.arrays import Floats
+from shoal.data import keys
+from shoal.errors import InputError, printable
+from shoal.files.tables import key_name
+from shoal.files.text_table import SHOWN, TextTable, counted, digits_of, text_of
+from shoal.presence.estimates import FEW_USERS, WHY, Estimates, Row
+from shoal.presence.request import Request
+from shoal.presence.rounds import Round
+from shoal.privacy.budget import show
+from shoal.theory import hull
+
+# The part of its users whose weight a cell keeps, and by how much knots widen the noise of a mean,
+# in the errors that a plan says (docs/theory/private-counts.md#errors-that-a-plan-says).
+_KEPT = 0.4
+_OF_PIECES = 1.1
+_OF_MEANS = 0.7
+# Epsilon times users of a cell below which its values are mostly noise.
+_SCARCE = 5.0
+# Statistics that are printed beside one another.
+_SIDE_BY_SIDE = 4
+# What a user counts for, in each total.
+_CAPPED = {"users": "cells", "records": "records", "sum": "times the upper bound"}
+
+
+def summary(request: Request) -> str:
+    """Statistics, cells and loss in one line."""
+    names = ", ".join(request.statistics)
+    cells = counted(request.keys.num_rows, "cell")
+    return f"{names} of {cells}, epsilon {show(request.epsilon)} in all"
+
+
+def plan_text(
+    request: Request, rounds: Mapping[str, Round], protected: str, warnings: Sequence[str]
+) -> TextTable:
+    """A plan on one screen: what, what is protected, and about how much numbers will err."""
+    head = f"Noise will be added to {summary(request)}.\nProtected: {protected}."
+    rows = []
+    for row in plan_table(request, rounds).to_pylist():
+        error = row["typical_error"]
+        about = "-" if error is None else text_of(float(f"{error:.2g}"))
+        rows.append([row["statistic"], about])
+    notes = [
+        f"typical error: about what a cell errs by if {request.users:,} users are spread evenly "
+        f"over the {counted(request.keys.num_rows, 'cell')}; nothing was read for it, and a wrong "
+        "number of users costs accuracy, never privacy."
+    ]
+    for name in request.totals:
+        if name != "users" and request.records_per_user is None:
+            size = rounds["answers"].scale(name)
+            notes.append(
+                f"{name}: {text_of(float(f'{size:.2g}'))} for each record that one user counts "
+                "for, of which a private look finds the best number; records_per_user fixes it."
+            )
+    return TextTable(head, ["statistic", "typical error"], rows, notes, warnings)
+
+
+def plan_table(request: Request, rounds: Mapping[str, Round]) -> pa.Table:
+    """A row for each statistic, with the error that a cell has if users are spread evenly."""
+    errors = [_typical_error(request, rounds["answers"], each.kind) for each in request.kinds]
+    return pa.table(
+        {
+            "statistic": list(request.statistics),
+            "typical_error": pa.array(errors, pa.float64()),
+        }
+    )
+
+
+def _typical_error(request: Request, answers: Round, kind: str) -> float | None:
+    """About what a cell errs by; None where it depends on what users have."""
+    cells = request.keys.num_rows
+    if kind == "users":
+        scale = answers.scale("users")
+        if request.cells_per_user is None:
+            return scale * hull.mean_absolute(cells)
+        return scale * request.cells_per_user
+    if kind in ("records", "sum"):
+        if request.records_per_user is None:
+            return None
+        unit = request.bounds[1] if kind == "sum" else 1.0
+        return answers.scale(kind) * request.records_per_user * unit
+    of_noise = _OF_MEANS if request.n_pieces == 1 else _OF_PIECES
+    part = of_noise * answers.scale("values") * cells / (_KEPT * request.users)
+    if kind in ("mean", "median", "quantile"):
+        low, high = request.bounds
+        return part * (high - low) / 2
+    return min(part, 1.0)
+
+
+def needs_many(request: Request) -> list[str]:
+    """Statistics of which a private look must say something first."""
+    needed = []
+    for kind in request.kinds:
+        given = kind.kind in ("records", "sum") and request.records_per_user is not None
+        if kind.kind != "users" and not given:
+            needed.append(kind.name)
+    return needed
+
+
+def check_worth(request: Request) -> None:
+    """Refuse what is mostly noise with so many users; a function of the request alone."""
+    many = float(request.epsilon) * request.users
+    needed = needs_many(request)
+    if needed and many < FEW_USERS:
+        raise InputError(
+            f"epsilon times the number of users is {many:.3g}: below {FEW_USERS}, private caps and "
+            f"ranges are mostly noise, so that {', '.join(needed)} would tell nothing",
+            "raise epsilon, or ask for users alone, or for records with records_per_user",
+        )
+
+
+def plan_warnings(request: Request) -> Iterator[str]:
+    """What a custodian should know before spending."""
+    many = float(request.epsilon) * request.users / request.keys.num_rows
+    if request.n_pieces and many < _SCARCE:
+        yield (
+            f"epsilon times the number of users is {many:.2g} for each cell: most cells will have "
+            "one number in common; list fewer cells or raise epsilon"
+        )
+
+
+def release_head(what: str, epsilon: float, origin: str) -> str:
+    """What a release is and costs, in one line."""
+    entry = f", {origin}" if origin else ""
+    return f"{what}, epsilon {show(epsilon)} per user{entry}"
+
+
+def release_text(numbers: Estimates, rows: Sequence[Row], head: str, user: str) -> TextTable:
+    """The verdict, the statistics of the first cells side by side, and what they mean."""
+    cells = numbers.request.keys
+    titles = [printable(name) for name in cells.column_names]
+    side_by_side = [row for row in rows if row.asked != "histogram"][:_SIDE_BY_SIDE]
+    for row in side_by_side:
+        titles += [printable(row.name), "low", "high"]
+    names = keys_in_text(cells, SHOWN)
+    lines = []
+    for at, name in enumerate(names):
+        line = [*name]
+        for row in side_by_side:
+            line += _texts(row, at)
+        lines.append(line)
+    if cells.num_rows > SHOWN:
+        lines.append([f"... {cells.num_rows - SHOWN:,} more in to_pandas() and files"])
+    verdict = "\n".join([*_verdicts(rows), head])
+    notes = [*_reasons(rows), *legend(numbers, user)]
+    shown = {row.asked for row in side_by_side}
+    others = [name for name in numbers.request.statistics if name not in shown]
+    if others:
+        notes.insert(0, f"{', '.join(others)}: in to_pandas() and files")
+    return TextTable(verdict, titles, lines, notes, [*release_warnings(numbers)])
+
+
+def keys_in_text(cells: pa.Table, most: int) -> list[list[str]]:
+    """The keys of the first cells."""
+    return [
+        [printable(str(each)) for each in row.values()] for row in cells.slice(0, most).to_pylist()
+    ]
+
+
+def _texts(row: Row, at: int) -> list[str]:
+    """Value and interval of one cell; in brackets if it is not reliable."""
+    value, low, high = (float(each[at]) for each in (row.value, row.low, row.high))
+    digits = digits_of(low, high) if np.isfinite([low, high]).all() else 4
+    whole = row.name in ("users", "records")
+    texts = []
+    for each in (value, low, high):
+        if np.isnan(each):
+            texts.append("-")
+        else:
+            texts.append(f"{each:,.0f}" if whole else text_of(each, digits))
+    if row.status[at] != "reliable":
+        texts[0] = f"({texts[0]})"
+    return texts
+
+
+def _verdicts(rows: Sequence[Row]) -> Iterator[str]:
+    """How many cells are reliable; one sentence for statistics of which as many are."""
+    by_number: dict[int, list[str]] = {}
+    for row in rows:
+        names = by_number.setdefault(row.status.count("reliable"), [])
+        if row.asked not in names:
+            names.append(row.asked)
+    for number, names in by_number.items():
+        which = "" if len(by_number) == 1 else f" for {', '.join(names)}"
+        yield f"Reliable{which}: {number:,} of {counted(len(rows[0].status), 'cell')}."
+
+
+def _reasons(rows: Sequence[Row]) -> Iterator[str]:
+    """Why cells are not reliable."""
+    if any(row.common.any() for row in rows):
+        yield "(in brackets) not reliable: drawn towards the number that all cells have in common"
+    for status, why in WHY.items():
+        names = [*dict.fromkeys(row.asked for row in rows if status in row.status)]
+        if names:
+            yield f"{status} ({', '.join(names)}): {why}"
+
+
+def legend(numbers: Estimates, user: str) -> Iterator[str]:
+    """What the numbers are of: users and records that count, and how much of a user does."""
+    request = numbers.request
+    what = "with a value " if request.n_pieces or "sum" in request.totals else ""
+    yield f"Of records {what}in a listed cell; a misspelt key looks like a cell without records."
+    if request.records_per_user is not None:
+        yield f"Each {user} counts for at most {request.records_per_user:,} of its records."
+    for name, total in numbers.totals.items():
+        cap = total.cap
+        if cap.hull or (name != "users" and request.records_per_user is not None):
+            continue
+        most = f"{cap.size:.3g} {_CAPPED[name]}"
+        yield f"{name}: each {user} counts for at most {most}, scaled up by {cap.up:.3g}."
+    if "users" in numbers.totals and numbers.cells > 1:
+        yield f"Users of cells do not add up to all users: one {user} may be in several cells."
+
+
+def release_warnings(numbers: Estimates) -> Iterator[str]:
+    """Sentences that a reader should know before relying on the numbers."""
+    if numbers.few_users and numbers.request.n_pieces:
+        users = f"{max(numbers.look.users, 0):,.0f}"
+        yield f"about {users} users are too few for epsilon {show(numbers.request.epsilon)}"
+
+
+def release_table(numbers: Estimates, rows: Sequence[Row], *, all: bool = False) -> pa.Table:
+    """A row for each cell and statistic."""
+    cells = numbers.request.keys
+    blocks = [_block(numbers, cells, row) for row in rows]
+    table = pa.concat_tables(blocks).combine_chunks()
+    return table if all else table.drop_columns(["noisy_value"])
+
+
+def _block(numbers: Estimates, cells: pa.Table, row: Row) -> pa.Table:
+    """The rows of one statistic."""
+    columns: dict[str, Any] = _keys(cells)
+    columns["statistic"] = [row.name] * cells.num_rows
+    columns["status"] = row.status
+    columns["reason"] = pa.array([WHY.get(each) for each in row.status], pa.string())
+    columns["source"] = ["common" if each else "own" for each in row.common.tolist()]
+    for name in ("users", "records"):
+        known = name in numbers.totals
+        values = numbers.totals[name].value if known else np.full(cells.num_rows, np.nan)
+        columns[name] = _floats(values)
+    columns |= {
+        "value": _floats(row.value),
+        "low": _floats(row.low),
+        "high": _floats(row.high),
+        "noisy_value": _floats(row.noisy),
+        "noise_scale": _floats(row.noise),
+    }
+    return pa.table(columns)
+
+
+def histogram_table(numbers: Estimates, rows: Sequence[Row]) -> pa.Table:
+    """A row for each cell and bin, the bins of a cell together."""
+    cells = numbers.request.keys
+    blocks = []
+    for kind, row in zip(numbers.bins, rows, strict=True):
+        low, high = kind.numbers
+        blocks.append(
+            pa.table(
+                {
+                    **_keys(cells),
+                    "bin_low": [low] * cells.num_rows,
+                    "bin_high": [high] * cells.num_rows,
+                    "share": _floats(row.value),
+                    "low": _floats(row.low),
+                    "high": _floats(row.high),
+                    "status": row.status,
+                }
+            )
+        )
+    order = np.arange(cells.num_rows * len(rows)).reshape(len(rows), -1).T.ravel()
+    return pa.concat_tables(blocks).take(keys.in_arrow(order)).combine_chunks()
+
+
+def _keys(cells: pa.Table) -> dict[str, Any]:
+    """Key columns, whose names are no names of result columns."""
+    return {key_name(name): cells.column(name) for name in cells.column_names}
+
+
+def _floats(numbers: Floats) -> pa.Array[Any]:
+    """A column with nulls for what is not known."""
+    return pa.array(numbers, mask=np.isnan(numbers))

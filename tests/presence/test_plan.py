@@ -1,0 +1,136 @@
+"""Plans of private counts: made without the file, charged once, and read back as they were."""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from shoal.presence.plan import Plan, Release, plan
+from tests.support.visits import BRANCHES, records, visits
+
+ASKED: dict[str, Any] = {
+    "keys": {"branch": BRANCHES},
+    "users": 3000,
+    "statistics": ["users", "mean", "median", "share_above(60)", "histogram"],
+    "epsilon": 2,
+}
+
+
+def test_a_plan_is_the_same_for_any_data_and_opens_no_file(tmp_path: Path) -> None:
+    """P-PURE: the path need not exist; two tables have the same plan and the same question."""
+    absent = records(tmp_path / "absent.parquet")
+    made = plan(absent, **ASKED)
+    other = plan(records(visits(5)), **ASKED)
+    assert made.to_document() == other.to_document()
+    assert 1 - 1e-6 < made.exact_loss.epsilon / 2 <= 1
+    made.save(tmp_path / "plan.json")
+    assert Plan.load(tmp_path / "plan.json").to_document() == made.to_document()
+    assert made.exact_loss.epsilon == sum(
+        Fraction(each.whole, 2**each.bits) for each in made.rounds.values()
+    )
+
+
+def test_a_release_is_charged_once_and_read_again_from_both_documents(tmp_path: Path) -> None:
+    """The ledger delivers the same bytes without the records; manifest and record say the same."""
+    pq.write_table(visits(), tmp_path / "visits.parquet")
+    source = records(tmp_path / "visits.parquet")
+    made = plan(source, **ASKED)
+    book = shoal.Ledger.create(tmp_path / "visits.ledger", epsilon=3, privacy_unit="card")
+    done = made.release(source, ledger=book, name="march")
+    (tmp_path / "visits.parquet").unlink()
+    again = made.release(source, ledger=book, name="march")
+    assert (again.from_ledger, again.document) == (True, done.document)
+    assert len(book.entries()) == 1
+    with pytest.raises(shoal.errors.BudgetError):
+        made.release(source, ledger=book, name="april")
+    done.write_manifest(tmp_path / "m.json")
+    done.write_record(tmp_path / "r.json")
+    for name in ("m.json", "r.json"):
+        found = Release.load(tmp_path / name)
+        assert found.to_text() == done.to_text()
+        assert found.table(all=True) == done.table(all=True)
+
+
+def test_what_is_released_is_near_the_truth() -> None:
+    """Of 3,000 cards in three branches at epsilon 2, with and without pieces of the range."""
+    table = visits()
+    frame = table.to_pandas()
+    whole = frame.groupby("branch")
+    truth = {
+        "users": whole["card"].nunique(),
+        "records": whole.size(),
+        "sum": whole["minutes"].sum(),
+        "mean": whole["minutes"].mean(),
+        "median": whole["minutes"].median(),
+        "quantile(0.9)": whole["minutes"].quantile(0.9),
+        "share_above(60)": whole["minutes"].apply(lambda each: (each > 60).mean()),
+        "share_below(30)": whole["minutes"].apply(lambda each: (each < 30).mean()),
+        "share_between(30, 60)": whole["minutes"].apply(
+            lambda each: ((each > 30) & (each <= 60)).mean()
+        ),
+    }
+    asked = {**ASKED, "statistics": list(truth), "epsilon": 8}
+    found = plan(records(table), **asked).release(records(table), noise=shoal.Simulated(3))
+    assert set(found.table()["status"].to_pylist()) == {"reliable"}
+    for name, true in truth.items():
+        rows = found.table().to_pandas().query("statistic == @name").set_index("branch")
+        assert (rows["low"] <= true).all(), name
+        assert (true <= rows["high"]).all(), name
+        off = (rows["value"] - true).abs() / max(true.max(), 1e-9)
+        assert off.max() < 0.12, name
+    free = found.quantiles([0.5])["value"].to_numpy()
+    assert free == pytest.approx(
+        found.table().to_pandas().query("statistic == 'median'")["value"].to_numpy()
+    )
+    bins = found.histogram().to_pandas()
+    assert bins.groupby("branch")["share"].sum().to_numpy() == pytest.approx(np.ones(3))
+
+
+def test_nothing_depends_on_rows_in_what_is_asked_or_shown() -> None:
+    """P-EMPTY: tables of no, one or foreign users give results of the same form, and no message."""
+    empty = visits().slice(0, 0)
+    one = visits(1)
+    foreign = visits().set_column(1, "branch", [["Elsewhere"] * len(visits())])
+    lacking = visits().set_column(3, "minutes", [[None] * len(visits())])
+    many = visits(1).take(np.zeros(100_000, dtype=np.int64))
+    shapes = set()
+    for table in (empty, one, foreign, lacking.cast(visits().schema), many):
+        source = records(table)
+        done = plan(source, **ASKED).release(source, noise=shoal.Simulated(1))
+        shown = done.table()
+        shapes.add((str(shown.schema), tuple(shown["statistic"].to_pylist()[:12])))
+    assert len(shapes) == 1
+
+
+@pytest.mark.parametrize(
+    ("wish", "words"),
+    [
+        ({"keys": None}, "keys of 'branch' are not given"),
+        ({"users": None}, "number of users is unknown"),
+        ({"users": 70}, "private caps and ranges are mostly noise"),
+        ({"delta": "1e-6"}, "take no delta"),
+        ({"statistics": ["std"]}, "no statistic"),
+        ({"statistics": ["share_above(240)"]}, "not inside the bounds"),
+        ({"keys": {"branch": ["North", "North"]}}, "the same text"),
+    ],
+)
+def test_refusals_are_functions_of_the_request(wish: dict[str, Any], words: str) -> None:
+    """Nothing is opened, and each says what to do."""
+    with pytest.raises(shoal.errors.InputError, match=words):
+        plan(records("absent.csv"), **{**ASKED, **wish})
+
+
+def test_a_ledger_of_values_takes_no_private_counts(tmp_path: Path) -> None:
+    """What it protects is less than who is there."""
+    source = records(visits())
+    made = plan(source, **ASKED)
+    book = shoal.Ledger.create(
+        tmp_path / "values.ledger", epsilon=9, privacy_unit="card", counts="public"
+    )
+    with pytest.raises(shoal.errors.InputError):
+        made.release(source, ledger=book)
+    assert book.entries() == []
