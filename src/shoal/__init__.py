@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shoal import bounds, mean, trials, unbiased
     from shoal.cells.comparisons.assumptions import Normal
     from shoal.cells.comparisons.simulation import compare, simulate
-    from shoal.cells.plan import Plan, Release, plan
+    from shoal.cells.plan import Plan, Release
     from shoal.data.cell_rules import (
         bins,
         date,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from shoal.errors import ShoalError
     from shoal.one_call import effects, summarize
     from shoal.pictures import picture
+    from shoal.planning import load, plan
     from shoal.privacy.ledger import Ledger
     from shoal.privacy.noise import Simulated
     from shoal.report_page import report
@@ -69,7 +70,8 @@ _HOME = {
     "summarize": "shoal.one_call",
     "month": "shoal.data.cell_rules",
     "picture": "shoal.pictures",
-    "plan": "shoal.cells.plan",
+    "load": "shoal.planning",
+    "plan": "shoal.planning",
     "quarter": "shoal.data.cell_rules",
     "report": "shoal.report_page",
     "simulate": "shoal.cells.comparisons.simulation",
@@ -100,6 +102,7 @@ __all__ = [
     "effects",
     "hexagon",
     "hour_of_day",
+    "load",
     "mean",
     "month",
     "picture",

@@ -651,68 +651,7 @@ def plan(
     tick_bits: int | None = None,
     source: Mapping[str, Any] | None = None,
 ) -> Plan:
-    """Chooses how users are bounded and how noise is shared, before any value is read.
-
-    The total privacy loss with Laplace noise is epsilon = max_l sum_i D_il/b_i, where user l moves
-    number i by at most D_il and the noise of that number has the scale b_i. The loss of private
-    selections is added to it.
-
-    Source: docs/theory/cells.md#user-clipped-mean, #balanced-plans and #optimal-plan;
-    docs/theory/privacy.md#accounting.
-
-    Args:
-        counts: The public counts, or records, of which only the counts are read: the plan holds
-            counts, bounds and description of the records, and nothing of their values.
-        bounds: Public range of the values, in their unit; records have their own.
-        statistics: The statistics to release of each cell: `mean`, `variance`, `share_above(60)`
-            with any public threshold, or several of these.
-        epsilon: Largest total privacy loss of any user. A float counts as its decimal.
-        error: Instead of epsilon: the largest worst-case error of a cell, in the value's unit.
-        max_error: The largest error that a cell may have, in the statistic's unit or such as "5%"
-            of its range; cells with a larger one are left out and get the common number
-            (docs/plans.md#which-cells-are-reliable). The error is the typical error as
-            `print(plan)` shows it or, where errors are certified, the worst-case error.
-        objective: The error to minimise: the `typical` error (the default), which is expected of
-            ordinary values, or the `worst_case` error, which is certified in every data set.
-        range: What is known about the bounds before any value is read: `tight` if values may fill a
-            tenth of them or more, or are rare events; `loose` if values fill only a small part of
-            them, and the rest is a margin of safety. By default the counts decide.
-        method: Instead of objective and range, a method by its name. If every record counts and
-            noise is shared: `balanced` (proportional fairness), `equalised` (least common
-            worst-case error), or `uniform` (from the paper: the same loss in each cell). If users
-            are bounded in all cells at once: `user_clipped`, `optimal` (by linear programming, with
-            a proof) or `clip_user` (from the paper). Or, for means alone, a mean mechanism, whose
-            losses are balanced: `adaptive`, `array_averaging`, `opt_array_averaging`,
-            `worst_case_optimal`, `levy`, `quantile`, `akmv`, `baseline`.
-        uninformative: What to do with cells that are no better than guessing the midpoint: `drop`,
-            `keep` or `refuse`.
-        min_users: The fewest users of a cell, by default three; give 1 to plan all cells. Cells
-            with fewer are in no table, picture or report, which only say how many they are.
-        min_records: The fewest records of a cell; cells with fewer are left out in the same way.
-        weights: Importance of cells by label, for balanced losses.
-        settings: Settings of the method, such as {"cap": "minimax"} or {"targets": "balanced"}; a
-            number here has no unit.
-        delta: The delta of (epsilon, delta)-DP; above 0, noise is Gaussian where its error is less.
-        tick_bits: Values are rounded to the width divided by 2^tick_bits, by default 2^20; records
-            have their own.
-        source: Public description of the records as `records.describe()` gives it, kept in plan and
-            manifest; not to be given with records.
-
-    Returns:
-        A plan whose `epsilon` never exceeds the one asked for.
-
-    Raises:
-        InputError: An argument is not usable or no cell is left.
-
-    Guarantees: G-LOSS, G-BOUND, G-PURE.
-
-    Example:
-        >>> import shoal
-        >>> counts = shoal.Counts.from_counts(["a", "b", "c"], [1, 1, 1], [2, 2, 4])
-        >>> found = shoal.plan(counts, bounds=(0, 10), epsilon=8, objective="worst_case")
-        >>> found.method, found.epsilon <= 8, found.worst_case_error.round(2).tolist()
-        ('optimal', True, [0.63])
-    """
+    """Chooses how users are bounded and how noise is shared: see `shoal.plan`."""
     if isinstance(counts, Records):
         if any(each is not None for each in (bounds, tick_bits, source)):
             raise InputError(

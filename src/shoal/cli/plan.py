@@ -43,6 +43,7 @@ def plan(
     array_averaging, opt_array_averaging, worst_case_optimal, levy, quantile, akmv, baseline.
     """
     import shoal
+    from shoal.cells import plan as cells
     from shoal.cells.facts.request import Request
 
     settings = settings_of(setting)
@@ -73,7 +74,7 @@ def plan(
         **lattice,
     )
     with working("counting records and planning"):
-        made = shoal.plan(records, **asked)
+        made = cells.plan(records, **asked)
     found = made.advise(progress=bar("simulating")) if advice else None
     text = made if found is None else f"{made}\n\n{found}"
     more: dict[str, Any] = {

@@ -58,7 +58,8 @@ class Records(Shown):
             Parquet files, a PyArrow, Polars or pandas table, a Spark frame, or an Ibis table of
             any backend.
         user: Column that says whose record it is.
-        value: Column to be released in aggregate; clipped to the bounds and rounded to ticks.
+        value: Column to be released in aggregate; clipped to the bounds and rounded to ticks. Users
+            and records with private counts need none.
         bounds: Public range of the value, in its unit.
         by: A column, `timeslot`, `hour_of_day`, `hexagon`, their texts, or a list of these.
             Without it all records are one cell.
@@ -88,7 +89,7 @@ class Records(Shown):
 
     source: Any = field(repr=False)
     user: str
-    value: str
+    value: str | None
     lattice: Lattice
     rules: tuple[Rule, ...]
     missing: Missing
@@ -100,8 +101,8 @@ class Records(Shown):
         source: object,
         *,
         user: str,
-        value: str,
-        bounds: Bounds | tuple[float, float],
+        value: str | None = None,
+        bounds: Bounds | tuple[float, float] | None = None,
         by: str | Rule | Sequence[str | Rule] | None = None,
         missing: str = "refuse",
         tick_bits: int = 20,
@@ -109,6 +110,8 @@ class Records(Shown):
         period: str | Rule | None = None,
     ) -> None:
         checks.choice(missing, ("refuse", "public"), "missing")
+        relation = checks.choice(counts, RELATIONS, "counts")
+        _check_value(value, bounds, relation)
         rules = rules_of(by)
         divided = period_of(period)
         _check_names(user, value, rules, divided)
@@ -116,10 +119,10 @@ class Records(Shown):
             ("source", located(source)),
             ("user", user),
             ("value", value),
-            ("lattice", Lattice(Bounds.of(bounds), tick_bits)),
+            ("lattice", Lattice(Bounds.of(bounds or (0, 1)), tick_bits)),
             ("rules", rules),
             ("missing", missing),
-            ("relation", checks.choice(counts, RELATIONS, "counts")),
+            ("relation", relation),
             ("period", divided),
         ):
             object.__setattr__(self, name, setting)
@@ -141,7 +144,8 @@ class Records(Shown):
         by = ", ".join(map(str, self.rules)) or "nothing"
         bounds = f"[{self.bounds.lo:g}, {self.bounds.hi:g}]"
         whose = self.user if self.period is None else f"{self.user} and {self.period}"
-        return TextTable(f"{self.value} in {bounds} of each {whose}, by {by}", (), ())
+        what = "records" if self.value is None else f"{self.value} in {bounds}"
+        return TextTable(f"{what} of each {whose}, by {by}", (), ())
 
     def describe(self) -> dict[str, Any]:
         """Public facts, kept in plans and manifests: columns, rules of cells and of periods."""
@@ -275,12 +279,14 @@ class Records(Shown):
         Rows without a user, a cell or a finite value are dropped without a word. If they are not,
         they are null or NaN here, to be refused, and no row of the source may be lacking.
         """
-        uses: dict[str, Use] = {self.value: "number", self.user: "key"}
+        uses: dict[str, Use] = {} if self.value is None else {self.value: "number"}
+        hidden = [*uses]
+        uses[self.user] = "key"
         for rule in self.read_rules:
             for name in rule.columns:
                 # A column of dates may be a key and a time.
                 uses[name] = "key" if uses.get(name) == "key" else rule.use
-        with opened(self.source, uses, [self.value], by_rows=by_rows) as columns:
+        with opened(self.source, uses, hidden, by_rows=by_rows) as columns:
             for rule in self.read_rules:
                 _check_rule(rule, columns)
             holds = columns.holds(self.period.columns[0]) if self.period else ""
@@ -341,7 +347,8 @@ def _queries(
     codes = [rule.code.format(name) for rule, name in zip(rules, bases, strict=True)]
     groups = ", ".join(["who", *(f"key_{at}" for at in range(len(codes)))])
     inner = {"who": columns.key(records.user), **bases}
-    inner["v"] = f"CAST({columns.sql[records.value]} AS DOUBLE)"
+    value = "0" if records.value is None else columns.sql[records.value]
+    inner["v"] = f"CAST({value} AS DOUBLE)"
     rows = f"(SELECT {_named(inner)} FROM {engine.relation}) AS bases"
     if drop:
         there = ["v - v = 0", *(f"{name} IS NOT NULL" for name in ("who", *bases))]
@@ -391,11 +398,12 @@ def _check_rule(rule: Rule, columns: Columns) -> None:
 
 
 def _check_names(
-    user: str, value: str, cells: tuple[Rule, ...], period: Rule | None = None
+    user: str, value: str | None, cells: tuple[Rule, ...], period: Rule | None = None
 ) -> None:
     names = [rule.name for rule in cells]
     rules = cells if period is None else (*cells, period)
-    sound = all(map(keys.is_name, (user, value, *names))) and len(rules) <= _MOST_RULES
+    read_names = [user, *names] if value is None else [user, value, *names]
+    sound = all(map(keys.is_name, read_names)) and len(rules) <= _MOST_RULES
     if not sound or any(len(str(rule)) > _LONGEST_RULE for rule in rules):
         raise InputError(
             "the name of a user, value or cell column, or the number of rules, is not allowed",
@@ -418,7 +426,21 @@ def _check_names(
         )
 
 
-def _missing(name: str, what: str) -> DataError:
+def _check_value(value: str | None, bounds: object, relation: Relation) -> None:
+    """Refuses a value without bounds, and public counts without a value."""
+    if value is None and relation == "public":
+        raise InputError(
+            "no column of values is given",
+            "name the value; or leave counts out to count users and records privately",
+        )
+    if (value is None) != (bounds is None):
+        raise InputError(
+            "a value and its public bounds belong together",
+            'give for example value="minutes", bounds=(0, 240), or neither of them',
+        )
+
+
+def _missing(name: str | None, what: str) -> DataError:
     return DataError(
         f"the column {name!r} has {what} values",
         "clean the records; or, if it is public which rows lack a user, a cell or a finite value, "

@@ -268,12 +268,14 @@ class Release(Shown, release.TableRelease[Plan, Drawn]):
 
     def _text(self, confidence: float = CONFIDENCE, *, origin: bool = True) -> TextTable:
         rows = [*self.numbers.rows(check_confidence(confidence))]
-        return shown.release_text(self.numbers, rows, self._head(origin=origin), self._user)
-
-    @property
-    def _user(self) -> str:
-        """What one user is called."""
-        return str(self.said.guarantee.unit.name)
+        said = self.said
+        return shown.release_text(
+            self.numbers,
+            rows,
+            self._head(origin=origin),
+            said.guarantee.unit.name,
+            said.records.value,
+        )
 
     def warnings(self) -> list[str]:
         """Sentences that a reader should know before relying on the numbers."""
@@ -354,7 +356,7 @@ def plan(
     *,
     keys: Any = None,
     users: int | None = None,
-    statistics: Sequence[str] = ("users", "mean"),
+    statistics: Sequence[str] | None = None,
     epsilon: Amount,
     delta: Amount = 0,
     pieces: int | None = None,
@@ -397,6 +399,8 @@ def plan(
     if checks.amount(delta, "delta") != 0:
         raise InputError("private counts take no delta", "leave delta out: noise here needs none")
     more = {} if pieces is None else {"pieces": pieces}
+    if statistics is None:
+        statistics = ["users"] if records.value is None else ["users", "mean"]
     request = Request.of(
         keys=cells_of(keys, records.rules),
         bounds=Bounds.of(records.bounds),
@@ -408,5 +412,11 @@ def plan(
         cells_per_user=cells_per_user,
         **more,
     )
+    needed = [each.name for each in request.kinds if each.kind not in ("users", "records")]
+    if records.value is None and needed:
+        raise InputError(
+            f"{', '.join(needed)} need values, and the records name no column of them",
+            "give value= and bounds= with the records, or ask for users and records alone",
+        )
     shown.check_worth(request)
     return Plan(request, rounds_of(request), records.describe())

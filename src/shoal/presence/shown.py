@@ -134,7 +134,9 @@ def release_head(what: str, epsilon: float, origin: str) -> str:
     return f"{what}, epsilon {show(epsilon)} per user{entry}"
 
 
-def release_text(numbers: Estimates, rows: Sequence[Row], head: str, user: str) -> TextTable:
+def release_text(
+    numbers: Estimates, rows: Sequence[Row], head: str, user: str, value: str | None
+) -> TextTable:
     """The verdict, the statistics of the first cells side by side, and what they mean."""
     cells = numbers.request.keys
     titles = [printable(name) for name in cells.column_names]
@@ -151,7 +153,7 @@ def release_text(numbers: Estimates, rows: Sequence[Row], head: str, user: str) 
     if cells.num_rows > SHOWN:
         lines.append([f"... {cells.num_rows - SHOWN:,} more in to_pandas() and files"])
     verdict = "\n".join([*_verdicts(rows), head])
-    notes = [*_reasons(rows), *legend(numbers, user)]
+    notes = [*_reasons(rows), *legend(numbers, user, value)]
     shown = {row.asked for row in side_by_side}
     others = [name for name in numbers.request.statistics if name not in shown]
     if others:
@@ -204,10 +206,10 @@ def _reasons(rows: Sequence[Row]) -> Iterator[str]:
             yield f"{status} ({', '.join(names)}): {why}"
 
 
-def legend(numbers: Estimates, user: str) -> Iterator[str]:
+def legend(numbers: Estimates, user: str, value: str | None) -> Iterator[str]:
     """What the numbers are of: users and records that count, and how much of a user does."""
     request = numbers.request
-    what = "with a value " if request.n_pieces or "sum" in request.totals else ""
+    what = "" if value is None else f"with {printable(value)} "
     yield f"Of records {what}in a listed cell; a misspelt key looks like a cell without records."
     if request.records_per_user is not None:
         yield f"Each {user} counts for at most {request.records_per_user:,} of its records."

@@ -77,7 +77,7 @@ def check_unit_of_users(
     source: object,
     *,
     user: str,
-    value: str,
+    value: str | None,
     missing: str,
     privacy_unit: str,
     ledger: str | os.PathLike[str] | Ledger | None,
