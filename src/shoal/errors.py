@@ -27,7 +27,7 @@ class ShoalError(Exception):
         super().__init__(f"{self.got}; {between}{self.todo}.")
 
     def __reduce__(self) -> tuple[type[ShoalError], tuple[str, str, str]]:
-        """Its three parts: an error of another process reaches the one that waits for it."""
+        """Pickles the three parts, so that an error reaches a process that waits for another."""
         return type(self), (self.got, self.allowed, self.todo)
 
 

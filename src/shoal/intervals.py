@@ -73,7 +73,7 @@ def quantile(
 
 @functools.lru_cache(maxsize=4096)
 def _standardised(confidence: float, share: float, terms: float) -> float:
-    """Returns the quantile for variance 1, of which noise has a share, by Gil-Pelaez' integral."""
+    """Returns the quantile for variance 1, a share of it by noise, by Gil-Pelaez' integral."""
     from scipy.optimize import brentq
 
     decay = (share - 1) * _SQUARES / 2 - terms * np.log1p(share * _SQUARES / (2 * terms))
@@ -248,7 +248,7 @@ def _power(centre: float, limit: float, degrees: float) -> float:
 
 
 def _degrees(degrees: object) -> float:
-    """Returns checked degrees of freedom; so many that quantiles are normal become infinite."""
+    """Returns checked degrees of freedom; if quantiles are as good as normal, they are infinite."""
     found = checks.number(
         degrees, "degrees_of_freedom", least=_LEAST_DEGREES, infinite=True, example=10
     )

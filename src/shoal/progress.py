@@ -68,7 +68,7 @@ def bar(what: str) -> Progress:
 
 @contextmanager
 def said(what: str) -> Iterator[None]:
-    """The same as `working` in Python: on a terminal alone, and not below another line."""
+    """Does what `working` does, but only on a terminal, and not below another line."""
     if _ends or not _on_terminal():
         yield
         return

@@ -88,11 +88,11 @@ class Rule:
     domain: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
-        """As plans, manifests and the command line write it."""
+        """The rule as plans, manifests and the command line write it."""
         return self.text
 
     def __reduce__(self) -> tuple[Callable[[str], Rule], tuple[str]]:
-        """Pickled as its text, from which all of it follows."""
+        """Pickles the rule as its text, from which all of it follows."""
         return parse, (self.text,)
 
 
@@ -331,7 +331,7 @@ def year(column: str, tz: str | None = None) -> Rule:
     return _time("year", column, tz, "year", f"year({_DATE})", _whole)
 
 
-# What else a new rule needs: docs/architecture.md#where-new-code-goes.
+# docs/architecture.md#where-new-code-goes says what else a new rule needs.
 _MAKERS: dict[str, Callable[..., Rule]] = {
     each.__name__: each
     for each in (
@@ -381,18 +381,19 @@ def rules_of(by: object) -> tuple[Rule, ...]:
 
 def period_of(period: object) -> Rule | None:
     """Returns the rule by which records are divided into periods: a column, or a calendar rule."""
-    found = rules_of(period)
-    if not found:
+    given = rules_of(period)
+    if not given:
         return None
-    call = _CALL.fullmatch(str(found[0]))
-    is_column = found[0].use == "key"
-    if len(found) > 1 or not (is_column or (call and call[1] in _PERIODS)):
+    rule, *others = given
+    call = _CALL.fullmatch(str(rule))
+    is_column = rule.use == "key"
+    if others or not (is_column or (call and call[1] in _PERIODS)):
         raise InputError(
-            f"the period is {', '.join(map(str, found))}",
+            f"the period is {', '.join(map(str, given))}",
             f"give one of {', '.join(_PERIODS)} of a column of times, such as month(at), or a "
             "column with a few public values, such as the wave of a survey",
         )
-    return found[0]
+    return rule
 
 
 def _time(

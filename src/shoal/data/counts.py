@@ -172,7 +172,7 @@ class Counts(Shown, Tabular):
 
     @cached_property
     def memberships(self) -> Memberships:
-        """The same without keys of cells."""
+        """These counts without the keys of cells."""
         return Memberships(self.user, self.cell, self.count, self.n_users, self.n_cells)
 
     @property
@@ -351,7 +351,7 @@ def build(
     mark = _mix(mark ^ counts.astype(np.uint64))
     starts = np.flatnonzero(np.diff(who, prepend=-1))
     lengths = np.diff(starts, append=len(order))
-    # Ties, by equal counts or by chance, stay in the order of `who`: that of the public keys.
+    # Ties, by equal counts or by chance, stay in the order of `who`, which is that of public keys.
     rank = np.lexsort((np.add.reduceat(mark, starts), -np.add.reduceat(counts, starts), -lengths))
     lengths = lengths[rank]
     # The rows of each user, which are neighbours, move to the user's new place.

@@ -44,7 +44,7 @@ _OTHERS = {
     b"\x1f\x8b": "compressed by gzip",
     b"\x28\xb5\x2f\xfd": "compressed by zstd",
 }
-# What DuckDB says of a line that it leaves out.
+# Our message for each kind of line that DuckDB leaves out.
 _REJECTED = {
     "MISSING COLUMNS": (
         "has lines with fewer fields than names in its first line",
@@ -186,7 +186,7 @@ def _cause(connection: Any, files: Sequence[str], names: Sequence[str]) -> DataE
             kinds = "SELECT DISTINCT error_type FROM reject_errors ORDER BY 1"
             rejected = [kind for (kind,) in connection.execute(kinds).fetchall()]
         except Error:
-            pass  # What follows says what it can.
+            pass  # The checks below find the cause, or a general error is returned.
         for kind in rejected:
             if kind in _REJECTED:
                 what, todo = _REJECTED[kind]
@@ -279,6 +279,7 @@ def _stream(path: str) -> Iterator[Any]:
 
 
 def _malformed(files: Sequence[str]) -> DataError:
+    """Returns the error for files whose lines or quotes are in disorder."""
     return DataError(
         f"the CSV file is malformed: {', '.join(map(called, files[:3]))}",
         "write it again with a CSV writer: double quotes only around whole cells, each closed, "

@@ -1,4 +1,4 @@
-"""Output files: written whole or not at all, never over an input, never over a file unless asked.
+"""Writes output files whole or not at all, never over an input, and over no file unless asked.
 
 An output is known by its ending, and so is a ledger: no output can be one.
 """
@@ -87,7 +87,7 @@ def _take(draft: Path, target: Path) -> None:
 
 
 def _target(name: str, path: Place, inputs: Places) -> Path:
-    """A path that an output may have: of a known ending, and no input."""
+    """Returns the path of an output; refuses unknown endings and inputs."""
     target = Path(checks.path(path, name))
     if target.suffix.lower() not in ENDINGS:
         raise DocumentError(
@@ -157,7 +157,7 @@ def _there(target: Path) -> DocumentError:
 
 
 def folder_fault(target: Path) -> tuple[str, str] | None:
-    """What is wrong with the folder of a new file, and a step; None if there is such a folder."""
+    """Says what is wrong with the folder of a new file, and a step; None if nothing is."""
     folder = target.parent
     if folder.is_dir():
         return None
@@ -168,6 +168,7 @@ def folder_fault(target: Path) -> tuple[str, str] | None:
 
 
 def _unwritable(target: Path, error: OSError) -> DocumentError:
+    """Returns the error that says why a file cannot be written."""
     fault = folder_fault(target)
     if fault is not None:
         return DocumentError(*fault)

@@ -45,9 +45,9 @@ RESULT_COLUMNS = frozenset(
 
 
 class Tabular(ABC):
-    """What is a table, for files and for other libraries.
+    """An object with a table, which goes to files and to other libraries.
 
-    Methods take what `table` takes, too, such as the confidence of intervals.
+    Methods also take the arguments of `table`, such as the confidence of intervals.
     """
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Tables that people look at: aligned text for terminals, escaped HTML for notebooks."""
+"""Shows tables to people, as aligned text on terminals and as escaped HTML in notebooks."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a release costs and draws: budgets, units of privacy, exact noise, selections."""
+"""Accounts for what releases cost, and draws their noise: budgets, units, ledger, selections."""

@@ -37,7 +37,7 @@ _STORED = re.compile(r"-?[0-9]+(?:/0*[1-9][0-9]*)?", re.ASCII)
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be, or has been, spent: a loss and the probability of a larger one, exact."""
+    """An exact loss and the probability of a larger one, which may be or have been spent."""
 
     epsilon: Fraction
     delta: Fraction = Fraction(0)
@@ -77,7 +77,7 @@ class Budget:
         return Budget(self.epsilon - other.epsilon, self.delta - other.delta)
 
     def plus(self, charge: Budget) -> Budget:
-        """A running sum: exact, but rounded up where a denominator grows beyond 10^60."""
+        """Returns a running sum, exact unless a denominator grows beyond 10^60: then rounded up."""
         total = self + charge
         return Budget(_short(total.epsilon), _short(total.delta))
 
@@ -105,7 +105,10 @@ class Budget:
         )
 
     def show(self, *, up: bool) -> str:
-        """With six digits, without a delta of 0: a charge is rounded up, what is left down."""
+        """Returns both parts with six digits, without a delta of 0.
+
+        A charge is rounded up, and a budget that is left down.
+        """
         delta = f", delta {show(self.delta, up=up)}" if self.delta else ""
         return f"epsilon {show(self.epsilon, up=up)}{delta}"
 

@@ -69,7 +69,7 @@ _HASH = 13
 # The place of the hash in the row of the ledger itself.
 _FIRST_HASH = 8
 _NOTHING = Budget(Fraction(0))
-# What to do with records whose column holds something else than those of earlier releases.
+# The step to take if the column of periods held this in earlier releases, and something else now.
 _AS_BEFORE = {
     ZONED: "give the times with their zone, such as 2026-06-01T02:00+05:30",
     UNZONED: "give the times without a zone, by the same clocks as in the earlier releases, and "
@@ -78,7 +78,7 @@ _AS_BEFORE = {
     TRUTHS: "give the column as booleans",
     NAMES: "give the column as text, with the names of the earlier releases",
 }
-# What is left is next to nothing if it is less than this part of the budget.
+# Less than this part of the budget is shown as "next to nothing".
 _NEXT_TO_NOTHING = Fraction(1, 1000)
 # The kind of an entry that takes a release back.
 WITHDRAWAL = "withdrawal"
@@ -106,14 +106,14 @@ _REASONS = {
 
 @dataclass(frozen=True)
 class Entry:
-    """One recorded release: what was asked under which name, its charge, and its result.
+    """One recorded release: its question and name, its charge, and its result.
 
-    Numbers count from 1. `spent` is the sum of charges up to this one; `hash` covers all that
-    stands before it and the entry before. `document` is the result byte for byte, and empty in a
-    list of entries. In a ledger with a period the charge is booked on each of `periods`, and
+    Numbers count from 1. `spent` is the sum of charges up to this one; `hash` covers all facts of
+    the entry and the hash of the entry before. `document` is the result byte for byte, and empty in
+    a list of entries. In a ledger with a period the charge is booked on each of `periods`, and
     `spent` is the most that a user with records in all periods has lost. An entry that `withdraws`
-    another one, by its number and with a reason, has no charge and no document; `withdrawn` says
-    of the other one when and why that was, and is empty of all that are in force.
+    another one, by its number and with a `reason`, has no charge and no document. `withdrawn` of
+    that other entry says when and why; it is empty for entries in force.
     """
 
     number: int
@@ -133,28 +133,28 @@ class Entry:
 
     @property
     def title(self) -> str:
-        """Its name, or what it withdraws and why."""
+        """The entry's name, or which entry it withdraws and why."""
         return self.name if self.withdraws is None else f"of entry {self.withdraws}: {self.reason}"
 
     @property
     def withdrawal(self) -> str:
-        """What a withdrawal says of the release that it withdraws."""
+        """The sentence of a withdrawal about the release that it withdraws."""
         return f"withdrawn on {self.recorded_at[:10]}: {self.reason}"
 
     @property
     def in_all(self) -> Budget:
-        """What a user with records in all its periods lost by it."""
+        """The loss of a user with records in all periods of the entry."""
         return self.charge if self.periods is None else self.charge.in_all(len(self.periods.names))
 
 
 @dataclass(frozen=True)
 class State:
-    """Where a ledger stands: what was spent, exactly or rounded up, and the newest entry's hash.
+    """The state of a ledger: what was spent, exactly or rounded up, and the newest entry's hash.
 
-    In a ledger with a period the budget holds in each period: `booked` is what was spent in each,
-    `spent` what a user with records in all of them has lost at most, `total` the most that it may
-    lose, `rule` how the releases so far divide records into periods, and `holds` what the column of
-    that rule holds.
+    In a ledger with a period the budget holds in each period. Then `booked` is what was spent in
+    each; `spent` is the most that a user with records in all of them has lost, and `total` the most
+    that it may lose. `rule` says how the releases so far divide records into periods, and `holds`
+    what the column of that rule holds.
     """
 
     privacy_unit: Unit
@@ -175,13 +175,13 @@ class State:
         return self.left_in(self.booked)
 
     def left_in(self, names: Iterable[str]) -> Budget:
-        """What may still be spent in each of these periods."""
+        """Returns the budget that is left in each of these periods."""
         spent = [self.booked.get(name, _NOTHING) for name in names] or [_NOTHING]
         most = Budget(max(each.epsilon for each in spent), max(each.delta for each in spent))
         return self.budget - most
 
     def left_in_words(self, names: Iterable[str] | None = None) -> str:
-        """What may still be spent, in all or in these periods, rounded down."""
+        """Returns the budget that is left, in all or in these periods, as text and rounded down."""
         left = self.left if names is None else self.left_in(names)
         if 0 < left.epsilon < self.budget.epsilon * _NEXT_TO_NOTHING:
             return "next to nothing"
@@ -203,7 +203,7 @@ class State:
         return ["; ".join(left), *([f"{lost}{ceiling}"] if self.booked else [])]
 
     def check(self, charge: Budget, unit: Unit, periods: Periods | None = None) -> Budget:
-        """The sum after a charge; InputError of another unit, BudgetError if it does not fit."""
+        """Returns the sum after a charge; refuses another unit, and a charge that does not fit."""
         ours = self.privacy_unit
         if unit != ours:
             step = "use another ledger"
@@ -270,7 +270,7 @@ class State:
 
 
 def _plain(names: list[str]) -> list[str]:
-    """The names as they are compared: see `plain_spelling`."""
+    """Returns names in the spelling in which they are compared: see `plain_spelling`."""
     import pyarrow as pa
 
     found: list[str] = plain_spelling(pa.array(names, pa.string())).to_pylist()
@@ -288,7 +288,7 @@ def _check_sum(spent: Budget, charge: Budget, limit: Budget, where: str) -> None
 
 
 def _other_period(unit: Unit, ours: Unit) -> str:
-    """What to do with a charge of another period than the ledger's."""
+    """Returns the step to take with a charge of another period than the ledger's."""
     made = "without a period"
     if unit.period is not None:
         made = f"with period={unit.period!r} (--period {unit.period})"
@@ -580,7 +580,7 @@ class Ledger(Shown):
         return f"<ledger {str(self.path)!r}, budget {self.budget.show(up=False)}>"
 
     def _text(self) -> TextTable:
-        """What is spent and left, and one row an entry."""
+        """Returns the ledger as text: what is spent and left, and a row for each entry."""
         state = self.state()
         entries = self.entries()
         budget = state.budget.show(up=False)
@@ -651,7 +651,7 @@ class Ledger(Shown):
             )
 
     def _creation(self, connection: sqlite3.Connection) -> State:
-        """What never changes, as the state of a ledger without entries."""
+        """Returns the facts that never change, as the state of a ledger without entries."""
         rows = connection.execute("SELECT * FROM ledger").fetchall()
         if len(rows) != 1 or _hash("", rows[0][:_FIRST_HASH]) != rows[0][_FIRST_HASH]:
             raise self._damaged("a creation record that was changed")
@@ -666,7 +666,7 @@ class Ledger(Shown):
         return State(Unit(name, counts, period), budget, _NOTHING, 0, first, ceiling)
 
     def _newest(self, connection: sqlite3.Connection, creation: State) -> State:
-        """The state after the newest entry: two are read, or all if there are periods."""
+        """Returns the state after the newest entry; reads two entries, or all with periods."""
         query = f"SELECT {_FACTS} FROM entry ORDER BY number DESC LIMIT 2"
         rows = connection.execute(query).fetchall()
         if not rows:
@@ -704,7 +704,7 @@ def _path(path: str | os.PathLike[str]) -> Path:
 
 
 def _connection(path: Path) -> sqlite3.Connection:
-    """A connection without transactions of its own; it never makes a file."""
+    """Returns a connection that begins no transactions by itself and never makes a file."""
     uri = f"{path.as_uri()}?mode=rw"
     return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_PATIENCE)
 
@@ -729,7 +729,7 @@ def _patiently(connection: sqlite3.Connection, statement: str) -> None:
 
 @contextmanager
 def _plain_errors(path: Path) -> Iterator[None]:
-    """SQLite's errors in plain sentences; rows that cannot be read are damage."""
+    """Turns SQLite's errors into plain sentences; rows that cannot be read are damage."""
     try:
         yield
     except ShoalError:
@@ -753,7 +753,7 @@ def _entry(row: tuple[Any, ...]) -> Entry:
 
 
 def _entries(connection: sqlite3.Connection) -> list[Entry]:
-    """All entries in order, without documents; those that were withdrawn say so."""
+    """Returns all entries in order, without documents; withdrawn ones say so."""
     rows = connection.execute(f"SELECT {_FACTS} FROM entry ORDER BY number")
     entries = [_entry(row) for row in rows]
     said = {each.withdraws: each.withdrawal for each in entries if each.withdraws is not None}
@@ -761,7 +761,7 @@ def _entries(connection: sqlite3.Connection) -> list[Entry]:
 
 
 def the_entry(entries: list[Entry], name: str, number: int | None) -> Entry:
-    """The one release of this number, or of this name if there is no number; InputError if none."""
+    """Returns the one release of this number or, without one, of this name; InputError if none."""
     releases = [each for each in entries if each.withdraws is None]
     if number is None:
         fits = [each for each in releases if each.name == name]
@@ -777,7 +777,7 @@ def the_entry(entries: list[Entry], name: str, number: int | None) -> Entry:
 
 
 def _withdrawal_of(number: int) -> str:
-    """The question of a withdrawal, by which it is found."""
+    """Returns the question of a withdrawal, by which it is found."""
     return f"{WITHDRAWAL} of entry {number}"
 
 

@@ -189,7 +189,7 @@ def source_of(noise: Simulated | None, *, recorded: bool = False) -> Noise:
 def _exact(
     make: Callable[..., Measurement], distance: Metric, steps: list[int], lattice_bits: int
 ) -> list[int]:
-    """OpenDP's noise on whole numbers, in chunks that are drawn side by side."""
+    """Adds OpenDP's noise to whole numbers, in chunks that are drawn side by side."""
     import opendp.prelude as dp
 
     dp.enable_features("contrib")

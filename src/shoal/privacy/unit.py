@@ -1,10 +1,10 @@
-"""The privacy unit, whose values a charge protects, and other names: texts, compared exactly.
+"""Defines the privacy unit, whose values a charge protects, and checks names.
 
-A unit has the name of the column that tells users apart, or is `each row`: every record is a user
-of its own. If counts are public, neighbouring data sets differ in the values of one unit, and
-everybody may know how many records it has, and where; if they are private, the unit with all its
-records is in one of them and not in the other. A person who owns 100 rows loses up to 100 times
-what each row loses, so losses of different units are never added up.
+Names are texts that are compared exactly. A unit has the name of the column that tells users apart,
+or is `each row`: every record is a user of its own. If counts are public, neighbouring data sets
+differ in the values of one unit, and everybody may know how many records it has, and where; if they
+are private, the unit with all its records is in one of them and not in the other. A person who owns
+100 rows loses up to 100 times what each row loses, so losses of different units are never added up.
 
 A unit may also be a user in one period, such as a month: neighbouring data sets then differ in the
 records of one user in one month. Its charges are booked on the periods of the records.
@@ -24,7 +24,7 @@ Relation = Literal["private", "public"]
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
 EACH_ROW = "each row"
 _LONGEST = 200
-# Names that a ledger needs of values in memory.
+# Examples of the names that a ledger needs for values in memory.
 _EXAMPLES = {"outcome_name": "bought", "values_name": "height", "privacy_unit": "person"}
 
 
@@ -71,7 +71,7 @@ def checked_unit(value: object) -> str:
 
 @dataclass(frozen=True)
 class Unit:
-    """Whose losses are added up, and what of it is protected.
+    """The unit whose losses are added up, and which part of it is protected.
 
     Attributes:
         name: The column that tells users apart, a word for one of them, or `each row`.
@@ -104,7 +104,7 @@ class Unit:
             )
 
     def __str__(self) -> str:
-        """What a charge protects, for readers."""
+        """Returns what a charge protects, in words."""
         whose = self.name if self.period is None else f"{self.name} in one {self.period}"
         if self.counts == "private":
             return f"that one {whose} is in the data at all, with all its records"
@@ -113,7 +113,7 @@ class Unit:
         return f"all values of one {whose}; who has how many records in which cell is public"
 
     def to_document(self) -> dict[str, Any]:
-        """As plans, manifests and registers hold it."""
+        """Returns the unit as plans, manifests and registers hold it."""
         records = "one" if self.name == EACH_ROW else "all"
         return {
             "name": self.name,
@@ -126,10 +126,10 @@ class Unit:
 # Periods that one release may read, or a ledger's entry name: ten years of days.
 MOST_PERIODS = 4000
 _RULE = re.compile(r"(\w+)\(.*\)")
-# Cell rules whose name is another word than that for a period.
+# Words for periods, for cell rules that have another name.
 _KINDS = {"date": "day"}
-# What the column that divides records may hold. The same record may lie in another period if a
-# column of another kind is divided by the same rule.
+# The kinds of values that the column that divides records may hold. If it held another kind, the
+# same rule might put the same record into another period.
 ZONED = "times with a zone"
 UNZONED = "times without a zone"
 DATES = "dates"
@@ -219,7 +219,7 @@ def over_all(unit: Unit, periods: int, loss: Budget, lost: str) -> str:
 
 
 def all_periods(unit: Unit, periods: Periods | Sequence[str] | None, charge: Budget) -> str:
-    """What a release of several periods costs a user with records in all; empty if in none."""
+    """Says what a release costs a user with records in all its periods; empty if there are none."""
     if periods is None:
         return ""
     names = periods.names if isinstance(periods, Periods) else periods

@@ -14,7 +14,7 @@ from shoal.privacy.ledger import Ledger
 from shoal.privacy.unit import EACH_ROW
 from shoal.release.plan import Source
 
-# What to do where a person has several rows.
+# The step to take if a person has several rows.
 ONE_ROW = (
     "make one row for each of them, for example with its mean outcome; or release means by user "
     "with shoal.summarize (shoal plan --user)"

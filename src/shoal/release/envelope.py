@@ -55,7 +55,7 @@ class UnitPart(Protected):
 
 
 class Guarantee(Model):
-    """What a release guarantees, and the periods on which its charge is booked."""
+    """The guarantee of a release, and the periods on which its charge is booked."""
 
     privacy: Text
     unit: UnitPart
@@ -76,7 +76,7 @@ class Versions(Model):
 
 
 class Envelope(Model):
-    """What both documents of a release say; a family says what its records and results are."""
+    """The entries of both documents of a release; families define `records` and `results`."""
 
     kind: Text
     name: Text
@@ -144,7 +144,7 @@ class Manifest(Envelope):
 
 
 def manifest_of(record: bytes, said: Record, results: Published) -> documents.Document:
-    """The manifest that follows from a record's bytes and what the family publishes of it."""
+    """Returns the manifest of a record's bytes and of what the family publishes of it."""
     names = Envelope.model_fields.keys()
     common = {name: each for name, each in said.to_document().items() if name in names}
     digest = hashlib.sha256(record).hexdigest()
@@ -167,7 +167,7 @@ def enveloped(
     *,
     simulated: bool,
 ) -> documents.Document:
-    """The record of what was drawn, as JSON."""
+    """Returns the record of what was drawn, as a JSON object."""
     return {
         "audience": plan.audience,
         "schema": RECORD,

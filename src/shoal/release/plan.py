@@ -128,10 +128,10 @@ class Steps(ABC):
 
 
 class Plan(Steps, Shown, Generic[Private, Drawn]):
-    """What was asked, public facts and what was chosen; all else of a plan follows from these.
+    """A plan: the request, public facts and what was chosen, from which all else follows.
 
     A family names itself and its `kind`, the models of its documents and what neighbours differ in,
-    and brings the methods below that are abstract.
+    and defines the abstract methods below.
     """
 
     family: ClassVar[str]
@@ -158,7 +158,7 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
         """The request, without what another version of shoal may choose or claim otherwise."""
 
     def warnings(self) -> list[str]:
-        """What a custodian should read before spending anything, in sentences."""
+        """Returns sentences that a custodian should read before spending anything."""
         return []
 
     @property
@@ -173,7 +173,7 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
 
     @property
     def protected(self) -> str:
-        """What is protected, in one line."""
+        """The line that says what is protected."""
         return str(Unit("user", self.relation))
 
     @classmethod
@@ -184,7 +184,7 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
     @classmethod
     @abstractmethod
     def of_document(cls, document: Any) -> Self:
-        """The plan that a document stands for, whatever it claims."""
+        """Returns the plan of a document, whatever the document claims."""
 
     @abstractmethod
     def check(self, private: Private) -> None:
@@ -208,7 +208,7 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
 
     @classmethod
     def of_published(cls, results: Published) -> Self:
-        """The plan, if a manifest holds all of it."""
+        """Returns the plan, if a manifest holds all of it."""
         return cls.from_bytes(documents.canonical_bytes(results.plan_document()))
 
     @property
@@ -269,7 +269,7 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
     @classmethod
     @np.errstate(all="ignore")
     def from_bytes(cls, data: bytes) -> Self:
-        """The plan, from the bytes of its document."""
+        """Returns the plan of the bytes of its document."""
         document = cls.document_model.from_bytes(data, "plan")
         with suppress(ShoalError, *DAMAGED):
             found = cls.of_document(document)
@@ -280,7 +280,7 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
         raise DocumentError("the plan is damaged or was changed by hand", "make the plan again")
 
     def with_source(self, source: Any) -> Self:
-        """The same plan, which says for which columns of a file it is."""
+        """Returns this plan for these columns of a file."""
         found = copy(self)
         object.__setattr__(found, "source", source)
         return found
@@ -301,7 +301,7 @@ class Plan(Steps, Shown, Generic[Private, Drawn]):
         return documents.digest(question)
 
     def guarantee(self, unit: Unit) -> documents.Document:
-        """What a release of it guarantees, whatever is drawn."""
+        """Returns the guarantee of a release, which holds whatever is drawn."""
         kind = "approximate" if self.loss.delta else "pure"
         neighbours = self.neighbours
         booked: documents.Document = {}

@@ -114,12 +114,12 @@ class Release(Generic[PlanT, Drawn]):
 
     @cached_property
     def said(self) -> Envelope:
-        """What the document says."""
+        """The contents of the document, as a model."""
         return self.known or self.read(self.document, "record")
 
     @property
     def record(self) -> documents.Document:
-        """All of the release with rows of users, as a JSON object: not to be published.
+        """The whole release with rows of users, as a JSON object: not to be published.
 
         Raises:
             DocumentError: The release is from a manifest, which has no such rows.
@@ -128,21 +128,21 @@ class Release(Generic[PlanT, Drawn]):
 
     @cached_property
     def manifest(self) -> documents.Document:
-        """What everybody may have of the release, as a JSON object; it follows from the record."""
+        """The part that everybody may have, as a JSON object; it follows from the record."""
         if isinstance(self.said, Manifest):
             return self.said.to_document()
         return manifest_of(self.document, self._record, self.published)
 
     @cached_property
     def published(self) -> Any:
-        """What everybody may have of the results."""
+        """The part of the results that everybody may have."""
         if isinstance(self.said, Manifest):
             return self.said.results
         return self.plan.published(self.released)
 
     @property
     def _record(self) -> Record:
-        """What the record says."""
+        """The contents of the record, as a model."""
         if isinstance(self.said, Record):
             return self.said
         raise needs_record()
@@ -166,20 +166,20 @@ class Release(Generic[PlanT, Drawn]):
 
     @cached_property
     def plan(self) -> PlanT:
-        """What was carried out."""
+        """The plan that was carried out."""
         if self.known_plan is not None:
             return self.known_plan
         return self._part(self._plan)
 
     @cached_property
     def released(self) -> Drawn:
-        """What was drawn, as numbers and not as JSON."""
+        """The drawn numbers, as numbers and not as JSON."""
         if self.drawn is not None:
             return self.drawn
         return self._part(self._drawn)
 
     def _plan(self) -> PlanT:
-        """The plan in a document."""
+        """Returns the plan in the document."""
         plan: Any
         if isinstance(self.said, Manifest):
             plan = self.plan_model.of_published(self.said.results)
@@ -189,7 +189,7 @@ class Release(Generic[PlanT, Drawn]):
         return found
 
     def _drawn(self) -> Drawn:
-        """What was drawn, in a document."""
+        """Returns the drawn numbers in the document."""
         plan = self.plan
         is_manifest = isinstance(self.said, Manifest)
         kept = self.published.results if is_manifest else self.record["results"]
@@ -228,7 +228,7 @@ class Release(Generic[PlanT, Drawn]):
 
     @property
     def origin(self) -> str:
-        """Where it is recorded, and whether it was drawn just now; nothing of a loaded one."""
+        """Where the release is recorded, and whether it was drawn just now; empty if loaded."""
         if self.entry is None:
             return "" if self.loaded else "not recorded in a ledger"
         named = f", named {self.entry.name!r}" if self.entry.name else ", without a name"

@@ -75,7 +75,7 @@ class Problem:
 
     @property
     def heaviest(self) -> Ints:
-        """For each cell a user with its largest sensitivity."""
+        """A user with the largest sensitivity, for each cell."""
         is_largest = np.flatnonzero(self.sensitivity == self.largest[self.cell])
         first = np.unique(self.cell[is_largest], return_index=True)[1]
         return self.user[is_largest[first]]

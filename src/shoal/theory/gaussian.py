@@ -232,6 +232,7 @@ def _left(delta: float, rho: float, numbers: int, bits: int) -> float:
 
 
 def _check_lattice(numbers: int, bits: int) -> None:
+    """Refuses a user without numbers, and a lattice of unusable bits."""
     if numbers < 1 or not 0 <= bits <= _MOST_BITS:
         raise InputError(
             f"a user has {numbers} numbers on a lattice of {bits} bits",

@@ -75,6 +75,7 @@ def replacement_for(epsilon: Fraction, delta: Fraction, floor: Fraction, bits: i
 
 
 def _check(keep: Fraction, least: Fraction, delta: Fraction) -> None:
+    """Refuses numbers that are no probabilities."""
     if not (0 <= keep <= 1 and 0 <= least <= 1 and 0 <= delta < 1):
         raise InputError(
             f"the probabilities are {float(keep):.6g}, {float(least):.6g} and {float(delta):.6g}",

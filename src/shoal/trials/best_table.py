@@ -43,6 +43,14 @@ _FILL = 2.0**-22
 _LEAST_MASS = 1e-13
 
 
+class _Pieces(NamedTuple):
+    """The least R between any two breaks, the output where it is, and the levels with h < 0."""
+
+    least: Floats
+    output: Floats
+    inside: Bools
+
+
 class Proof(Model):
     """Dual variables of the program over all columns, shape (K,) each.
 
@@ -76,8 +84,8 @@ class Proof(Model):
         """Returns the lower bound for levels that lie from -1/2 to 1/2."""
         return float(self.total.sum() + self.slope @ y - self.weight @ y**2)
 
-    def pieces(self, ratio: float) -> tuple[Floats, Floats, Bools]:
-        """Returns the least R between any two breaks, the output where it is, and where h < 0."""
+    def pieces(self, ratio: float) -> _Pieces:
+        """Returns the pieces of R, whose breaks are where an h changes its sign."""
         discriminant = self.slope**2 + 4 * self.weight * self.total
         root = np.sqrt(np.maximum(discriminant, 0))
         # The larger of two terms of one sign loses no digits; the other root follows from it.
@@ -99,11 +107,11 @@ class Proof(Model):
         ends[0] = -np.inf
         ends[-1] = np.inf
         output = np.clip(b / (2 * a), ends[:-1], ends[1:])
-        return a * output**2 - b * output - c, output, inside
+        return _Pieces(a * output**2 - b * output - c, output, inside)
 
     def repaired(self, ratio: float) -> "Proof":
         """Returns the proof with all totals lowered until R is nowhere below 0."""
-        least = float(self.pieces(ratio)[0].min())
+        least = float(self.pieces(ratio).least.min())
         size = 1 + float(np.abs(self.total).sum() + np.abs(self.slope).sum()) * ratio
         lowered = max(0.0, -least) + _ROUNDING * size
         return self.model_copy(update={"total": self.total - lowered / len(self.total)})
@@ -115,6 +123,14 @@ class TableColumns(NamedTuple):
     output: Floats
     likely: Bools
     mass: Floats
+
+
+class _Solution(NamedTuple):
+    """The columns of a solved program with their masses, its value, and its dual variables."""
+
+    columns: TableColumns
+    value: float
+    dual: Proof
 
 
 def best_table(
@@ -211,8 +227,8 @@ class _Program:
         likely = np.vstack([np.eye(len(y), dtype=np.bool_), above, ~above])
         return TableColumns(output, likely, np.zeros(len(output)))
 
-    def _restricted(self, pool: TableColumns) -> tuple[TableColumns, float, Proof] | None:
-        """Solves the program with these columns alone: returns masses, value, dual variables."""
+    def _restricted(self, pool: TableColumns) -> _Solution | None:
+        """Solves the program with these columns alone; None if the solver fails."""
         from scipy.optimize import linprog
 
         y = self.levels
@@ -247,7 +263,8 @@ class _Program:
         slope = marginals[len(sums) :] @ self.differences
         total = marginals[: len(sums)] @ self.sums
         dual = Proof(weight=weight, slope=slope, total=total)
-        return pool._replace(mass=found.x[:many] / self.ratio), float(found.fun), dual
+        columns = pool._replace(mass=found.x[:many] / self.ratio)
+        return _Solution(columns, float(found.fun), dual)
 
     def _kept(self, pool: TableColumns, dual: Proof) -> TableColumns:
         """Returns the columns in use, and those of the others that cost least."""

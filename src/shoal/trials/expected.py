@@ -98,7 +98,7 @@ class Kinds(NamedTuple):
         return self.average(self.levels @ levels**2 - (self.levels @ levels) ** 2)
 
     def added_variance(self, domain: Domain, kept: tuple[int, ...], responses: Floats) -> Floats:
-        """Returns the exact variance that rounding and responses add to that of one outcome.
+        """Returns the exact variance that rounding and responses add to one outcome.
 
         `responses` are variances of a response under each kept level.
         """

@@ -39,7 +39,7 @@ NAMES = (PLAIN, UNIFORM, BEST, HISTOGRAM, QUESTIONS, BY_HAND)
 EFFECT = "effect"
 CLUSTERS = "clusters"
 TABLE = "table"
-# What a release contains.
+# The contents of a release.
 UNITS = "units"
 AGGREGATES = "aggregates"
 EVERYTHING = "everything"
@@ -93,7 +93,7 @@ class ForecastRow:
 
 
 class _Noise(NamedTuple):
-    """What a kind of release adds to the variances of a trial without privacy.
+    """A kind of release, and what it adds to the variances of a trial without privacy.
 
     `added` is added to the variance of each unit, one number or one for each expectation, and
     `effects` to the variance of the mean effect and to the mean one of effects by cluster.
@@ -343,6 +343,7 @@ class Forecast(Shown, Tabular):
         }
 
     def _text(self) -> TextTable:
+        """Returns the forecast as text, with a row for each kind of release."""
         clusters, arms = self.sizes.shape
         head = (
             f"trial of {self.n:,} units in {counted(clusters, 'cluster')}, {arms} arms, epsilon "

@@ -312,6 +312,7 @@ class Answers(Shown, Listed[Answer]):
         }
 
     def _text(self) -> TextTable:
+        """Returns the answers as text, with a row for each question."""
         rows = []
         for each in self.every:
             digits = digits_of(*each.interval)

@@ -104,7 +104,7 @@ class TablePlan(Plan):
 
     @property
     def mechanism(self) -> str:
-        """Its name."""
+        """The mechanism's name."""
         return self.request.mechanism
 
     @property
@@ -144,7 +144,7 @@ class TablePlan(Plan):
         return len(self.response_table.above)
 
     def respond(self, outcomes: Floats, noise: Noise) -> TableDrawn:
-        """Rounds outcomes to levels and draws a response for each, by a word of its own.
+        """Rounds outcomes to levels and draws a response for each, by one random word each.
 
         Formal guarantee: label differential privacy with `exact_epsilon`. Without names only counts
         of each cell are released, whose distribution is that of any order of rows.

@@ -72,9 +72,9 @@ class QuestionsRequest(Request):
 class Predicted(NamedTuple):
     """The errors of one answer that a plan predicts before any outcome is read, in its unit.
 
-    `noise` is the standard deviation of the noise. `standard_error` is that of sampling and noise
-    for the stated `sd`, and `plain_error` that of sampling alone. `half_width` is half of the 95%
-    interval with all questions, `alone` if this were the only question, and `plain_half_width`
+    `noise` is the standard deviation of the noise. `standard_error` is the one by sampling and
+    noise for the stated `sd`, and `plain_error` the one by sampling alone. Half of the 95% interval
+    is `half_width`; it would be `alone` if this were the only question, and `plain_half_width`
     without noise. `max_weight_ratio` is the largest weight divided by the root mean square; 1 is
     best.
     """
@@ -277,7 +277,7 @@ class QuestionsPlan(Plan):
     def _with_noise(
         self, rows: Floats, variance: Floats, variance_noise: Floats, degrees: Floats
     ) -> Iterator[Spread]:
-        """Yields variances, with the noise of answers and that of the variances."""
+        """Yields spreads of given variances, adding the noise of the answers."""
         total, terms = self.numbers.noise_parts(rows, self.domain.width)
         every = (each.tolist() for each in (variance, degrees, total, terms, variance_noise))
         return map(Spread, *every)
